@@ -1,0 +1,90 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for n more bytes and the NUL: at least doubles, so that appends are linear. */
+static bool reserve(buf *b, size_t n) {
+    size_t limit = b->limit ? b->limit : BUF_DEFAULT_LIMIT;
+    if (b->failed || n > limit || b->len > limit - n) {
+        b->failed = true;
+        return false;
+    }
+    if (b->len + n + 1 <= b->cap)
+        return true;
+    size_t cap = b->cap < 128 ? 128 : b->cap * 2;
+    if (cap < b->len + n + 1)
+        cap = b->len + n + 1;
+    char *p = realloc(b->data, cap);
+    if (!p) {
+        b->failed = true;
+        return false;
+    }
+    b->data = p;
+    b->cap = cap;
+    return true;
+}
+
+bool buf_append(buf *b, const void *bytes, size_t n) {
+    if (!reserve(b, n))
+        return false;
+    if (n)
+        memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    b->data[b->len] = '\0';
+    return true;
+}
+
+bool buf_puts(buf *b, const char *s) {
+    return buf_append(b, s, strlen(s));
+}
+
+bool buf_printf(buf *b, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    bool ok = n >= 0 && reserve(b, (size_t)n);
+    if (ok) {
+        (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+    return ok;
+}
+
+snap_status buf_check(const buf *b, const char *what, snap_err *err) {
+    if (!b->failed)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_NOMEM, "%s does not fit in %zu bytes", what,
+                   b->limit ? b->limit : BUF_DEFAULT_LIMIT);
+}
+
+const char *buf_str(const buf *b) {
+    return b->data ? b->data : "";
+}
+
+void buf_clear(buf *b) {
+    b->len = 0;
+    b->failed = false;
+    if (b->data)
+        b->data[0] = '\0';
+}
+
+void buf_release(buf *b) {
+    free(b->data);
+    *b = (buf){.limit = b->limit};
+}
+
+char *buf_steal(buf *b) {
+    if (!reserve(b, 0))
+        return NULL;
+    b->data[b->len] = '\0';
+    char *s = b->data;
+    *b = (buf){.limit = b->limit};
+    return s;
+}

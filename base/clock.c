@@ -1,0 +1,25 @@
+#include "base/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+int64_t clock_now_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void clock_sleep_ns(int64_t ns) {
+    if (ns <= 0)
+        return;
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = (long)(ns % 1000000000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+    }
+}
+
+void clock_utc(char out[21]) {
+    time_t now = time(NULL);
+    struct tm tm;
+    (void)gmtime_r(&now, &tm);
+    (void)strftime(out, 21, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}

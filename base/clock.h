@@ -1,0 +1,13 @@
+/* clock.h - time: a monotonic clock to measure with, a wall clock to write down. */
+#ifndef SNAPMLA_BASE_CLOCK_H
+#define SNAPMLA_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t clock_now_ns(void); /* CLOCK_MONOTONIC, nanoseconds */
+void clock_sleep_ns(int64_t ns);
+
+/* Now as "2026-01-31T12:34:56Z" (UTC); @out has room for 21 bytes. */
+void clock_utc(char out[21]);
+
+#endif

@@ -1,0 +1,64 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) {
+    if (!err || err->code != SNAP_OK)
+        return code;
+    va_list ap;
+    va_start(ap, fmt);
+    err->code = code;
+    (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+snap_status err_set_errno(snap_err *err, const char *fmt, ...) {
+    int saved = errno;
+    if (!err || err->code != SNAP_OK)
+        return SNAP_E_IO;
+    char what[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return err_set(err, SNAP_E_IO, "%s: %s", what, strerror(saved));
+}
+
+void err_prefix(snap_err *err, const char *fmt, ...) {
+    if (!err || err->code == SNAP_OK)
+        return;
+    char old[sizeof err->text];
+    memcpy(old, err->text, sizeof old);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= sizeof err->text)
+        return;
+    (void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+}
+
+int err_exit_code(snap_status code) {
+    switch (code) {
+    case SNAP_OK:
+        return 0;
+    case SNAP_E_USAGE:
+        return 2;
+    case SNAP_E_WRONG:
+        return 7;
+    case SNAP_E_ENV:
+        return 6;
+    default:
+        return 3;
+    }
+}
+
+void err_bug(const char *file, int line, const char *msg) {
+    (void)fprintf(stderr, "snapmla: bug at %s:%d: %s\n", file, line, msg);
+    abort();
+}

@@ -1,0 +1,63 @@
+/* err.h - errors as values: what failed, where, and what to do.
+ *
+ * A function that can fail returns a snap_status and takes a caller-owned snap_err, which may be
+ * NULL. The first error wins: setting an error that is already set changes nothing, so the
+ * message nearest to the cause survives while callers unwind. Nothing outside harness/ prints
+ * or exits. */
+#ifndef SNAPMLA_BASE_ERR_H
+#define SNAPMLA_BASE_ERR_H
+
+#define SNAP_CHECK_RESULT      __attribute__((warn_unused_result))
+#define SNAP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+typedef enum {
+    SNAP_OK = 0,
+    SNAP_E_USAGE,       /* a flag or a configuration is wrong                      exit 2 */
+    SNAP_E_INPUT,       /* a data, result or answer file is malformed              exit 3 */
+    SNAP_E_IO,          /* the operating system refused a file operation           exit 3 */
+    SNAP_E_NET,         /* a network transfer failed for good                      exit 3 */
+    SNAP_E_DEVICE,      /* a compute device failed or is absent                    exit 3 */
+    SNAP_E_NOMEM,       /* memory, or a stated ceiling of it, is exhausted         exit 3 */
+    SNAP_E_SHAPE,       /* an argument lies outside the contract of mla.h          exit 3 */
+    SNAP_E_UNSUPPORTED, /* this build or machine can't do it                       exit 3 */
+    SNAP_E_CANCELLED,   /* stopped by a signal; what was finished is kept          exit 3 */
+    SNAP_E_WRONG,       /* a result failed its correctness check                   exit 7 */
+    SNAP_E_ENV,         /* the environment makes the measurement invalid           exit 6 */
+} snap_status;
+
+typedef struct {
+    snap_status code;
+    char text[600]; /* one line, lower case, no full stop */
+} snap_err;
+
+/**
+ * err_set - record an error unless one is recorded already
+ *
+ * @err: may be NULL
+ *
+ * Returns @code, so that `return err_set(err, SNAP_E_SHAPE, "...");` reads as one statement.
+ */
+snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) SNAP_PRINTF(3, 4);
+
+/* The same for a failed system call: appends ": <strerror(errno)>"; code SNAP_E_IO. */
+snap_status err_set_errno(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
+
+/* Puts "<prefix>: " before a recorded message, to say where; no effect on SNAP_OK. */
+void err_prefix(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
+
+/* The program's exit code for a status (the table in README.md). */
+int err_exit_code(snap_status code);
+
+/* Continue, or leave through the function's single cleanup label. */
+#define TRY(expr)                                                                                  \
+    do {                                                                                           \
+        st = (expr);                                                                               \
+        if (st != SNAP_OK)                                                                         \
+            goto cleanup;                                                                          \
+    } while (0)
+
+/* Aborts on a state that no input can cause. */
+#define SNAP_BUG(msg) err_bug(__FILE__, __LINE__, msg)
+_Noreturn void err_bug(const char *file, int line, const char *msg);
+
+#endif

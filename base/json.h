@@ -1,0 +1,113 @@
+/* json.h - JSON values: parse with a place in every message, read with a path in every message,
+ * build, and write with sorted keys. The only caller of jansson.
+ *
+ * Ownership: js_parse*() and the js_new_*() constructors return values the caller owns (js_free).
+ * js_get*() borrow from their container. js_set_new() and js_push_new() take the value given to
+ * them, also when they fail, and accept NULL (the failure of its constructor) as a failure. */
+#ifndef SNAPMLA_BASE_JSON_H
+#define SNAPMLA_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+typedef struct json_t js; /* jansson's own tag: the type stays opaque outside base/json.c */
+
+/* ---- reading ---- */
+
+/* Parses one JSON text. Refused: duplicate keys, trailing content, invalid UTF-8, more than 512
+ * levels. @name is what messages call it ("configs/demo.json"). SNAP_E_INPUT with
+ * "name:line:column: reason". NULL on failure. */
+js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
+js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes */
+void js_free(js *v);                                              /* NULL is allowed */
+
+/* Optional lookups: NULL, or the fallback, where the key is absent, null or of another type. */
+js *js_get(const js *object, const char *key);
+js *js_get_object(const js *object, const char *key);
+js *js_get_array(const js *object, const char *key);
+const char *js_get_str(const js *object, const char *key);             /* borrowed; NULL */
+const char *js_get_strn(const js *object, const char *key, size_t *n); /* may hold NUL bytes */
+double js_get_num(const js *object, const char *key, double fallback); /* integer or real */
+int64_t js_get_int(const js *object, const char *key, int64_t fallback);
+bool js_get_bool(const js *object, const char *key, bool fallback);
+
+/* Required lookups: SNAP_E_INPUT naming @where and the key when absent or of another type. */
+snap_status js_need_str(const js *object, const char *key, const char **out, const char *where,
+                        snap_err *err) SNAP_CHECK_RESULT;
+snap_status js_need_num(const js *object, const char *key, double *out, const char *where,
+                        snap_err *err) SNAP_CHECK_RESULT;
+snap_status js_need_int(const js *object, const char *key, int64_t *out, const char *where,
+                        snap_err *err) SNAP_CHECK_RESULT;
+snap_status js_need_array(const js *object, const char *key, js **out, const char *where,
+                          snap_err *err) SNAP_CHECK_RESULT;
+snap_status js_need_object(const js *object, const char *key, js **out, const char *where,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+bool js_is_object(const js *v);
+bool js_is_array(const js *v);
+bool js_is_str(const js *v);
+bool js_is_num(const js *v); /* integer or real */
+bool js_is_int(const js *v);
+bool js_is_bool(const js *v);
+bool js_is_null(const js *v);
+const char *js_type_name(const js *v); /* "object", "array", "string", "integer", "real", ... */
+
+size_t js_len(const js *array); /* 0 for anything else */
+js *js_at(const js *array, size_t i);
+const char *js_str(const js *v); /* NULL unless a string */
+double js_num(const js *v);      /* 0 unless a number */
+int64_t js_int(const js *v);     /* 0 unless an integer */
+bool js_true(const js *v);
+bool js_equal(const js *a, const js *b);
+
+/* Keys of an object in order of insertion: for (it = js_first(o); it; it = js_next(o, it)). */
+void *js_first(js *object);
+void *js_next(js *object, void *it);
+const char *js_key(void *it);
+js *js_value(void *it);
+
+/* ---- building ---- */
+
+js *js_new_object(void);
+js *js_new_array(void);
+js *js_new_str(const char *s); /* NULL gives JSON null; invalid UTF-8 becomes U+FFFD */
+js *js_new_strn(const char *s, size_t n);
+js *js_new_num(double x); /* NaN and infinities give null: JSON has none */
+js *js_new_int(int64_t x);
+js *js_new_bool(bool x);
+js *js_new_null(void);
+js *js_copy(const js *v); /* deep */
+
+bool js_set_new(js *object, const char *key, js *value);
+bool js_push_new(js *array, js *value);
+
+/* Shorthands; false when out of memory. */
+bool js_set_str(js *object, const char *key, const char *s);
+bool js_set_num(js *object, const char *key, double x);
+bool js_set_int(js *object, const char *key, int64_t x);
+bool js_set_bool(js *object, const char *key, bool x);
+bool js_delete(js *object, const char *key);
+
+/* ---- writing ---- */
+
+typedef enum { JS_COMPACT, JS_PRETTY } js_style;
+
+/* Appends the text, keys sorted, numbers round-trip exactly; no newline at the end. */
+snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Pretty text with a closing newline, written atomically. */
+snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHECK_RESULT;
+
+/* ---- JSON lines ---- */
+
+/* Called for each non-blank line's object; @line counts from 1. An error stops the walk. */
+typedef snap_status (*js_line_fn)(void *ctx, js *object, long line, snap_err *err);
+
+/* Parses @text line by line; every line must be one JSON object. SNAP_E_INPUT with "name:line: reason". */
+snap_status js_each_line(const char *text, size_t n, const char *name, js_line_fn fn, void *ctx,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,130 @@
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* A worker spins this many polls (some 50 us) before it sleeps. */
+enum { kSpinPolls = 20000, kMaxThreads = 1024 };
+
+struct parallel {
+    int threads;
+    pthread_t *ids; /* [threads - 1] */
+    int started;
+    parallel_fn fn;
+    void *ctx;
+    int64_t count;
+    atomic_llong next; /* next index to hand out */
+    atomic_int busy;   /* workers still in the current generation */
+    atomic_uint epoch; /* generation: bumped once a parallel_for */
+    atomic_bool stop;
+    atomic_int next_worker;
+    pthread_mutex_t lock; /* guards the sleep of idle workers */
+    pthread_cond_t wake;
+};
+
+int parallel_cpus(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
+
+static void work(parallel *p, int worker) {
+    for (;;) {
+        int64_t i = atomic_fetch_add(&p->next, 1);
+        if (i >= p->count)
+            return;
+        p->fn(p->ctx, worker, i);
+    }
+}
+
+static void wait_epoch(parallel *p, unsigned seen) {
+    for (int i = 0; i < kSpinPolls; i++) {
+        if (atomic_load(&p->epoch) != seen)
+            return;
+        __builtin_ia32_pause();
+    }
+    (void)pthread_mutex_lock(&p->lock);
+    while (atomic_load(&p->epoch) == seen)
+        (void)pthread_cond_wait(&p->wake, &p->lock);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+static void *worker_main(void *arg) {
+    parallel *p = arg;
+    int worker = atomic_fetch_add(&p->next_worker, 1);
+    for (unsigned seen = 0;; seen++) {
+        wait_epoch(p, seen);
+        if (atomic_load(&p->stop))
+            return NULL;
+        work(p, worker);
+        atomic_fetch_sub(&p->busy, 1);
+    }
+}
+
+static void new_epoch(parallel *p) {
+    (void)pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->epoch, 1);
+    (void)pthread_cond_broadcast(&p->wake);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+snap_status parallel_create(parallel **out, int threads, snap_err *err) {
+    *out = NULL;
+    if (threads < 0 || threads > kMaxThreads)
+        return err_set(err, SNAP_E_USAGE, "threads must be 0..%d, got '%d'", kMaxThreads, threads);
+    parallel *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a thread pool");
+    p->threads = threads ? threads : parallel_cpus();
+    atomic_store(&p->next_worker, 1);
+    (void)pthread_mutex_init(&p->lock, NULL);
+    (void)pthread_cond_init(&p->wake, NULL);
+    p->ids = calloc((size_t)p->threads, sizeof *p->ids);
+    snap_status st = p->ids ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for threads");
+    for (; st == SNAP_OK && p->started < p->threads - 1; p->started++)
+        if (pthread_create(&p->ids[p->started], NULL, worker_main, p) != 0) {
+            st = err_set(err, SNAP_E_NOMEM, "cannot start thread %d of %d", p->started + 2,
+                         p->threads);
+            break;
+        }
+    if (st == SNAP_OK)
+        *out = p;
+    else
+        parallel_free(p);
+    return st;
+}
+
+void parallel_free(parallel *p) {
+    if (!p)
+        return;
+    atomic_store(&p->stop, true);
+    new_epoch(p);
+    for (int i = 0; i < p->started; i++)
+        (void)pthread_join(p->ids[i], NULL);
+    (void)pthread_cond_destroy(&p->wake);
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p->ids);
+    free(p);
+}
+
+int parallel_threads(const parallel *p) {
+    return p->threads;
+}
+
+void parallel_for(parallel *p, int64_t count, parallel_fn fn, void *ctx) {
+    p->fn = fn;
+    p->ctx = ctx;
+    p->count = count;
+    atomic_store(&p->next, 0);
+    atomic_store(&p->busy, p->threads - 1);
+    if (p->threads > 1)
+        new_epoch(p);
+    work(p, 0);
+    while (atomic_load(&p->busy) > 0)
+        __builtin_ia32_pause();
+}

@@ -1,0 +1,66 @@
+#include "base/term.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { kDelayNs = 1000000000, kRedrawNs = 100000000 };
+
+static term_color color_mode = TERM_AUTO;
+
+void term_set_color(term_color mode) {
+    color_mode = mode;
+}
+
+bool term_use_color(int fd) {
+    if (color_mode != TERM_AUTO)
+        return color_mode == TERM_ALWAYS;
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool dumb = !term || strcmp(term, "dumb") == 0;
+    return isatty(fd) && !dumb && !(no_color && *no_color);
+}
+
+static bool in_foreground(int fd) {
+    return isatty(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+term_progress term_progress_start(const char *what, int64_t total) {
+    return (term_progress){.what = what,
+                           .total = total,
+                           .started_ns = clock_now_ns(),
+                           .enabled = in_foreground(STDERR_FILENO)};
+}
+
+void term_progress_update(term_progress *p, int64_t done, const char *note) {
+    int64_t now = clock_now_ns();
+    if (!p->enabled || now - p->started_ns < kDelayNs || now - p->shown_ns < kRedrawNs)
+        return;
+    p->shown_ns = now;
+    p->visible = true;
+    (void)fprintf(stderr, "\r\033[K%s: %lld", p->what, (long long)done);
+    if (p->total)
+        (void)fprintf(stderr, "/%lld (%d %%)", (long long)p->total, (int)(100 * done / p->total));
+    if (note)
+        (void)fprintf(stderr, "  %.60s", note);
+    (void)fflush(stderr);
+}
+
+void term_progress_end(term_progress *p) {
+    if (p->visible)
+        (void)fputs("\r\033[K", stderr);
+    p->visible = false;
+}
+
+void term_warn(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    (void)fputs(in_foreground(STDERR_FILENO) ? "\r\033[Kwarning: " : "warning: ", stderr);
+    (void)vfprintf(stderr, fmt, ap);
+    (void)fputc('\n', stderr);
+    va_end(ap);
+}
