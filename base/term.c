@@ -11,9 +11,14 @@
 enum { kDelayNs = 1000000000, kRedrawNs = 100000000 };
 
 static term_color color_mode = TERM_AUTO;
+static bool quiet_mode;
 
 void term_set_color(term_color mode) {
     color_mode = mode;
+}
+
+void term_set_quiet(bool quiet) {
+    quiet_mode = quiet;
 }
 
 bool term_use_color(int fd) {
@@ -33,7 +38,7 @@ term_progress term_progress_start(const char *what, int64_t total) {
     return (term_progress){.what = what,
                            .total = total,
                            .started_ns = clock_now_ns(),
-                           .enabled = in_foreground(STDERR_FILENO)};
+                           .enabled = !quiet_mode && in_foreground(STDERR_FILENO)};
 }
 
 void term_progress_update(term_progress *p, int64_t done, const char *note) {
@@ -57,6 +62,8 @@ void term_progress_end(term_progress *p) {
 }
 
 void term_warn(const char *fmt, ...) {
+    if (quiet_mode)
+        return;
     va_list ap;
     va_start(ap, fmt);
     (void)fputs(in_foreground(STDERR_FILENO) ? "\r\033[Kwarning: " : "warning: ", stderr);

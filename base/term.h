@@ -16,6 +16,9 @@ typedef enum { TERM_AUTO, TERM_ALWAYS, TERM_NEVER } term_color;
 void term_set_color(term_color mode);
 bool term_use_color(int fd);
 
+/* --quiet: no progress, no warnings. */
+void term_set_quiet(bool quiet);
+
 typedef struct {
     const char *what; /* "bench", borrowed */
     int64_t total;    /* 0 = unknown */

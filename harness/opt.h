@@ -52,7 +52,8 @@ typedef struct {
     const char *color, *config;
     const char **args; /* positional */
     int n_args;
-    js *resolved; /* the whole configuration, owned by opt_release() */
+    js *resolved; /* the whole configuration by long name, owned by opt_release() */
+    js *file;     /* what --config brought; strings point into it */
 } opt_shared;
 
 /**

@@ -1,0 +1,124 @@
+#include <CUnit/CUnit.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+static char dir[64];
+
+static char *in_dir(const char *name) {
+    if (!dir[0]) {
+        (void)strcpy(dir, "/tmp/snapmla-fs-XXXXXX");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    }
+    char *path = fs_join(dir, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(path);
+    return path;
+}
+
+static void expect_content(const char *path, const char *want) {
+    buf b = {0};
+    CU_ASSERT_EQUAL(fs_read(path, &b, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), want);
+    buf_release(&b);
+}
+
+static void test_atomic_write_replaces(void) {
+    char *path = in_dir("a/b/c.txt");
+    char *parent = in_dir("a/b");
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "x", 1, &err), SNAP_E_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
+    CU_ASSERT_EQUAL(fs_mkdirs(parent, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_mkdirs(parent, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "one", 3, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "two", 3, NULL), SNAP_OK);
+    expect_content(path, "two");
+    struct stat sb;
+    CU_ASSERT_EQUAL(stat(path, &sb), 0);
+    CU_ASSERT_EQUAL(sb.st_mode & 0777, 0644);
+    (void)unlink(path);
+    CU_ASSERT_EQUAL(rmdir(parent), 0); /* no temporary file is left behind */
+    free(path);
+    free(parent);
+}
+
+static void test_read_has_a_ceiling(void) {
+    buf b = {.limit = 1000};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(fs_read("/dev/zero", &b, &err), SNAP_E_NOMEM);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "1000 bytes"));
+    buf_release(&b);
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(fs_read("/nonexistent/x", &b, &err), SNAP_E_IO);
+    CU_ASSERT_STRING_EQUAL(err.text, "cannot open '/nonexistent/x': No such file or directory");
+}
+
+static void test_log_repairs_a_cut_tail(void) {
+    char *path = in_dir("log");
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "one\ntwo\nthr", 11, NULL), SNAP_OK);
+    fs_log log = FS_LOG_CLOSED;
+    CU_ASSERT_EQUAL(fs_log_open(&log, path, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_log_append(&log, "four\n", 5, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_log_sync(&log, NULL), SNAP_OK);
+    fs_log_close(&log);
+    fs_log_close(&log);
+    expect_content(path, "one\ntwo\nfour\n");
+    free(path);
+}
+
+static void test_log_with_a_long_cut_tail(void) {
+    char *path = in_dir("long");
+    char *text = malloc(20000);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    memset(text, 'x', 20000);
+    memcpy(text, "a\n", 2);
+    CU_ASSERT_EQUAL(fs_write_atomic(path, text, 20000, NULL), SNAP_OK);
+    fs_log log = FS_LOG_CLOSED;
+    CU_ASSERT_EQUAL(fs_log_open(&log, path, NULL), SNAP_OK);
+    fs_log_close(&log);
+    expect_content(path, "a\n");
+    free(text);
+    free(path);
+}
+
+static void test_lock_names_its_holder(void) {
+    char *path = in_dir("lock");
+    int fd, ready[2], done[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ready), 0);
+    CU_ASSERT_EQUAL_FATAL(pipe(done), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char c = fs_lock(path, &fd, NULL) == SNAP_OK ? 'y' : 'n';
+        _exit(write(ready[1], &c, 1) != 1 || read(done[0], &c, 1) != 1);
+    }
+    char c = 0;
+    CU_ASSERT_EQUAL(read(ready[0], &c, 1), 1);
+    CU_ASSERT_EQUAL(c, 'y');
+    snap_err err = {0};
+    char holder[40];
+    (void)snprintf(holder, sizeof holder, "process %ld:", (long)child);
+    CU_ASSERT_EQUAL(fs_lock(path, &fd, &err), SNAP_E_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, holder));
+    CU_ASSERT_EQUAL(write(done[1], "x", 1), 1);
+    (void)waitpid(child, NULL, 0);
+    CU_ASSERT_EQUAL(fs_lock(path, &fd, NULL), SNAP_OK); /* a dead holder holds nothing */
+    (void)close(fd);
+    for (int i = 0; i < 2; i++) {
+        (void)close(ready[i]);
+        (void)close(done[i]);
+    }
+    free(path);
+}
+
+CU_TestInfo tests_fs[] = {{"an atomic write replaces", test_atomic_write_replaces},
+                          {"a read has a ceiling", test_read_has_a_ceiling},
+                          {"a log repairs a cut tail", test_log_repairs_a_cut_tail},
+                          {"a log with a long cut tail", test_log_with_a_long_cut_tail},
+                          {"a lock names its holder", test_lock_names_its_holder},
+                          CU_TEST_INFO_NULL};

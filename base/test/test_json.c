@@ -1,0 +1,119 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static js *parse(const char *text, snap_err *err) {
+    return js_parse(text, strlen(text), "x.json", err);
+}
+
+static void test_errors_name_the_place(void) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{\"a\": 1,\n  \"b\": }", "x.json:2:"},
+        {"{\"a\": 1, \"a\": 2}", "duplicate object key"},
+        {"[1, 2] x", "end of file expected"},
+        {"\"\xff\"", "unable to decode byte 0xff"},
+        {"", "x.json:1:"},
+        {"{\"a\": 1e999}", "real number overflow"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snap_err err = {0};
+        CU_ASSERT_PTR_NULL(parse(cases[i].text, &err));
+        CU_ASSERT_EQUAL(err.code, SNAP_E_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].message));
+    }
+}
+
+static void test_deep_nesting_is_refused(void) {
+    enum { DEPTH = 100000 };
+    char *deep = malloc(DEPTH + 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(deep);
+    memset(deep, '[', DEPTH);
+    deep[DEPTH] = '\0';
+    snap_err err = {0};
+    CU_ASSERT_PTR_NULL(parse(deep, &err));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "depth"));
+    free(deep);
+}
+
+static void test_lookups(void) {
+    snap_err err = {0};
+    js *v =
+        parse("{\"s\":\"a\\u0000b\",\"i\":-7,\"r\":2.5,\"n\":null,\"t\":true,\"l\":[1,2]}", &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(v);
+    size_t n;
+    CU_ASSERT_EQUAL(memcmp(js_get_strn(v, "s", &n), "a\0b", 3), 0);
+    CU_ASSERT_EQUAL(n, 3);
+    CU_ASSERT_EQUAL(js_get_int(v, "i", 0), -7);
+    CU_ASSERT_EQUAL(js_get_num(v, "i", 0), -7.0);
+    CU_ASSERT_EQUAL(js_get_num(v, "r", 0), 2.5);
+    CU_ASSERT_EQUAL(js_get_int(v, "r", 99), 99);
+    CU_ASSERT_PTR_NULL(js_get(v, "n"));
+    CU_ASSERT_TRUE(js_get_bool(v, "t", false));
+    CU_ASSERT_EQUAL(js_len(js_get_array(v, "l")), 2);
+    int64_t i;
+    CU_ASSERT_EQUAL(js_need_int(v, "r", &i, "row 3", &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "row 3: key 'r' must be an integer, got real");
+    js_free(v);
+}
+
+/* Numbers must survive a file exactly; JSON has no NaN. */
+static void test_numbers_round_trip(void) {
+    static const double values[] = {0.1, 1e-300, 5e-324, 1.7976931348623157e308,
+                                    123456789.123456789};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        js *array = js_new_array();
+        CU_ASSERT(js_push_new(array, js_new_num(values[i])));
+        CU_ASSERT(js_push_new(array, js_new_num(NAN)));
+        buf text = {0};
+        CU_ASSERT_EQUAL(js_write(array, JS_COMPACT, &text, NULL), SNAP_OK);
+        js *back = parse(buf_str(&text), NULL);
+        CU_ASSERT_EQUAL(js_num(js_at(back, 0)), values[i]);
+        CU_ASSERT(js_is_null(js_at(back, 1)));
+        js_free(back);
+        js_free(array);
+        buf_release(&text);
+    }
+}
+
+static void test_invalid_utf8_is_repaired_on_the_way_out(void) {
+    js *v = js_new_strn("a\xff\xc3\xa9", 4);
+    CU_ASSERT_STRING_EQUAL(js_str(v), "a\xEF\xBF\xBD\xc3\xa9");
+    js_free(v);
+}
+
+static snap_status count_line(void *ctx, js *object, long line, snap_err *err) {
+    (void)err;
+    CU_ASSERT_EQUAL(js_get_int(object, "line", 0), line);
+    ++*(int *)ctx;
+    return SNAP_OK;
+}
+
+static void test_lines(void) {
+    const char *good = "{\"line\":1}\n\n  \r\n{\"line\":4}";
+    int n = 0;
+    CU_ASSERT_EQUAL(js_each_line(good, strlen(good), "d", count_line, &n, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(n, 2);
+    snap_err err = {0};
+    const char *bad = "{\"line\":1}\n[2]\n";
+    CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "d:2: a line must be an object, got array");
+    err = (snap_err){0};
+    bad = "{\"line\":1}\n{\"a\":\n";
+    CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "d:2:"));
+}
+
+CU_TestInfo tests_json[] = {
+    {"errors name the place", test_errors_name_the_place},
+    {"deep nesting is refused", test_deep_nesting_is_refused},
+    {"lookups", test_lookups},
+    {"numbers round-trip", test_numbers_round_trip},
+    {"invalid UTF-8 is repaired on the way out", test_invalid_utf8_is_repaired_on_the_way_out},
+    {"JSON lines", test_lines},
+    CU_TEST_INFO_NULL};

@@ -1,0 +1,99 @@
+#include <CUnit/CUnit.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+static void test_numbers_are_strict(void) {
+    int64_t i = 0;
+    CU_ASSERT(text_to_int("-9223372036854775808", &i) && i == INT64_MIN);
+    static const char *const not_int[] = {
+        "", " 1", "1 ", "+1", "0x10", "1.0", "9223372036854775808", "-"};
+    for (size_t k = 0; k < sizeof not_int / sizeof *not_int; k++)
+        CU_ASSERT_FALSE(text_to_int(not_int[k], &i));
+    double x = 0;
+    CU_ASSERT(text_to_double("-2.5e-3", &x) && x == -2.5e-3);
+    static const char *const not_num[] = {"", "inf", "nan", "1e999", "1,5", " 1", "1 "};
+    for (size_t k = 0; k < sizeof not_num / sizeof *not_num; k++)
+        CU_ASSERT_FALSE(text_to_double(not_num[k], &x));
+}
+
+/* Every code point that RFC 3629 allows, encoded by its definition, and nothing else of 3 bytes. */
+static size_t encode(uint32_t c, char out[4]) {
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(lead[n] | c);
+    return n;
+}
+
+static void test_utf8_accepts_every_code_point(void) {
+    long wrong = 0;
+    for (uint32_t c = 0; c <= 0x110000; c++) {
+        char s[4];
+        size_t n = encode(c, s);
+        int valid = c < 0x110000 && !(c >= 0xD800 && c < 0xE000);
+        wrong += text_utf8_len(s, n) != (valid ? n : 0);
+        wrong += n > 1 && text_utf8_len(s, n - 1) != 0;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
+/* Of all 2- and 3-byte strings, as many are well-formed as there are code points that long. */
+static void test_utf8_accepts_nothing_else(void) {
+    long two = 0, three = 0;
+    for (unsigned v = 0; v < 1u << 24; v++) {
+        char s[3] = {(char)(v >> 16), (char)(v >> 8), (char)v};
+        three += text_utf8_len(s, 3) == 3;
+        two += v < 1u << 16 && text_utf8_len(s + 1, 2) == 2;
+    }
+    CU_ASSERT_EQUAL(two, 0x800 - 0x80);
+    CU_ASSERT_EQUAL(three, 0x10000 - 0x800 - 0x800);
+}
+
+static void test_xml_escapes(void) {
+    buf b = {0};
+    text_append_xml(&b, "<a href=\"x\">'&'\x01\n");
+    CU_ASSERT_STRING_EQUAL(buf_str(&b),
+                           "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\xEF\xBF\xBD\n");
+    buf_release(&b);
+}
+
+static snap_status collect(void *ctx, const char *part, snap_err *err) {
+    (void)err;
+    (void)buf_printf(ctx, "[%s]", part);
+    return SNAP_OK;
+}
+
+static void test_split(void) {
+    buf b = {0};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(text_split("a,bc,d", ',', "--suite", collect, &b, &err), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "[a][bc][d]");
+    CU_ASSERT_EQUAL(text_split("a,,d", ',', "--suite", collect, &b, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "--suite has an empty part in 'a,,d'");
+    buf_release(&b);
+}
+
+/* FIPS 180-4's own examples. */
+static void test_sha256(void) {
+    char hex[HASH_HEX];
+    CU_ASSERT_EQUAL(hash_bytes("abc", 3, hex, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CU_ASSERT_EQUAL(hash_bytes("", 0, hex, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
+                            {"UTF-8: every code point", test_utf8_accepts_every_code_point},
+                            {"UTF-8: nothing else", test_utf8_accepts_nothing_else},
+                            {"XML escapes", test_xml_escapes},
+                            {"split", test_split},
+                            {"SHA-256 of the standard's examples", test_sha256},
+                            CU_TEST_INFO_NULL};

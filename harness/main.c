@@ -1,0 +1,135 @@
+/* main.c - the table of commands, and the only place that turns a status into an exit code. */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/term.h"
+#include "base/text.h"
+#include "harness/cmd/cmd.h"
+#include "harness/results/results.h"
+
+const cmd *const cmd_table[] = {&cmd_bench,  &cmd_eval,     &cmd_grade, &cmd_fidelity,
+                                &cmd_report, &cmd_roofline, &cmd_info,  NULL};
+
+volatile sig_atomic_t cmd_cancelled;
+
+static void on_signal(int signal_number) {
+    if (cmd_cancelled) /* the second one is for impatience */
+        _exit(128 + signal_number);
+    cmd_cancelled = 1;
+}
+
+static void install_signals(void) {
+    struct sigaction sa = {.sa_handler = on_signal};
+    (void)sigemptyset(&sa.sa_mask);
+    (void)sigaction(SIGINT, &sa, NULL);
+    (void)sigaction(SIGTERM, &sa, NULL);
+    sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(), reported as such */
+    (void)sigaction(SIGPIPE, &sa, NULL);
+}
+
+static void usage(FILE *to) {
+    (void)fputs("usage: snapmla COMMAND [options]\n\n"
+                "Measures FP8 Multi-head Latent Attention decoding (SnapMLA) against a BF16\n"
+                "baseline, in speed and in quality.\n\nCommands\n",
+                to);
+    for (const cmd *const *c = cmd_table; *c; c++)
+        (void)fprintf(to, "  %-10s %s\n", (*c)->spec->name, (*c)->summary);
+    (void)fputs(
+        "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build.\n"
+        "\nExit codes: 0 done, 2 usage or configuration, 3 runtime (files, device, network),\n"
+        "6 environment invalid, 7 wrong result\n",
+        to);
+}
+
+static const cmd *find(const char *name) {
+    for (const cmd *const *c = cmd_table; *c; c++)
+        if (strcmp((*c)->spec->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static snap_status print_config(const opt_shared *shared, snap_err *err) {
+    buf out = {0};
+    snap_status st = js_write(shared->resolved, JS_PRETTY, &out, err);
+    if (st == SNAP_OK)
+        (void)puts(buf_str(&out));
+    buf_release(&out);
+    return st;
+}
+
+static void print_help(const opt_command *spec) {
+    buf out = {0};
+    opt_help(spec, &out);
+    (void)fputs(buf_str(&out), stdout);
+    buf_release(&out);
+}
+
+static snap_status run(const cmd *c, int argc, const char **argv, snap_err *err) {
+    opt_shared shared;
+    snap_status st = opt_parse(c->spec, argc, argv, &shared, err);
+    if (st == SNAP_OK) {
+        term_set_color(text_equal(shared.color, "always")  ? TERM_ALWAYS
+                       : text_equal(shared.color, "never") ? TERM_NEVER
+                                                           : TERM_AUTO);
+        term_set_quiet(shared.quiet);
+    }
+    if (st == SNAP_OK && shared.help)
+        print_help(c->spec);
+    else if (st == SNAP_OK && shared.print_config)
+        st = print_config(&shared, err);
+    else if (st == SNAP_OK)
+        st = c->run(&shared, err);
+    opt_release(&shared);
+    return st;
+}
+
+/* A result that did not reach its reader (a full disk behind a redirection) is a failure. */
+static snap_status flush_stdout(snap_status st, snap_err *err) {
+    bool failed = ferror(stdout) != 0;
+    if (fclose(stdout) != 0 || failed)
+        return err_set_errno(st == SNAP_OK ? err : NULL, "cannot write standard output");
+    return st;
+}
+
+static snap_status manual(snap_err *err) {
+    buf out = {0};
+    for (const cmd *const *c = cmd_table; *c; c++)
+        opt_mdoc((*c)->spec, &out);
+    snap_status st = buf_check(&out, "the manual", err);
+    (void)fputs(buf_str(&out), stdout);
+    buf_release(&out);
+    return st;
+}
+
+static snap_status dispatch(int argc, const char **argv, snap_err *err) {
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name)
+        return err_set(err, SNAP_E_USAGE, "no command: 'snapmla --help' lists them");
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        usage(stdout);
+    else if (strcmp(name, "--version") == 0)
+        (void)printf("snapmla %s (%s)\n", results_program_version(), results_program_commit());
+    else if (strcmp(name, "--man-options") == 0)
+        return manual(err);
+    else if (!find(name))
+        return err_set(err, SNAP_E_USAGE, "unknown command '%s': 'snapmla --help' lists them",
+                       name);
+    else
+        return run(find(name), argc - 2, argv + 2, err);
+    return SNAP_OK;
+}
+
+int main(int argc, char **argv) {
+    (void)setlocale(LC_ALL, "C"); /* numbers in files read the same everywhere */
+    install_signals();
+    snap_err err = {0};
+    snap_status st = dispatch(argc, (const char **)argv, &err);
+    st = flush_stdout(st, &err);
+    if (st != SNAP_OK)
+        (void)fprintf(stderr, "snapmla: %s\n", err.text[0] ? err.text : "failed");
+    return err_exit_code(st);
+}

@@ -1,0 +1,170 @@
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "harness/opt.h"
+
+static bool verbose;
+static int64_t batch;
+static double margin;
+static const char *out;
+static opt_list arms;
+
+static const opt options[] = {
+    {OPT_GROUP, NULL, 0, NULL, NULL, "Things", 0, 0},
+    {OPT_FLAG, "verbose", 'v', &verbose, NULL, "say more", 0, 0},
+    {OPT_INT, "batch", 'b', &batch, "N", "how many", 1, 1024},
+    {OPT_NUM, "margin", 0, &margin, "PP", "how far", 0, 100},
+    {OPT_STR, "out-file", 'o', &out, "FILE", "where to", 0, 0},
+    {OPT_LIST, "arm", 0, &arms, "ARM", "what", 0, 0},
+    {OPT_END, NULL, 0, NULL, NULL, NULL, 0, 0},
+};
+static const opt_command command = {"try", "[options] [X]", "Tries.", "  snapmla try", options, 0,
+                                    1};
+
+static opt_shared shared;
+
+static snap_status parse(const char *line, snap_err *err) {
+    static char words[400];
+    const char *argv[40];
+    int argc = 0;
+    (void)snprintf(words, sizeof words, "%s", line);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+        argv[argc++] = w;
+    opt_release(&shared);
+    verbose = false;
+    batch = 8;
+    margin = 2;
+    out = "here";
+    arms.n = 0;
+    return opt_parse(&command, argc, argv, &shared, err);
+}
+
+static void test_forms_of_an_option(void) {
+    CU_ASSERT_EQUAL(parse("-v --batch 16 --margin=0.5 -ofile --arm a --arm b pos", NULL), SNAP_OK);
+    CU_ASSERT(verbose);
+    CU_ASSERT_EQUAL(batch, 16);
+    CU_ASSERT_EQUAL(margin, 0.5);
+    CU_ASSERT_STRING_EQUAL(out, "file");
+    CU_ASSERT_EQUAL(arms.n, 2);
+    CU_ASSERT_STRING_EQUAL(arms.items[1], "b");
+    CU_ASSERT_EQUAL(shared.n_args, 1);
+    CU_ASSERT_EQUAL(parse("--verbose --no-verbose --json -- --batch", NULL), SNAP_OK);
+    CU_ASSERT_FALSE(verbose);
+    CU_ASSERT(shared.json);
+    CU_ASSERT_STRING_EQUAL(shared.args[0], "--batch");
+    CU_ASSERT_EQUAL(parse("", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(batch, 8);
+}
+
+static void test_refusals_name_the_option(void) {
+    static const struct {
+        const char *line, *message;
+    } cases[] = {
+        {"--bogus", "unknown option '--bogus': see 'snapmla try --help'"},
+        {"--bat 3", "unknown option '--bat': see 'snapmla try --help'"},
+        {"-x", "unknown option '-x': see 'snapmla try --help'"},
+        {"--", NULL},
+        {"--batch", "--batch needs a value N"},
+        {"--batch 0", "--batch must be 1..1024, got '0'"},
+        {"--batch 1e3", "--batch must be an integer, got '1e3'"},
+        {"--margin nan", "--margin must be a number, got 'nan'"},
+        {"--verbose=maybe", "--verbose must be true or false, got 'maybe'"},
+        {"--no-batch", "unknown option '--no-batch': see 'snapmla try --help'"},
+        {"a b", "unexpected argument 'b': see 'snapmla try --help'"},
+        {"--color blue", "--color must be auto, always or never, got 'blue'"},
+        {"--config /nonexistent.json",
+         "cannot open '/nonexistent.json': No such file or directory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snap_err err = {0};
+        snap_status want = cases[i].message ? SNAP_E_USAGE : SNAP_OK;
+        CU_ASSERT_EQUAL(parse(cases[i].line, &err), want);
+        if (cases[i].message)
+            CU_ASSERT_STRING_EQUAL(err.text, cases[i].message);
+    }
+}
+
+static snap_status with_config(const char *json, const char *more, snap_err *err) {
+    char line[200];
+    const char *path = "/tmp/snapmla-opt-test.json";
+    CU_ASSERT_EQUAL(fs_write_atomic(path, json, strlen(json), NULL), SNAP_OK);
+    (void)snprintf(line, sizeof line, "--config %s %s", path, more);
+    snap_status st = parse(line, err);
+    (void)unlink(path);
+    return st;
+}
+
+static void test_precedence(void) {
+    const char *json =
+        "{\"why\":\"x\",\"batch\":2,\"margin\":1,\"out-file\":[1,2,\"z\"],\"arm\":[\"c\"]}";
+    CU_ASSERT_EQUAL(with_config(json, "", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(batch, 2);
+    CU_ASSERT_STRING_EQUAL(out, "1,2,z");
+    CU_ASSERT_STRING_EQUAL(arms.items[0], "c");
+    (void)setenv("SNAPMLA_BATCH", "3", 1);
+    (void)setenv("SNAPMLA_OUT_FILE", "env", 1);
+    CU_ASSERT_EQUAL(with_config(json, "", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(batch, 3);
+    CU_ASSERT_EQUAL(margin, 1);
+    CU_ASSERT_STRING_EQUAL(out, "env");
+    CU_ASSERT_EQUAL(with_config(json, "--batch 4 --arm d", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(batch, 4);
+    CU_ASSERT_EQUAL(arms.n, 1);
+    CU_ASSERT_STRING_EQUAL(arms.items[0], "d");
+    CU_ASSERT_EQUAL(js_get_int(shared.resolved, "batch", 0), 4);
+    (void)setenv("SNAPMLA_BATCH", "x", 1);
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(parse("", &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "SNAPMLA_BATCH must be an integer, got 'x'");
+    (void)unsetenv("SNAPMLA_BATCH");
+    (void)unsetenv("SNAPMLA_OUT_FILE");
+}
+
+static void test_bad_config_files(void) {
+    static const struct {
+        const char *json, *message;
+    } cases[] = {
+        {"{\"bach\": 1}", "key 'bach' is no option of 'try'"},
+        {"{\"batch\": \"x\"}", "key 'batch' must be an integer, got 'x'"},
+        {"{\"batch\": 1.5}", "key 'batch' must be an integer, got '1.5'"},
+        {"{\"batch\": [1]}", "key 'batch' does not take this array"},
+        {"{\"batch\": {}}", "key 'batch' does not take a value of type object"},
+        {"{\"batch\": null}", "does not take a value of type"},
+        {"{\"out-file\": 3}", "key 'out-file' does not take a value of type integer"},
+        {"{\"config\": \"x\"}", "key 'config' is no option"},
+        {"[1]", "a configuration must be a JSON object"},
+        {"{\"batch\": 1,}", ".json:1:"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(with_config(cases[i].json, "", &err), SNAP_E_USAGE);
+        CU_ASSERT_EQUAL(err.code, SNAP_E_USAGE);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].message));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "snapmla-opt-test.json"));
+    }
+}
+
+static void test_help_lists_every_option(void) {
+    CU_ASSERT_EQUAL(parse("--help too many args", NULL), SNAP_OK);
+    CU_ASSERT(shared.help);
+    buf text = {0};
+    opt_help(&command, &text);
+    for (const opt *o = options; o->type != OPT_END; o++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), o->help));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "-b, --batch N"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "how many [8]"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "--print-config"));
+    buf_release(&text);
+    opt_release(&shared);
+}
+
+CU_TestInfo tests_opt[] = {{"forms of an option", test_forms_of_an_option},
+                           {"refusals name the option", test_refusals_name_the_option},
+                           {"precedence", test_precedence},
+                           {"bad config files", test_bad_config_files},
+                           {"help lists every option", test_help_lists_every_option},
+                           CU_TEST_INFO_NULL};
