@@ -9,6 +9,14 @@
 /* A worker spins this many polls (some 50 us) before it sleeps. */
 enum { kSpinPolls = 20000, kMaxThreads = 1024 };
 
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 struct parallel {
     int threads;
     pthread_t *ids; /* [threads - 1] */
@@ -46,7 +54,7 @@ static void wait_epoch(parallel *p, unsigned seen) {
     for (int i = 0; i < kSpinPolls; i++) {
         if (atomic_load(&p->epoch) != seen)
             return;
-        __builtin_ia32_pause();
+        relax();
     }
     (void)pthread_mutex_lock(&p->lock);
     while (atomic_load(&p->epoch) == seen)
@@ -73,6 +81,17 @@ static void new_epoch(parallel *p) {
     (void)pthread_mutex_unlock(&p->lock);
 }
 
+static snap_status start_workers(parallel *p, snap_err *err) {
+    p->ids = calloc((size_t)p->threads, sizeof *p->ids);
+    if (!p->ids)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for threads");
+    for (; p->started < p->threads - 1; p->started++)
+        if (pthread_create(&p->ids[p->started], NULL, worker_main, p) != 0)
+            return err_set(err, SNAP_E_NOMEM, "cannot start thread %d of %d", p->started + 2,
+                           p->threads);
+    return SNAP_OK;
+}
+
 snap_status parallel_create(parallel **out, int threads, snap_err *err) {
     *out = NULL;
     if (threads < 0 || threads > kMaxThreads)
@@ -84,14 +103,7 @@ snap_status parallel_create(parallel **out, int threads, snap_err *err) {
     atomic_store(&p->next_worker, 1);
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->wake, NULL);
-    p->ids = calloc((size_t)p->threads, sizeof *p->ids);
-    snap_status st = p->ids ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for threads");
-    for (; st == SNAP_OK && p->started < p->threads - 1; p->started++)
-        if (pthread_create(&p->ids[p->started], NULL, worker_main, p) != 0) {
-            st = err_set(err, SNAP_E_NOMEM, "cannot start thread %d of %d", p->started + 2,
-                         p->threads);
-            break;
-        }
+    snap_status st = start_workers(p, err);
     if (st == SNAP_OK)
         *out = p;
     else
@@ -126,5 +138,5 @@ void parallel_for(parallel *p, int64_t count, parallel_fn fn, void *ctx) {
         new_epoch(p);
     work(p, 0);
     while (atomic_load(&p->busy) > 0)
-        __builtin_ia32_pause();
+        relax();
 }

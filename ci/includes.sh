@@ -1,0 +1,50 @@
+#!/bin/sh
+# Checks that includes point one way (base <- kernels <- generator <- evals <- harness) and that each
+# outside library has its one caller.
+set -eu
+bad=0
+complain() {
+    echo "includes: $1" >&2
+    bad=1
+}
+
+rank() {
+    case $1 in
+    base) echo 0 ;; kernels) echo 1 ;; generator) echo 2 ;; evals) echo 3 ;; harness) echo 4 ;;
+    *) echo 9 ;;
+    esac
+}
+
+for layer in base kernels generator evals harness; do
+    own=$(rank "$layer")
+    for line in $(grep -rnoE '^#include "[^"]+"' "$layer" --include='*.[chS]' --include='*.cu' --include='*.cuh' | tr ' ' '@'); do
+        file=${line%%:*}
+        path=${line##*@\"}
+        path=${path%\"}
+        [ "$path" = build_info.h ] && continue
+        case $path in
+        */*) ;;
+        *) complain "$file: \"$path\" must be written from the root of the repository"; continue ;;
+        esac
+        [ -f "$path" ] || complain "$file: \"$path\" does not exist"
+        [ "$(rank "${path%%/*}")" -le "$own" ] || complain "$file: $layer may not include $path"
+    done
+done
+
+# $1: header, $2: extended regex of the files that may include it
+only() {
+    found=$(grep -rlE "^#include <$1>" base kernels generator evals harness | grep -vE "^($2)$" || true)
+    [ -z "$found" ] || complain "<$1> belongs to $2, also included by: $found"
+}
+only 'jansson.h' 'base/json.c'
+only 'curl/curl.h' 'base/http.c'
+only 'zip.h' 'base/zip.c'
+only 'pcre2.h' 'evals/extract.*\.c|evals/.*\.c|generator/local/tokenizer.*\.c'
+only 'openssl/.*' 'base/hash.c|.*/test/.*'
+
+# Only harness/cmd and main may print to the user or end the program.
+printing=$(grep -rnE '\b(exit|printf|puts|perror)\(' base kernels generator evals harness --include='*.c' |
+    grep -vE '^[^:]*/test/|^harness/cmd/|^harness/main.c|^base/(err|term)\.c|_exit\(' || true)
+[ -z "$printing" ] || complain "prints or exits outside harness/cmd: $printing"
+[ "$bad" = 0 ] && echo 'includes: one way'
+exit $bad

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Installs what is missing to build, test or lint, through apt where it can; else names the packages.
+#   install-deps.sh build|test|lint
+# What each set is for: build - the program; test - and its tests; lint - and every check of `make check`.
+set -eu
+build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev'
+test="$build libcunit1-dev ca-certificates"
+lint="$test clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe file patchelf libxml2-utils"
+
+case ${1:-build} in
+build) want=$build ;;
+test) want=$test ;;
+lint) want=$lint ;;
+*) echo "usage: $0 build|test|lint" >&2; exit 2 ;;
+esac
+
+# Where dpkg is absent the packages have other names: look for what they bring instead.
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    pkg-config --exists libcurl jansson libpcre2-8 libcrypto && exit 0
+    echo "install-deps: needs a C compiler, make, pkg-config, and the development files of" >&2
+    echo "libcurl, jansson, pcre2 and openssl (for tests: cunit)" >&2
+    exit 1
+fi
+
+missing=
+for p in $want; do
+    dpkg-query -W -f '${Status}\n' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+        as_root=sudo
+    else
+        echo "install-deps: please install as root:$missing" >&2
+        echo "install-deps: apt-get install$missing" >&2
+        exit 1
+    fi
+fi
+echo "install-deps: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # a list of words
+if ! $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1; then
+    $as_root apt-get update -qq
+    $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi

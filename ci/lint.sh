@@ -1,0 +1,55 @@
+#!/bin/sh
+# Format, shape, banned calls, static analysis. Exits 1 and says where when something is off.
+#   lint.sh BUILD_DIR
+set -eu
+build=${1:-build}
+export BUILD_DIR="$build"
+files=$(git ls-files '*.c' '*.h')
+sources=$(git ls-files '*.c' | grep -v /test/)
+bad=0
+step() {
+    echo "lint: $1"
+}
+fail() {
+    echo "lint: $1" >&2
+    bad=1
+}
+
+step 'format (clang-format 14)'
+fmt=$(command -v clang-format-14 || command -v clang-format)
+# shellcheck disable=SC2086
+$fmt --dry-run -Werror $files || fail 'run `make format`'
+
+step 'functions: at most 80 lines, complexity at most 25'
+# pmccabe: modified complexity, complexity, statements, first line, lines, file(line): name
+# shellcheck disable=SC2086
+long=$(pmccabe $sources 2>/dev/null | awk '$1 > 25 || $5 > 80 {print $6, $7, "complexity", $1, "lines", $5}')
+[ -z "$long" ] || fail "$long"
+
+step 'banned calls'
+banned=$(grep -nE '\b(gets|sprintf|vsprintf|strcpy|strcat|strtok|atoi|atol|atof|rand|srand|alloca|system|popen|tmpnam|mktemp)\(' \
+    $sources | grep -vE '^\S+:\s*/?\*' || true)
+[ -z "$banned" ] || fail "$banned"
+
+step 'shell scripts parse'
+for s in $(git ls-files '*.sh') .ci/run; do
+    sh -n "$s" || fail "$s"
+done
+
+step 'manual (mandoc)'
+if command -v mandoc >/dev/null 2>&1; then
+    mandoc -Tlint -W warning "$build/snapmla.1" || fail 'the man page has warnings'
+fi
+
+step 'gcc -fanalyzer'
+make -s BUILD="$build/analyze" DEVELOPER=1 CFLAGS='-O1 -fanalyzer -Wno-analyzer-too-complex' -j"$(nproc)" all >/dev/null ||
+    fail 'gcc -fanalyzer'
+
+step 'clang-tidy 14'
+tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
+# shellcheck disable=SC2086
+printf '%s\n' $sources | xargs -P "$(nproc)" -n 2 sh -c \
+    '"$0" --quiet --warnings-as-errors="*" "$@" -- -std=c17 -D_GNU_SOURCE -I. -I"$BUILD_DIR" 2>/dev/null' \
+    "$tidy" || fail 'clang-tidy'
+[ "$bad" = 0 ] && echo 'lint: clean'
+exit $bad
