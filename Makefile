@@ -98,4 +98,90 @@ TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 test-units: $(TEST_PROGRAMS)
 	$(Q)for t in $(TEST_PROGRAMS); do $$t || exit 1; done
 
+# ---- the two commands of README.md ----
+.PHONY: demo test
+demo:
+	$(Q)sh ci/install-deps.sh build
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
+	$(Q)sh ci/demo.sh $(BUILD)
+
+test:
+	$(Q)sh ci/install-deps.sh test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(TEST_PROGRAMS)
+	$(Q)$(MAKE) --no-print-directory test-units goldens
+
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+
+# ---- checks ----
+.PHONY: check lint includes sanitize goldens golden-record format
+check: test lint includes sanitize test-install
+	@echo "check: all passed"
+
+lint: all $(BUILD)/snapmla.1
+	$(Q)sh ci/lint.sh $(BUILD)
+
+includes:
+	$(Q)sh ci/includes.sh
+
+# Threads are checked by one sanitizer, memory and arithmetic by the others.
+sanitize:
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" test-units
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" test-units
+
+goldens: $(BUILD)/snapmla
+	$(Q)sh ci/golden.sh check $(BUILD)/snapmla
+
+golden-record: $(BUILD)/snapmla
+	$(Q)sh ci/golden.sh record $(BUILD)/snapmla
+
+format:
+	clang-format-14 -i $$(git ls-files '*.c' '*.h')
+
+# ---- fuzzing: libFuzzer on every fuzz_*.c, FUZZ_SECONDS each ----
+FUZZ_SECONDS ?= 60
+FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/test/fuzz_*.c)))
+.PHONY: fuzz
+fuzz: $(FUZZERS)
+	$(Q)for f in $(FUZZERS); do mkdir -p $$f.corpus && \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 $$f.corpus || exit 1; done
+$(BUILD)/fuzz/%: %.c $(call sources,base) $(call sources,generator) $(call sources,evals)
+	@echo "  FUZZ    $<"
+	$(Q)mkdir -p $(@D) && clang-14 -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined \
+	    -o $@ $< $(call sources,base) $(filter-out base/% kernels/%,$(call sources,generator) $(call sources,evals)) $(LIBS)
+
+# ---- manual, installation, bundle ----
+$(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snapmla.1.tail
+	$(Q){ cat harness/man/snapmla.1.head; $(BUILD)/snapmla --man-options; cat harness/man/snapmla.1.tail; } > $@
+
+SHARED_FILES = $(shell git ls-files configs datasets 2>/dev/null || find configs datasets -type f)
+.PHONY: install uninstall test-install dist
+install: all $(BUILD)/snapmla.1
+	install -D -m 755 $(BUILD)/snapmla $(DESTDIR)$(PREFIX)/bin/snapmla
+	install -D -m 644 $(BUILD)/snapmla.1 $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1
+	$(Q)for f in $(SHARED_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/snapmla/$$f || exit 1; done
+
+uninstall:
+	rm -rf $(DESTDIR)$(PREFIX)/bin/snapmla $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1 $(DESTDIR)$(PREFIX)/share/snapmla
+
+test-install: all $(BUILD)/snapmla.1
+	$(Q)sh ci/test_install.sh $(BUILD)
+
+dist: all $(BUILD)/snapmla.1
+	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
+
+.PHONY: clean help
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make              build/snapmla'
+	@echo 'make demo         install what is missing, build, run a small benchmark and evaluation, write a report'
+	@echo 'make test         install what is missing, build, run all tests'
+	@echo 'make check        test, lint, include order, sanitizers, installation'
+	@echo 'make dist         one relocatable bundle for machines without the development packages'
+	@echo 'make install      PREFIX=/usr/local DESTDIR='
+	@echo 'make fuzz         libFuzzer on every parser, FUZZ_SECONDS=60 each'
+	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
+	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA PREFIX DESTDIR CC CFLAGS'
+
 -include $(shell find $(BUILD)/obj $(BUILD)/test -name '*.d' 2>/dev/null)
