@@ -43,6 +43,8 @@ enum {
     MLA_PAGE = 64,       /* tokens a page */
     MLA_MAX_HEADS = 128, /* query heads on one device */
     MLA_MAX_SQ = 4,      /* query tokens a sequence and step: 1 + drafts */
+    MLA_MAX_CONTENT = 1024, /* widest d_c */
+    MLA_MAX_ROPE = 256,     /* widest d_r */
     MLA_ALIGN = 256,     /* bytes; alignment of planes, q and out */
 };
 #define MLA_MAX_CONTEXT ((int64_t)1 << 20) /* tokens a sequence */

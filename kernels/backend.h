@@ -1,0 +1,55 @@
+/* backend.h - what a backend supplies behind mla.h.
+ *
+ * A backend embeds mla_backend and mla_plan as the first member of its own structs. mla.c checks all
+ * host-known numbers and pointers before it calls any of these, once for every backend, so an
+ * implementation may rely on the contract of mla.h. The functions have the meaning of the public
+ * ones of the same name. */
+#ifndef SNAPMLA_KERNELS_BACKEND_H
+#define SNAPMLA_KERNELS_BACKEND_H
+
+#include "kernels/ceilings.h"
+#include "kernels/mla.h"
+
+typedef struct {
+    void (*close)(mla_backend *be);
+    void (*describe)(const mla_backend *be, mla_backend_info *out);
+    void *(*alloc)(mla_backend *be, size_t bytes, snap_err *err);
+    void (*free)(mla_backend *be, void *device);
+    snap_status (*copy_in)(mla_backend *be, void *device, const void *host, size_t bytes,
+                           snap_err *err);
+    snap_status (*copy_out)(mla_backend *be, void *host, const void *device, size_t bytes,
+                            snap_err *err);
+    snap_status (*sync)(mla_backend *be, snap_err *err);
+    snap_status (*timer_start)(mla_backend *be, snap_err *err);
+    snap_status (*timer_stop)(mla_backend *be, double *ns, snap_err *err);
+    snap_status (*plan_create)(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                               snap_err *err);
+    void (*plan_free)(mla_plan *plan);
+    snap_status (*schedule)(mla_plan *plan, const mla_step *step, snap_err *err);
+    snap_status (*run)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                       const mla_attn *attn, snap_err *err);
+    snap_status (*quant_q)(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q, void *q8,
+                           void *q_rope, float *q_scale, snap_err *err);
+    snap_status (*append_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                             const void *kv, snap_err *err);
+    snap_status (*fetch_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
+                            int64_t first, int64_t count, void *kv, snap_err *err);
+    snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
+} mla_backend_ops;
+
+struct mla_backend {
+    const mla_backend_ops *ops;
+};
+
+struct mla_plan {
+    mla_backend *be;
+    mla_capacity cap;
+};
+
+/* How the registry opens one; @opt is never NULL. */
+typedef snap_status (*mla_backend_opener)(mla_backend **out, const mla_backend_options *opt,
+                                          snap_err *err);
+
+snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
+
+#endif

@@ -1,0 +1,185 @@
+#include "kernels/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "kernels/formats.h"
+
+/* ---- which rows ----------------------------------------------------------------------------- */
+
+static int64_t total_rows(const judge_step *in) {
+    return (int64_t)in->step.batch * in->step.s_q * in->heads;
+}
+
+/* A random row of one sequence. */
+static void pick_from_sequence(unsigned char *pick, const judge_step *in, int b, rng *r) {
+    int per_sequence = in->step.s_q * in->heads;
+    pick[(int64_t)b * per_sequence + rng_below(r, (uint32_t)per_sequence)] = 1;
+}
+
+static void pick_rows(unsigned char *pick, const judge_step *in, judge_sample sample) {
+    int64_t total = total_rows(in), picked = 0;
+    if (sample.rows <= 0 || sample.rows >= total) {
+        memset(pick, 1, (size_t)total);
+        return;
+    }
+    rng r = rng_make(sample.seed, rng_stream_of("judge rows"));
+    int shortest = 0, longest = 0;
+    for (int b = 1; b < in->step.batch; b++) {
+        shortest = in->step.seqlens[b] < in->step.seqlens[shortest] ? b : shortest;
+        longest = in->step.seqlens[b] > in->step.seqlens[longest] ? b : longest;
+    }
+    pick_from_sequence(pick, in, longest, &r);
+    if (shortest != longest && sample.rows > 1)
+        pick_from_sequence(pick, in, shortest, &r);
+    for (int64_t i = 0; i < total; i++)
+        picked += pick[i];
+    while (picked < sample.rows) {
+        int64_t i = rng_below(&r, (uint32_t)total);
+        picked += !pick[i];
+        pick[i] = 1;
+    }
+}
+
+/* ---- one row -------------------------------------------------------------------------------- */
+
+/* Sums over all compared rows. */
+typedef struct {
+    double diff2, ref2, out2, dot;
+} sums;
+
+static void compare_row(judge_error *e, sums *all, const uint16_t *out, const double *ref, int d_c,
+                        int b, int s, int h) {
+    sums row = {0};
+    for (int d = 0; d < d_c; d++) {
+        double x = (double)bf16_to_f32(out[d]), diff = x - ref[d];
+        if (!isfinite(x)) {
+            e->nonfinite++;
+            continue;
+        }
+        row.diff2 += diff * diff;
+        row.ref2 += ref[d] * ref[d];
+        row.out2 += x * x;
+        row.dot += x * ref[d];
+        e->out_abs = fmax(e->out_abs, fabs(diff));
+    }
+    double rel = row.diff2 == 0.0 ? 0.0 : sqrt(row.diff2 / row.ref2);
+    if (rel >= e->row_rel) {
+        e->row_rel = rel;
+        e->worst_b = b;
+        e->worst_s = s;
+        e->worst_h = h;
+    }
+    all->diff2 += row.diff2;
+    all->ref2 += row.ref2;
+    all->out2 += row.out2;
+    all->dot += row.dot;
+    e->rows++;
+}
+
+static void compare_lse(judge_error *e, float lse, double ref) {
+    if (isinf(ref) && (double)lse == ref)
+        return;
+    if (!isfinite(lse) || isinf(ref))
+        e->nonfinite++;
+    else
+        e->lse_err = fmax(e->lse_err, fabs((double)lse - ref) / fmax(1.0, fabs(ref)));
+}
+
+/* ---- a step --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const judge_step *in;
+    ref_pv pv;
+    double *o; /* [d_c] scratch */
+    judge_error *e;
+    sums all;
+} judge;
+
+static void judge_row(judge *j, const ref_rows *q, const ref_rows *k, int b, int s, int h) {
+    const judge_step *in = j->in;
+    int64_t i = (int64_t)s * in->heads + h, visible = k->rows - (in->step.s_q - 1 - s);
+    int64_t row = (int64_t)b * in->step.s_q * in->heads + i;
+    double lse;
+    ref_attend(q, i, k, visible, (double)in->attn.softmax_scale, j->pv, j->o, &lse);
+    compare_row(j->e, &j->all, (const uint16_t *)in->attn.out + row * in->d_c, j->o, in->d_c, b, s,
+                h);
+    if (in->attn.lse)
+        compare_lse(j->e, in->attn.lse[row], lse);
+}
+
+/* @pick: the sequence's rows, [s_q][heads]. */
+static snap_status judge_sequence(judge *j, int b, const unsigned char *pick, snap_err *err) {
+    const judge_step *in = j->in;
+    int rows = in->step.s_q * in->heads;
+    if (!memchr(pick, 1, (size_t)rows))
+        return SNAP_OK;
+    snap_status st = SNAP_OK;
+    ref_rows q = {0}, k = {0};
+    TRY(ref_rows_from_queries(&q, in->precision, in->d_c, in->d_r, &in->attn, (int64_t)b * rows,
+                              rows, err));
+    TRY(ref_rows_from_cache(&k, in->precision, in->d_c, in->d_r, &in->cache,
+                            in->step.block_table + (int64_t)b * in->step.table_width,
+                            in->step.seqlens[b], err));
+    for (int i = 0; i < rows; i++)
+        if (pick[i])
+            judge_row(j, &q, &k, b, i / in->heads, i % in->heads);
+cleanup:
+    ref_rows_release(&q);
+    ref_rows_release(&k);
+    return st;
+}
+
+snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_sample sample,
+                       snap_err *err) {
+    *out = (judge_error){0};
+    snap_status st = SNAP_OK;
+    judge j = {.in = in, .pv = pv, .e = out};
+    unsigned char *pick = calloc((size_t)total_rows(in), 1);
+    j.o = calloc((size_t)in->d_c, sizeof *j.o);
+    if (!pick || !j.o)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a reference of %d columns", in->d_c));
+    pick_rows(pick, in, sample);
+    for (int b = 0; b < in->step.batch; b++)
+        TRY(judge_sequence(&j, b, pick + (int64_t)b * in->step.s_q * in->heads, err));
+    if (j.all.diff2 > 0.0)
+        out->out_rel = sqrt(j.all.diff2 / j.all.ref2);
+    if (j.all.ref2 > 0.0 && j.all.out2 > 0.0)
+        out->cosine = 1.0 - j.all.dot / sqrt(j.all.ref2 * j.all.out2);
+cleanup:
+    free(pick);
+    free(j.o);
+    return st;
+}
+
+/* ---- the verdict ---------------------------------------------------------------------------- */
+
+judge_bound judge_bound_of(mla_precision p, ref_pv pv) {
+    if (p == MLA_BF16)
+        return (judge_bound){.out_rel = 2.5e-3, .row_rel = 5e-3, .lse_err = 1e-5};
+    if (pv == REF_P_E4M3)
+        return (judge_bound){.out_rel = 1e-2, .row_rel = 2e-2, .lse_err = 5e-4};
+    return (judge_bound){.out_rel = 3e-2, .row_rel = 6e-2, .lse_err = 5e-4};
+}
+
+static snap_status check_figure(const char *what, double value, double bound, const judge_error *e,
+                                snap_err *err) {
+    if (value <= bound)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_WRONG,
+                   "%s is %.3g, above %.3g; worst row: sequence %d, query %d, head %d", what, value,
+                   bound, e->worst_b, e->worst_s, e->worst_h);
+}
+
+snap_status judge_verdict(const judge_error *e, judge_bound bound, snap_err *err) {
+    snap_status st = SNAP_OK;
+    if (e->nonfinite)
+        return err_set(err, SNAP_E_WRONG, "%lld elements are not finite", (long long)e->nonfinite);
+    TRY(check_figure("relative error of the output", e->out_rel, bound.out_rel, e, err));
+    TRY(check_figure("relative error of a row", e->row_rel, bound.row_rel, e, err));
+    TRY(check_figure("error of lse", e->lse_err, bound.lse_err, e, err));
+cleanup:
+    return st;
+}

@@ -1,0 +1,52 @@
+/* judge.h - is what a backend computed right? Its rows against reference.h. */
+#ifndef SNAPMLA_KERNELS_JUDGE_H
+#define SNAPMLA_KERNELS_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/reference.h"
+
+/* A step as a backend got it, every pointer host memory. The pool may be a copy that holds only the
+ * pages that matter, with a block table to match. */
+typedef struct {
+    mla_precision precision;
+    int heads, d_c, d_r;
+    mla_step step;
+    mla_cache cache;
+    mla_attn attn; /* out and lse: what the backend returned; lse may be NULL */
+} judge_step;
+
+/* Which rows: all of them, or a seeded sample without repetition. Sampled rows prefer the shortest
+ * and the longest sequence, which each get one. */
+typedef struct {
+    int64_t rows; /* 0 or more than there are = all */
+    uint64_t seed;
+} judge_sample;
+
+typedef struct {
+    int64_t rows;      /* compared */
+    double out_rel;    /* ||out - ref|| / ||ref|| over all compared rows together */
+    double row_rel;    /* the same of the worst row */
+    double out_abs;    /* largest difference of an element */
+    double cosine;     /* 1 - cosine similarity, all rows together */
+    double lse_err;    /* largest |lse - ref| / max(1, |ref|); 0 without lse */
+    int64_t nonfinite; /* elements of out or lse that are NaN or infinite and should not be */
+    int worst_b, worst_s, worst_h; /* the row of row_rel */
+} judge_error;
+
+/* SNAP_E_NOMEM. A row whose reference is zero must be zero: its row_rel is 0 or infinity. */
+snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_sample sample,
+                       snap_err *err) SNAP_CHECK_RESULT;
+
+/* What a correct backend stays within, against the oracle of its own arithmetic (pv =
+ * ref_format_pv) or against exact probabilities on the same cache. */
+typedef struct {
+    double out_rel, row_rel, lse_err;
+} judge_bound;
+judge_bound judge_bound_of(mla_precision p, ref_pv pv);
+
+/* SNAP_OK, or SNAP_E_WRONG naming the figure, its bound and the worst row. */
+snap_status judge_verdict(const judge_error *e, judge_bound bound, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,328 @@
+#include "kernels/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/formats.h"
+
+enum {
+    kGroupDims = 128,  /* dims that share a scale in D and E */
+    kBlockTokens = 64, /* tokens that share one in D */
+};
+
+static const char *const kNames[REF_FORMATS] = {
+    [REF_PLAIN] = "plain", [REF_BF16] = "bf16", [REF_SNAPMLA] = "snapmla",
+    [REF_A] = "A",         [REF_B] = "B",       [REF_C] = "C",
+    [REF_D] = "D",         [REF_E] = "E",       [REF_F] = "F",
+};
+
+const char *ref_format_name(ref_format f) {
+    return kNames[f];
+}
+
+bool ref_format_parse(const char *name, ref_format *out) {
+    for (int f = 0; f < REF_FORMATS; f++)
+        if (strcmp(name, kNames[f]) == 0) {
+            *out = (ref_format)f;
+            return true;
+        }
+    return false;
+}
+
+double ref_format_token_bytes(ref_format f, int d_c, int d_r) {
+    double c = d_c, r = d_r, groups = c / kGroupDims;
+    switch (f) {
+    case REF_PLAIN:
+        return 4 * (c + r);
+    case REF_BF16:
+        return 2 * (c + r);
+    case REF_A:
+        return c + 4 + r + 4;
+    case REF_B:
+    case REF_C:
+        return c + r;
+    case REF_D:
+        return c + 4 * groups / kBlockTokens + 2 * r;
+    case REF_E:
+        return c + 4 * groups + 2 * r;
+    default:
+        return c + 4 + 2 * r;
+    }
+}
+
+ref_pv ref_format_pv(ref_format f) {
+    return f == REF_PLAIN ? REF_P_EXACT : f == REF_BF16 ? REF_P_BF16 : REF_P_E4M3;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+void ref_rows_release(ref_rows *r) {
+    free(r->content);
+    free(r->rope);
+    free(r->scale);
+    free(r->rope_scale);
+    *r = (ref_rows){0};
+}
+
+static float *alloc_floats(int64_t rows, int width) {
+    return calloc((size_t)rows + 1, (size_t)width * sizeof(float));
+}
+
+static snap_status rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int groups,
+                             snap_err *err) {
+    *r = (ref_rows){.rows = rows, .d_c = d_c, .d_r = d_r, .groups = groups};
+    r->content = alloc_floats(rows, d_c);
+    r->rope = alloc_floats(rows, d_r);
+    r->scale = alloc_floats(rows, groups);
+    r->rope_scale = alloc_floats(rows, 1);
+    if (r->content && r->rope && r->scale && r->rope_scale)
+        return SNAP_OK;
+    ref_rows_release(r);
+    return err_set(err, SNAP_E_NOMEM, "out of memory for %lld reference rows", (long long)rows);
+}
+
+static float largest_of(const float *x, int n, float floor) {
+    for (int i = 0; i < n; i++)
+        floor = fmaxf(floor, fabsf(x[i]));
+    return floor;
+}
+
+static float scale_of(float largest) {
+    return fmaxf(largest, QUANT_MIN_MAX) / E4M3_MAX;
+}
+
+static float pow2_at_least(float x) {
+    int e;
+    float m = frexpf(x, &e);
+    return m > 0.5f ? ldexpf(1.0f, e) : x;
+}
+
+/* The content scales of every row, and the RoPE scales. */
+static void choose_scales(ref_rows *r, ref_format f, const float *x) {
+    int width = r->d_c + r->d_r, dims = r->d_c / r->groups;
+    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* B: scale 1.0 */
+    for (int64_t i = 0; f == REF_C && i < r->rows; i++)
+        tensor = largest_of(x + i * width, width, tensor);
+    for (int64_t i = 0; i < r->rows; i++) {
+        const float *row = x + i * width;
+        float *scale = r->scale + i * r->groups;
+        r->rope_scale[i] = 1.0f;
+        for (int g = 0; g < r->groups; g++)
+            scale[g] = scale_of(largest_of(row + g * dims, dims, 0.0f));
+        if (f == REF_PLAIN || f == REF_BF16)
+            scale[0] = 1.0f;
+        else if (f == REF_B || f == REF_C)
+            scale[0] = r->rope_scale[i] = scale_of(tensor);
+        else if (f == REF_F)
+            scale[0] = r->rope_scale[i] = pow2_at_least(scale[0]);
+        else if (f == REF_SNAPMLA)
+            r->rope_scale[i] = scale[0];
+        else if (f == REF_A)
+            r->rope_scale[i] = scale_of(largest_of(row + r->d_c, r->d_r, 0.0f));
+    }
+}
+
+/* D: a block's scale is the largest of its tokens'. */
+static void share_block_scales(ref_rows *r) {
+    for (int64_t first = 0; first < r->rows; first += kBlockTokens) {
+        int64_t end = first + kBlockTokens < r->rows ? first + kBlockTokens : r->rows;
+        for (int g = 0; g < r->groups; g++) {
+            float shared = 0.0f;
+            for (int64_t i = first; i < end; i++)
+                shared = fmaxf(shared, r->scale[i * r->groups + g]);
+            for (int64_t i = first; i < end; i++)
+                r->scale[i * r->groups + g] = shared;
+        }
+    }
+}
+
+static float as_bf16(float x) {
+    return bf16_to_f32(bf16_from_f32(x));
+}
+
+static float as_e4m3(float x) {
+    return e4m3_to_f32(e4m3_from_f32(x));
+}
+
+static float round_content(ref_format f, float x) {
+    return f == REF_PLAIN ? x : f == REF_BF16 ? as_bf16(x) : as_e4m3(x);
+}
+
+static float round_rope(ref_format f, float x) {
+    bool e4m3 = f == REF_A || f == REF_B || f == REF_C;
+    return f == REF_PLAIN ? x : e4m3 ? as_e4m3(x) : as_bf16(x);
+}
+
+snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64_t rows, int d_c,
+                              int d_r, snap_err *err) {
+    *out = (ref_rows){0};
+    bool grouped = f == REF_D || f == REF_E;
+    if (grouped && d_c % kGroupDims != 0)
+        return err_set(err, SNAP_E_SHAPE, "format %s needs d_c to be a multiple of %d, got '%d'",
+                       kNames[f], kGroupDims, d_c);
+    snap_status st = rows_init(out, rows, d_c, d_r, grouped ? d_c / kGroupDims : 1, err);
+    if (st != SNAP_OK)
+        return st;
+    choose_scales(out, f, x);
+    if (f == REF_D)
+        share_block_scales(out);
+    int dims = d_c / out->groups;
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = x + i * (d_c + d_r), *scale = out->scale + i * out->groups;
+        for (int d = 0; d < d_c; d++)
+            out->content[i * d_c + d] = round_content(f, row[d] / scale[d / dims]);
+        for (int d = 0; d < d_r; d++)
+            out->rope[i * d_r + d] = round_rope(f, row[d_c + d] / out->rope_scale[i]);
+    }
+    return SNAP_OK;
+}
+
+snap_status ref_quantise_dequantise(ref_format f, const float *x, float *y, int64_t rows, int d_c,
+                                    int d_r, snap_err *err) {
+    ref_rows r;
+    snap_status st = ref_rows_quantise(&r, f, x, rows, d_c, d_r, err);
+    if (st != SNAP_OK)
+        return st;
+    int dims = d_c / r.groups;
+    for (int64_t i = 0; i < rows; i++) {
+        float *row = y + i * (d_c + d_r);
+        for (int d = 0; d < d_c + d_r; d++) {
+            double value =
+                d < d_c ? (double)r.content[i * d_c + d] * (double)r.scale[i * r.groups + d / dims]
+                        : (double)r.rope[i * d_r + d - d_c] * (double)r.rope_scale[i];
+            row[d] = f == REF_PLAIN ? (float)value : bf16_to_f32(bf16_from_f64(value));
+        }
+    }
+    ref_rows_release(&r);
+    return SNAP_OK;
+}
+
+/* ---- what a backend ran on ------------------------------------------------------------------ */
+
+static void decode_bf16(float *out, const uint16_t *in, int n) {
+    for (int i = 0; i < n; i++)
+        out[i] = bf16_to_f32(in[i]);
+}
+
+/* Row i of @r from element row @slot of the planes. */
+static void decode_row(ref_rows *r, int64_t i, mla_precision p, const void *content,
+                       const void *rope, const float *scale, int64_t slot) {
+    int d_c = r->d_c, d_r = r->d_r;
+    r->scale[i] = r->rope_scale[i] = p == MLA_FP8 ? scale[slot] : 1.0f;
+    if (p == MLA_BF16) {
+        const uint16_t *row = (const uint16_t *)content + slot * (d_c + d_r);
+        decode_bf16(r->content + i * d_c, row, d_c);
+        decode_bf16(r->rope + i * d_r, row + d_c, d_r);
+        return;
+    }
+    const uint8_t *c8 = (const uint8_t *)content + slot * d_c;
+    for (int d = 0; d < d_c; d++)
+        r->content[i * d_c + d] = e4m3_to_f32(c8[d]);
+    decode_bf16(r->rope + i * d_r, (const uint16_t *)rope + slot * d_r, d_r);
+}
+
+snap_status ref_rows_from_cache(ref_rows *out, mla_precision p, int d_c, int d_r,
+                                const mla_cache *cache, const int32_t *table_row, int64_t tokens,
+                                snap_err *err) {
+    snap_status st = rows_init(out, tokens, d_c, d_r, 1, err);
+    for (int64_t i = 0; st == SNAP_OK && i < tokens; i++)
+        decode_row(out, i, p, cache->content, cache->rope, cache->scale,
+                   mla_slot(table_row, cache->pages, i));
+    return st;
+}
+
+snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d_r,
+                                  const mla_attn *attn, int64_t first, int64_t rows,
+                                  snap_err *err) {
+    snap_status st = rows_init(out, rows, d_c, d_r, 1, err);
+    for (int64_t i = 0; st == SNAP_OK && i < rows; i++)
+        decode_row(out, i, p, attn->q, attn->q_rope, attn->q_scale, first + i);
+    return st;
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+static double dot(const float *a, const float *b, int n) {
+    double sum[4] = {0};
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int l = 0; l < 4; l++)
+            sum[l] += (double)a[i + l] * (double)b[i + l];
+    for (; i < n; i++)
+        sum[0] += (double)a[i] * (double)b[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static double logit(const ref_rows *q, int64_t i, const ref_rows *k, int64_t j) {
+    int d_c = q->d_c, parts = q->groups > k->groups ? q->groups : k->groups, n = d_c / parts;
+    double sum = 0.0;
+    for (int g = 0; g < parts; g++)
+        sum += dot(q->content + i * d_c + g * n, k->content + j * d_c + g * n, n) *
+               (double)q->scale[i * q->groups + g * q->groups / parts] *
+               (double)k->scale[j * k->groups + g * k->groups / parts];
+    return sum + dot(q->rope + i * q->d_r, k->rope + j * k->d_r, q->d_r) *
+                     (double)q->rope_scale[i] * (double)k->rope_scale[j];
+}
+
+/* weight[j]: what content[first + j] of scale group @g is multiplied by. */
+static void block_weights(double *weight, const double *p, int n, const ref_rows *k, int64_t first,
+                          int g, ref_pv pv) {
+    const float *scale = k->scale + first * k->groups + g;
+    double largest = 0.0;
+    for (int j = 0; j < n; j++) {
+        weight[j] = (pv == REF_P_BF16 ? (double)bf16_to_f32(bf16_from_f64(p[j])) : p[j]) *
+                    (double)scale[j * k->groups];
+        largest = fmax(largest, weight[j]);
+    }
+    if (pv != REF_P_E4M3)
+        return;
+    double sigma = largest / (double)E4M3_MAX;
+    for (int j = 0; j < n; j++)
+        weight[j] = largest < 0x1p-100
+                        ? 0.0
+                        : sigma * (double)e4m3_to_f32(e4m3_from_f64(weight[j] / sigma));
+}
+
+/* o = o * rescale + sum_j weight_j * content_j, scale group by scale group. */
+static void add_block(double *o, double rescale, const double *p, int n, const ref_rows *k,
+                      int64_t first, ref_pv pv) {
+    int dims = k->d_c / k->groups;
+    double weight[MLA_PAGE];
+    for (int d = 0; d < k->d_c; d++)
+        o[d] *= rescale;
+    for (int g = 0; g < k->groups; g++) {
+        block_weights(weight, p, n, k, first, g, pv);
+        for (int j = 0; j < n; j++) {
+            const float *c = k->content + (first + j) * k->d_c + g * dims;
+            for (int d = 0; d < dims; d++)
+                o[g * dims + d] += weight[j] * (double)c[d];
+        }
+    }
+}
+
+void ref_attend(const ref_rows *q, int64_t query, const ref_rows *k, int64_t visible,
+                double softmax_scale, ref_pv pv, double *o, double *lse) {
+    double m = -INFINITY, l = 0.0, p[MLA_PAGE];
+    for (int d = 0; d < k->d_c; d++)
+        o[d] = 0.0;
+    for (int64_t first = 0; first < visible; first += MLA_PAGE) {
+        int n = visible - first < MLA_PAGE ? (int)(visible - first) : MLA_PAGE;
+        double before = m;
+        for (int j = 0; j < n; j++) {
+            p[j] = softmax_scale * logit(q, query, k, first + j);
+            m = fmax(m, p[j]);
+        }
+        double rescale = exp(before - m);
+        l *= rescale;
+        for (int j = 0; j < n; j++) {
+            p[j] = exp(p[j] - m);
+            l += p[j];
+        }
+        add_block(o, rescale, p, n, k, first, pv);
+    }
+    for (int d = 0; d < k->d_c && l > 0.0; d++)
+        o[d] /= l;
+    if (lse)
+        *lse = l > 0.0 ? m + log(l) : -(double)INFINITY;
+}
