@@ -1,0 +1,331 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "evals/distributions.h"
+#include "evals/stats.h"
+
+/* Printed tables: Abramowitz and Stegun 26.10 (t), 26.5 (normal). */
+static void test_quantiles_against_tables(void) {
+    static const struct {
+        double p, df, t;
+    } rows[] = {
+        {0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 5, 2.571},   {0.975, 10, 2.228},
+        {0.975, 29, 2.045}, {0.95, 29, 1.699}, {0.95, 59, 1.671},   {0.975, 120, 1.980},
+        {0.995, 30, 2.750}, {0.90, 4, 1.533},  {0.9995, 10, 4.587}, {0.975, 1e7, 1.960},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CU_ASSERT_DOUBLE_EQUAL(student_quantile(rows[i].p, rows[i].df), rows[i].t, 6e-4);
+        CU_ASSERT_DOUBLE_EQUAL(student_quantile(1 - rows[i].p, rows[i].df), -rows[i].t, 6e-4);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(normal_quantile(0.975), 1.959963984540054, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(normal_quantile(0.95), 1.644853626951472, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(normal_quantile(1e-9), -5.997807015007687, 1e-9);
+    CU_ASSERT_EQUAL(normal_quantile(0.5), 0);
+}
+
+/* One, two and four degrees of freedom have closed forms. */
+static void test_student_closed_forms(void) {
+    const double pi = acos(-1);
+    for (double t = -40; t <= 40; t += 0.37) {
+        double s = t / sqrt(t * t + 2), u = t / sqrt(t * t + 4);
+        CU_ASSERT_DOUBLE_EQUAL(student_cdf(t, 1), 0.5 + atan(t) / pi, 1e-13);
+        CU_ASSERT_DOUBLE_EQUAL(student_cdf(t, 2), 0.5 + s / 2, 1e-13);
+        CU_ASSERT_DOUBLE_EQUAL(student_cdf(t, 4), 0.5 + 0.75 * u * (1 - u * u / 3), 1e-13);
+    }
+    for (double p = 0.001; p < 1; p += 0.013) {
+        CU_ASSERT_DOUBLE_EQUAL(student_quantile(p, 1) / tan(pi * (p - 0.5)), 1, 1e-10);
+        CU_ASSERT_DOUBLE_EQUAL(student_cdf(student_quantile(p, 7.5), 7.5), p, 1e-13);
+    }
+}
+
+static void test_mean_and_interval(void) {
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    stats_mean m = stats_mean_of(x, 10);
+    CU_ASSERT_DOUBLE_EQUAL(m.mean, 5.5, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(m.se, sqrt(55.0 / 6 / 10), 1e-14); /* variance n(n+1)/12 */
+    stats_interval ci = stats_mean_interval(m, 0.95);
+    CU_ASSERT_DOUBLE_EQUAL(ci.hi - ci.lo, 2 * 2.262157 * m.se, 1e-5);
+    CU_ASSERT(isnan(stats_mean_of(x, 0).mean));
+    CU_ASSERT(isnan(stats_mean_interval(stats_mean_of(x, 1), 0.95).lo));
+}
+
+/* Wilson's bounds solve |p - rate| = z sqrt(p (1 - p) / n). */
+static void test_wilson_solves_its_equation(void) {
+    const double z = 1.959963984540054;
+    for (size_t k = 0; k <= 30; k++) {
+        stats_interval ci = stats_wilson(k, 30, 0.95);
+        double rate = (double)k / 30, bounds[] = {ci.lo, ci.hi};
+        for (int i = 0; i < 2; i++) {
+            double p = bounds[i];
+            CU_ASSERT_DOUBLE_EQUAL(pow(p - rate, 2), z * z * p * (1 - p) / 30, 1e-13);
+        }
+    }
+    CU_ASSERT_DOUBLE_EQUAL(stats_wilson(0, 30, 0.95).hi, z * z / (30 + z * z), 1e-12);
+}
+
+/* The sign test by hand: C(10,0)+C(10,1)+C(10,2) = 56 of 1024, twice. */
+static void test_mcnemar(void) {
+    CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(2, 8), 112.0 / 1024, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(8, 2), 112.0 / 1024, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(0, 6), 2.0 / 64, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(5, 5), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(0, 0), 1, 1e-12);
+    double p = stats_mcnemar(900, 1100); /* normal approximation with continuity correction */
+    CU_ASSERT_DOUBLE_EQUAL(p, 2 * normal_cdf(-199 / sqrt(2000.0)), 1e-6);
+}
+
+/* With equal sizes of difference the sign-flip test is McNemar's. */
+static void test_sign_flip_is_mcnemar_for_one_sample(void) {
+    for (size_t a_only = 0; a_only <= 7; a_only++) {
+        double a[24] = {0}, b[24] = {0};
+        for (size_t i = 0; i < 10; i++)
+            *(i < a_only ? &a[i] : &b[i]) = 1;
+        CU_ASSERT_DOUBLE_EQUAL(stats_sign_flip(a, b, 24, 1), stats_mcnemar(a_only, 10 - a_only),
+                               1e-12);
+    }
+}
+
+/* Seventeen differences by brute force over all 2^17 patterns. */
+static void test_sign_flip_brute_force(void) {
+    enum { N = 17 };
+    rng r = rng_make(3, 0);
+    double a[N], b[N], observed = 0;
+    for (int i = 0; i < N; i++) {
+        a[i] = rng_below(&r, 9) / 8.0;
+        b[i] = rng_below(&r, 9) / 8.0;
+        observed += b[i] - a[i];
+    }
+    int reached = 0;
+    for (int mask = 0; mask < 1 << N; mask++) {
+        double sum = 0;
+        for (int i = 0; i < N; i++)
+            sum += (mask >> i & 1 ? 1 : -1) * (b[i] - a[i]);
+        reached += fabs(sum) >= fabs(observed) ? 1 : 0; /* eighths are exact */
+    }
+    CU_ASSERT_DOUBLE_EQUAL(stats_sign_flip(a, b, N, 1), (double)reached / (1 << N), 1e-15);
+}
+
+/* Past twenty differences signs are drawn: near McNemar's exact value, the same for a seed. */
+static void test_sign_flip_drawn(void) {
+    double a[60] = {0}, b[60] = {0};
+    for (int i = 0; i < 40; i++)
+        *(i < 12 ? &a[i] : &b[i]) = 1;
+    double exact = stats_mcnemar(12, 28), p = stats_sign_flip(a, b, 60, 5);
+    CU_ASSERT_DOUBLE_EQUAL(p, exact, 5 * sqrt(exact / 100000));
+    CU_ASSERT_EQUAL(p, stats_sign_flip(a, b, 60, 5));
+    CU_ASSERT_NOT_EQUAL(p, stats_sign_flip(a, b, 60, 6));
+}
+
+/* Worked by hand: d = {-1/4, 0, 1/4, 1/4, 0, 1/2}, mean 1/8, sum of squares 7/16. */
+static void test_compare_by_hand(void) {
+    const double a[] = {0.75, 0.5, 0.25, 0.5, 1, 0.25}, b[] = {0.5, 0.5, 0.5, 0.75, 1, 0.75};
+    stats_paired r = stats_compare(a, b, 6, 0.02);
+    double se = sqrt((0.4375 - 6 * 0.125 * 0.125) / 30);
+    CU_ASSERT_DOUBLE_EQUAL(r.delta, 0.125, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(r.se, se, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(r.ci95.hi, 0.125 + 2.570582 * se, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(r.ci90.lo, 0.125 - 2.015048 * se, 1e-6);
+    CU_ASSERT_EQUAL(r.a_better, 1);
+    CU_ASSERT_EQUAL(r.b_better, 3);
+    CU_ASSERT_EQUAL(r.verdict, STATS_NOT_SHOWN);
+}
+
+/* Two one-sided tests at 5 % and the 90 % interval inside the margin are the same statement. */
+static void test_tost_agrees_with_the_interval(void) {
+    rng r = rng_make(11, 0);
+    int equivalent = 0, different = 0;
+    for (int run = 0; run < 2000; run++) {
+        double a[30], b[30];
+        for (int i = 0; i < 30; i++) {
+            a[i] = rng_uniform(&r);
+            b[i] = a[i] + 0.07 * rng_normal(&r) + (run % 3 ? 0 : 0.03);
+        }
+        stats_paired p = stats_compare(a, b, 30, 0.03);
+        CU_ASSERT_EQUAL(p.verdict == STATS_EQUIVALENT, p.p_tost < 0.05);
+        equivalent += p.verdict == STATS_EQUIVALENT;
+        different += p.verdict == STATS_DIFFERENT;
+    }
+    CU_ASSERT(equivalent > 200 && different > 200);
+}
+
+static void test_no_spread(void) {
+    double a[200], b[200];
+    for (int i = 0; i < 200; i++)
+        a[i] = b[i] = i % 2;
+    stats_paired same = stats_compare(a, b, 200, 0.02);
+    CU_ASSERT_EQUAL(same.verdict, STATS_EQUIVALENT); /* 3/200 < 0.02 */
+    CU_ASSERT(isnan(same.p_tost));
+    CU_ASSERT_EQUAL(stats_compare(a, b, 30, 0.02).verdict, STATS_NOT_SHOWN); /* 3/30 */
+    for (int i = 0; i < 30; i++)
+        a[i] = (b[i] = i / 30.0) + 1.0 / 3;
+    CU_ASSERT_EQUAL(stats_compare(a, b, 30, 0.02).verdict, STATS_DIFFERENT);
+    CU_ASSERT_EQUAL(stats_compare(a, b, 30, 0.02).se, 0);
+    CU_ASSERT_EQUAL(stats_compare(a, b, 3, 0.02).verdict, STATS_NOT_SHOWN); /* p = 1/4 */
+    CU_ASSERT_EQUAL(stats_compare(a, b, 1, 0.02).verdict, STATS_NOT_SHOWN);
+    CU_ASSERT_EQUAL(stats_compare(a, b, 0, 0.02).verdict, STATS_NOT_SHOWN);
+}
+
+/* ---- a simulated benchmark: problems of different difficulty, K samples an arm ---- */
+
+typedef struct {
+    double a[60], b[60];
+} benchmark;
+
+static double solve(rng *r, double p, int k) {
+    int solved = 0;
+    for (int i = 0; i < k; i++)
+        solved += rng_uniform(r) < p ? 1 : 0;
+    return (double)solved / k;
+}
+
+/* Difficulties with mean p(1-p) = 0.089145 * 0.910855 - 0.06^2/3 = 0.08, the planning value for AIME: mostly easy or hopeless. */
+static benchmark simulate(rng *r, int n, int k, double shift) {
+    benchmark x;
+    for (int i = 0; i < n; i++) {
+        double hard = 0.089145 + 0.06 * (2 * rng_uniform(r) - 1);
+        double p = rng_uniform(r) < 0.5 ? hard : 1 - hard;
+        x.a[i] = solve(r, p - shift / 2, k);
+        x.b[i] = solve(r, p + shift / 2, k);
+    }
+    return x;
+}
+
+/* The 95 % interval of the difference contains the truth in 95 % of repetitions. */
+static void test_paired_interval_covers(void) {
+    enum { RUNS = 4000 };
+    rng r = rng_make(2026, 0);
+    int covered = 0;
+    for (int run = 0; run < RUNS; run++) {
+        benchmark x = simulate(&r, 30, 4, 0.04);
+        stats_mean d;
+        for (int i = 0; i < 30; i++)
+            x.b[i] -= x.a[i];
+        d = stats_mean_of(x.b, 30);
+        stats_interval ci = stats_mean_interval(d, 0.95);
+        covered += ci.lo <= 0.04 && 0.04 <= ci.hi;
+    }
+    CU_ASSERT_DOUBLE_EQUAL((double)covered / RUNS, 0.95, 0.012);
+}
+
+/* False "equivalent" at a true difference of the margin: at most the nominal 5 %. Power at no
+ * difference: 60 problems, 32 samples, margin 3 points, by the normal approximation
+ * 2 Phi(margin/se - t) - 1. */
+static void test_tost_error_and_power(void) {
+    enum { RUNS = 600 };
+    rng r = rng_make(7, 0);
+    int wrong = 0, right = 0;
+    double se = 0;
+    for (int run = 0; run < RUNS; run++) {
+        benchmark at_margin = simulate(&r, 60, 32, 0.03), none = simulate(&r, 60, 32, 0);
+        stats_paired p = stats_compare(none.a, none.b, 60, 0.03);
+        wrong += stats_compare(at_margin.a, at_margin.b, 60, 0.03).p_tost < 0.05;
+        right += p.verdict == STATS_EQUIVALENT;
+        se += p.se / RUNS;
+    }
+    CU_ASSERT((double)wrong / RUNS < 0.05 + 3 * sqrt(0.05 * 0.95 / RUNS));
+    double power = 2 * normal_cdf(0.03 / se - student_quantile(0.95, 59)) - 1;
+    CU_ASSERT_DOUBLE_EQUAL((double)right / RUNS, power, 4 * sqrt(power * (1 - power) / RUNS));
+    CU_ASSERT_DOUBLE_EQUAL(se, sqrt(2 * 0.08 / 32 / 60), 0.0006);
+}
+
+/* Problem and sample noise by formula: for identical problems the bootstrap of K samples each
+ * has standard deviation sqrt((p(1-p)/K_a + p(1-p)/K_b) / n). */
+static void test_bootstrap_width(void) {
+    enum { N = 40, K = 16 };
+    double a[K], b[K];
+    stats_problem problems[N];
+    for (int k = 0; k < K; k++) {
+        a[k] = k % 2;
+        b[k] = k % 4 == 0;
+    }
+    for (int i = 0; i < N; i++)
+        problems[i] = (stats_problem){a, b, K, K};
+    stats_interval ci, again;
+    CU_ASSERT_EQUAL_FATAL(stats_bootstrap(problems, N, 9, &ci, NULL), SNAP_OK);
+    double sd = sqrt((0.25 + 0.1875) / K / N);
+    CU_ASSERT_DOUBLE_EQUAL((ci.hi + ci.lo) / 2, -0.25, 0.1 * sd);
+    CU_ASSERT_DOUBLE_EQUAL(ci.hi - ci.lo, 2 * 1.96 * sd, 0.2 * sd);
+    CU_ASSERT_EQUAL_FATAL(stats_bootstrap(problems, N, 9, &again, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(&ci, &again, sizeof ci), 0);
+}
+
+/* On a benchmark with spread between problems the bootstrap agrees with the t interval. */
+static void test_bootstrap_agrees_with_t(void) {
+    enum { N = 200 };
+    static const double one = 1, zero = 0;
+    rng r = rng_make(13, 0);
+    stats_problem problems[N];
+    double a[N], b[N];
+    for (int i = 0; i < N; i++) {
+        const double *x = rng_uniform(&r) < 0.6 ? &one : &zero;
+        const double *y = rng_uniform(&r) < 0.5 ? &one : &zero;
+        problems[i] = (stats_problem){x, y, 1, 1};
+        a[i] = *x;
+        b[i] = *y;
+    }
+    stats_interval ci;
+    CU_ASSERT_EQUAL_FATAL(stats_bootstrap(problems, N, 1, &ci, NULL), SNAP_OK);
+    stats_paired p = stats_compare(a, b, N, 0.02);
+    CU_ASSERT_DOUBLE_EQUAL(ci.lo, p.ci95.lo, 0.15 * p.se);
+    CU_ASSERT_DOUBLE_EQUAL(ci.hi, p.ci95.hi, 0.15 * p.se);
+}
+
+static void test_ratio(void) {
+    double a[] = {100, 200, 300, 400}, b[] = {110, 220, 330, 440};
+    stats_ratio exact = stats_ratio_of(a, b, 4);
+    CU_ASSERT_DOUBLE_EQUAL(exact.ratio, 1.1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(exact.ci95.hi - exact.ci95.lo, 0, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(exact.delta, 25, 1e-12);
+    rng r = rng_make(17, 0);
+    int covered = 0;
+    for (int run = 0; run < 2000; run++) {
+        double x[30], y[30];
+        for (int i = 0; i < 30; i++) {
+            double length = 5000 + 10000 * rng_uniform(&r);
+            x[i] = length * (1 + 0.1 * rng_normal(&r));
+            y[i] = 1.05 * length * (1 + 0.1 * rng_normal(&r));
+        }
+        stats_ratio q = stats_ratio_of(x, y, 30);
+        covered += q.ci95.lo <= 1.05 && 1.05 <= q.ci95.hi;
+    }
+    CU_ASSERT_DOUBLE_EQUAL(covered / 2000.0, 0.95, 0.015);
+}
+
+/* Holm's own example of four p values. */
+static void test_holm(void) {
+    double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
+    stats_holm(p, 5);
+    CU_ASSERT_DOUBLE_EQUAL(p[0], 0.03, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(p[1], 0.06, 1e-15);
+    CU_ASSERT(isnan(p[2]));
+    CU_ASSERT_DOUBLE_EQUAL(p[3], 0.06, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(p[4], 0.02, 1e-15);
+    double zero[] = {0, 0, 0.9};
+    stats_holm(zero, 3);
+    CU_ASSERT_EQUAL(zero[0], 0);
+    CU_ASSERT_EQUAL(zero[1], 0);
+    CU_ASSERT_DOUBLE_EQUAL(zero[2], 0.9, 1e-15);
+}
+
+CU_TestInfo tests_stats[] = {
+    {"quantiles against tables", test_quantiles_against_tables},
+    {"student closed forms", test_student_closed_forms},
+    {"mean and interval", test_mean_and_interval},
+    {"Wilson solves its equation", test_wilson_solves_its_equation},
+    {"McNemar", test_mcnemar},
+    {"sign flip is McNemar for one sample", test_sign_flip_is_mcnemar_for_one_sample},
+    {"sign flip by brute force", test_sign_flip_brute_force},
+    {"sign flip drawn", test_sign_flip_drawn},
+    {"compare by hand", test_compare_by_hand},
+    {"TOST agrees with the interval", test_tost_agrees_with_the_interval},
+    {"no spread", test_no_spread},
+    {"paired interval covers", test_paired_interval_covers},
+    {"TOST error and power", test_tost_error_and_power},
+    {"bootstrap width", test_bootstrap_width},
+    {"bootstrap agrees with t", test_bootstrap_agrees_with_t},
+    {"ratio", test_ratio},
+    {"Holm", test_holm},
+    CU_TEST_INFO_NULL,
+};
