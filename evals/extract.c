@@ -1,0 +1,261 @@
+#include "evals/extract.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Two boxes nearer than this, with nothing but a joining word between, are one answer. */
+enum { kJoinMax = 24 };
+
+/* A box without braces is short. */
+enum { kBareMax = 500 };
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+span span_trim(span s) {
+    for (; s.n && is_space(s.s[0]); s.n--)
+        s.s++;
+    while (s.n && is_space(s.s[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+static bool starts_with(span s, const char *word) {
+    size_t n = strlen(word);
+    return s.n >= n && memcmp(s.s, word, n) == 0;
+}
+
+static span skip(span s, size_t n) {
+    return (span){s.s + n, s.n - n};
+}
+
+/* The part of @text from the last occurrence of @word on; n = 0 when there is none. */
+static span last_word(span text, const char *word) {
+    for (size_t n = text.n; n;) {
+        const char *at = memrchr(text.s, word[0], n);
+        if (!at)
+            break;
+        n = (size_t)(at - text.s);
+        if (starts_with(skip(text, n), word))
+            return skip(text, n);
+    }
+    return (span){text.s + text.n, 0};
+}
+
+span extract_visible(span response, bool *unfinished) {
+    span text = response, closing = last_word(text, "</think>");
+    if (closing.n)
+        text = skip(closing, strlen("</think>"));
+    const char *opening = text.n ? memmem(text.s, text.n, "<think>", strlen("<think>")) : NULL;
+    if (opening)
+        text.n = (size_t)(opening - text.s);
+    if (unfinished)
+        *unfinished = opening != NULL;
+    return text;
+}
+
+/* ---- boxes ---- */
+
+typedef enum {
+    BOX_NONE, /* the macro alone, or empty: "put the answer in \boxed{}" */
+    BOX_OPEN, /* cut off: no closing brace */
+    BOX_CLOSED,
+} box_state;
+
+typedef struct {
+    span macro;   /* from the backslash to the end of the text */
+    span content; /* valid where closed */
+    size_t end;   /* offset in the text behind the closing brace */
+    box_state state;
+} box;
+
+/* Length of "\boxed" or "\fbox" at the start of @s, 0 if neither stands there. */
+static size_t box_macro(span s) {
+    size_t n = starts_with(s, "\\boxed") ? 6 : starts_with(s, "\\fbox") ? 5 : 0;
+    return n && n < s.n && is_letter(s.s[n]) ? 0 : n;
+}
+
+/* The last box that starts before offset @before. */
+static bool last_box(span text, size_t before, box *out) {
+    for (size_t n = before; n;) {
+        const char *at = memrchr(text.s, '\\', n);
+        if (!at)
+            return false;
+        n = (size_t)(at - text.s);
+        *out = (box){.macro = skip(text, n)};
+        if (box_macro(out->macro))
+            return true;
+    }
+    return false;
+}
+
+/* "\boxed 5": no braces. Prose such as "in a \boxed environment" is none. */
+static bool starts_bare_answer(span rest) {
+    char c = rest.s[0];
+    bool one_letter = is_letter(c) && (rest.n == 1 || !is_letter(rest.s[1]));
+    return is_digit(c) || one_letter || c == '-' || c == '+' || c == '\\' || c == '(';
+}
+
+static void close_bare(span text, box *b, span rest) {
+    size_t line = 0, word = 0;
+    while (line < rest.n && line < kBareMax && rest.s[line] != '$' && rest.s[line] != '\n')
+        line++;
+    while (word < line && !is_space(rest.s[word]))
+        word++;
+    b->content = (span){rest.s, line < rest.n && rest.s[line] == '$' ? line : word};
+    b->end = (size_t)(b->content.s + b->content.n - text.s);
+    b->state = BOX_CLOSED;
+}
+
+/* Matches the braces of a box; @rest starts with the first one. */
+static void close_braced(span text, box *b, span rest, size_t stop) {
+    const char *limit = text.s + stop;
+    int64_t depth = 0;
+    for (const char *c = rest.s; c < limit; c++) {
+        if (*c == '\\')
+            c++; /* "\{", "\}" and "\\" are no braces */
+        else if (*c == '{')
+            depth++;
+        else if (*c == '}' && --depth == 0) {
+            b->content = span_trim((span){rest.s + 1, (size_t)(c - rest.s) - 1});
+            b->end = (size_t)(c + 1 - text.s);
+            b->state = b->content.n ? BOX_CLOSED : BOX_NONE;
+            return;
+        }
+    }
+    b->state = BOX_OPEN;
+}
+
+/* Finds the end of a box, looking no further than @stop. */
+static void close_box(span text, box *b, size_t stop) {
+    span rest = skip(b->macro, box_macro(b->macro));
+    while (rest.n && is_space(rest.s[0]))
+        rest = skip(rest, 1);
+    if (!rest.n)
+        b->state = BOX_OPEN;
+    else if (rest.s[0] == '{')
+        close_braced(text, b, rest, stop);
+    else if (starts_bare_answer(rest))
+        close_bare(text, b, rest);
+}
+
+/* The last box before @before that closes; *open counts those behind it that don't. A box that
+ * never closes keeps every box around it open too, so the search for an earlier one's end may
+ * stop where it starts: that makes the walk over all boxes linear. */
+static bool last_closed_box(span text, size_t before, box *out, size_t *open) {
+    *open = 0;
+    for (size_t stop = text.n; last_box(text, before, out);) {
+        close_box(text, out, stop);
+        if (out->state == BOX_CLOSED)
+            return true;
+        before = (size_t)(out->macro.s - text.s);
+        if (out->state == BOX_OPEN) {
+            stop = before;
+            ++*open;
+        }
+    }
+    return false;
+}
+
+static bool same(span a, span b) {
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* Does the text between two boxes make them one list? */
+static bool joins(span gap) {
+    static pattern joint = {.regex = "^[\\s$.\\\\()]*(?:,\\s*(?:and|or)?|and|or)[\\s$\\\\()]*$"};
+    return gap.n <= kJoinMax && pattern_find(&joint, gap, 0, NULL);
+}
+
+/* Extends *first backwards over boxes that are joined to it and say something else. */
+static bool join_earlier(span text, box *first) {
+    bool joined = false;
+    box earlier;
+    size_t open;
+    for (;;) {
+        size_t at = (size_t)(first->macro.s - text.s);
+        if (!last_closed_box(text, at, &earlier, &open) || open || earlier.end > at)
+            return joined;
+        span gap = {text.s + earlier.end, at - earlier.end};
+        if (!joins(gap) || same(earlier.content, first->content))
+            return joined;
+        *first = earlier;
+        joined = true;
+    }
+}
+
+extract_box extract_boxed(span text, extraction *out) {
+    box last;
+    size_t open;
+    if (!last_closed_box(text, text.n, &last, &open))
+        return open ? EXTRACT_OPEN_BOX : EXTRACT_NO_BOX;
+    *out = (extraction){open ? "boxed_earlier" : "boxed", span_trim(last.content)};
+    if (open)
+        return EXTRACT_EARLIER_BOX;
+    box first = last;
+    if (join_earlier(text, &first)) {
+        span list = {first.macro.s, (size_t)(text.s + last.end - first.macro.s)};
+        *out = (extraction){"boxed_list", list};
+    }
+    return EXTRACT_BOX;
+}
+
+/* ---- phrases and numbers ---- */
+
+/* Up to a full stop: "204. I hope this helps" states 204. */
+static span sentence(span line) {
+    for (size_t i = 0; i + 1 < line.n; i++)
+        if (line.s[i] == '.' && is_space(line.s[i + 1]))
+            return (span){line.s, i};
+    return line;
+}
+
+bool extract_stated(span text, extraction *out) {
+    static pattern final = {
+        .regex = "(?i)\\bfinal\\s++answer[*_]*+\\s*+(?:is\\b|:)[\\s*_:]*+([^\\n]++)"};
+    static pattern plain = {.regex = "(?i)\\banswer[*_]*+\\s*+(?:is\\b|:)[\\s*_:]*+([^\\n]++)"};
+    span groups[PATTERN_GROUPS];
+    bool is_final = pattern_find_last(&final, text, groups);
+    if (!is_final && !pattern_find_last(&plain, text, groups))
+        return false;
+    *out = (extraction){is_final ? "final_answer" : "answer", span_trim(sentence(groups[1]))};
+    return true;
+}
+
+bool extract_inline_math(span text, extraction *out) {
+    static pattern math = {.regex = "(?|\\$([^$\\n]++)\\$|\\\\\\(([^\\\\\\n]++)\\\\\\))"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find_last(&math, text, groups))
+        return false;
+    *out = (extraction){"inline_math", span_trim(groups[1])};
+    return true;
+}
+
+bool extract_last_number(span text, extraction *out) {
+    size_t end = text.n, start;
+    while (end && !is_digit(text.s[end - 1]))
+        end--;
+    for (start = end; start; start--) {
+        char c = text.s[start - 1];
+        bool inner = (c == ',' || c == '.') && start > 1 && is_digit(text.s[start - 2]);
+        if (!is_digit(c) && !inner)
+            break;
+    }
+    if (start == end)
+        return false;
+    bool sign = start && text.s[start - 1] == '-';
+    bool minus =
+        sign && (start == 1 || !(is_digit(text.s[start - 2]) || is_letter(text.s[start - 2])));
+    start -= minus;
+    *out = (extraction){"last_number", {text.s + start, end - start}};
+    return true;
+}

@@ -1,0 +1,54 @@
+/* grade.h - is a response right? A step of its own: it reads stored responses and golds, and can be
+ * run again at any time without generating anything.
+ *
+ * Every verdict says what was extracted, by which rule, and why. Graders are pure functions and
+ * may run in several threads. A grader's id carries its version: results of different versions are
+ * never compared. */
+#ifndef SNAPMLA_EVALS_GRADE_H
+#define SNAPMLA_EVALS_GRADE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "evals/pattern.h"
+
+typedef enum {
+    GRADE_CORRECT,
+    GRADE_WRONG,
+    GRADE_UNPARSED, /* no answer was found; counts as not correct */
+} grade_verdict;
+const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
+
+enum { GRADE_EXTRACTED_MAX = 256 };
+
+typedef struct {
+    span response;  /* what the model said; n = 0: an empty answer */
+    bool extracted; /* the response is the bare answer already: nothing is searched in it */
+    bool truncated; /* the model was stopped by its length limit */
+} grade_input;
+
+typedef struct {
+    grade_verdict verdict;
+    char
+        extracted[GRADE_EXTRACTED_MAX]; /* what was compared, UTF-8, cut if longer; "" if nothing */
+    const char *rule;                   /* static; how it was found: "boxed", ...; NULL if not */
+    const char *reason;                 /* static; why the verdict is what it is */
+    bool open_box;                      /* the last \boxed is cut off */
+} grade_result;
+
+typedef struct grader grader;
+struct grader {
+    const char *id; /* "aime-1": name and version */
+    /* SNAP_E_INPUT when this can't be a gold of the task. */
+    snap_status (*check_gold)(const char *gold, snap_err *err);
+    /* @gold has passed check_gold. */
+    grade_result (*grade)(const char *gold, grade_input in);
+};
+
+/* Integer equality (AIME): extract.h's rules in their order, the boxed answer first. Stated
+ * answers count whether they stand in a box, behind "final answer is" or behind "answer:"; the
+ * last formula and the last number of the text only when the response was not cut off by its
+ * length limit. */
+extern const grader grader_aime;
+
+#endif

@@ -1,0 +1,98 @@
+#include "evals/pattern.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <string.h>
+
+#include "base/err.h"
+
+enum { kMatchLimit = 1000000, kReplaceMax = 4096 };
+
+static pcre2_code *compile(const char *regex) {
+    int code;
+    PCRE2_SIZE at;
+    pcre2_code *re = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
+    if (!re)
+        SNAP_BUG(regex);                             /* the patterns are the program's own */
+    (void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* where forbidden, the interpreter serves */
+    return re;
+}
+
+static pcre2_code *compiled(pattern *p) {
+    void *mine, *theirs = atomic_load(&p->code);
+    if (theirs)
+        return theirs;
+    mine = compile(p->regex);
+    if (atomic_compare_exchange_strong(&p->code, &theirs, mine))
+        return mine;
+    pcre2_code_free(mine); /* another thread was first */
+    return theirs;
+}
+
+/* What a match needs; one a thread would do, but answers are few and this has no life cycle. */
+typedef struct {
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+} matcher;
+
+static bool matcher_open(matcher *m) {
+    m->data = pcre2_match_data_create(PATTERN_GROUPS, NULL);
+    m->context = pcre2_match_context_create(NULL);
+    if (m->context)
+        (void)pcre2_set_match_limit(m->context, kMatchLimit);
+    return m->data && m->context;
+}
+
+static void matcher_close(matcher *m) {
+    pcre2_match_data_free(m->data);
+    pcre2_match_context_free(m->context);
+}
+
+static bool find_with(matcher *m, pattern *p, span text, size_t from, span groups[]) {
+    int n = pcre2_match(compiled(p), (PCRE2_SPTR)text.s, text.n, from, 0, m->data, m->context);
+    if (n < 0)
+        return false;
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
+    for (int i = 0; i < PATTERN_GROUPS; i++) {
+        bool set = i < n && at[2 * i] != PCRE2_UNSET;
+        groups[i] = set ? (span){text.s + at[2 * i], at[2 * i + 1] - at[2 * i]} : (span){0};
+    }
+    return true;
+}
+
+bool pattern_find(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]) {
+    span ignored[PATTERN_GROUPS];
+    matcher m;
+    bool found = matcher_open(&m) && find_with(&m, p, text, from, groups ? groups : ignored);
+    matcher_close(&m);
+    return found;
+}
+
+bool pattern_find_last(pattern *p, span text, span groups[PATTERN_GROUPS]) {
+    span next[PATTERN_GROUPS];
+    matcher m;
+    bool found = false, open = matcher_open(&m);
+    for (size_t from = 0; open && from <= text.n && find_with(&m, p, text, from, next);) {
+        memcpy(groups, next, sizeof next);
+        found = true;
+        from = (size_t)(next[0].s - text.s) + next[0].n + (next[0].n == 0);
+    }
+    matcher_close(&m);
+    return found;
+}
+
+bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement) {
+    char out[kReplaceMax];
+    PCRE2_SIZE n = cap < sizeof out ? cap : sizeof out;
+    matcher m;
+    int rc = -1;
+    if (matcher_open(&m))
+        rc = pcre2_substitute(compiled(p), (PCRE2_SPTR)text, strlen(text), 0,
+                              PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY, m.data,
+                              m.context, (PCRE2_SPTR)replacement, PCRE2_ZERO_TERMINATED,
+                              (PCRE2_UCHAR *)out, &n);
+    matcher_close(&m);
+    if (rc > 0)
+        memcpy(text, out, n + 1);
+    return rc >= 0;
+}
