@@ -1,0 +1,75 @@
+/* burst.h - the loops of the roofline probes, for vec.h's definitions: nothing but what is measured. */
+#ifndef SNAPMLA_KERNELS_CPU_BURST_H
+#define SNAPMLA_KERNELS_CPU_BURST_H
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/vec.h"
+#include "kernels/formats.h"
+
+/* Reads every byte once, @streams places in turn, and asks for what comes @ahead bytes later; both
+ * constant where it is called. */
+static inline __attribute__((always_inline)) void burst_streams(const char *from, size_t bytes,
+                                                                int streams, size_t ahead) {
+    enum { kLine = 64, kUnroll = 4 };
+    vi sum[kUnroll] = {0};
+    size_t part = bytes / (size_t)streams;
+    for (size_t at = 0; at < part; at += kUnroll * kLine)
+        for (int s = 0; s < streams; s++) {
+            UNROLL
+            for (int u = 0; u < kUnroll; u++) {
+                const char *line = from + (size_t)s * part + at + (size_t)u * kLine;
+                if (ahead)
+                    __builtin_prefetch(line + ahead);
+                for (size_t i = 0; i < kLine; i += sizeof(vi))
+                    sum[u] ^= *(const vi *)(const void *)(line + i);
+            }
+        }
+    vf_keep((vf)(sum[0] ^ sum[1] ^ sum[2] ^ sum[3]));
+}
+
+static void burst_read(const void *from, size_t bytes, cpu_read_loop loop) {
+    switch (loop) {
+    case CPU_READ_PLAIN:
+        burst_streams(from, bytes, 1, 0);
+        break;
+    case CPU_READ_NEAR:
+        burst_streams(from, bytes, 1, 1024);
+        break;
+    case CPU_READ_FAR:
+        burst_streams(from, bytes, 1, 8192);
+        break;
+    case CPU_READ_TWO:
+        burst_streams(from, bytes, 2, 0);
+        break;
+    case CPU_READ_FOUR:
+        burst_streams(from, bytes, 4, 0);
+        break;
+    default:
+        burst_streams(from, bytes, 4, 2048);
+        break;
+    }
+}
+
+/* FP32 multiply-accumulates on converted bf16 operands; returns the FLOP. */
+static double burst_multiply(const uint16_t *operands, int64_t rounds) {
+    enum { kSums = 12 };
+    float x[4 * LANES];
+    for (int i = 0; i < 4 * LANES; i++)
+        x[i] = bf16_to_f32(operands[i]);
+    vf sum[kSums], a[2] = {vf_load(x), vf_load(x + LANES)};
+    vf b[2] = {vf_load(x + 2 * LANES), vf_load(x + 3 * LANES)};
+    UNROLL
+    for (int j = 0; j < kSums; j++)
+        sum[j] = vf_set(x[j]); /* equal sums would be computed once */
+    for (int64_t i = 0; i < rounds; i++) {
+        UNROLL
+        for (int j = 0; j < kSums; j++)
+            sum[j] = VF_FMA(a[j & 1], b[j >> 1 & 1], sum[j]);
+    }
+    UNROLL
+    for (int j = 0; j < kSums; j++)
+        vf_keep(sum[j]);
+    return (double)rounds * kSums * LANES * 2.0;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* isa.h - what one instruction set supplies to the CPU backend.
+ *
+ * backend.c cuts a step into parts (a range of one sequence's tokens x a group of its query rows),
+ * hands them to threads and joins the results; an instruction set does one part. Each lives in a
+ * file of its own, compiled for that set by a pragma and called only where the machine has it. */
+#ifndef SNAPMLA_KERNELS_CPU_ISA_H
+#define SNAPMLA_KERNELS_CPU_ISA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/mla.h"
+
+enum {
+    CPU_MAX_ROWS = 128, /* query rows that one part serves: their sums stay in a core's L2 */
+    CPU_OPERANDS = 128,
+};
+
+typedef enum {
+    CPU_READ_PLAIN,      /* one stream a thread */
+    CPU_READ_NEAR,       /* the same, prefetching 1 KB ahead */
+    CPU_READ_FAR,        /* 8 KB ahead */
+    CPU_READ_TWO,        /* two streams */
+    CPU_READ_FOUR,       /* four */
+    CPU_READ_FOUR_AHEAD, /* four, prefetching 2 KB ahead */
+    CPU_READ_LOOPS
+} cpu_read_loop;
+
+typedef struct {
+    mla_precision precision;
+    int d_c, d_r;
+    mla_cache cache;
+    const int32_t *table; /* the sequence's row of the block table */
+    int64_t length;       /* of the sequence */
+    int64_t first, end;   /* tokens of this part; first is a multiple of MLA_PAGE, end <= length */
+    int s_q, heads;
+    int row0, rows;         /* rows row0 .. row0 + rows - 1 of the sequence's s_q * heads */
+    const void *q, *q_rope; /* planes of the sequence's row 0, as mla_attn has them */
+    const float *q_scale;
+    float softmax_scale;
+} cpu_part;
+
+/* Tokens of the sequence that row @i of the part sees; may be negative. */
+static inline int64_t cpu_part_visible(const cpu_part *part, int i) {
+    return part->length - (part->s_q - 1 - (part->row0 + i) / part->heads);
+}
+
+typedef struct {
+    const char *name;     /* of mla_backend_options.isa */
+    const char *kernel;   /* of mla_backend_info.kernel */
+    bool (*usable)(void); /* by this machine */
+    size_t (*scratch_bytes)(int rows, int d_c, int d_r);
+
+    /* o [rows][d_c] = sum_j P_j c_j, m = running maximum of the logits in powers of two, l = sum_j P_j
+     * with P_j = 2^(logit_j - m); no visible token: o = 0, m = -inf, l = 0. @scratch is
+     * aligned to MLA_ALIGN, o to 64 bytes. */
+    void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
+
+    /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */
+    void (*combine)(uint16_t *out, const float *o, int64_t stride, const float *weight, int parts,
+                    int d_c);
+
+    /* quant_row() and dequant_row() of formats.h, bit for bit */
+    float (*quant)(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
+    void (*dequant)(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r,
+                    uint16_t *row);
+
+    /* Probes. read() touches every byte once; multiply() returns the FLOP done in @rounds rounds on
+     * CPU_OPERANDS random normal numbers in bf16. */
+    void (*read)(const void *from, size_t bytes, cpu_read_loop loop);
+    double (*multiply)(const uint16_t *operands, int64_t rounds);
+    const char *multiply_how;
+} cpu_isa;
+
+extern const cpu_isa cpu_portable;
+#if defined __x86_64__
+extern const cpu_isa cpu_avx2, cpu_avx512f, cpu_avx512;
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+/* Any machine: 128-bit vectors in GNU C, which every 64-bit target has in hardware. */
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("O3")
+#endif
+
+#define LANES           4
+#define VF_FMA(a, b, c) ((a) * (b) + (c))
+#define VF_MAX(a, b)    vf_select((a) > (b), (a), (b))
+
+#include "kernels/cpu/fp32.h"
+
+static bool usable(void) {
+    return true;
+}
+
+const cpu_isa cpu_portable = {
+    .name = "portable",
+    .kernel = "portable",
+    .usable = usable,
+    .scratch_bytes = scratch_bytes,
+    .attend = attend,
+    .combine = combine,
+    .quant = quant,
+    .dequant = dequant,
+    .read = burst_read,
+    .multiply = burst_multiply,
+    .multiply_how = "FP32 multiply and add, 128-bit",
+};

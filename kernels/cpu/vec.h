@@ -1,0 +1,72 @@
+/* vec.h - a vector of floats, its width chosen by the including file.
+ *
+ * An including file compiles for one instruction set and defines
+ *   LANES           floats in a vector: 4, 8 or 16
+ *   VF_FMA(a,b,c)   a * b + c
+ *   VF_MAX(a,b)     the larger; b where either is a NaN                                            */
+#ifndef SNAPMLA_KERNELS_CPU_VEC_H
+#define SNAPMLA_KERNELS_CPU_VEC_H
+
+#include <stdint.h>
+
+/* Before a short loop over registers: all of it, or the registers become memory. */
+#if defined __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+typedef float vf __attribute__((vector_size(4 * LANES), may_alias));
+typedef int32_t vi __attribute__((vector_size(4 * LANES), may_alias));
+typedef float vf_any __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
+typedef int32_t vi_any __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
+
+static inline vf vf_load(const float *p) {
+    return *(const vf_any *)p;
+}
+
+static inline void vf_store(float *p, vf x) {
+    *(vf_any *)p = x;
+}
+
+/* Tells the compiler that x is used. */
+static inline void vf_keep(vf x) {
+    float sink[LANES];
+    vf_store(sink, x);
+    __asm__ volatile("" : : "r"(sink) : "memory");
+}
+
+static inline vf vf_set(float x) {
+    return x - (vf){0};
+}
+
+static inline vf vf_select(vi mask, vf yes, vf no) {
+    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
+
+/* 2^x for x <= 0, relative error 1e-7; 0 below 2^-126. The polynomial is the minimax one of degree 6
+ * on [-0.5, 0.5], relative error 2e-9, with its constant set to 1. */
+static inline vf vf_exp2(vf x) {
+    const vf magic = vf_set(0x1.8p23f);
+    vi tiny = x < -126.0f;
+    x = VF_MAX(x, vf_set(-126.0f));
+    vf n = (x + magic) - magic, f = x - n;
+    vf p = VF_FMA(f, vf_set(1.534581216e-4f), vf_set(1.339993121e-3f));
+    p = VF_FMA(p, f, vf_set(9.618488957e-3f));
+    p = VF_FMA(p, f, vf_set(5.550328777e-2f));
+    p = VF_FMA(p, f, vf_set(2.402264689e-1f));
+    p = VF_FMA(p, f, vf_set(6.931472057e-1f));
+    p = VF_FMA(p, f, vf_set(1.0f));
+    vi power = (__builtin_convertvector(n, vi) + 127) << 23;
+    return (vf)(~tiny & (vi)(p * (vf)power));
+}
+
+/* The nearest e4m3 value of x in 0 .. 448, ties to even: a power of two that is 2^20 times x's
+ * leaves three bits of mantissa in the sum; below 2^-6 the step stays 2^-9. */
+static inline vf vf_round_e4m3(vf x) {
+    vf power = (vf)((vi)x & 0x7f800000);
+    vi shift = (vi)VF_MAX(power, vf_set(0x1p-6f)) + (20 << 23);
+    return (x + (vf)shift) - (vf)shift;
+}
+
+#endif
