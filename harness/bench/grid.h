@@ -1,0 +1,55 @@
+/* grid.h - the cells of a sweep: arm x shape x scope. */
+#ifndef SNAPMLA_HARNESS_BENCH_GRID_H
+#define SNAPMLA_HARNESS_BENCH_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "kernels/mla.h"
+
+enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, GRID_AXIS = 32 };
+
+/* What is inside the timed window:
+ *   kernel   attention and combine, metadata ready
+ *   served   quantising the query, appending the step's tokens, metadata, attention, combine */
+typedef enum { BENCH_KERNEL, BENCH_SERVED } bench_scope;
+const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
+
+typedef struct {
+    int heads, s_q, batch;
+    int64_t context; /* tokens in the cache of each sequence, the step's included */
+    int d_c, d_r;
+} bench_shape;
+
+/* "H 16, s_q 1, batch 8, context 8192" */
+void bench_shape_text(const bench_shape *s, char out[96]);
+
+typedef struct {
+    bool arm[BENCH_ARMS]; /* by mla_precision */
+    bool scope[BENCH_SCOPES];
+    int heads[GRID_AXIS], s_q[GRID_AXIS], batch[GRID_AXIS];
+    int64_t context[GRID_AXIS];
+    int n_heads, n_s_q, n_batch, n_context;
+    int d_c, d_r;
+} bench_grid;
+
+/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ... */
+typedef struct {
+    const char *arms, *scopes, *heads, *s_q, *batch, *context;
+    int64_t d_c, d_r;
+} bench_grid_text;
+
+/* SNAP_E_USAGE naming the option and the part that is wrong: unknown, out of the range of mla.h,
+ * given twice, or more than GRID_AXIS of them. */
+snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *text,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+int bench_grid_shapes(const bench_grid *g);
+bench_shape bench_grid_shape(const bench_grid *g, int i); /* heads outermost, context innermost */
+
+/* A comma list of up to @max integers within [low, high]; *n is how many. SNAP_E_USAGE. */
+snap_status bench_parse_list(const char *list, const char *option, int64_t low, int64_t high,
+                             int64_t *out, int max, int *n, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

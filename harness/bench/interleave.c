@@ -1,0 +1,42 @@
+#include "harness/bench/interleave.h"
+
+#include "base/clock.h"
+
+int interleave_arm(int64_t i, int n) {
+    int at = (int)(i % (2 * n));
+    return at < n ? at : 2 * n - 1 - at;
+}
+
+static bool all_content(const stop_rule *rules, int n) {
+    for (int i = 0; i < n; i++)
+        if (rules[i].reason == STOP_NOT_YET)
+            return false;
+    return true;
+}
+
+static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, snap_err *err) {
+    double ns;
+    for (int i = 0; i < n; i++) {
+        snap_status st = bench_arm_step(arms[i], scope, &ns, err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    return SNAP_OK;
+}
+
+snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
+                               const volatile sig_atomic_t *cancel, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(warm_up(arms, n, scope, err));
+    int64_t started = clock_now_ns();
+    for (int64_t i = 0; i % (2 * n) != 0 || !all_content(rules, n); i++) {
+        int arm = interleave_arm(i, n);
+        double ns;
+        if (cancel && *cancel && i % (2 * n) == 0)
+            TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        TRY(bench_arm_step(arms[arm], scope, &ns, err));
+        TRY(stop_add(&rules[arm], ns, (double)(clock_now_ns() - started) / 1e9, err));
+    }
+cleanup:
+    return st;
+}

@@ -1,0 +1,40 @@
+/* numbers.h - the random tokens and queries of a benchmark, any of them at any time.
+ *
+ * Token i of stream s is a pure function of (seed, distribution, s, i), so that the judge rebuilds
+ * what the device got from the same source. Drawing some hundred million normal numbers would take
+ * longer than the benchmark: a token is a row of a pool of kNumbersPool drawn rows, its content
+ * turned by a random number of columns, with the RoPE part of another row. All values are bf16, as
+ * a model's activations are.
+ *
+ *   normal   content, RoPE and queries N(0, 1)
+ *   mla      the same, and four RoPE columns of the tokens around a constant of up to 1e3: what the
+ *            keys of trained MLA models look like (SnapMLA, arXiv 2602.10718, Fig. 3) */
+#ifndef SNAPMLA_HARNESS_BENCH_NUMBERS_H
+#define SNAPMLA_HARNESS_BENCH_NUMBERS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef enum { NUMBERS_NORMAL, NUMBERS_MLA, NUMBERS_KINDS } numbers_kind;
+
+const char *numbers_kind_name(numbers_kind k); /* "normal", "mla" */
+/* SNAP_E_USAGE listing the names. */
+snap_status numbers_kind_parse(const char *name, numbers_kind *out,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+typedef struct {
+    int d_c, d_r;
+    uint64_t seed;
+    uint16_t *tokens, *queries; /* bf16 [kNumbersPool][d_c + d_r], owned */
+} numbers;
+
+snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, uint64_t seed,
+                           snap_err *err) SNAP_CHECK_RESULT;
+void numbers_release(numbers *n); /* the struct is reusable */
+
+/* Row @index of the tokens or queries, bf16 [d_c + d_r], RoPE last. */
+void numbers_token(const numbers *n, uint64_t index, uint16_t *row);
+void numbers_query(const numbers *n, uint64_t index, uint16_t *row);
+
+#endif

@@ -1,0 +1,212 @@
+#include "harness/bench/row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/measure/stats.h"
+
+static const double kNoisy = 0.05; /* interquartile range over median from which a row is flagged */
+
+void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
+             char out[ROW_KEY]) {
+    (void)snprintf(out, ROW_KEY, "%s %s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
+                   mla_precision_name(p), bench_scope_name(scope), s->heads, s->s_q, s->batch,
+                   (long long)s->context, s->d_c, s->d_r, ctx->distribution, ctx->backend.name,
+                   ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
+}
+
+/* ---- measured ---- */
+
+static js *shape_json(const bench_shape *s) {
+    js *o = js_new_object();
+    bool ok = o && js_set_int(o, "heads", s->heads) && js_set_int(o, "s_q", s->s_q) &&
+              js_set_int(o, "batch", s->batch) && js_set_int(o, "context", s->context) &&
+              js_set_int(o, "d_c", s->d_c) && js_set_int(o, "d_r", s->d_r);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static js *correctness_json(const verified *v) {
+    if (!v || !v->error.rows)
+        return js_new_null();
+    js *o = js_new_object();
+    bool ok = o && js_set_num(o, "error", v->error.out_rel) &&
+              js_set_num(o, "tolerance", v->bound.out_rel) &&
+              js_set_num(o, "lse_error", v->error.lse_err) &&
+              js_set_num(o, "lse_tolerance", v->bound.lse_err) &&
+              js_set_int(o, "rows_checked", v->error.rows);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static js *samples_json(const stop_rule *t) {
+    js *samples = js_new_array();
+    for (size_t i = 0; i < t->n; i++)
+        (void)js_push_new(samples, js_new_num(t->samples[i]));
+    if (samples && js_len(samples) == t->n)
+        return samples;
+    js_free(samples);
+    return NULL;
+}
+
+static bool set_quartiles(js *o, const stop_rule *t) {
+    stats_summary s = stats_summarise(t->sorted, t->n);
+    return js_set_num(o, "min_ns", s.min) && js_set_num(o, "q1_ns", s.q1) &&
+           js_set_num(o, "median_ns", s.median) && js_set_num(o, "q3_ns", s.q3) &&
+           js_set_num(o, "max_ns", s.max) && js_set_int(o, "count", (int64_t)t->n);
+}
+
+static js *performance_json(const row_measured *m) {
+    if (m->status != ROW_PASSED)
+        return js_new_null();
+    js *o = js_new_object();
+    bool ok = o && set_quartiles(o, m->timing) &&
+              js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
+              js_set_num(o, "clock_mhz_before", m->before.mhz) &&
+              js_set_num(o, "clock_mhz_during", m->after.mhz) &&
+              js_set_new(o, "power_w", js_new_null()) && js_set_new(o, "energy_j", js_new_null()) &&
+              js_set_new(o, "samples_ns", samples_json(m->timing));
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static bool noisy(const stop_rule *t) {
+    stats_summary s = stats_summarise(t->sorted, t->n);
+    return s.q3 - s.q1 > kNoisy * s.median;
+}
+
+static js *flags_json(const row_measured *m) {
+    js *flags = js_new_array();
+    env_flags env = env_between(&m->before, &m->after);
+    bool ok = flags != NULL;
+    if (m->status == ROW_PASSED) {
+        ok = ok && (!env.throttled || js_push_new(flags, js_new_str("throttled")));
+        ok = ok && (!env.shared || js_push_new(flags, js_new_str("shared")));
+        ok = ok && (!noisy(m->timing) || js_push_new(flags, js_new_str("noisy")));
+    }
+    if (ok)
+        return flags;
+    js_free(flags);
+    return NULL;
+}
+
+js *row_json(const row_context *ctx, const row_measured *m) {
+    static const char *const names[] = {"passed", "failed", "skipped", "error"};
+    js *row = js_new_object();
+    bool ok = row && js_set_str(row, "arm", mla_precision_name(m->precision)) &&
+              js_set_str(row, "backend", ctx->backend.name) &&
+              js_set_str(row, "kernel", ctx->backend.kernel) &&
+              js_set_new(row, "kernel_hash", js_new_str(ctx->kernel_hash)) &&
+              js_set_str(row, "scope", bench_scope_name(m->scope)) &&
+              js_set_new(row, "shape", shape_json(&m->shape)) &&
+              js_set_str(row, "distribution", ctx->distribution) &&
+              js_set_str(row, "cold", m->cold) && js_set_str(row, "origin", "measured") &&
+              js_set_new(row, "source", js_new_null()) &&
+              js_set_str(row, "status", names[m->status]) &&
+              js_set_new(row, "reason", js_new_str(m->status == ROW_PASSED ? NULL : m->reason)) &&
+              js_set_new(row, "correctness", correctness_json(m->verdict)) &&
+              js_set_new(row, "performance", performance_json(m)) &&
+              js_set_new(row, "flags", flags_json(m));
+    if (ok)
+        return row;
+    js_free(row);
+    return NULL;
+}
+
+/* ---- derived ---- */
+
+static bool shape_parse(const js *row, bench_shape *s) {
+    const js *o = js_get_object(row, "shape");
+    *s = (bench_shape){.heads = (int)js_get_int(o, "heads", 0),
+                       .s_q = (int)js_get_int(o, "s_q", 0),
+                       .batch = (int)js_get_int(o, "batch", 0),
+                       .context = js_get_int(o, "context", 0),
+                       .d_c = (int)js_get_int(o, "d_c", 0),
+                       .d_r = (int)js_get_int(o, "d_r", 0)};
+    return s->heads > 0 && s->s_q > 0 && s->batch > 0 && s->context > 0 && s->d_c > 0 &&
+           s->d_r > 0 && s->context <= MLA_MAX_CONTEXT;
+}
+
+static bool work_of(const bench_shape *s, mla_precision p, mla_work *out) {
+    int32_t *lengths = malloc((size_t)s->batch * sizeof *lengths);
+    for (int b = 0; lengths && b < s->batch; b++)
+        lengths[b] = (int32_t)s->context;
+    if (lengths)
+        *out = mla_work_of(p, s->heads, s->d_c, s->d_r, s->batch, s->s_q, lengths);
+    free(lengths);
+    return lengths != NULL;
+}
+
+bool row_has_flag(const js *row, const char *flag) {
+    const js *flags = js_get_array(row, "flags");
+    for (size_t i = 0; i < js_len(flags); i++) {
+        const char *s = js_str(js_at(flags, i));
+        if (s && strcmp(s, flag) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Sets or clears a flag: rows are derived again when a ceiling rises. */
+static bool set_flag(js *row, const char *flag, bool on) {
+    const js *old = js_get_array(row, "flags");
+    js *flags = js_new_array();
+    bool ok = flags != NULL;
+    for (size_t i = 0; i < js_len(old) && ok; i++) {
+        const char *s = js_str(js_at(old, i));
+        if (s && strcmp(s, flag) != 0)
+            ok = js_push_new(flags, js_new_str(s));
+    }
+    ok = ok && (!on || js_push_new(flags, js_new_str(flag)));
+    return js_set_new(row, "flags", flags) && ok;
+}
+
+double row_number(const js *row, const char *key) {
+    const js *p = js_get_object(row, "performance");
+    return p ? js_get_num(p, key, (double)NAN) : (double)NAN;
+}
+
+static bool is_cold(const js *row) {
+    const char *cold = js_get_str(row, "cold");
+    return cold && strcmp(cold, "none") != 0;
+}
+
+snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
+    js *perf = js_get_object(row, "performance");
+    const char *arm = js_get_str(row, "arm");
+    double ns = row_number(row, "median_ns");
+    bench_shape s;
+    if (!perf)
+        return SNAP_OK;
+    if (!arm || !shape_parse(row, &s) || !(ns > 0))
+        return err_set(err, SNAP_E_INPUT, "a row of the journal lacks its arm, shape or median");
+    mla_precision p = strcmp(arm, "fp8") == 0 ? MLA_FP8 : MLA_BF16;
+    mla_work w;
+    if (!work_of(&s, p, &w))
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+    bool bytes_bind;
+    double floor_ns = mla_floor_ns(c, p, s.d_c, s.d_r, w, &bytes_bind);
+    bool ok = js_set_num(perf, "tflops", w.flop / ns / 1e3) &&
+              js_set_num(perf, "gb_s", w.bytes / ns) &&
+              js_set_num(perf, "tok_s", (double)s.batch * s.s_q / ns * 1e9) &&
+              js_set_num(perf, "floor_ns", floor_ns) &&
+              js_set_num(perf, "roofline_pct", 100 * floor_ns / ns) &&
+              js_set_str(perf, "bound", bytes_bind ? "bytes" : "flops") &&
+              set_flag(row, "below_floor", ns < floor_ns && is_cold(row));
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+}
+
+double row_speedup(const js *bf16, js *fp8) {
+    double times = row_number(bf16, "median_ns") / row_number(fp8, "median_ns");
+    double floors = row_number(bf16, "floor_ns") / row_number(fp8, "floor_ns");
+    (void)set_flag(fp8, "weak_baseline", times > floors);
+    return times;
+}

@@ -1,0 +1,56 @@
+/* row.h - one cell as a row of the result file's `bench` section, in two steps: what was measured,
+ * which goes into the journal, and what follows from it and the ceilings, which is worked out when
+ * the sweep is over and both are known for good. */
+#ifndef SNAPMLA_HARNESS_BENCH_ROW_H
+#define SNAPMLA_HARNESS_BENCH_ROW_H
+
+#include "base/json.h"
+#include "harness/bench/verify.h"
+#include "harness/measure/env.h"
+#include "harness/measure/stop.h"
+#include "kernels/ceilings.h"
+
+enum { ROW_KEY = 256 };
+
+typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
+
+/* What is the same for all cells of a sweep; strings are borrowed. */
+typedef struct {
+    mla_backend_info backend;
+    const char *kernel_hash; /* NULL = unknown */
+    const char *distribution;
+} row_context;
+
+typedef struct {
+    bench_shape shape;
+    mla_precision precision;
+    bench_scope scope;
+    row_status status;
+    const char *reason;      /* why not ROW_PASSED; borrowed */
+    const char *cold;        /* "rotate" or "none" */
+    const verified *verdict; /* NULL where nothing was judged */
+    const stop_rule *timing; /* with samples where status is ROW_PASSED */
+    env_state before, after;
+} row_measured;
+
+/* The row without what derives from ceilings; the caller owns it. NULL when out of memory. */
+js *row_json(const row_context *ctx, const row_measured *m);
+
+/* A name for the cell, the journal's key: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
+ * kernel and the first digits of the kernel's hash. */
+void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
+             char out[ROW_KEY]);
+
+/* Completes a row that passed: tflops, gb_s, tok_s, floor_ns, roofline_pct, bound, and the flag
+ * below_floor where the median of a cold cell undercuts the floor. Does nothing for other rows.
+ * SNAP_E_NOMEM; SNAP_E_INPUT for a row that row_json() did not make (a journal's). */
+snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
+
+/* FP8 over BF16 of one shape and scope: the ratio of medians; NAN unless both rows passed. Flags the
+ * FP8 row weak_baseline where the speed-up exceeds the ratio of the two floors. Both derived. */
+double row_speedup(const js *bf16, js *fp8);
+
+bool row_has_flag(const js *row, const char *flag);
+double row_number(const js *row, const char *key); /* of `performance`; NAN when there is none */
+
+#endif

@@ -1,0 +1,377 @@
+#include "harness/bench/sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/bench/interleave.h"
+
+static const double kMemoryShare = 0.85; /* of the device's memory that a shape's data may take */
+
+/* ---- one shape ---- */
+
+typedef struct {
+    bench_arm *arm; /* NULL where it can't run */
+    verified verdict;
+    stop_rule timing;
+    row_status status; /* of the current scope, or of all when there is no arm */
+    snap_err why;
+} cell;
+
+typedef struct {
+    const sweep_options *opt;
+    row_context context;
+    numbers from;
+    js *rows;
+    bench_shape shape;
+    cell cells[BENCH_ARMS];
+    const char *cold;
+    int done;
+} sweep;
+
+static void note(const sweep *s, const char *what) {
+    char shape[96], text[128];
+    bench_shape_text(&s->shape, shape);
+    (void)snprintf(text, sizeof text, "%s: %s", shape, what);
+    if (s->opt->progress)
+        s->opt->progress(s->opt->ctx, s->done, sweep_count(s->opt->grid), text);
+}
+
+static bool cancelled(const sweep *s) {
+    return s->opt->cancel && *s->opt->cancel;
+}
+
+/* A cell that can't be done ends here; what stops the whole sweep goes on as an error. */
+static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err) {
+    if (st == SNAP_OK)
+        return SNAP_OK;
+    if (st == SNAP_E_CANCELLED)
+        return err_set(err, st, "%s", why->text);
+    bool beyond = st == SNAP_E_UNSUPPORTED || st == SNAP_E_NOMEM;
+    c->status = beyond ? ROW_SKIPPED : ROW_ERROR;
+    c->why = *why;
+    return SNAP_OK;
+}
+
+static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
+    double bytes = 0;
+    for (int p = 0; p < BENCH_ARMS; p++) {
+        sets[p] = bench_arm_sets(&s->shape, (mla_precision)p, s->context.backend.cache_bytes);
+        if (s->opt->grid->arm[p])
+            bytes += bench_arm_bytes(&s->shape, (mla_precision)p, sets[p]);
+    }
+    return bytes;
+}
+
+static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
+    cell *c = &s->cells[p];
+    snap_err why = {0};
+    snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (mla_precision)p,
+                                      &s->from, sets, &why);
+    return settle(c, st, &why, err);
+}
+
+static snap_status build_arms(sweep *s, snap_err *err) {
+    int sets[BENCH_ARMS];
+    double need = needed_bytes(s, sets), have = (double)s->context.backend.memory_bytes;
+    bool fits = !(have > 0) || need <= kMemoryShare * have;
+    s->cold = s->context.backend.cache_bytes ? "rotate" : "none";
+    snap_status st = SNAP_OK;
+    for (int p = 0; p < BENCH_ARMS && st == SNAP_OK; p++) {
+        snap_err why = {0};
+        if (!s->opt->grid->arm[p])
+            continue;
+        note(s, "filling the cache");
+        if (fits)
+            st = build_arm(s, p, sets[p], err);
+        else
+            st = settle(&s->cells[p],
+                        err_set(&why, SNAP_E_NOMEM,
+                                "the shape needs %.1f GiB, the device has %.1f GiB", need / 0x1p30,
+                                have / 0x1p30),
+                        &why, err);
+    }
+    return st;
+}
+
+static void drop_arms(sweep *s) {
+    for (int p = 0; p < BENCH_ARMS; p++) {
+        cell *c = &s->cells[p];
+        bench_arm_free(c->arm);
+        verified_release(&c->verdict);
+        stop_release(&c->timing);
+        *c = (cell){0};
+    }
+}
+
+/* ---- one scope ---- */
+
+static snap_status judge_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
+    snap_err why = {0};
+    note(s, "checking against FP64");
+    snap_status st = verify_arm(&c->verdict, c->arm, scope, s->opt->seed, &why);
+    st = settle(c, st, &why, err);
+    if (st == SNAP_OK && c->status == ROW_PASSED && c->verdict.verdict != SNAP_OK) {
+        c->status = ROW_FAILED;
+        c->why = c->verdict.why;
+    }
+    return st;
+}
+
+/* A failure among arms that take turns can't be told from each other's: it ends both. */
+static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
+    bench_arm *arms[BENCH_ARMS];
+    cell *who[BENCH_ARMS];
+    stop_rule rules[BENCH_ARMS];
+    int n = 0;
+    for (int p = 0; p < BENCH_ARMS; p++)
+        if (s->cells[p].arm && s->cells[p].status == ROW_PASSED) {
+            who[n] = &s->cells[p];
+            stop_init(&rules[n], &s->opt->limits);
+            arms[n++] = s->cells[p].arm;
+        }
+    if (!n)
+        return SNAP_OK;
+    note(s, bench_scope_name(scope));
+    snap_err why = {0};
+    snap_status st = interleave_measure(arms, n, scope, rules, s->opt->cancel, &why);
+    snap_status out = SNAP_OK;
+    for (int i = 0; i < n; i++) {
+        who[i]->timing = rules[i];
+        if (out == SNAP_OK)
+            out = settle(who[i], st, &why, err);
+    }
+    return out;
+}
+
+static snap_status judge_again(cell *c, snap_err *err) {
+    snap_err why = {0};
+    snap_status st = verify_unchanged(&c->verdict, c->arm, &why);
+    st = settle(c, st, &why, err);
+    if (st == SNAP_OK && c->status == ROW_PASSED && c->verdict.verdict != SNAP_OK) {
+        c->status = ROW_FAILED;
+        c->why = c->verdict.why;
+    }
+    return st;
+}
+
+static snap_status add_row(sweep *s, int p, bench_scope scope, const env_state *before,
+                           const env_state *after, snap_err *err) {
+    const cell *c = &s->cells[p];
+    row_measured m = {.shape = s->shape,
+                      .precision = (mla_precision)p,
+                      .scope = scope,
+                      .status = c->status,
+                      .reason = c->why.text,
+                      .cold = s->cold,
+                      .verdict = &c->verdict,
+                      .timing = &c->timing,
+                      .before = *before,
+                      .after = *after};
+    char key[ROW_KEY];
+    row_key(&s->context, &s->shape, m.precision, scope, key);
+    js *row = row_json(&s->context, &m);
+    if (!row)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+    bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
+    snap_status st = SNAP_OK;
+    if (s->opt->keep && final) /* what could not run is tried again by a resumed run */
+        st = s->opt->keep(s->opt->ctx, key, row, err);
+    if (!js_push_new(s->rows, row) && st == SNAP_OK)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+    s->done++;
+    return st;
+}
+
+static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int p = 0; p < BENCH_ARMS; p++) {
+        cell *c = &s->cells[p];
+        if (!c->arm)
+            continue;
+        c->status = ROW_PASSED;
+        c->why = (snap_err){0};
+        stop_release(&c->timing);
+        TRY(judge_arm(s, c, scope, err));
+    }
+    env_state before = env_now();
+    TRY(time_arms(s, scope, err));
+    env_state after = env_now();
+    for (int p = 0; p < BENCH_ARMS; p++)
+        if (s->cells[p].arm && s->cells[p].status == ROW_PASSED)
+            TRY(judge_again(&s->cells[p], err));
+    for (int p = 0; p < BENCH_ARMS; p++)
+        if (s->opt->grid->arm[p])
+            TRY(add_row(s, p, scope, &before, &after, err));
+cleanup:
+    return st;
+}
+
+/* ---- what an earlier run has finished ---- */
+
+static const js *found(const sweep *s, int p, bench_scope scope) {
+    char key[ROW_KEY];
+    row_key(&s->context, &s->shape, (mla_precision)p, scope, key);
+    return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
+}
+
+/* Arms are timed in turns: a scope is taken over whole or measured again whole. */
+static bool scope_found(const sweep *s, bench_scope scope) {
+    for (int p = 0; p < BENCH_ARMS; p++)
+        if (s->opt->grid->arm[p] && !found(s, p, scope))
+            return false;
+    return true;
+}
+
+static snap_status take_over(sweep *s, bench_scope scope, snap_err *err) {
+    for (int p = 0; p < BENCH_ARMS; p++) {
+        if (!s->opt->grid->arm[p])
+            continue;
+        if (!js_push_new(s->rows, js_copy(found(s, p, scope))))
+            return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+        s->done++;
+    }
+    return SNAP_OK;
+}
+
+static bool shape_found(const sweep *s) {
+    for (int scope = 0; scope < BENCH_SCOPES; scope++)
+        if (s->opt->grid->scope[scope] && !scope_found(s, (bench_scope)scope))
+            return false;
+    return true;
+}
+
+/* ---- the grid ---- */
+
+static snap_status run_shape(sweep *s, snap_err *err) {
+    snap_status st = SNAP_OK;
+    if (!shape_found(s))
+        TRY(build_arms(s, err));
+    for (int scope = 0; scope < BENCH_SCOPES; scope++) {
+        if (!s->opt->grid->scope[scope])
+            continue;
+        if (cancelled(s))
+            TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        if (scope_found(s, (bench_scope)scope))
+            TRY(take_over(s, (bench_scope)scope, err));
+        else
+            TRY(run_scope(s, (bench_scope)scope, err));
+    }
+cleanup:
+    drop_arms(s);
+    return st;
+}
+
+int sweep_count(const bench_grid *g) {
+    int arms = g->arm[0] + g->arm[1], scopes = g->scope[0] + g->scope[1];
+    return bench_grid_shapes(g) * arms * scopes;
+}
+
+snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
+    const bench_grid *g = opt->grid;
+    sweep s = {.opt = opt,
+               .rows = rows,
+               .context = {.kernel_hash = opt->kernel_hash,
+                           .distribution = numbers_kind_name(opt->distribution)}};
+    mla_backend_describe(opt->backend, &s.context.backend);
+    snap_status st = numbers_create(&s.from, opt->distribution, g->d_c, g->d_r, opt->seed, err);
+    for (int i = 0; i < bench_grid_shapes(g) && st == SNAP_OK; i++) {
+        s.shape = bench_grid_shape(g, i);
+        st = run_shape(&s, err);
+    }
+    numbers_release(&s.from);
+    return st;
+}
+
+/* ---- afterwards ---- */
+
+static bool same_cell_but_arm(const js *a, const js *b) {
+    return js_equal(js_get(a, "shape"), js_get(b, "shape")) &&
+           js_equal(js_get(a, "scope"), js_get(b, "scope"));
+}
+
+/* The BF16 row of an FP8 row stands right before it. */
+static const js *baseline_of(const js *rows, size_t i) {
+    const char *arm = js_get_str(js_at(rows, i), "arm");
+    if (i == 0 || !arm || strcmp(arm, "fp8") != 0)
+        return NULL;
+    const js *before = js_at(rows, i - 1);
+    return same_cell_but_arm(before, js_at(rows, i)) ? before : NULL;
+}
+
+double sweep_speedup(const js *rows, size_t i) {
+    const js *base = baseline_of(rows, i);
+    if (!base)
+        return (double)NAN;
+    return row_number(base, "median_ns") / row_number(js_at(rows, i), "median_ns");
+}
+
+snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < js_len(rows); i++) {
+        TRY(row_derive(js_at(rows, i), c, err));
+        if (baseline_of(rows, i))
+            (void)row_speedup(baseline_of(rows, i), js_at(rows, i));
+    }
+cleanup:
+    return st;
+}
+
+bool sweep_has_flag(const js *rows, const char *flag) {
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (row_has_flag(js_at(rows, i), flag))
+            return true;
+    return false;
+}
+
+typedef bool (*row_test)(const js *row);
+
+static bool has_error(const js *row) {
+    const char *status = js_get_str(row, "status");
+    return status && strcmp(status, "error") == 0;
+}
+
+static bool has_failed(const js *row) {
+    const char *status = js_get_str(row, "status");
+    return status && strcmp(status, "failed") == 0;
+}
+
+static bool undercuts(const js *row) {
+    return row_has_flag(row, "below_floor");
+}
+
+static size_t count(const js *rows, row_test test, const js **first) {
+    size_t n = 0;
+    *first = NULL;
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (test(js_at(rows, i))) {
+            *first = n++ ? *first : js_at(rows, i);
+        }
+    return n;
+}
+
+static snap_status verdict(const js *rows, row_test test, snap_status code, const char *what,
+                           snap_err *err) {
+    const js *first;
+    size_t n = count(rows, test, &first);
+    if (!n)
+        return SNAP_OK;
+    const js *shape = js_get_object(first, "shape");
+    const char *reason = js_get_str(first, "reason");
+    return err_set(err, code,
+                   "%zu of %zu cells %s, first: %s %s, H %d, s_q %d, batch %d, context %lld%s%s", n,
+                   js_len(rows), what, js_get_str(first, "arm"), js_get_str(first, "scope"),
+                   (int)js_get_int(shape, "heads", 0), (int)js_get_int(shape, "s_q", 0),
+                   (int)js_get_int(shape, "batch", 0), (long long)js_get_int(shape, "context", 0),
+                   reason ? ": " : "", reason ? reason : "");
+}
+
+snap_status sweep_verdict(const js *rows, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(verdict(rows, has_error, SNAP_E_DEVICE, "could not be run", err));
+    TRY(verdict(rows, has_failed, SNAP_E_WRONG, "failed the correctness check", err));
+    TRY(verdict(rows, undercuts, SNAP_E_WRONG,
+                "took less time than the ceilings allow, a measuring error", err));
+cleanup:
+    return st;
+}

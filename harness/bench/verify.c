@@ -1,0 +1,256 @@
+#include "harness/bench/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/formats.h"
+
+enum { kVerifyRows = 64, kVerifySequences = 8 };
+static const double kWholeWork = 1 << 19; /* rows x tokens up to which a cell is judged whole */
+
+void verified_release(verified *v) {
+    free(v->out);
+    free(v->lse);
+    *v = (verified){0};
+}
+
+/* ---- one sequence, rebuilt on the host ---- */
+
+typedef struct {
+    const bench_arm *arm;
+    const verified *v;
+    uint64_t seed;
+    int64_t rows; /* to judge in this sequence; 0 = all */
+    int b;
+    snap_status st;
+    snap_err err;
+    judge_error error;
+} sequence_job;
+
+/* The planes of mla_cache and mla_attn that one sequence needs, host memory. */
+typedef struct {
+    void *content, *q;
+    uint16_t *rope, *q_rope;
+    float *scale, *q_scale;
+    int32_t *table;
+} planes;
+
+static void planes_release(planes *p) {
+    free(p->content);
+    free(p->q);
+    free(p->rope);
+    free(p->q_rope);
+    free(p->scale);
+    free(p->q_scale);
+    free(p->table);
+}
+
+static bool planes_alloc(planes *p, const bench_shape *s, mla_precision precision, size_t pages) {
+    size_t tokens = pages * MLA_PAGE, rows = (size_t)s->s_q * (size_t)s->heads;
+    size_t d_c = (size_t)s->d_c, d_r = (size_t)s->d_r;
+    size_t content = precision == MLA_FP8 ? d_c : 2 * (d_c + d_r);
+    p->content = malloc(tokens * content);
+    p->q = malloc(rows * content);
+    p->rope = malloc(tokens * d_r * sizeof *p->rope);
+    p->q_rope = malloc(rows * d_r * sizeof *p->q_rope);
+    p->scale = malloc(tokens * sizeof *p->scale);
+    p->q_scale = malloc(rows * sizeof *p->q_scale);
+    p->table = malloc(pages * sizeof *p->table);
+    return p->content && p->q && p->rope && p->q_rope && p->scale && p->q_scale && p->table;
+}
+
+typedef void (*row_fn)(const numbers *n, uint64_t index, uint16_t *row);
+
+/* Rows @first .. of tokens or queries into planes as the precision stores them. */
+static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t count,
+                      void *content, uint16_t *rope, float *scale) {
+    const numbers *from = bench_arm_numbers(arm);
+    int64_t d_c = from->d_c, d_r = from->d_r, width = d_c + d_r;
+    bool fp8 = bench_arm_precision(arm) == MLA_FP8;
+    uint16_t row[MLA_MAX_CONTENT + MLA_MAX_ROPE];
+    for (int64_t i = 0; i < count; i++) {
+        make(from, first + (uint64_t)i, fp8 ? row : (uint16_t *)content + i * width);
+        if (fp8)
+            scale[i] =
+                quant_row(row, from->d_c, from->d_r, (uint8_t *)content + i * d_c, rope + i * d_r);
+    }
+}
+
+static void judge_sequence(sequence_job *job) {
+    const bench_arm *arm = job->arm;
+    const bench_shape *s = bench_arm_shape(arm);
+    size_t pages = (size_t)(s->context + MLA_PAGE - 1) / MLA_PAGE;
+    int64_t rows = (int64_t)s->s_q * s->heads, first_row = job->b * rows;
+    int32_t length = (int32_t)s->context;
+    mla_precision precision = bench_arm_precision(arm);
+    planes p = {0};
+    if (!planes_alloc(&p, s, precision, pages)) {
+        job->st = err_set(&job->err, SNAP_E_NOMEM, "out of memory for judging a sequence");
+        goto cleanup;
+    }
+    for (size_t i = 0; i < pages; i++)
+        p.table[i] = (int32_t)i;
+    fill_rows(arm, numbers_token, bench_arm_token_index(arm, job->b, 0), s->context, p.content,
+              p.rope, p.scale);
+    fill_rows(arm, numbers_query, bench_arm_query_index(arm, first_row), rows, p.q, p.q_rope,
+              p.q_scale);
+    judge_step in = {
+        .precision = precision,
+        .heads = s->heads,
+        .d_c = s->d_c,
+        .d_r = s->d_r,
+        .step = {.batch = 1,
+                 .s_q = s->s_q,
+                 .seqlens = &length,
+                 .block_table = p.table,
+                 .table_width = (int)pages},
+        .cache = {.pages = (int64_t)pages, .content = p.content, .rope = p.rope, .scale = p.scale},
+        .attn = {.q = p.q,
+                 .q_rope = p.q_rope,
+                 .q_scale = p.q_scale,
+                 .softmax_scale = bench_softmax_scale(),
+                 .out = job->v->out + first_row * s->d_c,
+                 .lse = job->v->lse + first_row},
+    };
+    ref_pv pv = ref_format_pv(precision == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
+    judge_sample sample = {.rows = job->rows, .seed = job->seed + (uint64_t)job->b};
+    job->st = judge_rows(&job->error, &in, pv, sample, &job->err);
+cleanup:
+    planes_release(&p);
+}
+
+static void run_job(void *ctx, int worker, int64_t index) {
+    (void)worker;
+    judge_sequence((sequence_job *)ctx + index);
+}
+
+/* ---- all of them ---- */
+
+/* The worst of all sequences in every figure. */
+static void merge(judge_error *all, const judge_error *one, int b) {
+    if (one->row_rel >= all->row_rel) {
+        all->row_rel = one->row_rel;
+        all->worst_b = b;
+        all->worst_s = one->worst_s;
+        all->worst_h = one->worst_h;
+    }
+    all->rows += one->rows;
+    all->nonfinite += one->nonfinite;
+    all->out_rel = fmax(all->out_rel, one->out_rel);
+    all->out_abs = fmax(all->out_abs, one->out_abs);
+    all->cosine = fmax(all->cosine, one->cosine);
+    all->lse_err = fmax(all->lse_err, one->lse_err);
+}
+
+/* @n of the batch's sequences, seeded, without repetition: the first n of a shuffle. */
+static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
+    rng r = rng_make(seed, rng_stream_of("verify sequences"));
+    for (int b = 0; b < batch; b++)
+        order[b] = b;
+    for (int i = 0; i < n; i++) {
+        int j = i + (int)rng_below(&r, (uint32_t)(batch - i));
+        int held = order[i];
+        order[i] = order[j];
+        order[j] = held;
+    }
+}
+
+static int64_t rows_a_sequence(const bench_shape *s, int sequences, bool whole) {
+    int64_t all = (int64_t)s->s_q * s->heads, wanted = (kVerifyRows + sequences - 1) / sequences;
+    return whole || wanted >= all ? 0 : wanted;
+}
+
+static snap_status run_jobs(sequence_job *jobs, int n, snap_err *err) {
+    int cpus = parallel_cpus();
+    parallel *pool;
+    snap_status st = parallel_create(&pool, cpus < n ? cpus : n, err);
+    if (st != SNAP_OK)
+        return st;
+    parallel_for(pool, n, run_job, jobs);
+    parallel_free(pool);
+    for (int i = 0; i < n && st == SNAP_OK; i++)
+        if (jobs[i].st != SNAP_OK)
+            st = err_set(err, jobs[i].st, "%s", jobs[i].err.text);
+    return st;
+}
+
+static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+    const bench_shape *s = bench_arm_shape(arm);
+    bool whole = (double)bench_arm_rows(arm) * (double)s->context <= kWholeWork;
+    int n = whole || s->batch < kVerifySequences ? s->batch : kVerifySequences;
+    int *order = malloc((size_t)s->batch * sizeof *order);
+    sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
+    snap_status st = SNAP_OK;
+    if (!order || !jobs)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", n));
+    pick_sequences(order, s->batch, n, seed);
+    for (int i = 0; i < n; i++)
+        jobs[i] = (sequence_job){
+            .arm = arm, .v = v, .seed = seed, .rows = rows_a_sequence(s, n, whole), .b = order[i]};
+    TRY(run_jobs(jobs, n, err));
+    v->error = (judge_error){0};
+    for (int i = 0; i < n; i++)
+        merge(&v->error, &jobs[i].error, jobs[i].b);
+cleanup:
+    free(order);
+    free(jobs);
+    return st;
+}
+
+/* ---- a result, and whether it is still the same ---- */
+
+static snap_status fetch(bench_arm *arm, uint16_t **out, float **lse, snap_err *err) {
+    size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
+    *out = malloc(rows * d_c * sizeof **out);
+    *lse = malloc(rows * sizeof **lse);
+    if (!*out || !*lse)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows);
+    return bench_arm_result(arm, *out, *lse, err);
+}
+
+static bool same(const verified *v, const bench_arm *arm, const uint16_t *out, const float *lse) {
+    size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
+    return v->out && memcmp(v->out, out, rows * d_c * sizeof *out) == 0 &&
+           memcmp(v->lse, lse, rows * sizeof *lse) == 0;
+}
+
+snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
+                       snap_err *err) {
+    uint16_t *out = NULL;
+    float *lse = NULL;
+    double ns;
+    snap_status st = SNAP_OK;
+    bench_arm_rewind(arm);
+    TRY(bench_arm_step(arm, scope, &ns, err));
+    TRY(fetch(arm, &out, &lse, err));
+    if (same(v, arm, out, lse))
+        goto cleanup;
+    verified_release(v);
+    v->out = out;
+    v->lse = lse;
+    out = NULL;
+    lse = NULL;
+    mla_precision p = bench_arm_precision(arm);
+    v->bound = judge_bound_of(p, ref_format_pv(p == MLA_FP8 ? REF_SNAPMLA : REF_BF16));
+    TRY(judge_all(v, arm, seed, err));
+    v->verdict = judge_verdict(&v->error, v->bound, &v->why);
+cleanup:
+    free(out);
+    free(lse);
+    return st;
+}
+
+snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) {
+    uint16_t *out = NULL;
+    float *lse = NULL;
+    snap_status st = fetch(arm, &out, &lse, err);
+    if (st == SNAP_OK && !same(v, arm, out, lse))
+        v->verdict = err_set(&v->why, SNAP_E_WRONG,
+                             "the output of the timed steps is not the one that was judged");
+    free(out);
+    free(lse);
+    return st;
+}

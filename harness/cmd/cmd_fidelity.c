@@ -1,0 +1,101 @@
+#include <math.h>
+
+#include "base/term.h"
+#include "harness/bench/fidelity.h"
+#include "harness/cmd/device.h"
+
+static device_options device = DEVICE_DEFAULTS;
+static const char *configs = "bf16,snapmla,A,B,C,D,E,F,noPV";
+static const char *distributions = "normal,mla";
+static const char *contexts = "1024,4096,32768";
+static int64_t heads = 16, seed = 1;
+static const char *out;
+
+static const opt options[] = {
+    {.type = OPT_GROUP, .help = "What"},
+    {OPT_STR, "configs", 0, &configs, "LIST",
+     "cache formats: bf16, snapmla, the ablation's A to F, noPV (snapmla with P in bf16)", 0, 0},
+    {OPT_STR, "contexts", 0, &contexts, "LIST", "tokens in the cache", 0, 0},
+    {OPT_STR, "distribution", 0, &distributions, "LIST",
+     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3", 0, 0},
+    {OPT_INT, "heads", 0, &heads, "N", "query heads, each a compared row", 1, MLA_MAX_HEADS},
+    {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
+    DEVICE_OPTIONS(device),
+    {.type = OPT_GROUP, .help = "Output"},
+    {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
+     0},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "fidelity",
+    .synopsis = "[options]",
+    .about =
+        "Numerical error of attention in each cache format against FP64 attention over the\n"
+        "unquantised numbers: from the FP64 oracle of each format's arithmetic (what the format\n"
+        "costs), and from the arms of the backend (what this implementation adds).",
+    .examples = "  snapmla fidelity\n"
+                "  snapmla fidelity --configs snapmla,A,noPV --contexts 1024,131072 --out RUN",
+    .options = options,
+};
+
+typedef struct {
+    results *r;
+    table *t;
+    term_progress progress;
+    int64_t done;
+} sink;
+
+static void add_row(table *t, const js *row) {
+    static const char *const figures[] = {"rmse", "rel_l2", "cosine_diff", "lse_error", "max_abs"};
+    table_cell(t, "%s", js_get_str(row, "distribution"));
+    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
+    table_cell(t, "%s", js_get_str(row, "config"));
+    table_cell(t, "%s", js_get_str(row, "source"));
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        double x = js_get_num(row, figures[i], (double)NAN);
+        if (isnan(x))
+            table_cell(t, "-");
+        else
+            table_cell(t, "%.2e", x);
+    }
+}
+
+static snap_status take_row(void *ctx, js *row, snap_err *err) {
+    sink *s = ctx;
+    add_row(s->t, row);
+    term_progress_update(&s->progress, ++s->done, js_get_str(row, "config"));
+    return results_add(s->r, "fidelity", row, err);
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    static const char *const columns[] = {"distribution", "context",   "config",
+                                          "source",       "RMSE",      "rel. L2",
+                                          "1-cosine",     "LSE error", "max. abs."};
+    mla_backend *be = NULL;
+    results *r = NULL;
+    table t = {.heads = columns, .columns = 9};
+    fidelity_options what = {.heads = (int)heads,
+                             .d_c = 512,
+                             .d_r = 64,
+                             .seed = (uint64_t)seed,
+                             .threads = (int)device.threads,
+                             .cancel = &cmd_cancelled};
+    snap_status st = SNAP_OK;
+    TRY(fidelity_parse(&what, configs, distributions, contexts, err));
+    TRY(device_open(&be, &device, err));
+    what.backend = be;
+    TRY(device_results(&r, be, &device, "fidelity", shared, seed, err));
+    sink s = {.r = r, .t = &t, .progress = term_progress_start("fidelity", fidelity_count(&what))};
+    st = fidelity_run(&what, take_row, &s, err);
+    term_progress_end(&s.progress);
+    TRY(st);
+    TRY(device_finish(r, out, shared, &t, err));
+cleanup:
+    table_release(&t);
+    results_free(r);
+    mla_backend_close(be);
+    return st;
+}
+
+const cmd cmd_fidelity = {&spec, run, "numerical error of each cache format against FP64"};

@@ -1,0 +1,93 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/term.h"
+#include "harness/cmd/device.h"
+#include "harness/measure/ceilings.h"
+#include "harness/measure/stats.h"
+
+static device_options device = DEVICE_DEFAULTS;
+static int64_t rounds = 5;
+static double seconds = 0.3;
+static const char *out;
+
+static const opt options[] = {
+    DEVICE_OPTIONS(device),
+    {.type = OPT_GROUP, .help = "Measuring"},
+    {OPT_INT, "rounds", 0, &rounds, "N", "repetitions of each probe; the best one counts", 1, 64},
+    {OPT_NUM, "seconds", 0, &seconds, "S", "time of a probe and repetition", 0.01, 60},
+    {.type = OPT_GROUP, .help = "Output"},
+    {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
+     0},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "roofline",
+    .synopsis = "[options]",
+    .about = "Measures what this device can do at most: cold read bandwidth, and the rates of\n"
+             "multiply-accumulate on BF16 and FP8 operands with FP32 sums, on random data. Every\n"
+             "percentage that 'bench' reports is against these.",
+    .examples = "  snapmla roofline\n"
+                "  snapmla roofline --threads 1 --out roofline.json",
+    .options = options,
+};
+
+static int compare_double(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Best, median and lowest round in units that people read: GB/s and GFLOP/s. */
+static void add_row(table *t, const js *row) {
+    double v[CEILINGS_MAX_ROUNDS];
+    const js *samples = js_get_array(row, "samples");
+    size_t n = js_len(samples);
+    for (size_t i = 0; i < n && i < CEILINGS_MAX_ROUNDS; i++)
+        v[i] = js_num(js_at(samples, i)) / 1e9;
+    qsort(v, n, sizeof *v, compare_double);
+    bool bytes = strcmp(js_get_str(row, "unit"), "B/s") == 0;
+    table_cell(t, "%s", js_get_str(row, "name"));
+    table_number(t, js_get_num(row, "value", (double)NAN) / 1e9, 1);
+    table_cell(t, bytes ? "GB/s" : "GFLOP/s");
+    table_number(t, stats_quantile(v, n, 0.5), 1);
+    table_number(t, v[0], 1);
+    table_cell(t, "%s", js_get_str(row, "method"));
+}
+
+static snap_status measure(ceilings *c, mla_backend *be, snap_err *err) {
+    term_progress p = term_progress_start("roofline", rounds);
+    snap_status st = SNAP_OK;
+    for (int64_t i = 0; i < rounds && st == SNAP_OK; i++) {
+        st = cmd_cancelled ? err_set(err, SNAP_E_CANCELLED, "stopped by a signal")
+                           : ceilings_measure(c, be, 1, seconds, err);
+        term_progress_update(&p, i + 1, NULL);
+    }
+    term_progress_end(&p);
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    static const char *const heads[] = {"ceiling", "best", "unit", "median", "lowest", "method"};
+    mla_backend *be = NULL;
+    results *r = NULL;
+    ceilings c = {0};
+    table t = {.heads = heads, .columns = 6};
+    snap_status st = SNAP_OK;
+    TRY(device_open(&be, &device, err));
+    TRY(device_results(&r, be, &device, "roofline", shared, 0, err));
+    TRY(measure(&c, be, err));
+    TRY(results_add_all(r, "ceilings", ceilings_json(&c), err));
+    js *rows = results_section(r, "ceilings");
+    for (size_t i = 0; i < js_len(rows); i++)
+        add_row(&t, js_at(rows, i));
+    TRY(device_finish(r, out, shared, &t, err));
+cleanup:
+    table_release(&t);
+    results_free(r);
+    mla_backend_close(be);
+    return st;
+}
+
+const cmd cmd_roofline = {&spec, run, "measure the ceilings of this device"};

@@ -1,0 +1,100 @@
+#include "harness/measure/ceilings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The three probes in the order of `samples`. */
+static const struct {
+    const char *name, *unit;
+    size_t at; /* of the mla_ceiling in mla_ceilings */
+} kinds[CEILINGS_KINDS] = {
+    {"read_bandwidth", "B/s", offsetof(mla_ceilings, read)},
+    {"bf16_mma", "FLOP/s", offsetof(mla_ceilings, bf16)},
+    {"fp8_mma", "FLOP/s", offsetof(mla_ceilings, fp8)},
+};
+
+static mla_ceiling *ceiling_at(mla_ceilings *c, int kind) {
+    return (mla_ceiling *)(void *)((char *)c + kinds[kind].at);
+}
+
+static const mla_ceiling *ceiling_of(const mla_ceilings *c, int kind) {
+    return (const mla_ceiling *)(const void *)((const char *)c + kinds[kind].at);
+}
+
+static void add_round(ceilings *c, const mla_ceilings *round) {
+    for (int k = 0; k < CEILINGS_KINDS; k++) {
+        const mla_ceiling *now = ceiling_of(round, k);
+        mla_ceiling *best = ceiling_at(&c->best, k);
+        if (c->rounds < CEILINGS_MAX_ROUNDS)
+            c->samples[k][c->rounds] = now->rate;
+        if (now->rate > best->rate)
+            *best = *now;
+    }
+    c->best.fp8_native = round->fp8_native;
+    c->best.read_bytes = round->read_bytes;
+    c->rounds += c->rounds < CEILINGS_MAX_ROUNDS;
+}
+
+snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
+                             snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < rounds; i++) {
+        mla_ceilings round;
+        TRY(mla_ceilings_measure(&round, be, seconds, err));
+        add_round(c, &round);
+    }
+cleanup:
+    return st;
+}
+
+static js *row_json(const ceilings *c, int kind) {
+    js *row = js_new_object(), *samples = js_new_array();
+    const mla_ceiling *best = ceiling_of(&c->best, kind);
+    bool ok = row && samples;
+    for (int i = 0; i < c->rounds && ok; i++)
+        ok = js_push_new(samples, js_new_num(c->samples[kind][i]));
+    ok = ok && js_set_str(row, "name", kinds[kind].name) && js_set_num(row, "value", best->rate) &&
+         js_set_str(row, "unit", kinds[kind].unit) && js_set_str(row, "method", best->how) &&
+         js_set_str(row, "origin", "measured");
+    ok = js_set_new(row, "samples", samples) && ok;
+    if (ok)
+        return row;
+    js_free(row);
+    return NULL;
+}
+
+js *ceilings_json(const ceilings *c) {
+    js *rows = js_new_array();
+    for (int k = 0; k < CEILINGS_KINDS; k++)
+        if (!js_push_new(rows, row_json(c, k))) {
+            js_free(rows);
+            return NULL;
+        }
+    return rows;
+}
+
+static const js *find_row(const js *rows, const char *name) {
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const char *found = js_get_str(js_at(rows, i), "name");
+        if (found && strcmp(found, name) == 0)
+            return js_at(rows, i);
+    }
+    return NULL;
+}
+
+snap_status ceilings_parse(ceilings *c, const js *rows, const char *where, snap_err *err) {
+    *c = (ceilings){.rounds = 1};
+    for (int k = 0; k < CEILINGS_KINDS; k++) {
+        const js *row = find_row(rows, kinds[k].name);
+        double value = row ? js_get_num(row, "value", 0) : 0;
+        if (!(value > 0) || !isfinite(value))
+            return err_set(err, SNAP_E_INPUT, "%s: no ceiling '%s' with a positive value", where,
+                           kinds[k].name);
+        mla_ceiling *best = ceiling_at(&c->best, k);
+        const char *how = js_get_str(row, "method");
+        best->rate = c->samples[k][0] = value;
+        (void)snprintf(best->how, sizeof best->how, "%s", how ? how : "");
+    }
+    return SNAP_OK;
+}

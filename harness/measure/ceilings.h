@@ -1,0 +1,29 @@
+/* ceilings.h - the ceilings of a device as a result file carries them: each probe repeated, every
+ * repetition kept, the best one counts. */
+#ifndef SNAPMLA_HARNESS_MEASURE_CEILINGS_H
+#define SNAPMLA_HARNESS_MEASURE_CEILINGS_H
+
+#include "base/json.h"
+#include "kernels/ceilings.h"
+
+enum { CEILINGS_KINDS = 3, CEILINGS_MAX_ROUNDS = 64 };
+
+typedef struct {
+    mla_ceilings best;                                   /* zero rates before the first round */
+    double samples[CEILINGS_KINDS][CEILINGS_MAX_ROUNDS]; /* read, bf16, fp8; B/s and FLOP/s */
+    int rounds;
+} ceilings;
+
+/* Adds @rounds repetitions of @seconds a probe, and raises `best`. Rounds beyond the room are
+ * measured and not kept. Errors of mla_ceilings_measure(). */
+snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */
+js *ceilings_json(const ceilings *c);
+
+/* From such rows. SNAP_E_INPUT naming @where when one of the three is missing or not positive. */
+snap_status ceilings_parse(ceilings *c, const js *rows, const char *where,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,63 @@
+#include "harness/measure/code_hash.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+
+static const char kSelf[] = "/proc/self/exe";
+
+static bool inside(uint64_t offset, uint64_t size, size_t n) {
+    return offset <= n && size <= n - offset;
+}
+
+static bool section_at(const unsigned char *image, size_t n, const Elf64_Ehdr *head, unsigned i,
+                       Elf64_Shdr *out) {
+    uint64_t at = head->e_shoff + (uint64_t)i * sizeof *out;
+    if (head->e_shentsize != sizeof *out || head->e_shoff > n || !inside(at, sizeof *out, n))
+        return false;
+    memcpy(out, image + at, sizeof *out);
+    return true;
+}
+
+static bool named_text(const unsigned char *image, size_t n, const Elf64_Shdr *names,
+                       const Elf64_Shdr *s) {
+    static const char kName[] = ".text";
+    if (!inside(names->sh_offset, names->sh_size, n) || names->sh_size < sizeof kName ||
+        s->sh_name > names->sh_size - sizeof kName)
+        return false;
+    return memcmp(image + names->sh_offset + s->sh_name, kName, sizeof kName) == 0;
+}
+
+snap_status code_find_text(const void *image, size_t n, size_t *offset, size_t *size,
+                           snap_err *err) {
+    const unsigned char *bytes = image;
+    Elf64_Ehdr head;
+    Elf64_Shdr names, s;
+    if (n < sizeof head || memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_CLASS] != ELFCLASS64)
+        return err_set(err, SNAP_E_UNSUPPORTED, "the program is no 64-bit ELF file");
+    memcpy(&head, bytes, sizeof head);
+    if (!section_at(bytes, n, &head, head.e_shstrndx, &names))
+        return err_set(err, SNAP_E_UNSUPPORTED, "the program has no section names");
+    for (unsigned i = 0; i < head.e_shnum && section_at(bytes, n, &head, i, &s); i++)
+        if (named_text(bytes, n, &names, &s) && inside(s.sh_offset, s.sh_size, n)) {
+            *offset = s.sh_offset;
+            *size = s.sh_size;
+            return SNAP_OK;
+        }
+    return err_set(err, SNAP_E_UNSUPPORTED, "the program has no .text section");
+}
+
+snap_status code_hash_self(char out[HASH_HEX], snap_err *err) {
+    buf image = {0};
+    size_t offset = 0, size = 0;
+    snap_status st = fs_read(kSelf, &image, err);
+    if (st == SNAP_OK)
+        st = code_find_text(image.data, image.len, &offset, &size, err);
+    if (st == SNAP_OK)
+        st = hash_bytes(image.data + offset, size, out, err);
+    buf_release(&image);
+    return st;
+}

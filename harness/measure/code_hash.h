@@ -1,0 +1,19 @@
+/* code_hash.h - which machine code was measured: same hash and another time means noise.
+ *
+ * For kernels that are part of this program: SHA-256 of the .text section of the running binary,
+ * which debug information and the commit stamp don't touch. */
+#ifndef SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
+#define SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
+
+#include <stddef.h>
+
+#include "base/hash.h"
+
+/* SNAP_E_IO, SNAP_E_UNSUPPORTED where the binary is no 64-bit ELF file of this byte order. */
+snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
+
+/* Finds .text in an ELF image. SNAP_E_UNSUPPORTED for anything malformed. */
+snap_status code_find_text(const void *image, size_t n, size_t *offset, size_t *size,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
