@@ -76,6 +76,8 @@ $(BUILD)/build_info.h: FORCE
 FORCE:
 $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
+# what .incbin brings in, which -MMD does not see
+$(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

@@ -98,8 +98,8 @@ typedef struct results_journal results_journal;
  * journal is of another configuration (the message says what to do); SNAP_E_INPUT for a malformed
  * line; SNAP_E_IO, also when another process has it open.
  */
-snap_status results_journal_open(results_journal **out, const char *path,
-                                 const char *config_sha256, snap_err *err) SNAP_CHECK_RESULT;
+snap_status results_journal_open(results_journal **out, const char *path, const char *config_sha256,
+                                 snap_err *err) SNAP_CHECK_RESULT;
 
 /* The finished row of a key, borrowed; NULL when there is none. */
 const js *results_journal_find(const results_journal *j, const char *key);

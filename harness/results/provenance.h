@@ -1,0 +1,26 @@
+/* provenance.h - where a result comes from: program, build, machine, command line, configuration.
+ *
+ * Linux's /proc and /sys; what they don't tell is null. No host or user name in plain. */
+#ifndef SNAPMLA_HARNESS_RESULTS_PROVENANCE_H
+#define SNAPMLA_HARNESS_RESULTS_PROVENANCE_H
+
+#include <stdint.h>
+
+#include "base/json.h"
+
+/* The `provenance` object of a result file, "backend" and "ended" null. Caller owns *out.
+ * @config: copied, NULL = empty. SNAP_E_NOMEM. */
+snap_status provenance_collect(js **out, const char *command, const js *config, int64_t seed,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* The value of the first "key : value" line of a /proc/cpuinfo text, or of a KEY=value line of an
+ * os-release text without its quotes; false when there is none. @separator: ':' or '='. */
+bool provenance_field(const char *text, const char *key, char separator, char *out, size_t size);
+
+/* Those of the words of a "flags" line that decide which kernels run, as an array of strings. */
+js *provenance_isa(const char *flags);
+
+/* @text with "~" for every mention of the folder @home; caller owns the text (free()). NULL: out of memory. */
+char *provenance_hide_home(const char *text, const char *home);
+
+#endif
