@@ -91,6 +91,18 @@ void text_append_utf8_lossy(buf *out, const char *s, size_t n) {
     }
 }
 
+void text_append_without_nul(buf *out, const char *s, size_t n) {
+    while (n) {
+        const char *nul = memchr(s, '\0', n);
+        size_t run = nul ? (size_t)(nul - s) : n;
+        (void)buf_append(out, s, run);
+        if (nul)
+            (void)buf_puts(out, "\xEF\xBF\xBD");
+        s += run + (nul ? 1 : 0);
+        n -= run + (nul ? 1 : 0);
+    }
+}
+
 static const char *xml_entity(char c) {
     switch (c) {
     case '&':

@@ -24,6 +24,9 @@ bool text_is_utf8(const char *s, size_t n);
 /* Appends s with every malformed byte replaced by U+FFFD. */
 void text_append_utf8_lossy(buf *out, const char *s, size_t n);
 
+/* Appends s with every NUL byte replaced by U+FFFD: what a C string can carry. */
+void text_append_without_nul(buf *out, const char *s, size_t n);
+
 /* Appends s with & < > " ' escaped; control characters that XML 1.0 forbids become U+FFFD. */
 void text_append_xml(buf *out, const char *s);
 

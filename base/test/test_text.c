@@ -65,6 +65,18 @@ static void test_xml_escapes(void) {
     buf_release(&b);
 }
 
+static void test_nul_is_replaced(void) {
+    buf b = {0};
+    text_append_without_nul(&b, "\0a\0\0bc", 6);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "\xEF\xBF\xBD"
+                                        "a\xEF\xBF\xBD\xEF\xBF\xBD"
+                                        "bc");
+    buf_clear(&b);
+    text_append_without_nul(&b, "plain", 5);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "plain");
+    buf_release(&b);
+}
+
 static snap_status collect(void *ctx, const char *part, snap_err *err) {
     (void)err;
     (void)buf_printf(ctx, "[%s]", part);
@@ -94,6 +106,7 @@ CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
                             {"UTF-8: every code point", test_utf8_accepts_every_code_point},
                             {"UTF-8: nothing else", test_utf8_accepts_nothing_else},
                             {"XML escapes", test_xml_escapes},
+                            {"NUL bytes", test_nul_is_replaced},
                             {"split", test_split},
                             {"SHA-256 of the standard's examples", test_sha256},
                             CU_TEST_INFO_NULL};

@@ -1,0 +1,374 @@
+#include "base/http.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+
+enum {
+    kHeaderLimit = 256 << 10, /* bytes of headers of one answer */
+    kStepMs = 100,            /* a signal is noticed after this at the latest */
+    kConnectTimeoutS = 30,
+    kSilenceS = 600,
+};
+
+typedef struct transfer transfer;
+struct transfer {
+    transfer *next, **link; /* in the engine's list; *link points here */
+    http *engine;
+    CURL *easy;
+    struct curl_slist *headers;
+    http_body_fn on_body;
+    http_done_fn on_done;
+    void *ctx;
+    size_t body_bytes, body_limit, header_bytes;
+    int64_t silence_ns, heard_ns; /* heard_ns: the last byte, or the start */
+    http_outcome aborted;         /* why a callback ended it; HTTP_COMPLETE = it did not */
+    http_response head;           /* for on_body(); status 0 = not filled yet */
+    char message[CURL_ERROR_SIZE];
+};
+
+struct http {
+    CURLM *multi;
+    transfer *transfers;
+    int running;
+    const volatile sig_atomic_t *cancel;
+};
+
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static CURLcode init_result;
+
+static void init(void) {
+    init_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+snap_status http_create(http **out, int connections, const volatile sig_atomic_t *cancel,
+                        snap_err *err) {
+    *out = NULL;
+    (void)pthread_once(&init_once, init);
+    http *h = init_result == CURLE_OK ? calloc(1, sizeof *h) : NULL;
+    if (h)
+        h->multi = curl_multi_init();
+    if (!h || !h->multi) {
+        free(h);
+        return err_set(err, SNAP_E_NOMEM, "libcurl cannot be initialised: out of memory");
+    }
+    h->cancel = cancel;
+    (void)curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)connections);
+    *out = h;
+    return SNAP_OK;
+}
+
+static void transfer_free(transfer *t) {
+    if (t->link) {
+        *t->link = t->next;
+        if (t->next)
+            t->next->link = t->link;
+        (void)curl_multi_remove_handle(t->engine->multi, t->easy);
+        t->engine->running--;
+    }
+    curl_easy_cleanup(t->easy);
+    curl_slist_free_all(t->headers);
+    free(t);
+}
+
+void http_free(http *h) {
+    if (!h)
+        return;
+    while (h->transfers)
+        transfer_free(h->transfers);
+    (void)curl_multi_cleanup(h->multi);
+    free(h);
+}
+
+int http_running(const http *h) {
+    return h->running;
+}
+
+/* ---- URLs ---- */
+
+static bool has_part(CURLU *u, CURLUPart part) {
+    char *value = NULL;
+    bool found = curl_url_get(u, part, &value, 0) == CURLUE_OK;
+    curl_free(value);
+    return found;
+}
+
+static bool speaks_http(CURLU *u) {
+    char *scheme = NULL;
+    bool ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+              (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
+    curl_free(scheme);
+    return ok;
+}
+
+snap_status http_check_url(const char *url, snap_err *err) {
+    CURLU *u = curl_url();
+    if (!u)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
+    snap_status st = SNAP_OK;
+    CURLUcode rc = curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
+    /* first, and without quoting the URL: what it holds must not be shown */
+    if (rc == CURLUE_OK && (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)))
+        st = err_set(err, SNAP_E_USAGE, "a URL must not hold a user or a password");
+    else if (rc != CURLUE_OK || !has_part(u, CURLUPART_HOST))
+        st = err_set(err, SNAP_E_USAGE, "'%s' is not an absolute URL", url);
+    else if (!speaks_http(u))
+        st = err_set(err, SNAP_E_USAGE, "'%s' is neither an http nor an https URL", url);
+    else if (has_part(u, CURLUPART_FRAGMENT))
+        st = err_set(err, SNAP_E_USAGE, "'%s' must not have a '#' part", url);
+    curl_url_cleanup(u);
+    return st;
+}
+
+/* ---- callbacks of libcurl ---- */
+
+/* The answer as known so far: all of it once the transfer has ended. */
+static http_response response(const transfer *t) {
+    http_response r = {.retry_after_s = -1, .message = ""};
+    long status = 0;
+    char *type = NULL, *location = NULL;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location);
+    r.status = (int)status;
+    r.type = type ? type : "";
+    r.location = location ? location : "";
+    return r;
+}
+
+/* libcurl gives 0 for an absent header as for "0", and a negative count for a date gone by. */
+static double retry_after(const transfer *t) {
+    curl_off_t seconds = 0;
+    struct curl_header *header = NULL;
+    if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+        return -1;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds > 0 ? (double)seconds : 0;
+}
+
+static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
+    (void)bytes;
+    (void)one; /* always 1 */
+    transfer *t = ctx;
+    t->heard_ns = clock_now_ns();
+    t->header_bytes += n;
+    if (t->header_bytes <= kHeaderLimit)
+        return n;
+    t->aborted = HTTP_TOO_LARGE;
+    return 0;
+}
+
+static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
+    (void)one;
+    transfer *t = ctx;
+    t->heard_ns = clock_now_ns();
+    if (!n || !t->on_body)
+        return n;
+    if (!t->head.status)
+        t->head = response(t);
+    if (n > t->body_limit - t->body_bytes)
+        t->aborted = HTTP_TOO_LARGE;
+    else if (!t->on_body(t->ctx, &t->head, bytes, n))
+        t->aborted = HTTP_STOPPED;
+    t->body_bytes += n;
+    return t->aborted == HTTP_COMPLETE ? n : 0;
+}
+
+/* ---- starting ---- */
+
+static bool set_headers(transfer *t, const http_request *req) {
+    /* libcurl's own "Expect: 100-continue" would cost large requests a second on many servers */
+    t->headers = curl_slist_append(NULL, "Expect:");
+    bool ok = t->headers != NULL;
+    for (int i = 0; ok && i < req->n_headers; i++) {
+        struct curl_slist *grown = curl_slist_append(t->headers, req->headers[i]);
+        ok = grown != NULL;
+        t->headers = grown ? grown : t->headers;
+    }
+    return ok && curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
+}
+
+static bool set_method(transfer *t, const http_request *req) {
+    bool post = req->body != NULL;
+    long redirects = post ? 0 : req->max_redirects;
+    CURLcode rc = CURLE_OK;
+    if (post) {
+        rc = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, req->body);
+        if (rc == CURLE_OK)
+            rc = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->body_len);
+    }
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, redirects > 0 ? 1L : 0L);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(t->easy, CURLOPT_MAXREDIRS, redirects);
+    return rc == CURLE_OK;
+}
+
+static bool set_transport(transfer *t, const http_request *req) {
+    double connect_s = req->connect_timeout_s > 0 ? req->connect_timeout_s : kConnectTimeoutS;
+    CURL *e = t->easy;
+    return curl_easy_setopt(e, CURLOPT_URL, req->url) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_s * 1e3)) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_USERAGENT, "snapmla") == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->message) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_HEADERDATA, t) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_WRITEDATA, t) == CURLE_OK &&
+           curl_easy_setopt(e, CURLOPT_PRIVATE, t) == CURLE_OK;
+}
+
+static transfer *transfer_create(http *h, const http_request *req) {
+    transfer *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    double silence_s = req->silence_s > 0 ? req->silence_s : kSilenceS;
+    t->engine = h;
+    t->on_body = req->on_body;
+    t->on_done = req->on_done;
+    t->ctx = req->ctx;
+    t->body_limit = req->body_limit ? req->body_limit : (size_t)1 << 30;
+    t->silence_ns = (int64_t)(silence_s * 1e9);
+    t->heard_ns = clock_now_ns();
+    t->easy = curl_easy_init();
+    if (!t->easy || !set_transport(t, req) || !set_method(t, req) || !set_headers(t, req) ||
+        curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
+        transfer_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static snap_status check_headers(const http_request *req, snap_err *err) {
+    for (int i = 0; i < req->n_headers; i++)
+        if (strpbrk(req->headers[i], "\r\n") || !strchr(req->headers[i], ':'))
+            return err_set(err, SNAP_E_USAGE, "header %d holds a line break or no colon", i + 1);
+    return SNAP_OK;
+}
+
+snap_status http_start(http *h, const http_request *req, snap_err *err) {
+    snap_status st = http_check_url(req->url, err);
+    if (st == SNAP_OK)
+        st = check_headers(req, err);
+    if (st != SNAP_OK)
+        return st;
+    transfer *t = transfer_create(h, req);
+    if (!t)
+        return err_set(err, SNAP_E_NOMEM, "a transfer cannot be set up: out of memory");
+    t->next = h->transfers;
+    t->link = &h->transfers;
+    if (t->next)
+        t->next->link = &t->next;
+    h->transfers = t;
+    h->running++;
+    return SNAP_OK;
+}
+
+/* ---- stepping ---- */
+
+static http_outcome outcome_of(CURLcode rc) {
+    switch (rc) {
+    case CURLE_OK:
+        return HTTP_COMPLETE;
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT: /* the only timeout that libcurl is given is the connect one */
+        return HTTP_UNREACHABLE;
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return HTTP_BROKEN;
+    default:
+        return HTTP_REFUSED;
+    }
+}
+
+static const char *message_of(const transfer *t, http_outcome outcome, CURLcode rc) {
+    switch (outcome) {
+    case HTTP_COMPLETE:
+        return "";
+    case HTTP_SILENT:
+        return "the server went silent";
+    case HTTP_TOO_LARGE:
+        return "the answer passes its ceiling";
+    case HTTP_STOPPED:
+        return "stopped";
+    default:
+        return t->message[0] ? t->message : curl_easy_strerror(rc);
+    }
+}
+
+static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
+    http_response res = response(t);
+    res.outcome = outcome;
+    res.retry_after_s = retry_after(t);
+    res.message = message_of(t, outcome, rc);
+    t->on_done(t->ctx, &res);
+    transfer_free(t);
+}
+
+static int finish_ended(http *h) {
+    int ended = 0, left;
+    const CURLMsg *m;
+    while ((m = curl_multi_info_read(h->multi, &left))) {
+        char *owner = NULL;
+        CURLcode rc = m->data.result;
+        (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &owner);
+        transfer *t = (transfer *)(void *)owner;
+        finish(t, t->aborted == HTTP_COMPLETE ? outcome_of(rc) : t->aborted, rc);
+        ended++;
+    }
+    return ended;
+}
+
+/* Ends the transfers that have been silent too long; returns when the next one would be. */
+static int64_t finish_silent(http *h, int *ended) {
+    int64_t now = clock_now_ns(), next_ns = INT64_MAX;
+    transfer *t = h->transfers;
+    while (t) {
+        transfer *after = t->next; /* on_done() may put new transfers before it, none after */
+        int64_t end_ns = t->heard_ns + t->silence_ns;
+        if (now >= end_ns) {
+            finish(t, HTTP_SILENT, CURLE_OK);
+            ++*ended;
+        } else if (end_ns < next_ns) {
+            next_ns = end_ns;
+        }
+        t = after;
+    }
+    return next_ns;
+}
+
+static int wait_ms(int64_t until_ns) {
+    int64_t left = until_ns - clock_now_ns();
+    if (left <= 0)
+        return 0;
+    return left > kStepMs * INT64_C(1000000) ? kStepMs : (int)((left + 999999) / 1000000);
+}
+
+snap_status http_step(http *h, int64_t until_ns, snap_err *err) {
+    if (h->cancel && *h->cancel)
+        return err_set(err, SNAP_E_CANCELLED, "cancelled");
+    int running;
+    CURLMcode rc = curl_multi_perform(h->multi, &running);
+    int ended = finish_ended(h);
+    int64_t silent_ns = finish_silent(h, &ended);
+    if (rc == CURLM_OK && !ended)
+        rc = curl_multi_poll(h->multi, NULL, 0,
+                             wait_ms(silent_ns < until_ns ? silent_ns : until_ns), NULL);
+    if (rc != CURLM_OK)
+        return err_set(err, SNAP_E_NET, "libcurl failed: %s", curl_multi_strerror(rc));
+    return SNAP_OK;
+}

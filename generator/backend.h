@@ -1,0 +1,27 @@
+/* backend.h - what a generator fills in behind generator.h. Private to generator/.
+ *
+ * A backend's object starts with a `generator`, so that a pointer to one is a pointer to the
+ * other. */
+#ifndef SNAPMLA_GENERATOR_BACKEND_H
+#define SNAPMLA_GENERATOR_BACKEND_H
+
+#include "generator/generator.h"
+
+typedef struct {
+    const char *kind; /* generator_kind() */
+    snap_status (*run)(generator *g, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
+                       void *sink_ctx, snap_err *err);
+    void (*close)(generator *g); /* frees the object */
+} generator_ops;
+
+struct generator {
+    const generator_ops *ops;
+};
+
+/* Openers: @spec as generator_open() takes it, with its prefix. */
+snap_status gen_http_open(generator **out, const char *spec, const generator_options *opt,
+                          snap_err *err) SNAP_CHECK_RESULT;
+snap_status gen_replay_open(generator **out, const char *spec, const generator_options *opt,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

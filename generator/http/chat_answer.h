@@ -1,0 +1,50 @@
+/* chat_answer.h - the answer to a chat completion request, whole or in stream chunks.
+ *
+ * Source: OpenAI API reference, "Chat Completions" (objects chat.completion and
+ * chat.completion.chunk), and what SGLang, vLLM and llama.cpp add to it: `reasoning_content` or
+ * `reasoning` beside `content`, and an error object in place of a chunk. Only the choice of index
+ * 0 is read. Text is valid UTF-8 without NUL bytes (they become U+FFFD). */
+#ifndef SNAPMLA_GENERATOR_HTTP_CHAT_ANSWER_H
+#define SNAPMLA_GENERATOR_HTTP_CHAT_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum { CHAT_TEXT_LIMIT = 16 << 20 }; /* bytes of text, and of reasoning, of one answer */
+
+typedef struct {
+    buf text, reasoning;
+    char finish_reason[32];                   /* "" = none came yet */
+    int64_t prompt_tokens, completion_tokens; /* -1 = not reported */
+    bool done;                                /* the stream's "[DONE]" came */
+} chat_answer;
+
+chat_answer chat_answer_make(void); /* no allocation yet */
+void chat_answer_clear(chat_answer *a);
+void chat_answer_release(chat_answer *a);
+
+/* Whether the answer is whole: it carries a finish reason. */
+bool chat_answer_complete(const chat_answer *a);
+
+/* Whether the server ended it for a reason of its own ("abort", "error"): not an answer of the
+ * model, whatever text came. */
+bool chat_answer_aborted(const chat_answer *a);
+
+/**
+ * chat_answer_read - a whole answer, from one JSON text
+ *
+ * SNAP_E_INPUT with the reason when it is not what the source above describes; SNAP_E_NET with the
+ * server's words when it is an error object; SNAP_E_NOMEM past CHAT_TEXT_LIMIT.
+ */
+snap_status chat_answer_read(chat_answer *a, const char *json, size_t n,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`, after which
+ * chunks are ignored; empty chunks are, too. */
+snap_status chat_answer_read_chunk(chat_answer *a, const char *data, size_t n,
+                                   snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

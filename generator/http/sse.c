@@ -1,0 +1,99 @@
+#include "generator/http/sse.h"
+
+#include <string.h>
+
+sse sse_make(void) {
+    return (sse){.line.limit = SSE_EVENT_LIMIT, .data.limit = SSE_EVENT_LIMIT};
+}
+
+void sse_clear(sse *p) {
+    buf_clear(&p->line);
+    buf_clear(&p->data);
+    p->has_data = p->after_cr = p->begun = false;
+}
+
+void sse_release(sse *p) {
+    buf_release(&p->line);
+    buf_release(&p->data);
+    sse_clear(p);
+}
+
+static snap_status fits(const buf *b, snap_err *err) {
+    if (!b->failed)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_NOMEM, "an event of the stream is longer than %d bytes",
+                   (int)SSE_EVENT_LIMIT);
+}
+
+static snap_status dispatch(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
+    if (!p->has_data)
+        return SNAP_OK;
+    p->has_data = false;
+    snap_status st = fn(ctx, buf_str(&p->data), p->data.len, err);
+    buf_clear(&p->data);
+    return st;
+}
+
+static snap_status take_data(sse *p, const char *value, size_t n, snap_err *err) {
+    if (p->has_data)
+        (void)buf_append(&p->data, "\n", 1);
+    p->has_data = true;
+    (void)buf_append(&p->data, value, n);
+    return fits(&p->data, err);
+}
+
+/* "field:value", "field: value" or "field"; only data matters here. */
+static snap_status take_field(sse *p, const char *line, size_t n, snap_err *err) {
+    const char *colon = memchr(line, ':', n);
+    size_t name = colon ? (size_t)(colon - line) : n;
+    if (name != 4 || memcmp(line, "data", 4) != 0)
+        return SNAP_OK;
+    size_t skip = colon ? 5 : 4;
+    if (skip < n && line[skip] == ' ')
+        skip++;
+    return take_data(p, line + skip, n - skip, err);
+}
+
+static snap_status end_line(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
+    const char *line = buf_str(&p->line);
+    size_t n = p->line.len;
+    if (!p->begun && n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
+        line += 3;
+        n -= 3;
+    }
+    p->begun = true;
+    snap_status st = n ? take_field(p, line, n, err) : dispatch(p, fn, ctx, err);
+    buf_clear(&p->line);
+    return st;
+}
+
+static size_t to_line_end(const char *bytes, size_t n) {
+    size_t i = 0;
+    while (i < n && bytes[i] != '\n' && bytes[i] != '\r')
+        i++;
+    return i;
+}
+
+snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void *ctx,
+                     snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < n && st == SNAP_OK;) {
+        if (p->after_cr && bytes[i] == '\n')
+            i++;
+        p->after_cr = false;
+        size_t run = to_line_end(bytes + i, n - i);
+        (void)buf_append(&p->line, bytes + i, run);
+        st = fits(&p->line, err);
+        i += run;
+        if (i < n && st == SNAP_OK) {
+            p->after_cr = bytes[i++] == '\r';
+            st = end_line(p, fn, ctx, err);
+        }
+    }
+    return st;
+}
+
+snap_status sse_finish(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
+    snap_status st = p->line.len ? end_line(p, fn, ctx, err) : SNAP_OK;
+    return st == SNAP_OK ? dispatch(p, fn, ctx, err) : st;
+}

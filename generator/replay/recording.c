@@ -1,0 +1,197 @@
+#include "generator/replay/recording.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/text.h"
+
+/* ---- the table ---- */
+
+static uint64_t hash_key(const char *task, const char *problem, int sample) {
+    uint64_t h = rng_stream_of(task);
+    h = (h ^ rng_stream_of(problem)) * UINT64_C(0x9E3779B97F4A7C15);
+    h = (h ^ (uint64_t)sample) * UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ h >> 32;
+}
+
+/* The place of a key: its row's, or the empty one where it belongs. */
+static recorded *place_of(const recording *r, const char *task, const char *problem, int sample) {
+    size_t mask = r->size - 1;
+    for (size_t i = (size_t)hash_key(task, problem, sample) & mask;; i = (i + 1) & mask) {
+        recorded *row = &r->table[i];
+        if (!row->task || (row->sample == sample && strcmp(row->problem, problem) == 0 &&
+                           strcmp(row->task, task) == 0))
+            return row;
+    }
+}
+
+/* Room for one more row, with at least a quarter of the places empty. */
+static bool reserve(recording *r) {
+    if (r->size && r->count < r->size / 4 * 3)
+        return true;
+    recording grown = {.size = r->size ? r->size * 2 : 1024};
+    grown.table = calloc(grown.size, sizeof *grown.table);
+    if (!grown.table)
+        return false;
+    for (size_t i = 0; i < r->size; i++)
+        if (r->table[i].task)
+            *place_of(&grown, r->table[i].task, r->table[i].problem, r->table[i].sample) =
+                r->table[i];
+    free(r->table);
+    r->table = grown.table;
+    r->size = grown.size;
+    return true;
+}
+
+const recorded *recording_find(const recording *r, const char *task, const char *problem,
+                               int sample) {
+    const recorded *row = r->size ? place_of(r, task, problem, sample) : NULL;
+    return row && row->task ? row : NULL;
+}
+
+void recording_release(recording *r) {
+    arena_release(&r->memory);
+    free(r->table);
+    *r = (recording){0};
+}
+
+/* ---- rows ---- */
+
+typedef struct {
+    recording *out;
+    const char *name; /* of the file */
+    const char *arm;  /* wanted; NULL = any one */
+    const char *seen; /* arm of the first row that has one; NULL = none yet */
+    long seen_line;
+} reader;
+
+/* A string member as an owned C string; NULL where it is absent or null. */
+static snap_status take_str(reader *rd, const js *row, const char *key, const char *where,
+                            const char **out, snap_err *err) {
+    *out = NULL;
+    const js *v = js_get(row, key);
+    if (!v)
+        return SNAP_OK;
+    size_t n;
+    const char *s = js_get_strn(row, key, &n);
+    if (!s)
+        return err_set(err, SNAP_E_INPUT, "%s: key '%s' must be a string, got %s", where, key,
+                       js_type_name(v));
+    buf clean = {0};
+    text_append_without_nul(&clean, s, n);
+    *out = clean.failed ? NULL : arena_strndup(&rd->out->memory, buf_str(&clean), clean.len);
+    buf_release(&clean);
+    return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+}
+
+static snap_status need_str(reader *rd, const js *row, const char *key, const char *where,
+                            const char **out, snap_err *err) {
+    snap_status st = take_str(rd, row, key, where, out, err);
+    if (st == SNAP_OK && !*out)
+        st = err_set(err, SNAP_E_INPUT, "%s: key '%s' (a string) is missing", where, key);
+    return st;
+}
+
+static snap_status take_key(reader *rd, const js *row, const char *where, recorded *out,
+                            snap_err *err) {
+    int64_t sample = 0;
+    snap_status st = need_str(rd, row, "task", where, &out->task, err);
+    if (st == SNAP_OK)
+        st = need_str(rd, row, "problem", where, &out->problem, err);
+    if (st == SNAP_OK)
+        st = js_need_int(row, "sample", &sample, where, err);
+    if (st == SNAP_OK && (sample < 0 || sample > INT_MAX))
+        st = err_set(err, SNAP_E_INPUT, "%s: key 'sample' must be 0 or more, got %lld", where,
+                     (long long)sample);
+    out->sample = (int)sample;
+    return st;
+}
+
+static snap_status take_answer(reader *rd, const js *row, const char *where, recorded *out,
+                               snap_err *err) {
+    const char *text_key = js_get(row, "response") ? "response" : "text";
+    snap_status st = take_str(rd, row, "error", where, &out->error, err);
+    if (st == SNAP_OK)
+        st = take_str(rd, row, text_key, where, &out->text, err);
+    if (st == SNAP_OK)
+        st = take_str(rd, row, "reasoning", where, &out->reasoning, err);
+    if (st == SNAP_OK)
+        st = take_str(rd, row, "finish_reason", where, &out->finish_reason, err);
+    if (st == SNAP_OK && !out->text && !out->error)
+        st = err_set(err, SNAP_E_INPUT, "%s: key 'response' (a string) is missing", where);
+    if (!out->text)
+        out->text = "";
+    if (!out->finish_reason)
+        out->finish_reason = "unknown";
+    int64_t prompt = js_get_int(row, "prompt_tokens", -1);
+    int64_t completion = js_get_int(row, "completion_tokens", -1);
+    out->prompt_tokens = prompt < 0 ? -1 : prompt;
+    out->completion_tokens = completion < 0 ? -1 : completion;
+    return st;
+}
+
+/* Whether the row is of the arm that is read. */
+static snap_status choose_arm(reader *rd, const js *row, long line, const char *where, bool *take,
+                              snap_err *err) {
+    const char *arm;
+    *take = true;
+    snap_status st = take_str(rd, row, "arm", where, &arm, err);
+    if (st != SNAP_OK || !arm)
+        return st;
+    if (!rd->seen) {
+        rd->seen = arm;
+        rd->seen_line = line;
+    }
+    if (rd->arm)
+        *take = strcmp(arm, rd->arm) == 0;
+    else if (strcmp(arm, rd->seen) != 0)
+        return err_set(err, SNAP_E_USAGE,
+                       "%s: arm '%.80s' after arm '%.80s' on line %ld; choose one with model=ARM",
+                       where, arm, rd->seen, rd->seen_line);
+    return SNAP_OK;
+}
+
+static snap_status insert(reader *rd, const recorded *row, const char *where, snap_err *err) {
+    if (!reserve(rd->out))
+        return err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    recorded *place = place_of(rd->out, row->task, row->problem, row->sample);
+    if (place->task)
+        return err_set(err, SNAP_E_INPUT,
+                       "%s: task '%.80s', problem '%.80s', sample %d is on line %ld already", where,
+                       row->task, row->problem, row->sample, place->line);
+    *place = *row;
+    rd->out->count++;
+    return SNAP_OK;
+}
+
+static snap_status read_row(void *ctx, js *object, long line, snap_err *err) {
+    reader *rd = ctx;
+    char where[300];
+    (void)snprintf(where, sizeof where, "%s:%ld", rd->name, line);
+    recorded row = {.line = line};
+    bool take;
+    snap_status st = choose_arm(rd, object, line, where, &take, err);
+    if (st != SNAP_OK || !take)
+        return st;
+    st = take_key(rd, object, where, &row, err);
+    if (st == SNAP_OK)
+        st = take_answer(rd, object, where, &row, err);
+    return st == SNAP_OK ? insert(rd, &row, where, err) : st;
+}
+
+snap_status recording_read(recording *out, const char *text, size_t n, const char *name,
+                           const char *arm, snap_err *err) {
+    *out = (recording){0};
+    reader rd = {.out = out, .name = name, .arm = arm};
+    snap_status st = js_each_line(text, n, name, read_row, &rd, err);
+    if (st != SNAP_OK || out->count)
+        return st;
+    if (rd.seen)
+        return err_set(err, SNAP_E_INPUT, "%s: no row is of arm '%s'; the first is of '%s'", name,
+                       arm, rd.seen);
+    return err_set(err, SNAP_E_INPUT, "%s: no rows", name);
+}

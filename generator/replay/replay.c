@@ -1,0 +1,92 @@
+/* replay.c - recorded completions in place of a model: to judge them again, or to run without one. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/text.h"
+#include "generator/backend.h"
+#include "generator/replay/recording.h"
+
+typedef struct {
+    generator base;
+    recording rows;
+    const volatile sig_atomic_t *cancel;
+} replay;
+
+static gen_result result_of(const recorded *row) {
+    return (gen_result){
+        .failed = row->error != NULL,
+        .error = row->error,
+        .text = row->text,
+        .reasoning = row->reasoning,
+        .finish_reason = row->error ? NULL : row->finish_reason,
+        .prompt_tokens = row->prompt_tokens,
+        .completion_tokens = row->completion_tokens,
+        .start_ns = clock_now_ns(),
+        .first_token_ns = -1,
+        .attempts = 1,
+    };
+}
+
+static snap_status answer(const replay *r, const gen_request *req, gen_sink_fn sink, void *ctx,
+                          snap_err *err) {
+    const recorded *row = recording_find(&r->rows, req->task, req->problem, req->sample);
+    if (row) {
+        gen_result res = result_of(row);
+        return sink(ctx, req, &res, err);
+    }
+    buf why = {0};
+    (void)buf_printf(&why, "no recording of task '%s', problem '%s', sample %d", req->task,
+                     req->problem, req->sample);
+    recorded none = {
+        .text = "", .error = buf_str(&why), .prompt_tokens = -1, .completion_tokens = -1};
+    gen_result res = result_of(&none);
+    snap_status st = sink(ctx, req, &res, err);
+    buf_release(&why);
+    return st;
+}
+
+static snap_status replay_run(generator *g, gen_source_fn source, void *source_ctx,
+                              gen_sink_fn sink, void *sink_ctx, snap_err *err) {
+    const replay *r = (const replay *)(const void *)g;
+    snap_status st = SNAP_OK;
+    gen_request req;
+    while (st == SNAP_OK && source(source_ctx, &req)) {
+        if (r->cancel && *r->cancel)
+            st = err_set(err, SNAP_E_CANCELLED, "cancelled");
+        else
+            st = answer(r, &req, sink, sink_ctx, err);
+    }
+    return st;
+}
+
+static void replay_close(generator *g) {
+    replay *r = (replay *)(void *)g;
+    recording_release(&r->rows);
+    free(r);
+}
+
+static const generator_ops replay_ops = {
+    .kind = "replay", .run = replay_run, .close = replay_close};
+
+snap_status gen_replay_open(generator **out, const char *spec, const generator_options *opt,
+                            snap_err *err) {
+    *out = NULL;
+    const char *path = spec + sizeof "replay:" - 1;
+    snap_status st = SNAP_OK;
+    buf text = {0};
+    replay *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a generator");
+    r->base.ops = &replay_ops;
+    r->cancel = opt->cancel;
+    TRY(fs_read(path, &text, err));
+    TRY(recording_read(&r->rows, buf_str(&text), text.len, path, opt->model, err));
+    *out = &r->base;
+    r = NULL;
+cleanup:
+    buf_release(&text);
+    if (r)
+        replay_close(&r->base);
+    return st;
+}

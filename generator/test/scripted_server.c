@@ -1,0 +1,293 @@
+#include "generator/test/scripted_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+enum { kConnectionsMax = 256, kAskedMax = 2048 };
+
+typedef struct {
+    server *server;
+    int fd;
+    pthread_t thread;
+    buf in; /* received, not yet used */
+} connection;
+
+struct server {
+    const reply *replies;
+    int n_replies;
+    int listener;
+    int wake[2]; /* a byte here, or its end, wakes every poll() */
+    char url[64];
+    pthread_t thread;
+    bool stopped;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    connection connections[kConnectionsMax];
+    int n_connections;
+    asked asked[kAskedMax];
+    int n_asked, answering, most_at_once;
+};
+
+/* ---- bytes ---- */
+
+/* Waits for @fd to be readable; false when the server stops. */
+static bool readable(const server *s, int fd, int timeout_ms) {
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
+    return poll(p, 2, timeout_ms) > 0 && p[1].revents == 0;
+}
+
+static bool receive(connection *c) {
+    char chunk[1 << 14];
+    if (!readable(c->server, c->fd, -1))
+        return false;
+    ssize_t n = recv(c->fd, chunk, sizeof chunk, 0);
+    return n > 0 && buf_append(&c->in, chunk, (size_t)n);
+}
+
+static bool send_all(connection *c, const char *bytes, size_t n) {
+    while (n) {
+        ssize_t w = send(c->fd, bytes, n, MSG_NOSIGNAL);
+        if (w <= 0)
+            return false;
+        bytes += w;
+        n -= (size_t)w;
+    }
+    return true;
+}
+
+/* ---- requests ---- */
+
+static size_t content_length(const char *head) {
+    const char *p = strcasestr(head, "\r\ncontent-length:");
+    return p ? strtoul(p + strlen("\r\ncontent-length:"), NULL, 10) : 0;
+}
+
+/* Reads one request off the connection; false at its end. */
+static bool read_request(connection *c, asked *out) {
+    const char *end;
+    while (!(end = strstr(buf_str(&c->in), "\r\n\r\n")))
+        if (!receive(c))
+            return false;
+    size_t head = (size_t)(end - c->in.data) + 4;
+    out->head = strndup(c->in.data, head);
+    size_t body = content_length(out->head);
+    while (c->in.len < head + body)
+        if (!receive(c)) {
+            free(out->head);
+            return false;
+        }
+    out->body = strndup(c->in.data + head, body);
+    size_t rest = c->in.len - head - body;
+    char *left = strndup(c->in.data + head + body, rest);
+    buf_clear(&c->in);
+    (void)buf_append(&c->in, left, rest);
+    free(left);
+    return true;
+}
+
+/* Files the request and says which reply is its. */
+static const reply *file_request(server *s, const asked *request) {
+    (void)pthread_mutex_lock(&s->lock);
+    int i = s->n_asked++;
+    if (i < kAskedMax)
+        s->asked[i] = *request;
+    if (++s->answering > s->most_at_once)
+        s->most_at_once = s->answering;
+    const reply *r = &s->replies[i < s->n_replies ? i : s->n_replies - 1];
+    struct timespec limit;
+    (void)clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 5;
+    (void)pthread_cond_broadcast(&s->changed);
+    while (s->most_at_once < r->gather)
+        if (pthread_cond_timedwait(&s->changed, &s->lock, &limit) != 0)
+            break;
+    (void)pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+/* ---- replies ---- */
+
+static bool send_piece(connection *c, const reply *r, const char *bytes, size_t n) {
+    char frame[32];
+    if (!r->chunked)
+        return send_all(c, bytes, n);
+    int len = snprintf(frame, sizeof frame, "%zx\r\n", n);
+    return send_all(c, frame, (size_t)len) && send_all(c, bytes, n) && send_all(c, "\r\n", 2);
+}
+
+static bool send_body(connection *c, const reply *r, const char *bytes, size_t n) {
+    size_t step = r->step ? (size_t)r->step : n;
+    for (size_t i = 0; i < n; i += step) {
+        size_t len = n - i < step ? n - i : step;
+        if (i)
+            clock_sleep_ns(r->pause_ns);
+        if (!send_piece(c, r, bytes + i, len))
+            return false;
+    }
+    return true;
+}
+
+static void write_head(const reply *r, size_t body, buf *out) {
+    int status = r->status ? r->status : 200;
+    const char *type = r->type ? r->type : "application/json";
+    (void)buf_printf(out, "HTTP/1.1 %d Scripted\r\n", status);
+    if (*type)
+        (void)buf_printf(out, "Content-Type: %s\r\n", type);
+    if (r->chunked)
+        (void)buf_puts(out, "Transfer-Encoding: chunked\r\n");
+    else
+        (void)buf_printf(out, "Content-Length: %zu\r\n", body);
+    (void)buf_printf(out, "%s\r\n", r->headers ? r->headers : "");
+}
+
+/* Sends one reply; false when the connection can't be used any more. */
+static bool send_reply(connection *c, const reply *r) {
+    if (r->raw)
+        return send_all(c, r->raw, strlen(r->raw)) && r->end == END_KEEP;
+    buf head = {0}, body = {0};
+    (void)buf_puts(&body, r->body ? r->body : "");
+    char filling[4096];
+    memset(filling, 'x', sizeof filling);
+    for (size_t left = r->fill; left;) {
+        size_t n = left < sizeof filling ? left : sizeof filling;
+        (void)buf_append(&body, filling, n);
+        left -= n;
+    }
+    write_head(r, body.len, &head);
+    size_t n = r->cut ? r->cut : body.len;
+    bool ok = send_all(c, buf_str(&head), head.len) && send_body(c, r, buf_str(&body), n);
+    if (ok && r->chunked && !r->cut && r->end == END_KEEP)
+        ok = send_all(c, "0\r\n\r\n", 5);
+    buf_release(&head);
+    buf_release(&body);
+    return ok && r->end == END_KEEP;
+}
+
+static void end_connection(connection *c, const reply *r) {
+    char byte;
+    if (r && r->end == END_STALL)
+        while (readable(c->server, c->fd, -1) && recv(c->fd, &byte, 1, 0) > 0) {
+        }
+    struct linger now = {.l_onoff = 1};
+    if (r && r->end == END_RESET) {
+        clock_sleep_ns(20000000); /* what was sent must be received before it is thrown away */
+        (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    }
+    (void)close(c->fd);
+}
+
+static void *serve(void *ctx) {
+    connection *c = ctx;
+    server *s = c->server;
+    const reply *r = NULL;
+    asked request;
+    bool more = true;
+    while (more && read_request(c, &request)) {
+        r = file_request(s, &request);
+        more = send_reply(c, r);
+        (void)pthread_mutex_lock(&s->lock);
+        s->answering--;
+        (void)pthread_mutex_unlock(&s->lock);
+    }
+    end_connection(c, more ? NULL : r);
+    buf_release(&c->in);
+    return NULL;
+}
+
+static void *accept_all(void *ctx) {
+    server *s = ctx;
+    int one = 1;
+    while (readable(s, s->listener, -1)) {
+        int fd = accept(s->listener, NULL, NULL);
+        if (fd < 0 || s->n_connections == kConnectionsMax)
+            abort();
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        connection *c = &s->connections[s->n_connections++];
+        *c = (connection){.server = s, .fd = fd};
+        if (pthread_create(&c->thread, NULL, serve, c) != 0)
+            abort();
+    }
+    return NULL;
+}
+
+/* ---- the server ---- */
+
+server *server_start(const reply *replies, int n_replies) {
+    server *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    s->replies = replies;
+    s->n_replies = n_replies;
+    s->listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(s->listener, 128) != 0 || pipe(s->wake) != 0 ||
+        getsockname(s->listener, (struct sockaddr *)&at, &len) != 0 ||
+        pthread_mutex_init(&s->lock, NULL) != 0 || pthread_cond_init(&s->changed, NULL) != 0 ||
+        pthread_create(&s->thread, NULL, accept_all, s) != 0) {
+        free(s);
+        return NULL;
+    }
+    (void)snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    return s;
+}
+
+const char *server_url(const server *s) {
+    return s->url;
+}
+
+void server_stop(server *s) {
+    if (s->stopped)
+        return;
+    s->stopped = true;
+    (void)close(s->wake[1]); /* its end is readable for every thread, for good */
+    (void)pthread_join(s->thread, NULL);
+    for (int i = 0; i < s->n_connections; i++)
+        (void)pthread_join(s->connections[i].thread, NULL);
+    (void)close(s->listener);
+    (void)close(s->wake[0]);
+}
+
+void server_free(server *s) {
+    if (!s)
+        return;
+    server_stop(s);
+    for (int i = 0; i < s->n_asked && i < kAskedMax; i++) {
+        free(s->asked[i].head);
+        free(s->asked[i].body);
+    }
+    (void)pthread_cond_destroy(&s->changed);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+int server_requests(const server *s) {
+    return s->n_asked;
+}
+
+int server_connections(const server *s) {
+    return s->n_connections;
+}
+
+int server_most_at_once(const server *s) {
+    return s->most_at_once;
+}
+
+const asked *server_asked(const server *s, int i) {
+    return &s->asked[i];
+}

@@ -1,0 +1,336 @@
+/* base/http.h against a server that is part of the test. It is tested here, beside its user, because
+ * the scripted server is. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/http.h"
+#include "generator/test/scripted_server.h"
+
+typedef struct {
+    buf body;
+    int done;
+    bool stop; /* on_body() refuses */
+    http_outcome outcome;
+    int status;
+    double retry_after_s;
+    char type[80], location[120], message[200];
+} taken;
+
+static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
+    taken *t = ctx;
+    CU_ASSERT_TRUE(head->status >= 200);
+    (void)buf_append(&t->body, bytes, n);
+    return !t->stop;
+}
+
+static void on_done(void *ctx, const http_response *res) {
+    taken *t = ctx;
+    t->done++;
+    t->outcome = res->outcome;
+    t->status = res->status;
+    t->retry_after_s = res->retry_after_s;
+    (void)snprintf(t->type, sizeof t->type, "%s", res->type);
+    (void)snprintf(t->location, sizeof t->location, "%s", res->location);
+    (void)snprintf(t->message, sizeof t->message, "%s", res->message);
+}
+
+static void run(http *h) {
+    while (http_running(h))
+        CU_ASSERT_EQUAL_FATAL(http_step(h, INT64_MAX, NULL), SNAP_OK);
+}
+
+/* One transfer on an engine of its own; @req lacks url (unless set), callbacks and context. */
+static void transfer(const char *url, http_request req, taken *t) {
+    http *h;
+    CU_ASSERT_EQUAL_FATAL(http_create(&h, 4, NULL, NULL), SNAP_OK);
+    req.url = url;
+    req.on_body = on_body;
+    req.on_done = on_done;
+    req.ctx = t;
+    CU_ASSERT_EQUAL(http_start(h, &req, NULL), SNAP_OK);
+    run(h);
+    CU_ASSERT_EQUAL(t->done, 1);
+    http_free(h);
+}
+
+/* One transfer with a server of one reply. */
+static void exchange(reply r, http_request req, taken *t) {
+    server *s = server_start(&r, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    transfer(server_url(s), req, t);
+    server_free(s);
+}
+
+static void test_get_and_post(void) {
+    static const reply replies[] = {{.body = "one", .type = "text/plain; charset=utf-8"},
+                                    {.status = 404, .body = "two", .chunked = true, .step = 1}};
+    server *s = server_start(replies, 2);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    taken t = {0};
+    transfer(server_url(s), (http_request){0}, &t);
+    CU_ASSERT(t.outcome == HTTP_COMPLETE && t.status == 200);
+    CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "one");
+    CU_ASSERT_STRING_EQUAL(t.type, "text/plain; charset=utf-8");
+    CU_ASSERT_STRING_EQUAL(t.message, "");
+    CU_ASSERT(t.retry_after_s < 0);
+    buf_release(&t.body);
+
+    t = (taken){0};
+    const char *headers[] = {"X-A: b"};
+    transfer(server_url(s),
+             (http_request){.body = "{}", .body_len = 2, .headers = headers, .n_headers = 1}, &t);
+    CU_ASSERT(t.outcome == HTTP_COMPLETE && t.status == 404);
+    CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "two");
+    buf_release(&t.body);
+    server_stop(s);
+    CU_ASSERT_EQUAL(strncmp(server_asked(s, 0)->head, "GET / HTTP/1.1\r\n", 16), 0);
+    CU_ASSERT_EQUAL(strncmp(server_asked(s, 1)->head, "POST / HTTP/1.1\r\n", 17), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(server_asked(s, 1)->head, "\r\nX-A: b\r\n"));
+    CU_ASSERT_STRING_EQUAL(server_asked(s, 1)->body, "{}");
+    server_free(s);
+}
+
+static void test_broken_transfers(void) {
+    static const struct {
+        reply r;
+        http_outcome want;
+    } cases[] = {
+        {{.body = "0123456789", .cut = 4, .end = END_CLOSE}, HTTP_BROKEN},
+        {{.body = "0123456789", .cut = 4, .end = END_RESET}, HTTP_BROKEN},
+        {{.body = "0123456789", .chunked = true, .cut = 4, .end = END_CLOSE}, HTTP_BROKEN},
+        {{.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx", .end = END_CLOSE},
+         HTTP_BROKEN},
+        {{.raw = "", .end = END_CLOSE}, HTTP_BROKEN},
+        {{.raw = "", .end = END_RESET}, HTTP_BROKEN},
+        {{.raw = "SSH-2.0-OpenSSH_9.2\r\n", .end = END_CLOSE}, HTTP_REFUSED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        taken t = {0};
+        exchange(cases[i].r, (http_request){0}, &t);
+        CU_ASSERT_EQUAL(t.outcome, cases[i].want);
+        CU_ASSERT_NOT_EQUAL(t.message[0], '\0');
+        buf_release(&t.body);
+    }
+}
+
+static void test_silence_ends_a_transfer(void) {
+    static const reply stalls[] = {{.raw = "", .end = END_STALL},
+                                   {.body = "0123456789", .cut = 4, .end = END_STALL}};
+    for (int i = 0; i < 2; i++) {
+        taken t = {0};
+        int64_t start = clock_now_ns();
+        exchange(stalls[i], (http_request){.silence_s = 0.1}, &t);
+        double s = (double)(clock_now_ns() - start) * 1e-9;
+        CU_ASSERT_EQUAL(t.outcome, HTTP_SILENT);
+        CU_ASSERT(s >= 0.1 && s < 2);
+        buf_release(&t.body);
+    }
+}
+
+/* A byte every 30 ms for 0.3 s is slow, but not silent for 0.15 s. */
+static void test_slow_is_not_silent(void) {
+    taken t = {0};
+    exchange((reply){.body = "0123456789", .step = 1, .pause_ns = 30000000},
+             (http_request){.silence_s = 0.15}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
+    CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "0123456789");
+    buf_release(&t.body);
+}
+
+static void test_bodies_have_a_ceiling(void) {
+    taken t = {0};
+    exchange((reply){.fill = 1000}, (http_request){.body_limit = 1000}, &t);
+    CU_ASSERT(t.outcome == HTTP_COMPLETE && t.body.len == 1000);
+    buf_release(&t.body);
+    t = (taken){0};
+    exchange((reply){.fill = 1001}, (http_request){.body_limit = 1000}, &t);
+    CU_ASSERT(t.outcome == HTTP_TOO_LARGE && t.body.len <= 1000);
+    buf_release(&t.body);
+}
+
+static void test_headers_have_a_ceiling(void) {
+    buf raw = {0};
+    (void)buf_puts(&raw, "HTTP/1.1 200 OK\r\n");
+    for (int i = 0; i < 20000; i++)
+        (void)buf_printf(&raw, "X-%d: endless\r\n", i);
+    taken t = {0};
+    exchange((reply){.raw = raw.data, .end = END_STALL}, (http_request){.silence_s = 5}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_TOO_LARGE);
+    buf_release(&t.body);
+    buf_release(&raw);
+}
+
+static void test_on_body_can_stop(void) {
+    taken t = {.stop = true};
+    exchange((reply){.body = "x"}, (http_request){0}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_STOPPED);
+    buf_release(&t.body);
+}
+
+static void test_redirects(void) {
+    static const reply replies[] = {{.status = 302, .headers = "Location: /there\r\n"},
+                                    {.body = "here"}};
+    static const struct {
+        http_request req;
+        int status;
+    } cases[] = {{{.max_redirects = 3}, 200},
+                 {{.max_redirects = 0}, 302},
+                 {{.body = "x", .body_len = 1, .max_redirects = 3}, 302}};
+    for (int i = 0; i < 3; i++) {
+        server *s = server_start(replies, 2);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+        char there[100];
+        (void)snprintf(there, sizeof there, "%s/there", server_url(s));
+        taken t = {0};
+        transfer(server_url(s), cases[i].req, &t);
+        CU_ASSERT(t.outcome == HTTP_COMPLETE && t.status == cases[i].status);
+        CU_ASSERT_STRING_EQUAL(t.location, t.status == 302 ? there : "");
+        buf_release(&t.body);
+        server_free(s);
+    }
+}
+
+static void test_a_redirect_cannot_leave_http(void) {
+    taken t = {0};
+    exchange((reply){.status = 302, .headers = "Location: file:///etc/passwd\r\n"},
+             (http_request){.max_redirects = 3}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_REFUSED);
+    CU_ASSERT_EQUAL(t.body.len, 0);
+    buf_release(&t.body);
+}
+
+static void test_retry_after(void) {
+    char date[64], header[100];
+    time_t then = time(NULL) + 100;
+    struct tm tm;
+    (void)gmtime_r(&then, &tm);
+    (void)strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    (void)snprintf(header, sizeof header, "Retry-After: %s\r\n", date);
+    const struct {
+        const char *header;
+        double least, most;
+    } cases[] = {{"Retry-After: 17\r\n", 17, 17},
+                 {"retry-after:0\r\n", 0, 0},
+                 {"Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n", 0, 0},
+                 {"Retry-After: soon\r\n", 0, 0},
+                 {header, 97, 100},
+                 {"", -1, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        taken t = {0};
+        exchange((reply){.status = 429, .headers = cases[i].header}, (http_request){0}, &t);
+        CU_ASSERT(t.retry_after_s >= cases[i].least && t.retry_after_s <= cases[i].most);
+        buf_release(&t.body);
+    }
+}
+
+static void test_unreachable(void) {
+    static const reply none = {0};
+    server *s = server_start(&none, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    server_stop(s); /* its port is now closed */
+    taken t = {0};
+    transfer(server_url(s), (http_request){0}, &t);
+    CU_ASSERT(t.outcome == HTTP_UNREACHABLE && t.status == 0);
+    server_free(s);
+    t = (taken){0};
+    transfer("http://no-such-host.invalid/", (http_request){0}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_UNREACHABLE);
+}
+
+static void test_many_at_once_and_keep_alive(void) {
+    enum { kAtOnce = 8, kRounds = 5 };
+    static const reply gathered = {.body = "x", .gather = kAtOnce};
+    server *s = server_start(&gathered, 1);
+    http *h;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_EQUAL_FATAL(http_create(&h, kAtOnce, NULL, NULL), SNAP_OK);
+    taken t = {0};
+    http_request req = {.url = server_url(s), .on_done = on_done, .ctx = &t};
+    for (int round = 0; round < kRounds; round++) {
+        for (int i = 0; i < kAtOnce; i++)
+            CU_ASSERT_EQUAL(http_start(h, &req, NULL), SNAP_OK);
+        run(h);
+    }
+    CU_ASSERT_EQUAL(t.done, kAtOnce * kRounds);
+    http_free(h);
+    server_stop(s);
+    CU_ASSERT_EQUAL(server_requests(s), kAtOnce * kRounds);
+    CU_ASSERT_EQUAL(server_most_at_once(s), kAtOnce);
+    CU_ASSERT_EQUAL(server_connections(s), kAtOnce);
+    server_free(s);
+}
+
+static void test_cancel_and_drop(void) {
+    static const reply stall = {.raw = "", .end = END_STALL};
+    volatile sig_atomic_t cancel = 0;
+    server *s = server_start(&stall, 1);
+    http *h;
+    snap_err err = {0};
+    taken t = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_EQUAL_FATAL(http_create(&h, 1, &cancel, NULL), SNAP_OK);
+    http_request req = {.url = server_url(s), .on_done = on_done, .ctx = &t};
+    CU_ASSERT_EQUAL(http_start(h, &req, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(http_step(h, clock_now_ns() + 50000000, &err), SNAP_OK);
+    cancel = 1;
+    CU_ASSERT_EQUAL(http_step(h, INT64_MAX, &err), SNAP_E_CANCELLED);
+    CU_ASSERT_EQUAL(http_running(h), 1);
+    http_free(h);
+    CU_ASSERT_EQUAL(t.done, 0);
+    server_free(s);
+}
+
+static void test_urls(void) {
+    static const char *const good[] = {"http://localhost:8000/v1", "HTTPS://a.b/c?d=e",
+                                       "http://[::1]:80/"};
+    static const char *const bad[] = {"",
+                                      "localhost:8000/v1",
+                                      "127.0.0.1/v1",
+                                      "ftp://a/",
+                                      "file:///etc/passwd",
+                                      "http://",
+                                      "http://a:99999/",
+                                      "http://a b/",
+                                      "http://a/\n",
+                                      "http://a/#b",
+                                      "http://u@a/",
+                                      "http://u:secret@a/"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CU_ASSERT_EQUAL(http_check_url(good[i], NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(http_check_url(bad[i], &err), SNAP_E_USAGE);
+        CU_ASSERT_PTR_NULL(strstr(err.text, "secret"));
+    }
+}
+
+static void test_headers_cannot_be_smuggled(void) {
+    const char *headers[] = {"X-A: b\r\nX-B: c"};
+    http *h;
+    CU_ASSERT_EQUAL_FATAL(http_create(&h, 1, NULL, NULL), SNAP_OK);
+    http_request req = {.url = "http://127.0.0.1:1/", .headers = headers, .n_headers = 1};
+    CU_ASSERT_EQUAL(http_start(h, &req, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(http_running(h), 0);
+    http_free(h);
+}
+
+CU_TestInfo tests_http[] = {{"GET and POST", test_get_and_post},
+                            {"broken transfers", test_broken_transfers},
+                            {"silence", test_silence_ends_a_transfer},
+                            {"slow is not silent", test_slow_is_not_silent},
+                            {"body ceiling", test_bodies_have_a_ceiling},
+                            {"header ceiling", test_headers_have_a_ceiling},
+                            {"on_body stops", test_on_body_can_stop},
+                            {"redirects", test_redirects},
+                            {"redirect out of http", test_a_redirect_cannot_leave_http},
+                            {"Retry-After", test_retry_after},
+                            {"unreachable", test_unreachable},
+                            {"many at once, kept alive", test_many_at_once_and_keep_alive},
+                            {"cancel and drop", test_cancel_and_drop},
+                            {"URLs", test_urls},
+                            {"header line breaks", test_headers_cannot_be_smuggled},
+                            CU_TEST_INFO_NULL};
