@@ -17,8 +17,7 @@ typedef struct {
 
     /* What happens around the cells; each may be NULL. */
     void *ctx;
-    const js *(*find)(void *ctx,
-                      const char *key); /* a finished row of an earlier run, borrowed; NULL */
+    const js *(*find)(void *ctx, const char *key); /* row of an earlier run, borrowed; or NULL */
     snap_status (*keep)(void *ctx, const char *key, const js *row, snap_err *err);
     void (*progress)(void *ctx, int done, int total, const char *note);
 } sweep_options;

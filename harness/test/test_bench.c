@@ -1,0 +1,555 @@
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/bench/fidelity.h"
+#include "harness/bench/interleave.h"
+#include "harness/bench/sweep.h"
+#include "harness/results/results.h"
+#include "kernels/backend.h"
+#include "kernels/formats.h"
+
+#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9 * (1 + fabs((double)(b))))
+
+/* ---- a CPU backend that can be told to go wrong ---- */
+
+static const mla_backend_ops *real;
+static mla_backend_ops fake;
+static struct {
+    int runs;
+    int corrupt_from;  /* the first run whose output is spoilt; 0 = never */
+    int fail_from;     /* the first run that reports a broken device; 0 = never */
+    bool spoil_append; /* appended tokens end up negated */
+    size_t memory;
+} plot;
+
+static void fake_describe(const mla_backend *be, mla_backend_info *out) {
+    real->describe(be, out);
+    out->cache_bytes = 1 << 18; /* few sets: the tests are about something else */
+    if (plot.memory)
+        out->memory_bytes = plot.memory;
+}
+
+static snap_status fake_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                            const mla_attn *attn, snap_err *err) {
+    plot.runs++;
+    if (plot.fail_from && plot.runs >= plot.fail_from)
+        return err_set(err, SNAP_E_DEVICE, "the device fell off the bus");
+    snap_status st = real->run(plan, step, cache, attn, err);
+    if (plot.corrupt_from && plot.runs >= plot.corrupt_from)
+        ((uint16_t *)attn->out)[3] ^= 0x8000; /* one sign of one element */
+    return st;
+}
+
+static snap_status fake_append(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                               const void *kv, snap_err *err) {
+    snap_status st = real->append_kv(plan, step, cache, kv, err);
+    if (plot.spoil_append)
+        for (int b = 0; b < step->batch && plan->cap.precision == MLA_BF16; b++)
+            if (step->seqlens[b] > 0) {
+                int64_t slot = mla_slot(step->block_table + (int64_t)b * step->table_width,
+                                        cache->pages, step->seqlens[b] - 1);
+                uint16_t *row = (uint16_t *)cache->content + slot * (plan->cap.d_c + plan->cap.d_r);
+                for (int d = 0; d < plan->cap.d_c; d++)
+                    row[d] ^= 0x8000;
+            }
+    return st;
+}
+
+static mla_backend *open_fake(void) {
+    mla_backend *be = NULL;
+    mla_backend_options opt = {.isa = "auto", .threads = 2};
+    memset(&plot, 0, sizeof plot);
+    CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &opt, NULL) == SNAP_OK);
+    real = be->ops;
+    fake = *real;
+    fake.describe = fake_describe;
+    fake.run = fake_run;
+    fake.append_kv = fake_append;
+    be->ops = &fake;
+    return be;
+}
+
+static void close_fake(mla_backend *be) {
+    be->ops = real;
+    mla_backend_close(be);
+}
+
+static const bench_grid_text tiny = {.arms = "bf16,fp8",
+                                     .scopes = "kernel,served",
+                                     .heads = "2,5",
+                                     .s_q = "1,2",
+                                     .batch = "3",
+                                     .context = "1,70",
+                                     .d_c = 128,
+                                     .d_r = 32};
+
+static bench_grid parse(bench_grid_text text) {
+    bench_grid g;
+    CU_ASSERT_FATAL(bench_grid_parse(&g, &text, NULL) == SNAP_OK);
+    return g;
+}
+
+static bench_grid one_shape(void) {
+    bench_grid_text t = tiny;
+    t.heads = "5";
+    t.s_q = "1";
+    t.context = "70";
+    return parse(t);
+}
+
+static sweep_options options(mla_backend *be, const bench_grid *g) {
+    static const char hash[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    return (sweep_options){
+        .backend = be,
+        .grid = g,
+        .distribution = NUMBERS_MLA,
+        .seed = 7,
+        .limits = {.noise = 1, .min_samples = 3, .max_samples = 8, .timeout_s = 5},
+        .kernel_hash = hash};
+}
+
+static const mla_ceilings plenty = {
+    .read = {.rate = 1e15}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
+
+static js *sweep_rows(mla_backend *be, const bench_grid *g, snap_status expected) {
+    js *rows = js_new_array();
+    sweep_options opt = options(be, g);
+    snap_err err = {0};
+    CU_ASSERT(sweep_run(&opt, rows, &err) == expected);
+    CU_ASSERT(sweep_derive(rows, &plenty, NULL) == SNAP_OK);
+    return rows;
+}
+
+static bool is(const js *row, const char *key, const char *value) {
+    const char *s = js_get_str(row, key);
+    return s && strcmp(s, value) == 0;
+}
+
+/* ---- order and grid ---- */
+
+static void test_order_is_abba(void) {
+    const int two[] = {0, 1, 1, 0, 0, 1, 1, 0};
+    for (int i = 0; i < 8; i++) {
+        CU_ASSERT(interleave_arm(i, 2) == two[i]);
+        CU_ASSERT(interleave_arm(i, 1) == 0);
+    }
+}
+
+/* A machine that slows down linearly must not favour an arm. */
+static void test_order_cancels_drift(void) {
+    double sum[2] = {0, 0};
+    for (int i = 0; i < 400; i++)
+        sum[interleave_arm(i, 2)] += i;
+    NEAR(sum[0], sum[1]);
+}
+
+static void test_grid_product(void) {
+    bench_grid g = parse(tiny);
+    CU_ASSERT(bench_grid_shapes(&g) == 8);
+    CU_ASSERT(sweep_count(&g) == 32);
+    bench_shape first = bench_grid_shape(&g, 0), second = bench_grid_shape(&g, 1),
+                last = bench_grid_shape(&g, 7);
+    CU_ASSERT(first.heads == 2 && first.s_q == 1 && first.batch == 3 && first.context == 1);
+    CU_ASSERT(second.heads == 2 && second.context == 70);
+    CU_ASSERT(last.heads == 5 && last.s_q == 2 && last.context == 70 && last.d_c == 128);
+}
+
+static void refuse(bench_grid_text text, const char *option) {
+    bench_grid g;
+    snap_err err = {0};
+    CU_ASSERT(bench_grid_parse(&g, &text, &err) == SNAP_E_USAGE);
+    CU_ASSERT(strstr(err.text, option) != NULL);
+}
+
+static void test_grid_refuses(void) {
+    bench_grid_text t;
+    t = tiny, t.arms = "bf16,fp4", refuse(t, "fp4");
+    t = tiny, t.scopes = "", refuse(t, "--scope");
+    t = tiny, t.heads = "0", refuse(t, "--heads");
+    t = tiny, t.heads = "1,129", refuse(t, "129");
+    t = tiny, t.heads = "16,16", refuse(t, "twice");
+    t = tiny, t.s_q = "5", refuse(t, "--s-q");
+    t = tiny, t.batch = "1,,2", refuse(t, "--batch");
+    t = tiny, t.context = "1048577", refuse(t, "--context");
+    t = tiny, t.context = "8k", refuse(t, "8k");
+    t = tiny, t.d_c = 100, refuse(t, "--d-c");
+    t = tiny, t.d_r = 0, refuse(t, "--d-r");
+    char many[4 * (GRID_AXIS + 2)] = "1";
+    for (int i = 2; i <= GRID_AXIS + 1; i++)
+        (void)snprintf(many + strlen(many), 5, ",%d", i);
+    t = tiny, t.batch = many, refuse(t, "more than");
+}
+
+/* ---- the numbers ---- */
+
+static void test_numbers_are_what_they_say(void) {
+    enum { kD = 512, kR = 64, kRows = 4000 };
+    numbers n;
+    uint16_t row[kD + kR], again[kD + kR];
+    double sum = 0, sum2 = 0, largest = 0;
+    CU_ASSERT_FATAL(numbers_create(&n, NUMBERS_MLA, kD, kR, 5, NULL) == SNAP_OK);
+    for (uint64_t i = 0; i < kRows; i++) {
+        numbers_token(&n, i, row);
+        for (int d = 0; d < kD; d++) {
+            double x = (double)bf16_to_f32(row[d]);
+            sum += x;
+            sum2 += x * x;
+        }
+        for (int d = kD; d < kD + kR; d++)
+            largest = fmax(largest, fabs((double)bf16_to_f32(row[d])));
+    }
+    double count = (double)kRows * kD;
+    /* five standard errors; the pool repeats, so that the rows are not all independent */
+    CU_ASSERT_DOUBLE_EQUAL(sum / count, 0, 5e-3);
+    CU_ASSERT_DOUBLE_EQUAL(sum2 / count, 1, 1e-2);
+    CU_ASSERT(largest > 1000 && largest < 1300);
+    numbers_token(&n, 17, row);
+    numbers_token(&n, 17, again);
+    CU_ASSERT(memcmp(row, again, sizeof row) == 0);
+    numbers_token(&n, 18, again);
+    CU_ASSERT(memcmp(row, again, sizeof row) != 0);
+    numbers_release(&n);
+}
+
+/* ---- a sweep ---- */
+
+static void check_row(const js *row) {
+    const js *perf = js_get_object(row, "performance"), *judged = js_get_object(row, "correctness");
+    CU_ASSERT(is(row, "status", "passed"));
+    CU_ASSERT_FATAL(perf != NULL && judged != NULL);
+    CU_ASSERT(js_get_num(judged, "error", 1) <= js_get_num(judged, "tolerance", 0));
+    CU_ASSERT(js_get_int(judged, "rows_checked", 0) > 0);
+    CU_ASSERT((int64_t)js_len(js_get_array(perf, "samples_ns")) == js_get_int(perf, "count", -1));
+    CU_ASSERT(js_get_num(perf, "min_ns", 0) > 0);
+    CU_ASSERT(js_get_num(perf, "min_ns", 0) <= js_get_num(perf, "median_ns", 0));
+    CU_ASSERT(js_get_num(perf, "median_ns", 0) <= js_get_num(perf, "max_ns", 0));
+    CU_ASSERT(is(row, "cold", "rotate"));
+}
+
+/* Whole small cells against the oracle, NaN in every unused slot: and each row is one of the schema. */
+static void test_sweep_end_to_end(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = parse(tiny);
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    results *r = NULL;
+    CU_ASSERT_FATAL(results_new(&r, "bench", NULL, 1, NULL) == SNAP_OK);
+    CU_ASSERT((int)js_len(rows) == sweep_count(&g));
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        snap_err err = {0};
+        check_row(row);
+        CU_ASSERT(is(row, "arm", i % 2 ? "fp8" : "bf16"));
+        CU_ASSERT(is(row, "scope", i / 2 % 2 ? "served" : "kernel"));
+        CU_ASSERT(results_add(r, "bench", js_copy(row), &err) == SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(err.text, "");
+        if (i % 2) { /* arms that take turns end with equally many samples */
+            NEAR(row_number(row, "count"), row_number(js_at(rows, i - 1), "count"));
+            CU_ASSERT(sweep_speedup(rows, i) > 0);
+        } else {
+            CU_ASSERT(isnan(sweep_speedup(rows, i)));
+        }
+    }
+    results_free(r);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* ---- what goes wrong ---- */
+
+static void expect_failed(const js *rows, const char *arm, const char *scope, bool failed) {
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        if (!is(row, "arm", arm) || !is(row, "scope", scope))
+            continue;
+        CU_ASSERT(is(row, "status", failed ? "failed" : "passed"));
+        CU_ASSERT((js_get(row, "performance") == NULL) == failed);
+        CU_ASSERT((js_get_str(row, "reason") != NULL) == failed);
+    }
+}
+
+static void test_wrong_output_has_no_speed(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    plot.corrupt_from = 1;
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    expect_failed(rows, "bf16", "kernel", true);
+    expect_failed(rows, "fp8", "served", true);
+    snap_err err = {0};
+    CU_ASSERT(err_exit_code(sweep_verdict(rows, &err)) == 7);
+    CU_ASSERT(strstr(err.text, "4 of 4") != NULL);
+    results *r = NULL;
+    CU_ASSERT_FATAL(results_new(&r, "bench", NULL, 1, NULL) == SNAP_OK);
+    CU_ASSERT(results_add_all(r, "bench", js_copy(rows), NULL) == SNAP_OK);
+    results_free(r);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* Right while it is judged, wrong when it is timed: found out afterwards. */
+static void test_wrong_after_judging(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    plot.corrupt_from = 5; /* both arms judged, both warm */
+    sweep_options opt = options(be, &g);
+    opt.limits.min_samples = opt.limits.max_samples = 200; /* through all sets, to set 0 again */
+    js *rows = js_new_array();
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
+    expect_failed(rows, "bf16", "kernel", true);
+    expect_failed(rows, "fp8", "kernel", true);
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_E_WRONG);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* A wrong append in the served scope is seen, though attention over it is faultless. */
+static void test_wrong_append(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    g.scope[BENCH_KERNEL] = false;
+    plot.spoil_append = true;
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    expect_failed(rows, "bf16", "served", true);
+    expect_failed(rows, "fp8", "served", false);
+    js_free(rows);
+    close_fake(be);
+}
+
+static void test_broken_device(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    plot.fail_from = 1;
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    snap_err err = {0};
+    CU_ASSERT(js_len(rows) == 4);
+    CU_ASSERT(is(js_at(rows, 0), "status", "error"));
+    CU_ASSERT(js_get(js_at(rows, 0), "performance") == NULL);
+    CU_ASSERT(err_exit_code(sweep_verdict(rows, &err)) == 3);
+    CU_ASSERT(strstr(err.text, "fell off the bus") != NULL);
+    js_free(rows);
+    close_fake(be);
+}
+
+static void test_too_large_is_skipped(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    plot.memory = 100000;
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    CU_ASSERT(js_len(rows) == 4);
+    CU_ASSERT(is(js_at(rows, 3), "status", "skipped"));
+    CU_ASSERT(strstr(js_get_str(js_at(rows, 3), "reason"), "GiB") != NULL);
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* ---- resuming ---- */
+
+typedef struct {
+    js *kept; /* object: key -> row */
+    volatile sig_atomic_t cancel;
+    int cancel_after; /* rows; 0 = never */
+} diary;
+
+static const js *diary_find(void *ctx, const char *key) {
+    return js_get(((diary *)ctx)->kept, key);
+}
+
+static snap_status diary_keep(void *ctx, const char *key, const js *row, snap_err *err) {
+    diary *d = ctx;
+    (void)err;
+    CU_ASSERT(js_get(d->kept, key) == NULL);
+    CU_ASSERT(js_set_new(d->kept, key, js_copy(row)));
+    d->cancel = d->cancel_after && --d->cancel_after == 0;
+    return SNAP_OK;
+}
+
+static snap_status sweep_with(diary *d, mla_backend *be, const bench_grid *g, js *rows) {
+    sweep_options opt = options(be, g);
+    opt.ctx = d;
+    opt.find = diary_find;
+    opt.keep = diary_keep;
+    opt.cancel = &d->cancel;
+    return sweep_run(&opt, rows, NULL);
+}
+
+static void test_resume(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = parse(tiny);
+    diary d = {.kept = js_new_object(), .cancel_after = 6};
+    js *first = js_new_array(), *second = js_new_array(), *third = js_new_array();
+    CU_ASSERT(sweep_with(&d, be, &g, first) == SNAP_E_CANCELLED);
+    CU_ASSERT(js_len(first) == 6);
+    d.cancel = 0;
+    CU_ASSERT(sweep_with(&d, be, &g, second) == SNAP_OK);
+    CU_ASSERT((int)js_len(second) == sweep_count(&g));
+    for (size_t i = 0; i < 6; i++)
+        CU_ASSERT(js_equal(js_at(first, i), js_at(second, i)));
+    plot.runs = 0;
+    CU_ASSERT(sweep_with(&d, be, &g, third) == SNAP_OK);
+    CU_ASSERT(plot.runs == 0);
+    CU_ASSERT(js_equal(second, third));
+    js_free(first);
+    js_free(second);
+    js_free(third);
+    js_free(d.kept);
+    close_fake(be);
+}
+
+/* ---- what follows from the ceilings ---- */
+
+static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
+    stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
+    stop_rule timing;
+    verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
+    row_context ctx = {.backend = {.name = "cpu", .kernel = "none"}, .distribution = "normal"};
+    row_measured m = {.shape = *shape,
+                      .precision = p,
+                      .cold = "rotate",
+                      .verdict = &v,
+                      .timing = &timing,
+                      .before = {.mhz = (double)NAN, .busy_s = (double)NAN},
+                      .after = {.mhz = (double)NAN, .busy_s = (double)NAN}};
+    stop_init(&timing, &limits);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(stop_add(&timing, ns, 0, NULL) == SNAP_OK);
+    js *row = row_json(&ctx, &m);
+    stop_release(&timing);
+    CU_ASSERT_FATAL(row != NULL);
+    return row;
+}
+
+/* H 128, batch 1, 65536 tokens of 512 + 64: FLOP = 2176 * 128 * 65536, bytes = 1152 or 644 a token
+ * and 128 rows of query (1152 or 644) and output (1028). */
+static const bench_shape known = {
+    .heads = 128, .s_q = 1, .batch = 1, .context = 65536, .d_c = 512, .d_r = 64};
+static const double known_flop = 2176.0 * 128 * 65536;
+
+static void test_floor_by_arithmetic(void) {
+    mla_ceilings c = {.read = {.rate = 1e15}, .bf16 = {.rate = 4e11}, .fp8 = {.rate = 8e11}};
+    js *bf16 = made_row(MLA_BF16, &known, 1e8), *fp8 = made_row(MLA_FP8, &known, 1e8);
+    CU_ASSERT(row_derive(bf16, &c, NULL) == SNAP_OK);
+    CU_ASSERT(row_derive(fp8, &c, NULL) == SNAP_OK);
+    NEAR(row_number(bf16, "floor_ns"), known_flop / 4e11 * 1e9);
+    NEAR(row_number(fp8, "floor_ns"), known_flop / (4e11 * 17 / 9) * 1e9);
+    NEAR(row_number(bf16, "tflops"), known_flop / 0.1 / 1e12);
+    NEAR(row_number(bf16, "roofline_pct"), 100 * known_flop / 4e11 / 0.1);
+    NEAR(row_number(bf16, "tok_s"), 10);
+    CU_ASSERT(is(js_get_object(bf16, "performance"), "bound", "flops"));
+    js_free(bf16);
+    js_free(fp8);
+}
+
+static void test_floor_by_bytes(void) {
+    mla_ceilings c = {.read = {.rate = 5e10}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
+    js *bf16 = made_row(MLA_BF16, &known, 1e8), *fp8 = made_row(MLA_FP8, &known, 1e8);
+    double bf16_bytes = 65536.0 * 1152 + 128 * (1152 + 1028);
+    double fp8_bytes = 65536.0 * 644 + 128 * (644 + 1028);
+    CU_ASSERT(row_derive(bf16, &c, NULL) == SNAP_OK);
+    CU_ASSERT(row_derive(fp8, &c, NULL) == SNAP_OK);
+    NEAR(row_number(bf16, "floor_ns"), bf16_bytes / 5e10 * 1e9);
+    NEAR(row_number(fp8, "floor_ns"), fp8_bytes / 5e10 * 1e9);
+    NEAR(row_number(fp8, "gb_s"), fp8_bytes / 0.1 / 1e9);
+    CU_ASSERT(is(js_get_object(fp8, "performance"), "bound", "bytes"));
+    js_free(bf16);
+    js_free(fp8);
+}
+
+static void test_flags(void) {
+    mla_ceilings low = {.read = {.rate = 1e10}, .bf16 = {.rate = 1e12}, .fp8 = {.rate = 1e12}};
+    mla_ceilings high = {.read = {.rate = 1e12}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
+    js *rows = js_new_array();
+    /* floors on `high`: 76 and 42 us, ratio 1.78; times 5 and 1 ms, ratio 5 */
+    js_push_new(rows, made_row(MLA_BF16, &known, 5e6));
+    js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
+    CU_ASSERT(sweep_derive(rows, &low, NULL) == SNAP_OK);
+    CU_ASSERT(row_has_flag(js_at(rows, 0), "below_floor"));
+    CU_ASSERT(row_has_flag(js_at(rows, 1), "below_floor"));
+    CU_ASSERT(err_exit_code(sweep_verdict(rows, NULL)) == 7);
+    CU_ASSERT(sweep_derive(rows, &high, NULL) == SNAP_OK);
+    CU_ASSERT(!sweep_has_flag(rows, "below_floor"));
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
+    CU_ASSERT(row_has_flag(js_at(rows, 1), "weak_baseline"));
+    CU_ASSERT(!row_has_flag(js_at(rows, 0), "weak_baseline"));
+    NEAR(sweep_speedup(rows, 1), 5);
+    js_free(rows);
+    rows = js_new_array(); /* 1.5x is under the ratio of floors */
+    js_push_new(rows, made_row(MLA_BF16, &known, 1.5e6));
+    js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
+    CU_ASSERT(sweep_derive(rows, &high, NULL) == SNAP_OK);
+    CU_ASSERT(!sweep_has_flag(rows, "weak_baseline"));
+    js_free(rows);
+}
+
+/* ---- fidelity ---- */
+
+typedef struct {
+    js *rows;
+} collected;
+
+static snap_status collect(void *ctx, js *row, snap_err *err) {
+    (void)err;
+    return js_push_new(((collected *)ctx)->rows, row) ? SNAP_OK : SNAP_E_NOMEM;
+}
+
+static double figure(const js *rows, const char *config, const char *source, const char *key) {
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (is(js_at(rows, i), "config", config) && is(js_at(rows, i), "source", source))
+            return js_get_num(js_at(rows, i), key, (double)NAN);
+    return (double)NAN;
+}
+
+/* The order that the paper's ablation predicts, beside RoPE outliers; and a backend that computes
+ * what the oracle of its format does. */
+static void test_fidelity(void) {
+    mla_backend *be = open_fake();
+    fidelity_options opt = {
+        .heads = 8, .d_c = 512, .d_r = 64, .seed = 1, .backend = be, .threads = 2};
+    collected c = {.rows = js_new_array()};
+    CU_ASSERT_FATAL(fidelity_parse(&opt, "bf16,snapmla,A,B,C,D,E,F,noPV", "mla", "500", NULL) ==
+                    SNAP_OK);
+    CU_ASSERT(fidelity_run(&opt, collect, &c, NULL) == SNAP_OK);
+    CU_ASSERT((int)js_len(c.rows) == fidelity_count(&opt) && js_len(c.rows) == 11);
+    double bf16 = figure(c.rows, "bf16", "reference", "rel_l2");
+    double snapmla = figure(c.rows, "snapmla", "reference", "rel_l2");
+    CU_ASSERT(bf16 > 0 && bf16 < 5e-3);
+    CU_ASSERT(snapmla > bf16);
+    CU_ASSERT(figure(c.rows, "A", "reference", "rel_l2") > 2 * snapmla);
+    CU_ASSERT(figure(c.rows, "noPV", "reference", "rel_l2") < snapmla);
+    CU_ASSERT_DOUBLE_EQUAL(figure(c.rows, "bf16", "cpu", "rel_l2"), bf16, 2.5e-3);
+    CU_ASSERT_DOUBLE_EQUAL(figure(c.rows, "snapmla", "cpu", "rel_l2"), snapmla, 0.1 * snapmla);
+    js_free(c.rows);
+    close_fake(be);
+}
+
+static void test_fidelity_refuses(void) {
+    fidelity_options opt = {0};
+    snap_err err = {0};
+    CU_ASSERT(fidelity_parse(&opt, "bf16,G", "mla", "500", &err) == SNAP_E_USAGE);
+    CU_ASSERT(strstr(err.text, "'G'") != NULL);
+    CU_ASSERT(fidelity_parse(&opt, "bf16", "gauss", "500", NULL) == SNAP_E_USAGE);
+    CU_ASSERT(fidelity_parse(&opt, "bf16", "mla", "-1", NULL) == SNAP_E_USAGE);
+}
+
+CU_TestInfo tests_bench[] = {
+    {"order of arms", test_order_is_abba},
+    {"order cancels drift", test_order_cancels_drift},
+    {"grid", test_grid_product},
+    {"grid refuses", test_grid_refuses},
+    {"random numbers", test_numbers_are_what_they_say},
+    {"sweep, end to end", test_sweep_end_to_end},
+    {"wrong output has no speed", test_wrong_output_has_no_speed},
+    {"wrong after judging", test_wrong_after_judging},
+    {"wrong append", test_wrong_append},
+    {"broken device", test_broken_device},
+    {"too large is skipped", test_too_large_is_skipped},
+    {"resume", test_resume},
+    {"floor by arithmetic", test_floor_by_arithmetic},
+    {"floor by bytes", test_floor_by_bytes},
+    {"flags", test_flags},
+    {"fidelity", test_fidelity},
+    {"fidelity refuses", test_fidelity_refuses},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,291 @@
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/rng.h"
+#include "harness/measure/ceilings.h"
+#include "harness/measure/code_hash.h"
+#include "harness/measure/env.h"
+#include "harness/measure/stats.h"
+#include "harness/measure/stop.h"
+
+#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-12 * (1 + fabs((double)(b))))
+
+/* ---- quantiles ---- */
+
+/* Closed form: of 0, 1, .. n-1 type 7 gives p (n - 1). */
+static void test_quantile_ramp(void) {
+    double x[101];
+    for (size_t n = 1; n <= 101; n++) {
+        for (size_t i = 0; i < n; i++)
+            x[i] = (double)i;
+        for (double p = 0; p <= 1; p += 0.0625)
+            NEAR(stats_quantile(x, n, p), p * (double)(n - 1));
+    }
+}
+
+/* The worked example of R's manual page: quantile(c(1, 2, 4, 8)). */
+static void test_quantile_known(void) {
+    const double x[] = {1, 2, 4, 8};
+    stats_summary s = stats_summarise(x, 4);
+    NEAR(s.min, 1);
+    NEAR(s.q1, 1.75);
+    NEAR(s.median, 3);
+    NEAR(s.q3, 5);
+    NEAR(s.max, 8);
+}
+
+static int compare_double(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_insert_sorts(void) {
+    double sorted[300], all[300];
+    rng r = rng_make(3, 0);
+    for (size_t n = 0; n < 300; n++) {
+        all[n] = rng_below(&r, 50); /* many ties */
+        stats_insert(sorted, n, all[n]);
+    }
+    qsort(all, 300, sizeof *all, compare_double);
+    CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
+}
+
+/* The interval behind the noise must hold the true median in 95 of 100 experiments. On a sample that
+ * is symmetric around 1 by construction the half width is known, so coverage is counted directly:
+ * noise is half width over median. */
+static void test_noise_coverage(void) {
+    enum { kRuns = 4000, kN = 40 };
+    int covered = 0;
+    for (int run = 0; run < kRuns; run++) {
+        rng r = rng_make(11, (uint64_t)run);
+        double x[kN];
+        for (size_t i = 0; i < kN; i++)
+            stats_insert(x, i, 100 + rng_normal(&r));
+        double median = stats_quantile(x, kN, 0.5);
+        covered += fabs(median - 100) <= stats_median_noise(x, kN) * median;
+    }
+    /* the symmetric half width differs a little from the interval's own two sides */
+    CU_ASSERT(covered > 0.93 * kRuns);
+    CU_ASSERT(covered < 0.99 * kRuns);
+}
+
+static void test_noise_needs_six(void) {
+    const double x[] = {1, 1, 1, 1, 1, 1};
+    CU_ASSERT(isinf(stats_median_noise(x, 5)));
+    NEAR(stats_median_noise(x, 6), 0);
+}
+
+/* ---- the stop rule ---- */
+
+typedef struct {
+    stop_rule rule;
+    double wall;
+} feed;
+
+static feed feed_start(stop_limits limits) {
+    feed f = {.wall = 0};
+    stop_init(&f.rule, &limits);
+    return f;
+}
+
+/* Feeds one sample of @ns and advances the wall clock by twice that. */
+static void feed_one(feed *f, double ns) {
+    f->wall += 2 * ns / 1e9;
+    CU_ASSERT(stop_add(&f->rule, ns, f->wall, NULL) == SNAP_OK);
+}
+
+static void test_stop_on_quiet(void) {
+    feed f = feed_start(
+        (stop_limits){.noise = 0.005, .min_samples = 10, .max_samples = 1000, .timeout_s = 60});
+    while (f.rule.reason == STOP_NOT_YET)
+        feed_one(&f, 1e6);
+    CU_ASSERT(f.rule.reason == STOP_NOISE);
+    CU_ASSERT(f.rule.n == 10);
+    CU_ASSERT_STRING_EQUAL(stop_reason_name(f.rule.reason), "noise");
+    stop_release(&f.rule);
+}
+
+static void test_stop_waits_for_min_time(void) {
+    feed f = feed_start((stop_limits){.noise = 0.005,
+                                      .min_samples = 10,
+                                      .max_samples = 1000,
+                                      .min_time_s = 0.05,
+                                      .timeout_s = 60});
+    while (f.rule.reason == STOP_NOT_YET)
+        feed_one(&f, 1e6);
+    CU_ASSERT(f.rule.reason == STOP_NOISE);
+    CU_ASSERT(f.rule.n == 50); /* of one millisecond each */
+    stop_release(&f.rule);
+}
+
+/* Two modes far apart, in turns: the median's interval spans both for ever. */
+static void test_stop_on_plateau(void) {
+    feed f = feed_start(
+        (stop_limits){.noise = 0.005, .min_samples = 10, .max_samples = 100000, .timeout_s = 1e9});
+    for (int i = 0; f.rule.reason == STOP_NOT_YET; i++)
+        feed_one(&f, i % 2 ? 1e6 : 2e6);
+    CU_ASSERT(f.rule.reason == STOP_PLATEAU);
+    CU_ASSERT(f.rule.n == 40); /* checks at 20 and 40 */
+    stop_release(&f.rule);
+}
+
+/* Independent noise of 2 %: the rule must reach half a percent, after about (1.25 * 1.96 * 2 / 0.5)^2
+ * = 96 samples (the median's standard error is 1.25 sigma / sqrt n), unless it meets a plateau. */
+static void test_stop_on_independent_noise(void) {
+    int by_noise = 0;
+    size_t samples = 0;
+    for (uint64_t run = 0; run < 100; run++) {
+        rng r = rng_make(5, run);
+        feed f = feed_start((stop_limits){
+            .noise = 0.005, .min_samples = 10, .max_samples = 5000, .timeout_s = 1e9});
+        while (f.rule.reason == STOP_NOT_YET)
+            feed_one(&f, 1e6 * (1 + 0.02 * rng_normal(&r)));
+        by_noise += f.rule.reason == STOP_NOISE;
+        samples += f.rule.n;
+        stop_release(&f.rule);
+    }
+    CU_ASSERT(by_noise >= 60);
+    CU_ASSERT(samples / 100 > 40);
+    CU_ASSERT(samples / 100 < 200);
+}
+
+static void test_stop_on_samples_and_timeout(void) {
+    rng r = rng_make(9, 0);
+    feed f = feed_start(
+        (stop_limits){.noise = 0, .min_samples = 16, .max_samples = 30, .timeout_s = 60});
+    while (f.rule.reason == STOP_NOT_YET)
+        feed_one(&f, 1e6 * (1 + rng_uniform(&r)));
+    CU_ASSERT(f.rule.reason == STOP_SAMPLES);
+    CU_ASSERT(f.rule.n == 30);
+    stop_release(&f.rule);
+
+    f = feed_start(
+        (stop_limits){.noise = 0, .min_samples = 1000, .max_samples = 3000, .timeout_s = 0.5});
+    while (f.rule.reason == STOP_NOT_YET)
+        feed_one(&f, 100e6);
+    CU_ASSERT(f.rule.reason == STOP_TIMEOUT);
+    CU_ASSERT(f.rule.n == 3); /* 0.2, 0.4, 0.6 s */
+    stop_release(&f.rule);
+}
+
+/* Samples after the verdict are kept and don't change it. */
+static void test_stop_verdict_stays(void) {
+    feed f = feed_start(
+        (stop_limits){.noise = 0.005, .min_samples = 6, .max_samples = 1000, .timeout_s = 60});
+    for (int i = 0; i < 100; i++)
+        feed_one(&f, i < 6 ? 1e6 : 1e6 + 1e5 * i);
+    CU_ASSERT(f.rule.reason == STOP_NOISE);
+    CU_ASSERT(f.rule.n == 100);
+    NEAR(f.rule.samples[99], 1e6 + 99e5);
+    NEAR(f.rule.sorted[0], 1e6);
+    stop_release(&f.rule);
+}
+
+/* ---- the environment ---- */
+
+static void test_env_parsers(void) {
+    double busy, steal;
+    NEAR(env_parse_mhz("cpu MHz\t\t: 2600.000\nbogomips : 5\ncpu MHz : 3000.5\n"), 2800.25);
+    CU_ASSERT(isnan(env_parse_mhz("model name : none\n")));
+    CU_ASSERT(isnan(env_parse_mhz("cpu MHz")));
+    CU_ASSERT(env_parse_stat("cpu  10 20 30 400 50 6 7 8 0 0\ncpu0 1\n", &busy, &steal));
+    NEAR(busy, 81);
+    NEAR(steal, 8);
+    CU_ASSERT(!env_parse_stat("cpu 1 2 3\n", &busy, &steal));
+    CU_ASSERT(!env_parse_stat("", &busy, &steal));
+}
+
+static void test_env_flags(void) {
+    env_state a = {.mhz = 3000, .throttles = 4, .busy_s = 100, .own_s = 10, .wall_s = 50};
+    env_state b = a;
+    b.wall_s += 10;
+    b.busy_s += 20.5;
+    b.own_s += 20;
+    CU_ASSERT(!env_between(&a, &b).throttled && !env_between(&a, &b).shared);
+    b.busy_s += 1; /* others: 1.5 s of 10 */
+    CU_ASSERT(env_between(&a, &b).shared);
+    b.mhz = 2600;
+    CU_ASSERT(env_between(&a, &b).throttled);
+    b.mhz = a.mhz = (double)NAN; /* the unknown raises no flag */
+    b.busy_s = (double)NAN;
+    CU_ASSERT(!env_between(&a, &b).throttled && !env_between(&a, &b).shared);
+    b.throttles++;
+    CU_ASSERT(env_between(&a, &b).throttled);
+}
+
+/* ---- the code's hash ---- */
+
+static void test_code_hash(void) {
+    char a[HASH_HEX], b[HASH_HEX];
+    CU_ASSERT_FATAL(code_hash_self(a, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(code_hash_self(b, NULL) == SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(a, b);
+    CU_ASSERT(strlen(a) == 64);
+}
+
+/* No truncation and no flipped header byte may lead outside of the image (ASan watches). */
+static void test_code_find_hostile(void) {
+    buf image = {0};
+    size_t offset, size;
+    CU_ASSERT_FATAL(fs_read("/proc/self/exe", &image, NULL) == SNAP_OK);
+    CU_ASSERT(code_find_text(image.data, image.len, &offset, &size, NULL) == SNAP_OK);
+    CU_ASSERT(offset + size <= image.len);
+    for (size_t n = 0; n < image.len; n = n < 256 ? n + 1 : n * 2)
+        if (code_find_text(image.data, n, &offset, &size, NULL) == SNAP_OK)
+            CU_ASSERT(offset <= n && size <= n - offset);
+    for (size_t i = 0; i < 64; i++)
+        for (int flip = 1; flip < 256; flip *= 2) {
+            image.data[i] ^= (char)flip;
+            if (code_find_text(image.data, image.len, &offset, &size, NULL) == SNAP_OK)
+                CU_ASSERT(offset <= image.len && size <= image.len - offset);
+            image.data[i] ^= (char)flip;
+        }
+    buf_release(&image);
+}
+
+/* ---- ceilings in a result file ---- */
+
+static void test_ceilings_round_trip(void) {
+    ceilings c = {.rounds = 2}, back;
+    c.best.read = (mla_ceiling){.rate = 41.5e9, .how = "two streams"};
+    c.best.bf16.rate = 4.5e11;
+    c.best.fp8.rate = 4.25e11;
+    for (int k = 0; k < CEILINGS_KINDS; k++)
+        for (int i = 0; i < 2; i++)
+            c.samples[k][i] = 1e9 * (k + i + 1);
+    js *rows = ceilings_json(&c);
+    CU_ASSERT_FATAL(ceilings_parse(&back, rows, "test", NULL) == SNAP_OK);
+    NEAR(back.best.read.rate, 41.5e9);
+    NEAR(back.best.bf16.rate, 4.5e11);
+    NEAR(back.best.fp8.rate, 4.25e11);
+    CU_ASSERT_STRING_EQUAL(back.best.read.how, "two streams");
+    js_set_num(js_at(rows, 1), "value", 0);
+    snap_err err = {0};
+    CU_ASSERT(ceilings_parse(&back, rows, "some.json", &err) == SNAP_E_INPUT);
+    CU_ASSERT(strstr(err.text, "some.json") && strstr(err.text, "bf16_mma"));
+    js_free(rows);
+}
+
+CU_TestInfo tests_measure[] = {
+    {"quantiles of a ramp", test_quantile_ramp},
+    {"quantiles, known values", test_quantile_known},
+    {"insertion sorts", test_insert_sorts},
+    {"noise covers the median", test_noise_coverage},
+    {"noise needs six samples", test_noise_needs_six},
+    {"stop: quiet", test_stop_on_quiet},
+    {"stop: minimum time", test_stop_waits_for_min_time},
+    {"stop: plateau", test_stop_on_plateau},
+    {"stop: independent noise", test_stop_on_independent_noise},
+    {"stop: samples, timeout", test_stop_on_samples_and_timeout},
+    {"stop: the verdict stays", test_stop_verdict_stays},
+    {"environment parsers", test_env_parsers},
+    {"environment flags", test_env_flags},
+    {"code hash", test_code_hash},
+    {"code hash of broken images", test_code_find_hostile},
+    {"ceilings through JSON", test_ceilings_round_trip},
+    CU_TEST_INFO_NULL,
+};
