@@ -1,0 +1,231 @@
+#include <dirent.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/parallel.h"
+#include "base/term.h"
+#include "base/text.h"
+#include "harness/cmd/cmd.h"
+#include "harness/results/results.h"
+#include "harness/share.h"
+#include "kernels/mla.h"
+
+enum { kConfigLimit = 1 << 20 };
+
+static const opt options[] = {{.type = OPT_END}};
+
+static const opt_command spec = {
+    .name = "info",
+    .synopsis = "[options]",
+    .about =
+        "What this build and this machine can do, and why not: program, processor, backends and\n"
+        "their instruction sets, configurations.",
+    .examples = "  snapmla info\n"
+                "  snapmla info --json",
+    .options = options,
+};
+
+/* ---- backends ---- */
+
+/* Whether a backend opens so, as {"name", "present", "reason", "device", "kernel"}. */
+static js *try_backend(const char *name, const char *isa, const char *shown) {
+    mla_backend_options wanted = {.isa = isa};
+    mla_backend *be = NULL;
+    snap_err why = {0};
+    js *o = js_new_object();
+    (void)js_set_str(o, "name", shown);
+    if (mla_backend_open(&be, name, &wanted, &why) == SNAP_OK) {
+        mla_backend_info info;
+        mla_backend_describe(be, &info);
+        (void)js_set_str(o, "device", info.device);
+        (void)js_set_str(o, "kernel", info.kernel);
+        (void)js_set_int(o, "memory_bytes", (int64_t)info.memory_bytes);
+        (void)js_set_int(o, "cache_bytes", (int64_t)info.cache_bytes);
+    }
+    (void)js_set_bool(o, "present", be != NULL);
+    (void)js_set_new(o, "reason", js_new_str(be ? NULL : why.text));
+    mla_backend_close(be);
+    return o;
+}
+
+static js *cpu_paths(void) {
+    static const char *const isas[] = {"avx512", "avx2", "portable"};
+    js *paths = js_new_array();
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        (void)js_push_new(paths, try_backend("cpu", isas[i], isas[i]));
+    return paths;
+}
+
+static bool in_build(const char *name) {
+    for (const char *const *n = mla_backend_list(); *n; n++)
+        if (strcmp(*n, name) == 0)
+            return true;
+    return false;
+}
+
+static js *left_out(const char *name, const char *reason) {
+    js *o = js_new_object();
+    (void)js_set_str(o, "name", name);
+    (void)js_set_bool(o, "present", false);
+    (void)js_set_str(o, "reason", reason);
+    return o;
+}
+
+static js *backends(void) {
+    js *all = js_new_array();
+    for (const char *const *name = mla_backend_list(); *name; name++) {
+        js *o = try_backend(*name, "auto", *name);
+        if (strcmp(*name, "cpu") == 0)
+            (void)js_set_new(o, "isa", cpu_paths());
+        (void)js_push_new(all, o);
+    }
+    if (!in_build("cuda"))
+        (void)js_push_new(all, left_out("cuda", "this build has no CUDA backend"));
+    return all;
+}
+
+/* ---- configurations ---- */
+
+static int is_json(const struct dirent *entry) {
+    return text_ends(entry->d_name, ".json");
+}
+
+static js *config_row(const char *dir, const char *name) {
+    js *o = js_new_object();
+    char *path = fs_join(dir, name);
+    snap_err err = {0};
+    js *file = path ? js_parse_file(path, kConfigLimit, &err) : NULL;
+    (void)js_set_new(o, "path", js_new_str(path));
+    (void)js_set_new(o, "why", js_new_str(file ? js_get_str(file, "why") : err.text));
+    js_free(file);
+    free(path);
+    return o;
+}
+
+static js *configs(void) {
+    char *dir = share_find("configs");
+    struct dirent **entries = NULL;
+    js *rows = js_new_array();
+    int n = dir ? scandir(dir, &entries, is_json, alphasort) : 0;
+    for (int i = 0; i < n; i++) {
+        (void)js_push_new(rows, config_row(dir, entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
+    free(dir);
+    return rows;
+}
+
+/* ---- the document ---- */
+
+static snap_status document(js **out, snap_err *err) {
+    static const char *const parts[] = {"program", "build", "host", "cpu"};
+    results *r = NULL;
+    snap_status st = results_new(&r, "info", NULL, 0, err);
+    if (st != SNAP_OK)
+        return st;
+    const js *provenance = js_get_object(results_document(r), "provenance");
+    js *doc = js_new_object();
+    bool ok = doc != NULL;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ok = ok && js_set_new(doc, parts[i], js_copy(js_get(provenance, parts[i])));
+    ok = ok && js_set_str(doc, "libc", gnu_get_libc_version()) &&
+         js_set_int(doc, "threads", parallel_cpus()) && js_set_new(doc, "backends", backends()) &&
+         js_set_new(doc, "configs", configs());
+    results_free(r);
+    *out = doc;
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory");
+}
+
+/* ---- as text ---- */
+
+static const char *or_unknown(const char *s) {
+    return s ? s : "unknown";
+}
+
+static void heading(buf *out, const char *title) {
+    bool color = term_use_color(STDOUT_FILENO);
+    (void)buf_printf(out, "%s%s%s\n", color ? "\033[1m" : "", title, color ? "\033[0m" : "");
+}
+
+static void show_program(const js *doc, buf *out) {
+    const js *program = js_get_object(doc, "program"), *build = js_get_object(doc, "build");
+    heading(out, "program");
+    (void)buf_printf(out, "  snapmla %s, commit %s%s\n", or_unknown(js_get_str(program, "version")),
+                     or_unknown(js_get_str(program, "commit")),
+                     js_get_bool(program, "dirty", false) ? ", with local changes" : "");
+    (void)buf_printf(out, "  %s, %s, glibc %s\n", or_unknown(js_get_str(build, "compiler")),
+                     or_unknown(js_get_str(build, "flags")), or_unknown(js_get_str(doc, "libc")));
+}
+
+static void show_machine(const js *doc, buf *out) {
+    const js *host = js_get_object(doc, "host"), *cpu = js_get_object(doc, "cpu");
+    const js *isa = js_get_array(cpu, "isa");
+    heading(out, "machine");
+    (void)buf_printf(out, "  %s, kernel %s%s\n", or_unknown(js_get_str(host, "os")),
+                     or_unknown(js_get_str(host, "kernel")),
+                     js_get_bool(host, "container", false) ? ", in a container" : "");
+    (void)buf_printf(out, "  %s, %lld cores (%lld for this process)\n",
+                     or_unknown(js_get_str(cpu, "model")), (long long)js_get_int(cpu, "cores", 0),
+                     (long long)js_get_int(doc, "threads", 0));
+    (void)buf_printf(out, "  last-level cache %.0f MiB, memory %.1f GiB\n",
+                     js_get_num(cpu, "cache_bytes", 0) / 0x1p20,
+                     js_get_num(cpu, "memory_bytes", 0) / 0x1p30);
+    (void)buf_puts(out, "  instruction sets:");
+    for (size_t i = 0; i < js_len(isa); i++)
+        (void)buf_printf(out, " %s", js_str(js_at(isa, i)));
+    (void)buf_puts(out, "\n");
+}
+
+static void show_backend(const js *b, const char *indent, buf *out) {
+    const char *name = or_unknown(js_get_str(b, "name"));
+    if (js_get_bool(b, "present", false))
+        (void)buf_printf(out, "%s%-9s yes  %s, kernel %s\n", indent, name, js_get_str(b, "device"),
+                         js_get_str(b, "kernel"));
+    else
+        (void)buf_printf(out, "%s%-9s no   %s\n", indent, name,
+                         or_unknown(js_get_str(b, "reason")));
+    const js *isa = js_get_array(b, "isa");
+    for (size_t i = 0; i < js_len(isa); i++)
+        show_backend(js_at(isa, i), "    ", out);
+}
+
+static snap_status show(const js *doc, buf *out, snap_err *err) {
+    const js *list = js_get_array(doc, "backends"), *files = js_get_array(doc, "configs");
+    show_program(doc, out);
+    show_machine(doc, out);
+    heading(out, "backends");
+    for (size_t i = 0; i < js_len(list); i++)
+        show_backend(js_at(list, i), "  ", out);
+    heading(out, "configurations");
+    for (size_t i = 0; i < js_len(files); i++)
+        (void)buf_printf(out, "  %s\n    %s\n", or_unknown(js_get_str(js_at(files, i), "path")),
+                         or_unknown(js_get_str(js_at(files, i), "why")));
+    if (!js_len(files))
+        (void)buf_puts(out, "  none found: set SNAPMLA_SHARE to the folder that holds configs/\n");
+    return buf_check(out, "the text", err);
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    js *doc = NULL;
+    buf out = {0};
+    snap_status st = SNAP_OK;
+    TRY(document(&doc, err));
+    if (shared->json) {
+        TRY(js_write(doc, JS_PRETTY, &out, err));
+        (void)buf_puts(&out, "\n");
+    } else {
+        TRY(show(doc, &out, err));
+    }
+    (void)fputs(buf_str(&out), stdout);
+cleanup:
+    js_free(doc);
+    buf_release(&out);
+    return st;
+}
+
+const cmd cmd_info = {&spec, run, "what this build and this machine can do, and why not"};
