@@ -89,7 +89,7 @@ $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
 	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
 $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
-$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(sort $(wildcard $(1)/test/*.c))) $(call libs,$(1))
+$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call libs,$(1))
 	@echo "  LINK    $$@"
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
