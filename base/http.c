@@ -63,23 +63,28 @@ snap_status http_create(http **out, int connections, const volatile sig_atomic_t
 }
 
 static void transfer_free(transfer *t) {
-    if (t->link) {
-        *t->link = t->next;
-        if (t->next)
-            t->next->link = t->link;
-        (void)curl_multi_remove_handle(t->engine->multi, t->easy);
-        t->engine->running--;
-    }
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->headers);
     free(t);
 }
 
+/* Takes a transfer that has begun out of its engine, and frees it. */
+static void transfer_end(transfer *t) {
+    *t->link = t->next;
+    if (t->next)
+        t->next->link = t->link;
+    (void)curl_multi_remove_handle(t->engine->multi, t->easy);
+    t->engine->running--;
+    transfer_free(t);
+}
+
 void http_free(http *h) {
     if (!h)
         return;
-    while (h->transfers)
-        transfer_free(h->transfers);
+    for (transfer *t = h->transfers, *next; t; t = next) {
+        next = t->next;
+        transfer_end(t);
+    }
     (void)curl_multi_cleanup(h->multi);
     free(h);
 }
@@ -316,7 +321,7 @@ static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
     res.retry_after_s = retry_after(t);
     res.message = message_of(t, outcome, rc);
     t->on_done(t->ctx, &res);
-    transfer_free(t);
+    transfer_end(t);
 }
 
 static int finish_ended(http *h) {

@@ -415,13 +415,18 @@ cleanup:
 
 /* ---- opening ---- */
 
-static void client_close(generator *g) {
-    client *c = (client *)(void *)g;
+static void client_free(client *c) {
+    if (!c)
+        return;
     free(c->url);
     free(c->model);
     free(c->api_key);
     free(c->authorization);
     free(c);
+}
+
+static void client_close(generator *g) {
+    client_free((client *)(void *)g);
 }
 
 static const generator_ops client_ops = {.kind = "http", .run = client_run, .close = client_close};
@@ -491,10 +496,10 @@ snap_status client_open(generator **out, const char *url, const generator_option
     TRY(check_options(opt, err));
     TRY(endpoint_url(url, &c->url, err));
     TRY(take_strings(c, opt, err));
-    *out = &c->base;
-    return SNAP_OK;
+    *out = (generator *)c;
+    c = NULL;
 cleanup:
-    client_close(&c->base);
+    client_free(c);
     return st;
 }
 
