@@ -1,0 +1,57 @@
+/* report.h - what a person reads: tables and figures from one or more result files.
+ *
+ *   report_model_new()  ->  report_write()  ->  report_model_free()
+ *
+ * Every format shows the same tables, built once (table.h). Names come from outside (tasks, models,
+ * reasons) and are escaped by each writer for its own format. Rows of origin "reported" stand in
+ * a table of their own, and no figure, mean or ranking has them. */
+#ifndef SNAPMLA_HARNESS_REPORT_REPORT_H
+#define SNAPMLA_HARNESS_REPORT_REPORT_H
+
+#include "base/buf.h"
+#include "harness/results/results.h"
+
+typedef struct report_model report_model;
+
+/**
+ * report_model_new - read result files into what the writers show
+ *
+ * @out:   caller owns it, release with report_model_free(); NULL on failure
+ * @runs:  [n] loaded or finished runs; borrowed, must outlive the model
+ * @names: [n] what to call them, e.g. their paths; copied
+ *
+ * Errors: SNAP_E_NOMEM.
+ */
+snap_status report_model_new(report_model **out, results *const *runs, const char *const *names,
+                             int n, snap_err *err) SNAP_CHECK_RESULT;
+void report_model_free(report_model *m); /* NULL is allowed */
+
+enum {
+    REPORT_HTML = 1 << 0, /* report.html: one page, no request leaves it */
+    REPORT_MD = 1 << 1,   /* report.md */
+    REPORT_CSV = 1 << 2,  /* report.csv: a line a row of the result files, full precision */
+    REPORT_TEX = 1 << 3,  /* speed.tex, parity.tex: for \input, with booktabs */
+    REPORT_SVG = 1 << 4,  /* the figures as files */
+    REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
+};
+
+/* "html,md" -> REPORT_HTML | REPORT_MD. SNAP_E_USAGE names an unknown one. */
+snap_status report_parse_formats(const char *list, unsigned *formats,
+                                 snap_err *err) SNAP_CHECK_RESULT;
+
+/**
+ * report_write - write the files of these formats into a folder
+ *
+ * @dir:   created when absent
+ * @paths: the files written, one a line, appended; may be NULL
+ *
+ * A file without content is left out: no parity.tex where nothing was compared. Each file is replaced
+ * atomically. Errors: SNAP_E_IO, SNAP_E_NOMEM.
+ */
+snap_status report_write(const report_model *m, const char *dir, unsigned formats, buf *paths,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
+/* The Markdown on its own, appended. */
+void report_markdown(const report_model *m, buf *out);
+
+#endif
