@@ -440,7 +440,7 @@ void bench_arm_free(bench_arm *arm) {
     const slices *all[] = {&arm->table,   &arm->q,  &arm->q8,  &arm->q_rope,
                            &arm->q_scale, &arm->kv, &arm->out, &arm->lse};
     mla_plan_free(arm->plan);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         mla_free(arm->be, all[i]->at);
     mla_free(arm->be, arm->cache.content);
     mla_free(arm->be, arm->cache.rope);

@@ -169,8 +169,10 @@ static snap_status run_backend(const problem *p, mla_precision precision, const 
     float *lse = malloc(rows * sizeof *lse);
     double ns;
     snap_status st = SNAP_OK;
-    if (!out || !lse)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %zu rows", rows));
+    if (!out || !lse) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for %zu rows", rows);
+        goto cleanup;
+    }
     TRY(bench_arm_create(&arm, opt->backend, &shape, precision, &p->from, 1, err));
     TRY(bench_arm_step(arm, BENCH_SERVED, &ns, err));
     TRY(bench_arm_result(arm, out, lse, err));

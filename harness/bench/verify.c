@@ -184,8 +184,10 @@ static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, s
     int *order = malloc((size_t)s->batch * sizeof *order);
     sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
     snap_status st = SNAP_OK;
-    if (!order || !jobs)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", n));
+    if (!order || !jobs) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", n);
+        goto cleanup;
+    }
     pick_sequences(order, s->batch, n, seed);
     for (int i = 0; i < n; i++)
         jobs[i] = (sequence_job){
@@ -206,8 +208,10 @@ static snap_status fetch(bench_arm *arm, uint16_t **out, float **lse, snap_err *
     size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
     *out = malloc(rows * d_c * sizeof **out);
     *lse = malloc(rows * sizeof **lse);
-    if (!*out || !*lse)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows);
+    if (!*out || !*lse) {
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows);
+        return SNAP_E_NOMEM;
+    }
     return bench_arm_result(arm, *out, *lse, err);
 }
 

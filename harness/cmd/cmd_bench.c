@@ -112,16 +112,19 @@ static snap_status rows_hash(const js *config, char hash[HASH_HEX], snap_err *er
 }
 
 /* RUN/journal, or FILE.journal. */
-static snap_status open_journal(results_journal **journal, const js *config, snap_err *err) {
+static snap_status open_journal(results_journal **journal, const char *run, const js *config,
+                                snap_err *err) {
     char hash[HASH_HEX];
     buf path = {0};
-    char *file = results_file_of(out);
-    snap_status st = file ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path");
-    if (st == SNAP_OK && strcmp(file, out) == 0) {
-        (void)buf_printf(&path, "%s.journal", out);
-    } else if (st == SNAP_OK) {
-        (void)buf_printf(&path, "%s/journal", out);
-        st = fs_mkdirs(out, err);
+    char *file = results_file_of(run);
+    snap_status st = SNAP_OK;
+    if (!file)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    if (strcmp(file, run) == 0) {
+        (void)buf_printf(&path, "%s.journal", run);
+    } else {
+        (void)buf_printf(&path, "%s/journal", run);
+        st = fs_mkdirs(run, err);
     }
     TRY(st);
     TRY(buf_check(&path, "a path", err));
@@ -256,7 +259,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(device_open(&be, &device, err));
     TRY(device_results(&r, be, &device, "bench", shared, seed, err));
     if (out)
-        TRY(open_journal(&state.journal, shared->resolved, err));
+        TRY(open_journal(&state.journal, out, shared->resolved, err));
     TRY(first_ceilings(&c, be, err));
     TRY(sweep_all(be, &grid, kind, &state, rows, err));
     TRY(derive(rows, &c, be, err));

@@ -23,10 +23,11 @@ static char *next_cell(table *t) {
 
 void table_cell(table *t, const char *fmt, ...) {
     char *cell = next_cell(t);
+    if (!cell)
+        return;
     va_list ap;
     va_start(ap, fmt);
-    if (cell)
-        (void)vsnprintf(cell, TABLE_CELL, fmt, ap);
+    (void)vsnprintf(cell, TABLE_CELL, fmt, ap);
     va_end(ap);
 }
 
@@ -55,8 +56,8 @@ static void layout(const table *t, int width[TABLE_COLUMNS], bool right[TABLE_CO
 }
 
 snap_status table_write(const table *t, bool color, buf *out, snap_err *err) {
-    int width[TABLE_COLUMNS];
-    bool right[TABLE_COLUMNS];
+    int width[TABLE_COLUMNS] = {0};
+    bool right[TABLE_COLUMNS] = {false};
     layout(t, width, right);
     if (t->failed)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a table");
