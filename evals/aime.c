@@ -1,90 +1,110 @@
-/* aime.c - AIME and sets like it: the answer is one integer. */
+/* aime.c - the American Invitational Mathematics Examination: 30 problems a year, answers 0..999.
+ *
+ * Rows come in two forms: {"prompt", "answer": int}, the instruction included in the prompt, and
+ * {"problem" or "question", "answer": int or "int"}, to which it is added here. Source of the
+ * wording: the evaluation scripts that Qwen publish with QwQ. */
+#include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/text.h"
-#include "evals/extract.h"
-#include "evals/grade.h"
 #include "evals/integer.h"
+#include "evals/task.h"
 
-static snap_status check_gold(const char *gold, snap_err *err) {
-    char digits[INTEGER_MAX];
-    if (integer_parse((span){gold, strlen(gold)}, digits))
-        return SNAP_OK;
-    return err_set(err, SNAP_E_INPUT, "the gold answer must be an integer, got '%.60s'", gold);
-}
+enum { kGreatestAnswer = 999 };
 
-/* Copies what fits, malformed bytes replaced, no sequence cut in half. */
-static void keep_extracted(grade_result *r, span answer) {
-    buf text = {0};
-    text_append_utf8_lossy(&text, answer.s,
-                           answer.n < GRADE_EXTRACTED_MAX ? answer.n : GRADE_EXTRACTED_MAX);
-    const char *s = buf_str(&text);
-    size_t n = 0, step;
-    while (n < text.len && s[n] && (step = text_utf8_len(s + n, text.len - n)) > 0 &&
-           n + step < GRADE_EXTRACTED_MAX)
-        n += step;
-    memcpy(r->extracted, s, n);
-    r->extracted[n] = '\0';
-    buf_release(&text);
-}
+static const char kInstruction[] =
+    "\nPlease reason step by step, and put your final answer within \\boxed{}.";
 
-/* A verdict on what the model itself declared to be its answer. */
-static void judge(grade_result *r, const char *gold, const extraction *x) {
-    char want[INTEGER_MAX], got[INTEGER_MAX];
-    r->rule = x->rule;
-    keep_extracted(r, x->answer);
-    r->verdict = GRADE_WRONG;
-    if (!integer_parse(x->answer, got)) {
-        r->reason = strcmp(x->rule, "boxed_list") == 0 ? "several answers" : "not an integer";
-        return;
+/* The first of the named keys whose value is text without NULs. */
+static const char *text_of(const js *row, const char *const *keys) {
+    for (; *keys; keys++) {
+        size_t n;
+        const char *s = js_get_strn(row, *keys, &n);
+        if (s && strlen(s) == n && !text_is_blank(s, n))
+            return s;
     }
-    bool equal = integer_parse((span){gold, strlen(gold)}, want) && strcmp(want, got) == 0;
-    r->verdict = equal ? GRADE_CORRECT : GRADE_WRONG;
-    r->reason = equal ? "equal integers" : "different integers";
-    keep_extracted(r, (span){got, strlen(got)});
+    return NULL;
 }
 
-/* "25/4" and "x^2" end in a digit that is no answer. */
-static bool part_of_expression(span text, const extraction *x) {
-    const char *before = x->answer.s;
-    return before > text.s && memchr("/^_{", before[-1], 4);
+static char *joined(arena *mem, const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    char *s = arena_alloc(mem, n + m + 1, 1);
+    if (s) {
+        memcpy(s, a, n);
+        memcpy(s + n, b, m + 1);
+    }
+    return s;
 }
 
-/* Undeclared answers: the last formula if it is an integer, else the last number. */
-static bool guess(span text, extraction *x) {
-    char ignored[INTEGER_MAX];
-    if (extract_inline_math(text, x) && integer_parse(x->answer, ignored))
-        return true;
-    return extract_last_number(text, x) && !part_of_expression(text, x);
+static snap_status read_prompt(const js *row, arena *mem, task_row *out, const char *where,
+                               snap_err *err) {
+    const char *prompt = text_of(row, (const char *const[]){"prompt", NULL});
+    const char *problem = text_of(row, (const char *const[]){"problem", "question", NULL});
+    if (!prompt && !problem)
+        return err_set(err, SNAP_E_INPUT, "%s: needs a text 'prompt' or 'problem'", where);
+    out->prompt = prompt ? arena_strdup(mem, prompt) : joined(mem, problem, kInstruction);
+    return out->prompt ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
 }
 
-static const char *why_nothing(grade_input in, span text, bool thinking) {
-    if (thinking)
-        return "the reasoning never ended";
-    if (text_is_blank(text.s, text.n))
-        return in.response.n == text.n ? "empty response" : "nothing after the reasoning";
-    return in.truncated ? "cut off before an answer was stated" : "no answer found";
+static snap_status read_gold(const js *row, arena *mem, task_row *out, const char *where,
+                             snap_err *err) {
+    const js *answer = js_get(row, "answer");
+    int64_t value = js_is_int(answer) ? js_int(answer) : -1;
+    char digits[INTEGER_MAX];
+    const char *s = js_str(answer);
+    if (s && integer_parse((span){s, strlen(s)}, digits) && !text_to_int(digits, &value))
+        value = -1;
+    if (value < 0 || value > kGreatestAnswer)
+        return err_set(err, SNAP_E_INPUT, "%s: 'answer' must be an integer 0..%d", where,
+                       kGreatestAnswer);
+    (void)snprintf(digits, sizeof digits, "%lld", (long long)value);
+    out->gold = arena_strdup(mem, digits);
+    return out->gold ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
 }
 
-static grade_result grade_aime(const char *gold, grade_input in) {
-    grade_result r = {.verdict = GRADE_UNPARSED};
-    extraction x = {"given", span_trim(in.response)};
-    bool thinking = false;
-    span text = in.extracted ? x.answer : extract_visible(in.response, &thinking);
-    extract_box found = in.extracted ? EXTRACT_NO_BOX : extract_boxed(text, &x);
-    r.open_box = found == EXTRACT_OPEN_BOX || found == EXTRACT_EARLIER_BOX;
-    if (found == EXTRACT_OPEN_BOX)
-        r.reason = "the last \\boxed never closes";
-    else if (found != EXTRACT_NO_BOX || (in.extracted && text.n))
-        judge(&r, gold, &x);
-    else if (!in.extracted && extract_stated(text, &x) && integer_has_digit(x.answer))
-        judge(&r, gold, &x);
-    else if (!in.extracted && !in.truncated && !thinking && guess(text, &x))
-        judge(&r, gold, &x);
-    else
-        r.reason = why_nothing(in, text, thinking);
-    return r;
+static snap_status read_id(const js *row, arena *mem, task_row *out, const char *where,
+                           snap_err *err) {
+    const char *text =
+        text_of(row, (const char *const[]){"id", "ID", "problem_idx", "unique_id", NULL});
+    const js *number = js_get(row, "id") ? js_get(row, "id") : js_get(row, "problem_idx");
+    char digits[24];
+    if (!text && js_is_int(number)) {
+        (void)snprintf(digits, sizeof digits, "%lld", (long long)js_int(number));
+        text = digits;
+    }
+    if (text && !(out->id = arena_strdup(mem, text)))
+        return err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    return SNAP_OK;
 }
 
-const grader grader_aime = {"aime-1", check_gold, grade_aime};
+static snap_status read_row(const js *row, arena *mem, task_row *out, const char *where,
+                            snap_err *err) {
+    snap_status st;
+    TRY(read_prompt(row, mem, out, where, err));
+    TRY(read_gold(row, mem, out, where, err));
+    TRY(read_id(row, mem, out, where, err));
+cleanup:
+    return st;
+}
+
+const task_spec task_aime24 = {.name = "aime24",
+                               .title = "AIME 2024",
+                               .files = {"aime_2024/aime24.jsonl", "aime24.jsonl"},
+                               .samples = 32,
+                               .grader = &grader_aime,
+                               .read_row = read_row};
+
+const task_spec task_aime25 = {.name = "aime25",
+                               .title = "AIME 2025",
+                               .files = {"aime_2025/aime25.jsonl", "aime25.jsonl"},
+                               .samples = 32,
+                               .grader = &grader_aime,
+                               .read_row = read_row};
+
+/* Problems of our own in the same form, for the demonstration and the tests. */
+const task_spec task_synth_aime = {.name = "synth_aime",
+                                   .title = "synthetic AIME",
+                                   .files = {"synth_aime/problems.jsonl", "synth_aime.jsonl"},
+                                   .samples = 4,
+                                   .grader = &grader_aime,
+                                   .read_row = read_row};

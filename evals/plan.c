@@ -1,0 +1,195 @@
+#include "evals/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/text.h"
+
+void plan_release(eval_plan *p) {
+    for (size_t i = 0; i < p->n_tasks; i++)
+        task_set_release(&p->tasks[i].set);
+    free(p->tasks);
+    free(p->arms);
+    *p = (eval_plan){0};
+}
+
+/* ---- cells ---- */
+
+static size_t task_cells(const eval_plan *p, size_t task) {
+    return p->n_arms * p->tasks[task].set.n * (size_t)p->tasks[task].samples;
+}
+
+size_t plan_cells(const eval_plan *p) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_tasks; i++)
+        n += task_cells(p, i);
+    return n;
+}
+
+plan_cell plan_cell_at(const eval_plan *p, size_t index) {
+    plan_cell c = {0};
+    while (index >= task_cells(p, c.task))
+        index -= task_cells(p, c.task++);
+    size_t samples = (size_t)p->tasks[c.task].samples, problems = p->tasks[c.task].set.n;
+    c.sample = (int)(index % samples);
+    c.problem = index / samples % problems;
+    c.arm = index / samples / problems;
+    return c;
+}
+
+size_t plan_index(const eval_plan *p, plan_cell c) {
+    size_t before = 0;
+    for (size_t i = 0; i < c.task; i++)
+        before += task_cells(p, i);
+    const eval_task *t = &p->tasks[c.task];
+    return before + (c.arm * t->set.n + c.problem) * (size_t)t->samples + (size_t)c.sample;
+}
+
+gen_sampling plan_sampling(const eval_plan *p, size_t task, size_t arm) {
+    gen_sampling s = p->tasks[task].sampling;
+    const eval_arm *a = &p->arms[arm];
+    s.seed = a->has_seed ? a->seed : s.seed;
+    s.temperature = a->temperature >= 0 ? a->temperature : s.temperature;
+    s.top_p = a->top_p > 0 ? a->top_p : s.top_p;
+    s.max_tokens = a->max_tokens > 0 ? a->max_tokens : s.max_tokens;
+    return s;
+}
+
+uint64_t plan_seed(const eval_plan *p, plan_cell c) {
+    const task_set *set = &p->tasks[c.task].set;
+    char number[16];
+    (void)snprintf(number, sizeof number, "%d", c.sample);
+    /* names of any length: a stream for each, chained */
+    const char *const names[] = {set->task->name, set->problems[c.problem].id, number};
+    uint64_t seed = plan_sampling(p, c.task, c.arm).seed;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        rng r = rng_make(seed, rng_stream_of(names[i]));
+        seed = rng_u64(&r);
+    }
+    return seed >> 33;
+}
+
+gen_request plan_request(const eval_plan *p, plan_cell c) {
+    const task_set *set = &p->tasks[c.task].set;
+    const task_problem *problem = &set->problems[c.problem];
+    gen_request r = {.id = (int64_t)plan_index(p, c),
+                     .task = set->task->name,
+                     .problem = problem->id,
+                     .sample = c.sample,
+                     .messages = problem->messages,
+                     .n_messages = problem->n_messages,
+                     .sampling = plan_sampling(p, c.task, c.arm)};
+    r.sampling.seed = plan_seed(p, c);
+    return r;
+}
+
+bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap) {
+    gen_sampling x = plan_sampling(p, task, a), y = plan_sampling(p, task, b);
+    const struct {
+        const char *what;
+        double x, y;
+    } rows[] = {{"temperature", x.temperature, y.temperature},
+                {"top_p", x.top_p, y.top_p},
+                {"top_k", x.top_k, y.top_k},
+                {"max_tokens", x.max_tokens, y.max_tokens}};
+    why[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !why[0]; i++)
+        if (rows[i].x < rows[i].y || rows[i].x > rows[i].y)
+            (void)snprintf(why, cap, "%s differs: %.10g against %.10g", rows[i].what, rows[i].x,
+                           rows[i].y);
+    return why[0] != '\0';
+}
+
+/* ---- resuming ---- */
+
+static js *task_identity(const eval_plan *p, size_t task) {
+    const eval_task *t = &p->tasks[task];
+    js *o = js_new_object();
+    bool ok = o && js_set_str(o, "dataset_sha256", t->set.sha256);
+    for (size_t a = 0; a < p->n_arms && ok; a++) {
+        gen_sampling s = plan_sampling(p, task, a);
+        char text[160];
+        (void)snprintf(text, sizeof text,
+                       "temperature %.10g, top_p %.10g, top_k %d, max_tokens %d, seed %" PRIu64,
+                       s.temperature, s.top_p, s.top_k, s.max_tokens, s.seed);
+        char key[160];
+        (void)snprintf(key, sizeof key, "sampling of arm %.100s", p->arms[a].name);
+        ok = js_set_str(o, key, text);
+    }
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static js *arm_identity(const eval_arm *a) {
+    js *o = js_new_object();
+    bool file = strcmp(a->kind, "http") != 0;
+    bool ok = o && js_set_str(o, "generator", file ? a->spec : a->kind) &&
+              js_set_str(o, "model", a->model ? a->model : "") &&
+              js_set_str(o, "precision", a->precision ? a->precision : "");
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+js *plan_identity(const eval_plan *p) {
+    js *o = js_new_object();
+    bool ok = o != NULL;
+    char key[160];
+    for (size_t i = 0; i < p->n_tasks && ok; i++) {
+        (void)snprintf(key, sizeof key, "task %.100s", p->tasks[i].set.task->name);
+        ok = js_set_new(o, key, task_identity(p, i));
+    }
+    for (size_t i = 0; i < p->n_arms && ok; i++) {
+        (void)snprintf(key, sizeof key, "arm %.100s", p->arms[i].name);
+        ok = js_set_new(o, key, arm_identity(&p->arms[i]));
+    }
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static snap_status compare_part(const char *part, const js *was, js *is, const char *run,
+                                snap_err *err) {
+    for (void *it = js_first(is); it; it = js_next(is, it)) {
+        const char *key = js_key(it), *now = js_str(js_value(it));
+        const char *then = js_get_str(was, key);
+        if (!text_equal(now, then))
+            return err_set(err, SNAP_E_USAGE,
+                           "'%s' holds a run of another configuration: %s, %s was '%s', now '%s' "
+                           "(choose another --out)",
+                           run, part, key, then ? then : "absent", now);
+    }
+    return SNAP_OK;
+}
+
+static snap_status compare_identities(const js *was, js *is, const char *run, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (void *it = js_first(is); it && st == SNAP_OK; it = js_next(is, it)) {
+        const js *then = js_get_object(was, js_key(it));
+        if (!then)
+            st = err_set(err, SNAP_E_USAGE,
+                         "'%s' holds a run of another configuration: it has no %s (choose "
+                         "another --out)",
+                         run, js_key(it));
+        else
+            st = compare_part(js_key(it), then, js_value(it), run, err);
+    }
+    return st;
+}
+
+snap_status plan_check_identity(const eval_plan *p, const js *recorded, const char *run,
+                                snap_err *err) {
+    js *now = plan_identity(p);
+    if (!now)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the plan");
+    snap_status st = compare_identities(recorded, now, run, err);
+    js_free(now);
+    return st;
+}

@@ -1,0 +1,81 @@
+/* plan.h - what a run will do: tasks x arms x problems x samples.
+ *
+ * One sample of one problem in one arm is a cell; cells are numbered task by task, in a task arm by
+ * arm, in an arm problem by problem, in a problem sample by sample. All arms get byte-identical
+ * prompts, and the seed of (task, problem, sample) is the same in every arm. */
+#ifndef SNAPMLA_EVALS_PLAN_H
+#define SNAPMLA_EVALS_PLAN_H
+
+#include "evals/task.h"
+
+typedef struct {
+    task_set set; /* owned */
+    int samples;  /* of each problem */
+    gen_sampling sampling;
+} eval_task;
+
+/* Texts are borrowed from whoever made the plan. */
+typedef struct {
+    const char *name;
+    const char *spec;      /* as generator_open() takes it */
+    const char *kind;      /* "http", "replay" */
+    const char *model;     /* NULL: not given */
+    const char *precision; /* what the user says runs there; NULL: not given */
+    bool no_stream;
+    int max_retries;  /* -1: the generator's default */
+    double timeout_s; /* 0: the generator's default */
+    int in_flight;    /* 0: the generator's default */
+
+    /* Departures from the task's sampling. An arm with other seeds is a control; one with
+     * another temperature, top_p or max_tokens is not comparable, and its pairs are refused. */
+    bool has_seed;
+    uint64_t seed;
+    double temperature; /* < 0: the task's */
+    double top_p;       /* 0: the task's */
+    int max_tokens;     /* 0: the task's */
+} eval_arm;
+
+typedef struct {
+    eval_task *tasks; /* [n_tasks], owned */
+    eval_arm *arms;   /* [n_arms], owned; the first is the baseline */
+    size_t n_tasks, n_arms;
+    double margin; /* largest difference that counts as none, fraction 0..1 */
+} eval_plan;
+
+void plan_release(eval_plan *p);
+
+typedef struct {
+    size_t task, arm, problem;
+    int sample;
+} plan_cell;
+
+size_t plan_cells(const eval_plan *p);
+plan_cell plan_cell_at(const eval_plan *p, size_t index);
+size_t plan_index(const eval_plan *p, plan_cell c);
+
+/* The sampling of an arm in a task; its seed is the run's, not a sample's. */
+gen_sampling plan_sampling(const eval_plan *p, size_t task, size_t arm);
+
+/* Seed of a cell's sample: hash of (seed of the run, task, problem, sample), 31 bits, because
+ * servers differ in what more they take. */
+uint64_t plan_seed(const eval_plan *p, plan_cell c);
+
+/* The request of a cell; its id is the cell's index. Texts are borrowed from the plan. */
+gen_request plan_request(const eval_plan *p, plan_cell c);
+
+/* Why two arms of a task can't be compared ("temperature differs: 1 against 0.6"), in a buffer of
+ * @cap bytes; false and "" when they can. */
+bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap);
+
+/* ---- resuming ---- */
+
+/* What the samples of a run depend on, as JSON: data, sampling and arms. NULL when out of memory;
+ * caller owns it. Not in it: how many problems and samples, so that a run can grow; how a server is
+ * reached, so that it can move. */
+js *plan_identity(const eval_plan *p);
+
+/* SNAP_E_USAGE naming the first thing in which the recorded identity and this plan's differ. */
+snap_status plan_check_identity(const eval_plan *p, const js *recorded, const char *run,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

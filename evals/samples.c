@@ -1,0 +1,409 @@
+#include "evals/samples.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "evals/extract.h"
+
+enum { kRowLimit = 256 << 20 };
+
+typedef struct {
+    int64_t at; /* offset of its row; -1: none */
+    size_t len; /* with the newline */
+    bool failed;
+} slot;
+
+struct sample_store {
+    const eval_plan *plan;
+    char *path;
+    fs_log log;
+    int64_t end;
+    slot *slots; /* [cells] */
+    size_t cells;
+    slot *foreign; /* rows of no cell of this plan */
+    size_t n_foreign, foreign_room;
+    bool dirty; /* rows since the last sync */
+    pthread_mutex_t lock;
+};
+
+/* ---- a row ---- */
+
+static bool set_count(js *row, const char *key, int64_t value) {
+    return js_set_new(row, key, value >= 0 ? js_new_int(value) : js_new_null());
+}
+
+static bool set_ms(js *row, const char *key, int64_t ns) {
+    return js_set_new(row, key, ns > 0 ? js_new_num((double)ns / 1e6) : js_new_null());
+}
+
+static js *sampling_json(gen_sampling s) {
+    js *o = js_new_object();
+    bool ok = o && js_set_num(o, "temperature", s.temperature) && js_set_num(o, "top_p", s.top_p) &&
+              js_set_int(o, "max_tokens", s.max_tokens) &&
+              (s.top_k <= 0 || js_set_int(o, "top_k", s.top_k));
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+/* What the row is about, known before anything is generated. */
+static bool set_question(js *row, const eval_plan *p, plan_cell c) {
+    const task_set *set = &p->tasks[c.task].set;
+    const task_problem *problem = &set->problems[c.problem];
+    const eval_arm *arm = &p->arms[c.arm];
+    return js_set_str(row, "task", set->task->name) && js_set_str(row, "problem", problem->id) &&
+           js_set_int(row, "sample", c.sample) && js_set_str(row, "arm", arm->name) &&
+           js_set_str(row, "model", arm->model) && js_set_str(row, "precision", arm->precision) &&
+           js_set_str(row, "prompt_sha256", problem->prompt_sha256) &&
+           js_set_new(row, "sampling", sampling_json(plan_sampling(p, c.task, c.arm))) &&
+           js_set_int(row, "seed", (int64_t)plan_seed(p, c)) &&
+           js_set_str(row, "gold", problem->gold);
+}
+
+static bool set_answer(js *row, const gen_result *res) {
+    const char *text = res->failed ? NULL : res->text;
+    size_t n = text ? strlen(text) : 0;
+    span visible = extract_visible((span){text, n}, NULL);
+    return js_set_str(row, "response", text) &&
+           js_set_str(row, "reasoning", res->failed ? NULL : res->reasoning) &&
+           js_set_str(row, "finish_reason", res->finish_reason) &&
+           set_count(row, "prompt_tokens", res->prompt_tokens) &&
+           set_count(row, "completion_tokens", res->completion_tokens) &&
+           js_set_int(row, "attempts", res->attempts) &&
+           set_ms(row, "ttft_ms", res->first_token_ns) && set_ms(row, "total_ms", res->total_ns) &&
+           js_set_bool(row, "failed", res->failed) && js_set_str(row, "error", res->error) &&
+           js_set_bool(row, "truncated", text_equal(res->finish_reason, "length")) &&
+           js_set_bool(row, "empty", !res->failed && text_is_blank(visible.s, visible.n));
+}
+
+/* Serialised as one line; the row is freed. */
+static snap_status row_line(js *row, bool complete, buf *line, snap_err *err) {
+    snap_status st = complete ? js_write(row, JS_COMPACT, line, err)
+                              : err_set(err, SNAP_E_NOMEM, "out of memory for a sample");
+    js_free(row);
+    if (st == SNAP_OK)
+        (void)buf_puts(line, "\n");
+    return st == SNAP_OK ? buf_check(line, "a sample", err) : st;
+}
+
+/* ---- finding rows again ---- */
+
+/* The cell that a row is about; false where the plan has none. */
+static bool cell_of(const eval_plan *p, const js *row, plan_cell *c) {
+    const char *task = js_get_str(row, "task"), *arm = js_get_str(row, "arm");
+    const char *problem = js_get_str(row, "problem");
+    int64_t sample = js_get_int(row, "sample", -1);
+    *c = (plan_cell){0};
+    if (!task || !arm || !problem)
+        return false;
+    while (c->task < p->n_tasks && strcmp(p->tasks[c->task].set.task->name, task) != 0)
+        c->task++;
+    while (c->arm < p->n_arms && strcmp(p->arms[c->arm].name, arm) != 0)
+        c->arm++;
+    if (c->task == p->n_tasks || c->arm == p->n_arms || sample < 0 ||
+        sample >= p->tasks[c->task].samples)
+        return false;
+    c->sample = (int)sample;
+    return task_problem_find(&p->tasks[c->task].set, problem, &c->problem) != NULL;
+}
+
+static snap_status check_row(const eval_plan *p, plan_cell c, const js *row, const char *where,
+                             snap_err *err) {
+    const task_problem *problem = &p->tasks[c.task].set.problems[c.problem];
+    const char *differs = NULL;
+    if (!text_equal(js_get_str(row, "prompt_sha256"), problem->prompt_sha256))
+        differs = "prompt";
+    else if (!text_equal(js_get_str(row, "model"), p->arms[c.arm].model))
+        differs = "model";
+    else if (js_get_int(row, "seed", -1) != (int64_t)plan_seed(p, c))
+        differs = "seed";
+    if (!differs)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE, "%s: another %s than this run's (choose another --out)",
+                   where, differs);
+}
+
+static bool keep_foreign(sample_store *s, slot row) {
+    if (s->n_foreign == s->foreign_room) {
+        size_t room = s->foreign_room ? 2 * s->foreign_room : 64;
+        slot *more = realloc(s->foreign, room * sizeof *more);
+        if (!more)
+            return false;
+        s->foreign = more;
+        s->foreign_room = room;
+    }
+    s->foreign[s->n_foreign++] = row;
+    return true;
+}
+
+/* The latest row counts, but a failure never replaces a success. */
+static void enter(sample_store *s, size_t cell, slot row) {
+    slot *now = &s->slots[cell];
+    if (now->at < 0 || now->failed || !row.failed)
+        *now = row;
+}
+
+static snap_status scan_row(sample_store *s, const char *line, size_t n, const char *where,
+                            snap_err *err) {
+    js *row = js_parse(line, n, where, err);
+    slot here = {.at = s->end, .len = n, .failed = js_get_bool(row, "failed", false)};
+    plan_cell c;
+    snap_status st = SNAP_OK;
+    if (!row)
+        return SNAP_E_INPUT;
+    if (!js_is_object(row)) {
+        st = err_set(err, SNAP_E_INPUT, "%s: a row must be an object", where);
+    } else if (!cell_of(s->plan, row, &c)) {
+        if (!keep_foreign(s, here))
+            st = err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    } else if ((st = check_row(s->plan, c, row, where, err)) == SNAP_OK) {
+        enter(s, plan_index(s->plan, c), here);
+    }
+    js_free(row);
+    return st;
+}
+
+static snap_status scan(sample_store *s, snap_err *err) {
+    FILE *f = fopen(s->path, "r");
+    if (!f)
+        return err_set_errno(err, "cannot open '%s'", s->path);
+    char *line = NULL, where[300];
+    size_t room = 0;
+    ssize_t n;
+    snap_status st = SNAP_OK;
+    for (long number = 1; st == SNAP_OK && (n = getline(&line, &room, f)) >= 0; number++) {
+        (void)snprintf(where, sizeof where, "%.240s:%ld", s->path, number);
+        if (n > kRowLimit)
+            st =
+                err_set(err, SNAP_E_INPUT, "%s: a row of more than %d MiB", where, kRowLimit >> 20);
+        else if (!text_is_blank(line, (size_t)n))
+            st = scan_row(s, line, (size_t)n, where, err);
+        s->end += n;
+    }
+    if (st == SNAP_OK && ferror(f))
+        st = err_set_errno(err, "cannot read '%s'", s->path);
+    free(line);
+    (void)fclose(f);
+    return st;
+}
+
+/* ---- the store ---- */
+
+snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,
+                         snap_err *err) {
+    snap_status st = SNAP_OK;
+    *out = NULL;
+    sample_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
+    s->plan = plan;
+    s->log = FS_LOG_CLOSED;
+    s->cells = plan_cells(plan);
+    s->path = strdup(path);
+    s->slots = calloc(s->cells + 1, sizeof *s->slots);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    if (!s->path || !s->slots)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path));
+    for (size_t i = 0; i < s->cells; i++)
+        s->slots[i].at = -1;
+    TRY(fs_log_open(&s->log, path, err));
+    TRY(scan(s, err));
+    *out = s;
+    s = NULL;
+cleanup:
+    samples_close(s);
+    return st;
+}
+
+void samples_close(sample_store *s) {
+    if (!s)
+        return;
+    fs_log_close(&s->log);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s->foreign);
+    free(s->slots);
+    free(s->path);
+    free(s);
+}
+
+bool samples_done(const sample_store *s, size_t cell) {
+    return s->slots[cell].at >= 0 && !s->slots[cell].failed;
+}
+
+size_t samples_done_count(const sample_store *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->cells; i++)
+        n += samples_done(s, i);
+    return n;
+}
+
+snap_status samples_append(sample_store *s, const gen_request *req, const gen_result *res,
+                           snap_err *err) {
+    size_t cell = (size_t)req->id;
+    js *row = js_new_object();
+    buf line = {.limit = kRowLimit};
+    bool ok =
+        row && set_question(row, s->plan, plan_cell_at(s->plan, cell)) && set_answer(row, res);
+    snap_status st = row_line(row, ok, &line, err);
+    (void)pthread_mutex_lock(&s->lock);
+    if (st == SNAP_OK)
+        st = fs_log_append(&s->log, buf_str(&line), line.len, err);
+    if (st == SNAP_OK) {
+        enter(s, cell, (slot){.at = s->end, .len = line.len, .failed = res->failed});
+        s->end += (int64_t)line.len;
+        s->dirty = true;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    buf_release(&line);
+    return st;
+}
+
+snap_status samples_sync(sample_store *s, snap_err *err) {
+    (void)pthread_mutex_lock(&s->lock);
+    bool dirty = s->dirty;
+    s->dirty = false;
+    (void)pthread_mutex_unlock(&s->lock);
+    return dirty ? fs_log_sync(&s->log, err) : SNAP_OK;
+}
+
+/* ---- grading ---- */
+
+static snap_status read_line(const sample_store *s, slot row, buf *line, snap_err *err) {
+    char chunk[1 << 16];
+    buf_clear(line);
+    while (line->len < row.len) {
+        size_t want = row.len - line->len;
+        ssize_t n = pread(s->log.fd, chunk, want < sizeof chunk ? want : sizeof chunk,
+                          (off_t)row.at + (off_t)line->len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_set_errno(err, "cannot read '%s' at byte %lld", s->path, (long long)row.at);
+        (void)buf_append(line, chunk, (size_t)n);
+    }
+    return buf_check(line, s->path, err);
+}
+
+static double number_or_nan(const js *row, const char *key) {
+    return js_get_num(row, key, NAN);
+}
+
+static sample_outcome outcome_of(const js *row, span response, grade_verdict verdict) {
+    sample_outcome o = {.present = true, .verdict = verdict};
+    o.failed = js_get_bool(row, "failed", false);
+    o.truncated = js_get_bool(row, "truncated", false);
+    o.empty = js_get_bool(row, "empty", false);
+    o.completion_tokens = js_get_int(row, "completion_tokens", -1);
+    o.ttft_ms = number_or_nan(row, "ttft_ms");
+    o.total_ms = number_or_nan(row, "total_ms");
+    o.text_hash = o.failed || o.empty ? 0 : rng_stream_of(response.s);
+    return o;
+}
+
+static bool set_verdict(js *row, const char *grader_id, const grade_result *g) {
+    return js_set_str(row, "grader", grader_id) &&
+           js_set_str(row, "verdict", grade_verdict_name(g->verdict)) &&
+           js_set_str(row, "extracted", g->rule ? g->extracted : NULL) &&
+           js_set_str(row, "rule", g->rule) && js_set_str(row, "reason", g->reason);
+}
+
+static snap_status grade_cell(const sample_store *s, size_t cell, fs_log *to, buf *line,
+                              sample_outcome *out, snap_err *err) {
+    snap_status st = read_line(s, s->slots[cell], line, err);
+    js *row = st == SNAP_OK ? js_parse(buf_str(line), line->len, s->path, err) : NULL;
+    if (!row)
+        return st == SNAP_OK ? SNAP_E_INPUT : st;
+    plan_cell c = plan_cell_at(s->plan, cell);
+    const task_set *set = &s->plan->tasks[c.task].set;
+    const grader *g = set->task->grader;
+    const char *gold = set->problems[c.problem].gold;
+    size_t n = 0;
+    const char *text = js_get_strn(row, "response", &n);
+    grade_input in = {.response = {text ? text : "", text ? n : 0},
+                      .truncated = js_get_bool(row, "truncated", false)};
+    grade_result r = js_get_bool(row, "failed", false)
+                         ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
+                         : g->grade(gold, in);
+    *out = outcome_of(row, in.response, r.verdict);
+    bool ok = js_set_str(row, "gold", gold) && set_verdict(row, g->id, &r);
+    buf_clear(line);
+    st = row_line(row, ok, line, err);
+    return st == SNAP_OK ? fs_log_append(to, buf_str(line), line->len, err) : st;
+}
+
+/* Writes all rows, graded, into a new log; fills where each one is. */
+static snap_status write_graded(const sample_store *s, fs_log *to, slot *slots, slot *foreign,
+                                int64_t *end, sample_outcome *outcomes, snap_err *err) {
+    snap_status st = SNAP_OK;
+    buf line = {.limit = kRowLimit};
+    *end = 0;
+    for (size_t i = 0; i < s->cells; i++) {
+        slots[i] = s->slots[i];
+        outcomes[i] = (sample_outcome){0};
+        if (slots[i].at < 0)
+            continue;
+        TRY(grade_cell(s, i, to, &line, &outcomes[i], err));
+        slots[i] = (slot){.at = *end, .len = line.len, .failed = outcomes[i].failed};
+        *end += (int64_t)line.len;
+    }
+    for (size_t i = 0; i < s->n_foreign; i++) {
+        TRY(read_line(s, s->foreign[i], &line, err));
+        TRY(fs_log_append(to, buf_str(&line), line.len, err));
+        foreign[i] = (slot){.at = *end, .len = line.len};
+        *end += (int64_t)line.len;
+    }
+    TRY(fs_log_sync(to, err));
+cleanup:
+    buf_release(&line);
+    return st;
+}
+
+static snap_status begin_copy(const sample_store *s, char *path, fs_log *to, snap_err *err) {
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path);
+    if (unlink(path) != 0 && errno != ENOENT) /* of a run that was killed here */
+        return err_set_errno(err, "cannot remove '%s'", path);
+    return fs_log_open(to, path, err);
+}
+
+snap_status samples_grade(sample_store *s, sample_outcome *outcomes, snap_err *err) {
+    snap_status st;
+    int64_t end;
+    fs_log to = FS_LOG_CLOSED;
+    buf path = {0};
+    (void)buf_printf(&path, "%s.new", s->path);
+    slot *slots = calloc(s->cells + 1, sizeof *slots);
+    slot *foreign = calloc(s->n_foreign + 1, sizeof *foreign);
+    if (!slots || !foreign)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path));
+    TRY(buf_check(&path, "a path", err));
+    TRY(begin_copy(s, path.data, &to, err));
+    TRY(write_graded(s, &to, slots, foreign, &end, outcomes, err));
+    if (rename(buf_str(&path), s->path) != 0)
+        TRY(err_set_errno(err, "cannot replace '%s'", s->path));
+    fs_log old = s->log;
+    s->log = (fs_log){to.fd, old.path}; /* the same file under its new name */
+    to = (fs_log){old.fd, to.path};
+    s->end = end;
+    free(s->slots);
+    free(s->foreign);
+    s->slots = slots;
+    s->foreign = foreign;
+    s->foreign_room = s->n_foreign + 1;
+    slots = foreign = NULL;
+cleanup:
+    fs_log_close(&to);
+    free(slots);
+    free(foreign);
+    buf_release(&path);
+    return st;
+}

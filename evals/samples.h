@@ -1,0 +1,66 @@
+/* samples.h - samples.jsonl: one row a sample, the memory of a run.
+ *
+ * A row: task, problem, sample, arm, model, precision, prompt_sha256, sampling, seed, gold;
+ * response, reasoning, finish_reason, prompt_tokens, completion_tokens, attempts, ttft_ms,
+ * total_ms, failed, error, truncated, empty; after grading also grader, verdict, extracted, rule,
+ * reason. What is unknown is null.
+ *
+ * Durability: a row is one write(2), so a killed process loses the samples in flight and nothing
+ * else; samples_sync() is called once a second, so a machine that loses power loses a second more.
+ * A failed sample is a row too: it says why, is excluded from every mean, and is tried again when
+ * the run is resumed. Rows of problems that the present plan leaves out are kept as they are. */
+#ifndef SNAPMLA_EVALS_SAMPLES_H
+#define SNAPMLA_EVALS_SAMPLES_H
+
+#include "evals/plan.h"
+
+/* What statistics need to know of a sample. */
+typedef struct {
+    bool present; /* there is a row */
+    bool failed;
+    bool truncated; /* stopped by the length limit */
+    bool empty;     /* nothing but reasoning and white space */
+    grade_verdict verdict;
+    uint64_t text_hash;        /* of the response; 0 where empty or failed */
+    int64_t completion_tokens; /* -1: unknown */
+    double ttft_ms, total_ms;  /* NAN: unknown */
+} sample_outcome;
+
+typedef struct sample_store sample_store;
+
+/**
+ * samples_open - open or create the file and find what is finished
+ *
+ * @plan: borrowed for the store's life
+ *
+ * Cuts a partial last line off. SNAP_E_INPUT with file and line for a malformed row;
+ * SNAP_E_USAGE when a row of one of the plan's cells was made from another prompt, model or seed;
+ * SNAP_E_IO. One process at a time: the caller holds the run's lock.
+ */
+snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,
+                         snap_err *err) SNAP_CHECK_RESULT;
+void samples_close(sample_store *s); /* NULL is allowed */
+
+/* Finished and not failed: need not be generated again. */
+bool samples_done(const sample_store *s, size_t cell);
+size_t samples_done_count(const sample_store *s);
+
+/* Adds a result as a row. Threads may call it at the same time. */
+snap_status samples_append(sample_store *s, const gen_request *req, const gen_result *res,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+/* Puts appended rows onto the disk. */
+snap_status samples_sync(sample_store *s, snap_err *err) SNAP_CHECK_RESULT;
+
+/**
+ * samples_grade - judge every row again, from what is stored
+ *
+ * @outcomes: [plan_cells()], filled
+ *
+ * Replaces the file atomically by one in the order of the plan's cells, a row each, with its
+ * verdict. SNAP_E_IO, SNAP_E_NOMEM; the old file then stays.
+ */
+snap_status samples_grade(sample_store *s, sample_outcome *outcomes,
+                          snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

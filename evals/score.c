@@ -1,0 +1,263 @@
+#include "evals/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The samples of one problem in one arm. */
+static const sample_outcome *samples_of(const eval_plan *p, const sample_outcome *all, size_t t,
+                                        size_t arm, size_t problem) {
+    return all + plan_index(p, (plan_cell){.task = t, .arm = arm, .problem = problem});
+}
+
+static bool is_scored(const sample_outcome *o) {
+    return o->present && !o->failed;
+}
+
+/* Scores of the scored samples among @count into @x; returns how many. */
+static size_t gather_scores(const sample_outcome *o, size_t count, double *x) {
+    size_t n = 0;
+    for (size_t k = 0; k < count; k++)
+        if (is_scored(&o[k]))
+            x[n++] = o[k].verdict == GRADE_CORRECT ? 1 : 0;
+    return n;
+}
+
+static size_t gather_tokens(const sample_outcome *o, size_t count, double *x) {
+    size_t n = 0;
+    for (size_t k = 0; k < count; k++)
+        if (is_scored(&o[k]) && o[k].completion_tokens >= 0)
+            x[n++] = (double)o[k].completion_tokens;
+    return n;
+}
+
+/* Room that scoring one task needs; all of it for every task anew. */
+typedef struct {
+    double *samples; /* [2 * problems * K] raw values of two arms */
+    double *a, *b;   /* [problems] means of the problems that count */
+    stats_problem *problems;
+} scratch;
+
+static void scratch_release(scratch *s) {
+    free(s->samples);
+    free(s->a);
+    free(s->b);
+    free(s->problems);
+}
+
+static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
+    size_t n = t->set.n, cells = n * (size_t)t->samples;
+    s->samples = calloc(2 * cells + 1, sizeof *s->samples);
+    s->a = calloc(n + 1, sizeof *s->a);
+    s->b = calloc(n + 1, sizeof *s->b);
+    s->problems = calloc(n + 1, sizeof *s->problems);
+    if (s->samples && s->a && s->b && s->problems)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
+}
+
+/* ---- one arm ---- */
+
+static size_t count_identical(const sample_outcome *o, size_t count) {
+    size_t n = 0;
+    for (size_t k = 1; k < count; k++)
+        for (size_t j = 0; j < k; j++)
+            if (o[k].text_hash && o[k].text_hash == o[j].text_hash) {
+                n++;
+                break;
+            }
+    return n;
+}
+
+static int ascending(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *x, size_t n) {
+    if (!n)
+        return NAN;
+    qsort(x, n, sizeof *x, ascending);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
+    size_t truncated = 0, empty = 0, unparsed = 0;
+    for (size_t i = 0; i < cells; i++) {
+        s->samples += o[i].present;
+        s->missing += !o[i].present;
+        s->failed += o[i].failed;
+        if (!is_scored(&o[i]))
+            continue;
+        s->scored++;
+        truncated += o[i].truncated;
+        empty += o[i].empty;
+        unparsed += o[i].verdict == GRADE_UNPARSED;
+    }
+    double scored = (double)s->scored; /* of nothing: 0 / 0, NAN */
+    s->truncated = (double)truncated / scored;
+    s->empty = (double)empty / scored;
+    s->unparsed = (double)unparsed / scored;
+}
+
+static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_score *s) {
+    double tokens = 0, timed_tokens = 0, ms = 0;
+    size_t known = 0, streamed = 0;
+    for (size_t i = 0; i < cells; i++) {
+        if (!is_scored(&o[i]))
+            continue;
+        if (!isnan(o[i].ttft_ms))
+            x[streamed++] = o[i].ttft_ms;
+        if (o[i].completion_tokens < 0)
+            continue;
+        known++;
+        tokens += (double)o[i].completion_tokens;
+        if (!isnan(o[i].total_ms)) {
+            timed_tokens += (double)o[i].completion_tokens;
+            ms += o[i].total_ms;
+        }
+    }
+    s->tokens_mean = tokens / (double)known;
+    s->tok_s = timed_tokens / (ms / 1000);
+    s->ttft_ms_median = median(x, streamed);
+}
+
+static stats_interval arm_interval(const arm_score *s, int samples) {
+    stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
+    if (samples == 1 && s->problems)
+        ci = stats_wilson((size_t)llround(s->accuracy.mean * (double)s->problems), s->problems,
+                          0.95);
+    if (isnan(ci.lo))
+        return ci;
+    return (stats_interval){fmax(ci.lo, 0), fmin(ci.hi, 1)};
+}
+
+static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t t, size_t arm,
+                           scratch *tmp) {
+    arm_score s = {0};
+    const eval_task *et = &p->tasks[t];
+    size_t k = (size_t)et->samples, cells = et->set.n * k;
+    const sample_outcome *o = samples_of(p, all, t, arm, 0);
+    count_rows(o, cells, &s);
+    measure_rows(o, cells, tmp->samples, &s);
+    for (size_t i = 0; i < et->set.n; i++) {
+        s.identical += count_identical(o + i * k, k);
+        size_t n = gather_scores(o + i * k, k, tmp->samples);
+        if (n)
+            tmp->a[s.problems++] = stats_mean_of(tmp->samples, n).mean;
+    }
+    s.accuracy = stats_mean_of(tmp->a, s.problems);
+    s.ci95 = arm_interval(&s, et->samples);
+    return s;
+}
+
+/* ---- two arms ---- */
+
+typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, double *x);
+
+/* Problem by problem what both arms have; returns the number of problems. */
+static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
+                           const pair_score *pair, gather_fn gather, scratch *tmp) {
+    const eval_task *et = &p->tasks[t];
+    size_t k = (size_t)et->samples, n = 0;
+    double *x = tmp->samples;
+    for (size_t i = 0; i < et->set.n; i++) {
+        stats_problem q = {.a = x};
+        q.n_a = gather(samples_of(p, all, t, pair->baseline, i), k, x);
+        q.b = x + q.n_a;
+        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, x + q.n_a);
+        if (!q.n_a || !q.n_b)
+            continue;
+        x += q.n_a + q.n_b;
+        tmp->a[n] = stats_mean_of(q.a, q.n_a).mean;
+        tmp->b[n] = stats_mean_of(q.b, q.n_b).mean;
+        tmp->problems[n++] = q;
+    }
+    return n;
+}
+
+static void score_length(const eval_plan *p, const sample_outcome *all, size_t t, pair_score *pair,
+                         scratch *tmp) {
+    size_t n = gather_pairs(p, all, t, pair, gather_tokens, tmp);
+    pair->has_length = n > 0 && stats_mean_of(tmp->a, n).mean > 0;
+    if (pair->has_length)
+        pair->length = stats_ratio_of(tmp->a, tmp->b, n);
+}
+
+static snap_status score_pair(const eval_plan *p, const sample_outcome *all, size_t t,
+                              pair_score *pair, scratch *tmp, snap_err *err) {
+    pair->p_mcnemar = pair->p_sign_flip = pair->p_holm = pair->diff.p_tost = NAN;
+    if (plan_refusal(p, t, pair->baseline, pair->arm, pair->refused, sizeof pair->refused))
+        return SNAP_OK;
+    score_length(p, all, t, pair, tmp);
+    const eval_task *et = &p->tasks[t];
+    uint64_t seed = et->sampling.seed;
+    size_t n = gather_pairs(p, all, t, pair, gather_scores, tmp);
+    pair->diff = stats_compare(tmp->a, tmp->b, n, p->margin);
+    pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
+    if (et->samples == 1 && n)
+        pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);
+    return stats_bootstrap(tmp->problems, n, seed, &pair->bootstrap95, err);
+}
+
+/* The same pair of arms in every task is one family of tests. */
+static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, snap_err *err) {
+    double *x = calloc(p->n_tasks, sizeof *x);
+    if (!x)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
+    for (size_t t = 0; t < p->n_tasks; t++)
+        x[t] = scores[t].pairs[pair].diff.p_tost;
+    stats_holm(x, p->n_tasks);
+    for (size_t t = 0; t < p->n_tasks; t++)
+        scores[t].pairs[pair].p_holm = x[t];
+    free(x);
+    return SNAP_OK;
+}
+
+/* ---- the run ---- */
+
+static snap_status score_task(const eval_plan *p, const sample_outcome *all, size_t t,
+                              task_score *out, snap_err *err) {
+    snap_status st;
+    scratch tmp = {0};
+    out->arms = calloc(p->n_arms, sizeof *out->arms);
+    out->pairs = calloc(p->n_arms, sizeof *out->pairs);
+    if (!out->arms || !out->pairs)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the scores"));
+    TRY(scratch_make(&p->tasks[t], &tmp, err));
+    for (size_t a = 0; a < p->n_arms; a++)
+        out->arms[a] = score_arm(p, all, t, a, &tmp);
+    for (size_t a = 1; a < p->n_arms; a++) {
+        out->pairs[a - 1].arm = a;
+        TRY(score_pair(p, all, t, &out->pairs[a - 1], &tmp, err));
+    }
+cleanup:
+    scratch_release(&tmp);
+    return st;
+}
+
+snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_score **out,
+                      snap_err *err) {
+    snap_status st = SNAP_OK;
+    *out = NULL;
+    task_score *scores = calloc(p->n_tasks, sizeof *scores);
+    if (!scores)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
+    for (size_t t = 0; t < p->n_tasks; t++)
+        TRY(score_task(p, outcomes, t, &scores[t], err));
+    for (size_t pair = 0; pair + 1 < p->n_arms; pair++)
+        TRY(adjust(p, scores, pair, err));
+    *out = scores;
+    scores = NULL;
+cleanup:
+    score_release(p, scores);
+    return st;
+}
+
+void score_release(const eval_plan *p, task_score *scores) {
+    for (size_t t = 0; scores && t < p->n_tasks; t++) {
+        free(scores[t].arms);
+        free(scores[t].pairs);
+    }
+    free(scores);
+}

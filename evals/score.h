@@ -1,0 +1,55 @@
+/* score.h - from verdicts to the parity table: what each arm scores, and what the difference is. */
+#ifndef SNAPMLA_EVALS_SCORE_H
+#define SNAPMLA_EVALS_SCORE_H
+
+#include "evals/samples.h"
+#include "evals/stats.h"
+
+/* One arm in one task. Rates are fractions; NAN where there is nothing to take them of. A failed
+ * sample is excluded from all but `samples` and `failed`: it is infrastructure, not a wrong answer. */
+typedef struct {
+    size_t samples;      /* rows */
+    size_t scored;       /* rows that did not fail */
+    size_t failed;       /* rows that did */
+    size_t missing;      /* planned, no row */
+    size_t problems;     /* with at least one scored sample */
+    stats_mean accuracy; /* mean over problems of the mean over samples; se clustered by problem */
+    stats_interval ci95; /* Wilson's for one sample a problem, else t; within 0..1 */
+    double truncated, empty, unparsed; /* of scored */
+    size_t identical;   /* samples that repeat another one of the same problem word for word */
+    double tokens_mean; /* completion tokens; over the scored samples that report them */
+    double ttft_ms_median;
+    double
+        tok_s; /* completion tokens over request time, summed over samples: speed of one stream */
+} arm_score;
+
+typedef struct {
+    size_t baseline, arm; /* indices */
+    char refused[160];    /* why there is no comparison; "" when there is one */
+    stats_paired diff;    /* over problems with scored samples in both arms */
+    double p_sign_flip;
+    double p_mcnemar; /* NAN unless one sample a problem */
+    stats_interval bootstrap95;
+    bool has_length; /* token counts are known in both arms */
+    stats_ratio length;
+    double p_holm; /* p_tost, adjusted over the tasks of the run */
+} pair_score;
+
+typedef struct {
+    arm_score *arms;   /* [n_arms] */
+    pair_score *pairs; /* [n_arms - 1]: the baseline against each other arm */
+} task_score;
+
+/**
+ * score_run - the scores of every task
+ *
+ * @outcomes: [plan_cells()], from samples_grade()
+ * @out:      [n_tasks] scores; release with score_release()
+ *
+ * SNAP_E_NOMEM.
+ */
+snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_score **out,
+                      snap_err *err) SNAP_CHECK_RESULT;
+void score_release(const eval_plan *p, task_score *scores);
+
+#endif

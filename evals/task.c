@@ -1,0 +1,191 @@
+#include "evals/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+
+enum { kFileLimit = 256 << 20 };
+
+const task_spec *const task_table[] = {&task_aime24, &task_aime25, &task_synth_aime, NULL};
+
+const task_spec *task_find(const char *name) {
+    for (const task_spec *const *t = task_table; *t; t++)
+        if (strcmp((*t)->name, name) == 0)
+            return *t;
+    return NULL;
+}
+
+void task_names(char *out, size_t cap) {
+    size_t n = 0;
+    out[0] = '\0';
+    for (const task_spec *const *t = task_table; *t && n < cap; t++)
+        n += (size_t)snprintf(out + n, cap - n, "%s%s", n ? ", " : "", (*t)->name);
+}
+
+/* ---- where the file is ---- */
+
+static snap_status not_found(const task_spec *t, const char *data, snap_err *err) {
+    buf places = {0};
+    for (int i = 0; i < TASK_FILES && t->files[i]; i++)
+        (void)buf_printf(&places, "%s'%s/%s'", i ? " and " : "", data, t->files[i]);
+    (void)err_set(err, SNAP_E_IO, "no data for task '%s': looked for %s (--data names the folder)",
+                  t->name, buf_str(&places));
+    buf_release(&places);
+    return SNAP_E_IO;
+}
+
+static snap_status find_file(const task_spec *t, const char *data, task_set *set, snap_err *err) {
+    if (!fs_exists(data))
+        return err_set(err, SNAP_E_IO, "no data for task '%s': '%s' does not exist", t->name, data);
+    if (!fs_is_dir(data))
+        set->file = arena_strdup(&set->mem, data);
+    for (int i = 0; i < TASK_FILES && t->files[i] && !set->file; i++) {
+        char *path = fs_join(data, t->files[i]);
+        if (path && fs_exists(path))
+            set->file = arena_strdup(&set->mem, path);
+        free(path);
+    }
+    return set->file ? SNAP_OK : not_found(t, data, err);
+}
+
+/* ---- rows ---- */
+
+typedef struct {
+    task_set *set;
+    size_t limit, room;
+} loading;
+
+static snap_status hash_messages(task_problem *p, snap_err *err) {
+    js *array = js_new_array();
+    bool ok = array != NULL;
+    for (int i = 0; i < p->n_messages && ok; i++) {
+        js *m = js_new_object();
+        ok = m && js_set_str(m, "role", p->messages[i].role) &&
+             js_set_str(m, "content", p->messages[i].content);
+        ok = js_push_new(array, m) && ok;
+    }
+    buf text = {0};
+    snap_status st = ok ? js_write(array, JS_COMPACT, &text, err)
+                        : err_set(err, SNAP_E_NOMEM, "out of memory for a prompt");
+    if (st == SNAP_OK)
+        st = hash_bytes(buf_str(&text), text.len, p->prompt_sha256, err);
+    buf_release(&text);
+    js_free(array);
+    return st;
+}
+
+static bool reserve_one(loading *l) {
+    if (l->set->n < l->room)
+        return true;
+    size_t room = l->room ? 2 * l->room : 64;
+    task_problem *more = arena_alloc(&l->set->mem, room, sizeof *more);
+    if (!more)
+        return false;
+    if (l->set->n)
+        memcpy(more, l->set->problems, l->set->n * sizeof *more);
+    l->set->problems = more;
+    l->room = room;
+    return true;
+}
+
+static snap_status add_problem(loading *l, const task_row *row, snap_err *err) {
+    task_set *set = l->set;
+    gen_message *message = arena_alloc(&set->mem, 1, sizeof *message);
+    char number[24];
+    (void)snprintf(number, sizeof number, "%zu", set->rows);
+    const char *id = row->id ? row->id : arena_strdup(&set->mem, number);
+    if (!message || !id || !reserve_one(l))
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
+    *message = (gen_message){"user", row->prompt};
+    task_problem *p = &set->problems[set->n++];
+    *p = (task_problem){.id = id, .messages = message, .n_messages = 1, .gold = row->gold};
+    return hash_messages(p, err);
+}
+
+static snap_status load_line(void *ctx, js *object, long line, snap_err *err) {
+    loading *l = ctx;
+    task_set *set = l->set;
+    set->rows++;
+    if (l->limit && set->n >= l->limit)
+        return SNAP_OK;
+    char where[300];
+    (void)snprintf(where, sizeof where, "%.240s:%ld", set->file, line);
+    task_row row = {0};
+    snap_status st = set->task->read_row(object, &set->mem, &row, where, err);
+    snap_err gold = {0};
+    if (st == SNAP_OK && set->task->grader->check_gold(row.gold, &gold) != SNAP_OK)
+        st = err_set(err, SNAP_E_INPUT, "%s: %s", where, gold.text);
+    return st == SNAP_OK ? add_problem(l, &row, err) : st;
+}
+
+/* ---- the set as a whole ---- */
+
+static int by_id(const void *a, const void *b) {
+    const task_problem *const *x = a, *const *y = b;
+    return strcmp((*x)->id, (*y)->id);
+}
+
+static snap_status check_unique(task_set *set, snap_err *err) {
+    const task_problem **sorted = calloc(set->n, sizeof *sorted);
+    if (!sorted)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
+    for (size_t i = 0; i < set->n; i++)
+        sorted[i] = &set->problems[i];
+    qsort(sorted, set->n, sizeof *sorted, by_id);
+    snap_status st = SNAP_OK;
+    for (size_t i = 1; i < set->n && st == SNAP_OK; i++)
+        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
+            st = err_set(err, SNAP_E_INPUT, "%s: problem id '%.80s' occurs twice", set->file,
+                         sorted[i]->id);
+    free(sorted);
+    return st;
+}
+
+static snap_status hash_prompts(task_set *set, snap_err *err) {
+    buf all = {0};
+    for (size_t i = 0; i < set->n; i++)
+        (void)buf_printf(&all, "%s\n", set->problems[i].prompt_sha256);
+    snap_status st = buf_check(&all, "prompt hashes", err);
+    if (st == SNAP_OK)
+        st = hash_bytes(buf_str(&all), all.len, set->prompt_sha256, err);
+    buf_release(&all);
+    return st;
+}
+
+snap_status task_load(const task_spec *t, const char *data, size_t limit, task_set *out,
+                      snap_err *err) {
+    snap_status st;
+    *out = (task_set){.task = t};
+    loading l = {.set = out, .limit = limit};
+    buf text = {.limit = kFileLimit};
+    TRY(find_file(t, data, out, err));
+    TRY(fs_read(out->file, &text, err));
+    TRY(hash_bytes(buf_str(&text), text.len, out->sha256, err));
+    TRY(js_each_line(buf_str(&text), text.len, out->file, load_line, &l, err));
+    if (!out->n)
+        TRY(err_set(err, SNAP_E_INPUT, "%s: no problems", out->file));
+    TRY(check_unique(out, err));
+    TRY(hash_prompts(out, err));
+cleanup:
+    buf_release(&text);
+    return st;
+}
+
+void task_set_release(task_set *set) {
+    arena_release(&set->mem);
+    *set = (task_set){0};
+}
+
+const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index) {
+    for (size_t i = 0; i < set->n; i++) {
+        if (strcmp(set->problems[i].id, id) == 0) {
+            if (index)
+                *index = i;
+            return &set->problems[i];
+        }
+    }
+    return NULL;
+}

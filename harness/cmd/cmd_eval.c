@@ -1,0 +1,98 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/term.h"
+#include "harness/cmd/cmd.h"
+#include "harness/eval/run.h"
+#include "harness/eval/view.h"
+
+static eval_options o = {.seed = 1, .temperature = -1};
+static int64_t in_flight;
+static bool stream = true;
+
+static const opt options[] = {
+    {.type = OPT_GROUP, .help = "What is asked"},
+    {OPT_STR, "suite", 's', &o.suite, "LIST",
+     "tasks and suites: aime24, aime25, synth_aime, configs/suites/NAME.json, a path", 0, 0},
+    {OPT_STR, "data", 'd', &o.data, "PATH",
+     "folder of the data sets, or the one file; default: the "
+     "program's own datasets/",
+     0, 0},
+    {OPT_INT, "samples", 'n', &o.samples, "N", "samples of each problem; 0 = the suite's", 0,
+     100000},
+    {OPT_INT, "limit", 0, &o.limit, "N", "the first N problems of each task; 0 = all", 0, INT_MAX},
+    {.type = OPT_GROUP, .help = "Of whom"},
+    {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
+     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1 or replay:FILE; keys: "
+     "model precision stream retries timeout in_flight seed temperature top_p max_tokens",
+     0, 0},
+    {OPT_INT, "in-flight", 'j', &in_flight, "N",
+     "requests at once for each arm; 0 = the generator's default", 0, 4096},
+    {OPT_FLAG, "stream", 0, &stream, NULL, "server-sent events, which give the time to first token",
+     0, 0},
+    {.type = OPT_GROUP, .help = "Sampling"},
+    {OPT_NUM, "temperature", 't', &o.temperature, "T", "-1 = the suite's", -1, 100},
+    {OPT_NUM, "top-p", 0, &o.top_p, "P", "0 = the suite's", 0, 1},
+    {OPT_INT, "max-tokens", 0, &o.max_tokens, "N", "completion tokens at most; 0 = the suite's", 0,
+     INT_MAX},
+    {OPT_INT, "seed", 0, &o.seed, "N",
+     "each sample's seed follows from it, the task, the problem and the sample's number", 0,
+     9007199254740991.0},
+    {.type = OPT_GROUP, .help = "Result"},
+    {OPT_STR, "out", 'o', &o.out, "RUN",
+     "folder of the run; one that exists goes on where it stopped", 0, 0},
+    {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
+     "largest difference in accuracy that counts as none, in points; 0 = the suite's", 0, 100},
+    {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
+     "judge the samples in --out again, and generate nothing", 0, 0},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "eval",
+    .synopsis = "--suite LIST --arm NAME=GENERATOR... --out RUN [options]",
+    .about =
+        "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
+        "each arm with the first one: paired differences with confidence intervals and a test of\n"
+        "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
+        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY.",
+    .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
+                "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
+                "fp8=http://127.0.0.1:8001/v1,model=b\n"
+                "  snapmla eval --suite demo --out RUN --arm "
+                "bf16=replay:datasets/synth_aime/bf16.jsonl \\\n"
+                "      --arm fp8=replay:datasets/synth_aime/fp8.jsonl\n"
+                "  snapmla eval --regrade --out RUN",
+    .options = options,
+};
+
+static snap_status print(const opt_shared *shared, const results *r, snap_err *err) {
+    buf out = {0};
+    snap_status st;
+    if (shared->json) {
+        st = js_write(results_document(r), JS_PRETTY, &out, err);
+        (void)buf_puts(&out, "\n");
+    } else {
+        st = eval_view(results_section(r, "evals"), term_use_color(1), &out, err);
+    }
+    if (st == SNAP_OK)
+        (void)fputs(buf_str(&out), stdout);
+    buf_release(&out);
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    const char *key = getenv("SNAPMLA_API_KEY");
+    o.generate = (generate_options){.api_key = key ? key : getenv("OPENAI_API_KEY"),
+                                    .in_flight = (int)in_flight,
+                                    .no_stream = !stream,
+                                    .cancel = &cmd_cancelled};
+    results *r = NULL;
+    snap_status st = eval_run(&o, shared->resolved, &r, err);
+    snap_status printed = r ? print(shared, r, st == SNAP_OK ? err : NULL) : SNAP_OK;
+    results_free(r);
+    return st == SNAP_OK ? printed : st;
+}
+
+const cmd cmd_eval = {&spec, run, "ask two precisions the same questions, compare the answers"};

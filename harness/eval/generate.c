@@ -1,0 +1,188 @@
+#include "harness/eval/generate.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/term.h"
+#include "generator/generator.h"
+#include "harness/eval/run_log.h"
+
+/* kGiveUpAfter failures without one success: the server is down or refuses us. */
+enum { kGiveUpAfter = 64, kPollMs = 50 };
+static const int64_t kSyncNs = 1000000000;
+
+/* What the arms share. */
+typedef struct {
+    const eval_plan *plan;
+    sample_store *store;
+    fs_log *log;
+    atomic_bool stop; /* an arm failed: start nothing new */
+    atomic_int running;
+    _Atomic int64_t finished;
+} shared_run;
+
+typedef struct {
+    shared_run *run;
+    size_t arm;
+    generator *gen;
+    plan_cell next; /* where the walk over the cells stands */
+    int64_t succeeded, failed;
+    pthread_t thread;
+    bool started;
+    snap_status status;
+    snap_err err;
+} arm_run;
+
+/* ---- the walk: task by task, sample by sample, problem by problem ---- */
+
+static void advance(const eval_plan *p, plan_cell *c) {
+    const eval_task *t = &p->tasks[c->task];
+    if (++c->problem < t->set.n)
+        return;
+    c->problem = 0;
+    if (++c->sample < t->samples)
+        return;
+    c->sample = 0;
+    c->task++;
+}
+
+static bool next_request(void *ctx, gen_request *out) {
+    arm_run *a = ctx;
+    const shared_run *r = a->run;
+    for (; a->next.task < r->plan->n_tasks; advance(r->plan, &a->next)) {
+        if (atomic_load(&r->stop))
+            return false;
+        if (samples_done(r->store, plan_index(r->plan, a->next)))
+            continue;
+        *out = plan_request(r->plan, a->next);
+        advance(r->plan, &a->next);
+        return true;
+    }
+    return false;
+}
+
+static snap_status take_result(void *ctx, const gen_request *req, const gen_result *res,
+                               snap_err *err) {
+    arm_run *a = ctx;
+    const char *name = a->run->plan->arms[a->arm].name;
+    snap_status st = samples_append(a->run->store, req, res, err);
+    if (st != SNAP_OK)
+        return st;
+    atomic_fetch_add(&a->run->finished, 1);
+    a->succeeded += !res->failed;
+    a->failed += res->failed;
+    if (!res->failed)
+        return SNAP_OK;
+    run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", name, req->task,
+            req->problem, req->sample, res->attempts, res->error ? res->error : "unknown");
+    if (a->succeeded || a->failed < kGiveUpAfter)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_NET, "arm '%s': the first %d requests all failed, the last one: %s",
+                   name, kGiveUpAfter, res->error ? res->error : "unknown");
+}
+
+static void *run_arm(void *ctx) {
+    arm_run *a = ctx;
+    a->status = generator_run(a->gen, next_request, a, take_result, a, &a->err);
+    if (a->status != SNAP_OK)
+        atomic_store(&a->run->stop, true);
+    atomic_fetch_sub(&a->run->running, 1);
+    return NULL;
+}
+
+/* ---- all arms ---- */
+
+static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *err) {
+    const eval_arm *arm = &a->run->plan->arms[a->arm];
+    generator_options g = {.model = arm->model,
+                           .api_key = opt->api_key,
+                           .no_stream = arm->no_stream || opt->no_stream,
+                           .max_retries = arm->max_retries,
+                           .timeout_s = arm->timeout_s,
+                           .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
+                           .cancel = opt->cancel};
+    snap_status st = generator_open(&a->gen, arm->spec, &g, err);
+    if (st != SNAP_OK)
+        err_prefix(err, "arm '%s'", arm->name);
+    return st;
+}
+
+static int64_t left_to_do(const shared_run *r) {
+    return (int64_t)(plan_cells(r->plan) - samples_done_count(r->store));
+}
+
+static snap_status start(arm_run *a, snap_err *err) {
+    atomic_fetch_add(&a->run->running, 1);
+    a->started = pthread_create(&a->thread, NULL, run_arm, a) == 0;
+    if (a->started)
+        return SNAP_OK;
+    atomic_fetch_sub(&a->run->running, 1);
+    atomic_store(&a->run->stop, true);
+    return err_set(err, SNAP_E_NOMEM, "cannot start a thread for an arm");
+}
+
+/* While the arms run: progress, and the rows onto the disk every second. */
+static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
+    snap_status st = SNAP_OK;
+    term_progress progress = term_progress_start("eval", total);
+    int64_t synced = clock_now_ns();
+    while (atomic_load(&r->running) > 0) {
+        clock_sleep_ns((int64_t)kPollMs * 1000000);
+        term_progress_update(&progress, atomic_load(&r->finished), NULL);
+        if (st == SNAP_OK && clock_now_ns() - synced > kSyncNs) {
+            st = samples_sync(r->store, err);
+            synced = clock_now_ns();
+        }
+        if (st != SNAP_OK)
+            atomic_store(&r->stop, true);
+    }
+    term_progress_end(&progress);
+    return st;
+}
+
+/* The error that explains the others: one that is not the cancellation they share. */
+static snap_status first_failure(const arm_run *arms, size_t n, snap_err *err) {
+    const arm_run *worst = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (arms[i].status != SNAP_OK && (!worst || worst->status == SNAP_E_CANCELLED))
+            worst = &arms[i];
+    return worst ? err_set(err, worst->status, "%s", worst->err.text) : SNAP_OK;
+}
+
+static snap_status finish(shared_run *r, arm_run *arms, int64_t total, snap_status st,
+                          snap_err *err) {
+    snap_status watched = watch(r, total, err);
+    for (size_t i = 0; i < r->plan->n_arms; i++)
+        if (arms[i].started)
+            (void)pthread_join(arms[i].thread, NULL);
+    st = st == SNAP_OK ? watched : st;
+    snap_status synced = samples_sync(r->store, st == SNAP_OK ? err : NULL);
+    st = st == SNAP_OK ? synced : st;
+    return st == SNAP_OK ? first_failure(arms, r->plan->n_arms, err) : st;
+}
+
+snap_status generate_samples(const eval_plan *plan, sample_store *store,
+                             const generate_options *opt, fs_log *log, snap_err *err) {
+    snap_status st = SNAP_OK;
+    shared_run run = {.plan = plan, .store = store, .log = log};
+    int64_t total = left_to_do(&run);
+    arm_run *arms = calloc(plan->n_arms, sizeof *arms);
+    if (!arms)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+    for (size_t i = 0; i < plan->n_arms; i++) {
+        arms[i] = (arm_run){.run = &run, .arm = i, .next.arm = i};
+        TRY(open_arm(&arms[i], opt, err)); /* all of them before the first request */
+    }
+    for (size_t i = 0; i < plan->n_arms && st == SNAP_OK; i++)
+        st = start(&arms[i], err);
+    st = finish(&run, arms, total, st, err);
+cleanup:
+    for (size_t i = 0; i < plan->n_arms; i++)
+        generator_close(arms[i].gen);
+    free(arms);
+    return st;
+}

@@ -1,0 +1,11 @@
+/* rows.h - scores as rows of the result file's "evals" section. */
+#ifndef SNAPMLA_HARNESS_EVAL_ROWS_H
+#define SNAPMLA_HARNESS_EVAL_ROWS_H
+
+#include "base/json.h"
+#include "evals/score.h"
+
+/* The row of one task; the caller owns it. NULL when out of memory. */
+js *eval_row(const eval_plan *plan, size_t index, const task_score *score);
+
+#endif

@@ -1,0 +1,315 @@
+#include "harness/eval/run.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/term.h"
+#include "evals/score.h"
+#include "harness/eval/arm.h"
+#include "harness/eval/rows.h"
+#include "harness/eval/run_log.h"
+#include "harness/eval/suite.h"
+#include "harness/share.h"
+
+/* Rows of the journal. */
+static const char kIdentity[] = "identity", kAsked[] = "asked";
+
+typedef struct {
+    eval_options opt; /* with what a regrade takes from the journal */
+    arena mem;        /* texts of the arms */
+    eval_plan plan;
+    results_journal *journal;
+    sample_store *store;
+    fs_log log;
+    sample_outcome *outcomes;
+    task_score *scores;
+    results *results;
+} eval;
+
+static void release(eval *e) {
+    score_release(&e->plan, e->scores);
+    free(e->outcomes);
+    results_free(e->results);
+    fs_log_close(&e->log);
+    samples_close(e->store);
+    results_journal_close(e->journal);
+    plan_release(&e->plan);
+    arena_release(&e->mem);
+}
+
+/* A file of the RUN folder, in the arena. */
+static const char *file_in(eval *e, const char *name) {
+    char *path = fs_join(e->opt.out, name);
+    const char *kept = path ? arena_strdup(&e->mem, path) : NULL;
+    free(path);
+    return kept ? kept : name;
+}
+
+/* ---- the plan ---- */
+
+static void override_sampling(const eval_options *o, suite_task *t) {
+    t->samples = o->samples ? (int)o->samples : t->samples;
+    t->sampling.seed = (uint64_t)o->seed;
+    t->sampling.max_tokens = o->max_tokens ? (int)o->max_tokens : t->sampling.max_tokens;
+    t->sampling.temperature = o->temperature >= 0 ? o->temperature : t->sampling.temperature;
+    t->sampling.top_p = o->top_p > 0 ? o->top_p : t->sampling.top_p;
+}
+
+static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
+    eval_plan *p = &e->plan;
+    if (s->n > 1 && !fs_is_dir(e->opt.data) && fs_exists(e->opt.data))
+        return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
+                       e->opt.data, s->n);
+    p->margin = (e->opt.margin_pp > 0 ? e->opt.margin_pp : s->margin_pp) / 100;
+    p->tasks = calloc(s->n, sizeof *p->tasks);
+    if (!p->tasks)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
+        suite_task t = s->tasks[i];
+        override_sampling(&e->opt, &t);
+        eval_task *to = &p->tasks[p->n_tasks++];
+        *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
+        st = task_load(t.task, e->opt.data, (size_t)e->opt.limit, &to->set, err);
+    }
+    return st;
+}
+
+static snap_status plan_arms(eval *e, snap_err *err) {
+    eval_plan *p = &e->plan;
+    const opt_list *list = &e->opt.arms;
+    if (!list->n)
+        return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
+    p->arms = calloc((size_t)list->n, sizeof *p->arms);
+    if (!p->arms)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+    for (int i = 0; i < list->n; i++) {
+        eval_arm *a = &p->arms[p->n_arms];
+        snap_status st = arm_parse(list->items[i], &e->mem, a, err);
+        if (st != SNAP_OK)
+            return st;
+        for (size_t j = 0; j < p->n_arms; j++)
+            if (strcmp(p->arms[j].name, a->name) == 0)
+                return err_set(err, SNAP_E_USAGE, "--arm %s: the name '%s' is taken",
+                               list->items[i], a->name);
+        p->n_arms++;
+    }
+    return SNAP_OK;
+}
+
+static snap_status find_data(eval *e, snap_err *err) {
+    if (e->opt.data)
+        return SNAP_OK;
+    char *found = share_find("datasets");
+    e->opt.data = found ? arena_strdup(&e->mem, found) : NULL;
+    free(found);
+    return e->opt.data ? SNAP_OK : err_set(err, SNAP_E_USAGE, "no data folder: give --data DIR");
+}
+
+static snap_status make_plan(eval *e, snap_err *err) {
+    snap_status st;
+    suite s;
+    if (!e->opt.suite)
+        return err_set(err, SNAP_E_USAGE, "no task: give --suite NAME[,NAME...]");
+    TRY(plan_arms(e, err));
+    TRY(suite_resolve(e->opt.suite, &s, err));
+    TRY(find_data(e, err));
+    TRY(plan_tasks(e, &s, err));
+cleanup:
+    return st;
+}
+
+/* ---- the RUN folder ---- */
+
+/* What a regrade needs to build the plan again. */
+static js *asked_json(const eval_options *o) {
+    js *row = js_new_object(), *arms = js_new_array();
+    bool ok = row && arms && js_set_str(row, "suite", o->suite) &&
+              js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
+              js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
+              js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
+              js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp);
+    for (int i = 0; i < o->arms.n && ok; i++)
+        ok = js_push_new(arms, js_new_str(o->arms.items[i]));
+    if (!js_set_new(row, "arms", arms) || !ok) {
+        js_free(row);
+        return NULL;
+    }
+    return row;
+}
+
+/* The recorded options; --data and --margin may be given anew. Strings live as long as the journal. */
+static snap_status recall(eval *e, snap_err *err) {
+    eval_options *o = &e->opt;
+    const js *was = results_journal_find(e->journal, kAsked);
+    const js *arms = js_get_array(was, "arms");
+    if (!was)
+        return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
+    o->suite = js_get_str(was, "suite");
+    o->data = o->data ? o->data : js_get_str(was, "data");
+    o->samples = js_get_int(was, "samples", 0);
+    o->limit = js_get_int(was, "limit", 0);
+    o->max_tokens = js_get_int(was, "max_tokens", 0);
+    o->seed = js_get_int(was, "seed", 0);
+    o->temperature = js_get_num(was, "temperature", -1);
+    o->top_p = js_get_num(was, "top_p", 0);
+    o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
+    o->arms.n = 0;
+    for (size_t i = 0; i < js_len(arms) && i < OPT_LIST_MAX; i++)
+        if (js_str(js_at(arms, i)))
+            o->arms.items[o->arms.n++] = js_str(js_at(arms, i));
+    return SNAP_OK;
+}
+
+static snap_status append_row(results_journal *j, const char *key, js *row, snap_err *err) {
+    snap_status st = row ? results_journal_append(j, key, row, err)
+                         : err_set(err, SNAP_E_NOMEM, "out of memory for the journal");
+    js_free(row);
+    return st;
+}
+
+static snap_status open_journal(eval *e, snap_err *err) {
+    snap_status st;
+    char format[HASH_HEX]; /* configurations are compared below, key by key */
+    TRY(hash_bytes("eval", 4, format, err));
+    TRY(results_journal_open(&e->journal, file_in(e, "journal"), format, err));
+cleanup:
+    return st;
+}
+
+static bool has_samples(eval *e) {
+    struct stat sb;
+    return stat(file_in(e, "samples.jsonl"), &sb) == 0 && sb.st_size > 0;
+}
+
+/* Makes sure that the folder is of this plan. One in which nothing was generated yet, because an arm
+ * was mistyped, say, is anyone's. */
+static snap_status claim(eval *e, snap_err *err) {
+    const js *recorded = results_journal_find(e->journal, kIdentity);
+    snap_status st = SNAP_OK;
+    if (recorded && has_samples(e))
+        TRY(plan_check_identity(&e->plan, recorded, e->opt.out, err));
+    else
+        TRY(append_row(e->journal, kIdentity, plan_identity(&e->plan), err));
+    if (!e->opt.regrade)
+        TRY(append_row(e->journal, kAsked, asked_json(&e->opt), err));
+cleanup:
+    return st;
+}
+
+/* ---- the steps ---- */
+
+static snap_status how_to_go_on(const eval *e, snap_err *err) {
+    size_t done = samples_done_count(e->store), all = plan_cells(&e->plan);
+    err->text[0] = '\0';
+    err->code = SNAP_OK;
+    return err_set(err, SNAP_E_CANCELLED,
+                   "interrupted: %zu of %zu samples are kept in '%s'; the same command goes on",
+                   done, all, e->opt.out);
+}
+
+static snap_status generate(eval *e, snap_err *err) {
+    size_t all = plan_cells(&e->plan), before = samples_done_count(e->store);
+    run_log(&e->log, "%zu of %zu samples are there", before, all);
+    if (e->opt.regrade || before == all)
+        return SNAP_OK;
+    snap_status st = generate_samples(&e->plan, e->store, &e->opt.generate, &e->log, err);
+    run_log(&e->log, "generated %zu samples%s%s", samples_done_count(e->store) - before,
+            st == SNAP_OK ? "" : ", stopped: ", st == SNAP_OK ? "" : err->text);
+    return st == SNAP_E_CANCELLED ? how_to_go_on(e, err) : st;
+}
+
+static snap_status judge(eval *e, snap_err *err) {
+    snap_status st;
+    e->outcomes = calloc(plan_cells(&e->plan) + 1, sizeof *e->outcomes);
+    if (!e->outcomes)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts");
+    TRY(samples_grade(e->store, e->outcomes, err));
+    TRY(score_run(&e->plan, e->outcomes, &e->scores, err));
+cleanup:
+    return st;
+}
+
+/* What a reader of the table must not overlook. */
+static void warn(const eval *e) {
+    for (size_t t = 0; t < e->plan.n_tasks; t++) {
+        const char *task = e->plan.tasks[t].set.task->name;
+        for (size_t a = 0; a < e->plan.n_arms; a++) {
+            const arm_score *s = &e->scores[t].arms[a];
+            const char *arm = e->plan.arms[a].name;
+            if (s->failed)
+                term_warn(
+                    "%s, arm %s: %zu of %zu samples failed and are not scored (see '%s/log'); "
+                    "the same command tries them again",
+                    task, arm, s->failed, s->samples, e->opt.out);
+            if (s->missing)
+                term_warn("%s, arm %s: %zu samples are missing; run without --regrade to make them",
+                          task, arm, s->missing);
+            if (s->identical && plan_sampling(&e->plan, t, a).temperature > 0)
+                term_warn("%s, arm %s: %zu samples repeat another one of their problem word for "
+                          "word: does the server take 'seed' and 'temperature'?",
+                          task, arm, s->identical);
+        }
+    }
+}
+
+static snap_status save(eval *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t t = 0; t < e->plan.n_tasks; t++)
+        TRY(results_add(e->results, "evals", eval_row(&e->plan, t, &e->scores[t]), err));
+    TRY(results_save(e->results, file_in(e, "run.json"), err));
+    run_log(&e->log, "wrote run.json");
+cleanup:
+    return st;
+}
+
+/* An arm without one scored sample was not evaluated. */
+static snap_status check_arms(const eval *e, snap_err *err) {
+    for (size_t a = 0; a < e->plan.n_arms; a++) {
+        size_t scored = 0, failed = 0;
+        for (size_t t = 0; t < e->plan.n_tasks; t++) {
+            scored += e->scores[t].arms[a].scored;
+            failed += e->scores[t].arms[a].failed;
+        }
+        if (!scored)
+            return err_set(err, SNAP_E_NET, "arm '%s': all %zu samples failed (see '%s/log')",
+                           e->plan.arms[a].name, failed, e->opt.out);
+    }
+    return SNAP_OK;
+}
+
+snap_status eval_run(const eval_options *options, const js *config, results **out, snap_err *err) {
+    snap_status st;
+    eval e = {.opt = *options, .log = FS_LOG_CLOSED};
+    *out = NULL;
+    if (!options->out)
+        return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
+    if (!options->regrade)
+        TRY(make_plan(&e, err)); /* before anything is written */
+    if (options->regrade && !fs_exists(file_in(&e, "journal")))
+        TRY(err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", options->out));
+    TRY(fs_mkdirs(options->out, err));
+    TRY(open_journal(&e, err));
+    if (options->regrade) {
+        TRY(recall(&e, err));
+        TRY(make_plan(&e, err));
+    }
+    TRY(claim(&e, err));
+    TRY(fs_log_open(&e.log, file_in(&e, "log"), err));
+    TRY(results_new(&e.results, "eval", config, e.opt.seed, err));
+    TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
+    TRY(generate(&e, err));
+    TRY(judge(&e, err));
+    warn(&e);
+    TRY(save(&e, err));
+    st = check_arms(&e, err);
+    *out = e.results;
+    e.results = NULL;
+cleanup:
+    release(&e);
+    return st;
+}

@@ -1,0 +1,44 @@
+/* run.h - one evaluation from options to a RUN folder:
+ *
+ *   samples.jsonl   every sample (evals/samples.h)
+ *   journal         what the run is of, and its lock: a second process or another configuration is
+ *                   refused
+ *   run.json        the result file; report.html, report.md, report.csv, parity.tex beside it
+ *   log             what happened when
+ *
+ * Generating, grading and comparing are separate steps. A run that was killed goes on where it
+ * stopped when the same command is given again; one that is complete is graded and compared again,
+ * and nothing is generated. */
+#ifndef SNAPMLA_HARNESS_EVAL_RUN_H
+#define SNAPMLA_HARNESS_EVAL_RUN_H
+
+#include "harness/eval/generate.h"
+#include "harness/opt.h"
+#include "harness/results/results.h"
+
+/* 0, or -1 for the temperature, means: what the suite says. */
+typedef struct {
+    const char *suite; /* --suite */
+    const char *data;  /* folder or file */
+    opt_list arms;     /* NAME=GENERATOR[,key=value...] */
+    const char *out;   /* the RUN folder */
+    int64_t samples, limit, max_tokens, seed;
+    double temperature, top_p, margin_pp;
+    bool regrade; /* generate nothing; suite, data and arms default to the recorded ones */
+    generate_options generate;
+} eval_options;
+
+/**
+ * eval_run - run, or go on with, an evaluation
+ *
+ * @config: the resolved options, for the result file
+ * @out:    the saved result; caller owns it, results_free(); NULL on failure
+ *
+ * SNAP_E_CANCELLED with how to go on; SNAP_E_USAGE for wrong options and for a RUN folder of
+ * another configuration; SNAP_E_NET when all samples of an arm failed (the result is saved then, and
+ * *out set); else what files and generators give.
+ */
+snap_status eval_run(const eval_options *options, const js *config, results **out,
+                     snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,11 @@
+/* view.h - rows of the "evals" section as tables for a terminal. */
+#ifndef SNAPMLA_HARNESS_EVAL_VIEW_H
+#define SNAPMLA_HARNESS_EVAL_VIEW_H
+
+#include "base/json.h"
+
+/* Appends what one task's row says: each arm, then each comparison with the baseline, then what the
+ * columns mean. @rows: the array; @color: heads in bold. SNAP_E_NOMEM. */
+snap_status eval_view(const js *rows, bool color, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
