@@ -111,6 +111,17 @@ static snap_status take_key(reader *rd, const js *row, const char *where, record
     return st;
 }
 
+static int64_t count_of(const js *row, const char *key) {
+    int64_t n = js_get_int(row, key, -1);
+    return n < 0 ? -1 : n;
+}
+
+/* Milliseconds as nanoseconds; @unknown where the key is absent or out of reason. */
+static int64_t time_of(const js *row, const char *key, int64_t unknown) {
+    double ms = js_get_num(row, key, -1);
+    return ms >= 0 && ms <= 1e12 ? (int64_t)(ms * 1e6) : unknown;
+}
+
 static snap_status take_answer(reader *rd, const js *row, const char *where, recorded *out,
                                snap_err *err) {
     const char *text_key = js_get(row, "response") ? "response" : "text";
@@ -127,10 +138,10 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
         out->text = "";
     if (!out->finish_reason)
         out->finish_reason = "unknown";
-    int64_t prompt = js_get_int(row, "prompt_tokens", -1);
-    int64_t completion = js_get_int(row, "completion_tokens", -1);
-    out->prompt_tokens = prompt < 0 ? -1 : prompt;
-    out->completion_tokens = completion < 0 ? -1 : completion;
+    out->prompt_tokens = count_of(row, "prompt_tokens");
+    out->completion_tokens = count_of(row, "completion_tokens");
+    out->first_token_ns = time_of(row, "ttft_ms", -1);
+    out->total_ns = time_of(row, "total_ms", 0);
     return st;
 }
 
@@ -159,12 +170,12 @@ static snap_status insert(reader *rd, const recorded *row, const char *where, sn
     if (!reserve(rd->out))
         return err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
     recorded *place = place_of(rd->out, row->task, row->problem, row->sample);
-    if (place->task)
+    if (place->task && !place->error)
         return err_set(err, SNAP_E_INPUT,
                        "%s: task '%.80s', problem '%.80s', sample %d is on line %ld already", where,
                        row->task, row->problem, row->sample, place->line);
+    rd->out->count += place->task ? 0 : 1;
     *place = *row;
-    rd->out->count++;
     return SNAP_OK;
 }
 

@@ -8,7 +8,9 @@
  *   "error"              string; optional: the request failed for good when it was recorded
  *   "reasoning", "finish_reason"          strings; optional
  *   "prompt_tokens", "completion_tokens"  integers; optional
- * Other keys are ignored. */
+ *   "ttft_ms", "total_ms"                 numbers, milliseconds; optional
+ * Other keys are ignored. A row with "error" gives way to a later one of the same key: a resumed
+ * run tries failed samples again. */
 #ifndef SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 #define SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 
@@ -27,6 +29,8 @@ typedef struct {
     const char *finish_reason;                /* "unknown" where the row has none */
     const char *error;                        /* NULL unless the request failed */
     int64_t prompt_tokens, completion_tokens; /* -1 = unknown */
+    int64_t first_token_ns;                   /* -1 = unknown */
+    int64_t total_ns;                         /* 0 = unknown */
 } recorded;
 
 typedef struct {

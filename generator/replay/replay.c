@@ -23,7 +23,8 @@ static gen_result result_of(const recorded *row) {
         .prompt_tokens = row->prompt_tokens,
         .completion_tokens = row->completion_tokens,
         .start_ns = clock_now_ns(),
-        .first_token_ns = -1,
+        .first_token_ns = row->first_token_ns,
+        .total_ns = row->total_ns,
         .attempts = 1,
     };
 }
@@ -38,8 +39,11 @@ static snap_status answer(const replay *r, const gen_request *req, gen_sink_fn s
     buf why = {0};
     (void)buf_printf(&why, "no recording of task '%s', problem '%s', sample %d", req->task,
                      req->problem, req->sample);
-    recorded none = {
-        .text = "", .error = buf_str(&why), .prompt_tokens = -1, .completion_tokens = -1};
+    recorded none = {.text = "",
+                     .error = buf_str(&why),
+                     .prompt_tokens = -1,
+                     .completion_tokens = -1,
+                     .first_token_ns = -1};
     gen_result res = result_of(&none);
     snap_status st = sink(ctx, req, &res, err);
     buf_release(&why);

@@ -14,7 +14,7 @@
     { .type = "text/event-stream", .body = __VA_ARGS__ }
 
 /* Waits of a few milliseconds in place of seconds. */
-static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 0.3};
+static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 0.5};
 static const generator_options whole = {.no_stream = true, .max_retries = -1};
 static const generator_options stream = {.max_retries = -1};
 
@@ -108,14 +108,14 @@ static void test_reasoning_is_kept_apart(void) {
     server_free(s);
 }
 
-/* The first token comes at once, the rest 20 ms a piece later: the two times must tell. */
+/* The first token comes early, the rest 100 ms a piece later: the two times must tell. */
 static void test_times_of_a_stream(void) {
     static const char body[] = CHAT_STREAM("a", "b");
-    static const reply r = SSE(body, .step = (int)(sizeof body - 1) / 4 + 1, .pause_ns = 40000000);
+    static const reply r = SSE(body, .step = (int)(sizeof body - 1) / 4 + 1, .pause_ns = 100000000);
     drive d = {0};
     server *s = play(&r, 1, &stream, 1, &d, SNAP_OK);
-    CU_ASSERT(d.kept[0].res.total_ns >= 120000000);
-    CU_ASSERT(d.kept[0].res.first_token_ns < 110000000);
+    CU_ASSERT(d.kept[0].res.total_ns >= 300000000);
+    CU_ASSERT(d.kept[0].res.first_token_ns < 290000000);
     drive_release(&d);
     server_free(s);
 }
@@ -228,9 +228,9 @@ static void test_retry_after_is_awaited(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 3600\r\n"},
                                    WHOLE_REPLY};
     int64_t start = clock_now_ns();
-    expect_text(script, 2, &whole, "42", 2); /* the policy's cap of 0.3 s */
+    expect_text(script, 2, &whole, "42", 2); /* the policy's cap of 0.5 s */
     double s = (double)(clock_now_ns() - start) * 1e-9;
-    CU_ASSERT(s >= 0.3 && s < 2);
+    CU_ASSERT(s >= 0.5 && s < 5);
 }
 
 /* ---- what does not ---- */
@@ -333,7 +333,7 @@ static void test_in_flight_is_a_limit(void) {
     server_free(s);
 }
 
-/* The first request waits 0.3 s for its second attempt; all others finish before it. */
+/* The first request waits 0.5 s for its second attempt; all others finish before it. */
 static void test_a_wait_holds_nobody_up(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 60\r\n"}, WHOLE_REPLY};
     generator_options opt = whole;
@@ -343,7 +343,7 @@ static void test_a_wait_holds_nobody_up(void) {
     CU_ASSERT_EQUAL_FATAL(d.n_kept, 50);
     CU_ASSERT_EQUAL(d.kept[49].res.attempts, 2);
     CU_ASSERT_FALSE(d.kept[49].failed);
-    CU_ASSERT(d.kept[48].res.start_ns < d.kept[49].res.start_ns + 300000000);
+    CU_ASSERT(d.kept[48].res.start_ns < d.kept[49].res.start_ns + 500000000);
     drive_release(&d);
     server_free(s);
 }

@@ -131,11 +131,11 @@ static void test_silence_ends_a_transfer(void) {
     }
 }
 
-/* A byte every 30 ms for 0.3 s is slow, but not silent for 0.15 s. */
+/* A byte every 60 ms for 0.54 s is slow, but not silent for 0.5 s. */
 static void test_slow_is_not_silent(void) {
     taken t = {0};
-    exchange((reply){.body = "0123456789", .step = 1, .pause_ns = 30000000},
-             (http_request){.silence_s = 0.15}, &t);
+    exchange((reply){.body = "0123456789", .step = 1, .pause_ns = 60000000},
+             (http_request){.silence_s = 0.5}, &t);
     CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
     CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "0123456789");
     buf_release(&t.body);

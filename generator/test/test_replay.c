@@ -16,7 +16,8 @@ static snap_status read_text(recording *r, const char *text, const char *arm, sn
 static void test_rows_are_found_by_key(void) {
     static const char text[] =
         "{\"task\":\"a\",\"problem\":\"1\",\"sample\":0,\"response\":\"x\",\"reasoning\":\"r\","
-        "\"finish_reason\":\"length\",\"prompt_tokens\":3,\"completion_tokens\":9,\"arm\":\"b\"}\n"
+        "\"finish_reason\":\"length\",\"prompt_tokens\":3,\"completion_tokens\":9,\"arm\":\"b\","
+        "\"ttft_ms\":1.5,\"total_ms\":20}\n"
         "\n"
         "{\"task\":\"a\",\"problem\":\"1\",\"sample\":1,\"text\":\"nul \\u0000\",\"more\":[1]}\n"
         "{\"task\":\"a\",\"problem\":\"2\",\"sample\":0,\"response\":null,\"error\":\"HTTP 500\"}";
@@ -29,11 +30,13 @@ static void test_rows_are_found_by_key(void) {
     CU_ASSERT_STRING_EQUAL(row->reasoning, "r");
     CU_ASSERT_STRING_EQUAL(row->finish_reason, "length");
     CU_ASSERT(row->prompt_tokens == 3 && row->completion_tokens == 9 && row->line == 1);
+    CU_ASSERT(row->first_token_ns == 1500000 && row->total_ns == 20000000);
     row = recording_find(&r, "a", "1", 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(row);
     CU_ASSERT_STRING_EQUAL(row->text, "nul \xEF\xBF\xBD");
     CU_ASSERT_STRING_EQUAL(row->finish_reason, "unknown");
     CU_ASSERT(!row->reasoning && !row->error && row->prompt_tokens == -1 && row->line == 3);
+    CU_ASSERT(row->first_token_ns == -1 && row->total_ns == 0);
     row = recording_find(&r, "a", "2", 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(row);
     CU_ASSERT_STRING_EQUAL(row->error, "HTTP 500");
@@ -89,6 +92,21 @@ static void test_an_arm_is_chosen(void) {
     recording_release(&r);
     CU_ASSERT_EQUAL(read_text(&r, two, "fp4", &err), SNAP_E_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text, "f.jsonl: no row is of arm 'fp4'; the first is of 'bf16'");
+    recording_release(&r);
+}
+
+static void test_a_failure_gives_way(void) {
+    recording r;
+    snap_err err;
+    CU_ASSERT_EQUAL_FATAL(
+        read_text(&r,
+                  "{\"task\":\"t\",\"problem\":\"p\",\"sample\":0,\"error\":\"HTTP 500\"}\n" ROW(
+                      "a", 0, "later"),
+                  NULL, &err),
+        SNAP_OK);
+    CU_ASSERT_EQUAL(r.count, 1);
+    CU_ASSERT_PTR_NULL(recording_find(&r, "t", "p", 0)->error);
+    CU_ASSERT_STRING_EQUAL(recording_find(&r, "t", "p", 0)->text, "later");
     recording_release(&r);
 }
 
@@ -192,6 +210,7 @@ static void test_opening_fails_clearly(void) {
 CU_TestInfo tests_replay[] = {{"rows by key", test_rows_are_found_by_key},
                               {"many rows", test_many_rows},
                               {"arms", test_an_arm_is_chosen},
+                              {"a failure gives way", test_a_failure_gives_way},
                               {"malformed rows", test_malformed_rows_say_where},
                               {"the generator", test_the_generator_replays},
                               {"the generator stops", test_the_generator_stops},
