@@ -83,9 +83,12 @@ static bool noisy(const stop_rule *t) {
     return s.q3 - s.q1 > kNoisy * s.median;
 }
 
-static js *flags_json(const row_measured *m) {
+/* The processors' state tells about a backend that runs on them only. */
+static js *flags_json(const row_context *ctx, const row_measured *m) {
     js *flags = js_new_array();
-    env_flags env = env_between(&m->before, &m->after);
+    env_flags env = {0};
+    if (ctx->backend.host_memory)
+        env = env_between(&m->before, &m->after);
     bool ok = flags != NULL;
     if (m->status == ROW_PASSED) {
         ok = ok && (!env.throttled || js_push_new(flags, js_new_str("throttled")));
@@ -114,7 +117,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
               js_set_new(row, "reason", js_new_str(m->status == ROW_PASSED ? NULL : m->reason)) &&
               js_set_new(row, "correctness", correctness_json(m->verdict)) &&
               js_set_new(row, "performance", performance_json(m)) &&
-              js_set_new(row, "flags", flags_json(m));
+              js_set_new(row, "flags", flags_json(ctx, m));
     if (ok)
         return row;
     js_free(row);

@@ -19,7 +19,7 @@ static const double kNoise = 0.005;
 static device_options device = DEVICE_DEFAULTS;
 static bench_grid_text grid_text = {.arms = "bf16,fp8",
                                     .scopes = "kernel,served",
-                                    .heads = "16,128",
+                                    .heads = "1,2,16,128",
                                     .s_q = "1",
                                     .batch = "8",
                                     .context = "8192",
@@ -50,8 +50,8 @@ static const opt options[] = {
     {OPT_NUM, "timeout", 0, &timeout, "S", "wall time of a shape and scope, at most", 0, 3600},
     {OPT_INT, "min-samples", 0, &min_samples, "N", "samples of a cell, unless time runs out", 1,
      10000},
-    {OPT_STR, "ceilings", 0, &ceilings_path, "FILE",
-     "take the ceilings from this result file instead of measuring them", 0, 0},
+    {OPT_STR, "ceilings", 0, &ceilings_path, "PATH",
+     "take the ceilings from this result file or run's folder instead of measuring them", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out, "PATH",
      "write the result file: a .json file or a run's folder; a run that was killed goes on where "
@@ -138,18 +138,37 @@ cleanup:
 
 /* ---- ceilings ---- */
 
-static snap_status load_ceilings(ceilings *c, snap_err *err) {
+static snap_status check_device(const results *from, const mla_backend *be, const char *path,
+                                snap_err *err) {
+    const js *provenance = js_get_object(results_document(from), "provenance");
+    const js *backend = js_get_object(provenance, "backend");
+    const char *device_name = backend ? js_get_str(backend, "device") : NULL;
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    if (device_name && strcmp(device_name, info.device) == 0)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_ENV, "%s: its ceilings are of '%s', this device is '%s'", path,
+                   device_name ? device_name : "none", info.device);
+}
+
+static snap_status load_ceilings(ceilings *c, const mla_backend *be, snap_err *err) {
     results *from = NULL;
-    snap_status st = results_load(&from, ceilings_path, err);
-    if (st == SNAP_OK)
-        st = ceilings_parse(c, results_section(from, "ceilings"), ceilings_path, err);
+    char *path = results_file_of(ceilings_path);
+    snap_status st = SNAP_OK;
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    TRY(results_load(&from, path, err));
+    TRY(check_device(from, be, path, err));
+    TRY(ceilings_parse(c, results_section(from, "ceilings"), path, err));
+cleanup:
     results_free(from);
+    free(path);
     return st;
 }
 
 static snap_status first_ceilings(ceilings *c, mla_backend *be, snap_err *err) {
     if (ceilings_path)
-        return load_ceilings(c, err);
+        return load_ceilings(c, be, err);
     return ceilings_measure(c, be, kProbeRounds, kProbeSeconds, err);
 }
 
@@ -210,6 +229,30 @@ static void fill_table(table *t, const js *rows) {
         add_row(t, rows, i);
 }
 
+static int count_flagged(const js *rows, const char *flag) {
+    int n = 0;
+    for (size_t i = 0; i < js_len(rows); i++)
+        n += row_has_flag(js_at(rows, i), flag);
+    return n;
+}
+
+static void warn(const js *rows) {
+    int all = (int)js_len(rows), shared = count_flagged(rows, "shared");
+    int noisy = count_flagged(rows, "noisy"), weak = count_flagged(rows, "weak_baseline");
+    if (shared)
+        term_warn("other work shared the processors during %d of %d rows: their times may be too "
+                  "long; repeat on an idle machine",
+                  shared, all);
+    if (noisy > shared)
+        term_warn("%d of %d rows are noisy (quartiles more than 5 %% of the median apart); more "
+                  "samples may help: --min-time, --timeout",
+                  noisy, all);
+    if (weak)
+        term_warn("%d speed-ups exceed the ratio of the two floors: there the BF16 arm is further "
+                  "from its roofline than the FP8 arm",
+                  weak);
+}
+
 /* ---- the run ---- */
 
 static snap_status sweep_all(mla_backend *be, const bench_grid *grid, numbers_kind kind,
@@ -266,6 +309,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(add_results(r, &c, rows, err));
     fill_table(&t, rows);
     TRY(device_finish(r, out, shared, &t, err));
+    warn(rows);
     st = state.journal ? results_journal_remove(state.journal, err) : SNAP_OK;
     state.journal = NULL;
     if (st == SNAP_OK)

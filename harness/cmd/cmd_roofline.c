@@ -5,6 +5,7 @@
 #include "base/term.h"
 #include "harness/cmd/device.h"
 #include "harness/measure/ceilings.h"
+#include "harness/measure/env.h"
 #include "harness/measure/stats.h"
 
 static device_options device = DEVICE_DEFAULTS;
@@ -56,7 +57,18 @@ static void add_row(table *t, const js *row) {
     table_cell(t, "%s", js_get_str(row, "method"));
 }
 
+/* On the processors themselves other work lowers what the probes see. */
+static void warn_if_shared(const mla_backend *be, const env_state *before) {
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    env_state after = env_now();
+    if (info.host_memory && env_between(before, &after).shared)
+        term_warn("other work shared the processors: the ceilings may be too low; repeat on an "
+                  "idle machine, or give the probes more chances with --rounds");
+}
+
 static snap_status measure(ceilings *c, mla_backend *be, snap_err *err) {
+    env_state before = env_now();
     term_progress p = term_progress_start("roofline", rounds);
     snap_status st = SNAP_OK;
     for (int64_t i = 0; i < rounds && st == SNAP_OK; i++) {
@@ -65,6 +77,8 @@ static snap_status measure(ceilings *c, mla_backend *be, snap_err *err) {
         term_progress_update(&p, i + 1, NULL);
     }
     term_progress_end(&p);
+    if (st == SNAP_OK)
+        warn_if_shared(be, &before);
     return st;
 }
 

@@ -83,8 +83,19 @@ static const js *find_row(const js *rows, const char *name) {
     return NULL;
 }
 
+/* The repetitions of a row; its value alone where it keeps none. */
+static int parse_samples(double *samples, const js *row, double value) {
+    const js *kept = js_get_array(row, "samples");
+    int n = 0;
+    for (size_t i = 0; i < js_len(kept) && n < CEILINGS_MAX_ROUNDS; i++)
+        samples[n++] = js_num(js_at(kept, i));
+    if (!n)
+        samples[n++] = value;
+    return n;
+}
+
 snap_status ceilings_parse(ceilings *c, const js *rows, const char *where, snap_err *err) {
-    *c = (ceilings){.rounds = 1};
+    *c = (ceilings){.rounds = CEILINGS_MAX_ROUNDS};
     for (int k = 0; k < CEILINGS_KINDS; k++) {
         const js *row = find_row(rows, kinds[k].name);
         double value = row ? js_get_num(row, "value", 0) : 0;
@@ -93,7 +104,9 @@ snap_status ceilings_parse(ceilings *c, const js *rows, const char *where, snap_
                            kinds[k].name);
         mla_ceiling *best = ceiling_at(&c->best, k);
         const char *how = js_get_str(row, "method");
-        best->rate = c->samples[k][0] = value;
+        int kept = parse_samples(c->samples[k], row, value);
+        c->rounds = kept < c->rounds ? kept : c->rounds;
+        best->rate = value;
         (void)snprintf(best->how, sizeof best->how, "%s", how ? how : "");
     }
     return SNAP_OK;

@@ -263,6 +263,8 @@ static void test_ceilings_round_trip(void) {
     NEAR(back.best.bf16.rate, 4.5e11);
     NEAR(back.best.fp8.rate, 4.25e11);
     CU_ASSERT_STRING_EQUAL(back.best.read.how, "two streams");
+    CU_ASSERT(back.rounds == 2);
+    NEAR(back.samples[2][1], 4e9);
     js_set_num(js_at(rows, 1), "value", 0);
     snap_err err = {0};
     CU_ASSERT(ceilings_parse(&back, rows, "some.json", &err) == SNAP_E_INPUT);

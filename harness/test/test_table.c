@@ -1,0 +1,63 @@
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/cmd/table.h"
+
+static const char *const heads[] = {"arm", "us", "note"};
+
+static void fill(table *t) {
+    table_cell(t, "bf16");
+    table_number(t, 1234.56, 1);
+    table_cell(t, "-");
+    table_cell(t, "fp8");
+    table_number(t, (double)NAN, 1);
+    table_cell(t, "x y");
+}
+
+static void test_alignment(void) {
+    table t = {.heads = heads, .columns = 3};
+    buf out = {0};
+    fill(&t);
+    CU_ASSERT(table_write(&t, false, &out, NULL) == SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&out), "arm       us  note\n"
+                                          "bf16  1234.6  -\n"
+                                          "fp8        -  x y\n");
+    buf_release(&out);
+    table_release(&t);
+}
+
+static void test_color_marks_heads_only(void) {
+    table t = {.heads = heads, .columns = 3};
+    buf out = {0};
+    fill(&t);
+    CU_ASSERT(table_write(&t, true, &out, NULL) == SNAP_OK);
+    const char *rows = strchr(buf_str(&out), '\n');
+    CU_ASSERT_FATAL(rows != NULL);
+    CU_ASSERT(strstr(buf_str(&out), "\033[1m") != NULL);
+    CU_ASSERT(strchr(rows, '\033') == NULL);
+    buf_release(&out);
+    table_release(&t);
+}
+
+static void test_long_cells_are_cut(void) {
+    table t = {.heads = heads, .columns = 3};
+    buf out = {0};
+    char text[1000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 600; i++)
+        table_cell(&t, "%s", text);
+    CU_ASSERT(table_write(&t, false, &out, NULL) == SNAP_OK);
+    CU_ASSERT(out.len < 201 * 3 * (TABLE_CELL + 3));
+    buf_release(&out);
+    table_release(&t);
+}
+
+CU_TestInfo tests_table[] = {
+    {"alignment", test_alignment},
+    {"colour", test_color_marks_heads_only},
+    {"long cells", test_long_cells_are_cut},
+    CU_TEST_INFO_NULL,
+};
