@@ -122,9 +122,11 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
     s->ttft_ms_median = median(x, streamed);
 }
 
+/* Where all problems are solved always, or never, the spread says nothing: a rate's interval does. */
 static stats_interval arm_interval(const arm_score *s, int samples) {
     stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
-    if (samples == 1 && s->problems)
+    bool extreme = s->accuracy.mean <= 0 || s->accuracy.mean >= 1;
+    if (s->problems && (samples == 1 || extreme))
         ci = stats_wilson((size_t)llround(s->accuracy.mean * (double)s->problems), s->problems,
                           0.95);
     if (isnan(ci.lo))

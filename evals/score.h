@@ -14,7 +14,7 @@ typedef struct {
     size_t missing;      /* planned, no row */
     size_t problems;     /* with at least one scored sample */
     stats_mean accuracy; /* mean over problems of the mean over samples; se clustered by problem */
-    stats_interval ci95; /* Wilson's for one sample a problem, else t; within 0..1 */
+    stats_interval ci95; /* Wilson's over problems for one sample each and for 0 and 1, else t */
     double truncated, empty, unparsed; /* of scored */
     size_t identical;   /* samples that repeat another one of the same problem word for word */
     double tokens_mean; /* completion tokens; over the scored samples that report them */
