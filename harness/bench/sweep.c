@@ -106,15 +106,20 @@ static void drop_arms(sweep *s) {
 
 /* ---- one scope ---- */
 
+/* A wrong result takes the cell its speed. */
+static void heed_verdict(cell *c) {
+    if (c->status != ROW_PASSED || c->verdict.verdict == SNAP_OK)
+        return;
+    c->status = ROW_FAILED;
+    c->why = c->verdict.why;
+}
+
 static snap_status judge_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     note(s, "checking against FP64");
     snap_status st = verify_arm(&c->verdict, c->arm, scope, s->opt->seed, &why);
     st = settle(c, st, &why, err);
-    if (st == SNAP_OK && c->status == ROW_PASSED && c->verdict.verdict != SNAP_OK) {
-        c->status = ROW_FAILED;
-        c->why = c->verdict.why;
-    }
+    heed_verdict(c);
     return st;
 }
 
@@ -148,10 +153,7 @@ static snap_status judge_again(cell *c, snap_err *err) {
     snap_err why = {0};
     snap_status st = verify_unchanged(&c->verdict, c->arm, &why);
     st = settle(c, st, &why, err);
-    if (st == SNAP_OK && c->status == ROW_PASSED && c->verdict.verdict != SNAP_OK) {
-        c->status = ROW_FAILED;
-        c->why = c->verdict.why;
-    }
+    heed_verdict(c);
     return st;
 }
 

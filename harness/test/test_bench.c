@@ -277,6 +277,7 @@ static void test_wrong_output_has_no_speed(void) {
     js *rows = sweep_rows(be, &g, SNAP_OK);
     expect_failed(rows, "bf16", "kernel", true);
     expect_failed(rows, "fp8", "served", true);
+    CU_ASSERT(plot.runs == 4); /* judged once each, never timed */
     snap_err err = {0};
     CU_ASSERT(err_exit_code(sweep_verdict(rows, &err)) == 7);
     CU_ASSERT(strstr(err.text, "4 of 4") != NULL);
