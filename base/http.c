@@ -213,6 +213,14 @@ static bool set_method(transfer *t, const http_request *req) {
     return rc == CURLE_OK;
 }
 
+/* Another file of trusted certificates than libcurl's own, where the environment names one. */
+static bool set_certificates(CURL *e) {
+    const char *file = getenv("CURL_CA_BUNDLE");
+    if (!file || !*file)
+        file = getenv("SSL_CERT_FILE");
+    return !file || !*file || curl_easy_setopt(e, CURLOPT_CAINFO, file) == CURLE_OK;
+}
+
 static bool set_transport(transfer *t, const http_request *req) {
     double connect_s = req->connect_timeout_s > 0 ? req->connect_timeout_s : kConnectTimeoutS;
     CURL *e = t->easy;
@@ -243,8 +251,8 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->silence_ns = (int64_t)(silence_s * 1e9);
     t->heard_ns = clock_now_ns();
     t->easy = curl_easy_init();
-    if (!t->easy || !set_transport(t, req) || !set_method(t, req) || !set_headers(t, req) ||
-        curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
+    if (!t->easy || !set_transport(t, req) || !set_certificates(t->easy) || !set_method(t, req) ||
+        !set_headers(t, req) || curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
         transfer_free(t);
         return NULL;
     }

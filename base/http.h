@@ -8,8 +8,9 @@
  * on_done() may start further transfers, on_body() may not. An engine and its callbacks belong to
  * one thread; engines of several threads don't share anything. The program must ignore SIGPIPE.
  *
- * Only http and https are spoken, proxies are taken from the environment as curl(1) takes them,
- * and credentials inside a URL are refused: they would end up in messages. */
+ * Only http and https are spoken. Proxies and trusted certificates (CURL_CA_BUNDLE, SSL_CERT_FILE)
+ * are taken from the environment as curl(1) takes them. Credentials inside a URL are refused: they
+ * would end up in messages. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 

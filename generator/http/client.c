@@ -280,6 +280,10 @@ static void wait_to_retry(slot *s, double retry_after_s) {
     s->state = SLOT_WAITING;
 }
 
+static bool is_no_server(const http_response *res) {
+    return res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_REFUSED;
+}
+
 static void on_done(void *ctx, const http_response *res) {
     slot *s = ctx;
     session *r = s->session;
@@ -287,9 +291,9 @@ static void on_done(void *ctx, const http_response *res) {
     judge(s, res);
     if (s->end == ATTEMPT_MAY_PASS && s->attempts <= r->client->max_retries) {
         wait_to_retry(s, res->retry_after_s);
-    } else if (res->outcome == HTTP_UNREACHABLE && !r->reached) {
+    } else if (is_no_server(res) && !r->reached) {
         /* every other request would fail like it: the run, not the sample, has failed */
-        run_fail(r, err_set(r->err, SNAP_E_NET, "%s cannot be reached: %s (%d attempts)",
+        run_fail(r, err_set(r->err, SNAP_E_NET, "%s cannot be reached: %s (attempts: %d)",
                             r->client->url, s->why.text, s->attempts));
     } else {
         deliver(s);

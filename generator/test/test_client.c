@@ -300,9 +300,19 @@ static void test_an_unreachable_server_ends_the_run(void) {
     CU_ASSERT_EQUAL(drive_run(&d, g, 40), SNAP_E_NET);
     CU_ASSERT_EQUAL(d.n_kept, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "/chat/completions cannot be reached: "));
-    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "(3 attempts)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "(attempts: 3)"));
     drive_release(&d);
     generator_close(g);
+    server_free(s);
+}
+
+static void test_what_is_no_http_server_ends_the_run(void) {
+    static const reply r = {.raw = "SSH-2.0-OpenSSH_9.2\r\n", .end = END_CLOSE};
+    drive d = {0};
+    server *s = play(&r, 1, &whole, 40, &d, SNAP_E_NET);
+    CU_ASSERT_EQUAL(d.n_kept, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "/v1/chat/completions cannot be reached: "));
+    drive_release(&d);
     server_free(s);
 }
 
@@ -442,6 +452,7 @@ CU_TestInfo tests_client[] = {
     {"huge answers are not repeated", test_huge_answers_are_not_repeated},
     {"the key is never shown", test_the_key_is_never_shown},
     {"an unreachable server", test_an_unreachable_server_ends_the_run},
+    {"no HTTP server", test_what_is_no_http_server_ends_the_run},
     {"32 in flight, kept alive", test_32_in_flight_on_kept_connections},
     {"in flight is a limit", test_in_flight_is_a_limit},
     {"a wait holds nobody up", test_a_wait_holds_nobody_up},
