@@ -141,13 +141,13 @@ js *plan_identity(const eval_plan *p) {
     js *o = js_new_object();
     bool ok = o != NULL;
     char key[160];
-    for (size_t i = 0; i < p->n_tasks && ok; i++) {
-        (void)snprintf(key, sizeof key, "task %.100s", p->tasks[i].set.task->name);
-        ok = js_set_new(o, key, task_identity(p, i));
-    }
     for (size_t i = 0; i < p->n_arms && ok; i++) {
         (void)snprintf(key, sizeof key, "arm %.100s", p->arms[i].name);
         ok = js_set_new(o, key, arm_identity(&p->arms[i]));
+    }
+    for (size_t i = 0; i < p->n_tasks && ok; i++) {
+        (void)snprintf(key, sizeof key, "task %.100s", p->tasks[i].set.task->name);
+        ok = js_set_new(o, key, task_identity(p, i));
     }
     if (ok)
         return o;

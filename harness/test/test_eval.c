@@ -1,0 +1,476 @@
+/* The evaluation from options to the RUN folder, through the replay generator. */
+#include <CUnit/CUnit.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/term.h"
+#include "harness/eval/arm.h"
+#include "harness/eval/run.h"
+#include "harness/eval/suite.h"
+#include "harness/eval/view.h"
+
+enum { PROBLEMS = 9, SAMPLES = 3, ROWS = 2 * PROBLEMS * SAMPLES };
+
+/* ---- a folder with problems and recordings of two arms ---- */
+
+typedef struct {
+    char dir[48];
+    char data[80], run[80], samples[100], arm_a[120], arm_b[120];
+} place;
+
+static void write_text(const char *path, const buf *text) {
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, buf_str(text), text->len, NULL), SNAP_OK);
+}
+
+/* Arm a is wrong on sample 0 of every third problem, arm b on samples 1 and 2 as well. */
+static void record(const char *path, const char *arm, bool worse) {
+    buf rows = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int k = 0; k < SAMPLES; k++) {
+            bool wrong = i % 3 == 0 && (k == 0 || worse);
+            (void)buf_printf(&rows,
+                             "{\"task\": \"synth_aime\", \"problem\": \"q%d\", \"sample\": %d, "
+                             "\"arm\": \"%s\", \"response\": \"by way %d of %s, \\\\boxed{%d}\", "
+                             "\"finish_reason\": \"stop\", \"completion_tokens\": %d}\n",
+                             i, k, arm, k, arm, wrong ? 999 : i, 100 + i + (worse ? 10 : 0));
+        }
+    write_text(path, &rows);
+    buf_release(&rows);
+}
+
+static void place_open(place *p) {
+    *p = (place){.dir = "/tmp/snapmla-eval-XXXXXX"};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(p->dir));
+    (void)snprintf(p->data, sizeof p->data, "%s/problems.jsonl", p->dir);
+    (void)snprintf(p->run, sizeof p->run, "%s/run", p->dir);
+    (void)snprintf(p->samples, sizeof p->samples, "%s/samples.jsonl", p->run);
+    (void)snprintf(p->arm_a, sizeof p->arm_a, "a=replay:%s/a.jsonl", p->dir);
+    (void)snprintf(p->arm_b, sizeof p->arm_b, "b=replay:%s/b.jsonl", p->dir);
+    buf rows = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        (void)buf_printf(&rows, "{\"id\": \"q%d\", \"problem\": \"is it %d?\", \"answer\": %d}\n",
+                         i, i, i);
+    write_text(p->data, &rows);
+    buf_release(&rows);
+    record(strchr(p->arm_a, ':') + 1, "a", false);
+    record(strchr(p->arm_b, ':') + 1, "b", true);
+    term_set_quiet(true);
+}
+
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
+    (void)sb, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static void place_close(place *p) {
+    (void)nftw(p->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static eval_options options_of(const place *p) {
+    return (eval_options){.suite = "synth_aime",
+                          .data = p->data,
+                          .arms = {.items = {p->arm_a, p->arm_b}, .n = 2},
+                          .out = p->run,
+                          .samples = SAMPLES,
+                          .seed = 1,
+                          .temperature = -1};
+}
+
+static snap_status evaluate(const eval_options *o, results **out, snap_err *err) {
+    return eval_run(o, NULL, out, err);
+}
+
+/* Runs to a complete result, which the caller frees. */
+static results *complete(const eval_options *o) {
+    results *r = NULL;
+    snap_err err = {0};
+    if (evaluate(o, &r, &err) != SNAP_OK)
+        printf("\n%s\n", err.text);
+    CU_ASSERT_EQUAL(err.code, SNAP_OK);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    return r;
+}
+
+static void expect(const eval_options *o, snap_status status, const char *message) {
+    results *r = NULL;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(evaluate(o, &r, &err), status);
+    if (!strstr(err.text, message))
+        printf("\n%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, message));
+    results_free(r);
+}
+
+static char *text_of(const char *path) {
+    buf text = {0};
+    CU_ASSERT_EQUAL_FATAL(fs_read(path, &text, NULL), SNAP_OK);
+    return buf_steal(&text);
+}
+
+/* ---- results ---- */
+
+static double number(const js *o, const char *key) {
+    return js_get_num(o, key, -1e9);
+}
+
+/* By hand: 3 of 9 problems lose one sample of three in arm a, all three in arm b. */
+static void test_scores(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    results *r = complete(&o);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    const js *a = js_at(js_get_array(row, "arms"), 0), *b = js_at(js_get_array(row, "arms"), 1);
+    const js *pair = js_at(js_get_array(row, "pairs"), 0);
+    CU_ASSERT_DOUBLE_EQUAL(number(a, "accuracy_pct"), 100 * (6 + 3 * 2.0 / 3) / 9, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 100 * 6 / 9.0, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(pair, "delta_pp"), -100 * 2.0 / 9, 1e-9);
+    CU_ASSERT_EQUAL(js_get_int(js_get_object(pair, "discordant"), "baseline_only", -1), 3);
+    CU_ASSERT_EQUAL(js_get_int(js_get_object(pair, "discordant"), "arm_only", -1), 0);
+    CU_ASSERT_DOUBLE_EQUAL(number(pair, "p_sign_flip"), 0.25, 1e-12); /* 2 of 2^3 patterns */
+    CU_ASSERT_DOUBLE_EQUAL(number(js_get_object(pair, "length"), "delta_tokens"), 10, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(pair, "margin_pp"), 2, 1e-9);
+    CU_ASSERT_EQUAL(js_get_int(a, "identical_samples", -1), 0);
+    buf view = {0};
+    CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "88.89"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "-22.22"));
+    buf_release(&view);
+    results_free(r);
+    place_close(&p);
+}
+
+/* Grading again, with or without the recordings, changes nothing and generates nothing. */
+static void test_regrade(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    results_free(complete(&o));
+    char *before = text_of(p.samples);
+    (void)unlink(strchr(p.arm_a, ':') + 1);
+    (void)unlink(strchr(p.arm_b, ':') + 1);
+    results_free(complete(&o));
+    o = (eval_options){.out = p.run, .regrade = true};
+    results *r = complete(&o);
+    CU_ASSERT_EQUAL(js_get_int(js_at(results_section(r, "evals"), 0), "problems", 0), PROBLEMS);
+    results_free(r);
+    char *after = text_of(p.samples);
+    CU_ASSERT_STRING_EQUAL(before, after);
+    free(before);
+    free(after);
+    place_close(&p);
+}
+
+/* ---- killed runs ---- */
+
+/* Runs in a process that dies, without a chance to tidy up, when a file of it grows past @limit
+ * bytes: the write that crosses it is cut in the middle. */
+static bool killed_at(const eval_options *o, rlim_t limit) {
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit r = {limit, limit};
+        results *out;
+        (void)setrlimit(RLIMIT_FSIZE, &r); /* SIGXFSZ kills */
+        snap_status st = eval_run(o, NULL, &out, NULL);
+        _exit(st == SNAP_OK ? 0 : 1);
+    }
+    int status = 0;
+    CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ;
+}
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of a text, sorted in place; returns how many. */
+static size_t sorted_lines(char *text, char *lines[ROWS + 1]) {
+    size_t n = 0;
+    for (char *line = strtok(text, "\n"); line && n <= ROWS; line = strtok(NULL, "\n"))
+        lines[n++] = line;
+    qsort(lines, n, sizeof *lines, compare_texts);
+    return n;
+}
+
+static void test_killed_runs_go_on(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    results_free(complete(&o));
+    char *whole = text_of(p.samples);
+    size_t bytes = strlen(whole);
+    int killed = 0, in_grading = 0;
+    for (int i = 1; i <= 12; i++) {
+        char *again, *lines[ROWS + 1];
+        (void)nftw(p.run, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        bool died = killed_at(&o, (rlim_t)(bytes * (size_t)i / 12 - 7));
+        killed += died;
+        if (!died)
+            continue;
+        char *left = text_of(p.samples), *copy[ROWS + 1];
+        size_t kept = sorted_lines(left, copy);
+        in_grading += kept == ROWS;
+        CU_ASSERT(kept <= ROWS);
+        free(left);
+        results_free(complete(&o));
+        again = text_of(p.samples);
+        CU_ASSERT_STRING_EQUAL(again, whole); /* the same rows in the same order */
+        CU_ASSERT_EQUAL(sorted_lines(again, lines), ROWS);
+        for (size_t k = 1; k < ROWS; k++)
+            CU_ASSERT_NOT_EQUAL(strcmp(lines[k - 1], lines[k]), 0);
+        free(again);
+    }
+    CU_ASSERT(killed >= 10);
+    CU_ASSERT(in_grading >= 1);
+    free(whole);
+    place_close(&p);
+}
+
+static void test_cancelled_runs_go_on(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    static volatile sig_atomic_t cancel;
+    cancel = 1;
+    o.generate.cancel = &cancel;
+    expect(&o, SNAP_E_CANCELLED, "of 54 samples are kept");
+    cancel = 0;
+    results *r = complete(&o);
+    results_free(r);
+    place_close(&p);
+}
+
+/* ---- refusals ---- */
+
+static void test_another_configuration_is_refused(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p), other = o;
+    results_free(complete(&o));
+    char *before = text_of(p.samples);
+    other.temperature = 0.5;
+    expect(&other, SNAP_E_USAGE, "temperature 0.5");
+    other = o;
+    other.seed = 2;
+    expect(&other, SNAP_E_USAGE, "seed 2");
+    other = o;
+    other.max_tokens = 9;
+    expect(&other, SNAP_E_USAGE, "max_tokens 9");
+    other = o;
+    other.arms.items[1] = "b=replay:elsewhere";
+    expect(&other, SNAP_E_USAGE, "arm b, generator was 'replay:");
+    other = o;
+    other.arms.items[0] = "c=replay:x";
+    expect(&other, SNAP_E_USAGE, "no arm c");
+    buf rows = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        (void)buf_printf(&rows, "{\"id\": \"q%d\", \"problem\": \"it is?\", \"answer\": %d}\n", i,
+                         i);
+    write_text(p.data, &rows);
+    buf_release(&rows);
+    expect(&o, SNAP_E_USAGE, "dataset_sha256 was");
+    char *after = text_of(p.samples);
+    CU_ASSERT_STRING_EQUAL(before, after);
+    free(before);
+    free(after);
+    place_close(&p);
+}
+
+/* A mistyped arm has generated nothing: the folder is free for the right one. */
+static void test_an_empty_run_can_be_corrected(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p), typo = o;
+    typo.arms.items[1] = "b=replay:/nowhere.jsonl";
+    expect(&typo, SNAP_E_IO, "arm 'b': ");
+    results_free(complete(&o));
+    place_close(&p);
+}
+
+static void test_a_run_has_one_process(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    results_free(complete(&o));
+    char lock[100];
+    int fd;
+    (void)snprintf(lock, sizeof lock, "%s/journal.lock", p.run);
+    CU_ASSERT_EQUAL_FATAL(fs_lock(lock, &fd, NULL), SNAP_OK);
+    expect(&o, SNAP_E_IO, "is held by process");
+    (void)close(fd);
+    results_free(complete(&o));
+    place_close(&p);
+}
+
+static void test_a_run_can_grow(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    o.samples = 1;
+    o.limit = 4;
+    results_free(complete(&o));
+    o.samples = SAMPLES;
+    o.limit = 0;
+    results *grown = complete(&o);
+    js *row = js_copy(js_at(results_section(grown, "evals"), 0));
+    results_free(grown);
+    (void)nftw(p.run, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    results *at_once = complete(&o);
+    CU_ASSERT(js_equal(row, js_at(results_section(at_once, "evals"), 0)));
+    results_free(at_once);
+    js_free(row);
+    place_close(&p);
+}
+
+/* Failed samples are rows that are counted, left out, and tried again. */
+static void test_failures_are_retried(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    char *path = strchr(p.arm_b, ':') + 1, *rows = text_of(path);
+    buf half = {0};
+    (void)buf_append(&half, rows, (size_t)(strstr(rows, "\"q5\"") - rows));
+    while (half.len && half.data[half.len - 1] != '\n')
+        half.len--;
+    write_text(path, &half);
+    buf_release(&half);
+    results *r = complete(&o);
+    const js *b = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "arms"), 1);
+    CU_ASSERT_EQUAL(js_get_int(b, "failed", -1), 4 * SAMPLES);
+    CU_ASSERT_EQUAL(js_get_int(b, "scored", -1), 5 * SAMPLES);
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 60, 1e-9); /* q0 and q3 of q0..q4 */
+    results_free(r);
+    buf all = {0};
+    (void)buf_puts(&all, rows);
+    write_text(path, &all);
+    buf_release(&all);
+    r = complete(&o);
+    b = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "arms"), 1);
+    CU_ASSERT_EQUAL(js_get_int(b, "failed", -1), 0);
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 100 * 6 / 9.0, 1e-9);
+    results_free(r);
+    free(rows);
+    place_close(&p);
+}
+
+static void test_arms_of_other_sampling_are_not_compared(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    char arm[160];
+    (void)snprintf(arm, sizeof arm, "%s,top_p=0.5", p.arm_b);
+    o.arms.items[1] = arm;
+    results *r = complete(&o);
+    const js *pair = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "pairs"), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "refused"), "top_p differs: 0.95 against 0.5");
+    CU_ASSERT_PTR_NULL(js_get_str(pair, "verdict"));
+    results_free(r);
+    place_close(&p);
+}
+
+/* ---- options ---- */
+
+static void test_arms(void) {
+    arena mem = {0};
+    eval_arm a;
+    CU_ASSERT_EQUAL_FATAL(
+        arm_parse("fp8=https://host/v1,model=m=1,stream=false,retries=0,timeout=1.5,seed=3,"
+                  "in_flight=2,precision=fp8",
+                  &mem, &a, NULL),
+        SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(a.name, "fp8");
+    CU_ASSERT_STRING_EQUAL(a.spec, "https://host/v1");
+    CU_ASSERT_STRING_EQUAL(a.kind, "http");
+    CU_ASSERT_STRING_EQUAL(a.model, "m=1");
+    CU_ASSERT(a.no_stream && a.max_retries == 0 && a.timeout_s == 1.5 && a.in_flight == 2);
+    CU_ASSERT(a.has_seed && a.seed == 3 && a.temperature < 0);
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"x", "is not NAME=GENERATOR"},
+        {"=replay:f", "the name must be"},
+        {"a b=replay:f", "the name must be"},
+        {"x=ftp://h", "'ftp://h' is none of"},
+        {"x=replay:f,", "--arm"},
+        {"x=replay:f,model", "is not key=value"},
+        {"x=replay:f,color=red", "unknown key 'color'"},
+        {"x=replay:f,stream=maybe", "'stream' can't be 'maybe'"},
+        {"x=replay:f,seed=-1", "'seed' can't be '-1'"},
+        {"x=replay:f,top_p=2", "'top_p' can't be '2'"},
+        {"x=http://user:pass@host/v1", "must not hold credentials"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(arm_parse(bad[i].text, &mem, &a, &err), SNAP_E_USAGE);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, bad[i].message));
+        CU_ASSERT_PTR_NULL(strstr(err.text, "pass@"));
+    }
+    arena_release(&mem);
+}
+
+static void test_suites(void) {
+    suite s;
+    CU_ASSERT_EQUAL_FATAL(suite_resolve("aime24,synth_aime", &s, NULL), SNAP_OK);
+    CU_ASSERT(s.n == 2 && s.tasks[0].samples == 32 && s.tasks[1].samples == 4);
+    CU_ASSERT_DOUBLE_EQUAL(s.margin_pp, 2, 0);
+    static const struct {
+        const char *text, *message;
+        snap_status status;
+    } files[] = {
+        {"{\"tasks\": [{\"task\": \"aime25\", \"samples\": 8}], \"margin_pp\": 3}", "", SNAP_OK},
+        {"{\"tasks\": []}", "names no task", SNAP_E_USAGE},
+        {"{\"tasks\": [{\"task\": \"nope\"}]}", "unknown task 'nope'", SNAP_E_USAGE},
+        {"{\"tasks\": [{\"task\": \"aime24\", \"samples\": 0}]}", "'samples' must be",
+         SNAP_E_INPUT},
+        {"{\"tasks\": [{\"task\": \"aime24\", \"samples\": 1.5}]}", "'samples' must be an integer",
+         SNAP_E_INPUT},
+        {"{\"tasks\": [{\"task\": \"aime24\"}, {\"task\": \"aime24\"}]}", "comes twice",
+         SNAP_E_USAGE},
+        {"{\"tasks\": [{\"task\": \"aime24\"}], \"color\": 1}", "unknown key 'color'",
+         SNAP_E_INPUT},
+        {"{\"tasks\": [{\"task\": \"aime24\"}], \"sampling\": {\"top_p\": 0}}", "'top_p' must be",
+         SNAP_E_INPUT},
+        {"[]", "must be an object", SNAP_E_INPUT},
+        {"{", "suite.json:1", SNAP_E_INPUT},
+        {"{\"tasks\": [5]}", "", SNAP_E_INPUT},
+    };
+    char dir[] = "/tmp/snapmla-suite-XXXXXX", path[64];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/suite.json", dir);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snap_err err = {0};
+        CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, files[i].text, strlen(files[i].text), NULL),
+                              SNAP_OK);
+        CU_ASSERT_EQUAL(suite_resolve(path, &s, &err), files[i].status);
+        if (!strstr(err.text, files[i].message))
+            printf("\n%s\n", err.text);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, files[i].message));
+    }
+    CU_ASSERT_EQUAL(suite_resolve("nope", &s, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(suite_resolve("", &s, NULL), SNAP_E_USAGE);
+    (void)unlink(path);
+    (void)rmdir(dir);
+}
+
+CU_TestInfo tests_eval[] = {
+    {"scores", test_scores},
+    {"regrade", test_regrade},
+    {"killed runs go on", test_killed_runs_go_on},
+    {"cancelled runs go on", test_cancelled_runs_go_on},
+    {"another configuration is refused", test_another_configuration_is_refused},
+    {"an empty run can be corrected", test_an_empty_run_can_be_corrected},
+    {"a run has one process", test_a_run_has_one_process},
+    {"a run can grow", test_a_run_can_grow},
+    {"failures are retried", test_failures_are_retried},
+    {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
+    {"arms", test_arms},
+    {"suites", test_suites},
+    CU_TEST_INFO_NULL,
+};
