@@ -5,8 +5,6 @@
 
 #include "base/text.h"
 
-enum { kMaxBatch = 4096 };
-
 const char *bench_scope_name(bench_scope s) {
     return s == BENCH_KERNEL ? "kernel" : "served";
 }
@@ -96,7 +94,7 @@ snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *t, snap_err
     TRY(parse_names(t->scopes, "--scope", scopes, out->scope, err));
     TRY(parse_small(t->heads, "--heads", MLA_MAX_HEADS, out->heads, &out->n_heads, err));
     TRY(parse_small(t->s_q, "--s-q", MLA_MAX_SQ, out->s_q, &out->n_s_q, err));
-    TRY(parse_small(t->batch, "--batch", kMaxBatch, out->batch, &out->n_batch, err));
+    TRY(parse_small(t->batch, "--batch", BENCH_MAX_BATCH, out->batch, &out->n_batch, err));
     TRY(bench_parse_list(t->context, "--context", 1, MLA_MAX_CONTEXT, out->context, GRID_AXIS,
                          &out->n_context, err));
     TRY(check_width("--d-c", t->d_c, MLA_MAX_CONTENT, err));

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "kernels/mla.h"
 
-enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, GRID_AXIS = 32 };
+enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, BENCH_MAX_BATCH = 4096, GRID_AXIS = 32 };
 
 /* What is inside the timed window:
  *   kernel   attention and combine, metadata ready

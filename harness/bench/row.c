@@ -126,16 +126,21 @@ js *row_json(const row_context *ctx, const row_measured *m) {
 
 /* ---- derived ---- */
 
+/* A number of the shape within 1 .. @high; 0 for anything else. */
+static int shape_number(const js *shape, const char *key, int64_t high) {
+    int64_t v = shape ? js_get_int(shape, key, 0) : 0;
+    return v >= 1 && v <= high ? (int)v : 0;
+}
+
 static bool shape_parse(const js *row, bench_shape *s) {
     const js *o = js_get_object(row, "shape");
-    *s = (bench_shape){.heads = (int)js_get_int(o, "heads", 0),
-                       .s_q = (int)js_get_int(o, "s_q", 0),
-                       .batch = (int)js_get_int(o, "batch", 0),
-                       .context = js_get_int(o, "context", 0),
-                       .d_c = (int)js_get_int(o, "d_c", 0),
-                       .d_r = (int)js_get_int(o, "d_r", 0)};
-    return s->heads > 0 && s->s_q > 0 && s->batch > 0 && s->context > 0 && s->d_c > 0 &&
-           s->d_r > 0 && s->context <= MLA_MAX_CONTEXT;
+    *s = (bench_shape){.heads = shape_number(o, "heads", MLA_MAX_HEADS),
+                       .s_q = shape_number(o, "s_q", MLA_MAX_SQ),
+                       .batch = shape_number(o, "batch", BENCH_MAX_BATCH),
+                       .context = shape_number(o, "context", MLA_MAX_CONTEXT),
+                       .d_c = shape_number(o, "d_c", MLA_MAX_CONTENT),
+                       .d_r = shape_number(o, "d_r", MLA_MAX_ROPE)};
+    return s->heads && s->s_q && s->batch && s->context && s->d_c && s->d_r;
 }
 
 static bool work_of(const bench_shape *s, mla_precision p, mla_work *out) {

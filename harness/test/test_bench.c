@@ -484,6 +484,24 @@ static void test_flags(void) {
     js_free(rows);
 }
 
+/* A journal is a file, and files are hostile. */
+static void test_rows_of_others(void) {
+    static const char *const rows[] = {
+        "{\"performance\": {}}",
+        "{\"arm\": \"fp8\", \"performance\": {\"median_ns\": 5}}",
+        "{\"arm\": \"fp8\", \"performance\": {\"median_ns\": -5}, \"shape\": {\"heads\": 1, "
+        "\"s_q\": 1, \"batch\": 1, \"context\": 1, \"d_c\": 512, \"d_r\": 64}}",
+        "{\"arm\": \"fp8\", \"performance\": {\"median_ns\": 5}, \"shape\": {\"heads\": 1, "
+        "\"s_q\": 1, \"batch\": 2147483647, \"context\": 1, \"d_c\": 512, \"d_r\": 64}}",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        js *row = js_parse(rows[i], strlen(rows[i]), "test", NULL);
+        CU_ASSERT_FATAL(row != NULL);
+        CU_ASSERT(row_derive(row, &plenty, NULL) == SNAP_E_INPUT);
+        js_free(row);
+    }
+}
+
 /* ---- fidelity ---- */
 
 typedef struct {
@@ -550,6 +568,7 @@ CU_TestInfo tests_bench[] = {
     {"floor by arithmetic", test_floor_by_arithmetic},
     {"floor by bytes", test_floor_by_bytes},
     {"flags", test_flags},
+    {"rows of others", test_rows_of_others},
     {"fidelity", test_fidelity},
     {"fidelity refuses", test_fidelity_refuses},
     CU_TEST_INFO_NULL,
