@@ -40,12 +40,12 @@
 #include "base/err.h"
 
 enum {
-    MLA_PAGE = 64,       /* tokens a page */
-    MLA_MAX_HEADS = 128, /* query heads on one device */
-    MLA_MAX_SQ = 4,      /* query tokens a sequence and step: 1 + drafts */
+    MLA_PAGE = 64,          /* tokens a page */
+    MLA_MAX_HEADS = 128,    /* query heads on one device */
+    MLA_MAX_SQ = 4,         /* query tokens a sequence and step: 1 + drafts */
     MLA_MAX_CONTENT = 1024, /* widest d_c */
     MLA_MAX_ROPE = 256,     /* widest d_r */
-    MLA_ALIGN = 256,     /* bytes; alignment of planes, q and out */
+    MLA_ALIGN = 256,        /* bytes; alignment of planes, q and out */
 };
 #define MLA_MAX_CONTEXT ((int64_t)1 << 20) /* tokens a sequence */
 
@@ -68,8 +68,9 @@ size_t mla_cache_token_bytes(mla_precision p, int d_c, int d_r);
 typedef struct mla_backend mla_backend;
 
 typedef struct {
-    const char *isa; /* cpu: "auto", "portable", "avx2", "avx512"; NULL = "auto". Ignored elsewhere */
-    int threads;     /* cpu: worker threads, 0 = all cores this process may use. Ignored elsewhere */
+    const char
+        *isa;    /* cpu: "auto", "portable", "avx2", "avx512"; NULL = "auto". Ignored elsewhere */
+    int threads; /* cpu: worker threads, 0 = all cores this process may use. Ignored elsewhere */
 } mla_backend_options;
 
 typedef struct {
@@ -104,10 +105,10 @@ void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err);
 void mla_free(mla_backend *be, void *device); /* NULL is allowed */
 
 /* Stream-ordered copies between host and device memory. mla_copy_out() returns with the bytes there. */
-snap_status mla_copy_in(mla_backend *be, void *device, const void *host, size_t bytes, snap_err *err)
-    SNAP_CHECK_RESULT;
-snap_status mla_copy_out(mla_backend *be, void *host, const void *device, size_t bytes, snap_err *err)
-    SNAP_CHECK_RESULT;
+snap_status mla_copy_in(mla_backend *be, void *device, const void *host, size_t bytes,
+                        snap_err *err) SNAP_CHECK_RESULT;
+snap_status mla_copy_out(mla_backend *be, void *host, const void *device, size_t bytes,
+                         snap_err *err) SNAP_CHECK_RESULT;
 /* Waits for all work; reports what failed asynchronously. */
 snap_status mla_sync(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -140,15 +141,16 @@ typedef struct mla_plan mla_plan;
  *
  * Errors: SNAP_E_SHAPE (the message names the field and its range), SNAP_E_UNSUPPORTED, SNAP_E_NOMEM.
  */
-snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap, snap_err *err)
-    SNAP_CHECK_RESULT;
+snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                            snap_err *err) SNAP_CHECK_RESULT;
 void mla_plan_free(mla_plan *plan); /* NULL is allowed */
 
 /* What one step attends to: the same for all layers. */
 typedef struct {
-    int batch;                  /* 1..capacity */
-    int s_q;                    /* 1..capacity */
-    const int32_t *seqlens;     /* [batch] tokens in the cache, this step's included; 0 allowed; device */
+    int batch; /* 1..capacity */
+    int s_q;   /* 1..capacity */
+    const int32_t
+        *seqlens; /* [batch] tokens in the cache, this step's included; 0 allowed; device */
     const int32_t *block_table; /* [batch][table_width] page numbers; device */
     int table_width;            /* entries a row, >= ceil(longest / MLA_PAGE) */
 } mla_step;
@@ -162,8 +164,8 @@ typedef struct {
 
 /* One layer's queries and results, device memory, borrowed. */
 typedef struct {
-    const void *q;        /* MLA_BF16: bf16 [batch][s_q][heads][d_c + d_r]; MLA_FP8: e4m3 [..][d_c] */
-    const void *q_rope;   /* MLA_FP8: bf16 [batch][s_q][heads][d_r], divided by q_scale; else NULL */
+    const void *q;      /* MLA_BF16: bf16 [batch][s_q][heads][d_c + d_r]; MLA_FP8: e4m3 [..][d_c] */
+    const void *q_rope; /* MLA_FP8: bf16 [batch][s_q][heads][d_r], divided by q_scale; else NULL */
     const float *q_scale; /* MLA_FP8: fp32 [batch][s_q][heads]; else NULL */
     float softmax_scale;  /* finite, > 0; benches use 1/sqrt(192) */
     void *out;            /* bf16 [batch][s_q][heads][d_c] */
@@ -183,13 +185,13 @@ snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) SN
  * neighbours in the batch when `splits` is fixed. Errors: SNAP_E_SHAPE (null or misaligned pointer,
  * numbers beyond the capacity), SNAP_E_DEVICE.
  */
-snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache, const mla_attn *attn,
-                    snap_err *err) SNAP_CHECK_RESULT;
+snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                    const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Copies lengths and table to the host and says which entry is out of range: SNAP_E_SHAPE. Slow;
  * for harnesses and tests, never inside a captured step. */
-snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache *cache, snap_err *err)
-    SNAP_CHECK_RESULT;
+snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- dataflow: what stands around attention in a step (SnapMLA section "end-to-end dataflow") - */
 
@@ -201,8 +203,8 @@ snap_status mla_quant_q(mla_backend *be, int64_t rows, int d_c, int d_r, const v
 /* Fused-K-Append: the step's s_q new tokens of each sequence, bf16 [batch][s_q][d_c + d_r], go to
  * positions L - s_q .. L - 1 (seqlens counts them already), quantised on the way for MLA_FP8, copied
  * for MLA_BF16. A sequence with L < s_q gets its last L tokens. */
-snap_status mla_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *kv,
-                          snap_err *err) SNAP_CHECK_RESULT;
+snap_status mla_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                          const void *kv, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Fused-Fetch-Dequant: tokens first .. first + count - 1 of sequence `seq` to contiguous bf16
  * [count][d_c + d_r] (for MLA_FP8: c8 * a_k and r' * a_k, rounded once). Tokens past the sequence's

@@ -24,7 +24,7 @@ const cpu_isa cpu_avx2 = {
     .quant = quant,
     .dequant = dequant,
     .read = burst_read,
-    .multiply = burst_multiply,
+    .multiply = multiply,
     .multiply_how = "vfmadd ymm on converted operands",
 };
 

@@ -25,7 +25,7 @@ const cpu_isa cpu_avx512f = {
     .quant = quant,
     .dequant = dequant,
     .read = burst_read,
-    .multiply = burst_multiply,
+    .multiply = multiply,
     .multiply_how = "vfmadd zmm on converted operands",
 };
 

@@ -8,8 +8,7 @@
 
 /* Reads every byte once, @streams places in turn, and asks for what comes @ahead bytes later; both
  * constant where it is called. */
-static inline __attribute__((always_inline)) void burst_streams(const char *from, size_t bytes,
-                                                                int streams, size_t ahead) {
+INLINE void burst_streams(const char *from, size_t bytes, int streams, size_t ahead) {
     enum { kLine = 64, kUnroll = 4 };
     vi sum[kUnroll] = {0};
     size_t part = bytes / (size_t)streams;
@@ -48,28 +47,6 @@ static void burst_read(const void *from, size_t bytes, cpu_read_loop loop) {
         burst_streams(from, bytes, 4, 2048);
         break;
     }
-}
-
-/* FP32 multiply-accumulates on converted bf16 operands; returns the FLOP. */
-static double burst_multiply(const uint16_t *operands, int64_t rounds) {
-    enum { kSums = 12 };
-    float x[4 * LANES];
-    for (int i = 0; i < 4 * LANES; i++)
-        x[i] = bf16_to_f32(operands[i]);
-    vf sum[kSums], a[2] = {vf_load(x), vf_load(x + LANES)};
-    vf b[2] = {vf_load(x + 2 * LANES), vf_load(x + 3 * LANES)};
-    UNROLL
-    for (int j = 0; j < kSums; j++)
-        sum[j] = vf_set(x[j]); /* equal sums would be computed once */
-    for (int64_t i = 0; i < rounds; i++) {
-        UNROLL
-        for (int j = 0; j < kSums; j++)
-            sum[j] = VF_FMA(a[j & 1], b[j >> 1 & 1], sum[j]);
-    }
-    UNROLL
-    for (int j = 0; j < kSums; j++)
-        vf_keep(sum[j]);
-    return (double)rounds * kSums * LANES * 2.0;
 }
 
 #endif

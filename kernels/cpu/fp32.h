@@ -113,8 +113,7 @@ static void scores(scratch32 *w) {
 }
 
 /* Rows row .. row + rows - 1 of the output, columns d .. d + 2 LANES - 1. */
-static inline __attribute__((always_inline)) void values_block(const scratch32 *w, float *o,
-                                                               int d_c, int row, int rows, int d) {
+INLINE void values_block(const scratch32 *w, float *o, int d_c, int row, int rows, int d) {
     vf sum[kRows][2] = {0};
     for (int t = 0; t < MLA_PAGE; t++) {
         const float *v = w->tile + (int64_t)t * w->d + d, *p = w->s + (int64_t)t * w->padded + row;
@@ -162,4 +161,28 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
         values(&w, o, part->d_c);
     }
     softmax_end(&w.state, part->rows, m, l);
+}
+
+/* ---- probe ---------------------------------------------------------------------------------- */
+
+/* FP32 multiply-accumulates on converted bf16 operands; returns the FLOP. */
+static double multiply(const uint16_t *operands, int64_t rounds) {
+    enum { kSums = 12 };
+    float x[4 * LANES];
+    for (int i = 0; i < 4 * LANES; i++)
+        x[i] = bf16_to_f32(operands[i]);
+    vf sum[kSums], a[2] = {vf_load(x), vf_load(x + LANES)};
+    vf b[2] = {vf_load(x + 2 * LANES), vf_load(x + 3 * LANES)};
+    UNROLL
+    for (int j = 0; j < kSums; j++)
+        sum[j] = vf_set(x[j]); /* equal sums would be computed once */
+    for (int64_t i = 0; i < rounds; i++) {
+        UNROLL
+        for (int j = 0; j < kSums; j++)
+            sum[j] = VF_FMA(a[j & 1], b[j >> 1 & 1], sum[j]);
+    }
+    UNROLL
+    for (int j = 0; j < kSums; j++)
+        vf_keep(sum[j]);
+    return (double)rounds * kSums * LANES * 2.0;
 }

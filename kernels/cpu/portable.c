@@ -23,6 +23,6 @@ const cpu_isa cpu_portable = {
     .quant = quant,
     .dequant = dequant,
     .read = burst_read,
-    .multiply = burst_multiply,
+    .multiply = multiply,
     .multiply_how = "FP32 multiply and add, 128-bit",
 };

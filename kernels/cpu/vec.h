@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* Before a short loop over registers: all of it, or the registers become memory. */
 #if defined __clang__
 #define UNROLL _Pragma("unroll")

@@ -1,0 +1,37 @@
+/* sched.h - who does what in one step: sequences cut into items, items dealt to parts.
+ *
+ * A part is the work of one resident CTA (or of one CTA for each tile of 64 rows of a sequence). It
+ * takes a contiguous run of items, an item a contiguous run of 64-token tiles of one sequence. A
+ * sequence that is one item gets its result at once; a cut one leaves partial results in slots,
+ * which combine.cuh merges.
+ *
+ * The cost of an item is its tiles and kFixedTiles. Two plans are compared on the device: whole
+ * sequences dealt out, and the line of all tiles cut at equal costs; a cut costs a merge. */
+#ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
+#define SNAPMLA_KERNELS_CUDA_SCHED_H
+
+#include <cuda_runtime_api.h>
+
+struct sched_item {
+    int seq;
+    int tile_begin, tile_end; /* tiles of 64 tokens; equal for an empty sequence */
+    int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
+};
+
+/* The metadata of one step, device memory. */
+struct sched_plan {
+    sched_item *items; /* [sched_max_items()] ordered by sequence and tile */
+    int *part_begin;   /* [parts + 1] first item of each part; the last is the number of items */
+    int *seq_slot;     /* [batch] first slot of a cut sequence, its slots follow each other */
+    int *seq_items;    /* [batch] items it was cut into */
+};
+
+/* @splits: 0 = as the costs say, k >= 1 = each sequence into k equal items (fewer where it has fewer
+ * tiles), which makes a row independent of its neighbours. */
+int sched_max_items(int batch, int parts, int splits);
+
+/* Lengths are read on the device and clamped to 0..max_tokens. */
+cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
+                         int parts, int splits, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,35 @@
+/* config.h - the shapes of the kernel and the constants that were tuned. */
+#ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
+#define SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
+
+namespace sm90_fp8 {
+
+enum {
+    ROWS = 64,     /* query rows of one sequence a CTA: the M of one wgmma */
+    TOKENS = 64,   /* a tile, a page */
+    CONTENT = 512, /* d_c, bytes of e4m3 */
+    ROPE = 64,     /* d_r, bf16 */
+    SWIZZLE = 128, /* bytes of a swizzled row; content is four such columns */
+    COLUMNS = CONTENT / SWIZZLE,
+};
+
+enum {
+    kStages = 5,     /* tiles of content on chip */
+    kAhead = 2,      /* a group loads its own next tile but one: even */
+    kThreads = 512,  /* two softmax and two output groups */
+    kSoftmaxRegs = 80,
+    kOutputRegs = 176,
+};
+
+/* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]
+ * of e4m3's range, else it is set kHeadroom above; never more than kReach below the largest E so
+ * far, whose tokens are then beyond fp32's precision anyway. */
+constexpr float kHeadroom = 4.0f;
+constexpr float kWindow = 10.0f;
+constexpr float kReach = 40.0f;
+constexpr float kNone = -1e30f; /* E of a row that has seen no token */
+constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */
+
+} // namespace sm90_fp8
+
+#endif

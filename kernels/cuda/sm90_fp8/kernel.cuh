@@ -1,0 +1,43 @@
+/* kernel.cuh - the kernel: barriers, then one role a warp. */
+#pragma once
+#include "kernels/cuda/sm90_fp8/output.cuh"
+#include "kernels/cuda/sm90_fp8/softmax.cuh"
+
+namespace sm90_fp8 {
+
+__device__ __forceinline__ void init_barriers(shared &s) {
+    for (int i = 0; i < kStages; i++) {
+        ptx::mbarrier_init(&s.full[i], 1);
+        ptx::mbarrier_init(&s.empty[i], 8);
+    }
+    for (int i = 0; i < 2; i++) {
+        ptx::mbarrier_init(&s.full_rope[i], 1);
+        ptx::mbarrier_init(&s.full_p[i], 4);
+        ptx::mbarrier_init(&s.empty_p[i], 8);
+    }
+    ptx::mbarrier_init(&s.full_q, 1);
+    ptx::mbarrier_init(&s.empty_q, 2);
+    ptx::mbarrier_init(&s.full_sum, 8);
+    ptx::mbarrier_init(&s.empty_sum, 8);
+    ptx::mbarrier_init_fence();
+}
+
+__global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ params p) {
+    extern __shared__ uint8_t memory[];
+    shared &s = *reinterpret_cast<shared *>(memory);
+    const int group = threadIdx.x >> 7;
+    const int part = blockIdx.x / p.row_tiles, row_tile = blockIdx.x % p.row_tiles;
+    if (threadIdx.x == 0)
+        init_barriers(s);
+    __syncthreads();
+    const int first = p.part_begin[part], last = p.part_begin[part + 1];
+    if (group < 2) {
+        ptx::registers_shrink<kSoftmaxRegs>();
+        run_softmax(s, p, group, first, last, row_tile);
+    } else {
+        ptx::registers_grow<kOutputRegs>();
+        run_output(s, p, group - 2, first, last, row_tile);
+    }
+}
+
+} // namespace sm90_fp8

@@ -1,0 +1,99 @@
+#include "kernels/cuda/sm90_fp8/launch.h"
+
+#include "kernels/cuda/sm90_fp8/kernel.cuh"
+
+namespace {
+
+using encode_fn = CUresult (*)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                               const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                               const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                               CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+encode_fn encode;
+
+/* A map of bytes: `dims` innermost first, `strides` of dimensions 1 and up. */
+cudaError_t make_map(CUtensorMap *map, const void *at, cuuint32_t rank, const cuuint64_t *dims,
+                     const cuuint64_t *strides, const cuuint32_t *box) {
+    const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
+    if (!encode)
+        return cudaErrorInitializationError;
+    CUresult r = encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, rank, const_cast<void *>(at), dims,
+                        strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a) {
+    using namespace sm90_fp8;
+    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * TOKENS, rows = p.rows;
+    const cuuint64_t batch = a.batch;
+    const cuuint64_t content[] = {SWIZZLE, tokens, COLUMNS}, content_stride[] = {CONTENT, SWIZZLE};
+    const cuuint32_t content_box[] = {SWIZZLE, TOKENS, COLUMNS};
+    const cuuint64_t rope[] = {SWIZZLE, tokens}, rope_stride[] = {SWIZZLE};
+    const cuuint64_t q[] = {SWIZZLE, rows, COLUMNS, batch};
+    const cuuint64_t q_stride[] = {CONTENT, SWIZZLE, rows * CONTENT};
+    const cuuint32_t q_box[] = {SWIZZLE, ROWS, COLUMNS, 1};
+    const cuuint64_t q_rope[] = {SWIZZLE, rows, batch}, q_rope_stride[] = {SWIZZLE, rows * SWIZZLE};
+    cudaError_t e = make_map(&p.content, a.content, 3, content, content_stride, content_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.rope, a.rope, 2, rope, rope_stride, content_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.q, a.q, 4, q, q_stride, q_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.q_rope, a.q_rope, 3, q_rope, q_rope_stride, (const cuuint32_t[]){SWIZZLE, ROWS, 1});
+    return e;
+}
+
+} // namespace
+
+cudaError_t fp8_decode_init(void) {
+    void *fn = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t e = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &fn, 12000,
+                                                     cudaEnableDefault, &found);
+    if (e != cudaSuccess)
+        return e;
+    if (found != cudaDriverEntryPointSuccess)
+        return cudaErrorNotSupported;
+    encode = reinterpret_cast<encode_fn>(fn);
+    return cudaFuncSetAttribute(sm90_fp8::decode, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                sizeof(sm90_fp8::shared));
+}
+
+int fp8_decode_parts(int sms, int heads, int s_q) {
+    const int row_tiles = (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
+    return sms > row_tiles ? sms / row_tiles : 1;
+}
+
+cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
+    sm90_fp8::params p = {};
+    p.rows = a.heads * a.s_q;
+    cudaError_t e = make_maps(p, a);
+    if (e != cudaSuccess)
+        return e;
+    p.token_scale = a.token_scale;
+    p.q_scale = a.q_scale;
+    p.seqlens = a.seqlens;
+    p.block_table = a.block_table;
+    p.table_width = a.table_width;
+    p.pages = a.pages;
+    p.max_tokens = a.max_tokens;
+    p.items = a.plan.items;
+    p.part_begin = a.plan.part_begin;
+    p.out = a.out;
+    p.lse = a.lse;
+    p.partial_out = a.partial_out;
+    p.partial_lse = a.partial_lse;
+    p.heads = a.heads;
+    p.s_q = a.s_q;
+    p.row_tiles = (p.rows + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
+    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    sm90_fp8::decode<<<a.parts * p.row_tiles, sm90_fp8::kThreads, sizeof(sm90_fp8::shared),
+                       stream>>>(p);
+    e = cudaGetLastError();
+    if (e != cudaSuccess || !may_cut)
+        return e;
+    const combine_args merge = {a.plan, a.partial_out, a.partial_lse,      a.out,
+                                a.lse,  a.batch,       p.rows,        sm90_fp8::CONTENT};
+    return combine_launch(merge, a.parts, stream);
+}

@@ -1,0 +1,32 @@
+/* launch.h - FP8 MLA decode for sm_90a: 512 + 64, pages of 64, any number of rows. */
+#ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_LAUNCH_H
+#define SNAPMLA_KERNELS_CUDA_SM90_FP8_LAUNCH_H
+
+#include "kernels/cuda/combine/combine.h"
+
+struct fp8_decode_args {
+    const void *content, *rope; /* planes of the cache, mla.h */
+    const float *token_scale;
+    int pages;
+    const void *q, *q_rope; /* [batch][rows][512] e4m3, [batch][rows][64] bf16 */
+    const float *q_scale;   /* [batch][rows] */
+    const int *seqlens, *block_table;
+    int batch, heads, s_q, table_width, max_tokens;
+    float softmax_scale;
+    sched_plan plan; /* of this step, for fp8_decode_parts() parts */
+    int parts;
+    __nv_bfloat16 *out;
+    float *lse; /* may be null */
+    float *partial_out, *partial_lse;
+};
+
+/* Once a device, before the first launch. */
+cudaError_t fp8_decode_init(void);
+
+/* Parts that fill a device of so many SMs. */
+int fp8_decode_parts(int sms, int heads, int s_q);
+
+/* Attention and, where something may be cut, combine. */
+cudaError_t fp8_decode_launch(const fp8_decode_args &args, bool may_cut, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,292 @@
+/* check_fp8 - the FP8 kernel against FP64 on the device, and its time.
+ *
+ *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
+ *   check_fp8 time H,s_q,batch,context ...
+ *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/test/device_data.cuh"
+
+namespace {
+
+template <typename T>
+T *device(size_t n) {
+    T *p;
+    CHECK(cudaMalloc(&p, std::max(n, size_t(1)) * sizeof(T)));
+    return p;
+}
+
+template <typename T>
+T *upload(const std::vector<T> &v) {
+    T *p = device<T>(v.size());
+    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return p;
+}
+
+struct problem {
+    int heads, s_q, batch;
+    std::vector<int> lengths;
+    distribution kind;
+    int splits;
+    int64_t pages; /* of the pool; 0 = what is needed and an eighth more */
+};
+
+struct setup {
+    problem want;
+    fp8_decode_args args;
+    std::vector<int> table;
+    std::vector<void *> owned;
+    int width, sms;
+    int64_t pages;
+};
+
+__global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, const int *slots, int n) {
+    const int64_t slot = slots[blockIdx.x];
+    for (int d = threadIdx.x; d < D_C; d += blockDim.x)
+        content[slot * D_C + d] = 0x7f;
+    for (int d = threadIdx.x; d < D_R; d += blockDim.x)
+        rope[slot * D_R + d] = __float2bfloat16(NAN);
+    if (threadIdx.x == 0)
+        scale[slot] = NAN;
+}
+
+setup make(const problem &w, uint64_t seed) {
+    setup s = {};
+    s.want = w;
+    cudaDeviceProp prop;
+    CHECK(cudaGetDeviceProperties(&prop, 0));
+    s.sms = prop.multiProcessorCount;
+    int longest = 1;
+    int64_t need = 0;
+    for (int n : w.lengths) {
+        longest = std::max(longest, n);
+        need += (n + PAGE - 1) / PAGE;
+    }
+    s.width = (longest + PAGE - 1) / PAGE + 1;
+    s.pages = w.pages ? w.pages : need + need / 8 + 2;
+    std::vector<int> order(s.pages);
+    for (int64_t i = 0; i < s.pages; i++)
+        order[i] = static_cast<int>(i);
+    std::mt19937_64 rng(seed);
+    std::shuffle(order.begin(), order.end(), rng);
+    s.table.assign(static_cast<size_t>(w.batch) * s.width, 0);
+    std::vector<int> unused;
+    int64_t at = 0;
+    for (int b = 0; b < w.batch; b++) {
+        const int pages = (w.lengths[b] + PAGE - 1) / PAGE;
+        for (int i = 0; i < s.width; i++)
+            s.table[static_cast<size_t>(b) * s.width + i] = i < pages ? order[at + i] : (i % 2 ? -7 : 1 << 30);
+        for (int t = w.lengths[b]; t < pages * PAGE; t++)
+            unused.push_back(order[at + t / PAGE] * PAGE + t % PAGE);
+        at += pages;
+    }
+    if (!w.pages)
+        for (; at < s.pages; at++)
+            for (int t = 0; t < PAGE; t++)
+                unused.push_back(order[at] * PAGE + t);
+    const int rows = w.heads * w.s_q;
+    const int64_t tokens = s.pages * PAGE, all_rows = static_cast<int64_t>(rows) * w.batch;
+    auto *content = device<uint8_t>(tokens * D_C);
+    auto *rope = device<__nv_bfloat16>(tokens * D_R);
+    auto *scale = device<float>(tokens);
+    auto *q = device<uint8_t>(all_rows * D_C);
+    auto *q_rope = device<__nv_bfloat16>(all_rows * D_R);
+    auto *q_scale = device<float>(all_rows);
+    fill_fp8<<<4096, 256>>>(content, rope, scale, tokens, w.kind, seed, false);
+    fill_fp8<<<1024, 256>>>(q, q_rope, q_scale, all_rows, w.kind, seed + 99, true);
+    int *bad = upload(unused);
+    if (!unused.empty())
+        poison<<<static_cast<unsigned>(unused.size()), 128>>>(content, rope, scale, bad, 0);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(bad));
+    fp8_decode_args &a = s.args;
+    a.content = content;
+    a.rope = rope;
+    a.token_scale = scale;
+    a.pages = static_cast<int>(s.pages);
+    a.q = q;
+    a.q_rope = q_rope;
+    a.q_scale = q_scale;
+    a.seqlens = upload(w.lengths);
+    a.block_table = upload(s.table);
+    a.batch = w.batch;
+    a.heads = w.heads;
+    a.s_q = w.s_q;
+    a.table_width = s.width;
+    a.max_tokens = s.width * PAGE;
+    a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
+    a.parts = fp8_decode_parts(s.sms, w.heads, w.s_q);
+    const int items = sched_max_items(w.batch, a.parts, w.splits);
+    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
+    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<int>(w.batch), device<int>(w.batch)};
+    a.out = device<__nv_bfloat16>(all_rows * D_C);
+    a.lse = device<float>(all_rows);
+    a.partial_out = device<float>(slots * rows * D_C);
+    a.partial_lse = device<float>(slots * rows);
+    s.owned = {content, rope, scale, q, q_rope, q_scale, const_cast<int *>(a.seqlens),
+               const_cast<int *>(a.block_table), a.plan.items, a.plan.part_begin, a.plan.seq_slot,
+               a.plan.seq_items, a.out, a.lse, a.partial_out, a.partial_lse};
+    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, a.parts, w.splits, 0));
+    CHECK(cudaDeviceSynchronize());
+    return s;
+}
+
+void destroy(setup &s) {
+    for (void *p : s.owned)
+        CHECK(cudaFree(p));
+}
+
+struct result {
+    double exact, rounded, worst, lse;
+    int bad;
+    bool same;
+};
+
+result check(setup &s, int sample) {
+    const problem &w = s.want;
+    const int rows = w.heads * w.s_q * w.batch;
+    const size_t bytes = static_cast<size_t>(rows) * D_C * 2;
+    std::vector<uint8_t> once(bytes), twice(bytes);
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaMemset(s.args.out, 0xff, bytes));
+        CHECK(cudaMemset(s.args.lse, 0xff, rows * 4));
+        CHECK(cudaMemset(s.args.partial_lse, 0xff, 4));
+        CHECK(fp8_decode_launch(s.args, w.splits != 1, 0));
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaMemcpy((i ? twice : once).data(), s.args.out, bytes, cudaMemcpyDeviceToHost));
+    }
+    std::vector<int> chosen(rows);
+    for (int i = 0; i < rows; i++)
+        chosen[i] = i;
+    if (sample < rows) {
+        std::mt19937_64 rng(5);
+        std::shuffle(chosen.begin(), chosen.end(), rng);
+        chosen.resize(sample);
+    }
+    const int n = static_cast<int>(chosen.size());
+    int64_t longest = *std::max_element(w.lengths.begin(), w.lengths.end()) + 1;
+    int *picked = upload(chosen);
+    double *scores = device<double>(longest * n);
+    verdict *verdicts = device<verdict>(n);
+    const fp8_decode_args &a = s.args;
+    judged j = {static_cast<const uint8_t *>(a.content), static_cast<const __nv_bfloat16 *>(a.rope), nullptr,
+                a.token_scale, static_cast<const uint8_t *>(a.q), static_cast<const __nv_bfloat16 *>(a.q_rope),
+                nullptr, a.q_scale, a.seqlens, a.block_table, a.table_width, a.heads, a.s_q,
+                static_cast<double>(a.softmax_scale), a.out, a.lse, scores, longest};
+    judge<<<n, 256>>>(j, picked, verdicts);
+    CHECK(cudaDeviceSynchronize());
+    std::vector<verdict> v(n);
+    CHECK(cudaMemcpy(v.data(), verdicts, n * sizeof(verdict), cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(picked));
+    CHECK(cudaFree(scores));
+    CHECK(cudaFree(verdicts));
+    result r = {};
+    double exact = 0, rounded = 0, norm = 0;
+    for (auto &x : v) {
+        exact += x.diff_exact;
+        rounded += x.diff_rounded;
+        norm += x.norm;
+        r.worst = std::max(r.worst, x.row_worst);
+        r.lse = std::max(r.lse, x.lse);
+        r.bad += static_cast<int>(x.bad);
+    }
+    r.exact = norm > 0 ? sqrt(exact / norm) : sqrt(exact);
+    r.rounded = norm > 0 ? sqrt(rounded / norm) : sqrt(rounded);
+    r.same = once == twice;
+    return r;
+}
+
+bool report(const char *name, const problem &w, uint64_t seed) {
+    setup s = make(w, seed);
+    result r = check(s, 192);
+    const bool good = r.bad == 0 && r.same && r.exact <= 3e-2 && r.rounded <= 1e-2 && r.lse <= 5e-4;
+    printf("%-22s H%d s_q%d b%d max%d splits%d: exact %.2e alike %.2e row %.2e lse %.1e bad %d same %d %s\n", name,
+           w.heads, w.s_q, w.batch, *std::max_element(w.lengths.begin(), w.lengths.end()), w.splits, r.exact,
+           r.rounded, r.worst, r.lse, r.bad, r.same, good ? "ok" : "WRONG");
+    fflush(stdout);
+    destroy(s);
+    return good;
+}
+
+std::vector<int> equal(int n, int length) {
+    return std::vector<int>(n, length);
+}
+
+bool check_all() {
+    bool good = true;
+    good &= report("one token", {64, 1, 2, equal(2, 1), NORMAL, 0, 0}, 1);
+    good &= report("one tile", {64, 1, 2, equal(2, 64), NORMAL, 1, 0}, 2);
+    good &= report("two tiles", {128, 1, 2, equal(2, 128), NORMAL, 1, 0}, 3);
+    good &= report("three tiles", {64, 1, 3, equal(3, 192), NORMAL, 1, 0}, 4);
+    good &= report("ragged", {64, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 1, 0}, 5);
+    good &= report("ragged, cut", {64, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 0, 0}, 6);
+    good &= report("ragged, 5 parts", {16, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 5, 0}, 7);
+    good &= report("causal", {64, 2, 5, {1, 2, 65, 129, 3000}, NORMAL, 0, 0}, 8);
+    good &= report("causal 4 x 24", {24, 4, 5, {0, 3, 64, 66, 2000}, NORMAL, 0, 0}, 9);
+    good &= report("few heads", {16, 1, 3, {100, 1000, 10000}, NORMAL, 0, 0}, 10);
+    good &= report("one head", {1, 1, 3, {100, 1000, 10000}, NORMAL, 0, 0}, 11);
+    good &= report("no cut 4k", {128, 1, 4, equal(4, 4096), NORMAL, 1, 0}, 12);
+    good &= report("cut 4k", {128, 1, 4, equal(4, 4096), NORMAL, 0, 0}, 13);
+    good &= report("64k", {128, 1, 2, equal(2, 65536), NORMAL, 0, 0}, 14);
+    good &= report("64k no cut", {64, 1, 2, equal(2, 65536), NORMAL, 1, 0}, 14);
+    good &= report("mla 4k", {128, 1, 4, equal(4, 4096), MLA, 0, 0}, 15);
+    good &= report("mla 64k", {64, 1, 2, equal(2, 65536), MLA, 1, 0}, 16);
+    good &= report("wide 4k", {64, 1, 4, equal(4, 4096), WIDE, 1, 0}, 17);
+    good &= report("sink 8k", {64, 1, 4, equal(4, 8192), SINK, 1, 0}, 18);
+    std::vector<int> many(300);
+    for (int i = 0; i < 300; i++)
+        many[i] = static_cast<int>(mix(i) % 700);
+    good &= report("many", {64, 1, 300, many, NORMAL, 0, 0}, 19);
+    return good;
+}
+
+void time_one(const char *text, bool once) {
+    int h, sq, b, ctx;
+    if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
+        exit(2);
+    setup s = make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
+    const size_t n = size_t(16) << 20;
+    static uint4 *buffer = device<uint4>(n);
+    const int reps = once ? 2 : 25;
+    std::vector<cudaEvent_t> e(2 * reps);
+    for (auto &x : e)
+        CHECK(cudaEventCreate(&x));
+    CHECK(cudaDeviceSynchronize());
+    for (int i = -2; i < reps; i++) {
+        flush_l2<<<1056, 512>>>(buffer, n);
+        if (i >= 0)
+            CHECK(cudaEventRecord(e[2 * i]));
+        CHECK(fp8_decode_launch(s.args, true, 0));
+        if (i >= 0)
+            CHECK(cudaEventRecord(e[2 * i + 1]));
+    }
+    CHECK(cudaDeviceSynchronize());
+    std::vector<float> us(reps);
+    for (int i = 0; i < reps; i++) {
+        CHECK(cudaEventElapsedTime(&us[i], e[2 * i], e[2 * i + 1]));
+        us[i] *= 1e3f;
+    }
+    std::sort(us.begin(), us.end());
+    const double tokens = double(b) * ctx, t = us[reps / 2];
+    const double compute = tokens * 95.5e-6 * ((h * sq + 63) / 64), memory = tokens * 136.4e-6;
+    const double floor = std::max(compute, memory);
+    printf("(%d,%d,%d,%d) %9.1f us  min %9.1f  %6.0f TFLOPS  %5.1f %% of floor  %6.0f GB/s\n", h, sq, b, ctx, t,
+           us[0], tokens * h * sq * 2176 / t * 1e-6, 100 * floor / t, tokens * 644 / t * 1e-3);
+    fflush(stdout);
+    destroy(s);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    CHECK(fp8_decode_init());
+    if (argc > 1 && !strcmp(argv[1], "check"))
+        return check_all() ? 0 : 1;
+    for (int i = 2; i < argc; i++)
+        time_one(argv[i], !strcmp(argv[1], "once"));
+    return 0;
+}

@@ -1,0 +1,218 @@
+/* device_data.cuh - random caches and queries, and the FP64 judge, on the device.
+ *
+ * Everything is a pure function of a seed and an index, so that a failing case can be repeated. */
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+
+#define CHECK(expr)                                                                                \
+    do {                                                                                           \
+        cudaError_t e_ = (expr);                                                                   \
+        if (e_ != cudaSuccess) {                                                                   \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #expr, cudaGetErrorString(e_)); \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { D_C = 512, D_R = 64, PAGE = 64 };
+enum distribution { NORMAL, MLA, WIDE, SINK };
+
+__host__ __device__ inline uint64_t mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+__device__ inline float normal(uint64_t key) {
+    uint64_t h = mix(key);
+    float u = (static_cast<uint32_t>(h) + 0.5f) * 2.3283064e-10f;
+    float v = (static_cast<uint32_t>(h >> 32) + 0.5f) * 2.3283064e-10f;
+    return sqrtf(-2 * logf(fminf(u, 0.9999999f))) * cospif(2 * v);
+}
+
+/* Number d of row i: content first, then RoPE. `mla`: RoPE has channels up to 1e3; `wide`: norms of
+ * rows spread over octaves; `sink`: the first token of each page 0 modulo 16 is large. */
+__device__ inline float number(distribution kind, uint64_t seed, uint64_t i, int d, bool query) {
+    float x = normal(mix(seed + 977 * i) + d);
+    if (kind == MLA && d >= D_C)
+        x *= query ? (d % 16 == 0 ? 0.2f : 1.0f) : (d % 16 == 0 ? 300.0f : 3.0f);
+    if (kind == WIDE)
+        x *= exp2f(1.5f * normal(mix(seed ^ 0x5555) + i));
+    if (kind == SINK && !query && i % 1024 == 0)
+        x *= 4.0f;
+    return x;
+}
+
+/* A warp a row: max|content| / 448, e4m3 content, RoPE in its units. */
+__global__ void fill_fp8(uint8_t *content, __nv_bfloat16 *rope, float *scale, int64_t rows,
+                         distribution kind, uint64_t seed, bool query) {
+    const int lane = threadIdx.x % 32;
+    for (int64_t i = blockIdx.x * 8ll + threadIdx.x / 32; i < rows; i += gridDim.x * 8ll) {
+        float x[D_C / 32], most = 0;
+        for (int k = 0; k < D_C / 32; k++) {
+            x[k] = number(kind, seed, i, lane + 32 * k, query);
+            most = fmaxf(most, fabsf(x[k]));
+        }
+        for (int m = 16; m > 0; m /= 2)
+            most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+        const float a = fmaxf(most, 1e-10f) / 448.0f;
+        for (int k = 0; k < D_C / 32; k++)
+            content[i * D_C + lane + 32 * k] = __nv_fp8_e4m3(x[k] / a).__x;
+        for (int k = 0; k < D_R / 32; k++)
+            rope[i * D_R + lane + 32 * k] =
+                __float2bfloat16(number(kind, seed, i, D_C + lane + 32 * k, query) / a);
+        if (lane == 0)
+            scale[i] = a;
+    }
+}
+
+__global__ void fill_bf16(__nv_bfloat16 *out, int64_t rows, distribution kind, uint64_t seed,
+                          bool query) {
+    const int64_t n = rows * (D_C + D_R);
+    for (int64_t k = blockIdx.x * 256ll + threadIdx.x; k < n; k += gridDim.x * 256ll)
+        out[k] = __float2bfloat16(
+            number(kind, seed, k / (D_C + D_R), static_cast<int>(k % (D_C + D_R)), query));
+}
+
+struct judged {
+    const uint8_t *content; /* fp8: null for bf16 */
+    const __nv_bfloat16 *rope, *kv;
+    const float *token_scale;
+    const uint8_t *q;
+    const __nv_bfloat16 *q_rope, *q_bf16;
+    const float *q_scale;
+    const int *seqlens, *table;
+    int table_width, heads, s_q;
+    double softmax_scale;
+    const __nv_bfloat16 *out;
+    const float *lse;
+    double *scores; /* [judged rows][longest] */
+    int64_t longest;
+};
+
+struct verdict {
+    double diff_exact, diff_rounded, norm, row_worst, lse, bad;
+};
+
+__device__ inline double block_sum(double x, bool maximum = false) {
+    __shared__ double part[8];
+    for (int m = 16; m > 0; m /= 2) {
+        double y = __shfl_xor_sync(~0u, x, m);
+        x = maximum ? fmax(x, y) : x + y;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = part[0];
+    for (int i = 1; i < 8; i++)
+        x = maximum ? fmax(x, part[i]) : x + part[i];
+    return x;
+}
+
+__device__ inline double fp8(uint8_t byte) {
+    __nv_fp8_e4m3 x;
+    x.__x = byte;
+    return static_cast<double>(static_cast<float>(x));
+}
+
+/* To 4 significant bits, ties to even: what e4m3 does in its normal range to a number in a unit
+ * that is a power of two. */
+__device__ inline double four_bits(double x) {
+    int e;
+    double m = frexp(x, &e);
+    return ldexp(rint(m * 16) / 16, e);
+}
+
+/* Block of 256 threads: one row. */
+__global__ void judge(judged j, const int *rows, verdict *out) {
+    const int row = rows[blockIdx.x], per = j.heads * j.s_q, seq = row / per;
+    const int length = j.seqlens[seq];
+    const int visible = max(length - (j.s_q - 1 - row % per / j.heads), 0);
+    const int *table = j.table + static_cast<size_t>(seq) * j.table_width;
+    double *score = j.scores + blockIdx.x * j.longest;
+    const int lane = threadIdx.x % 32;
+    for (int t = threadIdx.x / 32; t < visible; t += 8) {
+        const int64_t slot = table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE;
+        double dot = 0;
+        if (j.content) {
+            for (int d = lane; d < D_C; d += 32)
+                dot += fp8(j.q[row * static_cast<int64_t>(D_C) + d]) * fp8(j.content[slot * D_C + d]);
+            for (int d = lane; d < D_R; d += 32)
+                dot += static_cast<double>(__bfloat162float(j.q_rope[row * static_cast<int64_t>(D_R) + d])) *
+                       static_cast<double>(__bfloat162float(j.rope[slot * D_R + d]));
+        } else {
+            for (int d = lane; d < D_C + D_R; d += 32)
+                dot += static_cast<double>(__bfloat162float(j.q_bf16[row * static_cast<int64_t>(D_C + D_R) + d])) *
+                       static_cast<double>(__bfloat162float(j.kv[slot * (D_C + D_R) + d]));
+        }
+        for (int m = 16; m > 0; m /= 2)
+            dot += __shfl_xor_sync(~0u, dot, m);
+        if (j.content)
+            dot *= static_cast<double>(j.q_scale[row]) * static_cast<double>(j.token_scale[slot]);
+        if (lane == 0)
+            score[t] = dot * j.softmax_scale;
+    }
+    __syncthreads();
+    double most = -INFINITY, sum = 0;
+    for (int t = threadIdx.x; t < visible; t += 256)
+        most = fmax(most, score[t]);
+    most = block_sum(most, true);
+    for (int t = threadIdx.x; t < visible; t += 256)
+        sum += exp(score[t] - most);
+    sum = block_sum(sum);
+    __syncthreads();
+    for (int t = threadIdx.x; t < visible; t += 256)
+        score[t] = exp(score[t] - most);
+    __syncthreads();
+    double exact[2] = {0, 0}, rounded[2] = {0, 0};
+    const double unit = visible > 0 ? exp(most - 0.6931471805599453 * floor(most / 0.6931471805599453)) : 1;
+    for (int t = 0; t < visible; t++) {
+        const int64_t slot = table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE;
+        const double a = j.content ? static_cast<double>(j.token_scale[slot]) : 1.0;
+        const double p = score[t] * a, p8 = four_bits(p * unit) / unit;
+        for (int k = 0; k < 2; k++) {
+            const int d = threadIdx.x + 256 * k;
+            const double v = j.content ? fp8(j.content[slot * D_C + d])
+                                       : static_cast<double>(__bfloat162float(j.kv[slot * (D_C + D_R) + d]));
+            exact[k] += p * v;
+            rounded[k] += p8 * v;
+        }
+    }
+    double d_exact = 0, d_rounded = 0, norm = 0, bad = 0;
+    for (int k = 0; k < 2; k++) {
+        const double got = static_cast<double>(
+            __bfloat162float(j.out[static_cast<int64_t>(row) * D_C + threadIdx.x + 256 * k]));
+        const double want = visible > 0 ? exact[k] / sum : 0, alike = visible > 0 ? rounded[k] / sum : 0;
+        bad += !isfinite(got);
+        d_exact += (got - want) * (got - want);
+        d_rounded += (got - alike) * (got - alike);
+        norm += want * want;
+    }
+    d_exact = block_sum(d_exact);
+    d_rounded = block_sum(d_rounded);
+    norm = block_sum(norm);
+    bad = block_sum(bad);
+    if (threadIdx.x != 0)
+        return;
+    const double lse = visible > 0 ? most + log(sum) : -INFINITY, got = static_cast<double>(j.lse[row]);
+    double lse_error = visible > 0 ? fabs(got - lse) / fmax(1.0, fabs(lse)) : (got == lse ? 0 : 1e30);
+    if (isnan(lse_error))
+        lse_error = 1e30;
+    out[blockIdx.x] = {d_exact, d_rounded, norm, norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
+                       lse_error, bad};
+}
+
+__global__ void flush_l2(uint4 *buffer, size_t n) {
+    for (size_t i = blockIdx.x * 512ull + threadIdx.x; i < n; i += gridDim.x * 512ull) {
+        uint4 x = buffer[i];
+        x.x ^= 1;
+        buffer[i] = x;
+    }
+}
