@@ -78,6 +78,7 @@ $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
 $(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
+$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

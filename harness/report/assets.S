@@ -1,0 +1,15 @@
+/* assets.S - the style sheets as strings in the program. */
+    .section .rodata
+    .global asset_page_css
+    .type asset_page_css, @object
+asset_page_css:
+    .incbin "harness/report/page.css"
+    .byte 0
+    .size asset_page_css, . - asset_page_css
+    .global asset_figure_css
+    .type asset_figure_css, @object
+asset_figure_css:
+    .incbin "harness/report/figure.css"
+    .byte 0
+    .size asset_figure_css, . - asset_figure_css
+    .section .note.GNU-stack, "", %progbits

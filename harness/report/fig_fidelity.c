@@ -1,0 +1,222 @@
+/* fig_fidelity.c - relative L2 error against context, both logarithmic, a line a configuration,
+ * named at its end. BF16 and SnapMLA stand out; the formats they are compared with recede. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/figures.h"
+#include "harness/report/format.h"
+#include "harness/report/svg.h"
+
+static const double kWidth = 940, kHeight = 400, kLeft = 66, kRight = 720, kTop = 44, kBottom = 340;
+static const double kLabelStep = 15; /* pixels between names at the lines' ends */
+enum { kLinesMax = 24 };
+
+typedef struct {
+    const char *config, *source;
+    double last;  /* error at the longest context */
+    double label; /* y of the name */
+} series;
+
+typedef struct {
+    const report_model *m;
+    const report_fidelity *key; /* file and distribution of this figure */
+    series lines[kLinesMax];
+    size_t n;
+    svg_scale x, y;
+} plot;
+
+static bool same_figure(const report_fidelity *a, const report_fidelity *b) {
+    return a->file == b->file && strcmp(a->distribution, b->distribution) == 0 &&
+           strcmp(a->kind, b->kind) == 0;
+}
+
+static bool drawn(const plot *p, const report_fidelity *f) {
+    return same_figure(f, p->key) && f->rel_l2 > 0 && f->context > 0 &&
+           strcmp(f->origin, "measured") == 0;
+}
+
+static bool of_series(const series *s, const report_fidelity *f) {
+    return strcmp(s->config, f->config) == 0 && strcmp(s->source, f->source) == 0;
+}
+
+/* The first row of the index-th figure. */
+static const report_fidelity *find(const report_model *m, size_t index) {
+    for (size_t i = 0; i < m->n_fidelity; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = same_figure(&m->fidelity[k], &m->fidelity[i]);
+        if (!seen && index-- == 0)
+            return &m->fidelity[i];
+    }
+    return NULL;
+}
+
+static void add(plot *p, const report_fidelity *f) {
+    for (size_t i = 0; i < p->n; i++)
+        if (of_series(&p->lines[i], f))
+            return;
+    if (p->n < kLinesMax)
+        p->lines[p->n++] = (series){.config = f->config, .source = f->source};
+}
+
+static void scale(plot *p) {
+    double x0 = HUGE_VAL, x1 = 0, y0 = HUGE_VAL, y1 = 0;
+    for (size_t i = 0; i < p->m->n_fidelity; i++) {
+        const report_fidelity *f = &p->m->fidelity[i];
+        if (!drawn(p, f))
+            continue;
+        add(p, f);
+        x0 = fmin(x0, (double)f->context);
+        x1 = fmax(x1, (double)f->context);
+        y0 = fmin(y0, f->rel_l2);
+        y1 = fmax(y1, f->rel_l2);
+    }
+    p->x = (svg_scale){x0 / 1.3, x1 * 1.3, kLeft, kRight, true};
+    p->y = (svg_scale){y0 / 1.5, y1 * 1.5, kBottom, kTop, true};
+}
+
+/* ---- names at the ends, moved apart ---- */
+
+static double end_of(const plot *p, const series *s) {
+    double last = 0;
+    int64_t context = 0;
+    for (size_t i = 0; i < p->m->n_fidelity; i++) {
+        const report_fidelity *f = &p->m->fidelity[i];
+        if (drawn(p, f) && of_series(s, f) && f->context >= context) {
+            context = f->context;
+            last = f->rel_l2;
+        }
+    }
+    return last;
+}
+
+static int by_label(const void *a, const void *b) {
+    double x = ((const series *)a)->label, y = ((const series *)b)->label;
+    return (x > y) - (x < y);
+}
+
+/* Pushes down what overlaps, then up again what fell off the bottom. */
+static void place_labels(plot *p) {
+    for (size_t i = 0; i < p->n; i++) {
+        p->lines[i].last = end_of(p, &p->lines[i]);
+        p->lines[i].label = svg_at(&p->y, p->lines[i].last);
+    }
+    qsort(p->lines, p->n, sizeof *p->lines, by_label);
+    for (size_t i = 1; i < p->n; i++)
+        p->lines[i].label = fmax(p->lines[i].label, p->lines[i - 1].label + kLabelStep);
+    double limit = kBottom + 4;
+    for (size_t i = p->n; i-- > 0; limit -= kLabelStep)
+        p->lines[i].label = fmin(p->lines[i].label, limit);
+}
+
+/* ---- drawing ---- */
+
+static const char *class_of(const series *s) {
+    return strcmp(s->config, "bf16") == 0      ? "bf"
+           : strcmp(s->config, "snapmla") == 0 ? "f8"
+                                               : "other";
+}
+
+static int by_context(const void *a, const void *b) {
+    const report_fidelity *x = *(const report_fidelity *const *)a;
+    const report_fidelity *y = *(const report_fidelity *const *)b;
+    return (x->context > y->context) - (x->context < y->context);
+}
+
+static void draw_points(buf *out, const plot *p, const series *s, const report_fidelity **rows,
+                        size_t n) {
+    const char *cls = class_of(s);
+    bool oracle = strcmp(s->source, "reference") == 0;
+    (void)buf_printf(out, "<path class=\"%sl%s\" d=\"", cls, oracle ? "" : " dash");
+    for (size_t i = 0; i < n; i++)
+        (void)buf_printf(out, "%s%.1f %.1f", i ? "L" : "M", svg_at(&p->x, (double)rows[i]->context),
+                         svg_at(&p->y, rows[i]->rel_l2));
+    (void)buf_puts(out, "\"/>\n");
+    for (size_t i = 0; i < n; i++) {
+        char tip[300], context[FORMAT_MAX];
+        format_context(rows[i]->context, context);
+        (void)snprintf(tip, sizeof tip, "%.80s (%.80s), context %s: relative L2 %.2e", s->config,
+                       s->source, context, rows[i]->rel_l2);
+        svg_circle(out, cls, svg_at(&p->x, (double)rows[i]->context),
+                   svg_at(&p->y, rows[i]->rel_l2), 3, tip);
+    }
+}
+
+static bool draw_series(buf *out, const plot *p, const series *s) {
+    const report_fidelity **rows = calloc(p->m->n_fidelity, sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; rows && i < p->m->n_fidelity; i++)
+        if (drawn(p, &p->m->fidelity[i]) && of_series(s, &p->m->fidelity[i]))
+            rows[n++] = &p->m->fidelity[i];
+    if (!rows)
+        return false;
+    qsort(rows, n, sizeof *rows, by_context);
+    draw_points(out, p, s, rows, n);
+    double x = svg_at(&p->x, (double)rows[n - 1]->context);
+    svg_line(out, "lead", x + 5, svg_at(&p->y, s->last), kRight + 16, s->label);
+    char text[400], error[FORMAT_MAX];
+    format_science(s->last, error);
+    (void)snprintf(text, sizeof text, "%.100s, %.100s  %s", s->config, s->source, error);
+    svg_text_cut(out, strcmp(class_of(s), "other") == 0 ? "s" : "b s", kRight + 20, s->label + 4,
+                 text, 32);
+    free(rows);
+    return true;
+}
+
+static void grid(buf *out, const plot *p) {
+    for (double power = pow(10, floor(log10(p->y.lo))); power <= p->y.hi; power *= 10)
+        for (int lead = 1; lead <= 5; lead += lead == 1 ? 1 : 3) {
+            double y = svg_at(&p->y, power * lead);
+            if (y > kBottom || y < kTop)
+                continue;
+            char text[FORMAT_MAX];
+            (void)snprintf(text, sizeof text, "%.0e", power * lead);
+            svg_line(out, "gr", kLeft, y, kRight, y);
+            svg_text(out, "m e s", kLeft - 8, y + 4, text);
+        }
+    int64_t last = 0;
+    for (int64_t n = 1; n < ((int64_t)1 << 40) && (double)n <= p->x.hi; n *= 2) {
+        double x = svg_at(&p->x, (double)n);
+        if ((double)n < p->x.lo || (last && x - svg_at(&p->x, (double)last) < 44))
+            continue;
+        last = n;
+        char text[FORMAT_MAX];
+        format_context(n, text);
+        svg_line(out, "gr", x, kTop, x, kBottom);
+        svg_text(out, "m c s", x, kBottom + 18, text);
+    }
+}
+
+bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) {
+    plot p = {.m = m, .key = find(m, index)};
+    if (!p.key)
+        return false;
+    scale(&p);
+    if (!p.n)
+        return false;
+    place_labels(&p);
+    char id[32], name[400];
+    (void)snprintf(id, sizeof id, "fidelity-%zu", index + 1);
+    (void)snprintf(name, sizeof name, "Error against FP64 attention, %.60s, input %.60s%s%.200s",
+                   p.key->kind, p.key->distribution, m->n_files > 1 ? ", " : "",
+                   m->n_files > 1 ? m->files[p.key->file] : "");
+    svg_open(out, &(svg_head){.id = id,
+                              .title = name,
+                              .description = "A line a configuration: context across, relative L2 "
+                                             "error up. A level line is an error that does not "
+                                             "grow with context. The fidelity table has the "
+                                             "numbers.",
+                              .width = kWidth,
+                              .height = kHeight,
+                              .alone = alone});
+    svg_text_cut(out, "b", 0, 14, name, 120);
+    grid(out, &p);
+    for (size_t i = 0; i < p.n; i++)
+        out->failed |= !draw_series(out, &p, &p.lines[i]);
+    svg_text(out, "m c", (kLeft + kRight) / 2, kBottom + 42, "context, tokens");
+    svg_text_up(out, "m c", 16, (kTop + kBottom) / 2, "relative L2 error");
+    svg_close(out);
+    return true;
+}

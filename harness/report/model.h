@@ -1,0 +1,106 @@
+/* model.h - result files as the writers read them: plain structs, sorted, paired.
+ *
+ * Strings are borrowed from the result files and never NULL: "" is null. Numbers that do not exist
+ * are NAN. */
+#ifndef SNAPMLA_HARNESS_REPORT_MODEL_H
+#define SNAPMLA_HARNESS_REPORT_MODEL_H
+
+#include "base/arena.h"
+#include "harness/report/report.h"
+
+typedef struct {
+    const char *name, *method, *unit, *origin;
+    double value;  /* in `unit`: B/s or FLOP/s */
+    double lowest; /* of the samples */
+    size_t samples;
+    int file;
+} report_ceiling;
+
+/* One arm of one shape and scope: a row of `bench`. */
+typedef struct {
+    int file;
+    const char *arm, *backend, *kernel, *kernel_hash, *scope, *distribution, *cold, *origin;
+    const char *source, *status, *reason, *bound, *stop_reason;
+    int64_t heads, s_q, batch, context, d_c, d_r;
+    double error, tolerance, lse_error, lse_tolerance, rows_checked;
+    double min_ns, q1_ns, median_ns, q3_ns, max_ns, count;
+    double tflops, gb_s, tok_s, floor_ns, roofline_pct, mhz_before, mhz_during, power_w, energy_j;
+    const char *flags; /* "noisy, throttled" */
+} report_cell;
+
+/* The two arms of a shape side by side; one may be NULL. */
+typedef struct {
+    const report_cell *bf16, *fp8;
+    const report_cell *any; /* the one that is there: the shape's fields */
+    double speedup;         /* BF16 median over FP8 median; NAN unless both passed */
+    const char *flags;      /* of both */
+} report_speed;
+
+typedef struct {
+    int file;
+    const char *kind, *config, *source, *distribution, *origin;
+    int64_t context, heads, seed, rows;
+    double rmse, cosine_diff, rel_l2, lse_error, max_abs;
+} report_fidelity;
+
+typedef struct {
+    const char *name, *generator, *endpoint, *model, *origin;
+    double samples, scored, failed, accuracy, se, ci95[2];            /* percent */
+    double truncated, empty, unparsed, failed_pct, identical_samples; /* percent, but the last */
+    double tokens_mean, ttft_ms, tok_s;
+} report_arm;
+
+typedef struct {
+    const char *baseline, *arm, *verdict, *refused;
+    double problems, delta, se, ci90[2], ci95[2], margin; /* percentage points */
+    double p_tost, p_sign_flip, p_mcnemar;
+    double baseline_only, arm_only; /* discordant problems */
+    double length_ratio, length_delta, length_ci95[2];
+} report_pair;
+
+typedef struct {
+    int file;
+    const char *task, *dataset, *dataset_sha256, *manifest, *grader;
+    double problems, samples_per_problem;
+    const report_arm *arms;
+    const report_pair *pairs;
+    size_t n_arms, n_pairs;
+} report_eval;
+
+/* Where rows come from: a result file, or a source of a joined one. */
+typedef struct {
+    int file;
+    js *provenance; /* borrowed */
+} report_source;
+
+/* FP8 against BF16 over the cells of one scope. */
+typedef struct {
+    const char *scope;
+    size_t n;
+    double mean, lowest, highest; /* geometric mean */
+} report_gain;
+
+enum { REPORT_SCOPES = 2 };
+
+struct report_model {
+    arena mem;
+    const char **files; /* names */
+    int n_files;
+    report_source *sources;
+    report_ceiling *ceilings;
+    report_cell *cells;   /* sorted: measured before reported, then by what the arms share */
+    report_speed *speeds; /* measured ones, in the cells' order */
+    report_fidelity *fidelity;
+    report_eval *evals;
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_evals;
+    size_t n_measured;                /* cells before the reported ones */
+    report_gain gains[REPORT_SCOPES]; /* kernel, served; n = 0 where there is none */
+};
+
+/* The ceiling of a file by name; 0 when it has none. */
+double report_ceiling_of(const report_model *m, int file, const char *name);
+
+/* "fp8 kernel H16 s1 b8 c8192". */
+void report_cell_name(const report_cell *c, char out[96]);
+
+#endif

@@ -1,0 +1,94 @@
+#include "harness/report/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/assets.h"
+#include "harness/report/format.h"
+
+void svg_open(buf *b, const svg_head *h) {
+    (void)buf_printf(
+        b,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" id=\"%s\" role=\"img\" "
+        "viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
+        "aria-labelledby=\"%s-t %s-d\">\n<title id=\"%s-t\">",
+        h->id, h->width, h->height, h->width, h->height, h->id, h->id, h->id);
+    format_xml(b, h->title);
+    (void)buf_printf(b, "</title>\n<desc id=\"%s-d\">", h->id);
+    format_xml(b, h->description);
+    (void)buf_puts(b, "</desc>\n");
+    if (!h->alone)
+        return;
+    (void)buf_printf(b, "<style>%s</style>\n", asset_figure_css);
+    svg_rect(b, "bg", 0, 0, h->width, h->height, NULL);
+}
+
+void svg_close(buf *b) {
+    (void)buf_puts(b, "</svg>\n");
+}
+
+static void tip_and_end(buf *b, const char *element, const char *tip) {
+    if (!tip) {
+        (void)buf_puts(b, "/>\n");
+        return;
+    }
+    (void)buf_puts(b, "><title>");
+    format_xml(b, tip);
+    (void)buf_printf(b, "</title></%s>\n", element);
+}
+
+void svg_line(buf *b, const char *cls, double x1, double y1, double x2, double y2) {
+    (void)buf_printf(b, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", cls, x1, y1, x2, y2);
+}
+
+void svg_rect(buf *b, const char *cls, double x, double y, double w, double h, const char *tip) {
+    (void)buf_printf(b, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"",
+                     cls, x, y, w, h);
+    tip_and_end(b, "rect", tip);
+}
+
+void svg_circle(buf *b, const char *cls, double x, double y, double r, const char *tip) {
+    (void)buf_printf(b, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", cls, x, y, r);
+    tip_and_end(b, "circle", tip);
+}
+
+void svg_diamond(buf *b, const char *cls, double x, double y, double r, const char *tip) {
+    (void)buf_printf(b, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fz\"", cls,
+                     x, y - r, r, r, -r, r, -r, -r);
+    tip_and_end(b, "path", tip);
+}
+
+void svg_text(buf *b, const char *cls, double x, double y, const char *text) {
+    (void)buf_printf(b, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", cls, x, y);
+    format_xml(b, text);
+    (void)buf_puts(b, "</text>\n");
+}
+
+void svg_text_cut(buf *b, const char *cls, double x, double y, const char *text, size_t columns) {
+    (void)buf_printf(b, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", cls, x, y);
+    format_xml_cut(b, text, columns);
+    if (strlen(text) > columns) {
+        (void)buf_puts(b, "<title>");
+        format_xml(b, text);
+        (void)buf_puts(b, "</title>");
+    }
+    (void)buf_puts(b, "</text>\n");
+}
+
+void svg_text_up(buf *b, const char *cls, double x, double y, const char *text) {
+    (void)buf_printf(b, "<text class=\"%s\" transform=\"translate(%.1f %.1f) rotate(-90)\">", cls,
+                     x, y);
+    format_xml(b, text);
+    (void)buf_puts(b, "</text>\n");
+}
+
+double svg_at(const svg_scale *s, double x) {
+    double t = s->log ? log(x / s->lo) / log(s->hi / s->lo) : (x - s->lo) / (s->hi - s->lo);
+    return s->from + t * (s->to - s->from);
+}
+
+double svg_step(double span, int n) {
+    double raw = span / n, power = pow(10, floor(log10(raw)));
+    double lead = raw / power;
+    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
