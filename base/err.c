@@ -38,9 +38,13 @@ void err_prefix(snap_err *err, const char *fmt, ...) {
     va_start(ap, fmt);
     int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    if (n < 0 || (size_t)n >= sizeof err->text)
+    size_t used = n < 0 ? 0 : (size_t)n, room = sizeof err->text - 3;
+    if (used >= room) /* the prefix alone fills the line */
         return;
-    (void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+    size_t keep = strnlen(old, room - used);
+    memcpy(err->text + used, ": ", 2);
+    memcpy(err->text + used + 2, old, keep);
+    err->text[used + 2 + keep] = '\0';
 }
 
 int err_exit_code(snap_status code) {
