@@ -26,14 +26,12 @@ static const char *text_of(const js *row, const char *const *keys) {
     return NULL;
 }
 
-static char *joined(arena *mem, const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b);
-    char *s = arena_alloc(mem, n + m + 1, 1);
-    if (s) {
-        memcpy(s, a, n);
-        memcpy(s + n, b, m + 1);
-    }
-    return s;
+static const char *with_instruction(arena *mem, const char *problem) {
+    buf text = {0};
+    bool ok = buf_puts(&text, problem) && buf_puts(&text, kInstruction);
+    const char *kept = ok ? arena_strdup(mem, buf_str(&text)) : NULL;
+    buf_release(&text);
+    return kept;
 }
 
 static snap_status read_prompt(const js *row, arena *mem, task_row *out, const char *where,
@@ -42,7 +40,7 @@ static snap_status read_prompt(const js *row, arena *mem, task_row *out, const c
     const char *problem = text_of(row, (const char *const[]){"problem", "question", NULL});
     if (!prompt && !problem)
         return err_set(err, SNAP_E_INPUT, "%s: needs a text 'prompt' or 'problem'", where);
-    out->prompt = prompt ? arena_strdup(mem, prompt) : joined(mem, problem, kInstruction);
+    out->prompt = prompt ? arena_strdup(mem, prompt) : with_instruction(mem, problem);
     return out->prompt ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
 }
 

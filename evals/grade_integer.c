@@ -47,8 +47,8 @@ static void judge(grade_result *r, const char *gold, const extraction *x) {
 
 /* "25/4" and "x^2" end in a digit that is no answer. */
 static bool part_of_expression(span text, const extraction *x) {
-    const char *before = x->answer.s;
-    return before > text.s && memchr("/^_{", before[-1], 4);
+    char before = x->answer.s > text.s ? x->answer.s[-1] : ' ';
+    return before == '/' || before == '^' || before == '_' || before == '{';
 }
 
 /* Undeclared answers: the last formula if it is an integer, else the last number. */
@@ -67,23 +67,27 @@ static const char *why_nothing(grade_input in, span text, bool thinking) {
     return in.truncated ? "cut off before an answer was stated" : "no answer found";
 }
 
+/* The answer in a response; false, and *why, where it has none. */
+static bool search(grade_input in, extraction *x, bool *open_box, const char **why) {
+    bool thinking;
+    span text = extract_visible(in.response, &thinking);
+    extract_box box = extract_boxed(text, x);
+    *open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
+    *why =
+        box == EXTRACT_OPEN_BOX ? "the last \\boxed never closes" : why_nothing(in, text, thinking);
+    if (box != EXTRACT_NO_BOX)
+        return box != EXTRACT_OPEN_BOX;
+    if (extract_stated(text, x) && integer_has_digit(x->answer))
+        return true;
+    return !in.truncated && !thinking && guess(text, x);
+}
+
 static grade_result grade_aime(const char *gold, grade_input in) {
-    grade_result r = {.verdict = GRADE_UNPARSED};
+    grade_result r = {.verdict = GRADE_UNPARSED, .reason = "empty response"};
     extraction x = {"given", span_trim(in.response)};
-    bool thinking = false;
-    span text = in.extracted ? x.answer : extract_visible(in.response, &thinking);
-    extract_box found = in.extracted ? EXTRACT_NO_BOX : extract_boxed(text, &x);
-    r.open_box = found == EXTRACT_OPEN_BOX || found == EXTRACT_EARLIER_BOX;
-    if (found == EXTRACT_OPEN_BOX)
-        r.reason = "the last \\boxed never closes";
-    else if (found != EXTRACT_NO_BOX || (in.extracted && text.n))
+    bool found = in.extracted ? x.answer.n > 0 : search(in, &x, &r.open_box, &r.reason);
+    if (found)
         judge(&r, gold, &x);
-    else if (!in.extracted && extract_stated(text, &x) && integer_has_digit(x.answer))
-        judge(&r, gold, &x);
-    else if (!in.extracted && !in.truncated && !thinking && guess(text, &x))
-        judge(&r, gold, &x);
-    else
-        r.reason = why_nothing(in, text, thinking);
     return r;
 }
 

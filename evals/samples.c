@@ -198,23 +198,33 @@ static snap_status scan(sample_store *s, snap_err *err) {
 
 /* ---- the store ---- */
 
-snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,
-                         snap_err *err) {
-    snap_status st = SNAP_OK;
-    *out = NULL;
+/* An empty store; NULL when out of memory. */
+static sample_store *store_new(const eval_plan *plan, const char *path) {
     sample_store *s = calloc(1, sizeof *s);
     if (!s)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
+        return NULL;
     s->plan = plan;
     s->log = FS_LOG_CLOSED;
     s->cells = plan_cells(plan);
+    (void)pthread_mutex_init(&s->lock, NULL);
     s->path = strdup(path);
     s->slots = calloc(s->cells + 1, sizeof *s->slots);
-    (void)pthread_mutex_init(&s->lock, NULL);
-    if (!s->path || !s->slots)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path));
+    if (!s->path || !s->slots) {
+        samples_close(s);
+        return NULL;
+    }
     for (size_t i = 0; i < s->cells; i++)
         s->slots[i].at = -1;
+    return s;
+}
+
+snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,
+                         snap_err *err) {
+    snap_status st;
+    *out = NULL;
+    sample_store *s = store_new(plan, path);
+    if (!s)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
     TRY(fs_log_open(&s->log, path, err));
     TRY(scan(s, err));
     *out = s;
@@ -316,8 +326,9 @@ static bool set_verdict(js *row, const char *grader_id, const grade_result *g) {
            js_set_str(row, "rule", g->rule) && js_set_str(row, "reason", g->reason);
 }
 
-static snap_status grade_cell(const sample_store *s, size_t cell, fs_log *to, buf *line,
-                              sample_outcome *out, snap_err *err) {
+/* @line: the cell's row with its verdict. */
+static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sample_outcome *out,
+                              snap_err *err) {
     snap_status st = read_line(s, s->slots[cell], line, err);
     js *row = st == SNAP_OK ? js_parse(buf_str(line), line->len, s->path, err) : NULL;
     if (!row)
@@ -336,74 +347,91 @@ static snap_status grade_cell(const sample_store *s, size_t cell, fs_log *to, bu
     *out = outcome_of(row, in.response, r.verdict);
     bool ok = js_set_str(row, "gold", gold) && set_verdict(row, g->id, &r);
     buf_clear(line);
-    st = row_line(row, ok, line, err);
-    return st == SNAP_OK ? fs_log_append(to, buf_str(line), line->len, err) : st;
+    return row_line(row, ok, line, err);
 }
 
-/* Writes all rows, graded, into a new log; fills where each one is. */
-static snap_status write_graded(const sample_store *s, fs_log *to, slot *slots, slot *foreign,
-                                int64_t *end, sample_outcome *outcomes, snap_err *err) {
+/* The file that is to replace the present one, and where its rows are. */
+typedef struct {
+    char *path;
+    fs_log log;
+    slot *slots, *foreign;
+    int64_t end;
+} graded_copy;
+
+static void copy_release(graded_copy *c) {
+    fs_log_close(&c->log);
+    free(c->path);
+    free(c->slots);
+    free(c->foreign);
+}
+
+static snap_status copy_open(const sample_store *s, graded_copy *c, snap_err *err) {
+    buf path = {0};
+    (void)buf_printf(&path, "%s.new", s->path);
+    *c = (graded_copy){.path = path.failed ? NULL : buf_steal(&path), .log = FS_LOG_CLOSED};
+    buf_release(&path);
+    c->slots = calloc(s->cells + 1, sizeof *c->slots);
+    c->foreign = calloc(s->n_foreign + 1, sizeof *c->foreign);
+    if (!c->path || !c->slots || !c->foreign)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path);
+    if (unlink(c->path) != 0 && errno != ENOENT) /* of a run that was killed here */
+        return err_set_errno(err, "cannot remove '%s'", c->path);
+    return fs_log_open(&c->log, c->path, err);
+}
+
+static snap_status copy_row(graded_copy *c, const buf *line, bool failed, slot *where,
+                            snap_err *err) {
+    *where = (slot){.at = c->end, .len = line->len, .failed = failed};
+    c->end += (int64_t)line->len;
+    return fs_log_append(&c->log, buf_str(line), line->len, err);
+}
+
+static snap_status copy_write(const sample_store *s, graded_copy *c, sample_outcome *outcomes,
+                              snap_err *err) {
     snap_status st = SNAP_OK;
     buf line = {.limit = kRowLimit};
-    *end = 0;
     for (size_t i = 0; i < s->cells; i++) {
-        slots[i] = s->slots[i];
+        c->slots[i] = s->slots[i];
         outcomes[i] = (sample_outcome){0};
-        if (slots[i].at < 0)
+        if (s->slots[i].at < 0)
             continue;
-        TRY(grade_cell(s, i, to, &line, &outcomes[i], err));
-        slots[i] = (slot){.at = *end, .len = line.len, .failed = outcomes[i].failed};
-        *end += (int64_t)line.len;
+        TRY(grade_cell(s, i, &line, &outcomes[i], err));
+        TRY(copy_row(c, &line, outcomes[i].failed, &c->slots[i], err));
     }
     for (size_t i = 0; i < s->n_foreign; i++) {
         TRY(read_line(s, s->foreign[i], &line, err));
-        TRY(fs_log_append(to, buf_str(&line), line.len, err));
-        foreign[i] = (slot){.at = *end, .len = line.len};
-        *end += (int64_t)line.len;
+        TRY(copy_row(c, &line, false, &c->foreign[i], err));
     }
-    TRY(fs_log_sync(to, err));
+    TRY(fs_log_sync(&c->log, err));
 cleanup:
     buf_release(&line);
     return st;
 }
 
-static snap_status begin_copy(const sample_store *s, char *path, fs_log *to, snap_err *err) {
-    if (!path)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path);
-    if (unlink(path) != 0 && errno != ENOENT) /* of a run that was killed here */
-        return err_set_errno(err, "cannot remove '%s'", path);
-    return fs_log_open(to, path, err);
+/* The copy becomes the file, and the store's slots its own; @c is left with the old ones. */
+static snap_status copy_replace(sample_store *s, graded_copy *c, snap_err *err) {
+    if (rename(c->path, s->path) != 0)
+        return err_set_errno(err, "cannot replace '%s'", s->path);
+    fs_log log = s->log;
+    slot *slots = s->slots, *foreign = s->foreign;
+    s->log = (fs_log){c->log.fd, log.path}; /* the same file under its new name */
+    s->slots = c->slots;
+    s->foreign = c->foreign;
+    s->foreign_room = s->n_foreign + 1;
+    s->end = c->end;
+    c->log.fd = log.fd;
+    c->slots = slots;
+    c->foreign = foreign;
+    return SNAP_OK;
 }
 
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes, snap_err *err) {
     snap_status st;
-    int64_t end;
-    fs_log to = FS_LOG_CLOSED;
-    buf path = {0};
-    (void)buf_printf(&path, "%s.new", s->path);
-    slot *slots = calloc(s->cells + 1, sizeof *slots);
-    slot *foreign = calloc(s->n_foreign + 1, sizeof *foreign);
-    if (!slots || !foreign)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path));
-    TRY(buf_check(&path, "a path", err));
-    TRY(begin_copy(s, path.data, &to, err));
-    TRY(write_graded(s, &to, slots, foreign, &end, outcomes, err));
-    if (rename(buf_str(&path), s->path) != 0)
-        TRY(err_set_errno(err, "cannot replace '%s'", s->path));
-    fs_log old = s->log;
-    s->log = (fs_log){to.fd, old.path}; /* the same file under its new name */
-    to = (fs_log){old.fd, to.path};
-    s->end = end;
-    free(s->slots);
-    free(s->foreign);
-    s->slots = slots;
-    s->foreign = foreign;
-    s->foreign_room = s->n_foreign + 1;
-    slots = foreign = NULL;
+    graded_copy copy;
+    TRY(copy_open(s, &copy, err));
+    TRY(copy_write(s, &copy, outcomes, err));
+    TRY(copy_replace(s, &copy, err));
 cleanup:
-    fs_log_close(&to);
-    free(slots);
-    free(foreign);
-    buf_release(&path);
+    copy_release(&copy);
     return st;
 }

@@ -204,7 +204,7 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
 
 /* The same pair of arms in every task is one family of tests. */
 static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, snap_err *err) {
-    double *x = calloc(p->n_tasks, sizeof *x);
+    double *x = calloc(p->n_tasks + 1, sizeof *x);
     if (!x)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
     for (size_t t = 0; t < p->n_tasks; t++)
@@ -220,29 +220,37 @@ static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, s
 
 static snap_status score_task(const eval_plan *p, const sample_outcome *all, size_t t,
                               task_score *out, snap_err *err) {
-    snap_status st;
     scratch tmp = {0};
-    out->arms = calloc(p->n_arms, sizeof *out->arms);
-    out->pairs = calloc(p->n_arms, sizeof *out->pairs);
-    if (!out->arms || !out->pairs)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the scores"));
-    TRY(scratch_make(&p->tasks[t], &tmp, err));
-    for (size_t a = 0; a < p->n_arms; a++)
+    snap_status st = scratch_make(&p->tasks[t], &tmp, err);
+    for (size_t a = 0; a < p->n_arms && st == SNAP_OK; a++)
         out->arms[a] = score_arm(p, all, t, a, &tmp);
-    for (size_t a = 1; a < p->n_arms; a++) {
+    for (size_t a = 1; a < p->n_arms && st == SNAP_OK; a++) {
         out->pairs[a - 1].arm = a;
-        TRY(score_pair(p, all, t, &out->pairs[a - 1], &tmp, err));
+        st = score_pair(p, all, t, &out->pairs[a - 1], &tmp, err);
     }
-cleanup:
     scratch_release(&tmp);
     return st;
+}
+
+static task_score *scores_new(const eval_plan *p) {
+    bool ok = true;
+    task_score *scores = calloc(p->n_tasks + 1, sizeof *scores);
+    for (size_t t = 0; t < p->n_tasks && scores; t++) {
+        scores[t].arms = calloc(p->n_arms + 1, sizeof *scores[t].arms);
+        scores[t].pairs = calloc(p->n_arms + 1, sizeof *scores[t].pairs);
+        ok = ok && scores[t].arms && scores[t].pairs;
+    }
+    if (ok)
+        return scores;
+    score_release(p, scores);
+    return NULL;
 }
 
 snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_score **out,
                       snap_err *err) {
     snap_status st = SNAP_OK;
     *out = NULL;
-    task_score *scores = calloc(p->n_tasks, sizeof *scores);
+    task_score *scores = scores_new(p);
     if (!scores)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
     for (size_t t = 0; t < p->n_tasks; t++)

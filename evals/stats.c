@@ -144,7 +144,7 @@ static double flip_drawn(const double *a, const double *b, size_t n, double limi
 }
 
 double stats_sign_flip(const double *a, const double *b, size_t n, uint64_t seed) {
-    double moved[kExactFlips], sum = 0, size = 0;
+    double moved[kExactFlips] = {0}, sum = 0, size = 0;
     size_t m = 0;
     for (size_t i = 0; i < n; i++) {
         double d = b[i] - a[i];

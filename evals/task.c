@@ -123,24 +123,23 @@ static snap_status load_line(void *ctx, js *object, long line, snap_err *err) {
 
 /* ---- the set as a whole ---- */
 
-static int by_id(const void *a, const void *b) {
-    const task_problem *const *x = a, *const *y = b;
-    return strcmp((*x)->id, (*y)->id);
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static snap_status check_unique(task_set *set, snap_err *err) {
-    const task_problem **sorted = calloc(set->n, sizeof *sorted);
-    if (!sorted)
+    const char **ids = calloc(set->n + 1, sizeof *ids);
+    if (!ids)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
     for (size_t i = 0; i < set->n; i++)
-        sorted[i] = &set->problems[i];
-    qsort(sorted, set->n, sizeof *sorted, by_id);
+        ids[i] = set->problems[i].id;
+    qsort(ids, set->n, sizeof *ids, by_text);
     snap_status st = SNAP_OK;
     for (size_t i = 1; i < set->n && st == SNAP_OK; i++)
-        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
+        if (strcmp(ids[i - 1], ids[i]) == 0)
             st = err_set(err, SNAP_E_INPUT, "%s: problem id '%.80s' occurs twice", set->file,
-                         sorted[i]->id);
-    free(sorted);
+                         ids[i]);
+    free(ids);
     return st;
 }
 

@@ -257,7 +257,7 @@ static void test_extracted_is_cut_between_characters(void) {
     CU_ASSERT(n % 3 == 0 && n > 240 && n < GRADE_EXTRACTED_MAX);
 }
 
-/* ---- time: a megabyte of any one thing, twice as long for twice as much ---- */
+/* ---- time: four times as long for four times as much, of any one thing ---- */
 
 static double grade_seconds(const char *piece, size_t bytes) {
     size_t n = strlen(piece);
@@ -311,10 +311,11 @@ static void test_hostile_text_takes_linear_time(void) {
         "answer * ",
     };
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        double t = grade_seconds(pieces[i], 1 << 20);
-        if (t > 0.5)
-            printf("\n1 MiB of '%s': %.2f s\n", pieces[i], t);
-        CU_ASSERT(t < 0.5);
+        /* quadratic work would take 16 times as long */
+        double once = grade_seconds(pieces[i], 1 << 17), four = grade_seconds(pieces[i], 1 << 19);
+        if (four > 9 * once + 0.05)
+            printf("\n512 KiB of '%s': %.3f s, a quarter of it %.3f s\n", pieces[i], four, once);
+        CU_ASSERT(four <= 9 * once + 0.05);
     }
 }
 

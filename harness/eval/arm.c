@@ -1,86 +1,105 @@
 #include "harness/eval/arm.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/text.h"
 
 enum { kLongestName = 40 };
 
-typedef enum { KEY_TEXT, KEY_BOOL, KEY_INT, KEY_NUM, KEY_SEED } key_type;
+/* KEY_NOT: a flag that is stored negated. */
+typedef enum { KEY_TEXT, KEY_NOT, KEY_INT, KEY_NUM, KEY_SEED } key_type;
 
-/* A key of the list, where its value goes, and what it may be. */
+/* A key of the list, where in the arm its value goes, and what it may be. */
 typedef struct {
     const char *name;
     key_type type;
-    void *value;
+    size_t offset;
     double min, max;
 } arm_key;
+
+static const arm_key keys[] = {
+    {"model", KEY_TEXT, offsetof(eval_arm, model), 0, 0},
+    {"precision", KEY_TEXT, offsetof(eval_arm, precision), 0, 0},
+    {"stream", KEY_NOT, offsetof(eval_arm, no_stream), 0, 0},
+    {"retries", KEY_INT, offsetof(eval_arm, max_retries), 0, 1000},
+    {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6},
+    {"in_flight", KEY_INT, offsetof(eval_arm, in_flight), 1, 4096},
+    {"seed", KEY_SEED, offsetof(eval_arm, seed), 0, 9007199254740991.0},
+    {"temperature", KEY_NUM, offsetof(eval_arm, temperature), 0, 100},
+    {"top_p", KEY_NUM, offsetof(eval_arm, top_p), 1e-9, 1},
+    {"max_tokens", KEY_INT, offsetof(eval_arm, max_tokens), 1, INT_MAX},
+};
 
 static bool parse_bool(const char *s, bool *out) {
     *out = strcmp(s, "true") == 0 || strcmp(s, "1") == 0;
     return *out || strcmp(s, "false") == 0 || strcmp(s, "0") == 0;
 }
 
-/* Stores a value; false when the text is none of that type or out of range. */
-static bool store(const arm_key *k, const char *s) {
-    int64_t i = 0;
-    double d = 0;
+static bool store_text(void *value, const char *s) {
+    *(const char **)value = s;
+    return *s != '\0';
+}
+
+static bool store_not(void *value, const char *s) {
     bool yes;
-    switch (k->type) {
-    case KEY_TEXT:
-        *(const char **)k->value = s;
-        return *s != '\0';
-    case KEY_BOOL:
-        if (!parse_bool(s, &yes))
-            return false;
-        *(bool *)k->value = yes;
-        return true;
-    case KEY_NUM:
-        if (!text_to_double(s, &d) || d < k->min || d > k->max)
-            return false;
-        *(double *)k->value = d;
-        return true;
-    default:
-        break;
-    }
+    if (!parse_bool(s, &yes))
+        return false;
+    *(bool *)value = !yes;
+    return true;
+}
+
+static bool store_num(const arm_key *k, void *value, const char *s) {
+    double d;
+    if (!text_to_double(s, &d) || d < k->min || d > k->max)
+        return false;
+    *(double *)value = d;
+    return true;
+}
+
+static bool store_int(const arm_key *k, void *value, const char *s) {
+    int64_t i;
     if (!text_to_int(s, &i) || (double)i < k->min || (double)i > k->max)
         return false;
     if (k->type == KEY_SEED)
-        *(uint64_t *)k->value = (uint64_t)i;
+        *(uint64_t *)value = (uint64_t)i;
     else
-        *(int *)k->value = (int)i;
+        *(int *)value = (int)i;
     return true;
+}
+
+/* False when the text is none of the key's type or out of range. */
+static bool store(const arm_key *k, eval_arm *arm, const char *s) {
+    void *value = (char *)arm + k->offset;
+    arm->has_seed |= k->type == KEY_SEED;
+    switch (k->type) {
+    case KEY_TEXT:
+        return store_text(value, s);
+    case KEY_NOT:
+        return store_not(value, s);
+    case KEY_NUM:
+        return store_num(k, value, s);
+    default:
+        return store_int(k, value, s);
+    }
 }
 
 typedef struct {
     const char *whole; /* for messages */
     eval_arm *arm;
-    bool stream, has_spec;
+    bool has_spec;
     arena *mem;
 } parsing;
 
 static snap_status set_key(parsing *p, const char *name, const char *value, snap_err *err) {
-    eval_arm *a = p->arm;
-    const arm_key keys[] = {
-        {"model", KEY_TEXT, &a->model, 0, 0},
-        {"precision", KEY_TEXT, &a->precision, 0, 0},
-        {"stream", KEY_BOOL, &p->stream, 0, 0},
-        {"retries", KEY_INT, &a->max_retries, 0, 1000},
-        {"timeout", KEY_NUM, &a->timeout_s, 0.001, 1e6},
-        {"in_flight", KEY_INT, &a->in_flight, 1, 4096},
-        {"seed", KEY_SEED, &a->seed, 0, 9007199254740991.0},
-        {"temperature", KEY_NUM, &a->temperature, 0, 100},
-        {"top_p", KEY_NUM, &a->top_p, 1e-9, 1},
-        {"max_tokens", KEY_INT, &a->max_tokens, 1, INT_MAX},
-    };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].name, name) != 0)
             continue;
-        a->has_seed |= keys[i].type == KEY_SEED;
-        return store(&keys[i], value) ? SNAP_OK
-                                      : err_set(err, SNAP_E_USAGE, "--arm %s: '%s' can't be '%s'",
-                                                p->whole, name, value);
+        return store(&keys[i], p->arm, value)
+                   ? SNAP_OK
+                   : err_set(err, SNAP_E_USAGE, "--arm %s: '%s' can't be '%s'", p->whole, name,
+                             value);
     }
     return err_set(err, SNAP_E_USAGE,
                    "--arm %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
@@ -139,8 +158,6 @@ static snap_status take_part(void *ctx, const char *part, snap_err *err) {
 
 snap_status arm_parse(const char *text, arena *mem, eval_arm *out, snap_err *err) {
     *out = (eval_arm){.max_retries = -1, .temperature = -1};
-    parsing p = {.whole = text, .arm = out, .stream = true, .mem = mem};
-    snap_status st = text_split(text, ',', "--arm", take_part, &p, err);
-    out->no_stream = !p.stream;
-    return st;
+    parsing p = {.whole = text, .arm = out, .mem = mem};
+    return text_split(text, ',', "--arm", take_part, &p, err);
 }

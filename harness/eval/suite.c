@@ -84,13 +84,12 @@ static snap_status read_task(suite *s, js *row, gen_sampling sampling, const cha
                              snap_err *err) {
     snap_status st;
     const char *name;
-    suite_task t = {.sampling = sampling};
     TRY(check_keys(row, (const char *const[]){"task", "samples", NULL}, where, err));
     TRY(js_need_str(row, "task", &name, where, err));
-    t.task = task_find(name);
-    if (!t.task)
-        TRY(unknown_task(name, where, err));
-    t.samples = t.task->samples;
+    const task_spec *task = task_find(name);
+    if (!task)
+        return unknown_task(name, where, err);
+    suite_task t = {task, task->samples, sampling};
     TRY(integer_in(row, "samples", 1, kMostSamples, &t.samples, where, err));
     TRY(add_task(s, t, where, err));
 cleanup:
