@@ -26,8 +26,7 @@ static const opt_command spec = {
         "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
         "Nothing is written if a line is malformed.",
     .examples = "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
-                "  echo '{\"gold\": 204, \"response\": \"so \\\\\\\\boxed{204}\"}' | snapmla grade "
-                "--task aime24",
+                "  snapmla grade --task aime24 answers.jsonl > verdicts.jsonl",
     .options = options,
     .max_args = 1,
 };

@@ -13,6 +13,7 @@
 #include "harness/eval/rows.h"
 #include "harness/eval/run_log.h"
 #include "harness/eval/suite.h"
+#include "harness/report/report.h"
 #include "harness/share.h"
 
 /* Rows of the journal. */
@@ -257,12 +258,25 @@ static void warn(const eval *e) {
     }
 }
 
+/* The pages and tables beside the result file. */
+static snap_status report(eval *e, snap_err *err) {
+    results *const runs[] = {e->results};
+    const char *const names[] = {e->opt.out};
+    report_model *model = NULL;
+    snap_status st = report_model_new(&model, runs, names, 1, err);
+    if (st == SNAP_OK)
+        st = report_write(model, e->opt.out, REPORT_DEFAULT, NULL, err);
+    report_model_free(model);
+    return st;
+}
+
 static snap_status save(eval *e, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t t = 0; t < e->plan.n_tasks; t++)
         TRY(results_add(e->results, "evals", eval_row(&e->plan, t, &e->scores[t]), err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
-    run_log(&e->log, "wrote run.json");
+    TRY(report(e, err));
+    run_log(&e->log, "wrote run.json and the report");
 cleanup:
     return st;
 }

@@ -3,7 +3,7 @@
  *   samples.jsonl   every sample (evals/samples.h)
  *   journal         what the run is of, and its lock: a second process or another configuration is
  *                   refused
- *   run.json        the result file; report.html, report.md, report.csv, parity.tex beside it
+ *   run.json        the result file; report.html, report.md, report.csv and parity.tex beside it
  *   log             what happened when
  *
  * Generating, grading and comparing are separate steps. A run that was killed goes on where it
