@@ -9,7 +9,7 @@
 enum {
     kFillPages = 256,   /* pages filled at a time */
     kSpareEntries = 2,  /* table entries past a sequence's last page */
-    kCacheTurnover = 2, /* last-level caches read between two uses of a set */
+    kCacheTurnover = 4, /* last-level caches read between two uses of a set */
 };
 
 /* Device memory that holds one slice a set. */

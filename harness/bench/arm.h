@@ -1,9 +1,10 @@
 /* arm.h - one arm of a benchmark on the device: its cache, its queries, one timed step.
  *
  * The data exist several times ("sets"), and the steps go through the sets in turn, so that between
- * two uses of a byte at least twice the last-level cache has been read: every step starts cold.
- * All sets lie in one pool whose pages are shuffled. Slots past a sequence's length, and one page of
- * the pool, hold NaN; table entries past it hold numbers outside the pool or of that page. */
+ * two uses of a byte at least four times the last-level cache has been read (four, because a guest
+ * may see one slice of a cache where its threads use several): every step starts cold. All sets lie
+ * in one pool whose pages are shuffled. Slots past a sequence's length, and one page of the pool,
+ * hold NaN; table entries past it hold numbers outside the pool or of that page. */
 #ifndef SNAPMLA_HARNESS_BENCH_ARM_H
 #define SNAPMLA_HARNESS_BENCH_ARM_H
 

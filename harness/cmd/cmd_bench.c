@@ -277,6 +277,9 @@ static snap_status sweep_all(mla_backend *be, const bench_grid *grid, numbers_ki
     state->progress = term_progress_start("bench", sweep_count(grid));
     snap_status st = sweep_run(&sweep, rows, err);
     term_progress_end(&state->progress);
+    if (st == SNAP_E_CANCELLED && state->journal)
+        err_prefix(err, "%zu of %d rows are kept for the next run of this command", js_len(rows),
+                   sweep_count(grid));
     return st;
 }
 
