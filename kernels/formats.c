@@ -69,8 +69,10 @@ uint8_t e4m3_from_f32(float x) {
 
 float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope) {
     float largest = QUANT_MIN_MAX;
-    for (int d = 0; d < d_c; d++)
-        largest = fmaxf(largest, fabsf(bf16_to_f32(row[d])));
+    for (int d = 0; d < d_c; d++) {
+        float magnitude = fabsf(bf16_to_f32(row[d]));
+        largest = magnitude > largest ? magnitude : largest; /* false for a NaN, signalling or not */
+    }
     float a = largest / E4M3_MAX;
     for (int d = 0; d < d_c; d++)
         c8[d] = e4m3_from_f32(bf16_to_f32(row[d]) / a);

@@ -90,7 +90,7 @@ INLINE __m512bh broadcast_pair(const void *p) {
 
 static void make_tables(scratch16 *w) {
     for (int code = 0; code < 128; code++) {
-        uint32_t u = bits_of(e4m3_value((uint8_t)code)) >> 16;
+        uint16_t u = bf16_from_f32(e4m3_to_f32((uint8_t)code));
         w->high[code] = (uint8_t)(u >> 8);
         w->low[code] = (uint8_t)u;
     }

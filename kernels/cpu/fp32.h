@@ -47,13 +47,8 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
 /* ---- decoding ------------------------------------------------------------------------------- */
 
 static void decode_bf16(float *out, const uint16_t *in, int n) {
-    for (int i = 0; i < n; i++)
-        out[i] = float_of((uint32_t)in[i] << 16);
-}
-
-static void decode_e4m3(float *out, const uint8_t *in, int n) {
-    for (int i = 0; i < n; i++)
-        out[i] = e4m3_value(in[i]);
+    for (int i = 0; i < n; i += LANES)
+        vf_store(out + i, vf_load_bf16(in + i));
 }
 
 static void decode_row(float *out, mla_precision p, int d_c, int d_r, const void *content,
@@ -61,7 +56,9 @@ static void decode_row(float *out, mla_precision p, int d_c, int d_r, const void
     if (p == MLA_BF16) {
         decode_bf16(out, (const uint16_t *)content + row * (d_c + d_r), d_c + d_r);
     } else {
-        decode_e4m3(out, (const uint8_t *)content + row * d_c, d_c);
+        const uint8_t *c8 = (const uint8_t *)content + row * d_c;
+        for (int d = 0; d < d_c; d += LANES)
+            vf_store(out + d, load_e4m3(c8 + d));
         decode_bf16(out + d_c, (const uint16_t *)rope + row * d_r, d_r);
     }
 }

@@ -20,6 +20,9 @@
 
 typedef float vf __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t vi __attribute__((vector_size(4 * LANES), may_alias));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES), may_alias));
+typedef uint16_t vu16 __attribute__((vector_size(2 * LANES), may_alias, aligned(2)));
+typedef uint8_t vu8 __attribute__((vector_size(LANES), may_alias, aligned(1)));
 typedef float vf_any __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 typedef int32_t vi_any __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
@@ -40,6 +43,15 @@ static inline void vf_keep(vf x) {
 
 static inline vf vf_set(float x) {
     return x - (vf){0};
+}
+
+static inline vu vu_select(vi mask, vu yes, vu no) {
+    return ((vu)mask & yes) | (~(vu)mask & no);
+}
+
+/* LANES numbers of 16 bits, in the upper halves: bf16 as FP32. */
+static inline vf vf_load_bf16(const uint16_t *p) {
+    return (vf)(__builtin_convertvector(*(const vu16 *)p, vu) << 16);
 }
 
 static inline vf vf_select(vi mask, vf yes, vf no) {

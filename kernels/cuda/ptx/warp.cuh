@@ -55,14 +55,14 @@ __device__ __forceinline__ float reciprocal_approx(float x) {
     return y;
 }
 
-template <int N>
-__device__ __forceinline__ void registers_grow() {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
-}
-
-template <int N>
-__device__ __forceinline__ void registers_shrink() {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+/* A warpgroup's registers a thread, from the number it was launched with; more than the CTA has left
+ * waits for others to give some back. */
+template <int N, int Now>
+__device__ __forceinline__ void registers_set() {
+    if (N > Now)
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+    else
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 
 } // namespace ptx

@@ -6,10 +6,9 @@ namespace {
 enum {
     kThreads = 1024,
     kMaxParts = 1024,
-    kTile = 64,
-    kFixedTiles = 4,   /* what an item costs beside its tiles: query, first loads, epilogue */
-    kCombineTiles = 5, /* what merging partial results costs a step */
-    kLeastTiles = 2,   /* a cut leaves at least so many tiles on either side */
+    kFixedTiles = 2,   /* what an item costs beside its tiles: query, first loads, epilogue */
+    kCombineTiles = 3, /* what merging partial results costs a step */
+    kLeastTiles = 1,   /* a cut leaves at least so many tiles on either side */
 };
 
 struct shared {
@@ -44,10 +43,10 @@ __device__ long long block_scan(shared &s, long long value, long long *total) {
 
 struct sequences {
     const int *lengths;
-    int max_tokens;
+    int max_tokens, tile;
 
     __device__ int tiles(int seq) const {
-        return (min(max(lengths[seq], 0), max_tokens) + kTile - 1) / kTile;
+        return (min(max(lengths[seq], 0), max_tokens) + tile - 1) / tile;
     }
     __device__ int cost(int seq) const {
         return tiles(seq) + kFixedTiles;
@@ -187,9 +186,9 @@ int sched_max_items(int batch, int parts, int splits) {
 }
 
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int parts, int splits, cudaStream_t stream) {
+                         int tile_tokens, int parts, int splits, cudaStream_t stream) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
-    schedule<<<1, kThreads, 0, stream>>>(plan, {seqlens, max_tokens}, batch, parts, splits);
+    schedule<<<1, kThreads, 0, stream>>>(plan, {seqlens, max_tokens, tile_tokens}, batch, parts, splits);
     return cudaGetLastError();
 }

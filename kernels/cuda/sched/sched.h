@@ -1,7 +1,7 @@
 /* sched.h - who does what in one step: sequences cut into items, items dealt to parts.
  *
  * A part is the work of one resident CTA (or of one CTA for each tile of 64 rows of a sequence). It
- * takes a contiguous run of items, an item a contiguous run of 64-token tiles of one sequence. A
+ * takes a contiguous run of items, an item a contiguous run of tiles of one sequence. A
  * sequence that is one item gets its result at once; a cut one leaves partial results in slots,
  * which combine.cuh merges.
  *
@@ -14,7 +14,7 @@
 
 struct sched_item {
     int seq;
-    int tile_begin, tile_end; /* tiles of 64 tokens; equal for an empty sequence */
+    int tile_begin, tile_end; /* equal for an empty sequence */
     int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
 };
 
@@ -32,6 +32,6 @@ int sched_max_items(int batch, int parts, int splits);
 
 /* Lengths are read on the device and clamped to 0..max_tokens. */
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int parts, int splits, cudaStream_t stream);
+                         int tile_tokens, int parts, int splits, cudaStream_t stream);
 
 #endif

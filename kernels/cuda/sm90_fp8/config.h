@@ -2,11 +2,16 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 #define SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 
+#ifndef SNAP_R0
+#define SNAP_R0 120
+#define SNAP_R1 184
+#endif
 namespace sm90_fp8 {
 
 enum {
-    ROWS = 64,     /* query rows of one sequence a CTA: the M of one wgmma */
-    TOKENS = 64,   /* a tile, a page */
+    ROWS = 64,    /* query rows of one sequence a CTA: the M of one wgmma */
+    PAGE = 64,    /* tokens */
+    TILE = 128,   /* tokens a step: two pages */
     CONTENT = 512, /* d_c, bytes of e4m3 */
     ROPE = 64,     /* d_r, bf16 */
     SWIZZLE = 128, /* bytes of a swizzled row; content is four such columns */
@@ -14,11 +19,13 @@ enum {
 };
 
 enum {
-    kStages = 5,     /* tiles of content on chip */
-    kAhead = 2,      /* a group loads its own next tile but one: even */
-    kThreads = 512,  /* two softmax and two output groups */
-    kSoftmaxRegs = 80,
-    kOutputRegs = 176,
+    kStages = 5,     /* pages of content on chip */
+    kRopeStages = 2, /* and of RoPE, which is needed for S only */
+    kThreads = 512,
+    kLaunchRegs = 65536 / kThreads,
+    kLoadRegs = 24,
+    kSoftmaxRegs = SNAP_R0,
+    kOutputRegs = SNAP_R1,
 };
 
 /* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]

@@ -12,12 +12,15 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     }
     for (int i = 0; i < 2; i++) {
         ptx::mbarrier_init(&s.full_rope[i], 1);
+        ptx::mbarrier_init(&s.empty_rope[i], 4);
         ptx::mbarrier_init(&s.full_p[i], 4);
         ptx::mbarrier_init(&s.empty_p[i], 8);
     }
     ptx::mbarrier_init(&s.full_q, 1);
-    ptx::mbarrier_init(&s.empty_q, 2);
-    ptx::mbarrier_init(&s.full_sum, 8);
+    ptx::mbarrier_init(&s.empty_q, 4);
+    ptx::mbarrier_init(&s.full_scales, 1);
+    ptx::mbarrier_init(&s.empty_scales, 4);
+    ptx::mbarrier_init(&s.full_sum, 4);
     ptx::mbarrier_init(&s.empty_sum, 8);
     ptx::mbarrier_init_fence();
 }
@@ -31,12 +34,18 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
         init_barriers(s);
     __syncthreads();
     const int first = p.part_begin[part], last = p.part_begin[part + 1];
-    if (group < 2) {
-        ptx::registers_shrink<kSoftmaxRegs>();
-        run_softmax(s, p, group, first, last, row_tile);
+    if (group == 0) {
+        ptx::registers_set<kSoftmaxRegs, kLaunchRegs>();
+        run_softmax(s, p, first, last, row_tile);
+    } else if (group == 3) {
+        ptx::registers_set<kLoadRegs, kLaunchRegs>();
+        if (threadIdx.x == 12 * 32)
+            run_loader(s, p, first, last, row_tile);
+        else if (threadIdx.x >> 5 == 13)
+            run_scales(s, p, first, last);
     } else {
-        ptx::registers_grow<kOutputRegs>();
-        run_output(s, p, group - 2, first, last, row_tile);
+        ptx::registers_set<kOutputRegs, kLaunchRegs>();
+        run_output(s, p, group - 1, first, last, row_tile);
     }
 }
 

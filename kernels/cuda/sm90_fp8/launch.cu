@@ -25,22 +25,19 @@ cudaError_t make_map(CUtensorMap *map, const void *at, cuuint32_t rank, const cu
 
 cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a) {
     using namespace sm90_fp8;
-    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * TOKENS, rows = p.rows;
+    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
     const cuuint64_t batch = a.batch;
     const cuuint64_t content[] = {SWIZZLE, tokens, COLUMNS}, content_stride[] = {CONTENT, SWIZZLE};
-    const cuuint32_t content_box[] = {SWIZZLE, TOKENS, COLUMNS};
+    const cuuint32_t content_box[] = {SWIZZLE, PAGE, COLUMNS};
     const cuuint64_t rope[] = {SWIZZLE, tokens}, rope_stride[] = {SWIZZLE};
     const cuuint64_t q[] = {SWIZZLE, rows, COLUMNS, batch};
     const cuuint64_t q_stride[] = {CONTENT, SWIZZLE, rows * CONTENT};
     const cuuint32_t q_box[] = {SWIZZLE, ROWS, COLUMNS, 1};
-    const cuuint64_t q_rope[] = {SWIZZLE, rows, batch}, q_rope_stride[] = {SWIZZLE, rows * SWIZZLE};
     cudaError_t e = make_map(&p.content, a.content, 3, content, content_stride, content_box);
     if (e == cudaSuccess)
         e = make_map(&p.rope, a.rope, 2, rope, rope_stride, content_box);
     if (e == cudaSuccess)
         e = make_map(&p.q, a.q, 4, q, q_stride, q_box);
-    if (e == cudaSuccess)
-        e = make_map(&p.q_rope, a.q_rope, 3, q_rope, q_rope_stride, (const cuuint32_t[]){SWIZZLE, ROWS, 1});
     return e;
 }
 
@@ -71,6 +68,7 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     cudaError_t e = make_maps(p, a);
     if (e != cudaSuccess)
         return e;
+    p.q_rope = static_cast<const uint8_t *>(a.q_rope);
     p.token_scale = a.token_scale;
     p.q_scale = a.q_scale;
     p.seqlens = a.seqlens;

@@ -20,6 +20,8 @@ struct fp8_decode_args {
     float *partial_out, *partial_lse;
 };
 
+enum { FP8_TILE_TOKENS = 128 }; /* the tile of sched.h */
+
 /* Once a device, before the first launch. */
 cudaError_t fp8_decode_init(void);
 

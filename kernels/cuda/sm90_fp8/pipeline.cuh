@@ -1,9 +1,7 @@
-/* pipeline.cuh - what a softmax group loads: its own tiles, kAhead tiles before it needs them.
- *
- * There is no producer warp: a fifth warpgroup would take registers that the output groups need, and
- * the softmax groups have nothing to do while their scores are computed. */
+/* pipeline.cuh - the loading warps: one thread drives the copy engine, one warp brings the scales. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
+#include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/sm90_fp8/traits.cuh"
 
 namespace sm90_fp8 {
@@ -13,55 +11,113 @@ __device__ __forceinline__ int length_of(const params &p, int seq) {
     return min(max(__ldg(p.seqlens + seq), 0), p.max_tokens);
 }
 
-__device__ __forceinline__ void load_queries(shared &s, const params &p, int seq, int row) {
-    ptx::mbarrier_arrive_expect(&s.full_q, kBytesQ);
-    ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row, 0, seq);
-    ptx::tma_load_3d(s.q_rope, &p.q_rope, &s.full_q, 0, row, seq);
+__device__ __forceinline__ int page_at(const params &p, const int *table, int i) {
+    return min(max(__ldg(table + i), 0), p.pages - 1);
 }
 
-__device__ __forceinline__ void load_content(shared &s, const params &p, int stage, int page) {
-    ptx::mbarrier_arrive_expect(&s.full[stage], kBytesContent);
-    ptx::tma_load_3d(s.content[stage], &p.content, &s.full[stage], 0, page * TOKENS, 0);
-}
-
-__device__ __forceinline__ void load_rope(shared &s, const params &p, int group, int page) {
-    ptx::mbarrier_arrive_expect(&s.full_rope[group], kBytesRope);
-    ptx::tma_load_2d(s.rope[group], &p.rope, &s.full_rope[group], 0, page * TOKENS);
-}
-
-/* Walks the tiles of one group through the items of a part, two at a time. */
-struct cursor {
-    int item, last; /* at `last` there is none left */
-    int tile, tile_end;
-    unsigned table;
-    int page; /* of the tile */
-
-    __device__ cursor(const params &p, int first, int last, int skip) : item(first - 1), last(last) {
-        tile = skip;
-        tile_end = 0;
-        settle(p);
-    }
-    __device__ bool valid() const {
-        return item < last;
-    }
-    __device__ void advance(const params &p) {
-        tile += 2;
-        settle(p);
-    }
-
-  private:
-    /* `tile` may lie past the item's end: what is beyond counts from the next item's beginning. */
-    __device__ void settle(const params &p) {
-        while (tile >= tile_end) {
-            if (++item >= last)
-                return;
-            const sched_item next = p.items[item];
-            tile += next.tile_begin - tile_end;
-            tile_end = next.tile_end;
-            table = static_cast<unsigned>(next.seq) * p.table_width;
-        }
-        page = min(max(__ldg(p.block_table + table + tile), 0), p.pages - 1);
-    }
+/* The pages of an item. A tile whose second page lies past the end has one page. */
+struct page_range {
+    const int *table;
+    int begin, end, last; /* last: one past the pages that exist; begin and end are even */
 };
+
+__device__ __forceinline__ page_range pages_of(const params &p, const sched_item &item) {
+    const int last = (length_of(p, item.seq) + PAGE - 1) / PAGE;
+    return {p.block_table + static_cast<size_t>(item.seq) * p.table_width, 2 * item.tile_begin,
+            2 * item.tile_end, last};
+}
+
+__device__ __forceinline__ void load_page(shared &s, const params &p, int stage, int rope_stage,
+                                          int page) {
+    ptx::mbarrier_arrive_expect(&s.full[stage], kBytesContent);
+    ptx::tma_load_3d(s.content[stage], &p.content, &s.full[stage], 0, page * PAGE, 0);
+    ptx::mbarrier_arrive_expect(&s.full_rope[rope_stage], kBytesRope);
+    ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full_rope[rope_stage], 0, page * PAGE);
+}
+
+/* The copy engine's thread. */
+__device__ __forceinline__ void run_loader(shared &s, const params &p, int first, int last,
+                                           int row_tile) {
+    ring<kStages> at;
+    ring<kRopeStages> rope;
+    uint32_t q_parity = 1;
+    for (int k = first; k < last; k++) {
+        const sched_item item = p.items[k];
+        if (item.tile_begin == item.tile_end)
+            continue;
+        const page_range pages = pages_of(p, item);
+        int page = page_at(p, pages.table, pages.begin);
+        ptx::mbarrier_wait(&s.empty_q, q_parity);
+        q_parity ^= 1;
+        ptx::mbarrier_arrive_expect(&s.full_q, kBytesQ);
+        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
+        for (int i = pages.begin; i < pages.end; i++) {
+            const int now = page;
+            if (i + 1 < min(pages.end, pages.last))
+                page = page_at(p, pages.table, i + 1);
+            ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
+            ptx::mbarrier_wait(&s.empty_rope[rope.stage], rope.parity ^ 1);
+            if (i < pages.last) {
+                load_page(s, p, at.stage, rope.stage, now);
+            } else { /* what the stages hold will be masked */
+                ptx::mbarrier_arrive(&s.full[at.stage]);
+                ptx::mbarrier_arrive(&s.full_rope[rope.stage]);
+            }
+            at.advance();
+            rope.advance();
+        }
+    }
+}
+
+/* Scales of a tile's tokens in the forms the rows need; neutral past the end of the sequence. A lane
+ * has four tokens: lanes 0-15 the first page, 16-31 the second. */
+__device__ __forceinline__ void store_scales(shared &s, int lane, float4 a) {
+    s.scales[2 * lane] = {{a.x, a.y}, {__log2f(a.x), __log2f(a.y)}};
+    s.scales[2 * lane + 1] = {{a.z, a.w}, {__log2f(a.z), __log2f(a.w)}};
+    reinterpret_cast<float4 *>(s.inverse)[lane] =
+        make_float4(ptx::reciprocal_approx(a.x), ptx::reciprocal_approx(a.y),
+                    ptx::reciprocal_approx(a.z), ptx::reciprocal_approx(a.w));
+}
+
+__device__ __forceinline__ float4 read_scales(const params &p, const page_range &pages, int length,
+                                              int tile, int lane) {
+    const int i = 2 * tile + lane / 16, token = TILE * tile + 4 * lane;
+    float4 a = {1, 1, 1, 1};
+    if (i >= pages.last)
+        return a;
+    const float *from = p.token_scale + static_cast<size_t>(page_at(p, pages.table, i)) * PAGE;
+    a = __ldg(reinterpret_cast<const float4 *>(from) + lane % 16);
+    if (token + 4 > length) {
+        a.x = token < length ? a.x : 1;
+        a.y = token + 1 < length ? a.y : 1;
+        a.z = token + 2 < length ? a.z : 1;
+        a.w = 1;
+    }
+    return a;
+}
+
+__device__ __forceinline__ void run_scales(shared &s, const params &p, int first, int last) {
+    const int lane = threadIdx.x & 31;
+    uint32_t parity = 1;
+    for (int k = first; k < last; k++) {
+        const sched_item item = p.items[k];
+        const int length = length_of(p, item.seq);
+        const page_range pages = pages_of(p, item);
+        if (item.tile_begin == item.tile_end)
+            continue;
+        float4 next = read_scales(p, pages, length, item.tile_begin, lane);
+        for (int tile = item.tile_begin; tile < item.tile_end; tile++) {
+            const float4 now = next;
+            if (tile + 1 < item.tile_end)
+                next = read_scales(p, pages, length, tile + 1, lane);
+            ptx::mbarrier_wait(&s.empty_scales, parity);
+            parity ^= 1;
+            store_scales(s, lane, now);
+            __syncwarp();
+            if (lane == 0)
+                ptx::mbarrier_arrive(&s.full_scales);
+        }
+    }
+}
 
 } // namespace sm90_fp8

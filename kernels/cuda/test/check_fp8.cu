@@ -130,7 +130,7 @@ setup make(const problem &w, uint64_t seed) {
     s.owned = {content, rope, scale, q, q_rope, q_scale, const_cast<int *>(a.seqlens),
                const_cast<int *>(a.block_table), a.plan.items, a.plan.part_begin, a.plan.seq_slot,
                a.plan.seq_items, a.out, a.lse, a.partial_out, a.partial_lse};
-    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, a.parts, w.splits, 0));
+    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, FP8_TILE_TOKENS, a.parts, w.splits, 0));
     CHECK(cudaDeviceSynchronize());
     return s;
 }

@@ -1,0 +1,310 @@
+/* What mla.h promises of bad arguments, and the dataflow operations against formats.h. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "kernels/ceilings.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/machine.h"
+#include "kernels/formats.h"
+#include "kernels/test/fixture.h"
+
+static fixture_spec small_spec(mla_precision p) {
+    return (fixture_spec){
+        .isa = "auto", .precision = p, .heads = 4, .batch = 2, .length = {100, 30}, .id = {0, 1}};
+}
+
+static void test_backends(void) {
+    mla_backend *be;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_backend_open(&be, "tpu", NULL, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "unknown backend 'tpu'; this build has: cpu");
+    CU_ASSERT_PTR_NULL(be);
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.isa = "sse"}, &err),
+                    SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = -1}, NULL),
+                    SNAP_E_USAGE);
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    CU_ASSERT_STRING_EQUAL(info.name, "cpu");
+    CU_ASSERT(info.host_memory && info.memory_bytes > 0 && info.kernel[0] && info.device[0]);
+    void *p = mla_alloc(be, 1000, NULL);
+    CU_ASSERT_EQUAL((uintptr_t)p % MLA_ALIGN, 0);
+    mla_free(be, p);
+    CU_ASSERT_PTR_NULL(mla_alloc(be, SIZE_MAX / 2, NULL));
+    mla_backend_close(be);
+    mla_backend_close(NULL);
+}
+
+static void expect_capacity_error(mla_backend *be, mla_capacity cap, const char *text) {
+    mla_plan *plan;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_plan_create(&plan, be, &cap, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, text);
+    CU_ASSERT_PTR_NULL(plan);
+}
+
+static void test_capacity(void) {
+    mla_backend *be;
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
+    mla_capacity ok = {.heads = 1, .d_c = 512, .d_r = 64, .batch = 1, .s_q = 1, .max_tokens = 1},
+                 bad = ok;
+    bad.heads = 129;
+    expect_capacity_error(be, bad, "heads must be 1..128, got '129'");
+    bad = ok;
+    bad.d_c = 500;
+    expect_capacity_error(be, bad, "d_c and d_r must be multiples of 32, got '500' and '64'");
+    bad = ok;
+    bad.s_q = 5;
+    expect_capacity_error(be, bad, "s_q must be 1..4, got '5'");
+    bad = ok;
+    bad.batch = 0;
+    expect_capacity_error(be, bad, "batch must be 1..4194303, got '0'");
+    bad = ok;
+    bad.max_tokens = (1 << 20) + 1;
+    expect_capacity_error(be, bad, "max_tokens must be 1..1048576, got '1048577'");
+    mla_backend_close(be);
+}
+
+static void test_run_arguments(void) {
+    fixture f;
+    fixture_make(&f, small_spec(MLA_FP8));
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, &err),
+                    SNAP_E_SHAPE); /* no schedule */
+    CU_ASSERT_STRING_EQUAL(err.text, "mla_run() got a step that mla_schedule() did not");
+    mla_step step = f.step;
+    step.batch = 3;
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &step, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "batch must be 1..2, got '3'");
+    CU_ASSERT_EQUAL_FATAL(mla_schedule(f.plan, &f.step, NULL), SNAP_OK);
+    mla_attn attn = f.attn;
+    attn.q = (const char *)attn.q + 2;
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "q must be aligned to 256 bytes");
+    attn = f.attn;
+    attn.softmax_scale = NAN;
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_E_SHAPE);
+    mla_cache cache = f.cache;
+    cache.rope = NULL;
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &cache, &f.attn, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "rope plane is null");
+    attn = f.attn;
+    attn.lse = NULL;
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_OK);
+    fixture_free(&f);
+}
+
+/* Bad device data: a message from mla_check_step(), and no step outside the pool without it. */
+static void test_bad_device_data(void) {
+    fixture f;
+    fixture_make(&f, small_spec(MLA_FP8));
+    int32_t lengths[2] = {100, 1 << 30}, table[6] = {0};
+    mla_step step = f.step;
+    step.seqlens = lengths;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_check_step(f.plan, &step, &f.cache, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "length of sequence 1 must be 0..192, got '1073741824'");
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &step, &f.cache, &f.attn, NULL), SNAP_OK);
+    lengths[1] = -5;
+    CU_ASSERT_EQUAL(mla_check_step(f.plan, &step, &f.cache, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &step, &f.cache, &f.attn, NULL), SNAP_OK);
+    lengths[1] = 30;
+    table[1] = 1000;
+    table[3] = -1;
+    step.block_table = table;
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_check_step(f.plan, &step, &f.cache, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "page 1 of sequence 0 must be 0..4, got '1000'");
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &step, &f.cache, &f.attn, NULL), SNAP_OK);
+    fixture_free(&f);
+}
+
+/* ---- dataflow ------------------------------------------------------------------------------- */
+
+/* Rows that meet every case: normal, zero, subnormal, huge, NaN and infinity, bit noise. */
+static void odd_row(rng *r, int kind, uint16_t *row, int n) {
+    for (int d = 0; d < n; d++) {
+        double x = rng_normal(r);
+        row[d] = kind == 0   ? bf16_from_f64(x)
+                 : kind == 1 ? 0
+                 : kind == 2 ? bf16_from_f64(x * 1e-39)
+                 : kind == 3 ? bf16_from_f64(x * 1e38)
+                 : kind == 4 ? bf16_from_f64(ldexp(x, (int)rng_below(r, 60) - 40))
+                             : (uint16_t)rng_u32(r);
+    }
+}
+
+static bool same_float(float a, float b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static bool same_bf16(const uint16_t *a, const uint16_t *b, int n) {
+    for (int i = 0; i < n; i++)
+        if (a[i] != b[i] && !((a[i] & 0x7fff) > 0x7f80 && (b[i] & 0x7fff) > 0x7f80))
+            return false;
+    return true;
+}
+
+static void test_rows_match_the_definition(void) {
+    enum { kC = 160, kR = 32 };
+    rng r = rng_make(21, 0);
+    for (const cpu_isa *const *isa = machine_isas(); *isa; isa++)
+        for (int i = 0; i < 300 && (*isa)->usable(); i++) {
+            uint16_t row[kC + kR], rope[2][kR], back[2][kC + kR];
+            uint8_t c8[2][kC];
+            odd_row(&r, i % 6, row, kC + kR);
+            float a = quant_row(row, kC, kR, c8[0], rope[0]);
+            CU_ASSERT(same_float((*isa)->quant(row, kC, kR, c8[1], rope[1]), a));
+            CU_ASSERT_EQUAL(memcmp(c8[0], c8[1], kC), 0);
+            CU_ASSERT(same_bf16(rope[0], rope[1], kR));
+            float other = i % 2 ? a : (float)ldexp(rng_uniform(&r), (int)rng_below(&r, 80) - 60);
+            dequant_row(c8[0], rope[0], other, kC, kR, back[0]);
+            (*isa)->dequant(c8[0], rope[0], other, kC, kR, back[1]);
+            CU_ASSERT(same_bf16(back[0], back[1], kC + kR));
+        }
+}
+
+static void test_quant_q(void) {
+    fixture f;
+    fixture_make(&f, small_spec(MLA_FP8));
+    fixture bf16;
+    fixture_make(&bf16, small_spec(MLA_BF16));
+    char *q8 = mla_alloc(f.be, 8 * 512, NULL);
+    uint16_t *rope = mla_alloc(f.be, 8 * 64 * 2, NULL);
+    float *scale = mla_alloc(f.be, 8 * 4, NULL);
+    CU_ASSERT_EQUAL(mla_quant_q(f.be, 8, 512, 64, bf16.attn.q, q8, rope, scale, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(q8, f.attn.q, 8 * 512), 0);
+    CU_ASSERT_EQUAL(memcmp(rope, f.attn.q_rope, 8 * 64 * 2), 0);
+    CU_ASSERT_EQUAL(memcmp(scale, f.attn.q_scale, 8 * 4), 0);
+    mla_free(f.be, q8);
+    mla_free(f.be, rope);
+    mla_free(f.be, scale);
+    fixture_free(&f);
+    fixture_free(&bf16);
+}
+
+/* Rows appended to poisoned slots leave the cache as it was built, and touch nothing else. */
+static void append_restores(mla_precision p) {
+    enum { kSq = 3 };
+    fixture_spec spec = small_spec(p);
+    spec.s_q = kSq;
+    spec.length[1] = 2; /* fewer than s_q: the first new row has no place */
+    fixture f;
+    fixture_make(&f, spec);
+    mla_page_bytes page = mla_cache_page_bytes(p, 512, 64);
+    size_t bytes = page.content * (size_t)f.cache.pages;
+    uint16_t *kv = mla_alloc(f.be, 2 * kSq * 576 * 2, NULL);
+    void *want = malloc(bytes);
+    CU_ASSERT_FATAL(kv && want);
+    memcpy(want, f.cache.content, bytes);
+    for (int b = 0; b < 2; b++)
+        for (int s = 0; s < kSq; s++) {
+            int64_t token = spec.length[b] - kSq + s;
+            fixture_row(&f.spec, b, token < 0 ? 999 : token, kv + (b * kSq + s) * 576);
+            if (token < 0)
+                continue;
+            int64_t slot =
+                mla_slot(f.step.block_table + b * f.step.table_width, f.cache.pages, token);
+            memset((char *)f.cache.content + (size_t)slot * page.content / MLA_PAGE, 0xee,
+                   page.content / MLA_PAGE);
+        }
+    CU_ASSERT_EQUAL(mla_append_kv(f.plan, &f.step, &f.cache, kv, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(want, f.cache.content, bytes), 0);
+    free(want);
+    mla_free(f.be, kv);
+    fixture_free(&f);
+}
+
+static void test_append(void) {
+    append_restores(MLA_BF16);
+    append_restores(MLA_FP8);
+}
+
+static void fetch_returns(mla_precision p) {
+    fixture f;
+    fixture_make(&f, small_spec(p));
+    uint16_t *kv = mla_alloc(f.be, 60 * 576 * 2, NULL), row[576], rope[64], back[576];
+    uint8_t c8[512];
+    CU_ASSERT_EQUAL(mla_fetch_kv(f.plan, &f.step, &f.cache, 0, 50, 60, kv, NULL), SNAP_OK);
+    for (int i = 0; i < 60; i++) {
+        fixture_row(&f.spec, 0, 50 + i, row);
+        if (p == MLA_FP8) {
+            float a = quant_row(row, 512, 64, c8, rope);
+            dequant_row(c8, rope, a, 512, 64, back);
+            memcpy(row, back, sizeof row);
+        }
+        if (50 + i >= 100)
+            memset(row, 0, sizeof row);
+        CU_ASSERT_EQUAL(memcmp(row, kv + i * 576, sizeof row), 0);
+    }
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_fetch_kv(f.plan, &f.step, &f.cache, 2, 0, 1, kv, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "seq must be 0..1, got '2'");
+    mla_free(f.be, kv);
+    fixture_free(&f);
+}
+
+static void test_fetch(void) {
+    fetch_returns(MLA_BF16);
+    fetch_returns(MLA_FP8);
+}
+
+/* ---- roofline ------------------------------------------------------------------------------- */
+
+static void test_work(void) {
+    CU_ASSERT_EQUAL(mla_cache_token_bytes(MLA_BF16, 512, 64), 1152);
+    CU_ASSERT_EQUAL(mla_cache_token_bytes(MLA_FP8, 512, 64), 644);
+    static const int32_t kLengths[] = {1000, 0, 1};
+    mla_work w = mla_work_of(MLA_FP8, 16, 512, 64, 3, 2, kLengths);
+    CU_ASSERT_EQUAL(w.flop, (999.0 + 1000 + 0 + 1) * 16 * 2176);
+    CU_ASSERT_EQUAL(w.bytes, 1001 * 644.0 + 3 * 2 * 16 * (512 + 128 + 4 + 1024 + 4.0));
+    mla_ceilings c = {.read.rate = 1e9, .bf16.rate = 1e9, .fp8.rate = 2e9};
+    CU_ASSERT_DOUBLE_EQUAL(mla_peak_flop_s(&c, MLA_FP8, 512, 64), 17e9 / 9,
+                           1); /* as in the paper */
+    CU_ASSERT_EQUAL(mla_peak_flop_s(&c, MLA_BF16, 512, 64), 1e9);
+    bool bytes;
+    CU_ASSERT_EQUAL(mla_floor_ns(&c, MLA_BF16, 512, 64, (mla_work){10, 20}, &bytes), 20.0);
+    CU_ASSERT(bytes);
+    CU_ASSERT_EQUAL(mla_floor_ns(&c, MLA_BF16, 512, 64, (mla_work){30, 20}, &bytes), 30.0);
+    CU_ASSERT_FALSE(bytes);
+}
+
+/* A loop of scalar additions over a buffer can't be faster than the probe. */
+static void test_probes(void) {
+    mla_backend *be;
+    mla_ceilings c;
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = 1}, NULL),
+                          SNAP_OK);
+    CU_ASSERT_EQUAL(mla_ceilings_measure(&c, be, 0.0, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL_FATAL(mla_ceilings_measure(&c, be, 0.02, NULL), SNAP_OK);
+    CU_ASSERT(c.read.rate > 1e8 && c.read.how[0] && c.read_bytes > 1 << 26);
+    CU_ASSERT(c.bf16.rate > 1e8 && c.bf16.how[0] && c.bf16.windows >= 3);
+    CU_ASSERT(!c.fp8_native && c.fp8.rate == c.bf16.rate);
+    CU_ASSERT(c.bf16.worst_window <= c.bf16.rate && c.read.worst_window <= c.read.rate);
+    mla_backend_close(be);
+}
+
+CU_TestInfo tests_contract[] = {
+    {"backends: names, options, memory", test_backends},
+    {"capacities out of range", test_capacity},
+    {"bad arguments of a run", test_run_arguments},
+    {"bad lengths and pages", test_bad_device_data},
+    {"rows to the formats and back, bit for bit", test_rows_match_the_definition},
+    {"quantising queries", test_quant_q},
+    {"appending tokens", test_append},
+    {"fetching tokens", test_fetch},
+    {"work and floor in closed form", test_work},
+    {"probes", test_probes},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,237 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "kernels/formats.h"
+#include "kernels/reference.h"
+
+enum { kC = 256, kR = 64, kD = kC + kR, kTokens = 200 };
+
+/* bf16 numbers as FP32: content N(0, 1), one RoPE channel of @outlier. */
+static float *random_rows(int rows, uint64_t stream, float outlier) {
+    float *x = calloc((size_t)rows * kD, sizeof *x);
+    rng r = rng_make(11, stream);
+    for (int i = 0; x && i < rows * kD; i++)
+        x[i] = bf16_to_f32(bf16_from_f64(rng_normal(&r)));
+    for (int i = 0; x && i < rows && outlier > 0.0f; i++)
+        x[i * kD + kC + 3] = bf16_to_f32(bf16_from_f64((double)outlier * rng_normal(&r)));
+    return x;
+}
+
+static double relative(const double *a, const double *b, int n) {
+    double diff = 0, norm = 0;
+    for (int i = 0; i < n; i++) {
+        diff += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(diff / norm);
+}
+
+/* The textbook: all logits, one maximum, one sum; written without the oracle's parts. */
+static void textbook(const float *q, const float *kv, int tokens, double scale, double *o,
+                     double *lse) {
+    double s[kTokens], m = -(double)INFINITY, l = 0;
+    for (int j = 0; j < tokens; j++) {
+        s[j] = 0;
+        for (int d = 0; d < kD; d++)
+            s[j] += (double)q[d] * (double)kv[j * kD + d];
+        s[j] *= scale;
+        m = fmax(m, s[j]);
+    }
+    for (int d = 0; d < kC; d++)
+        o[d] = 0;
+    for (int j = 0; j < tokens; j++)
+        l += exp(s[j] - m);
+    for (int j = 0; j < tokens; j++)
+        for (int d = 0; d < kC; d++)
+            o[d] += exp(s[j] - m) / l * (double)kv[j * kD + d];
+    *lse = m + log(l);
+}
+
+/* One query against all tokens in a format; o [kC]. */
+static void attend(ref_format f, ref_pv pv, const float *q, const float *kv, int tokens, double *o,
+                   double *lse) {
+    ref_rows rq, rk;
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&rq, f, q, 1, kC, kR, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&rk, f, kv, tokens, kC, kR, NULL), SNAP_OK);
+    ref_attend(&rq, 0, &rk, tokens, 0.07, pv, o, lse);
+    ref_rows_release(&rq);
+    ref_rows_release(&rk);
+}
+
+static void test_plain_is_the_textbook(void) {
+    float *q = random_rows(1, 1, 0), *kv = random_rows(kTokens, 2, 0);
+    for (int tokens = 1; tokens <= kTokens; tokens += 33) {
+        double a[kC], b[kC], lse_a, lse_b;
+        attend(REF_PLAIN, REF_P_EXACT, q, kv, tokens, a, &lse_a);
+        textbook(q, kv, tokens, 0.07, b, &lse_b);
+        CU_ASSERT(relative(a, b, kC) < 1e-13);
+        CU_ASSERT_DOUBLE_EQUAL(lse_a, lse_b, 1e-12);
+        attend(REF_BF16, REF_P_EXACT, q, kv, tokens, a, &lse_a); /* the inputs are bf16 already */
+        CU_ASSERT(relative(a, b, kC) < 1e-13);
+    }
+    free(q);
+    free(kv);
+}
+
+static void test_nothing_visible(void) {
+    float *q = random_rows(1, 1, 0), *kv = random_rows(4, 2, 0);
+    double o[kC], lse;
+    attend(REF_SNAPMLA, REF_P_E4M3, q, kv, 0, o, &lse);
+    CU_ASSERT(isinf(lse) && lse < 0);
+    for (int d = 0; d < kC; d++)
+        CU_ASSERT_EQUAL(o[d], 0.0);
+    free(q);
+    free(kv);
+}
+
+/* Error of a format's whole arm against the textbook. */
+static double error_of(ref_format f, ref_pv pv, const float *q, const float *kv) {
+    double o[kC], want[kC], lse, lse_want;
+    attend(f, pv, q, kv, kTokens, o, &lse);
+    textbook(q, kv, kTokens, 0.07, want, &lse_want);
+    return relative(o, want, kC);
+}
+
+/* What is known of the formats: bf16 is far better than any e4m3; exact P no worse than P8; RoPE
+ * outliers ruin A and leave snapmla alone; F's RoPE is exact. */
+static void test_formats_in_order(void) {
+    double mean[REF_FORMATS] = {0}, exact[REF_FORMATS] = {0};
+    for (int i = 0; i < 12; i++) {
+        float *q = random_rows(1, 100 + (uint64_t)i, 0),
+              *kv = random_rows(kTokens, 200 + (uint64_t)i, 0);
+        for (int f = REF_BF16; f < REF_FORMATS; f++) {
+            mean[f] += error_of((ref_format)f, ref_format_pv((ref_format)f), q, kv) / 12;
+            exact[f] += error_of((ref_format)f, REF_P_EXACT, q, kv) / 12;
+        }
+        free(q);
+        free(kv);
+    }
+    CU_ASSERT(mean[REF_BF16] < 3e-3);
+    for (int f = REF_SNAPMLA; f < REF_FORMATS; f++) {
+        CU_ASSERT(mean[f] > 5 * mean[REF_BF16]);
+        CU_ASSERT(mean[f] < 6e-2);
+        CU_ASSERT(exact[f] <= mean[f]);
+    }
+}
+
+/* Two RoPE channels of 1e3 turned against each other, as rotation does: e4m3 can't tell the tokens
+ * apart, bf16 can. */
+static void test_rope_outliers(void) {
+    double a = 0, snapmla = 0, f = 0;
+    float *kv = random_rows(kTokens, 6, 0);
+    rng r = rng_make(4, 4);
+    for (int j = 0; j < kTokens; j++) {
+        double angle = 0.5 + 0.4 * rng_uniform(&r);
+        kv[j * kD + kC] = bf16_to_f32(bf16_from_f64(1000 * cos(angle)));
+        kv[j * kD + kC + 1] = bf16_to_f32(bf16_from_f64(1000 * sin(angle)));
+    }
+    for (int i = 0; i < 8; i++) {
+        float *q = random_rows(1, 50 + (uint64_t)i, 0);
+        q[kC] = bf16_to_f32(bf16_from_f64(cos(0.5 + 0.05 * i)));
+        q[kC + 1] = bf16_to_f32(bf16_from_f64(sin(0.5 + 0.05 * i)));
+        a += error_of(REF_A, REF_P_EXACT, q, kv);
+        snapmla += error_of(REF_SNAPMLA, REF_P_EXACT, q, kv);
+        f += error_of(REF_F, REF_P_EXACT, q, kv);
+        CU_ASSERT(error_of(REF_BF16, REF_P_EXACT, q, kv) < 1e-12);
+        free(q);
+    }
+    CU_ASSERT(a > 3 * snapmla);
+    CU_ASSERT(snapmla > 1.5 * f); /* whose RoPE is exact */
+    free(kv);
+}
+
+static void test_rows_are_what_the_format_says(void) {
+    float *x = random_rows(130, 9, 50.0f);
+    ref_rows r;
+    x[64 * kD] = 7.0f; /* the largest of the second block */
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_D, x, 130, kC, kR, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(r.groups, 2);
+    CU_ASSERT_EQUAL(r.scale[0], r.scale[63 * 2]); /* a block of 64 tokens shares */
+    CU_ASSERT_NOT_EQUAL(r.scale[0], r.scale[64 * 2]);
+    CU_ASSERT_EQUAL(r.rope_scale[7], 1.0f);
+    ref_rows_release(&r);
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_F, x, 130, kC, kR, NULL), SNAP_OK);
+    for (int i = 0; i < 130; i++) {
+        int e;
+        CU_ASSERT_EQUAL(frexpf(r.scale[i], &e), 0.5f);
+        for (int d = 0; d < kR; d++)
+            CU_ASSERT_EQUAL(r.rope[i * kR + d] * r.rope_scale[i], x[i * kD + kC + d]);
+    }
+    ref_rows_release(&r);
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_B, x, 130, kC, kR, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(r.scale[129], 1.0f);
+    CU_ASSERT_EQUAL(r.content[0], e4m3_to_f32(e4m3_from_f32(x[0])));
+    ref_rows_release(&r);
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_C, x, 130, kC, kR, NULL), SNAP_OK);
+    float largest = 0;
+    for (int i = 0; i < 130 * kD; i++)
+        largest = fmaxf(largest, fabsf(x[i]));
+    CU_ASSERT_EQUAL(r.scale[77], largest / 448.0f);
+    ref_rows_release(&r);
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(ref_rows_quantise(&r, REF_E, x, 10, 96, 32, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "format E needs d_c to be a multiple of 128, got '96'");
+    free(x);
+}
+
+/* The quantised rows of the oracle are the planes' numbers: quant_row() by another path. */
+static void test_snapmla_rows_are_the_planes(void) {
+    float *x = random_rows(20, 10, 300.0f);
+    uint16_t row[kD], rope[kR];
+    uint8_t c8[kC];
+    ref_rows r;
+    CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_SNAPMLA, x, 20, kC, kR, NULL), SNAP_OK);
+    for (int i = 0; i < 20; i++) {
+        for (int d = 0; d < kD; d++)
+            row[d] = bf16_from_f32(x[i * kD + d]);
+        CU_ASSERT_EQUAL(quant_row(row, kC, kR, c8, rope), r.scale[i]);
+        for (int d = 0; d < kC; d++)
+            CU_ASSERT_EQUAL(e4m3_to_f32(c8[d]), r.content[i * kC + d]);
+        for (int d = 0; d < kR; d++)
+            CU_ASSERT_EQUAL(bf16_to_f32(rope[d]), r.rope[i * kR + d]);
+    }
+    ref_rows_release(&r);
+    free(x);
+}
+
+static void test_quantise_dequantise(void) {
+    float *x = random_rows(64, 12, 0), y[64 * kD];
+    for (int f = REF_PLAIN; f < REF_FORMATS; f++) {
+        CU_ASSERT_EQUAL_FATAL(ref_quantise_dequantise((ref_format)f, x, y, 64, kC, kR, NULL),
+                              SNAP_OK);
+        double diff = 0, norm = 0;
+        for (int i = 0; i < 64 * kD; i++) {
+            diff += (double)((y[i] - x[i]) * (y[i] - x[i]));
+            norm += (double)(x[i] * x[i]);
+        }
+        double rel = sqrt(diff / norm);
+        CU_ASSERT(f <= REF_BF16 ? rel == 0.0 : rel > 5e-3 && rel < 4e-2);
+    }
+    free(x);
+}
+
+static void test_names_and_bytes(void) {
+    ref_format f;
+    for (int i = 0; i < REF_FORMATS; i++) {
+        CU_ASSERT(ref_format_parse(ref_format_name((ref_format)i), &f));
+        CU_ASSERT_EQUAL(f, i);
+    }
+    CU_ASSERT_FALSE(ref_format_parse("a", &f));
+    CU_ASSERT_EQUAL(ref_format_token_bytes(REF_BF16, 512, 64), 1152.0);
+    CU_ASSERT_EQUAL(ref_format_token_bytes(REF_SNAPMLA, 512, 64), 644.0);
+    CU_ASSERT_EQUAL(ref_format_token_bytes(REF_E, 512, 64), 656.0);
+}
+
+CU_TestInfo tests_reference[] = {
+    {"unquantised rows give the textbook's attention", test_plain_is_the_textbook},
+    {"nothing visible", test_nothing_visible},
+    {"errors of the formats are in the known order", test_formats_in_order},
+    {"RoPE outliers ruin e4m3 RoPE only", test_rope_outliers},
+    {"scales are chosen as each format says", test_rows_are_what_the_format_says},
+    {"snapmla rows equal quant_row()", test_snapmla_rows_are_the_planes},
+    {"quantise and dequantise", test_quantise_dequantise},
+    {"names and bytes", test_names_and_bytes},
+    CU_TEST_INFO_NULL,
+};
