@@ -451,6 +451,21 @@ void opt_help(const opt_command *cmd, buf *out) {
                         "6 environment invalid, 7 wrong result\n");
 }
 
+/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, and a new
+ * sentence wants a new line. */
+static void mdoc_text(const char *text, buf *out) {
+    bool line_start = true;
+    for (const char *p = text; *p; p++) {
+        if (line_start && (*p == '.' || *p == '\''))
+            (void)buf_puts(out, "\\&");
+        line_start = *p == '\n' || (*p == ' ' && p > text && p[-1] == '.');
+        if (*p == '\\')
+            (void)buf_puts(out, "\\e");
+        else
+            (void)buf_append(out, line_start ? "\n" : p, 1);
+    }
+}
+
 static void mdoc_group(const opt *o, buf *out) {
     (void)buf_printf(out, ".It Em %s\n", o->help);
 }
@@ -462,14 +477,18 @@ static void mdoc_option(const opt *o, buf *out) {
     (void)buf_printf(out, "-%s", o->name);
     if (o->argument)
         (void)buf_printf(out, " Ar %s", o->argument);
-    (void)buf_printf(out, "\n%s", o->help);
+    (void)buf_puts(out, "\n");
+    mdoc_text(o->help, out);
     help_default(o, out);
     (void)buf_puts(out, "\n");
 }
 
 void opt_mdoc(const opt_command *cmd, buf *out) {
-    (void)buf_printf(out, ".Ss snapmla %s %s\n%s\n.Bl -tag -width Ds\n", cmd->name, cmd->synopsis,
-                     cmd->about);
+    (void)buf_printf(out, ".Ss snapmla %s %s\n", cmd->name, cmd->synopsis);
+    mdoc_text(cmd->about, out);
+    (void)buf_puts(out, "\n.Bl -tag -width Ds\n");
     show_tables(cmd, mdoc_group, mdoc_option, out);
-    (void)buf_puts(out, ".El\n");
+    (void)buf_puts(out, ".El\n.Bd -literal -offset indent\n");
+    mdoc_text(cmd->examples, out);
+    (void)buf_puts(out, "\n.Ed\n");
 }
