@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     (void)setlocale(LC_ALL, "C"); /* numbers in files read the same everywhere */
     install_signals();
     snap_err err = {0};
-    snap_status st = dispatch(argc, (const char **)argv, &err);
+    snap_status st = dispatch(argc, (const char **)(void *)argv, &err);
     st = flush_stdout(st, &err);
     if (st != SNAP_OK)
         (void)fprintf(stderr, "snapmla: %s\n", err.text[0] ? err.text : "failed");

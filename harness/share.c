@@ -8,8 +8,7 @@
 
 #include "base/fs.h"
 
-static char *under(const char *dir, const char *name)
-{
+static char *under(const char *dir, const char *name) {
     char *path = fs_join(dir, name);
     if (path && fs_exists(path))
         return path;
@@ -17,8 +16,7 @@ static char *under(const char *dir, const char *name)
     return NULL;
 }
 
-static char *beside_program(const char *relative, const char *name)
-{
+static char *beside_program(const char *relative, const char *name) {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n <= 0)
@@ -30,8 +28,7 @@ static char *beside_program(const char *relative, const char *name)
     return path;
 }
 
-char *share_find(const char *name)
-{
+char *share_find(const char *name) {
     if (fs_exists(name))
         return strdup(name);
     const char *home = getenv("SNAPMLA_SHARE");
