@@ -38,15 +38,22 @@ static span skip(span s, size_t n) {
     return (span){s.s + n, s.n - n};
 }
 
+/* Where in the first @n bytes the last @c stands; n if nowhere. A loop and not memrchr(), whose
+ * checks under a sanitizer read all n bytes in each of many calls. */
+static size_t last_index(span text, size_t n, char c) {
+    for (size_t i = n; i; i--)
+        if (text.s[i - 1] == c)
+            return i - 1;
+    return n;
+}
+
 /* The part of @text from the last occurrence of @word on; n = 0 when there is none. */
 static span last_word(span text, const char *word) {
-    for (size_t n = text.n; n;) {
-        const char *at = memrchr(text.s, word[0], n);
-        if (!at)
-            break;
-        n = (size_t)(at - text.s);
-        if (starts_with(skip(text, n), word))
-            return skip(text, n);
+    size_t end = text.n, at;
+    while ((at = last_index(text, end, word[0])) < end) {
+        if (starts_with(skip(text, at), word))
+            return skip(text, at);
+        end = at;
     }
     return (span){text.s + text.n, 0};
 }
@@ -86,12 +93,9 @@ static size_t box_macro(span s) {
 
 /* The last box that starts before offset @before. */
 static bool last_box(span text, size_t before, box *out) {
-    for (size_t n = before; n;) {
-        const char *at = memrchr(text.s, '\\', n);
-        if (!at)
-            return false;
-        n = (size_t)(at - text.s);
-        *out = (box){.macro = skip(text, n)};
+    size_t at;
+    for (; (at = last_index(text, before, '\\')) < before; before = at) {
+        *out = (box){.macro = skip(text, at)};
         if (box_macro(out->macro))
             return true;
     }

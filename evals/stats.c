@@ -99,9 +99,10 @@ static stats_mean mean_of_combined(double x, const double *a, double y, const do
 
 stats_paired stats_compare(const double *a, const double *b, size_t n, double margin) {
     stats_mean m = mean_of_combined(-1, a, 1, b, n);
+    bool spread = m.se > 0;
     stats_paired r = {.n = n, .delta = m.mean, .se = m.se};
-    r.ci90 = stats_mean_interval(m, 0.90);
-    r.ci95 = stats_mean_interval(m, 0.95);
+    r.ci90 = spread ? stats_mean_interval(m, 0.90) : kNoInterval;
+    r.ci95 = spread ? stats_mean_interval(m, 0.95) : kNoInterval;
     r.p_tost = tost(m, margin);
     for (size_t i = 0; i < n; i++) {
         r.a_better += a[i] > b[i];

@@ -50,7 +50,7 @@ typedef struct {
     size_t n;     /* problems */
     double delta; /* mean of b - a */
     double se;
-    stats_interval ci90, ci95; /* t with n - 1 degrees of freedom; NANs for n < 2 */
+    stats_interval ci90, ci95; /* t with n - 1 degrees of freedom; NANs without spread */
     double p_tost;             /* larger of the two one-sided p values; NAN if undefined */
     size_t a_better, b_better; /* problems that one arm scores higher: the discordant ones */
     stats_verdict verdict;
@@ -62,10 +62,9 @@ typedef struct {
  * @a, @b:  [n] problem scores of the baseline and of the arm, in the same order of problems
  * @margin: largest difference that counts as none, > 0
  *
- * Where all differences are equal their spread is zero and t intervals are empty: no evidence of
- * precision. Then the difference is credited with the rule of three: equivalent only if
- * |delta| + 3/n < margin; different only if delta != 0 and the sign test's 2^(1-n) < 0.05; p_tost
- * is NAN.
+ * Where all differences are equal their spread is zero, which is no evidence of precision: there are
+ * no intervals and no p_tost. Then the difference is credited with the rule of three: equivalent
+ * only if |delta| + 3/n < margin; different only if delta != 0 and the sign test's 2^(1-n) < 0.05.
  */
 stats_paired stats_compare(const double *a, const double *b, size_t n, double margin);
 

@@ -65,10 +65,13 @@ static bool next_request(void *ctx, gen_request *out) {
     return false;
 }
 
+static const char *arm_name(const arm_run *a) {
+    return a->run->plan->arms[a->arm].name;
+}
+
 static snap_status take_result(void *ctx, const gen_request *req, const gen_result *res,
                                snap_err *err) {
     arm_run *a = ctx;
-    const char *name = a->run->plan->arms[a->arm].name;
     snap_status st = samples_append(a->run->store, req, res, err);
     if (st != SNAP_OK)
         return st;
@@ -77,19 +80,22 @@ static snap_status take_result(void *ctx, const gen_request *req, const gen_resu
     a->failed += res->failed;
     if (!res->failed)
         return SNAP_OK;
-    run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", name, req->task,
-            req->problem, req->sample, res->attempts, res->error ? res->error : "unknown");
+    const char *why = res->error ? res->error : "unknown";
+    run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", arm_name(a),
+            req->task, req->problem, req->sample, res->attempts, why);
     if (a->succeeded || a->failed < kGiveUpAfter)
         return SNAP_OK;
-    return err_set(err, SNAP_E_NET, "arm '%s': the first %d requests all failed, the last one: %s",
-                   name, kGiveUpAfter, res->error ? res->error : "unknown");
+    return err_set(err, SNAP_E_NET, "the first %d requests all failed, the last one: %s",
+                   kGiveUpAfter, why);
 }
 
 static void *run_arm(void *ctx) {
     arm_run *a = ctx;
     a->status = generator_run(a->gen, next_request, a, take_result, a, &a->err);
-    if (a->status != SNAP_OK)
+    if (a->status != SNAP_OK) {
+        err_prefix(&a->err, "arm '%s'", arm_name(a));
         atomic_store(&a->run->stop, true);
+    }
     atomic_fetch_sub(&a->run->running, 1);
     return NULL;
 }
@@ -107,7 +113,7 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .cancel = opt->cancel};
     snap_status st = generator_open(&a->gen, arm->spec, &g, err);
     if (st != SNAP_OK)
-        err_prefix(err, "arm '%s'", arm->name);
+        err_prefix(err, "arm '%s'", arm_name(a));
     return st;
 }
 

@@ -360,6 +360,29 @@ static void test_failures_are_retried(void) {
     place_close(&p);
 }
 
+/* An arm that answers nothing ends the run early; one that never did has not been evaluated. */
+static void test_a_dead_arm_is_an_error(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    buf one = {0};
+    (void)buf_puts(&one,
+                   "{\"task\": \"x\", \"problem\": \"q0\", \"sample\": 0, \"response\": \"\"}\n");
+    write_text(strchr(p.arm_b, ':') + 1, &one);
+    buf_release(&one);
+    results *r = NULL;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(evaluate(&o, &r, &err), SNAP_E_NET);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "arm 'b': all 27 samples failed"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r); /* saved all the same */
+    const js *row = js_at(results_section(r, "evals"), 0);
+    CU_ASSERT_PTR_NULL(js_get(js_at(js_get_array(row, "arms"), 1), "accuracy_pct"));
+    results_free(r);
+    o.samples = 8; /* 72 requests */
+    expect(&o, SNAP_E_NET, "arm 'b': the first 64 requests all failed, the last one: no recording");
+    place_close(&p);
+}
+
 static void test_arms_of_other_sampling_are_not_compared(void) {
     place p;
     place_open(&p);
@@ -469,6 +492,7 @@ CU_TestInfo tests_eval[] = {
     {"a run has one process", test_a_run_has_one_process},
     {"a run can grow", test_a_run_can_grow},
     {"failures are retried", test_failures_are_retried},
+    {"a dead arm is an error", test_a_dead_arm_is_an_error},
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
     {"arms", test_arms},
     {"suites", test_suites},
