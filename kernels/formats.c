@@ -71,7 +71,8 @@ float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *ro
     float largest = QUANT_MIN_MAX;
     for (int d = 0; d < d_c; d++) {
         float magnitude = fabsf(bf16_to_f32(row[d]));
-        largest = magnitude > largest ? magnitude : largest; /* false for a NaN, signalling or not */
+        largest =
+            magnitude > largest ? magnitude : largest; /* false for a NaN, signalling or not */
     }
     float a = largest / E4M3_MAX;
     for (int d = 0; d < d_c; d++)

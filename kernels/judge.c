@@ -139,8 +139,10 @@ snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_
     judge j = {.in = in, .pv = pv, .e = out};
     unsigned char *pick = calloc((size_t)total_rows(in), 1);
     j.o = calloc((size_t)in->d_c, sizeof *j.o);
-    if (!pick || !j.o)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a reference of %d columns", in->d_c));
+    if (!pick || !j.o) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a reference of %d columns", in->d_c);
+        goto cleanup;
+    }
     pick_rows(pick, in, sample);
     for (int b = 0; b < in->step.batch; b++)
         TRY(judge_sequence(&j, b, pick + (int64_t)b * in->step.s_q * in->heads, err));

@@ -243,9 +243,11 @@ snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache
     size_t batch = (size_t)step->batch, width = (size_t)step->table_width;
     lengths = malloc(batch * sizeof *lengths);
     table = malloc(batch * width * sizeof *table);
-    if (!lengths || !table)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a block table of %zu x %zu", batch,
-                    width));
+    if (!lengths || !table) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a block table of %zu x %zu", batch,
+                     width);
+        goto cleanup;
+    }
     TRY(mla_copy_out(plan->be, lengths, step->seqlens, batch * sizeof *lengths, err));
     TRY(mla_copy_out(plan->be, table, step->block_table, batch * width * sizeof *table, err));
     for (int b = 0; b < step->batch; b++)

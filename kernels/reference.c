@@ -69,9 +69,10 @@ static float *alloc_floats(int64_t rows, int width) {
     return calloc((size_t)rows + 1, (size_t)width * sizeof(float));
 }
 
-static snap_status rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int groups,
-                             snap_err *err) {
-    *r = (ref_rows){.rows = rows, .d_c = d_c, .d_r = d_r, .groups = groups};
+/* @dims: content columns that share a scale, a divisor of d_c */
+static snap_status rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int dims, snap_err *err) {
+    int groups = d_c / dims;
+    *r = (ref_rows){.rows = rows, .d_c = d_c, .d_r = d_r, .groups = groups, .dims = dims};
     r->content = alloc_floats(rows, d_c);
     r->rope = alloc_floats(rows, d_r);
     r->scale = alloc_floats(rows, groups);
@@ -79,7 +80,8 @@ static snap_status rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int gr
     if (r->content && r->rope && r->scale && r->rope_scale)
         return SNAP_OK;
     ref_rows_release(r);
-    return err_set(err, SNAP_E_NOMEM, "out of memory for %lld reference rows", (long long)rows);
+    (void)err_set(err, SNAP_E_NOMEM, "out of memory for %lld reference rows", (long long)rows);
+    return SNAP_E_NOMEM;
 }
 
 static float largest_of(const float *x, int n, float floor) {
@@ -100,7 +102,7 @@ static float pow2_at_least(float x) {
 
 /* The content scales of every row, and the RoPE scales. */
 static void choose_scales(ref_rows *r, ref_format f, const float *x) {
-    int width = r->d_c + r->d_r, dims = r->d_c / r->groups;
+    int width = r->d_c + r->d_r, dims = r->dims;
     float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* B: scale 1.0 */
     for (int64_t i = 0; f == REF_C && i < r->rows; i++)
         tensor = largest_of(x + i * width, width, tensor);
@@ -158,16 +160,19 @@ snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64
                               int d_r, snap_err *err) {
     *out = (ref_rows){0};
     bool grouped = f == REF_D || f == REF_E;
+    if (rows < 0 || d_c < 1 || d_r < 1)
+        return err_set(err, SNAP_E_SHAPE, "a row must have content and rope, got %d + %d", d_c,
+                       d_r);
     if (grouped && d_c % kGroupDims != 0)
         return err_set(err, SNAP_E_SHAPE, "format %s needs d_c to be a multiple of %d, got '%d'",
                        kNames[f], kGroupDims, d_c);
-    snap_status st = rows_init(out, rows, d_c, d_r, grouped ? d_c / kGroupDims : 1, err);
+    snap_status st = rows_init(out, rows, d_c, d_r, grouped ? kGroupDims : d_c, err);
     if (st != SNAP_OK)
         return st;
     choose_scales(out, f, x);
     if (f == REF_D)
         share_block_scales(out);
-    int dims = d_c / out->groups;
+    int dims = out->dims;
     for (int64_t i = 0; i < rows; i++) {
         const float *row = x + i * (d_c + d_r), *scale = out->scale + i * out->groups;
         for (int d = 0; d < d_c; d++)
@@ -184,8 +189,8 @@ snap_status ref_quantise_dequantise(ref_format f, const float *x, float *y, int6
     snap_status st = ref_rows_quantise(&r, f, x, rows, d_c, d_r, err);
     if (st != SNAP_OK)
         return st;
-    int dims = d_c / r.groups;
-    for (int64_t i = 0; i < rows; i++) {
+    int dims = r.dims;
+    for (int64_t i = 0; i < r.rows; i++) {
         float *row = y + i * (d_c + d_r);
         for (int d = 0; d < d_c + d_r; d++) {
             double value =
@@ -225,7 +230,7 @@ static void decode_row(ref_rows *r, int64_t i, mla_precision p, const void *cont
 snap_status ref_rows_from_cache(ref_rows *out, mla_precision p, int d_c, int d_r,
                                 const mla_cache *cache, const int32_t *table_row, int64_t tokens,
                                 snap_err *err) {
-    snap_status st = rows_init(out, tokens, d_c, d_r, 1, err);
+    snap_status st = rows_init(out, tokens, d_c, d_r, d_c, err);
     for (int64_t i = 0; st == SNAP_OK && i < tokens; i++)
         decode_row(out, i, p, cache->content, cache->rope, cache->scale,
                    mla_slot(table_row, cache->pages, i));
@@ -235,7 +240,7 @@ snap_status ref_rows_from_cache(ref_rows *out, mla_precision p, int d_c, int d_r
 snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d_r,
                                   const mla_attn *attn, int64_t first, int64_t rows,
                                   snap_err *err) {
-    snap_status st = rows_init(out, rows, d_c, d_r, 1, err);
+    snap_status st = rows_init(out, rows, d_c, d_r, d_c, err);
     for (int64_t i = 0; st == SNAP_OK && i < rows; i++)
         decode_row(out, i, p, attn->q, attn->q_rope, attn->q_scale, first + i);
     return st;
@@ -287,7 +292,7 @@ static void block_weights(double *weight, const double *p, int n, const ref_rows
 /* o = o * rescale + sum_j weight_j * content_j, scale group by scale group. */
 static void add_block(double *o, double rescale, const double *p, int n, const ref_rows *k,
                       int64_t first, ref_pv pv) {
-    int dims = k->d_c / k->groups;
+    int dims = k->dims;
     double weight[MLA_PAGE];
     for (int d = 0; d < k->d_c; d++)
         o[d] *= rescale;

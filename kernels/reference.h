@@ -46,11 +46,11 @@ typedef enum {
 ref_pv ref_format_pv(ref_format f);
 
 /* Rows as a multiplier reads them. Element d of row i stands for
- *     content[i][d] * scale[i][d / (d_c / groups)]        and        rope[i][d] * rope_scale[i].  */
+ *     content[i][d] * scale[i][d / dims]        and        rope[i][d] * rope_scale[i].  */
 typedef struct {
     int64_t rows;
     int d_c, d_r;
-    int groups;        /* scales a row */
+    int groups, dims;  /* scales a row; columns that share one */
     float *content;    /* [rows][d_c] */
     float *rope;       /* [rows][d_r] */
     float *scale;      /* [rows][groups] */

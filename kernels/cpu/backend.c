@@ -93,7 +93,7 @@ static void cpu_describe(const mla_backend *base, mla_backend_info *out) {
 /* Large areas come in huge pages, where the system has them: a cold read then misses fewer TLBs. */
 static void *aligned_memory(size_t bytes) {
     size_t align = bytes >= kHugePage ? kHugePage : MLA_ALIGN;
-    if (bytes > SIZE_MAX - kHugePage)
+    if (bytes > machine_memory_bytes())
         return NULL;
     void *p = aligned_alloc(align, (bytes / align + 1) * align);
     if (p && align == kHugePage)

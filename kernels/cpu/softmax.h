@@ -27,9 +27,9 @@ typedef struct {
     int32_t *limit; /* [padded] tokens of the page that a row sees */
 } softmax_state;
 
-/* The next array of a scratch area; NULL while only its size is asked for (memory NULL). */
+/* The next array of a scratch area; memory NULL asks for the size only. */
 static void *scratch_carve(void *memory, size_t *at, size_t bytes) {
-    void *p = memory ? (char *)memory + *at : NULL;
+    void *p = (void *)((uintptr_t)memory + *at);
     *at += (bytes + MLA_ALIGN - 1) / MLA_ALIGN * MLA_ALIGN;
     return p;
 }
