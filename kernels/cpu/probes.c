@@ -14,6 +14,7 @@ enum {
     kMinReadBytes = 256 << 20,
     kCacheMultiple = 4, /* the read probe's working set, in last-level caches */
     kMinWindows = 3,
+    kMaxIsas = 8,
 };
 
 typedef struct {
@@ -120,31 +121,38 @@ static double multiply_rate(parallel *pool, probe *p) {
     return 1e9 * flop / ns;
 }
 
-static void measure_multiply(mla_ceiling *best, parallel *pool, probe *p, double seconds) {
-    int64_t end = clock_now_ns() + (int64_t)(seconds * 1e9);
-    for (p->rounds = 1000; window(pool, multiply_share, p) < (double)kWindowNs; p->rounds *= 2)
-        ;
-    while (best->windows < kMinWindows || clock_now_ns() < end)
-        note_window(best, &best->worst_window, multiply_rate(pool, p));
-    (void)snprintf(best->how, sizeof best->how, "%s", p->isa->multiply_how);
+/* Rounds that fill a window. */
+static int64_t rounds_of(parallel *pool, probe *p) {
+    for (p->rounds = 1000; window(pool, multiply_share, p) < (double)kWindowNs;)
+        p->rounds *= 2;
+    return p->rounds;
 }
 
-/* Every usable instruction set gets its share of the time; the fastest is the ceiling. */
+/* All usable instruction sets in turn, like the read loops; the fastest is the ceiling. */
 static void probe_multiply(mla_ceilings *out, parallel *pool, probe *p, double seconds) {
-    int usable = 0;
-    for (const cpu_isa *const *isa = machine_isas(); *isa; isa++)
-        usable += (*isa)->usable();
-    for (const cpu_isa *const *isa = machine_isas(); *isa; isa++) {
-        mla_ceiling c = {0};
-        if (!(*isa)->usable())
-            continue;
-        p->isa = *isa;
-        measure_multiply(&c, pool, p, seconds / usable);
-        if (c.rate > out->bf16.rate)
-            out->bf16 = c;
+    const cpu_isa *isa[kMaxIsas];
+    int64_t rounds[kMaxIsas], windows = 0;
+    mla_ceiling rates[kMaxIsas] = {0};
+    int n = 0;
+    for (const cpu_isa *const *all = machine_isas(); *all && n < kMaxIsas; all++)
+        if ((*all)->usable()) {
+            p->isa = isa[n] = *all;
+            rounds[n++] = rounds_of(pool, p);
+        }
+    int64_t end = clock_now_ns() + (int64_t)(seconds * 1e9);
+    while (windows < kMinWindows * n || clock_now_ns() < end) {
+        int i = (int)(windows++ % n);
+        p->isa = isa[i];
+        p->rounds = rounds[i];
+        note_window(&rates[i], &rates[i].worst_window, multiply_rate(pool, p));
     }
-    out->fp8 =
-        out->bf16; /* e4m3 operands convert to bf16 exactly; no processor multiplies them faster */
+    for (int i = 0; i < n; i++)
+        if (rates[i].rate > out->bf16.rate) {
+            out->bf16 = rates[i];
+            (void)snprintf(out->bf16.how, sizeof out->bf16.how, "%s", isa[i]->multiply_how);
+        }
+    out->bf16.windows = windows;
+    out->fp8 = out->bf16; /* e4m3 becomes bf16 exactly, and no processor multiplies it faster */
 }
 
 snap_status cpu_probe(mla_ceilings *out, parallel *pool, double seconds, snap_err *err) {
