@@ -319,9 +319,11 @@ static sample_outcome outcome_of(const js *row, span response, grade_verdict ver
     return o;
 }
 
+/* A failed request has nothing to judge: its verdict is null. */
 static bool set_verdict(js *row, const char *grader_id, const grade_result *g) {
+    bool failed = js_get_bool(row, "failed", false);
     return js_set_str(row, "grader", grader_id) &&
-           js_set_str(row, "verdict", grade_verdict_name(g->verdict)) &&
+           js_set_str(row, "verdict", failed ? NULL : grade_verdict_name(g->verdict)) &&
            js_set_str(row, "extracted", g->rule ? g->extracted : NULL) &&
            js_set_str(row, "rule", g->rule) && js_set_str(row, "reason", g->reason);
 }

@@ -65,6 +65,7 @@ static js *length_row(const pair_score *p) {
         return js_new_null();
     js *o = js_new_object();
     return complete(o, o && js_set_num(o, "ratio", p->length.ratio) &&
+                           js_set_new(o, "ci95_ratio", interval(p->length.ci95, 1)) &&
                            js_set_num(o, "delta_tokens", p->length.delta) &&
                            js_set_new(o, "ci95_tokens", interval(p->length.delta_ci95, 1)));
 }
