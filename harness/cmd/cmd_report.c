@@ -47,61 +47,86 @@ static snap_status load(results **out, const char *argument, snap_err *err) {
 /* One document with everybody's rows, in place of the files. */
 static snap_status join_runs(results **runs, int *n, const opt_shared *shared, snap_err *err) {
     results *joined = NULL;
-    char *path = NULL;
     snap_status st = SNAP_OK;
-    TRY(out_dir ? SNAP_OK : err_set(err, SNAP_E_USAGE, "--join needs --out"));
     TRY(results_new(&joined, "report", shared->resolved, 0, err));
     for (int i = 0; i < *n; i++)
         TRY(results_join(joined, runs[i], err));
-    path = fs_join(out_dir, "run.json");
-    TRY(path ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", out_dir));
-    TRY(fs_mkdirs(out_dir, err));
-    TRY(results_save(joined, path, err));
-    (void)printf("%s\n", path);
-    for (int i = 0; i < *n; i++)
+    for (int i = 0; i < *n; i++) {
         results_free(runs[i]);
+        runs[i] = NULL;
+    }
     runs[0] = joined;
     joined = NULL;
     *n = 1;
 cleanup:
     results_free(joined);
+    return st;
+}
+
+static snap_status save_joined(results *r, buf *paths, snap_err *err) {
+    snap_status st = SNAP_OK;
+    char *path = fs_join(out_dir, "run.json");
+    TRY(path ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", out_dir));
+    TRY(fs_mkdirs(out_dir, err));
+    TRY(results_save(r, path, err));
+    (void)buf_printf(paths, "%s\n", path);
+cleanup:
     free(path);
     return st;
 }
 
-static snap_status write_report(const report_model *m, unsigned formats, snap_err *err) {
+/* What goes to standard output: the document, the paths of the files, or Markdown. */
+static snap_status print(results *r, const report_model *m, const buf *paths,
+                         const opt_shared *shared, snap_err *err) {
     buf text = {0};
     snap_status st = SNAP_OK;
-    if (out_dir)
-        st = report_write(m, out_dir, formats, &text, err);
+    if (shared->json)
+        TRY(js_write(results_document(r), JS_PRETTY, &text, err));
+    else if (out_dir)
+        (void)buf_append(&text, buf_str(paths), paths->len - (paths->len > 0));
     else
         report_markdown(m, &text);
-    if (st == SNAP_OK)
-        st = buf_check(&text, "the report", err);
-    if (st == SNAP_OK)
-        (void)fputs(buf_str(&text), stdout);
+    TRY(buf_check(&text, "the report", err));
+    (void)puts(buf_str(&text));
+cleanup:
     buf_release(&text);
     return st;
 }
 
-static snap_status run(opt_shared *shared, snap_err *err) {
-    int n = 0;
-    unsigned formats;
-    results **runs = calloc((size_t)shared->n_args, sizeof *runs);
+static snap_status report(results **runs, int n, const opt_shared *shared, snap_err *err) {
     report_model *m = NULL;
+    buf paths = {0};
+    const char *joined = "run.json", *const *names = shared->args;
+    unsigned formats;
     snap_status st = SNAP_OK;
-    TRY(runs ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a report"));
     TRY(report_parse_formats(format_list, &formats, err));
-    for (; n < shared->n_args; n++)
-        TRY(load(&runs[n], shared->args[n], err));
-    if (join)
+    TRY(join && !out_dir ? err_set(err, SNAP_E_USAGE, "--join needs --out") : SNAP_OK);
+    for (int i = 0; i < n; i++)
+        TRY(load(&runs[i], shared->args[i], err));
+    if (join || (shared->json && n > 1)) {
         TRY(join_runs(runs, &n, shared, err));
-    TRY(report_model_new(&m, runs, shared->args, n, err));
-    TRY(write_report(m, formats, err));
+        names = &joined;
+    }
+    if (join)
+        TRY(save_joined(runs[0], &paths, err));
+    TRY(report_model_new(&m, runs, names, n, err));
+    if (out_dir)
+        TRY(report_write(m, out_dir, formats, &paths, err));
+    TRY(print(runs[0], m, &paths, shared, err));
 cleanup:
     report_model_free(m);
-    for (int i = 0; runs && i < n; i++)
-        results_free(runs[i]);
+    buf_release(&paths);
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    int n = shared->n_args;
+    results **runs = calloc((size_t)n, sizeof *runs);
+    if (!runs)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
+    snap_status st = report(runs, n, shared, err);
+    for (int i = 0; i < n; i++)
+        results_free(runs[i]); /* NULL where it was not read, or joined */
     free(runs);
     return st;
 }

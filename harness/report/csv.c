@@ -146,7 +146,7 @@ static void write_fidelity(const report_model *m, const report_fidelity *f, line
     text(l, "distribution", f->distribution);
     number(l, "context", (double)f->context);
     number(l, "heads", (double)f->heads);
-    number(l, "seed", (double)f->seed);
+    number(l, "seed", f->seed);
     number(l, "rows_checked", (double)f->rows);
     number(l, "rmse", f->rmse);
     number(l, "cosine_diff", f->cosine_diff);

@@ -73,8 +73,8 @@ static void scale(plot *p) {
         y0 = fmin(y0, f->rel_l2);
         y1 = fmax(y1, f->rel_l2);
     }
-    p->x = (svg_scale){x0 / 1.3, x1 * 1.3, kLeft, kRight, true};
-    p->y = (svg_scale){y0 / 1.5, y1 * 1.5, kBottom, kTop, true};
+    p->x = svg_log(x0 / 1.3, x1 * 1.3, kLeft, kRight);
+    p->y = svg_log(y0 / 1.5, y1 * 1.5, kBottom, kTop);
 }
 
 /* ---- names at the ends, moved apart ---- */

@@ -34,7 +34,7 @@ static svg_scale scale(const entry *rows, size_t n) {
         reach = fmax(reach, fabs(p->delta));
         reach = fmax(reach, fmax(fabs(p->ci95[0]), fabs(p->ci95[1])));
     }
-    return (svg_scale){-reach * 1.06, reach * 1.06, kLeft, kRight, false};
+    return svg_linear(-reach * 1.06, reach * 1.06, kLeft, kRight);
 }
 
 static const char *verdict_class(const report_pair *p) {
@@ -73,11 +73,15 @@ static void numbers(buf *out, const report_pair *p, double y) {
     svg_text(out, "n", kRight + 16, y + 4, text);
 }
 
+static void band(buf *out, const svg_scale *s, const report_pair *p, double y) {
+    if (!p->refused[0])
+        svg_rect(out, "band", svg_at(s, -p->margin), y - kRow / 2,
+                 svg_at(s, p->margin) - svg_at(s, -p->margin), kRow, NULL);
+}
+
 static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     const report_pair *p = row->p;
     char text[400];
-    svg_rect(out, "band", svg_at(s, -p->margin), y - kRow / 2,
-             svg_at(s, p->margin) - svg_at(s, -p->margin), kRow, NULL);
     svg_text_cut(out, "", 0, y, row->e->task, 30);
     (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %.0f, K %.0f", p->arm, p->baseline,
                    p->problems, row->e->samples_per_problem);
@@ -119,6 +123,8 @@ bool figure_parity(const report_model *m, size_t index, bool alone, buf *out) {
              "equivalence");
     svg_text(out, "m s", kRight + 16, kTop - 12, "Δ pp, 90 % CI");
     svg_text(out, "m s", kWidth - 90, kTop - 12, "verdict");
+    for (size_t i = 0; i < n; i++)
+        band(out, &s, rows[i].p, kTop + ((double)i + 0.5) * kRow);
     axis(out, &s, bottom);
     for (size_t i = 0; i < n; i++)
         draw(out, &s, &rows[i], kTop + ((double)i + 0.5) * kRow);

@@ -68,8 +68,8 @@ static void scale(plot *p) {
         y0 = fmin(y0, c->tflops * 1e12 / 2);
         y1 = fmax(y1, c->tflops * 1e12 * 2);
     }
-    p->x = (svg_scale){x0, x1, kLeft, kRight, true};
-    p->y = (svg_scale){y0 / p->unit, y1 / p->unit, kBottom, kTop, true};
+    p->x = svg_log(x0, x1, kLeft, kRight);
+    p->y = svg_log(y0 / p->unit, y1 / p->unit, kBottom, kTop);
 }
 
 static bool find(plot *p, const report_model *m, size_t index) {
@@ -131,7 +131,7 @@ static void roofs(buf *out, const plot *p) {
     bool same = fabs(log(p->fp8 / p->bf16)) < 0.03;
     if (!same)
         roof(out, p, "roof f8l", p->fp8);
-    roof(out, p, "roof bfl", p->bf16);
+    roof(out, p, same ? "roof" : "roof bfl", p->bf16);
     label(out, p, "s", same ? "peak, both:" : "BF16 peak", p->bf16, 4);
     if (!same) {
         double apart = fabs(svg_at(&p->y, p->fp8 / p->unit) - svg_at(&p->y, p->bf16 / p->unit));

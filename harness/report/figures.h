@@ -6,6 +6,7 @@
 #include "harness/report/model.h"
 
 /* The @index-th figure of a kind, from 0; false when there are no more. @alone as in svg_head. */
+enum { FIGURES_MAX = 48 }; /* of a kind: beyond that the tables have to do */
 typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *out);
 
 /* Speed-up over context x batch, a panel a number of heads; a figure a scope and input. */

@@ -124,7 +124,7 @@ static void add_table(const report_model *m, report_table_fn build, buf *out) {
 
 static void add_figures(const report_model *m, figure_fn draw, buf *out) {
     buf svg = {0};
-    for (size_t i = 0; draw(m, i, false, &svg); i++) {
+    for (size_t i = 0; i < FIGURES_MAX && draw(m, i, false, &svg); i++) {
         (void)buf_printf(out, "<figure>%s</figure>\n", buf_str(&svg));
         out->failed |= svg.failed;
         buf_clear(&svg);

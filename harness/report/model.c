@@ -14,7 +14,7 @@ static double number_of(const js *o, const char *key) {
     return o ? js_get_num(o, key, (double)NAN) : (double)NAN;
 }
 
-/* The schema admits 8.0 where it says integer. */
+/* The schema admits 8.0 where it says integer, and bounds what is read so. */
 static int64_t count_of(const js *o, const char *key) {
     return (int64_t)js_get_num(o, key, 0);
 }
@@ -116,7 +116,7 @@ static void read_fidelity(report_fidelity *f, const js *row, int file) {
                            .origin = text_of(row, "origin"),
                            .context = count_of(row, "context"),
                            .heads = count_of(row, "heads"),
-                           .seed = count_of(row, "seed"),
+                           .seed = number_of(row, "seed"),
                            .rows = count_of(row, "rows"),
                            .rmse = number_of(row, "rmse"),
                            .cosine_diff = number_of(row, "cosine_diff"),

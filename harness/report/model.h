@@ -39,8 +39,8 @@ typedef struct {
 typedef struct {
     int file;
     const char *kind, *config, *source, *distribution, *origin;
-    int64_t context, heads, seed, rows;
-    double rmse, cosine_diff, rel_l2, lse_error, max_abs;
+    int64_t context, heads, rows;
+    double seed, rmse, cosine_diff, rel_l2, lse_error, max_abs;
 } report_fidelity;
 
 typedef struct {

@@ -78,7 +78,7 @@ static snap_status put_figures(const report_model *m, const target *to, const fi
                                snap_err *err) {
     buf svg = {0};
     snap_status st = SNAP_OK;
-    for (size_t i = 0; st == SNAP_OK && f->draw(m, i, true, &svg); i++) {
+    for (size_t i = 0; i < FIGURES_MAX && st == SNAP_OK && f->draw(m, i, true, &svg); i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%s-%zu.svg", f->name, i + 1);
         st = put_file(to, name, &svg, err);

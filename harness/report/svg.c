@@ -6,13 +6,18 @@
 #include "harness/report/assets.h"
 #include "harness/report/format.h"
 
+static const double kFar = 1e5; /* pixels: beyond any picture, and still a number in its text */
+static const double kLargest = 1e200;
+static const double kPad = 18; /* around a figure that is a file of its own */
+
 void svg_open(buf *b, const svg_head *h) {
+    double pad = h->alone ? kPad : 0, width = h->width + 2 * pad, height = h->height + 2 * pad;
     (void)buf_printf(
         b,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" id=\"%s\" role=\"img\" "
-        "viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
+        "viewBox=\"%.0f %.0f %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
         "aria-labelledby=\"%s-t %s-d\">\n<title id=\"%s-t\">",
-        h->id, h->width, h->height, h->width, h->height, h->id, h->id, h->id);
+        h->id, -pad, -pad, width, height, width, height, h->id, h->id, h->id);
     format_xml(b, h->title);
     (void)buf_printf(b, "</title>\n<desc id=\"%s-d\">", h->id);
     format_xml(b, h->description);
@@ -20,7 +25,7 @@ void svg_open(buf *b, const svg_head *h) {
     if (!h->alone)
         return;
     (void)buf_printf(b, "<style>%s</style>\n", asset_figure_css);
-    svg_rect(b, "bg", 0, 0, h->width, h->height, NULL);
+    svg_rect(b, "bg", -pad, -pad, width, height, NULL);
 }
 
 void svg_close(buf *b) {
@@ -82,9 +87,22 @@ void svg_text_up(buf *b, const char *cls, double x, double y, const char *text) 
     (void)buf_puts(b, "</text>\n");
 }
 
+svg_scale svg_linear(double lo, double hi, double from, double to) {
+    lo = fmax(lo, -kLargest);
+    hi = fmin(hi, kLargest);
+    return (svg_scale){lo, hi > lo ? hi : lo + 1, from, to, false};
+}
+
+svg_scale svg_log(double lo, double hi, double from, double to) {
+    lo = fmin(fmax(lo, 1 / kLargest), kLargest);
+    hi = fmin(hi, kLargest);
+    return (svg_scale){lo, hi > lo ? hi : lo * 10, from, to, true};
+}
+
 double svg_at(const svg_scale *s, double x) {
     double t = s->log ? log(x / s->lo) / log(s->hi / s->lo) : (x - s->lo) / (s->hi - s->lo);
-    return s->from + t * (s->to - s->from);
+    double at = s->from + t * (s->to - s->from);
+    return isnan(at) ? s->from : fmax(-kFar, fmin(kFar, at));
 }
 
 double svg_step(double span, int n) {

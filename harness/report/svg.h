@@ -37,6 +37,11 @@ typedef struct {
     bool log;
 } svg_scale;
 
+/* Scales over a domain cut to what can be drawn: |x| up to 1e200, a logarithm from 1e-200 on. */
+svg_scale svg_linear(double lo, double hi, double from, double to);
+svg_scale svg_log(double lo, double hi, double from, double to);
+
+/* Always finite, whatever a file's numbers are. */
 double svg_at(const svg_scale *s, double x);
 
 /* A step of 1, 2 or 5 times a power of ten that divides @span into about @n. */

@@ -55,8 +55,7 @@ bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
         .caption = "Quality parity: paired differences of accuracy",
         .note = "Accuracies in percent, Δ and the margin in percentage points, paired by problem. "
                 "Equivalent: the 90 % interval lies within ±margin (two one-sided tests at 5 %). "
-                "Not shown: the data can't tell. Different: the 95 % interval excludes 0. "
-                "Only-one counts the problems that one arm scores higher, baseline / arm.",
+                "Not shown: the data can't tell. Different: the 95 % interval excludes 0.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"comparison", "", TABLE_TEXT, true},
                     {"n", "", TABLE_NUMBER, true},
@@ -70,7 +69,7 @@ bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
                     {"verdict", "", TABLE_VERDICT, true},
                     {"p TOST", "", TABLE_NUMBER, false},
                     {"p sign flip", "", TABLE_NUMBER, false},
-                    {"only-one", "", TABLE_NUMBER, false},
+                    {"baseline / arm", "problems better in", TABLE_NUMBER, false},
                     {"length ratio", "", TABLE_NUMBER, false},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);

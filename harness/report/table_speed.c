@@ -116,6 +116,7 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
                     {"batch", "", TABLE_NUMBER, true},
                     {"context", "", TABLE_NUMBER, true},
                     {"speed-up", "", TABLE_NUMBER, true},
+                    {"flags", "", TABLE_FLAGS, false},
                     {"µs", "BF16", TABLE_NUMBER, true},
                     {"TFLOPS", "BF16", TABLE_NUMBER, true},
                     {"GB/s", "BF16", TABLE_NUMBER, false},
@@ -124,7 +125,6 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
                     {"TFLOPS", "FP8", TABLE_NUMBER, true},
                     {"GB/s", "FP8", TABLE_NUMBER, false},
                     {"% roofline", "FP8", TABLE_NUMBER, true},
-                    {"flags", "", TABLE_FLAGS, false},
                     {"input", "", TABLE_TEXT, false},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
@@ -136,9 +136,9 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
         const report_speed *s = &m->speeds[i];
         put_shape(&p, s->any);
         put_speedup(&p, s->speedup);
+        pen_put(&p, s->flags);
         put_arm(&p, s->bf16, d);
         put_arm(&p, s->fp8, d);
-        pen_put(&p, s->flags);
         put_input(&p, s->any);
         if (m->n_files > 1)
             pen_file(&p, m, s->any->file);

@@ -28,8 +28,10 @@ static void remove_dir(void) {
 
 static const char *in_dir(const char *name) {
     static char path[128];
-    if (dir[strlen(dir) - 1] == 'X') {
+    static bool made;
+    if (!made) {
         CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+        made = true;
         CU_ASSERT_EQUAL(atexit(remove_dir), 0);
     }
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -326,8 +328,9 @@ static void test_no_names_in_plain(void) {
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "eval", NULL, 0, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_write(results_document(r), JS_COMPACT, &text, NULL), SNAP_OK);
     CU_ASSERT_PTR_NULL(strstr(buf_str(&text), "sk-secret"));
-    if (strlen(host) > 5) /* a shorter one may be part of a word */
+    if (strlen(host) > 5) { /* a shorter one may be part of a word */
         CU_ASSERT_PTR_NULL(strstr(buf_str(&text), host));
+    }
     buf_release(&text);
     results_free(r);
     (void)unsetenv("SNAPMLA_API_KEY");
@@ -434,6 +437,7 @@ static void test_journal_survives_kill(void) {
     int told[2];
     CU_ASSERT_EQUAL_FATAL(pipe(told), 0);
     pid_t child = fork();
+    CU_ASSERT_FATAL(child >= 0);
     if (child == 0) {
         results_journal *j;
         if (results_journal_open(&j, in_dir("journal"), kShaA, NULL) != SNAP_OK)
