@@ -86,12 +86,12 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     bool equal = false;
     math_eval_status st = same_in_fields(&rg, g.i, &ra, a.i, &equal);
     if (st == EVAL_OK)
-        return decide(j, equal, equal ? "the same rational function" : "another value");
+        return decide(j, equal, equal ? "the same value, exactly" : "another value");
     if (st == EVAL_OTHER)
         st = math_numeric_match(&rg, g.i, &ra, a.i, MATCH_SAME, &equal);
     if (st != EVAL_OK)
         return decide(j, false, undecided(st));
-    return decide(j, equal, equal ? "equal to 50 digits" : "another value");
+    return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
 }
 
 /* n% is n/100, and n: field takes both readings, strict the second. Two signs are read alike. */
@@ -337,6 +337,7 @@ static bool same_kind(judge *j, part g, part a) {
         return same_children(j, g, a);
     case NODE_SET:
     case NODE_UNION:
+        return same_members(j, g, a, j->strict);
     case NODE_AND:
         return same_members(j, g, a, false);
     case NODE_MATRIX:
@@ -387,7 +388,11 @@ typedef struct {
 } bytes;
 
 static math_verdict verdict(math_outcome outcome, const char *reason) {
-    return (math_verdict){outcome, reason};
+    return (math_verdict){.outcome = outcome, .reason = reason};
+}
+
+static math_verdict unread(const char *why, bool gold) {
+    return (math_verdict){.outcome = MATH_UNPARSED, .reason = why, .gold_unread = gold};
 }
 
 /* Whole numbers need no tree. */
@@ -425,10 +430,12 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     j.work = kMathWork;
     j.reason = "another value";
     const char *why = math_parse(&j.gold, g);
-    if (!why)
-        why = math_parse(&j.answer, a);
     if (why)
-        return verdict(MATH_UNPARSED, why);
+        return unread(why, true);
+    if ((why = math_parse(&j.answer, a)))
+        return unread(why, false);
+    if (j.strict && (j.gold.rounded || j.answer.rounded))
+        return verdict(MATH_DIFFERENT, "strict: two values, one of them rounded");
     bool equal = same_answer(&j);
     return verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
 }
@@ -438,13 +445,12 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     math_tokens g, a;
     math_verdict v;
     const char *why = math_tokenize(&g, gold.s, gold.n, group);
-    if (!why)
-        why = math_tokenize(&a, answer.s, answer.n, group);
-    if (why)
-        return verdict(MATH_UNPARSED, why);
+    if (why || g.count == 0)
+        return unread(why ? why : "empty", true);
+    why = math_tokenize(&a, answer.s, answer.n, group);
+    if (why || a.count == 0)
+        return unread(why ? why : "empty", false);
     *grouped = g.grouped || a.grouped;
-    if (g.count == 0 || a.count == 0)
-        return verdict(MATH_UNPARSED, "empty");
     if (compare_whole_numbers(&g, &a, &v))
         return v;
     if (math_tokens_equal(&g, &a))
@@ -452,7 +458,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (math_words_equal(&g, &a))
         return verdict(MATH_EQUAL, "the same words");
     if (g.prose || a.prose)
-        return verdict(MATH_UNPARSED, "prose");
+        return unread("prose", g.prose);
     return compare_trees(&g, &a, policy, !group);
 }
 

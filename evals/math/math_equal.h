@@ -24,6 +24,7 @@
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -42,6 +43,7 @@ typedef enum {
 typedef struct {
     math_outcome outcome;
     const char *reason; /* the rule that decided, for people; static storage */
+    bool gold_unread;   /* MATH_UNPARSED because of the gold: a fault of the data set */
 } math_verdict;
 
 /**
@@ -51,7 +53,7 @@ typedef struct {
  * @out: written on success
  *
  * Any input has a verdict; SNAP_E_USAGE only for a NULL pointer. Pure and thread-safe: the same
- * inputs give the same verdict, and nothing is kept between calls. Uses about 160 KiB of stack.
+ * inputs give the same verdict, and nothing is kept between calls. Uses less than 512 KiB of stack.
  */
 snap_status math_equal(const char *gold, size_t gold_len, const char *answer, size_t answer_len,
                        math_policy policy, math_verdict *out) SNAP_CHECK_RESULT;

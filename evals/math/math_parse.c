@@ -718,8 +718,8 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     if (root && out->has_pm)
         mark_pm(out, root);
     /* what follows the \approx of a constant is the same, rounded */
-    bool rounded = p.k->kind == TOK_APPROX && math_is_constant(out, root);
-    if (root && p.k->kind != TOK_END && !rounded)
+    out->rounded = p.k->kind == TOK_APPROX && math_is_constant(out, root);
+    if (root && p.k->kind != TOK_END && !out->rounded)
         root = fail(&p, "something follows the answer");
     out->root = root;
     return root ? NULL : p.why ? p.why : "too many parts";

@@ -96,7 +96,7 @@ typedef enum {
     FN_BINOMIAL,
 } math_fn;
 
-typedef enum { CONST_PI, CONST_E, CONST_I, CONST_INF, CONST_REALS, CONST_EMPTY } math_const;
+typedef enum { CONST_PI, CONST_E, CONST_I, CONST_INF, CONST_EMPTY } math_const;
 
 typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE, REL_GT, REL_GE, REL_IN } math_rel;
 

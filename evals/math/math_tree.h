@@ -57,6 +57,7 @@ typedef struct {
     uint16_t used; /* node[0] is the absent node */
     uint16_t root;
     bool has_pm, has_percent;
+    bool rounded; /* "\approx 1.41" followed, and was left out */
 } math_tree;
 
 /* Returns NULL, or a static text saying why the tokens are no answer. The tree points into what

@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static math_verdict judge(const char *g, size_t n, const char *a, size_t m, math_policy policy) {
-    math_verdict v = {MATH_UNPARSED, NULL};
+    math_verdict v = {0};
     if (math_equal(g, n, a, m, policy, &v) != SNAP_OK || !v.reason)
         abort();
     return v;
