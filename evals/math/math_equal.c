@@ -395,6 +395,25 @@ static math_verdict unread(const char *why, bool gold) {
     return (math_verdict){.outcome = MATH_UNPARSED, .reason = why, .gold_unread = gold};
 }
 
+static bool is_layout(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The same bytes, save white space: what is left to say of text that is no LaTeX we know. */
+static bool same_text(bytes g, bytes a) {
+    size_t i = 0, k = 0, shared = 0;
+    for (;; i++, k++, shared++) {
+        while (i < g.n && is_layout(g.s[i]))
+            i++;
+        while (k < a.n && is_layout(a.s[k]))
+            k++;
+        if (i == g.n || k == a.n)
+            return i == g.n && k == a.n && shared > 0;
+        if (g.s[i] != a.s[k])
+            return false;
+    }
+}
+
 /* Whole numbers need no tree. */
 static bool whole_number(const math_tokens *t, bool *negative, math_span *digits) {
     const math_token *k = t->tok;
@@ -444,10 +463,12 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
                             bool *grouped) {
     math_tokens g, a;
     math_verdict v;
-    const char *why = math_tokenize(&g, gold.s, gold.n, group);
-    if (why || g.count == 0)
-        return unread(why ? why : "empty", true);
-    why = math_tokenize(&a, answer.s, answer.n, group);
+    const char *gold_why = math_tokenize(&g, gold.s, gold.n, group);
+    const char *why = math_tokenize(&a, answer.s, answer.n, group);
+    if ((gold_why || why) && same_text(gold, answer))
+        return verdict(MATH_EQUAL, "written alike, save spaces");
+    if (gold_why || g.count == 0)
+        return unread(gold_why ? gold_why : "empty", true);
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
     *grouped = g.grouped || a.grouped;

@@ -86,6 +86,7 @@ static void test_spellings_of_one_thing(void) {
         {"\\text{(C)}", "(C)"},
         {"\\text{(C)}", "\\textbf{(C)}"},
         {"\\text{west}", "West"},
+        {"\\overrightarrow{AB} + 1", "\\overrightarrow{AB}+1"},
         {"\\text{right triangle}", "right triangle"},
         {"a - b", "\\text{a-b}"},
         {"121_3", "121_{3}"},
