@@ -3,10 +3,11 @@
  * Both are LaTeX as people and models write it ("\frac12", "x = 58,500", "\text{(C)}", "(3,4]").
  * Each is cut into tokens (math_token.h), parsed into a tree (math_tree.h) and compared by what it
  * denotes: tuples, sets, intervals, matrices, equations and inequalities by structure, and the
- * expressions in them by value. Rational functions are compared exactly, as their images in two
- * prime fields (math_field.h); all else in 256 bit complex arithmetic with a tracked error bound
- * at random points (math_numeric.h). There is no computer algebra in it, so there is nothing that
- * can run away: size, depth and work are bounded, nothing is allocated save inside MPFR.
+ * expressions in them by value (math_eval.h): rational functions by their images in two prime
+ * fields, which different ones share with a chance below 2^-100; all else in 256 bit complex
+ * arithmetic with tracked error bounds, at random points. There is no computer algebra in it, so
+ * there is nothing that can run away: size, depth and work are bounded, and nothing is allocated
+ * save inside MPFR.
  *
  * What counts as the same where the public graders differ is a policy:
  *
@@ -19,7 +20,9 @@
  *   50\% for 50 or for 0.5                    equal               equal, different
  *   units, degrees, currency, "x =" in front  ignored             ignored
  *
- * An inequality where the gold is an interval is different in both: no public grader takes it.
+ * An inequality where the gold is an interval is different in both: no public grader takes it. The
+ * full stop of "9." is part of a numeral; other punctuation of the sentence is for the extraction
+ * to remove, and makes an answer unparsed here.
  * Sources: hendrycks/math, openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
