@@ -1,0 +1,760 @@
+#include "evals/math/math_token.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+typedef struct {
+    math_tokens *out;
+    const char *s, *end;
+    bool group;      /* plain commas may separate thousands */
+    bool spaced;     /* white space since the last token */
+    int brackets;    /* open ( [ \{ */
+    int envs;        /* open \begin */
+    int nested;      /* pieces within pieces */
+    size_t run_end;  /* tokens when a run of several letters ended; 0: none */
+    const char *why; /* first error */
+} lexer;
+
+typedef struct {
+    const char *name;
+    int16_t kind, arg;
+} spelling;
+
+enum { kMaxNested = 4 };
+
+enum { kLayout = 200, kText, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
+
+/* Commands, without the backslash. */
+static const spelling commands[] = {
+    {"frac", TOK_FRAC, 0},
+    {"dfrac", TOK_FRAC, 0},
+    {"tfrac", TOK_FRAC, 0},
+    {"cfrac", TOK_FRAC, 0},
+    {"sqrt", TOK_SQRT, 0},
+    {"text", kText, 0},
+    {"mbox", kText, 0},
+    {"textbf", kText, 0},
+    {"textit", kText, 0},
+    {"textrm", kText, 0},
+    {"textnormal", kText, 0},
+    {"hbox", kText, 0},
+    {"mathrm", kText, 0},
+    {"mathit", kText, 0},
+    {"mathsf", kText, 0},
+    {"operatorname", kText, 0},
+    {"texttt", kText, 0},
+    {"left", kLayout, 0},
+    {"right", kLayout, 0},
+    {"big", kLayout, 0},
+    {"Big", kLayout, 0},
+    {"bigg", kLayout, 0},
+    {"Bigg", kLayout, 0},
+    {"bigl", kLayout, 0},
+    {"bigr", kLayout, 0},
+    {"Bigl", kLayout, 0},
+    {"Bigr", kLayout, 0},
+    {"biggl", kLayout, 0},
+    {"biggr", kLayout, 0},
+    {"displaystyle", kLayout, 0},
+    {"textstyle", kLayout, 0},
+    {"limits", kLayout, 0},
+    {"quad", kLayout, 0},
+    {"qquad", kLayout, 0},
+    {"thinspace", kLayout, 0},
+    {"boxed", kLayout, 0},
+    {"fbox", kLayout, 0},
+    {"mathbf", kLayout, 0},
+    {"mathbb", kLayout, 0},
+    {"mathcal", kLayout, 0},
+    {"boldsymbol", kLayout, 0},
+    {"bf", kLayout, 0},
+    {"rm", kLayout, 0},
+    {"vec", kLayout, 0},
+    {"hat", kLayout, 0},
+    {"bar", kLayout, 0},
+    {"ensuremath", kLayout, 0},
+    {"cdot", TOK_TIMES, 0},
+    {"times", TOK_TIMES, 0},
+    {"ast", TOK_TIMES, 0},
+    {"div", TOK_SLASH, 0},
+    {"pm", TOK_PM, 1},
+    {"mp", TOK_PM, -1},
+    {"pi", TOK_CONST, CONST_PI},
+    {"infty", TOK_CONST, CONST_INF},
+    {"imath", TOK_CONST, CONST_I},
+    {"le", TOK_REL, REL_LE},
+    {"leq", TOK_REL, REL_LE},
+    {"leqslant", TOK_REL, REL_LE},
+    {"ge", TOK_REL, REL_GE},
+    {"geq", TOK_REL, REL_GE},
+    {"geqslant", TOK_REL, REL_GE},
+    {"lt", TOK_REL, REL_LT},
+    {"gt", TOK_REL, REL_GT},
+    {"ne", TOK_REL, REL_NE},
+    {"neq", TOK_REL, REL_NE},
+    {"in", TOK_REL, REL_IN},
+    {"equiv", TOK_REL, REL_EQ},
+    {"approx", TOK_APPROX, 0},
+    {"cup", TOK_CUP, 0},
+    {"cap", TOK_CAP, 0},
+    {"setminus", TOK_SETMINUS, 0},
+    {"backslash", TOK_SETMINUS, 0},
+    {"emptyset", TOK_EMPTYSET, 0},
+    {"varnothing", TOK_EMPTYSET, 0},
+    {"circ", TOK_DEGREE, 0},
+    {"degree", TOK_DEGREE, 0},
+    {"prime", TOK_PRIME, 0},
+    {"ldots", TOK_DOTS, 0},
+    {"cdots", TOK_DOTS, 0},
+    {"dots", TOK_DOTS, 0},
+    {"lbrace", TOK_LSET, 0},
+    {"rbrace", TOK_RSET, 0},
+    {"lbrack", TOK_LPAREN, '['},
+    {"rbrack", TOK_RPAREN, ']'},
+    {"langle", TOK_LPAREN, '('},
+    {"rangle", TOK_RPAREN, ')'},
+    {"mid", TOK_BAR, 0},
+    {"vert", TOK_BAR, 0},
+    {"lvert", TOK_BAR, 0},
+    {"rvert", TOK_BAR, 0},
+    {"lfloor", TOK_LFLOOR, FN_FLOOR},
+    {"rfloor", TOK_RFLOOR, FN_FLOOR},
+    {"lceil", TOK_LFLOOR, FN_CEIL},
+    {"rceil", TOK_RFLOOR, FN_CEIL},
+    {"binom", TOK_BINOM, 0},
+    {"dbinom", TOK_BINOM, 0},
+    {"tbinom", TOK_BINOM, 0},
+    {"overline", TOK_OVERLINE, 0},
+    {"begin", kOpenEnv, 0},
+    {"end", kCloseEnv, 0},
+    {"log", TOK_FN, FN_LOG},
+    {"ln", TOK_FN, FN_LN},
+    {"exp", TOK_FN, FN_EXP},
+    {"sin", TOK_FN, FN_SIN},
+    {"cos", TOK_FN, FN_COS},
+    {"tan", TOK_FN, FN_TAN},
+    {"cot", TOK_FN, FN_COT},
+    {"sec", TOK_FN, FN_SEC},
+    {"csc", TOK_FN, FN_CSC},
+    {"arcsin", TOK_FN, FN_ASIN},
+    {"arccos", TOK_FN, FN_ACOS},
+    {"arctan", TOK_FN, FN_ATAN},
+    {"arccot", TOK_FN, FN_ACOT},
+    {"sinh", TOK_FN, FN_SINH},
+    {"cosh", TOK_FN, FN_COSH},
+    {"tanh", TOK_FN, FN_TANH},
+};
+
+/* Letters that mean something as a whole word, in and outside of \text. */
+static const spelling words[] = {
+    {"sqrt", TOK_SQRT, 1},
+    {"pi", TOK_CONST, CONST_PI},
+    {"infinity", TOK_CONST, CONST_INF},
+    {"infty", TOK_CONST, CONST_INF},
+    {"inf", TOK_CONST, CONST_INF},
+    {"and", TOK_COMMA, 0},
+    {"or", TOK_COMMA, 0},
+    {"percent", TOK_PERCENT, 1},
+    {"percentage", TOK_PERCENT, 1},
+    {"pct", TOK_PERCENT, 1},
+    {"log", TOK_FN, FN_LOG},
+    {"ln", TOK_FN, FN_LN},
+    {"exp", TOK_FN, FN_EXP},
+    {"sin", TOK_FN, FN_SIN},
+    {"cos", TOK_FN, FN_COS},
+    {"tan", TOK_FN, FN_TAN},
+    {"cot", TOK_FN, FN_COT},
+    {"sec", TOK_FN, FN_SEC},
+    {"csc", TOK_FN, FN_CSC},
+    {"arcsin", TOK_FN, FN_ASIN},
+    {"arccos", TOK_FN, FN_ACOS},
+    {"arctan", TOK_FN, FN_ATAN},
+};
+
+/* Units that may stand without a \text after a value; also with a plural s. */
+static const char *const units[] = {
+    "degree",     "deg",    "cm",       "mm",     "dm",     "km",         "kg",         "mg",
+    "lb",         "oz",     "ft",       "inch",   "inches", "foot",       "feet",       "yard",
+    "mile",       "mph",    "kmh",      "meter",  "metre",  "centimeter", "centimetre", "kilometer",
+    "millimeter", "gram",   "kilogram", "liter",  "litre",  "gallon",     "pound",      "second",
+    "sec",        "minute", "min",      "hour",   "hr",     "day",        "week",       "month",
+    "year",       "cent",   "unit",     "square", "sq",     "cubic",      "per",        "point",
+};
+
+static const char *const greek[] = {
+    "alpha",    "beta",    "gamma", "delta",  "epsilon", "varepsilon", "zeta",  "eta",   "theta",
+    "vartheta", "iota",    "kappa", "lambda", "mu",      "nu",         "xi",    "rho",   "sigma",
+    "tau",      "upsilon", "phi",   "varphi", "chi",     "psi",        "omega", "Gamma", "Delta",
+    "Theta",    "Lambda",  "Xi",    "Pi",     "Sigma",   "Phi",        "Psi",   "Omega", "ell",
+};
+
+/* UTF-8 signs and the LaTeX they stand for. */
+static const struct {
+    const char *utf8, *latex;
+} signs[] = {
+    {"\u2212", "-"},
+    {"\u2013", "-"},
+    {"\u2014", "-"},
+    {"\u00d7", "\\times "},
+    {"\u00f7", "\\div "},
+    {"\u00b7", "\\cdot "},
+    {"\u22c5", "\\cdot "},
+    {"\u2217", "\\cdot "},
+    {"\u221a", " sqrt "},
+    {"\u03c0", "\\pi "},
+    {"\u221e", "\\infty "},
+    {"\u00b0", "\\circ "},
+    {"\u00b2", "^2 "},
+    {"\u00b3", "^3 "},
+    {"\u2074", "^4 "},
+    {"\u2264", "\\le "},
+    {"\u2265", "\\ge "},
+    {"\u2260", "\\ne "},
+    {"\u2248", "\\approx "},
+    {"\u00b1", "\\pm "},
+    {"\u2213", "\\mp "},
+    {"\u222a", "\\cup "},
+    {"\u2229", "\\cap "},
+    {"\u2208", "\\in "},
+    {"\u2205", "\\emptyset "},
+    {"\u00bd", "\\frac{1}{2}"},
+    {"\u00bc", "\\frac{1}{4}"},
+    {"\u00be", "\\frac{3}{4}"},
+    {"\u2153", "\\frac{1}{3}"},
+    {"\u2154", "\\frac{2}{3}"},
+    {"\u00a0", " "},
+    {"\u2009", " "},
+    {"\u202f", " "},
+    {"\u2006", " "},
+    {"\u200b", " "},
+    {"\u03b1", "\\alpha "},
+    {"\u03b2", "\\beta "},
+    {"\u03b8", "\\theta "},
+    {"\u03bb", "\\lambda "},
+    {"\u03c6", "\\phi "},
+    {"\u20ac", ""},
+    {"\u00a3", ""},
+    {"\u2032", "'"},
+    {"\u201c", ""},
+    {"\u201d", ""},
+    {"\u2019", "'"},
+    {"\u2044", "/"},
+    {"\uff0c", ","},
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '~';
+}
+
+static bool span_is(const char *s, size_t n, const char *name) {
+    return strlen(name) == n && memcmp(s, name, n) == 0;
+}
+
+static const spelling *find_spelling(const spelling *table, size_t count, const char *s, size_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (table[i].name[0] == s[0] && span_is(s, n, table[i].name))
+            return &table[i];
+    return NULL;
+}
+
+static const char *find_name(const char *const *table, size_t count, const char *s, size_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (table[i][0] == s[0] && span_is(s, n, table[i]))
+            return table[i];
+    return NULL;
+}
+
+static bool is_unit(const char *s, size_t n) {
+    return find_name(units, COUNT(units), s, n) ||
+           (n > 1 && s[n - 1] == 's' && find_name(units, COUNT(units), s, n - 1));
+}
+
+static void push(lexer *l, math_token_kind kind, int arg, const char *s, size_t n) {
+    math_tokens *t = l->out;
+    if (t->count == kMathMaxTokens) {
+        l->why = "too many tokens";
+        return;
+    }
+    t->tok[t->count++] = (math_token){
+        .kind = (uint8_t)kind, .arg = (int16_t)arg, .spaced = l->spaced, .text = {s, (uint32_t)n}};
+    l->spaced = false;
+}
+
+/* Whether the last token can end a value, so that a word after it is a unit. */
+static bool after_value(const lexer *l) {
+    if (l->out->count == 0)
+        return false;
+    switch (l->out->tok[l->out->count - 1].kind) {
+    case TOK_NUM:
+    case TOK_SYM:
+    case TOK_CONST:
+    case TOK_UNIT:
+    case TOK_DEGREE:
+    case TOK_RPAREN:
+    case TOK_RBRACE:
+    case TOK_RSET:
+    case TOK_BANG:
+    case TOK_BAR:
+    case TOK_END_ENV:
+    case TOK_PERCENT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *skip_spaces(const lexer *l, const char *s) {
+    while (s < l->end && is_space(*s))
+        s++;
+    return s;
+}
+
+static bool starts(const lexer *l, const char *s, const char *prefix) {
+    size_t n = strlen(prefix);
+    return (size_t)(l->end - s) >= n && memcmp(s, prefix, n) == 0;
+}
+
+/* ---- numbers ---- */
+
+/* Where a thousands separator at @s ends, or NULL; *plain if it is a bare comma. */
+static const char *separator_end(const lexer *l, const char *s, bool *plain) {
+    static const char *const always[] = {",\\!", "{,}\\!", "{,}", "\\,", "\\!", "\\ ", " "};
+    *plain = false;
+    for (size_t i = 0; i < COUNT(always); i++)
+        if (starts(l, s, always[i]))
+            return skip_spaces(l, s + strlen(always[i]));
+    if (l->group && l->brackets == 0 && starts(l, s, ",")) {
+        *plain = true;
+        return s + 1;
+    }
+    return NULL;
+}
+
+/* Exactly three digits at @s. */
+static bool is_group(const lexer *l, const char *s) {
+    return l->end - s >= 3 && is_digit(s[0]) && is_digit(s[1]) && is_digit(s[2]) &&
+           (l->end - s == 3 || !is_digit(s[3]));
+}
+
+static void keep_digits(lexer *l, const char *s, size_t n) {
+    math_tokens *t = l->out;
+    memcpy(t->pool + t->pool_used, s, n); /* fits: every input byte is kept at most once */
+    t->pool_used += n;
+}
+
+static void lex_number(lexer *l) {
+    const char *start = l->out->pool + l->out->pool_used, *s = l->s;
+    while (s < l->end && is_digit(*s))
+        s++;
+    size_t first = (size_t)(s - l->s);
+    keep_digits(l, l->s, first);
+    if (first >= 1 && first <= 3 && *l->s != '0')
+        for (;;) {
+            bool plain;
+            const char *g = separator_end(l, s, &plain);
+            if (!g || !is_group(l, g))
+                break;
+            keep_digits(l, g, 3);
+            s = g + 3;
+            l->out->grouped |= plain;
+        }
+    if (l->end - s >= 2 && s[0] == '.' && is_digit(s[1])) {
+        const char *frac = s++;
+        while (s < l->end && is_digit(*s))
+            s++;
+        keep_digits(l, frac, (size_t)(s - frac));
+    }
+    l->s = s;
+    push(l, TOK_NUM, 0, start, (size_t)(l->out->pool + l->out->pool_used - start));
+}
+
+/* ---- words and \text ---- */
+
+static void lex(lexer *l);
+
+static void push_letter(lexer *l, const char *s, size_t n) {
+    if (n == 1 && *s == 'e')
+        push(l, TOK_CONST, CONST_E, s, n);
+    else if (n == 1 && *s == 'i')
+        push(l, TOK_CONST, CONST_I, s, n);
+    else
+        push(l, TOK_SYM, 0, s, n);
+}
+
+static void lex_letters(lexer *l) {
+    const char *s = l->s;
+    while (l->s < l->end && is_letter(*l->s))
+        l->s++;
+    size_t n = (size_t)(l->s - s);
+    const spelling *w = find_spelling(words, COUNT(words), s, n);
+    if (w) {
+        push(l, w->kind, w->arg, s, n);
+    } else if (n > 1 && after_value(l) && is_unit(s, n)) {
+        push(l, TOK_UNIT, 0, s, n);
+    } else {
+        l->out->prose |= n > 1 && l->spaced && l->run_end > 0 && l->run_end == l->out->count;
+        for (size_t i = 0; i < n; i++)
+            push_letter(l, s + i, 1);
+        l->run_end = n > 1 ? l->out->count : 0;
+    }
+}
+
+/* The end of the group that opens at @s; the end of the input if it is never closed. */
+static const char *group_end(const lexer *l, const char *s) {
+    int depth = 0;
+    for (; s < l->end; s++) {
+        if (*s == '\\' && s + 1 < l->end)
+            s++;
+        else if (*s == '{')
+            depth++;
+        else if (*s == '}' && --depth == 0)
+            return s;
+    }
+    return l->end;
+}
+
+/* Whether the content of a \text is mathematics after all: no run of letters is a plain word. */
+static bool is_mathematics(const char *s, const char *end) {
+    while (s < end) {
+        if ((unsigned char)*s >= 0x80)
+            return false;
+        const char *run = s;
+        while (s < end && is_letter(*s))
+            s++;
+        size_t n = (size_t)(s - run);
+        if (n > 1 && !find_spelling(words, COUNT(words), run, n) && !is_unit(run, n))
+            return false;
+        s += n == 0;
+    }
+    return true;
+}
+
+/* Cuts a piece of the input on its own, so that it can't reach beyond its end. */
+static void lex_piece(lexer *l, const char *s, const char *end) {
+    const char *after = l->s, *whole_end = l->end;
+    if (++l->nested > kMaxNested) {
+        l->why = "\\text nested too deeply";
+        return;
+    }
+    l->s = s;
+    l->end = end;
+    lex(l);
+    l->nested--;
+    l->s = after;
+    l->end = whole_end;
+}
+
+/* How to read the content of a \text, which has no spaces around it: as a unit after a value, as
+ * mathematics, or as words. */
+static math_token_kind text_kind(const lexer *l, const char *s, const char *end, bool glued) {
+    bool letter = is_letter(*s), one = end - s == 1;
+    if (memchr(s, '\\', (size_t)(end - s)) || (one && !letter))
+        return TOK_END;
+    if (one && glued && (*s == 'i' || *s == 'e'))
+        return TOK_END;
+    if (after_value(l))
+        return TOK_UNIT;
+    return is_mathematics(s, end) ? TOK_END : TOK_WORD;
+}
+
+static void lex_text(lexer *l) {
+    const char *open = skip_spaces(l, l->s);
+    if (open == l->end || *open != '{')
+        return;
+    const char *end = group_end(l, open), *s = open + 1;
+    l->s = end < l->end ? end + 1 : end;
+    bool glued = s < end && !is_space(*s);
+    while (s < end && is_space(*s))
+        s++;
+    while (end > s && is_space(end[-1]))
+        end--;
+    size_t n = (size_t)(end - s);
+    if (n == 0)
+        return;
+    l->out->text = true;
+    const spelling *w = find_spelling(commands, COUNT(commands), s, n);
+    if (!w || w->kind != TOK_FN)
+        w = find_spelling(words, COUNT(words), s, n);
+    math_token_kind kind = w ? (math_token_kind)w->kind : text_kind(l, s, end, glued);
+    if (kind == TOK_END)
+        lex_piece(l, s, end);
+    else
+        push(l, kind, w ? w->arg : 0, s, n);
+}
+
+/* ---- commands ---- */
+
+static void lex_env(lexer *l, math_token_kind kind) {
+    const char *open = skip_spaces(l, l->s);
+    const char *end = open < l->end && *open == '{' ? group_end(l, open) : l->end;
+    if (end == l->end) {
+        l->why = "\\begin or \\end without a name";
+        return;
+    }
+    push(l, kind, 0, open + 1, (size_t)(end - open - 1));
+    l->envs += kind == TOK_BEGIN ? 1 : -1;
+    l->s = end + 1;
+}
+
+static void lex_named_command(lexer *l) {
+    const char *s = l->s;
+    while (l->s < l->end && is_letter(*l->s))
+        l->s++;
+    size_t n = (size_t)(l->s - s);
+    const spelling *c = find_spelling(commands, COUNT(commands), s, n);
+    const char *letter = c ? NULL : find_name(greek, COUNT(greek), s, n);
+    if (letter)
+        push_letter(l, letter, n);
+    else if (!c)
+        l->why = "unknown command";
+    else if (c->kind == kLayout)
+        l->spaced = true;
+    else if (c->kind == kText)
+        lex_text(l);
+    else if (c->kind == kOpenEnv)
+        lex_env(l, TOK_BEGIN);
+    else if (c->kind == kCloseEnv)
+        lex_env(l, TOK_END_ENV);
+    else
+        push(l, c->kind, c->arg, s, n);
+}
+
+/* A backslash and what follows; a doubled one in front of a command is an escaped single one. */
+static void lex_backslash(lexer *l) {
+    l->s++;
+    if (l->s == l->end)
+        return;
+    char c = *l->s;
+    if (is_letter(c)) {
+        lex_named_command(l);
+        return;
+    }
+    l->s++;
+    switch (c) {
+    case '\\':
+        if (l->envs > 0)
+            push(l, TOK_ROW, 0, NULL, 0);
+        else if (l->s < l->end && is_letter(*l->s))
+            lex_named_command(l);
+        break;
+    case '{':
+        l->brackets++;
+        push(l, TOK_LSET, 0, NULL, 0);
+        break;
+    case '}':
+        l->brackets--;
+        push(l, TOK_RSET, 0, NULL, 0);
+        break;
+    case '%':
+        push(l, TOK_PERCENT, 0, NULL, 0);
+        break;
+    case '|':
+        push(l, TOK_BAR, 0, NULL, 0);
+        break;
+    default: /* \$ \( \[ and the spaces \, \; \! */
+        l->spaced = true;
+        break;
+    }
+}
+
+/* ---- single characters ---- */
+
+/* ^\circ and ^{\circ}: the caret belongs to the sign. */
+static bool lex_raised_sign(lexer *l) {
+    const char *s = skip_spaces(l, l->s + 1);
+    bool braced = s < l->end && *s == '{';
+    if (braced)
+        s = skip_spaces(l, s + 1);
+    math_token_kind kind = TOK_DEGREE;
+    if (starts(l, s, "\\circ")) {
+        s += 5;
+    } else if (starts(l, s, "\\prime")) {
+        kind = TOK_PRIME;
+        s += 6;
+    } else {
+        return false;
+    }
+    s = skip_spaces(l, s);
+    if (braced && s < l->end && *s == '}')
+        s++;
+    l->s = s;
+    push(l, kind, 0, NULL, 0);
+    return true;
+}
+
+static void lex_stars(lexer *l) {
+    bool power = starts(l, l->s, "**");
+    push(l, power ? TOK_CARET : TOK_TIMES, 0, NULL, 0);
+    l->s += power ? 2 : 1;
+}
+
+static void lex_relation(lexer *l) {
+    static const spelling relations[] = {
+        {"<=", 0, REL_LE}, {">=", 0, REL_GE}, {"!=", 0, REL_NE}, {"==", 0, REL_EQ},
+        {"<", 0, REL_LT},  {">", 0, REL_GT},  {"=", 0, REL_EQ},
+    };
+    for (size_t i = 0; i < COUNT(relations); i++)
+        if (starts(l, l->s, relations[i].name)) {
+            l->s += strlen(relations[i].name);
+            push(l, TOK_REL, relations[i].arg, NULL, 0);
+            return;
+        }
+    l->s++;
+    push(l, TOK_BANG, 0, NULL, 0);
+}
+
+static void lex_sign(lexer *l) {
+    static const struct {
+        char c;
+        uint8_t kind;
+        int16_t arg;
+    } table[] = {
+        {'+', TOK_PLUS, 0},     {'-', TOK_MINUS, 0},      {'/', TOK_SLASH, 0},
+        {'^', TOK_CARET, 0},    {'_', TOK_UNDERSCORE, 0}, {'%', TOK_PERCENT, 0},
+        {'\'', TOK_PRIME, 0},   {',', TOK_COMMA, 0},      {';', TOK_COMMA, 0},
+        {'(', TOK_LPAREN, '('}, {'[', TOK_LPAREN, '['},   {')', TOK_RPAREN, ')'},
+        {']', TOK_RPAREN, ']'}, {'{', TOK_LBRACE, 0},     {'}', TOK_RBRACE, 0},
+        {'|', TOK_BAR, 0},      {'.', TOK_POINT, 0},      {':', TOK_COLON, 0},
+        {'&', TOK_AMP, 0},
+    };
+    char c = *l->s++;
+    for (size_t i = 0; i < COUNT(table); i++)
+        if (table[i].c == c) {
+            l->brackets += table[i].kind == TOK_LPAREN ? 1 : table[i].kind == TOK_RPAREN ? -1 : 0;
+            push(l, table[i].kind, table[i].arg, NULL, 0);
+            return;
+        }
+    l->why = "unexpected character";
+}
+
+static void lex_utf8(lexer *l) {
+    size_t n = text_utf8_len(l->s, (size_t)(l->end - l->s));
+    if (n == 0) {
+        l->why = "invalid UTF-8";
+        return;
+    }
+    const char *s = l->s;
+    l->s += n;
+    for (size_t i = 0; i < COUNT(signs); i++)
+        if (span_is(s, n, signs[i].utf8)) {
+            lex_piece(l, signs[i].latex, signs[i].latex + strlen(signs[i].latex));
+            return;
+        }
+    push(l, TOK_SYM, 0, s, n);
+}
+
+static void lex_one(lexer *l) {
+    char c = *l->s;
+    if (is_space(c) || c == '$' || c == '"' || c == '`') {
+        l->spaced = true;
+        l->s++;
+    } else if (is_digit(c) || (c == '.' && l->end - l->s > 1 && is_digit(l->s[1]))) {
+        lex_number(l);
+    } else if (is_letter(c)) {
+        lex_letters(l);
+    } else if (c == '\\') {
+        lex_backslash(l);
+    } else if (c == '*') {
+        lex_stars(l);
+    } else if (c == '<' || c == '>' || c == '=' || c == '!') {
+        lex_relation(l);
+    } else if ((unsigned char)c >= 0x80) {
+        lex_utf8(l);
+    } else if (c != '^' || !lex_raised_sign(l)) {
+        lex_sign(l);
+    }
+}
+
+static void lex(lexer *l) {
+    while (l->s < l->end && !l->why)
+        lex_one(l);
+}
+
+/* "9." is a numeral; a full stop after anything else is no mathematics. */
+static void drop_point(math_tokens *t) {
+    const math_token *last = t->tok + t->count - 1;
+    bool numeral = t->count == 2 || (t->count == 3 && t->tok[0].kind == TOK_MINUS);
+    if (numeral && last->kind == TOK_POINT && last[-1].kind == TOK_NUM)
+        t->count--;
+}
+
+const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group) {
+    out->count = out->pool_used = 0;
+    out->grouped = out->text = out->prose = false;
+    if (n > kMathMaxInput)
+        return "longer than 4096 bytes";
+    lexer l = {.out = out, .s = s, .end = s + n, .group = group};
+    lex(&l);
+    drop_point(out);
+    out->tok[out->count] = (math_token){.kind = TOK_END};
+    return l.why;
+}
+
+/* ---- comparing token by token ---- */
+
+static bool same_text(math_span a, math_span b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.s, b.s, a.len) == 0);
+}
+
+static const math_token *skip_cosmetic(const math_token *t) {
+    while (t->kind == TOK_DEGREE || t->kind == TOK_UNIT)
+        t++;
+    return t;
+}
+
+bool math_tokens_equal(const math_tokens *a, const math_tokens *b) {
+    const math_token *s = a->tok, *t = b->tok;
+    for (;; s++, t++) {
+        s = skip_cosmetic(s);
+        t = skip_cosmetic(t);
+        if (s->kind != t->kind || s->arg != t->arg)
+            return false;
+        if (s->kind == TOK_END)
+            return true;
+        bool named = s->kind == TOK_NUM || s->kind == TOK_SYM || s->kind == TOK_WORD ||
+                     s->kind == TOK_BEGIN || s->kind == TOK_END_ENV;
+        if (named && !same_text(s->text, t->text))
+            return false;
+    }
+}
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* The letters of an answer that has nothing else, lower case, without the spaces between words;
+ * 0 if it has something else. */
+static size_t spell(const math_tokens *t, char *out) {
+    size_t n = 0;
+    for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
+        bool bracket = k->kind == TOK_LPAREN || k->kind == TOK_RPAREN || k->kind == TOK_LBRACE ||
+                       k->kind == TOK_RBRACE;
+        if (bracket)
+            continue;
+        if (k->text.len == 0 || k->kind == TOK_NUM || k->kind == TOK_BEGIN)
+            return 0;
+        for (uint32_t i = 0; i < k->text.len; i++)
+            if (!is_space(k->text.s[i]) && n < kMathMaxInput)
+                out[n++] = lower(k->text.s[i]);
+    }
+    return n;
+}
+
+bool math_words_equal(const math_tokens *a, const math_tokens *b) {
+    char s[kMathMaxInput], t[kMathMaxInput];
+    if (!a->text && !b->text)
+        return false;
+    size_t n = spell(a, s), m = spell(b, t);
+    return n > 0 && n == m && memcmp(s, t, n) == 0;
+}

@@ -1,0 +1,138 @@
+/* math_token.h - LaTeX answers as tokens.
+ *
+ * Layout is dropped here (spaces, \left, \!, \displaystyle, dollar signs, \boxed), spelling
+ * variants meet in one token (\dfrac and \frac, the UTF-8 signs and their commands, "infinity"
+ * and \infty), and digits with thousands separators become one number. */
+#ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
+#define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    kMathMaxInput = 4096, /* bytes of one answer; the longest gold of MATH-500 has 70 */
+    kMathMaxTokens = 1024,
+};
+
+typedef struct {
+    const char *s;
+    uint32_t len;
+} math_span;
+
+typedef enum {
+    TOK_END,
+    TOK_NUM,   /* text: digits with at most one '.', separators removed */
+    TOK_SYM,   /* text: one letter, or the name of a Greek letter */
+    TOK_WORD,  /* text: the content of a \text that is neither unit nor mathematics */
+    TOK_UNIT,  /* a unit of measure: ignored after a value */
+    TOK_FN,    /* arg: math_fn */
+    TOK_CONST, /* arg: math_const */
+    TOK_FRAC,
+    TOK_BINOM,
+    TOK_SQRT,
+    TOK_OVERLINE,
+    TOK_PLUS,
+    TOK_MINUS,
+    TOK_TIMES,
+    TOK_SLASH,
+    TOK_PM, /* arg: +1 for \pm, -1 for \mp */
+    TOK_CARET,
+    TOK_UNDERSCORE,
+    TOK_BANG,
+    TOK_PERCENT, /* arg: 1 if it is spelled out */
+    TOK_DEGREE,  /* \circ, after an optional caret */
+    TOK_PRIME,
+    TOK_COMMA, /* also ';', "and", "or" */
+    TOK_REL,   /* arg: math_rel */
+    TOK_APPROX,
+    TOK_CUP,
+    TOK_CAP,
+    TOK_SETMINUS,
+    TOK_EMPTYSET,
+    TOK_LPAREN, /* arg: '(' or '[' */
+    TOK_RPAREN, /* arg: ')' or ']' */
+    TOK_LSET,
+    TOK_RSET,
+    TOK_LBRACE,
+    TOK_RBRACE,
+    TOK_BAR,
+    TOK_LFLOOR, /* arg: math_fn of the pair */
+    TOK_RFLOOR,
+    TOK_DOTS,
+    TOK_POINT, /* a full stop that belongs to no number */
+    TOK_COLON,
+    TOK_BEGIN, /* text: the environment */
+    TOK_END_ENV,
+    TOK_AMP,
+    TOK_ROW,
+} math_token_kind;
+
+typedef enum {
+    FN_SIN,
+    FN_COS,
+    FN_TAN,
+    FN_COT,
+    FN_SEC,
+    FN_CSC,
+    FN_ASIN,
+    FN_ACOS,
+    FN_ATAN,
+    FN_ACOT,
+    FN_ASEC,
+    FN_ACSC,
+    FN_SINH,
+    FN_COSH,
+    FN_TANH,
+    FN_EXP,
+    FN_LN,
+    FN_LOG, /* to the base of the second argument, or to base 10 */
+    FN_ABS,
+    FN_FLOOR,
+    FN_CEIL,
+    FN_SQRT,
+    FN_ROOT, /* of degree (second argument) */
+    FN_FACTORIAL,
+    FN_BINOMIAL,
+} math_fn;
+
+typedef enum { CONST_PI, CONST_E, CONST_I, CONST_INF, CONST_EMPTY } math_const;
+
+typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE, REL_GT, REL_GE, REL_IN } math_rel;
+
+typedef struct {
+    uint8_t kind; /* math_token_kind */
+    bool spaced;  /* white space in front */
+    int16_t arg;
+    math_span text;
+} math_token;
+
+typedef struct {
+    math_token tok[kMathMaxTokens + 1]; /* closed by TOK_END */
+    size_t count;                       /* without it */
+    bool text;                          /* some of it came in a \text */
+    bool prose;                         /* bare words, one after the other */
+    bool grouped;                       /* a plain comma was taken for a thousands separator */
+    char pool[kMathMaxInput];           /* what number tokens point at */
+    size_t pool_used;
+} math_tokens;
+
+/**
+ * math_tokenize - cut an answer into tokens
+ *
+ * @group: take the comma of "58,500" for a thousands separator where no bracket is open; "{,}" and
+ *         ",\!" always are one
+ *
+ * Returns NULL, or a static text saying why not: too long, too many tokens, invalid UTF-8.
+ * The tokens point into @s.
+ */
+const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group);
+
+/* Whether two answers have the same tokens; degree signs and units don't count. */
+bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
+
+/* Whether both are made of letters only, at least one of them a \text, and spell the same words:
+ * \text{Evelyn} and evelyn, \text{(C)} and C. */
+bool math_words_equal(const math_tokens *a, const math_tokens *b);
+
+#endif
