@@ -33,13 +33,14 @@ done
 
 # $1: header, $2: extended regex of the files that may include it
 only() {
-    found=$(grep -rlE "^#include <$1>" base kernels generator evals harness | grep -vE "^($2)$" || true)
+    found=$(grep -rlE "^#include <($1)>" base kernels generator evals harness | grep -vE "^($2)$" || true)
     [ -z "$found" ] || complain "<$1> belongs to $2, also included by: $found"
 }
 only 'jansson.h' 'base/json.c'
 only 'curl/curl.h' 'base/http.c'
 only 'zip.h' 'base/zip.c'
 only 'pcre2.h' 'evals/extract.*\.c|evals/.*\.c|generator/local/tokenizer.*\.c'
+only 'gmp.h|mpfr.h' 'evals/math/.*'
 only 'openssl/.*' 'base/hash.c|.*/test/.*'
 
 # Only harness/cmd and main may print to the user or end the program.
