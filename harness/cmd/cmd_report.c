@@ -1,6 +1,7 @@
 /* cmd_report.c - tables, figures and a page from result files. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fs.h"
 #include "harness/cmd/cmd.h"
@@ -44,10 +45,33 @@ static snap_status load(results **out, const char *argument, snap_err *err) {
     return st;
 }
 
+static const char *machine_of(const results *r) {
+    const js *provenance = js_get_object(results_document(r), "provenance");
+    const char *hash = js_get_str(js_get_object(provenance, "host"), "name_sha256");
+    return hash ? hash : "";
+}
+
+/* Ceilings of two machines in one file would measure the one by the other. */
+static snap_status check_one_machine(results **runs, int n, const opt_shared *shared,
+                                     snap_err *err) {
+    int first = -1;
+    for (int i = 0; i < n; i++) {
+        if (js_len(results_section(runs[i], "ceilings")) == 0)
+            continue;
+        if (first >= 0 && strcmp(machine_of(runs[first]), machine_of(runs[i])) != 0)
+            return err_set(err, SNAP_E_USAGE,
+                           "'%s' and '%s' are of two machines: report them without --join",
+                           shared->args[first], shared->args[i]);
+        first = first < 0 ? i : first;
+    }
+    return SNAP_OK;
+}
+
 /* One document with everybody's rows, in place of the files. */
 static snap_status join_runs(results **runs, int *n, const opt_shared *shared, snap_err *err) {
     results *joined = NULL;
     snap_status st = SNAP_OK;
+    TRY(check_one_machine(runs, *n, shared, err));
     TRY(results_new(&joined, "report", shared->resolved, 0, err));
     for (int i = 0; i < *n; i++)
         TRY(results_join(joined, runs[i], err));
@@ -121,7 +145,7 @@ cleanup:
 
 static snap_status run(opt_shared *shared, snap_err *err) {
     int n = shared->n_args;
-    results **runs = calloc((size_t)n, sizeof *runs);
+    results **runs = calloc((size_t)n, sizeof(results *));
     if (!runs)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
     snap_status st = report(runs, n, shared, err);

@@ -145,14 +145,14 @@ static void draw_points(buf *out, const plot *p, const series *s, const report_f
 }
 
 static bool draw_series(buf *out, const plot *p, const series *s) {
-    const report_fidelity **rows = calloc(p->m->n_fidelity, sizeof *rows);
+    const report_fidelity **rows = calloc(p->m->n_fidelity, sizeof(report_fidelity *));
     size_t n = 0;
     for (size_t i = 0; rows && i < p->m->n_fidelity; i++)
         if (drawn(p, &p->m->fidelity[i]) && of_series(s, &p->m->fidelity[i]))
             rows[n++] = &p->m->fidelity[i];
     if (!rows)
         return false;
-    qsort(rows, n, sizeof *rows, by_context);
+    qsort(rows, n, sizeof(report_fidelity *), by_context);
     draw_points(out, p, s, rows, n);
     double x = svg_at(&p->x, (double)rows[n - 1]->context);
     svg_line(out, "lead", x + 5, svg_at(&p->y, s->last), kRight + 16, s->label);
@@ -166,24 +166,23 @@ static bool draw_series(buf *out, const plot *p, const series *s) {
 }
 
 static void grid(buf *out, const plot *p) {
-    for (double power = pow(10, floor(log10(p->y.lo))); power <= p->y.hi; power *= 10)
-        for (int lead = 1; lead <= 5; lead += lead == 1 ? 1 : 3) {
-            double y = svg_at(&p->y, power * lead);
-            if (y > kBottom || y < kTop)
-                continue;
-            char text[FORMAT_MAX];
-            (void)snprintf(text, sizeof text, "%.0e", power * lead);
-            svg_line(out, "gr", kLeft, y, kRight, y);
-            svg_text(out, "m e s", kLeft - 8, y + 4, text);
-        }
+    double ticks[SVG_TICKS_MAX];
+    char text[FORMAT_MAX];
+    size_t n = svg_ticks(&p->y, 0, ticks);
+    for (size_t i = 0; i < n; i++) {
+        double y = svg_at(&p->y, ticks[i]);
+        (void)snprintf(text, sizeof text, "%.0e", ticks[i]);
+        svg_line(out, "gr", kLeft, y, kRight, y);
+        svg_text(out, "m e s", kLeft - 8, y + 4, text);
+    }
     int64_t last = 0;
-    for (int64_t n = 1; n < ((int64_t)1 << 40) && (double)n <= p->x.hi; n *= 2) {
-        double x = svg_at(&p->x, (double)n);
-        if ((double)n < p->x.lo || (last && x - svg_at(&p->x, (double)last) < 44))
+    for (int64_t tokens = 1; tokens < ((int64_t)1 << 40); tokens *= 2) {
+        double x = svg_at(&p->x, (double)tokens);
+        if ((double)tokens < p->x.lo || (double)tokens > p->x.hi ||
+            (last && x - svg_at(&p->x, (double)last) < 44))
             continue;
-        last = n;
-        char text[FORMAT_MAX];
-        format_context(n, text);
+        last = tokens;
+        format_context(tokens, text);
         svg_line(out, "gr", x, kTop, x, kBottom);
         svg_text(out, "m c s", x, kBottom + 18, text);
     }

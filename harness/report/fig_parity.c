@@ -46,12 +46,14 @@ static const char *verdict_class(const report_pair *p) {
 }
 
 static void axis(buf *out, const svg_scale *s, double bottom) {
-    double step = svg_step(s->hi - s->lo, 8);
-    for (double v = ceil(s->lo / step) * step; v <= s->hi; v += step) {
+    double ticks[SVG_TICKS_MAX];
+    size_t n = svg_ticks(s, 8, ticks);
+    for (size_t i = 0; i < n; i++) {
         char text[FORMAT_MAX];
-        format_signed(v, step < 1 ? 1 : 0, text);
-        svg_line(out, "gr", svg_at(s, v), kTop - 4, svg_at(s, v), bottom);
-        svg_text(out, "m c s", svg_at(s, v), bottom + 18, text);
+        double x = svg_at(s, ticks[i]);
+        format_signed(ticks[i], s->hi < 3 ? 1 : 0, text);
+        svg_line(out, "gr", x, kTop - 4, x, bottom);
+        svg_text(out, "m c s", x, bottom + 18, text);
     }
     svg_line(out, "ax", svg_at(s, 0), kTop - 4, svg_at(s, 0), bottom);
     svg_text(out, "m c", (kLeft + kRight) / 2, bottom + 40,

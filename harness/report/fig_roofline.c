@@ -83,26 +83,20 @@ static bool find(plot *p, const report_model *m, size_t index) {
 
 /* ---- drawing ---- */
 
-/* Lines at 1, 2 and 5 times the powers of ten, as many as are readable. */
 static void grid(buf *out, const plot *p, bool vertical) {
     const svg_scale *s = vertical ? &p->x : &p->y;
-    bool dense = s->hi / s->lo < 300;
-    for (double power = pow(10, floor(log10(s->lo))); power <= s->hi; power *= 10) {
-        static const double leads[] = {1, 2, 5};
-        for (int i = 0; i < (dense ? 3 : 1); i++) {
-            double v = power * leads[i];
-            if (v < s->lo || v > s->hi)
-                continue;
-            char text[32];
-            (void)snprintf(text, sizeof text, "%g", v);
-            double at = svg_at(s, v);
-            if (vertical) {
-                svg_line(out, "gr", at, kTop, at, kBottom);
-                svg_text(out, "m c s", at, kBottom + 18, text);
-            } else {
-                svg_line(out, "gr", kLeft, at, kRight, at);
-                svg_text(out, "m e s", kLeft - 8, at + 4, text);
-            }
+    double ticks[SVG_TICKS_MAX];
+    size_t n = svg_ticks(s, 0, ticks);
+    for (size_t i = 0; i < n; i++) {
+        char text[32];
+        double at = svg_at(s, ticks[i]);
+        (void)snprintf(text, sizeof text, "%g", ticks[i]);
+        if (vertical) {
+            svg_line(out, "gr", at, kTop, at, kBottom);
+            svg_text(out, "m c s", at, kBottom + 18, text);
+        } else {
+            svg_line(out, "gr", kLeft, at, kRight, at);
+            svg_text(out, "m e s", kLeft - 8, at + 4, text);
         }
     }
 }

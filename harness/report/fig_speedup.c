@@ -8,7 +8,7 @@
 #include "harness/report/format.h"
 #include "harness/report/svg.h"
 
-enum { kAxisMax = 16, kCellW = 54, kCellH = 28, kLabelW = 46, kGap = 22, kHead = 62, kFoot = 52 };
+enum { kAxisMax = 16, kCellW = 54, kCellH = 28, kLabelW = 46, kGap = 22, kHead = 40, kFoot = 52 };
 static const double kWidth = 940;
 
 typedef struct {
@@ -122,13 +122,15 @@ static double panel_height(const group *g) {
 
 static int panels_a_row(const group *g) {
     int n = (int)((kWidth + kGap) / (panel_width(g) + kGap));
-    return n < 1 ? 1 : n > g->heads.n ? g->heads.n : n;
+    if (n > g->heads.n)
+        n = g->heads.n;
+    return n < 1 ? 1 : n;
 }
 
 static void panel_origin(const group *g, int panel, double *x, double *y) {
-    int across = panels_a_row(g);
-    *x = (panel % across) * (panel_width(g) + kGap);
-    *y = 34 + (panel / across) * (panel_height(g) + kGap);
+    int across = panels_a_row(g), row = panel / across, column = panel % across;
+    *x = column * (panel_width(g) + kGap);
+    *y = 34 + row * (panel_height(g) + kGap);
 }
 
 static void draw_axes(buf *out, const group *g, int panel) {

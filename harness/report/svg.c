@@ -105,8 +105,36 @@ double svg_at(const svg_scale *s, double x) {
     return isnan(at) ? s->from : fmax(-kFar, fmin(kFar, at));
 }
 
-double svg_step(double span, int n) {
+static double step_of(double span, int n) {
     double raw = span / n, power = pow(10, floor(log10(raw)));
     double lead = raw / power;
     return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
+
+static size_t linear_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]) {
+    double step = step_of(s->hi - s->lo, n), first = ceil(s->lo / step);
+    size_t count = 0;
+    while (count < SVG_TICKS_MAX && (first + (double)count) * step <= s->hi) {
+        out[count] = (first + (double)count) * step;
+        count++;
+    }
+    return count;
+}
+
+static size_t log_ticks(const svg_scale *s, double out[SVG_TICKS_MAX]) {
+    static const double leads[] = {1, 2, 5};
+    int from = (int)floor(log10(s->lo)), to = (int)ceil(log10(s->hi));
+    int stride = (to - from) / 10 + 1, finer = s->hi / s->lo < 300 ? 3 : 1;
+    size_t count = 0;
+    for (int decade = from; decade <= to; decade += stride)
+        for (int i = 0; i < finer; i++) {
+            double v = pow(10, decade) * leads[i];
+            if (v >= s->lo && v <= s->hi && count < SVG_TICKS_MAX)
+                out[count++] = v;
+        }
+    return count;
+}
+
+size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]) {
+    return s->log ? log_ticks(s, out) : linear_ticks(s, n, out);
 }

@@ -55,9 +55,10 @@ static snap_status set_provenance(js *document, const char *command, const js *c
 snap_status results_new(results **out, const char *command, const js *config, int64_t seed,
                         snap_err *err) {
     results *r = calloc(1, sizeof *r);
-    *out = NULL;
     snap_status st = SNAP_OK;
-    TRY(r ? SNAP_OK : no_memory(err));
+    *out = NULL;
+    if (!r)
+        return no_memory(err);
     r->document = js_new_object();
     r->schema = schema_of_results(err);
     TRY(r->schema ? SNAP_OK : no_memory(err));
@@ -191,9 +192,10 @@ static snap_status check_document(const results *r, snap_err *err) {
 snap_status results_load(results **out, const char *path, snap_err *err) {
     results *r = calloc(1, sizeof *r);
     snap_err why = {0};
-    *out = NULL;
     snap_status st = SNAP_OK;
-    TRY(r ? SNAP_OK : no_memory(&why));
+    *out = NULL;
+    if (!r)
+        return no_memory(err);
     r->document = js_parse_file(path, kFileLimit, &why); /* its messages name the file */
     TRY(r->document ? SNAP_OK : why.code);
     r->schema = schema_of_results(&why);
@@ -210,18 +212,39 @@ cleanup:
 
 /* ---- joining ---- */
 
-static bool has_row(const js *rows, const js *row) {
-    for (size_t i = 0; i < js_len(rows); i++)
-        if (js_equal(js_at(rows, i), row))
-            return true;
-    return false;
+static bool copy_keys(js *to, js *from) {
+    bool ok = true;
+    for (void *it = js_first(from); it && ok; it = js_next(from, it))
+        ok = js_set_new(to, js_key(it), js_copy(js_value(it)));
+    return ok;
 }
 
-static bool join_section(js *to, const js *from, bool once) {
+/* The row of the same ceiling, NULL when there is none. */
+static js *same_ceiling(const js *rows, const js *row) {
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (text_equal(js_get_str(js_at(rows, i), "name"), js_get_str(row, "name")) &&
+            text_equal(js_get_str(js_at(rows, i), "origin"), js_get_str(row, "origin")))
+            return js_at(rows, i);
+    return NULL;
+}
+
+/* A ceiling is the best that was reached: of two measurements the higher one stands. */
+static bool join_ceilings(js *to, const js *from) {
+    bool ok = true;
+    for (size_t i = 0; i < js_len(from) && ok; i++) {
+        js *row = js_at(from, i), *known = same_ceiling(to, row);
+        if (!known)
+            ok = js_push_new(to, js_copy(row));
+        else if (js_get_num(row, "value", 0) > js_get_num(known, "value", 0))
+            ok = copy_keys(known, row);
+    }
+    return ok;
+}
+
+static bool join_rows(js *to, const js *from) {
     bool ok = true;
     for (size_t i = 0; i < js_len(from) && ok; i++)
-        if (!once || !has_row(to, js_at(from, i)))
-            ok = js_push_new(to, js_copy(js_at(from, i)));
+        ok = js_push_new(to, js_copy(js_at(from, i)));
     return ok;
 }
 
@@ -232,14 +255,15 @@ static bool join_sources(js *to, const js *from) {
         sources = js_get_array(to, "sources");
     const js *more = js_get_array(from, "sources");
     if (more)
-        return sources && join_section(sources, more, true);
+        return sources && join_rows(sources, more);
     return sources && js_push_new(sources, js_copy(js_get_object(from, "provenance")));
 }
 
-snap_status results_join(results *to, results *from, snap_err *err) {
-    bool ok = join_sources(to->document, from->document);
+snap_status results_join(results *to, const results *from, snap_err *err) {
+    bool ok = join_sources(to->document, from->document) &&
+              join_ceilings(results_section(to, "ceilings"), results_section(from, "ceilings"));
     for (size_t i = 0; i < SECTIONS && ok; i++)
-        ok = join_section(results_section(to, kSections[i]), results_section(from, kSections[i]),
-                          strcmp(kSections[i], "ceilings") == 0);
+        if (strcmp(kSections[i], "ceilings") != 0)
+            ok = join_rows(results_section(to, kSections[i]), results_section(from, kSections[i]));
     return ok ? SNAP_OK : no_memory(err);
 }

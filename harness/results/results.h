@@ -73,9 +73,9 @@ snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK
  * newer major; SNAP_E_IO. Caller owns *out. */
 snap_status results_load(results **out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Moves all rows of @from to the end of @to and its provenance to @to's "sources"; ceilings that
- * @to has already are dropped. SNAP_E_NOMEM. */
-snap_status results_join(results *to, results *from, snap_err *err) SNAP_CHECK_RESULT;
+/* Copies all rows of @from to the end of @to and its provenance to @to's "sources". Of two
+ * measurements of one ceiling the higher stays: both must be of one machine. SNAP_E_NOMEM. */
+snap_status results_join(results *to, const results *from, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The file that a FILE_or_DIR argument means: a name in .json or an existing file is itself, all
  * else a RUN folder with run.json in it. Owned (free()); NULL when out of memory. */

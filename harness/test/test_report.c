@@ -333,12 +333,20 @@ static void test_numbers(void) {
 }
 
 static void test_scales(void) {
-    svg_scale linear = {-2, 2, 100, 500, false}, log10s = {1, 1000, 0, 300, true};
+    svg_scale linear = svg_linear(-2, 2, 100, 500), log10s = svg_log(1, 1000, 0, 300);
     CU_ASSERT_DOUBLE_EQUAL(svg_at(&linear, 1), 400, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(svg_at(&log10s, 10), 100, 1e-9);
     CU_ASSERT(isfinite(svg_at(&log10s, 0)) && isfinite(svg_at(&log10s, -1)));
-    CU_ASSERT_DOUBLE_EQUAL(svg_step(10, 8), 2, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(svg_step(0.9, 8), 0.2, 1e-12);
+    static const double want[] = {-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2};
+    double ticks[SVG_TICKS_MAX];
+    CU_ASSERT_EQUAL_FATAL(svg_ticks(&linear, 8, ticks), 9);
+    for (int i = 0; i < 9; i++)
+        CU_ASSERT_DOUBLE_EQUAL(ticks[i], want[i], 1e-12);
+    CU_ASSERT_EQUAL(svg_ticks(&log10s, 0, ticks), 4); /* 1 10 100 1000 */
+    svg_scale decade = svg_log(1.5, 30, 0, 1), huge = svg_log(0, HUGE_VAL, 0, 1);
+    CU_ASSERT_EQUAL_FATAL(svg_ticks(&decade, 0, ticks), 4); /* 2 5 10 20 */
+    CU_ASSERT_DOUBLE_EQUAL(ticks[3], 20, 1e-9);
+    CU_ASSERT(svg_ticks(&huge, 0, ticks) <= SVG_TICKS_MAX);
 }
 
 /* ---- what the model says, against a plain walk over the rows ---- */

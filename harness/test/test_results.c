@@ -253,10 +253,15 @@ static void test_join(void) {
     CU_ASSERT_EQUAL_FATAL(results_new(&to, "report", NULL, 0, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(results_load(&from, kFixture, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(results_join(to, from, NULL), SNAP_OK);
+    js *ceilings = results_section(from, "ceilings");
+    CU_ASSERT(js_set_num(js_at(ceilings, 0), "value", 1e15)); /* higher: takes the place */
+    CU_ASSERT(js_set_num(js_at(ceilings, 1), "value", 1));    /* lower: does not */
     CU_ASSERT_EQUAL(results_join(to, from, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_len(results_section(to, "bench")),
                     2 * js_len(results_section(from, "bench")));
     CU_ASSERT_EQUAL(js_len(results_section(to, "ceilings")), 3);
+    CU_ASSERT_EQUAL(js_get_num(js_at(results_section(to, "ceilings"), 0), "value", 0), 1e15);
+    CU_ASSERT_EQUAL(js_get_num(js_at(results_section(to, "ceilings"), 1), "value", 0), 4e11);
     CU_ASSERT_EQUAL(js_len(js_get_array(results_document(to), "sources")), 2);
     CU_ASSERT_EQUAL(results_save(to, in_dir("joined.json"), NULL), SNAP_OK);
     CU_ASSERT_EQUAL(results_load(&again, in_dir("joined.json"), NULL), SNAP_OK);
