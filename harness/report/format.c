@@ -63,10 +63,6 @@ void format_science(double x, char out[FORMAT_MAX]) {
         (void)snprintf(out, FORMAT_MAX, "%s", FORMAT_NONE);
 }
 
-void format_count(double x, char out[FORMAT_MAX]) {
-    format_fixed(x, 0, out);
-}
-
 void format_context(int64_t n, char out[FORMAT_MAX]) {
     if (n >= 1024 && n % 1024 == 0)
         (void)snprintf(out, FORMAT_MAX, "%lldk", (long long)(n / 1024));

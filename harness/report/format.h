@@ -17,7 +17,6 @@ void format_signed(double x, int decimals, char out[FORMAT_MAX]); /* "+0.30", "â
 void format_range(const double x[2], int decimals, char out[FORMAT_MAX]);    /* "[69.8, 90.6]" */
 void format_interval(const double x[2], int decimals, char out[FORMAT_MAX]); /* "[âˆ’1.0, +2.0]" */
 void format_science(double x, char out[FORMAT_MAX]);                         /* "2.6e-02" */
-void format_count(double x, char out[FORMAT_MAX]);                           /* "8192" */
 void format_context(int64_t n, char out[FORMAT_MAX]); /* tokens: "8k", "1000" */
 void format_p(double p, char out[FORMAT_MAX]);        /* "0.031", "<0.001" */
 

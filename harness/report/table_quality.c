@@ -119,9 +119,9 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
                     {"empty", "% of answers", TABLE_NUMBER, true},
                     {"unparsed", "% of answers", TABLE_NUMBER, true},
                     {"failed", "% of answers", TABLE_NUMBER, true},
-                    {"tokens", "mean", TABLE_NUMBER, true},
+                    {"mean tokens", "", TABLE_NUMBER, true},
                     {"identical", "", TABLE_NUMBER, false},
-                    {"TTFT, ms", "median", TABLE_NUMBER, false},
+                    {"median TTFT, ms", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, false},
                     {"from", "", TABLE_TEXT, false}}};
     size_t n = 0;
