@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/hist.h"
 
 enum {
     kHeaderLimit = 256 << 10, /* bytes of headers of one answer */
@@ -26,6 +27,7 @@ struct transfer {
     void *ctx;
     size_t body_bytes, body_limit, header_bytes;
     int64_t silence_ns, heard_ns; /* heard_ns: the last byte, or the start */
+    int64_t deadline_ns;          /* INT64_MAX = none */
     http_outcome aborted;         /* why a callback ended it; HTTP_COMPLETE = it did not */
     http_response head;           /* for on_body(); status 0 = not filled yet */
     char message[CURL_ERROR_SIZE];
@@ -36,6 +38,9 @@ struct http {
     transfer *transfers;
     int running;
     const volatile sig_atomic_t *cancel;
+    int64_t done, connections;
+    int64_t ready_ns; /* what is handled now could not have been handled before; 0 = no step yet */
+    hist lag;
 };
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
@@ -91,6 +96,13 @@ void http_free(http *h) {
 
 int http_running(const http *h) {
     return h->running;
+}
+
+http_stats http_stats_of(const http *h) {
+    return (http_stats){.transfers = h->done,
+                        .connections = h->connections,
+                        .lag_p99_ns = hist_quantile_ns(&h->lag, 0.99),
+                        .lag_max_ns = h->lag.n ? h->lag.max_ns : -1};
 }
 
 /* ---- URLs ---- */
@@ -171,6 +183,7 @@ static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     (void)one;
     transfer *t = ctx;
     t->heard_ns = clock_now_ns();
+    hist_add(&t->engine->lag, t->heard_ns - t->engine->ready_ns);
     if (!n || !t->on_body)
         return n;
     if (!t->head.status)
@@ -250,6 +263,8 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->body_limit = req->body_limit ? req->body_limit : (size_t)1 << 30;
     t->silence_ns = (int64_t)(silence_s * 1e9);
     t->heard_ns = clock_now_ns();
+    t->deadline_ns =
+        req->deadline_s > 0 ? t->heard_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
     t->easy = curl_easy_init();
     if (!t->easy || !set_transport(t, req) || !set_certificates(t->easy) || !set_method(t, req) ||
         !set_headers(t, req) || curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
@@ -314,6 +329,8 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
         return "";
     case HTTP_SILENT:
         return "the server went silent";
+    case HTTP_LATE:
+        return "the answer was not whole in time";
     case HTTP_TOO_LARGE:
         return "the answer passes its ceiling";
     case HTTP_STOPPED:
@@ -325,6 +342,10 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
 
 static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
     http_response res = response(t);
+    long opened = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &opened);
+    t->engine->connections += opened;
+    t->engine->done++;
     res.outcome = outcome;
     res.retry_after_s = retry_after(t);
     res.message = message_of(t, outcome, rc);
@@ -346,15 +367,18 @@ static int finish_ended(http *h) {
     return ended;
 }
 
-/* Ends the transfers that have been silent too long; returns when the next one would be. */
-static int64_t finish_silent(http *h, int *ended) {
+/* Ends the transfers whose time is up; returns when the next one's will be. */
+static int64_t finish_overdue(http *h, int *ended) {
     int64_t now = clock_now_ns(), next_ns = INT64_MAX;
     transfer *t = h->transfers;
     while (t) {
         transfer *after = t->next; /* on_done() may put new transfers before it, none after */
-        int64_t end_ns = t->heard_ns + t->silence_ns;
+        int64_t silent_ns = t->heard_ns + t->silence_ns;
+        bool late = t->deadline_ns < silent_ns;
+        int64_t end_ns = late ? t->deadline_ns : silent_ns;
         if (now >= end_ns) {
-            finish(t, HTTP_SILENT, CURLE_OK);
+            hist_add(&h->lag, now - end_ns);
+            finish(t, late ? HTTP_LATE : HTTP_SILENT, CURLE_OK);
             ++*ended;
         } else if (end_ns < next_ns) {
             next_ns = end_ns;
@@ -371,16 +395,31 @@ static int wait_ms(int64_t until_ns) {
     return left > kStepMs * INT64_C(1000000) ? kStepMs : (int)((left + 999999) / 1000000);
 }
 
+/* Sleeps only if nothing can be read yet: then what comes is handled at once, and not behind what
+ * came during the last step. */
+static CURLMcode wait_for_bytes(http *h, int ms) {
+    int ready = 0;
+    CURLMcode rc = curl_multi_poll(h->multi, NULL, 0, 0, &ready);
+    if (rc != CURLM_OK || ready || !ms)
+        return rc;
+    rc = curl_multi_poll(h->multi, NULL, 0, ms, NULL);
+    h->ready_ns = clock_now_ns();
+    return rc;
+}
+
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) {
     if (h->cancel && *h->cancel)
         return err_set(err, SNAP_E_CANCELLED, "cancelled");
     int running;
+    int64_t looked_ns = clock_now_ns();
+    if (!h->ready_ns)
+        h->ready_ns = looked_ns;
     CURLMcode rc = curl_multi_perform(h->multi, &running);
     int ended = finish_ended(h);
-    int64_t silent_ns = finish_silent(h, &ended);
+    int64_t due_ns = finish_overdue(h, &ended);
+    h->ready_ns = looked_ns; /* what came since then has been waiting */
     if (rc == CURLM_OK && !ended)
-        rc = curl_multi_poll(h->multi, NULL, 0,
-                             wait_ms(silent_ns < until_ns ? silent_ns : until_ns), NULL);
+        rc = wait_for_bytes(h, wait_ms(due_ns < until_ns ? due_ns : until_ns));
     if (rc != CURLM_OK)
         return err_set(err, SNAP_E_NET, "libcurl failed: %s", curl_multi_strerror(rc));
     return SNAP_OK;

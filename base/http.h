@@ -27,6 +27,7 @@ typedef enum {
     HTTP_COMPLETE,    /* an answer of any status, whole */
     HTTP_UNREACHABLE, /* no connection: name, route, refusal, connect timeout; may pass */
     HTTP_SILENT,      /* no byte came for silence_s; may pass */
+    HTTP_LATE,        /* not whole after deadline_s, however busy; may pass */
     HTTP_BROKEN,      /* the connection ended before the answer did; may pass */
     HTTP_TOO_LARGE,   /* the body passed body_limit, or the headers theirs (256 KiB) */
     HTTP_STOPPED,     /* on_body() returned false */
@@ -55,6 +56,7 @@ typedef struct {
     int max_redirects;        /* followed by a GET only; 0 = none, the 3xx is the answer */
     double connect_timeout_s; /* name, TCP and TLS together; 0 = 30 */
     double silence_s;         /* longest wait without a byte; 0 = 600 */
+    double deadline_s;        /* longest time from start to end; 0 = none */
     size_t body_limit;        /* bytes of body at most; 0 = 1 GiB */
     http_body_fn on_body;     /* may be NULL: the body is dropped */
     http_done_fn on_done;
@@ -89,5 +91,17 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 int http_running(const http *h); /* transfers begun and not done */
+
+/* How an engine has done so far. The lag of an event is the time from when its bytes could be read,
+ * or its time limit was up, until its callback: at most so long, because bytes that came while the
+ * engine was busy are counted from its last look. It is what this side adds to the times that it
+ * measures, mostly the work of the other callbacks. */
+typedef struct {
+    int64_t transfers;              /* done */
+    int64_t connections;            /* opened for them: fewer where they were used again */
+    int64_t lag_p99_ns, lag_max_ns; /* -1 before the first event */
+} http_stats;
+
+http_stats http_stats_of(const http *h);
 
 #endif
