@@ -49,6 +49,21 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t *bar, uint32_t parity) {
     }
 }
 
+/* A wait in two halves: the state is asked for early, so that its latency is hidden. */
+struct mbarrier_peek {
+    uint64_t *bar;
+    uint32_t parity;
+    bool done;
+
+    __device__ mbarrier_peek(uint64_t *bar, uint32_t parity)
+        : bar(bar), parity(parity), done(mbarrier_try_wait(bar, parity)) {
+    }
+    __device__ void wait() const {
+        if (!done)
+            mbarrier_wait(bar, parity);
+    }
+};
+
 /* Named barriers: `threads` is the number that arrive or wait, a multiple of 32. */
 __device__ __forceinline__ void named_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

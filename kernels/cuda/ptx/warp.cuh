@@ -3,6 +3,7 @@
  * Source: PTX ISA 8.0, "ldmatrix", "stmatrix", "cvt", "setmaxnreg". */
 #pragma once
 #include <cstdint>
+#include <cuda_fp16.h>
 
 namespace ptx {
 
@@ -16,10 +17,27 @@ __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], uint32_t sme
 
 __device__ __forceinline__ void stmatrix_x4(uint32_t smem_address, uint32_t a, uint32_t b,
                                             uint32_t c, uint32_t d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                     smem_address),
-                 "r"(a), "r"(b), "r"(c), "r"(d)
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(smem_address),
+        "r"(a), "r"(b), "r"(c), "r"(d)
+        : "memory");
+}
+
+/* The lane, once: the compiler would read it again at every use. */
+__device__ __forceinline__ int lane() {
+    int i;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(i));
+    return i;
+}
+
+/* Not moved below a later wait, as a plain read may be. */
+__device__ __forceinline__ float4 load_shared_v4(const float4 *p) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
                  : "memory");
+    return v;
 }
 
 /* Four floats to e4m3, round to nearest even, saturating; `a` in the lowest byte. */
@@ -31,6 +49,18 @@ __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float
         "mov.b32 %0, {lo, hi}; }"
         : "=r"(r)
         : "f"(a), "f"(b), "f"(c), "f"(d));
+    return r;
+}
+
+/* Two e4m3 numbers times a factor, rounded to nearest even again. */
+__device__ __forceinline__ uint16_t scale_e4m3x2(uint16_t pair, __half2 factor) {
+    uint32_t wide;
+    uint16_t r;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(pair));
+    const __half2 product = __hmul2(*reinterpret_cast<__half2 *>(&wide), factor);
+    asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;"
+        : "=h"(r)
+        : "r"(*reinterpret_cast<const uint32_t *>(&product)));
     return r;
 }
 

@@ -34,10 +34,16 @@ __device__ __forceinline__ void pin(float (&d)[N]) {
 }
 
 /* Descriptor of a K-major tile whose rows are 128 bytes, swizzled by 128, 8 rows 1024 bytes apart.
- * The tile starts at a multiple of 1024 bytes. A step of k bytes along K adds k / 16. */
-__device__ __forceinline__ uint64_t descriptor_128(uint32_t smem_address) {
-    return static_cast<uint64_t>((smem_address & 0x3ffff) >> 4) | (1ull << 16) |
-           (static_cast<uint64_t>(1024 >> 4) << 32) | (1ull << 62);
+ * The tile starts at a multiple of 1024 bytes. Only the low word depends on the address: a step of n
+ * bytes along K, or from tile to tile, adds n / 16 to it. */
+__device__ __forceinline__ uint32_t descriptor_low_128(uint32_t smem_address) {
+    return ((smem_address & 0x3ffff) >> 4) | (1u << 16);
+}
+
+__device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
+    uint64_t d;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(d) : "r"(low), "r"((1024u >> 4) | (1u << 30)));
+    return d;
 }
 
 // clang-format off

@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(kThreads)
     schedule(sched_plan plan, sequences seqs, int batch, int parts, int splits) {
     __shared__ shared s;
     const int run = (batch + kThreads - 1) / kThreads;
-    const int begin = min(static_cast<int>(threadIdx.x) * run, batch), end = min(begin + run, batch);
+    const int begin = min(static_cast<int>(threadIdx.x) * run, batch),
+              end = min(begin + run, batch);
     long long cost = 0, total;
     for (int b = begin; b < end; b++)
         cost += seqs.cost(b);
@@ -189,6 +190,7 @@ cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, 
                          int tile_tokens, int parts, int splits, cudaStream_t stream) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
-    schedule<<<1, kThreads, 0, stream>>>(plan, {seqlens, max_tokens, tile_tokens}, batch, parts, splits);
+    schedule<<<1, kThreads, 0, stream>>>(plan, {seqlens, max_tokens, tile_tokens}, batch, parts,
+                                         splits);
     return cudaGetLastError();
 }

@@ -2,16 +2,12 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 #define SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 
-#ifndef SNAP_R0
-#define SNAP_R0 120
-#define SNAP_R1 184
-#endif
 namespace sm90_fp8 {
 
 enum {
-    ROWS = 64,    /* query rows of one sequence a CTA: the M of one wgmma */
-    PAGE = 64,    /* tokens */
-    TILE = 128,   /* tokens a step: two pages */
+    ROWS = 64,     /* query rows of one sequence a CTA: the M of one wgmma */
+    PAGE = 64,     /* tokens */
+    TILE = 128,    /* tokens a step: two pages */
     CONTENT = 512, /* d_c, bytes of e4m3 */
     ROPE = 64,     /* d_r, bf16 */
     SWIZZLE = 128, /* bytes of a swizzled row; content is four such columns */
@@ -24,17 +20,17 @@ enum {
     kThreads = 512,
     kLaunchRegs = 65536 / kThreads,
     kLoadRegs = 24,
-    kSoftmaxRegs = SNAP_R0,
-    kOutputRegs = SNAP_R1,
+    kSoftmaxRegs = 136,
+    kOutputRegs = 176,
 };
 
 /* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]
  * of e4m3's range, else it is set kHeadroom above; never more than kReach below the largest E so
  * far, whose tokens are then beyond fp32's precision anyway. */
-constexpr float kHeadroom = 4.0f;
-constexpr float kWindow = 10.0f;
+constexpr float kHeadroom = 6.0f;
+constexpr float kWindow = 11.0f;
 constexpr float kReach = 40.0f;
-constexpr float kNone = -1e30f; /* E of a row that has seen no token */
+constexpr float kNone = -1e30f;            /* E of a row that has seen no token */
 constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */
 
 } // namespace sm90_fp8

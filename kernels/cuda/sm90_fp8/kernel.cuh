@@ -11,7 +11,6 @@ __device__ __forceinline__ void init_barriers(shared &s) {
         ptx::mbarrier_init(&s.empty[i], 8);
     }
     for (int i = 0; i < 2; i++) {
-        ptx::mbarrier_init(&s.full_rope[i], 1);
         ptx::mbarrier_init(&s.empty_rope[i], 4);
         ptx::mbarrier_init(&s.full_p[i], 4);
         ptx::mbarrier_init(&s.empty_p[i], 8);
@@ -20,6 +19,8 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     ptx::mbarrier_init(&s.empty_q, 4);
     ptx::mbarrier_init(&s.full_scales, 1);
     ptx::mbarrier_init(&s.empty_scales, 4);
+    ptx::mbarrier_init(&s.full_inverse, 1);
+    ptx::mbarrier_init(&s.empty_inverse, 4);
     ptx::mbarrier_init(&s.full_sum, 4);
     ptx::mbarrier_init(&s.empty_sum, 8);
     ptx::mbarrier_init_fence();

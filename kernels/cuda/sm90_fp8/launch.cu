@@ -16,10 +16,10 @@ cudaError_t make_map(CUtensorMap *map, const void *at, cuuint32_t rank, const cu
     const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
     if (!encode)
         return cudaErrorInitializationError;
-    CUresult r = encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, rank, const_cast<void *>(at), dims,
-                        strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    CUresult r =
+        encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, rank, const_cast<void *>(at), dims, strides, box,
+               ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -86,12 +86,12 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.s_q = a.s_q;
     p.row_tiles = (p.rows + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    sm90_fp8::decode<<<a.parts * p.row_tiles, sm90_fp8::kThreads, sizeof(sm90_fp8::shared),
-                       stream>>>(p);
+    sm90_fp8::
+        decode<<<a.parts * p.row_tiles, sm90_fp8::kThreads, sizeof(sm90_fp8::shared), stream>>>(p);
     e = cudaGetLastError();
     if (e != cudaSuccess || !may_cut)
         return e;
-    const combine_args merge = {a.plan, a.partial_out, a.partial_lse,      a.out,
+    const combine_args merge = {a.plan, a.partial_out, a.partial_lse, a.out,
                                 a.lse,  a.batch,       p.rows,        sm90_fp8::CONTENT};
     return combine_launch(merge, a.parts, stream);
 }

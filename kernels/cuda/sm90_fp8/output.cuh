@@ -2,7 +2,9 @@
  *
  * V^T is the A operand, from registers: ldmatrix.trans brings 16-bit pairs of neighbouring columns,
  * byte permutations part them, so that row g of a fragment is column 2 g and row g + 8 column 2 g + 1.
- * fp8 sums keep about 13 bits: each tile's product starts from zero and is added to O in FP32. */
+ * fp8 sums keep about 13 bits: each tile's product starts from zero and is added to O in FP32,
+ * 32 rows at a time: with 64 the group runs out of registers, and spills cost more than the longer
+ * wgmma gain. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -10,14 +12,16 @@
 
 namespace sm90_fp8 {
 
-enum { SLICES = 4 }; /* of 64 columns: one wgmma M each */
+enum {
+    SLICES = 4,                /* of 64 columns: one wgmma M each */
+    kHalf = 32 * SWIZZLE / 16, /* 32 rows of P, in units of descriptors */
+};
 
 struct output_thread {
     int group, warp, lane, g, t;
 
     __device__ explicit output_thread(int group)
-        : group(group), warp((threadIdx.x >> 5) & 3), lane(threadIdx.x & 31),
-          g((threadIdx.x & 31) >> 2), t(threadIdx.x & 3) {
+        : group(group), warp((threadIdx.x >> 5) & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();
@@ -65,13 +69,12 @@ __device__ __forceinline__ void rescale(const shared &s, int buffer, int t,
 /* @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, int buffer,
                                               uint32_t parity, const ring<kStages> &at,
-                                              uint32_t base, uint32_t chunk, uint64_t p_desc,
+                                              uint32_t base, uint32_t chunk, uint32_t p_desc,
                                               float (&o)[SLICES][32]) {
     const ring<kStages> second = at.next();
+    const uint32_t p_tile = p_desc + buffer * (ROWS * SWIZZLE / 16);
     const uint32_t page[2] = {base + at.stage * kBytesContent, base + second.stage * kBytesContent};
-    ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-    ptx::mbarrier_wait(&s.full[second.stage], second.parity);
-    ptx::mbarrier_wait(&s.full_p[buffer], parity);
+    ptx::mbarrier_wait(&s.full_p[buffer], parity); /* implies that both pages are here */
     rescale(s, buffer, me.t, o);
 #pragma unroll
     for (int slice = 0; slice < SLICES; slice++) {
@@ -85,41 +88,21 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
             if (me.lane == 0)
                 ptx::mbarrier_arrive(&s.empty[second.stage]);
         }
-#if PVH
-        float product[2][16];
-        ptx::wgmma_fence();
 #pragma unroll
         for (int h = 0; h < 2; h++) {
+            float product[16];
+            ptx::wgmma_fence();
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                ptx::wgmma_rs_e4m3_n32(product[h], a[k],
-                                       p_desc + buffer * (ROWS * SWIZZLE / 16) + 256 * h + 2 * k, k > 0);
+                ptx::wgmma_rs_e4m3_n32(product, a[k],
+                                       ptx::descriptor_128(p_tile + h * kHalf + 2 * k), k > 0);
             ptx::wgmma_commit();
+            ptx::wgmma_wait<0>();
+            ptx::pin(product);
+#pragma unroll
+            for (int i = 0; i < 16; i++)
+                o[slice][16 * h + i] += product[i];
         }
-        ptx::wgmma_wait<1>();
-        ptx::pin(product[0]);
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            o[slice][i] += product[0][i];
-        ptx::wgmma_wait<0>();
-        ptx::pin(product[1]);
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            o[slice][16 + i] += product[1][i];
-#else
-        float product[32];
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            ptx::wgmma_rs_e4m3_n64(product, a[k],
-                                   p_desc + buffer * (ROWS * SWIZZLE / 16) + 2 * k, k > 0);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<0>();
-        ptx::pin(product);
-#pragma unroll
-        for (int i = 0; i < 32; i++)
-            o[slice][i] += product[i];
-#endif
     }
     me.arrive(&s.empty_p[buffer]);
 }
@@ -147,8 +130,7 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
                     *reinterpret_cast<float2 *>(p.partial_out + at + slice * 64) =
                         make_float2(x, y);
                 else
-                    *reinterpret_cast<uint32_t *>(p.out + at + slice * 64) =
-                        ptx::pack_bf16x2(x, y);
+                    *reinterpret_cast<uint32_t *>(p.out + at + slice * 64) = ptx::pack_bf16x2(x, y);
             }
         }
     }
@@ -160,7 +142,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
     const uint32_t base =
         ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + me.lane * SWIZZLE;
     const uint32_t chunk = (me.warp ^ (me.lane & 7)) << 4;
-    const uint64_t p_desc = ptx::descriptor_128(ptx::smem_addr(s.p));
+    const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     ring<kStages> at;
     uint32_t turn = 0;
     for (int k = first; k < last; k++) {

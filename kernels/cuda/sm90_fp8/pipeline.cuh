@@ -29,10 +29,9 @@ __device__ __forceinline__ page_range pages_of(const params &p, const sched_item
 
 __device__ __forceinline__ void load_page(shared &s, const params &p, int stage, int rope_stage,
                                           int page) {
-    ptx::mbarrier_arrive_expect(&s.full[stage], kBytesContent);
+    ptx::mbarrier_arrive_expect(&s.full[stage], kBytesContent + kBytesRope);
     ptx::tma_load_3d(s.content[stage], &p.content, &s.full[stage], 0, page * PAGE, 0);
-    ptx::mbarrier_arrive_expect(&s.full_rope[rope_stage], kBytesRope);
-    ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full_rope[rope_stage], 0, page * PAGE);
+    ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
 /* The copy engine's thread. */
@@ -57,30 +56,31 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, int first
                 page = page_at(p, pages.table, i + 1);
             ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
             ptx::mbarrier_wait(&s.empty_rope[rope.stage], rope.parity ^ 1);
-            if (i < pages.last) {
+            if (i < pages.last)
                 load_page(s, p, at.stage, rope.stage, now);
-            } else { /* what the stages hold will be masked */
+            else /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
-                ptx::mbarrier_arrive(&s.full_rope[rope.stage]);
-            }
             at.advance();
             rope.advance();
         }
     }
 }
 
-/* Scales of a tile's tokens in the forms the rows need; neutral past the end of the sequence. A lane
- * has four tokens: lanes 0-15 the first page, 16-31 the second. */
+/* A lane has four tokens of a tile: lanes 0-15 the first page, 16-31 the second. */
 __device__ __forceinline__ void store_scales(shared &s, int lane, float4 a) {
     s.scales[2 * lane] = {{a.x, a.y}, {__log2f(a.x), __log2f(a.y)}};
     s.scales[2 * lane + 1] = {{a.z, a.w}, {__log2f(a.z), __log2f(a.w)}};
+}
+
+__device__ __forceinline__ void store_inverse(shared &s, int lane, float4 a) {
     reinterpret_cast<float4 *>(s.inverse)[lane] =
         make_float4(ptx::reciprocal_approx(a.x), ptx::reciprocal_approx(a.y),
                     ptx::reciprocal_approx(a.z), ptx::reciprocal_approx(a.w));
 }
 
-__device__ __forceinline__ float4 read_scales(const params &p, const page_range &pages, int length,
-                                              int tile, int lane) {
+/* Neutral past the end of the sequence. */
+__device__ __forceinline__ float4 fetch_scales(const params &p, const page_range &pages, int length,
+                                               int tile, int lane) {
     const int i = 2 * tile + lane / 16, token = TILE * tile + 4 * lane;
     float4 a = {1, 1, 1, 1};
     if (i >= pages.last)
@@ -105,17 +105,22 @@ __device__ __forceinline__ void run_scales(shared &s, const params &p, int first
         const page_range pages = pages_of(p, item);
         if (item.tile_begin == item.tile_end)
             continue;
-        float4 next = read_scales(p, pages, length, item.tile_begin, lane);
+        float4 next = fetch_scales(p, pages, length, item.tile_begin, lane);
         for (int tile = item.tile_begin; tile < item.tile_end; tile++) {
             const float4 now = next;
             if (tile + 1 < item.tile_end)
-                next = read_scales(p, pages, length, tile + 1, lane);
+                next = fetch_scales(p, pages, length, tile + 1, lane);
             ptx::mbarrier_wait(&s.empty_scales, parity);
-            parity ^= 1;
             store_scales(s, lane, now);
             __syncwarp();
             if (lane == 0)
                 ptx::mbarrier_arrive(&s.full_scales);
+            ptx::mbarrier_wait(&s.empty_inverse, parity);
+            store_inverse(s, lane, now);
+            __syncwarp();
+            if (lane == 0)
+                ptx::mbarrier_arrive(&s.full_inverse);
+            parity ^= 1;
         }
     }
 }

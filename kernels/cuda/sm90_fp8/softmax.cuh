@@ -20,8 +20,7 @@ struct softmax_thread {
     int warp, lane, g, t;
 
     __device__ softmax_thread()
-        : warp((threadIdx.x >> 5) & 3), lane(threadIdx.x & 31), g((threadIdx.x & 31) >> 2),
-          t(threadIdx.x & 3) {
+        : warp((threadIdx.x >> 5) & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
     __device__ int row() const {
         return 16 * warp + g;
@@ -39,11 +38,11 @@ struct softmax_thread {
 
 /* What a thread knows of its two rows. */
 struct row_pair {
-    float scale[2];       /* a_q x softmax scale x log2(e) */
-    uint32_t rope[4][4];  /* RoPE queries, the A fragments of four k-steps */
-    float unit[2];        /* E */
-    float most[2];        /* the largest E so far */
-    float sum[2];         /* of P, in units of 2^E */
+    float scale[2];      /* a_q x softmax scale x log2(e) */
+    uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
+    float unit[2];       /* E */
+    float most[2];       /* the largest E so far */
+    float sum[2];        /* of P, in units of 2^E */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
@@ -63,28 +62,23 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
     }
 }
 
-__device__ __forceinline__ void wait_page(shared &s, const ring<kStages> &at,
-                                          const ring<kRopeStages> &rope) {
-    ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-    ptx::mbarrier_wait(&s.full_rope[rope.stage], rope.parity);
-}
-
 /* Starts S = Q K^T of a page: content in fp8 first, then RoPE, whose large products would push the
  * content below the precision of the fp8 sums. */
 __device__ __forceinline__ void start_scores(shared &s, const row_pair &r, const ring<kStages> &at,
                                              const ring<kRopeStages> &rope, float (&score)[32]) {
-    const uint64_t q = ptx::descriptor_128(ptx::smem_addr(s.q));
-    const uint64_t k = ptx::descriptor_128(ptx::smem_addr(s.content[at.stage]));
-    const uint64_t k_rope = ptx::descriptor_128(ptx::smem_addr(s.rope[rope.stage]));
+    const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
+    const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[at.stage]));
+    const uint32_t k_rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope.stage]));
     ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < CONTENT / 32; i++) {
         const int step = i / 4 * (ROWS * SWIZZLE / 16) + i % 4 * 2;
-        ptx::wgmma_ss_e4m3_n64(score, q + step, k + step, i > 0);
+        ptx::wgmma_ss_e4m3_n64(score, ptx::descriptor_128(q + step), ptx::descriptor_128(k + step),
+                               i > 0);
     }
 #pragma unroll
     for (int i = 0; i < ROPE / 16; i++)
-        ptx::wgmma_rs_bf16_n64(score, r.rope[i], k_rope + 2 * i, true);
+        ptx::wgmma_rs_bf16_n64(score, r.rope[i], ptx::descriptor_128(k_rope + 2 * i), true);
     ptx::wgmma_commit();
 }
 
@@ -94,8 +88,10 @@ __device__ __forceinline__ void clear_tail(shared &s, int stage, int index, int 
         return;
     valid = max(valid, 0);
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
+#pragma unroll 1
     for (int column = 0; column < COLUMNS; column++) {
         auto *from = reinterpret_cast<uint4 *>(s.content[stage][column][valid]);
+#pragma unroll 1
         for (int i = index; i < chunks; i += 128)
             from[i] = make_uint4(0, 0, 0, 0);
     }
@@ -111,23 +107,28 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
+/* What the scores of a page are scaled by, in registers: read while the scores are computed, because
+ * a read of shared memory under this load takes about 90 clocks. */
+struct page_scales {
+    float4 pair[8]; /* a_k of two tokens, log2 a_k of two tokens */
+};
+
+__device__ __forceinline__ void read_scales(const token_pair *from, page_scales &to) {
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        to.pair[j] = ptx::load_shared_v4(reinterpret_cast<const float4 *>(from) + 4 * j);
+}
+
 /* y of every score of a page, in place. */
-__device__ __forceinline__ void apply_scales(const token_pair *scales, const row_pair &r,
+__device__ __forceinline__ void apply_scales(const page_scales &scales, const row_pair &r,
                                              float (&score)[32]) {
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float4 pair[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            pair[i] = reinterpret_cast<const float4 *>(scales)[16 * half + 4 * i];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float *x = score + 16 * half + 4 * i;
-            x[0] = fmaf(x[0] * pair[i].x, r.scale[0], pair[i].z);
-            x[1] = fmaf(x[1] * pair[i].y, r.scale[0], pair[i].w);
-            x[2] = fmaf(x[2] * pair[i].x, r.scale[1], pair[i].z);
-            x[3] = fmaf(x[3] * pair[i].y, r.scale[1], pair[i].w);
-        }
+    for (int j = 0; j < 8; j++) {
+        const float4 pair = scales.pair[j];
+        score[4 * j] = fmaf(score[4 * j] * pair.x, r.scale[0], pair.z);
+        score[4 * j + 1] = fmaf(score[4 * j + 1] * pair.y, r.scale[0], pair.w);
+        score[4 * j + 2] = fmaf(score[4 * j + 2] * pair.x, r.scale[1], pair.z);
+        score[4 * j + 3] = fmaf(score[4 * j + 3] * pair.y, r.scale[1], pair.w);
     }
 }
 
@@ -146,38 +147,48 @@ __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
     }
 }
 
-__device__ __forceinline__ void raise(float (&largest)[2], const float (&score)[32]) {
+/* Largest of each row and of even and odd columns apart, which halves the chains. */
+__device__ __forceinline__ void raise(float (&largest)[4], const float (&score)[32]) {
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
-        largest[0] = fmaxf(largest[0], fmaxf(score[4 * j], score[4 * j + 1]));
-        largest[1] = fmaxf(largest[1], fmaxf(score[4 * j + 2], score[4 * j + 3]));
-    }
+    for (int i = 0; i < 32; i++)
+        largest[i % 4] = fmaxf(largest[i % 4], score[i]);
 }
 
-/* A unit serves a tile whose largest P lies in its window; a tile without any is served by all. */
+/* Does a unit serve the four lanes' largest y of a row: one in the window, none above? */
 __device__ __forceinline__ bool serves(float unit, float largest) {
-    return (largest <= unit && largest > unit - kWindow) || largest == -INFINITY;
+    const uint32_t inside = __ballot_sync(~0u, largest > unit - kWindow);
+    const uint32_t pairs = inside | inside >> 1, quads = pairs | pairs >> 2;
+    return (quads & 0x11111111) == 0x11111111 && !__any_sync(~0u, largest > unit);
 }
 
-/* Chooses this tile's unit. Returns whether any row of the warp changed it; `before` is what it
- * was. */
-__device__ __forceinline__ bool choose_unit(row_pair &r, const float (&largest)[2],
+/* The unit of one row. A row without any token keeps its own. */
+__device__ __forceinline__ float next_unit(float unit, float most, float largest) {
+    largest = quad_max(largest);
+    if (largest == -INFINITY)
+        return unit;
+    if (largest > unit || largest <= unit - kWindow)
+        unit = ceilf(largest) + kHeadroom;
+    return fmaxf(unit, most - kReach);
+}
+
+/* Chooses this tile's units. Returns whether any row of the warp may have changed; `before` is what
+ * they were. */
+__device__ __forceinline__ bool choose_unit(row_pair &r, const float (&largest)[4],
                                             float (&before)[2]) {
+    const float tops[2] = {fmaxf(largest[0], largest[1]) - kLog2Largest,
+                           fmaxf(largest[2], largest[3]) - kLog2Largest};
     before[0] = r.unit[0];
     before[1] = r.unit[1];
-    const bool change =
-        __any_sync(~0u, !serves(r.unit[0], largest[0]) || !serves(r.unit[1], largest[1]));
-    if (change) {
+    const bool held = serves(r.unit[0], tops[0]) & serves(r.unit[1], tops[1]);
+    if (!held) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            if (!serves(r.unit[i], largest[i]))
-                r.unit[i] = ceilf(largest[i]) + kHeadroom;
+            r.unit[i] = next_unit(r.unit[i], r.most[i], tops[i]);
             r.most[i] = fmaxf(r.most[i], r.unit[i]);
-            r.unit[i] = fmaxf(r.unit[i], r.most[i] - kReach);
             r.sum[i] *= ptx::exp2_approx(before[i] - r.unit[i]);
         }
     }
-    return change;
+    return !held;
 }
 
 /* Probabilities of a page, into its half of P. The four bytes of a word are in the order in which
@@ -256,51 +267,66 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
         load_rows(r, p, item.seq, row_tile * ROWS + me.row(), me.t);
         if (item.tile_begin < item.tile_end) {
             float score0[32], score1[32];
+            page_scales scaling;
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
-            wait_page(s, at, rope);
+            ptx::mbarrier_wait(&s.full[at.stage], at.parity);
             start_scores(s, r, at, rope, score0);
-            ptx::wgmma_wait<0>();
-            ptx::pin(score0);
-            me.arrive(&s.empty_rope[0]);
-            wait_page(s, at.next(), rope.next());
-            start_scores(s, r, at.next(), rope.next(), score1);
 #pragma unroll 1
             for (int tile = item.tile_begin;; tile++, turn++) {
                 const int buffer = turn & 1;
                 const int valid = length - tile * TILE;
                 const bool more = tile + 1 < item.tile_end;
+                const ring<kStages> second = at.next();
+                float largest[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
                 ptx::mbarrier_wait(&s.full_scales, turn & 1);
-                apply_scales(scales, r, score0);
-                float largest[2] = {-INFINITY, -INFINITY};
-                if (valid - (p.s_q - 1) < PAGE)
-                    mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
+                ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
+                read_scales(scales, scaling);
+                ptx::wgmma_wait<0>();
+                ptx::pin(score0);
+                me.arrive(&s.empty_rope[0]);
+                page.wait();
+                start_scores(s, r, second, rope.next(), score1);
+                apply_scales(scaling, r, score0);
+                read_scales(scales + PAGE / 2, scaling);
                 raise(largest, score0);
+                ptx::mbarrier_peek inverses(&s.full_inverse, turn & 1);
+                ptx::mbarrier_peek p_free(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
                 ptx::wgmma_wait<0>();
                 ptx::pin(score1);
-                me.arrive(&s.empty_rope[1]);
-                if (!more)
-                    me.arrive(&s.empty_q);
-                apply_scales(scales + PAGE / 2, r, score1);
-                if (valid - (p.s_q - 1) < TILE)
+                apply_scales(scaling, r, score1);
+                me.arrive(&s.empty_scales);
+                if (me.lane == 0) {
+                    ptx::mbarrier_arrive(&s.empty_rope[1]);
+                    if (!more)
+                        ptx::mbarrier_arrive(&s.empty_q);
+                }
+                at.advance(2);
+                rope.advance(2);
+                if (valid - (p.s_q - 1) < TILE) {
+                    mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
                     mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        largest[i] = -INFINITY;
+                    raise(largest, score0);
+                }
                 raise(largest, score1);
-                largest[0] = quad_max(largest[0]) - kLog2Largest;
-                largest[1] = quad_max(largest[1]) - kLog2Largest;
                 float before[2];
                 const bool change = choose_unit(r, largest, before);
                 if (valid < TILE) {
                     ptx::named_sync(1, 128); /* every warp's S is computed */
-                    clear_tail(s, at.stage, me.index(), valid);
-                    clear_tail(s, at.next().stage, me.index(), valid - PAGE);
+                    clear_tail(s, second.stage == 0 ? kStages - 1 : second.stage - 1, me.index(),
+                               valid);
+                    clear_tail(s, second.stage, me.index(), valid - PAGE);
                 }
-                ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
-                at.advance(2);
-                rope.advance(2);
+                page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
+                inverses.wait();
+                p_free.wait();
                 exponentiate(inverse, r, score0, p_address + buffer * (ROWS * SWIZZLE),
                              me.lane >> 4, p_row & 7);
                 if (more)
-                    wait_page(s, at, rope);
+                    page.wait();
                 start_scores(s, r, at, rope, score0); /* without a next tile: of no use */
                 exponentiate(inverse + PAGE / 2, r, score1, p_address + buffer * (ROWS * SWIZZLE),
                              4 + (me.lane >> 4), p_row & 7);
@@ -315,15 +341,12 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
                 ptx::fence_proxy_async();
                 me.arrive(&s.full_p[buffer]);
                 if (me.lane == 0)
-                    ptx::mbarrier_arrive(&s.empty_scales);
-                ptx::wgmma_wait<0>();
-                ptx::pin(score0);
+                    ptx::mbarrier_arrive(&s.empty_inverse);
                 if (!more)
                     break;
-                me.arrive(&s.empty_rope[0]);
-                wait_page(s, at.next(), rope.next());
-                start_scores(s, r, at.next(), rope.next(), score1);
             }
+            ptx::wgmma_wait<0>();
+            ptx::pin(score0);
             turn++;
         }
         finish_rows(s, p, me, item, r, row_tile * ROWS, ((k - first) & 1) ^ 1);

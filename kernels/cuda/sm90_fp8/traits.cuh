@@ -5,14 +5,15 @@
  *   warp 12            the copy engine;   warp 13: scales of the tokens
  *
  * Barrier             arrivals            completes when                        awaited by
- *   full[stage]       a loader + bytes    the content of a page has landed      softmax, output
+ *   full[stage]       a loader + bytes    content and RoPE of a page are here   softmax, output
  *   empty[stage]      8 output warps      V is in registers                     loader
- *   full_rope[stage]  a loader + bytes    RoPE of a page has landed             softmax
  *   empty_rope[stage] 4 softmax warps     S is computed                         loader
  *   full_q            a loader + bytes    the item's queries have landed        softmax
  *   empty_q           4 softmax warps     the item's last S is computed         loader
- *   full_scales       warp 13             scales of a tile are written          softmax
- *   empty_scales      4 softmax warps     they are read                         warp 13
+ *   full_scales       warp 13             a_k and log2 a_k of a tile            softmax
+ *   empty_scales      4 softmax warps     they are in registers                 warp 13
+ *   full_inverse      warp 13             1 / a_k of a tile                     softmax
+ *   empty_inverse     4 softmax warps     they are read                         warp 13
  *   full_p[2]         4 softmax warps     P and the shifts of O are written     output
  *   empty_p[2]        8 output warps      P is multiplied                       softmax
  *   full_sum          4 softmax warps     the item's sums are written           output
@@ -29,9 +30,9 @@
 namespace sm90_fp8 {
 
 struct params {
-    CUtensorMap content; /* [4][pages x 64][128] B, box of one page */
-    CUtensorMap rope;    /* [pages x 64][128] B */
-    CUtensorMap q;       /* [batch][4][rows][128] B */
+    CUtensorMap content;      /* [4][pages x 64][128] B, box of one page */
+    CUtensorMap rope;         /* [pages x 64][128] B */
+    CUtensorMap q;            /* [batch][4][rows][128] B */
     const uint8_t *q_rope;    /* [batch][rows][128] B */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
@@ -40,14 +41,14 @@ struct params {
     int table_width, pages, max_tokens;
     const sched_item *items;
     const int *part_begin;
-    __nv_bfloat16 *out;  /* [batch][rows][512] */
-    float *lse;          /* [batch][rows]; may be null */
-    float *partial_out;  /* [slots][rows][512] */
-    float *partial_lse;  /* [slots][rows], base 2 */
-    int rows;            /* of a sequence: s_q x heads */
+    __nv_bfloat16 *out; /* [batch][rows][512] */
+    float *lse;         /* [batch][rows]; may be null */
+    float *partial_out; /* [slots][rows][512] */
+    float *partial_lse; /* [slots][rows], base 2 */
+    int rows;           /* of a sequence: s_q x heads */
     int heads, s_q;
-    int row_tiles;       /* CTAs a part: ceil(rows / 64) */
-    float scale_log2;    /* softmax scale x log2(e) */
+    int row_tiles;    /* CTAs a part: ceil(rows / 64) */
+    float scale_log2; /* softmax scale x log2(e) */
 };
 
 struct alignas(16) token_pair {
@@ -58,16 +59,17 @@ struct alignas(1024) shared {
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
     uint8_t q[COLUMNS][ROWS][SWIZZLE];
-    uint8_t p[2][ROWS][SWIZZLE];  /* e4m3, the 128 tokens of a tile */
+    uint8_t p[2][ROWS][SWIZZLE]; /* e4m3, the 128 tokens of a tile */
     token_pair scales[TILE / 2];
-    float inverse[TILE];          /* 1 / a_k */
-    float inverse_sum[ROWS];      /* what brings O to the softmax's output */
-    int4 rescale[2];              /* which 16-row groups of O change their unit */
-    int8_t shift[2][ROWS];        /* E before - E now; NEVER: O becomes 0 */
+    float inverse[TILE];     /* 1 / a_k */
+    float inverse_sum[ROWS]; /* what brings O to the softmax's output */
+    int4 rescale[2];         /* which 16-row groups of O change their unit */
+    int8_t shift[2][ROWS];   /* E before - E now; NEVER: O becomes 0 */
     uint64_t full[kStages], empty[kStages];
-    uint64_t full_rope[kRopeStages], empty_rope[kRopeStages];
+    uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;
     uint64_t full_scales, empty_scales;
+    uint64_t full_inverse, empty_inverse;
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
 };

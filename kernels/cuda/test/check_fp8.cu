@@ -44,7 +44,8 @@ struct setup {
     int64_t pages;
 };
 
-__global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, const int *slots, int n) {
+__global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, const int *slots,
+                       int n) {
     const int64_t slot = slots[blockIdx.x];
     for (int d = threadIdx.x; d < D_C; d += blockDim.x)
         content[slot * D_C + d] = 0x7f;
@@ -79,7 +80,8 @@ setup make(const problem &w, uint64_t seed) {
     for (int b = 0; b < w.batch; b++) {
         const int pages = (w.lengths[b] + PAGE - 1) / PAGE;
         for (int i = 0; i < s.width; i++)
-            s.table[static_cast<size_t>(b) * s.width + i] = i < pages ? order[at + i] : (i % 2 ? -7 : 1 << 30);
+            s.table[static_cast<size_t>(b) * s.width + i] =
+                i < pages ? order[at + i] : (i % 2 ? -7 : 1 << 30);
         for (int t = w.lengths[b]; t < pages * PAGE; t++)
             unused.push_back(order[at + t / PAGE] * PAGE + t % PAGE);
         at += pages;
@@ -122,15 +124,30 @@ setup make(const problem &w, uint64_t seed) {
     a.parts = fp8_decode_parts(s.sms, w.heads, w.s_q);
     const int items = sched_max_items(w.batch, a.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
-    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<int>(w.batch), device<int>(w.batch)};
+    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<int>(w.batch),
+              device<int>(w.batch)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
     a.partial_out = device<float>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
-    s.owned = {content, rope, scale, q, q_rope, q_scale, const_cast<int *>(a.seqlens),
-               const_cast<int *>(a.block_table), a.plan.items, a.plan.part_begin, a.plan.seq_slot,
-               a.plan.seq_items, a.out, a.lse, a.partial_out, a.partial_lse};
-    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, FP8_TILE_TOKENS, a.parts, w.splits, 0));
+    s.owned = {content,
+               rope,
+               scale,
+               q,
+               q_rope,
+               q_scale,
+               const_cast<int *>(a.seqlens),
+               const_cast<int *>(a.block_table),
+               a.plan.items,
+               a.plan.part_begin,
+               a.plan.seq_slot,
+               a.plan.seq_items,
+               a.out,
+               a.lse,
+               a.partial_out,
+               a.partial_lse};
+    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, FP8_TILE_TOKENS, a.parts, w.splits,
+                       0));
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -173,10 +190,24 @@ result check(setup &s, int sample) {
     double *scores = device<double>(longest * n);
     verdict *verdicts = device<verdict>(n);
     const fp8_decode_args &a = s.args;
-    judged j = {static_cast<const uint8_t *>(a.content), static_cast<const __nv_bfloat16 *>(a.rope), nullptr,
-                a.token_scale, static_cast<const uint8_t *>(a.q), static_cast<const __nv_bfloat16 *>(a.q_rope),
-                nullptr, a.q_scale, a.seqlens, a.block_table, a.table_width, a.heads, a.s_q,
-                static_cast<double>(a.softmax_scale), a.out, a.lse, scores, longest};
+    judged j = {static_cast<const uint8_t *>(a.content),
+                static_cast<const __nv_bfloat16 *>(a.rope),
+                nullptr,
+                a.token_scale,
+                static_cast<const uint8_t *>(a.q),
+                static_cast<const __nv_bfloat16 *>(a.q_rope),
+                nullptr,
+                a.q_scale,
+                a.seqlens,
+                a.block_table,
+                a.table_width,
+                a.heads,
+                a.s_q,
+                static_cast<double>(a.softmax_scale),
+                a.out,
+                a.lse,
+                scores,
+                longest};
     judge<<<n, 256>>>(j, picked, verdicts);
     CHECK(cudaDeviceSynchronize());
     std::vector<verdict> v(n);
@@ -204,9 +235,10 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     setup s = make(w, seed);
     result r = check(s, 192);
     const bool good = r.bad == 0 && r.same && r.exact <= 3e-2 && r.rounded <= 1e-2 && r.lse <= 5e-4;
-    printf("%-22s H%d s_q%d b%d max%d splits%d: exact %.2e alike %.2e row %.2e lse %.1e bad %d same %d %s\n", name,
-           w.heads, w.s_q, w.batch, *std::max_element(w.lengths.begin(), w.lengths.end()), w.splits, r.exact,
-           r.rounded, r.worst, r.lse, r.bad, r.same, good ? "ok" : "WRONG");
+    printf("%-22s H%d s_q%d b%d max%d splits%d: exact %.2e alike %.2e row %.2e lse %.1e bad %d "
+           "same %d %s\n",
+           name, w.heads, w.s_q, w.batch, *std::max_element(w.lengths.begin(), w.lengths.end()),
+           w.splits, r.exact, r.rounded, r.worst, r.lse, r.bad, r.same, good ? "ok" : "WRONG");
     fflush(stdout);
     destroy(s);
     return good;
@@ -223,8 +255,10 @@ bool check_all() {
     good &= report("two tiles", {128, 1, 2, equal(2, 128), NORMAL, 1, 0}, 3);
     good &= report("three tiles", {64, 1, 3, equal(3, 192), NORMAL, 1, 0}, 4);
     good &= report("ragged", {64, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 1, 0}, 5);
-    good &= report("ragged, cut", {64, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 0, 0}, 6);
-    good &= report("ragged, 5 parts", {16, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 5, 0}, 7);
+    good &=
+        report("ragged, cut", {64, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 0, 0}, 6);
+    good &= report("ragged, 5 parts",
+                   {16, 1, 9, {0, 1, 63, 64, 65, 127, 500, 4000, 0}, NORMAL, 5, 0}, 7);
     good &= report("causal", {64, 2, 5, {1, 2, 65, 129, 3000}, NORMAL, 0, 0}, 8);
     good &= report("causal 4 x 24", {24, 4, 5, {0, 3, 64, 66, 2000}, NORMAL, 0, 0}, 9);
     good &= report("few heads", {16, 1, 3, {100, 1000, 10000}, NORMAL, 0, 0}, 10);
@@ -248,7 +282,8 @@ void time_one(const char *text, bool once) {
     int h, sq, b, ctx;
     if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
         exit(2);
-    setup s = make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
+    setup s =
+        make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
     const size_t n = size_t(16) << 20;
     static uint4 *buffer = device<uint4>(n);
     const int reps = once ? 2 : 25;
@@ -274,8 +309,9 @@ void time_one(const char *text, bool once) {
     const double tokens = double(b) * ctx, t = us[reps / 2];
     const double compute = tokens * 95.5e-6 * ((h * sq + 63) / 64), memory = tokens * 136.4e-6;
     const double floor = std::max(compute, memory);
-    printf("(%d,%d,%d,%d) %9.1f us  min %9.1f  %6.0f TFLOPS  %5.1f %% of floor  %6.0f GB/s\n", h, sq, b, ctx, t,
-           us[0], tokens * h * sq * 2176 / t * 1e-6, 100 * floor / t, tokens * 644 / t * 1e-3);
+    printf("(%d,%d,%d,%d) %9.1f us  min %9.1f  %6.0f TFLOPS  %5.1f %% of floor  %6.0f GB/s\n", h,
+           sq, b, ctx, t, us[0], tokens * h * sq * 2176 / t * 1e-6, 100 * floor / t,
+           tokens * 644 / t * 1e-3);
     fflush(stdout);
     destroy(s);
 }

@@ -143,13 +143,16 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
         double dot = 0;
         if (j.content) {
             for (int d = lane; d < D_C; d += 32)
-                dot += fp8(j.q[row * static_cast<int64_t>(D_C) + d]) * fp8(j.content[slot * D_C + d]);
+                dot +=
+                    fp8(j.q[row * static_cast<int64_t>(D_C) + d]) * fp8(j.content[slot * D_C + d]);
             for (int d = lane; d < D_R; d += 32)
-                dot += static_cast<double>(__bfloat162float(j.q_rope[row * static_cast<int64_t>(D_R) + d])) *
+                dot += static_cast<double>(
+                           __bfloat162float(j.q_rope[row * static_cast<int64_t>(D_R) + d])) *
                        static_cast<double>(__bfloat162float(j.rope[slot * D_R + d]));
         } else {
             for (int d = lane; d < D_C + D_R; d += 32)
-                dot += static_cast<double>(__bfloat162float(j.q_bf16[row * static_cast<int64_t>(D_C + D_R) + d])) *
+                dot += static_cast<double>(
+                           __bfloat162float(j.q_bf16[row * static_cast<int64_t>(D_C + D_R) + d])) *
                        static_cast<double>(__bfloat162float(j.kv[slot * (D_C + D_R) + d]));
         }
         for (int m = 16; m > 0; m /= 2)
@@ -172,15 +175,17 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
         score[t] = exp(score[t] - most);
     __syncthreads();
     double exact[2] = {0, 0}, rounded[2] = {0, 0};
-    const double unit = visible > 0 ? exp(most - 0.6931471805599453 * floor(most / 0.6931471805599453)) : 1;
+    const double unit =
+        visible > 0 ? exp(most - 0.6931471805599453 * floor(most / 0.6931471805599453)) : 1;
     for (int t = 0; t < visible; t++) {
         const int64_t slot = table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE;
         const double a = j.content ? static_cast<double>(j.token_scale[slot]) : 1.0;
         const double p = score[t] * a, p8 = four_bits(p * unit) / unit;
         for (int k = 0; k < 2; k++) {
             const int d = threadIdx.x + 256 * k;
-            const double v = j.content ? fp8(j.content[slot * D_C + d])
-                                       : static_cast<double>(__bfloat162float(j.kv[slot * (D_C + D_R) + d]));
+            const double v =
+                j.content ? fp8(j.content[slot * D_C + d])
+                          : static_cast<double>(__bfloat162float(j.kv[slot * (D_C + D_R) + d]));
             exact[k] += p * v;
             rounded[k] += p8 * v;
         }
@@ -189,7 +194,8 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
     for (int k = 0; k < 2; k++) {
         const double got = static_cast<double>(
             __bfloat162float(j.out[static_cast<int64_t>(row) * D_C + threadIdx.x + 256 * k]));
-        const double want = visible > 0 ? exact[k] / sum : 0, alike = visible > 0 ? rounded[k] / sum : 0;
+        const double want = visible > 0 ? exact[k] / sum : 0,
+                     alike = visible > 0 ? rounded[k] / sum : 0;
         bad += !isfinite(got);
         d_exact += (got - want) * (got - want);
         d_rounded += (got - alike) * (got - alike);
@@ -201,11 +207,14 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
     bad = block_sum(bad);
     if (threadIdx.x != 0)
         return;
-    const double lse = visible > 0 ? most + log(sum) : -INFINITY, got = static_cast<double>(j.lse[row]);
-    double lse_error = visible > 0 ? fabs(got - lse) / fmax(1.0, fabs(lse)) : (got == lse ? 0 : 1e30);
+    const double lse = visible > 0 ? most + log(sum) : -INFINITY,
+                 got = static_cast<double>(j.lse[row]);
+    double lse_error =
+        visible > 0 ? fabs(got - lse) / fmax(1.0, fabs(lse)) : (got == lse ? 0 : 1e30);
     if (isnan(lse_error))
         lse_error = 1e30;
-    out[blockIdx.x] = {d_exact, d_rounded, norm, norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
+    out[blockIdx.x] = {d_exact,   d_rounded,
+                       norm,      norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
                        lse_error, bad};
 }
 
