@@ -68,8 +68,8 @@ size_t mla_cache_token_bytes(mla_precision p, int d_c, int d_r);
 typedef struct mla_backend mla_backend;
 
 typedef struct {
-    const char
-        *isa;    /* cpu: "auto", "portable", "avx2", "avx512"; NULL = "auto". Ignored elsewhere */
+    const char *isa; /* cpu: "auto", "portable", "avx2", "avx512f", "avx512" (which needs BF16 dot
+                        products); NULL = "auto". Ignored elsewhere */
     int threads; /* cpu: worker threads, 0 = all cores this process may use. Ignored elsewhere */
 } mla_backend_options;
 

@@ -9,7 +9,7 @@
 /* Reads every byte once, @streams places in turn, and asks for what comes @ahead bytes later; both
  * constant where it is called. */
 INLINE void burst_streams(const char *from, size_t bytes, int streams, size_t ahead) {
-    enum { kLine = 64, kUnroll = 4 };
+    enum { kUnroll = 4 };
     vi sum[kUnroll] = {0};
     size_t part = bytes / (size_t)streams;
     for (size_t at = 0; at < part; at += kUnroll * kLine)

@@ -130,8 +130,8 @@ static int64_t rounds_of(parallel *pool, probe *p) {
 
 /* All usable instruction sets in turn, like the read loops; the fastest is the ceiling. */
 static void probe_multiply(mla_ceilings *out, parallel *pool, probe *p, double seconds) {
-    const cpu_isa *isa[kMaxIsas];
-    int64_t rounds[kMaxIsas], windows = 0;
+    const cpu_isa *isa[kMaxIsas] = {0};
+    int64_t rounds[kMaxIsas] = {0}, windows = 0;
     mla_ceiling rates[kMaxIsas] = {0};
     int n = 0;
     for (const cpu_isa *const *all = machine_isas(); *all && n < kMaxIsas; all++)
@@ -140,7 +140,7 @@ static void probe_multiply(mla_ceilings *out, parallel *pool, probe *p, double s
             rounds[n++] = rounds_of(pool, p);
         }
     int64_t end = clock_now_ns() + (int64_t)(seconds * 1e9);
-    while (windows < kMinWindows * n || clock_now_ns() < end) {
+    while (n > 0 && (windows < kMinWindows * n || clock_now_ns() < end)) {
         int i = (int)(windows++ % n);
         p->isa = isa[i];
         p->rounds = rounds[i];

@@ -23,6 +23,8 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
+enum { kLine = 64 }; /* bytes of a cache line */
+
 typedef float vf __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t vi __attribute__((vector_size(4 * LANES), may_alias));
 typedef uint32_t vu __attribute__((vector_size(4 * LANES), may_alias));

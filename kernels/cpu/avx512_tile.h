@@ -1,0 +1,210 @@
+/* avx512_tile.h - avx512.c's scratch memory, and pages and queries on their way into registers:
+ * decoding e4m3, packing Q^T, asking for the next page. */
+#ifndef SNAPMLA_KERNELS_CPU_AVX512_TILE_H
+#define SNAPMLA_KERNELS_CPU_AVX512_TILE_H
+
+#include <immintrin.h>
+
+#include "kernels/cpu/dataflow.h"
+#include "kernels/cpu/softmax.h"
+
+enum {
+    kContent = 512, /* the widths whose strides are compiled in */
+    kRope = 64,
+    kFewRows = 4,
+    kTokens = 8, /* of a block of scores */
+    kPairs = MLA_PAGE / 2,
+};
+
+/* Bytes of the next page that are still to be asked for: a line at a time under this page's
+ * arithmetic, half of them under the scores and half under the values, so that memory never rests
+ * and never has more requests than it takes. */
+typedef struct {
+    const char *at, *end;
+    size_t step; /* of a line; 0 where there is nothing to ask for */
+} region;
+
+typedef struct {
+    int d, rows, padded; /* d_c + d_r; rows, and rows in whole vectors */
+    uint8_t *high, *low; /* [128] upper and lower byte of an e4m3 code as bf16 */
+    uint16_t *q;         /* [rows][d] bf16 */
+    uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], two pairs of d of a row */
+    uint16_t *tile;      /* [64][d] bf16: the page where the cache itself can't serve as one */
+    float *s;            /* many rows: [64][padded]; few: [rows][64] */
+    uint32_t *p;         /* pairs of tokens; many rows: [32][padded]; few: [rows][32] */
+    softmax_state state;
+    region left[2]; /* content, rope */
+} scratch16;
+
+static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
+    scratch16 w = {.d = d, .rows = rows, .padded = (rows + LANES - 1) / LANES * LANES};
+    size_t at = 0, width = (size_t)d, padded = (size_t)w.padded;
+    w.high = scratch_carve(memory, &at, 128);
+    w.low = scratch_carve(memory, &at, 128);
+    w.q = scratch_carve(memory, &at, padded * width * sizeof *w.q);
+    w.qt = scratch_carve(memory, &at, padded * width * sizeof *w.q);
+    w.tile = scratch_carve(memory, &at, MLA_PAGE * width * sizeof *w.tile);
+    w.s = scratch_carve(memory, &at, MLA_PAGE * padded * sizeof *w.s);
+    w.p = scratch_carve(memory, &at, kPairs * padded * sizeof *w.p);
+    w.state = softmax_layout(memory, &at, w.padded);
+    *bytes = at;
+    return w;
+}
+
+static size_t scratch_bytes(int rows, int d_c, int d_r) {
+    size_t bytes;
+    (void)scratch_layout(NULL, rows, d_c + d_r, &bytes);
+    return bytes;
+}
+
+/* Asks for the next line. Few rows ask exactly as often as the region has lines (or never move, where
+ * it is empty); many rows more often, and then for the last again, which is free. */
+INLINE void ask(region *next, bool exact) {
+    _mm_prefetch(next->at, _MM_HINT_T1);
+    next->at += exact || next->at < next->end ? next->step : 0;
+}
+
+INLINE __m512bh load_bf16(const void *p) {
+    return (__m512bh)_mm512_loadu_si512(p);
+}
+
+INLINE __m512bh broadcast_quad(const void *p) {
+    int64_t quad;
+    memcpy(&quad, p, sizeof quad);
+    return (__m512bh)_mm512_set1_epi64(quad);
+}
+
+INLINE __m512bh broadcast_pair(const void *p) {
+    int32_t pair;
+    memcpy(&pair, p, sizeof pair);
+    return (__m512bh)_mm512_set1_epi32(pair);
+}
+
+static void make_tables(scratch16 *w) {
+    for (int code = 0; code < 128; code++) {
+        uint16_t u = bf16_from_f32(e4m3_to_f32((uint8_t)code));
+        w->high[code] = (uint8_t)(u >> 8);
+        w->low[code] = (uint8_t)u;
+    }
+}
+
+/* The tables in registers: high, low, 64 codes each. */
+typedef struct {
+    __m512i high[2], low[2];
+} tables;
+
+INLINE tables load_tables(const scratch16 *w) {
+    return (tables){{_mm512_load_si512(w->high), _mm512_load_si512(w->high + 64)},
+                    {_mm512_load_si512(w->low), _mm512_load_si512(w->low + 64)}};
+}
+
+/* 64 codes to 64 bf16 in order: the quadwords are dealt out so that unpack leaves them in order. */
+INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
+    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), sign = _mm512_set1_epi8(-128);
+    codes = _mm512_permutexvar_epi64(deal, codes);
+    __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
+    __m512i low = _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
+    high = _mm512_or_si512(high, _mm512_and_si512(codes, sign));
+    out[0] = _mm512_unpacklo_epi8(low, high);
+    out[1] = _mm512_unpackhi_epi8(low, high);
+}
+
+INLINE void decode_e4m3(tables t, uint16_t *out, const uint8_t *in, size_t n) {
+    __m512i words[2];
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        decode_64(t, _mm512_loadu_si512(in + i), words);
+        _mm512_storeu_si512(out + i, words[0]);
+        _mm512_storeu_si512(out + i + 32, words[1]);
+    }
+    if (i < n) {
+        decode_64(t, _mm512_maskz_loadu_epi8(0xffffffffu, in + i), words);
+        _mm512_storeu_si512(out + i, words[0]);
+    }
+}
+
+/* @n bf16, a multiple of 32. */
+INLINE void copy_bf16(uint16_t *out, const uint16_t *in, size_t n) {
+    for (size_t i = 0; i < n; i += 32)
+        _mm512_storeu_si512(out + i, _mm512_loadu_si512(in + i));
+}
+
+/* Rows first .. first + n - 1 of the planes as bf16. */
+static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
+                        const void *content, const void *rope, int64_t first, int n) {
+    size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r, d = d_c + d_r;
+    tables t = load_tables(w);
+    for (size_t row = (size_t)first; row < (size_t)(first + n); row++, out += d) {
+        if (part->precision == MLA_BF16) {
+            copy_bf16(out, (const uint16_t *)content + row * d, d);
+        } else {
+            decode_e4m3(t, out, (const uint8_t *)content + row * d_c, d_c);
+            copy_bf16(out + d_c, (const uint16_t *)rope + row * d_r, d_r);
+        }
+    }
+}
+
+/* Q^T by gathers: 8 rows' quadwords of two pairs of d. Rows past the last are zeros. */
+static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
+    int quads = w->d / 4;
+    size_t row_bytes = (size_t)w->d * sizeof *w->q;
+    decode_rows(w, w->q, part, part->q, part->q_rope, part->row0, w->rows);
+    if (in_place)
+        return;
+    memset(w->q + (size_t)w->rows * (size_t)w->d, 0, (size_t)(w->padded - w->rows) * row_bytes);
+    __m256i index =
+        _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(quads));
+    uint64_t *to = w->qt;
+    for (int row = 0; row < w->padded; row += LANES)
+        for (int c = 0; c < quads; c++)
+            for (int half = 0; half < 2; half++, to += 8) {
+                const uint16_t *from = w->q + (size_t)(row + 8 * half) * (size_t)w->d + 4 * c;
+                _mm512_store_si512(to, _mm512_i32gather_epi64(index, from, 8));
+            }
+}
+
+/* The page as 64 rows of finite bf16: the cache itself where it holds them; else the tile, zeros past
+ * token n, which decode_some() fills. */
+static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
+    size_t d = (size_t)w->d;
+    if (part->precision == MLA_BF16 && n == MLA_PAGE)
+        return (const uint16_t *)part->cache.content + (size_t)slot * d;
+    memset(w->tile + (size_t)n * d, 0, (size_t)(MLA_PAGE - n) * d * sizeof *w->tile);
+    return w->tile;
+}
+
+/* Tokens t .. t + tokens - 1 of the tile, just before their first use: they are in L1 then. */
+static void decode_some(scratch16 *w, const cpu_part *part, const uint16_t *k, int64_t slot, int n,
+                        int t, int tokens) {
+    int count = n - t < tokens ? n - t : tokens;
+    if (k == w->tile && count > 0)
+        decode_rows(w, w->tile + (size_t)t * (size_t)w->d, part, part->cache.content,
+                    part->cache.rope, slot + t, count);
+}
+
+/* Leaves the page that begins at @token to be asked for; nothing where the part ends before it. */
+static void look_ahead(scratch16 *w, const cpu_part *part, int64_t token) {
+    const char *content = part->cache.content, *rope = part->cache.rope;
+    const char *scale = (const char *)part->cache.scale;
+    if (token >= part->end) {
+        w->left[0] = w->left[1] = (region){content, content, 0};
+        return;
+    }
+    mla_page_bytes bytes = mla_cache_page_bytes(part->precision, part->d_c, part->d_r);
+    size_t page = (size_t)(mla_slot(part->table, part->cache.pages, token) / MLA_PAGE);
+    content += page * bytes.content;
+    w->left[0] = w->left[1] = (region){content, content + bytes.content, kLine};
+    if (part->precision == MLA_BF16)
+        return;
+    rope += page * bytes.rope;
+    w->left[1] = (region){rope, rope + bytes.rope, kLine};
+    for (size_t i = 0; i < bytes.scale; i += kLine)
+        _mm_prefetch(scale + page * bytes.scale + i, _MM_HINT_T1);
+}
+
+/* The region of the next page that still has lines to ask for. */
+INLINE region *next_region(scratch16 *w) {
+    return &w->left[w->left[0].at < w->left[0].end ? 0 : 1];
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* avx512_values.h - o = rescale o + sigma P V of a page: columns in the lanes, tokens in pairs. */
+#ifndef SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
+#define SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
+
+#include "kernels/cpu/avx512_few.h"
+
+/* V and P of a block: row j of V at j * row_bytes, bf16 or e4m3; the dword of P for tokens 2j and
+ * 2j + 1 of row r at j * pair_stride + r * row_stride. */
+typedef struct {
+    const char *v;
+    size_t row_bytes;
+    int pair_stride, row_stride;
+    int lines; /* of the next page to ask for with every 64 columns of two tokens */
+    bool exact;
+} pv;
+
+/* 64 columns from @c of tokens 2j and 2j + 1, interleaved; @vecs 1: 32 columns. */
+INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precision p, int c,
+                         int vecs, __m512bh out[4]) {
+    __m512i even[2], odd[2];
+    if (p == MLA_FP8) {
+        decode_64(t, _mm512_loadu_si512(v + c), even);
+        decode_64(t, _mm512_loadu_si512(v + row_bytes + c), odd);
+    } else {
+        UNROLL
+        for (int i = 0; i < vecs; i++) {
+            even[i] = _mm512_loadu_si512(v + 2 * c + kLine * i);
+            odd[i] = _mm512_loadu_si512(v + row_bytes + 2 * c + kLine * i);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < vecs; i++) {
+        out[2 * i] = (__m512bh)_mm512_unpacklo_epi16(even[i], odd[i]);
+        out[2 * i + 1] = (__m512bh)_mm512_unpackhi_epi16(even[i], odd[i]);
+    }
+}
+
+/* o [rows][32 * vecs] = rescale o + sigma P V, from row @row and column @c. */
+INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row, int rows,
+                         int c, int vecs) {
+    __m512 sum[24];
+    const char *v = in.v;
+    const uint32_t *at = w->p + (size_t)row * (size_t)in.row_stride;
+    tables t = load_tables(w);
+    int step = vecs > 1 ? 2 : 1;
+    region *left = next_region(w), next = *left;
+    UNROLL
+    for (int i = 0; i < rows * vecs * 2; i++)
+        sum[i] = _mm512_setzero_ps();
+    for (int j = 0; j < kPairs; j++, v += 2 * in.row_bytes, at += in.pair_stride) {
+        UNROLL
+        for (int i = 0; i < vecs; i += step) {
+            __m512bh columns[4];
+            UNROLL
+            for (int l = 0; l < in.lines; l++)
+                ask(&next, in.exact);
+            pair_columns(t, v, in.row_bytes, p, c + 32 * i, step, columns);
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                __m512bh x = broadcast_pair(at + r * in.row_stride);
+                UNROLL
+                for (int q = 0; q < 2 * step; q++) {
+                    int to = (r * vecs + i) * 2 + q;
+                    sum[to] = _mm512_dpbf16_ps(sum[to], columns[q], x);
+                }
+            }
+        }
+    }
+    *left = next;
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        float *to = o + (size_t)(row + r) * (size_t)d_c + c;
+        vf rescale = vf_set(w->state.rescale[row + r]), sigma = vf_set(w->state.sigma[row + r]);
+        UNROLL
+        for (int i = 0; i < vecs * 2; i++) {
+            vf old = vf_load(to + i * LANES), sums = (vf)sum[r * vecs * 2 + i];
+            vf_store(to + i * LANES, VF_FMA(sigma, sums, rescale * old));
+        }
+    }
+}
+
+/* All columns for one to four rows: as wide as the registers allow. */
+INLINE void values_columns(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row,
+                           int rows, int vecs) {
+    int c = 0;
+    for (; c + 32 * vecs <= d_c; c += 32 * vecs)
+        values_block(w, in, p, o, d_c, row, rows, c, vecs);
+    for (; c + 64 <= d_c; c += 64)
+        values_block(w, in, p, o, d_c, row, rows, c, 2);
+    for (; c < d_c; c += 32)
+        values_block(w, in, MLA_BF16, o, d_c, row, rows, c, 1);
+}
+
+INLINE void values_rows(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row,
+                        int rows) {
+    switch (rows) {
+    case 1:
+        values_columns(w, in, p, o, d_c, row, 1, 8);
+        break;
+    case 2:
+        values_columns(w, in, p, o, d_c, row, 2, 4);
+        break;
+    case 3:
+        values_columns(w, in, p, o, d_c, row, 3, 4);
+        break;
+    default:
+        values_columns(w, in, p, o, d_c, row, 4, 2);
+        break;
+    }
+}
+
+static void values_few(scratch16 *w, const cpu_part *part, page_rows page, float *o) {
+    if (part->precision == MLA_FP8)
+        values_rows(w, (pv){page.content, (size_t)part->d_c, 1, kPairs, 1, true}, MLA_FP8, o,
+                    part->d_c, 0, w->rows);
+    else
+        values_rows(w, (pv){page.content, (size_t)w->d * 2, 1, kPairs, 2, true}, MLA_BF16, o,
+                    part->d_c, 0, w->rows);
+}
+
+/* Columns outside: 64 of V stay in L1 for all rows. */
+static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
+    pv in = {(const char *)k, (size_t)w->d * 2, w->padded, 1, 1, false};
+    int whole = w->rows / 4 * 4, c = 0;
+    for (; c + 64 <= d_c; c += 64)
+        for (int row = 0; row < whole; row += 4)
+            values_block(w, in, MLA_BF16, o, d_c, row, 4, c, 2);
+    for (; c < d_c; c += 32)
+        for (int row = 0; row < whole; row += 4)
+            values_block(w, in, MLA_BF16, o, d_c, row, 4, c, 1);
+    if (whole < w->rows)
+        values_rows(w, in, MLA_BF16, o, d_c, whole, w->rows - whole);
+}
+
+/* Columns out of unpack's order. */
+static void order_columns(float *o, int64_t n) {
+    const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+    const __m512i second =
+        _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+    for (int64_t i = 0; i < n; i += 32) {
+        __m512 low = _mm512_loadu_ps(o + i), high = _mm512_loadu_ps(o + i + LANES);
+        _mm512_storeu_ps(o + i, _mm512_permutex2var_ps(low, first, high));
+        _mm512_storeu_ps(o + i + LANES, _mm512_permutex2var_ps(low, second, high));
+    }
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* cpu.h - what the files of the CPU backend share. */
+#ifndef SNAPMLA_KERNELS_CPU_CPU_H
+#define SNAPMLA_KERNELS_CPU_CPU_H
+
+#include "base/parallel.h"
+#include "kernels/backend.h"
+#include "kernels/cpu/isa.h"
+
+typedef struct {
+    mla_backend base;
+    const cpu_isa *isa;
+    parallel *pool;
+    int64_t started_ns;
+} cpu_backend;
+
+/* MLA_ALIGN-aligned memory, free() releases it; NULL when there is not so much. */
+void *cpu_memory(size_t bytes);
+
+/* A sequence's length as far as the step's table and the plan reach. */
+int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b);
+
+/* step.c: plan, schedule, run */
+snap_status cpu_plan_create(mla_plan **out, mla_backend *base, const mla_capacity *cap,
+                            snap_err *err);
+void cpu_plan_free(mla_plan *base);
+snap_status cpu_schedule(mla_plan *base, const mla_step *step, snap_err *err);
+snap_status cpu_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                    const mla_attn *attn, snap_err *err);
+
+/* rows.c: the dataflow operations */
+snap_status cpu_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, const void *q, void *q8,
+                        void *q_rope, float *q_scale, snap_err *err);
+snap_status cpu_append_kv(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                          const void *kv, snap_err *err);
+snap_status cpu_fetch_kv(mla_plan *base, const mla_step *step, const mla_cache *cache, int seq,
+                         int64_t first, int64_t count, void *kv, snap_err *err);
+
+#endif
