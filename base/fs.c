@@ -76,6 +76,12 @@ static snap_status write_temp(int fd, const char *path, const void *p, size_t n,
     return st;
 }
 
+snap_status fs_replace(const char *from, const char *to, snap_err *err) {
+    if (rename(from, to) != 0)
+        return err_set_errno(err, "cannot replace '%s'", to);
+    return sync_parent(to, err);
+}
+
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n, snap_err *err) {
     buf tmp = {0};
     (void)buf_printf(&tmp, "%s.tmp.XXXXXX", path);
@@ -88,12 +94,10 @@ snap_status fs_write_atomic(const char *path, const void *bytes, size_t n, snap_
         goto cleanup;
     }
     st = write_temp(fd, path, bytes, n, err);
-    if (st == SNAP_OK && rename(tmp.data, path) != 0)
-        st = err_set_errno(err, "cannot replace '%s'", path);
+    if (st == SNAP_OK)
+        st = fs_replace(tmp.data, path, err);
     if (st != SNAP_OK)
-        (void)unlink(tmp.data);
-    else
-        st = sync_parent(path, err);
+        (void)unlink(tmp.data); /* no longer there if only the sync failed */
 cleanup:
     buf_release(&tmp);
     return st;

@@ -20,6 +20,9 @@ snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n,
                             snap_err *err) SNAP_CHECK_RESULT;
 
+/* Renames @from, whose content is on disk, to @to in the same folder, durably. */
+snap_status fs_replace(const char *from, const char *to, snap_err *err) SNAP_CHECK_RESULT;
+
 /* mkdir -p. An existing folder is no error. */
 snap_status fs_mkdirs(const char *path, snap_err *err) SNAP_CHECK_RESULT;
 

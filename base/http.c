@@ -143,9 +143,24 @@ snap_status http_check_url(const char *url, snap_err *err) {
 
 /* ---- callbacks of libcurl ---- */
 
+/* A header of the last answer; "" where it is absent. */
+static const char *header(const transfer *t, const char *name) {
+    struct curl_header *h = NULL;
+    bool found = curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK;
+    return found ? h->value : "";
+}
+
+/* Content-Range: "bytes 100-199/200" begins at 100. */
+static int64_t first_byte(const transfer *t) {
+    const char *range = header(t, "Content-Range");
+    if (strncasecmp(range, "bytes ", 6) != 0 || range[6] < '0' || range[6] > '9')
+        return -1;
+    return strtoll(range + 6, NULL, 10);
+}
+
 /* The answer as known so far: all of it once the transfer has ended. */
 static http_response response(const transfer *t) {
-    http_response r = {.retry_after_s = -1, .message = ""};
+    http_response r = {.first_byte = -1, .retry_after_s = -1, .message = ""};
     long status = 0;
     char *type = NULL, *location = NULL;
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -154,6 +169,8 @@ static http_response response(const transfer *t) {
     r.status = (int)status;
     r.type = type ? type : "";
     r.location = location ? location : "";
+    r.etag = header(t, "ETag");
+    r.first_byte = first_byte(t);
     return r;
 }
 
@@ -361,6 +378,7 @@ static int finish_ended(http *h) {
         CURLcode rc = m->data.result;
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &owner);
         transfer *t = (transfer *)(void *)owner;
+        hist_add(&h->lag, clock_now_ns() - h->ready_ns);
         finish(t, t->aborted == HTTP_COMPLETE ? outcome_of(rc) : t->aborted, rc);
         ended++;
     }

@@ -39,6 +39,8 @@ typedef struct {
     int status;           /* 200, 404, ...; 0 = no answer came */
     const char *type;     /* Content-Type as sent; "" = none */
     const char *location; /* where an unfollowed redirect points, absolute; "" = nowhere */
+    const char *etag;     /* ETag as sent; "" = none */
+    int64_t first_byte;   /* where in the file the body begins, of a 206; -1 = not stated */
     double retry_after_s; /* Retry-After, seconds or date, from now; -1 = absent */
     const char *message;  /* why it is not complete; "" if it is */
 } http_response;          /* strings are valid during the callback only */
