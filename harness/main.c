@@ -11,8 +11,8 @@
 #include "harness/cmd/cmd.h"
 #include "harness/results/results.h"
 
-const cmd *const cmd_table[] = {&cmd_bench,  &cmd_eval,     &cmd_grade, &cmd_fidelity,
-                                &cmd_report, &cmd_roofline, &cmd_info,  NULL};
+const cmd *const cmd_table[] = {&cmd_bench, &cmd_eval,     &cmd_grade, &cmd_fidelity, &cmd_report,
+                                &cmd_fetch, &cmd_roofline, &cmd_info,  NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 
@@ -29,6 +29,7 @@ static void install_signals(void) {
     (void)sigaction(SIGTERM, &sa, NULL);
     sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(), reported as such */
     (void)sigaction(SIGPIPE, &sa, NULL);
+    (void)sigaction(SIGXFSZ, &sa, NULL); /* so is a limit on the size of files */
 }
 
 static void usage(FILE *to) {

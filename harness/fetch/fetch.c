@@ -1,0 +1,237 @@
+#include "harness/fetch/fetch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/http.h"
+#include "base/text.h"
+#include "harness/fetch/download.h"
+#include "harness/fetch/rows.h"
+
+enum { kRowsLimit = 256 << 20 };
+
+typedef struct {
+    const fetch_options *opt;
+    http *engine;
+    arena mem; /* of one file: paths and its URL */
+} fetcher;
+
+/* One file's places and what must hold of its download. */
+typedef struct {
+    const manifest_file *file;
+    const char *target, *part, *url;
+    int64_t bytes;
+    const char *sha256;
+    bool convert;
+} errand;
+
+const char *fetch_state_name(fetch_state s) {
+    static const char *const names[] = {"absent",  "partial", "there",  "unchecked",
+                                        "differs", "fetched", "resumed"};
+    return names[s];
+}
+
+/* ---- what is there ---- */
+
+static snap_status look_at(const manifest_file *f, const char *target, fetch_state *out,
+                           char sum[HASH_HEX], snap_err *err) {
+    *out = FETCH_UNCHECKED;
+    if (!f->sha256 || f->convert)
+        return SNAP_OK;
+    snap_status st = hash_file(target, sum, err);
+    *out = st == SNAP_OK && strcmp(sum, f->sha256) == 0 ? FETCH_THERE : FETCH_DIFFERS;
+    return st;
+}
+
+snap_status fetch_look(const manifest_file *f, const char *dir, fetch_state *out, snap_err *err) {
+    char *target = fs_join(dir, f->path), sum[HASH_HEX];
+    buf part = {0};
+    snap_status st = SNAP_OK;
+    *out = FETCH_ABSENT;
+    if (!target || !buf_printf(&part, "%s.part", target))
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", f->path);
+    else if (fs_exists(target))
+        st = look_at(f, target, out, sum, err);
+    else if (fs_exists(buf_str(&part)))
+        *out = FETCH_PARTIAL;
+    buf_release(&part);
+    free(target);
+    return st;
+}
+
+/* ---- one file ---- */
+
+static const char *keep(fetcher *f, buf *text) {
+    const char *s = text->failed ? NULL : arena_strdup(&f->mem, buf_str(text));
+    buf_release(text);
+    return s;
+}
+
+static snap_status prepare(fetcher *f, const manifest_file *file, errand *e, snap_err *err) {
+    const char *mirror = f->opt->mirror;
+    buf target = {0}, part = {0}, url = {0};
+    *e = (errand){.file = file, .bytes = file->bytes, .sha256 = file->sha256};
+    e->convert = file->convert && !mirror; /* a mirror has what fetch made of it */
+    if (file->convert && mirror) {
+        e->bytes = -1;
+        e->sha256 = NULL;
+    }
+    (void)buf_printf(&target, "%s/%s", f->opt->dir, file->path);
+    (void)buf_printf(&part, "%s.part", buf_str(&target));
+    if (mirror)
+        (void)buf_printf(&url, "%s%s%s", mirror, text_ends(mirror, "/") ? "" : "/", file->path);
+    else
+        (void)buf_puts(&url, file->url);
+    e->target = keep(f, &target);
+    e->part = keep(f, &part);
+    e->url = keep(f, &url);
+    if (!e->target || !e->part || !e->url)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", file->path);
+    return SNAP_OK;
+}
+
+/* Creates the folder of @path. */
+static snap_status make_parent(const char *path, snap_err *err) {
+    char *dir = strndup(path, (size_t)(strrchr(path, '/') - path));
+    if (!dir)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
+    snap_status st = *dir ? fs_mkdirs(dir, err) : SNAP_OK;
+    free(dir);
+    return st;
+}
+
+/* Says before an hour's transfer, not after it, that the disk is too small. */
+static snap_status check_room(const errand *e, const char *dir, snap_err *err) {
+    struct statvfs disk;
+    struct stat part;
+    if (e->bytes < 0 || statvfs(dir, &disk) != 0)
+        return SNAP_OK;
+    int64_t have = stat(e->part, &part) == 0 ? part.st_size : 0;
+    double needed = (double)(e->bytes - have);
+    double room = (double)disk.f_bavail * (double)disk.f_frsize;
+    if (needed <= room)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_IO, "no room for '%s': %.0f more bytes, '%s' has %.0f", e->target,
+                   needed, dir, room);
+}
+
+static snap_status check_sum(const errand *e, snap_err *err) {
+    char sum[HASH_HEX];
+    if (!e->sha256)
+        return SNAP_OK;
+    snap_status st = hash_file(e->part, sum, err);
+    if (st != SNAP_OK || strcmp(sum, e->sha256) == 0)
+        return st;
+    download_forget(e->part);
+    return err_set(err, SNAP_E_INPUT,
+                   "%s has the wrong checksum: sha256 %s, the manifest says %s; the download was "
+                   "deleted",
+                   e->url, sum, e->sha256);
+}
+
+static snap_status convert(const errand *e, snap_err *err) {
+    buf text = {.limit = kRowsLimit}, lines = {.limit = kRowsLimit};
+    snap_status st = fs_read(e->part, &text, err);
+    if (st == SNAP_OK)
+        st = rows_to_lines(buf_str(&text), text.len, e->url, &lines, err);
+    if (st == SNAP_OK)
+        st = fs_write_atomic(e->target, buf_str(&lines), lines.len, err);
+    if (st == SNAP_OK || st == SNAP_E_INPUT)
+        download_forget(e->part);
+    buf_release(&text);
+    buf_release(&lines);
+    return st;
+}
+
+static snap_status put_in_place(const errand *e, snap_err *err) {
+    if (e->convert)
+        return convert(e, err);
+    snap_status st = fs_replace(e->part, e->target, err);
+    if (st == SNAP_OK)
+        download_forget(e->part);
+    return st;
+}
+
+static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err *err) {
+    snap_status st;
+    bool resumed;
+    download_request req = {.url = e->url,
+                            .part = e->part,
+                            .name = e->file->path,
+                            .bytes = e->bytes,
+                            .checked = e->sha256 != NULL,
+                            .retries = f->opt->retries,
+                            .wait_s = f->opt->wait_s};
+    TRY(make_parent(e->target, err));
+    TRY(check_room(e, f->opt->dir, err));
+    TRY(download(f->engine, &req, &resumed, err));
+    TRY(check_sum(e, err));
+    TRY(put_in_place(e, err));
+    *out = resumed ? FETCH_RESUMED : FETCH_NEW;
+cleanup:
+    return st;
+}
+
+static snap_status fetch_file(fetcher *f, const manifest_file *file, fetch_state *out,
+                              snap_err *err) {
+    errand e;
+    char sum[HASH_HEX];
+    snap_status st = prepare(f, file, &e, err);
+    if (st != SNAP_OK)
+        return st;
+    if (!fs_exists(e.target))
+        return bring(f, &e, out, err);
+    st = look_at(file, e.target, out, sum, err);
+    if (st == SNAP_OK && *out == FETCH_DIFFERS)
+        return err_set(err, SNAP_E_INPUT,
+                       "'%s' is there with another checksum: sha256 %s, the manifest says %s; "
+                       "delete it to fetch it",
+                       e.target, sum, file->sha256);
+    return st;
+}
+
+/* ---- all of them ---- */
+
+static snap_status fetch_set(fetcher *f, const manifest_set *set, fetch_done_fn done, void *ctx,
+                             snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < set->n_files && st == SNAP_OK; i++) {
+        fetch_state state = FETCH_ABSENT;
+        st = fetch_file(f, &set->files[i], &state, err);
+        arena_release(&f->mem);
+        if (st == SNAP_OK && done)
+            done(ctx, set, &set->files[i], state);
+    }
+    if (st != SNAP_OK)
+        err_prefix(err, "%s", set->name);
+    return st;
+}
+
+snap_status fetch_sets(const manifest_set *const *sets, size_t n, const fetch_options *opt,
+                       fetch_done_fn done, void *ctx, snap_err *err) {
+    snap_status st = SNAP_OK;
+    fetcher f = {.opt = opt};
+    int lock = -1;
+    char *lock_path = fs_join(opt->dir, ".fetch.lock");
+    if (!lock_path)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", opt->dir));
+    if (opt->mirror)
+        TRY(http_check_url(opt->mirror, err));
+    TRY(fs_mkdirs(opt->dir, err));
+    TRY(fs_lock(lock_path, &lock, err));
+    TRY(http_create(&f.engine, 4, opt->cancel, err));
+    for (size_t i = 0; i < n; i++)
+        TRY(fetch_set(&f, sets[i], done, ctx, err));
+cleanup:
+    http_free(f.engine);
+    if (lock >= 0)
+        (void)close(lock);
+    free(lock_path);
+    return st;
+}

@@ -1,0 +1,16 @@
+/* rows.h - the Hugging Face rows API's JSON as JSON lines.
+ *
+ * {"rows": [{"row": {...}}, ...], "num_rows_total": N}: sets published in Parquet only are served so,
+ * up to 100 rows an answer. Source: Hugging Face dataset viewer documentation, "Download slices
+ * of rows". */
+#ifndef SNAPMLA_HARNESS_FETCH_ROWS_H
+#define SNAPMLA_HARNESS_FETCH_ROWS_H
+
+#include "base/buf.h"
+
+/* Appends a line a row. SNAP_E_INPUT naming @name where the text is something else, or where its
+ * rows are not all there are. */
+snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out,
+                          snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
