@@ -1,73 +1,106 @@
-/* A block a row: 128 threads across the width, and `kGroups` such groups take slots in turn, so that
- * many slots of few rows are read with enough loads in flight. */
+/* A row takes 128 threads across its width, times `kGroups` that share its slots. All of a thread's
+ * loads are in flight before the first is used, weights included: a row costs one round trip to
+ * memory for every kInFlight x kGroups slots. */
 #include "kernels/cuda/combine/combine.h"
 
 namespace {
 
-enum { kAcross = 128, kMostSlots = 1024, kInFlight = 8 };
+enum { kAcross = 128, kFewSlots = 8, kBlocks = 132 * 16 };
+
+/* A softmax in progress: values are to be divided by `sum`, both in units of 2^most. */
+struct running {
+    float most, sum;
+    float4 out;
+};
+
+__device__ __forceinline__ void add(running &r, float weight, float4 x) {
+    r.sum += weight;
+    r.out.x += weight * x.x;
+    r.out.y += weight * x.y;
+    r.out.z += weight * x.z;
+    r.out.w += weight * x.w;
+}
+
+__device__ __forceinline__ void rebase(running &r, float most) {
+    const float factor = r.most == -INFINITY ? 0.0f : exp2f(r.most - most);
+    r.sum *= factor;
+    r.out = {r.out.x * factor, r.out.y * factor, r.out.z * factor, r.out.w * factor};
+    r.most = most;
+}
+
+/* Slots first, first + step, ... of one row and four columns. */
+template <int kInFlight>
+__device__ __forceinline__ running gather(const combine_args &a, const sched_cut &cut, int row,
+                                          int column, int first, int step) {
+    running r = {-INFINITY, 0, {0, 0, 0, 0}};
+    for (int k0 = first; k0 < cut.items; k0 += step * kInFlight) {
+        float lse[kInFlight];
+        float4 part[kInFlight];
+#pragma unroll
+        for (int i = 0; i < kInFlight; i++) {
+            const bool real = k0 + i * step < cut.items;
+            const size_t at = static_cast<size_t>(cut.slot + k0 + i * step) * a.rows + row;
+            lse[i] = real ? a.partial_lse[at] : -INFINITY;
+            part[i] = real
+                          ? *reinterpret_cast<const float4 *>(a.partial_out + at * a.width + column)
+                          : float4{0, 0, 0, 0};
+        }
+        float most = r.most;
+#pragma unroll
+        for (int i = 0; i < kInFlight; i++)
+            most = fmaxf(most, lse[i]);
+        if (most == -INFINITY)
+            continue;
+        rebase(r, most);
+#pragma unroll
+        for (int i = 0; i < kInFlight; i++)
+            add(r, exp2f(lse[i] - most), part[i]);
+    }
+    return r;
+}
+
+__device__ __forceinline__ void store(const combine_args &a, int seq, int row, int column,
+                                      const running &r) {
+    const size_t to = static_cast<size_t>(seq) * a.rows + row;
+    const float scale = r.sum == 0 ? 0.0f : 1.0f / r.sum;
+    auto *dst = reinterpret_cast<__nv_bfloat162 *>(a.out + to * a.width + column);
+    dst[0] = __floats2bfloat162_rn(r.out.x * scale, r.out.y * scale);
+    dst[1] = __floats2bfloat162_rn(r.out.z * scale, r.out.w * scale);
+    if (column == 0 && a.lse)
+        a.lse[to] = r.sum == 0 ? -INFINITY : (r.most + log2f(r.sum)) * 0.69314718f;
+}
 
 template <int kGroups>
 __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
-    __shared__ float weight[kMostSlots];
-    __shared__ float4 sum[kGroups][kAcross];
+    __shared__ running shared[kGroups][kAcross];
+    const int lane = threadIdx.x % kAcross, group = threadIdx.x / kAcross;
+    const int column = min(4 * lane, a.width - 4); /* beyond the width: a duplicate */
     cudaGridDependencySynchronize();
-    const int row = blockIdx.x, seq = blockIdx.y, count = a.plan.seq_items[seq];
-    if (count <= 1)
-        return;
-    const size_t slot = a.plan.seq_slot[seq];
-    const int tid = threadIdx.x, group = tid / kAcross, column = tid % kAcross * 4;
-
-    float most = -INFINITY, total = 0;
-    for (int k = tid; k < count; k += kAcross * kGroups)
-        weight[k] = a.partial_lse[(slot + k) * a.rows + row];
-    __syncthreads();
-    for (int k = 0; k < count; k++)
-        most = fmaxf(most, weight[k]);
-    const float reference = most == -INFINITY ? 0.0f : most;
-    for (int k = 0; k < count; k++)
-        total += exp2f(weight[k] - reference);
-
-    float4 out = {0, 0, 0, 0};
-    if (column < a.width) {
-        const float *from = a.partial_out + (slot * a.rows + row) * a.width + column;
-        const size_t stride = static_cast<size_t>(a.rows) * a.width;
-        for (int k0 = group; k0 < count; k0 += kGroups * kInFlight) {
-            float4 part[kInFlight];
-#pragma unroll
-            for (int i = 0; i < kInFlight; i++)
-                if (k0 + i * kGroups < count)
-                    part[i] = *reinterpret_cast<const float4 *>(from + (k0 + i * kGroups) * stride);
-#pragma unroll
-            for (int i = 0; i < kInFlight; i++) {
-                if (k0 + i * kGroups >= count)
-                    break;
-                float w = exp2f(weight[k0 + i * kGroups] - reference);
-                out.x += w * part[i].x;
-                out.y += w * part[i].y;
-                out.z += w * part[i].z;
-                out.w += w * part[i].w;
+    const int rows = *a.plan.cut_count * a.rows;
+    for (int i = blockIdx.x; i < rows; i += gridDim.x) {
+        const sched_cut cut = a.plan.cuts[i / a.rows];
+        running r =
+            gather < kGroups == 1 ? kFewSlots : 4 > (a, cut, i % a.rows, column, group, kGroups);
+        if (kGroups > 1) {
+            shared[group][lane] = r;
+            __syncthreads();
+            for (int g = 1; g < kGroups && group == 0; g++) {
+                const running other = shared[g][lane];
+                const float most = fmaxf(r.most, other.most);
+                if (most == -INFINITY)
+                    continue;
+                rebase(r, most);
+                if (other.most != -INFINITY) {
+                    const float factor = exp2f(other.most - most);
+                    add(r, factor, other.out);
+                    r.sum += (other.sum - 1) * factor; /* add() counted a weight of one */
+                }
             }
+            __syncthreads();
         }
+        if (group == 0)
+            store(a, cut.seq, i % a.rows, column, r);
     }
-    if (kGroups > 1) {
-        sum[group][tid % kAcross] = out;
-        __syncthreads();
-        if (group != 0)
-            return;
-        for (int g = 1; g < kGroups; g++) {
-            float4 more = sum[g][tid];
-            out = {out.x + more.x, out.y + more.y, out.z + more.z, out.w + more.w};
-        }
-    }
-    const size_t to = static_cast<size_t>(seq) * a.rows + row;
-    const float scale = total > 0 ? 1.0f / total : 0.0f;
-    if (column < a.width) {
-        auto *dst = reinterpret_cast<__nv_bfloat162 *>(a.out + to * a.width + column);
-        dst[0] = __floats2bfloat162_rn(out.x * scale, out.y * scale);
-        dst[1] = __floats2bfloat162_rn(out.z * scale, out.w * scale);
-    }
-    if (tid == 0 && a.lse)
-        a.lse[to] = most == -INFINITY ? -INFINITY : (most + log2f(total)) * 0.69314718f;
 }
 
 template <int kGroups>
@@ -76,7 +109,7 @@ cudaError_t launch(const combine_args &args, cudaStream_t stream) {
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(args.rows, args.batch);
+    config.gridDim = min(args.rows * args.batch, kBlocks / kGroups);
     config.blockDim = dim3(kAcross * kGroups);
     config.stream = stream;
     config.attrs = &overlap;
@@ -87,5 +120,5 @@ cudaError_t launch(const combine_args &args, cudaStream_t stream) {
 } // namespace
 
 cudaError_t combine_launch(const combine_args &args, int parts, cudaStream_t stream) {
-    return parts > 4 * args.batch ? launch<4>(args, stream) : launch<1>(args, stream);
+    return parts > kFewSlots * args.batch ? launch<8>(args, stream) : launch<1>(args, stream);
 }

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     const bool cut = splits == 0 && s.most > width + kFixedTiles + kCombineTiles;
 
-    long long items = 0, slots = 0, all_items, all_slots;
+    long long items = 0, slots = 0, cuts = 0, all_items, all_slots, all_cuts;
     at = start;
     for (int b = begin; b < end; b++) {
         int tiles = seqs.tiles(b);
@@ -141,10 +141,14 @@ __global__ void __launch_bounds__(kThreads)
                     : whole.count(tiles);
         items += n;
         slots += n > 1 ? n : 0;
+        cuts += n > 1;
         at += tiles + kFixedTiles;
     }
     int first = static_cast<int>(block_scan(s, items, &all_items));
     int slot = static_cast<int>(block_scan(s, slots, &all_slots));
+    int nth_cut = static_cast<int>(block_scan(s, cuts, &all_cuts));
+    if (threadIdx.x == 0)
+        *plan.cut_count = static_cast<int>(all_cuts);
     for (int p = threadIdx.x; p <= parts; p += kThreads)
         s.part_begin[p] = p == 0 ? 0 : static_cast<int>(all_items);
     __syncthreads();
@@ -164,8 +168,8 @@ __global__ void __launch_bounds__(kThreads)
                 atomicMin(&s.part_begin[whole.part(tiles, i, at)], first + i);
             }
         }
-        plan.seq_items[b] = n;
-        plan.seq_slot[b] = slot;
+        if (n > 1)
+            plan.cuts[nth_cut++] = {b, slot, n};
         first += n;
         slot += n > 1 ? n : 0;
         at += tiles + kFixedTiles;

@@ -18,12 +18,17 @@ struct sched_item {
     int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
 };
 
+struct sched_cut {
+    int seq;
+    int slot, items; /* its slots follow each other */
+};
+
 /* The metadata of one step, device memory. */
 struct sched_plan {
     sched_item *items; /* [sched_max_items()] ordered by sequence and tile */
     int *part_begin;   /* [parts + 1] first item of each part; the last is the number of items */
-    int *seq_slot;     /* [batch] first slot of a cut sequence, its slots follow each other */
-    int *seq_items;    /* [batch] items it was cut into */
+    sched_cut *cuts;   /* [batch] the sequences that were cut, in order */
+    int *cut_count;    /* [1] how many */
 };
 
 /* @splits: 0 = as the costs say, k >= 1 = each sequence into k equal items (fewer where it has fewer

@@ -27,8 +27,8 @@ enum {
 /* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]
  * of e4m3's range, else it is set kHeadroom above; never more than kReach below the largest E so
  * far, whose tokens are then beyond fp32's precision anyway. */
-constexpr float kHeadroom = 6.0f;
-constexpr float kWindow = 11.0f;
+constexpr float kHeadroom = 7.0f;
+constexpr float kWindow = 12.0f;
 constexpr float kReach = 40.0f;
 constexpr float kNone = -1e30f;            /* E of a row that has seen no token */
 constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */

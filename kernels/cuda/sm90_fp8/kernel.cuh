@@ -31,8 +31,13 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = threadIdx.x >> 7;
     const int part = blockIdx.x / p.row_tiles, row_tile = blockIdx.x % p.row_tiles;
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         init_barriers(s);
+        ptx::tma_prefetch(&p.content);
+        ptx::tma_prefetch(&p.rope);
+        ptx::tma_prefetch(&p.q);
+    }
+    cudaTriggerProgrammaticLaunchCompletion(); /* combine waits for the memory, not for the launch */
     __syncthreads();
     const int first = p.part_begin[part], last = p.part_begin[part + 1];
     if (group == 0) {

@@ -124,8 +124,8 @@ setup make(const problem &w, uint64_t seed) {
     a.parts = fp8_decode_parts(s.sms, w.heads, w.s_q);
     const int items = sched_max_items(w.batch, a.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
-    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<int>(w.batch),
-              device<int>(w.batch)};
+    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<sched_cut>(w.batch),
+              device<int>(1)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
     a.partial_out = device<float>(slots * rows * D_C);
@@ -140,8 +140,8 @@ setup make(const problem &w, uint64_t seed) {
                const_cast<int *>(a.block_table),
                a.plan.items,
                a.plan.part_begin,
-               a.plan.seq_slot,
-               a.plan.seq_items,
+               a.plan.cuts,
+               a.plan.cut_count,
                a.out,
                a.lse,
                a.partial_out,
@@ -286,13 +286,15 @@ void time_one(const char *text, bool once) {
         make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
     const size_t n = size_t(16) << 20;
     static uint4 *buffer = device<uint4>(n);
+    static uint32_t *sink = device<uint32_t>(1);
     const int reps = once ? 2 : 25;
+    CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
     std::vector<cudaEvent_t> e(2 * reps);
     for (auto &x : e)
         CHECK(cudaEventCreate(&x));
     CHECK(cudaDeviceSynchronize());
     for (int i = -2; i < reps; i++) {
-        flush_l2<<<1056, 512>>>(buffer, n);
+        flush_l2<<<1056, 512>>>(buffer, n, sink);
         if (i >= 0)
             CHECK(cudaEventRecord(e[2 * i]));
         CHECK(fp8_decode_launch(s.args, true, 0));
