@@ -83,7 +83,7 @@ $(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/f
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
-CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit)
+CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh

@@ -11,7 +11,8 @@ typedef struct {
     const char *kind; /* generator_kind() */
     snap_status (*run)(generator *g, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
                        void *sink_ctx, snap_err *err);
-    void (*close)(generator *g); /* frees the object */
+    void (*close)(generator *g);                /* frees the object */
+    generator_load (*load)(const generator *g); /* NULL = no client */
 } generator_ops;
 
 struct generator {

@@ -34,6 +34,13 @@ snap_status generator_run(generator *g, gen_source_fn source, void *source_ctx, 
     return g->ops->run(g, source, source_ctx, sink, sink_ctx, err);
 }
 
+bool generator_load_of(const generator *g, generator_load *out) {
+    if (!g->ops->load)
+        return false;
+    *out = g->ops->load(g);
+    return true;
+}
+
 const char *generator_kind(const generator *g) {
     return g->ops->kind;
 }

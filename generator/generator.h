@@ -5,12 +5,13 @@
  * constant memory, a continuously batched engine can admit as pages come free, and a client of a
  * server can keep its connections full.
  *
- *   http     an OpenAI-compatible server: "http://host:port/v1" or https
+ *   http     OpenAI-compatible servers: "http://host:port/v1" or https; several serve one arm
+ *            together: "http://a/v1|http://b/v1"
  *   replay   recorded completions: "replay:FILE"
  *
  * A request that fails for good (after the generator's own retries) is a result with `failed` set,
  * not an error of the run: the caller excludes and counts it. generator_run() fails only when
- * going on makes no sense (the sink failed, out of memory, cancelled). */
+ * going on makes no sense (the sink failed, out of memory, cancelled, the API key is refused). */
 #ifndef SNAPMLA_GENERATOR_GENERATOR_H
 #define SNAPMLA_GENERATOR_GENERATOR_H
 
@@ -54,8 +55,20 @@ typedef struct {
     int64_t
         first_token_ns; /* from the last attempt's start to its first token; -1 = not streamed */
     int64_t total_ns;   /* from the last attempt's start to its end */
-    int attempts;       /* 1 = no retry was needed */
+    /* Gaps between the pieces of text of a stream, as they arrived; percentiles within 1 %. A piece is
+     * what the server sends at once: mostly one token. -1 = fewer than two pieces. */
+    int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns;
+    int attempts; /* 1 = no retry was needed */
 } gen_result;
+
+/* What a client did to the times that it measured, and how its connections fared. */
+typedef struct {
+    int64_t transfers;   /* attempts that ended, and health checks */
+    int64_t connections; /* opened for them; fewer where they were kept alive */
+    int64_t outages;     /* times that one of several endpoints was taken out */
+    int64_t lag_p99_ns,
+        lag_max_ns; /* from bytes being readable to their handling; -1 = none came */
+} generator_load;
 
 /* Fills *out and returns true, or returns false when there are no more requests. */
 typedef bool (*gen_source_fn)(void *ctx, gen_request *out);
@@ -72,6 +85,7 @@ typedef struct {
     bool no_stream;      /* http: one JSON answer instead of server-sent events */
     int max_retries;     /* http: further attempts a request; -1 = the default (5) */
     double timeout_s;    /* http: silence that ends an attempt; 0 = the default (600) */
+    double deadline_s;   /* http: length that ends an attempt; 0 = the default (14400) */
     int in_flight;       /* requests kept going at once; 0 = the generator's default */
     const volatile sig_atomic_t *cancel; /* set from a signal handler to stop; may be NULL */
 } generator_options;
@@ -80,7 +94,7 @@ typedef struct {
  * generator_open - the generator that a spec names
  *
  * @out:  caller owns it, release with generator_close()
- * @spec: "http://...", "https://...", "replay:FILE"
+ * @spec: "http://...", "https://...", several of these with '|' between; "replay:FILE"
  *
  * SNAP_E_USAGE for an unknown spec; what opening a file can give.
  */
@@ -92,6 +106,9 @@ void generator_close(generator *g); /* NULL is allowed */
  * have reached the sink, those in flight are dropped. */
 snap_status generator_run(generator *g, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
                           void *sink_ctx, snap_err *err) SNAP_CHECK_RESULT;
+
+/* How the last run went; false where there is no client whose work could count. */
+bool generator_load_of(const generator *g, generator_load *out);
 
 /* What the result file says of it: "http", "replay". */
 const char *generator_kind(const generator *g);

@@ -8,11 +8,13 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hist.h"
 #include "base/http.h"
 #include "base/rng.h"
 #include "generator/backend.h"
 #include "generator/http/chat_answer.h"
 #include "generator/http/chat_request.h"
+#include "generator/http/endpoints.h"
 #include "generator/http/refusal.h"
 #include "generator/http/sse.h"
 
@@ -20,17 +22,20 @@ enum {
     kRefusalLimit = 16 << 10, /* bytes kept of the body of an answer that is no 2xx */
     kBodyLimit = 64 << 20,    /* bytes of a whole answer */
     kKeyPart = 8,             /* so many bytes of an API key in a message are too many */
+    kDeadlineS = 14400,       /* 32k tokens at less than 3 a second */
+    kProbeS = 10,             /* for a health check */
 };
 
 typedef struct {
     generator base;
-    char *url;           /* of the endpoint */
+    endpoints servers;
     char *model;         /* NULL = not sent */
     char *api_key;       /* NULL = none */
     char *authorization; /* the header line; NULL = none */
     bool stream;
     int max_retries, in_flight;
-    double silence_s;
+    double silence_s, deadline_s;
+    generator_load load; /* of the last run */
     const volatile sig_atomic_t *cancel;
     retry_policy policy;
 } client;
@@ -49,12 +54,15 @@ typedef struct session session;
 typedef struct {
     session *session;
     slot_state state;
+    endpoint *server; /* of the last attempt */
     gen_request req;
     buf request; /* the JSON body */
     int attempts;
     int64_t due_ns;                    /* SLOT_WAITING: when to start the next attempt */
     int64_t first_start_ns, start_ns;  /* of the first attempt, of the last */
     int64_t first_token_ns, finish_ns; /* of the last attempt; -1 = not yet */
+    int64_t last_piece_ns;             /* when text came last */
+    hist gaps;                         /* between pieces of text */
     rng jitter;
 
     /* what came of the last attempt */
@@ -66,11 +74,19 @@ typedef struct {
     buf error;    /* what the result says of it */
 } slot;
 
+/* A health check of a server that was taken out. */
+typedef struct {
+    session *session;
+    endpoint *server;
+} probe;
+
 /* One generator_run(). */
 struct session {
-    const client *client;
+    client *client;
     http *engine;
     slot *slots;
+    probe probes[ENDPOINTS_MAX];
+    rng jitter; /* of the probes */
     gen_source_fn source;
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;
@@ -100,14 +116,23 @@ static void attempt_unreadable(slot *s, snap_status st) {
     s->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_MAY_PASS;
 }
 
+static void note_piece(slot *s, int64_t now) {
+    if (s->first_token_ns < 0)
+        s->first_token_ns = now;
+    else
+        hist_add(&s->gaps, now - s->last_piece_ns);
+    s->last_piece_ns = now;
+}
+
 static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
     slot *s = ctx;
     size_t before = s->answer.text.len + s->answer.reasoning.len;
+    int64_t now = clock_now_ns();
     snap_status st = chat_answer_read_chunk(&s->answer, data, n, err);
-    if (s->first_token_ns < 0 && s->answer.text.len + s->answer.reasoning.len > before)
-        s->first_token_ns = clock_now_ns();
+    if (s->answer.text.len + s->answer.reasoning.len > before)
+        note_piece(s, now);
     if (s->finish_ns < 0 && s->answer.done)
-        s->finish_ns = clock_now_ns();
+        s->finish_ns = now;
     return st;
 }
 
@@ -190,7 +215,8 @@ static void judge_broken(slot *s, const http_response *res) {
         return;
     }
     bool may_pass = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
-                    res->outcome == HTTP_BROKEN;
+                    res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
+                    s->session->client->servers.n > 1; /* another one may be better */
     attempt_fail(s, may_pass ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s", res->message);
 }
 
@@ -266,6 +292,9 @@ static void deliver(slot *s) {
         .start_ns = s->first_start_ns,
         .first_token_ns = s->first_token_ns < 0 ? -1 : s->first_token_ns - s->start_ns,
         .total_ns = end_ns - s->start_ns,
+        .itl_mean_ns = hist_mean_ns(&s->gaps),
+        .itl_p50_ns = hist_quantile_ns(&s->gaps, 0.5),
+        .itl_p99_ns = hist_quantile_ns(&s->gaps, 0.99),
         .attempts = s->attempts,
     };
     s->state = SLOT_FREE;
@@ -284,42 +313,73 @@ static bool is_no_server(const http_response *res) {
     return res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_REFUSED;
 }
 
+static bool is_failing_server(const http_response *res) {
+    return res->outcome == HTTP_BROKEN || res->outcome == HTTP_SILENT || res->status >= 500;
+}
+
+/* When to look at a server that was taken out, again. */
+static void plan_probe(session *r, endpoint *at) {
+    double wait_s = retry_delay_s(&r->client->policy, ++at->probes, -1, rng_uniform(&r->jitter));
+    at->due_ns = clock_now_ns() + (int64_t)(wait_s * 1e9);
+}
+
+static void note_health(slot *s, const http_response *res) {
+    session *r = s->session;
+    s->server->in_flight--;
+    if (!is_no_server(res) && !is_failing_server(res))
+        endpoints_success(s->server);
+    else if (endpoints_failure(&r->client->servers, s->server, is_no_server(res)))
+        plan_probe(r, s->server);
+}
+
+/* Every other request would fail like this one: the run, not the sample, has failed. */
+static void fail_run(slot *s, const char *what) {
+    describe_failure(s);
+    run_fail(s->session, err_set(s->session->err, SNAP_E_NET, "%s %s: %s", s->server->chat_url,
+                                 what, buf_str(&s->error)));
+}
+
 static void on_done(void *ctx, const http_response *res) {
     slot *s = ctx;
     session *r = s->session;
     r->reached = r->reached || res->status;
     judge(s, res);
-    if (s->end == ATTEMPT_MAY_PASS && s->attempts <= r->client->max_retries) {
+    note_health(s, res);
+    if (s->end == ATTEMPT_MAY_PASS && s->attempts <= r->client->max_retries)
         wait_to_retry(s, res->retry_after_s);
-    } else if (is_no_server(res) && !r->reached) {
-        /* every other request would fail like it: the run, not the sample, has failed */
-        run_fail(r, err_set(r->err, SNAP_E_NET, "%s cannot be reached: %s (attempts: %d)",
-                            r->client->url, s->why.text, s->attempts));
-    } else {
+    else if (is_no_server(res) && !r->reached)
+        fail_run(s, "cannot be reached");
+    else if (res->status == 401)
+        fail_run(s, "does not accept the API key, or no longer");
+    else
         deliver(s);
-    }
 }
 
 static void start_attempt(slot *s) {
-    const client *c = s->session->client;
+    client *c = s->session->client;
     buf_clear(&s->body);
     sse_clear(&s->events);
     chat_answer_clear(&s->answer);
     s->end = ATTEMPT_OK;
     s->why = (snap_err){0};
     s->first_token_ns = s->finish_ns = -1;
+    s->gaps = (hist){0};
     s->attempts++;
     s->state = SLOT_RUNNING;
+    s->server = endpoints_choose(&c->servers);
+    s->server->in_flight++;
+    s->server->started++;
     const char *headers[] = {"Content-Type: application/json",
                              c->stream ? "Accept: text/event-stream" : "Accept: application/json",
                              c->authorization};
     http_request req = {
-        .url = c->url,
+        .url = s->server->chat_url,
         .headers = headers,
         .n_headers = c->authorization ? 3 : 2,
         .body = s->request.data,
         .body_len = s->request.len,
         .silence_s = c->silence_s,
+        .deadline_s = c->deadline_s,
         .on_body = on_body,
         .on_done = on_done,
         .ctx = s,
@@ -347,11 +407,51 @@ static void admit(session *r, slot *s) {
         start_attempt(s);
 }
 
+/* ---- health ---- */
+
+/* Any answer of its own will do: a server that hides its list of models is still there. */
+static void on_probed(void *ctx, const http_response *res) {
+    const probe *p = ctx;
+    p->server->probing = false;
+    if (res->status && res->status < 500)
+        endpoints_success(p->server);
+    else
+        plan_probe(p->session, p->server);
+}
+
+static void start_probe(probe *p) {
+    const client *c = p->session->client;
+    http_request req = {.url = p->server->models_url,
+                        .headers = (const char *const[]){c->authorization},
+                        .n_headers = c->authorization ? 1 : 0,
+                        .connect_timeout_s = kProbeS,
+                        .deadline_s = kProbeS,
+                        .on_done = on_probed,
+                        .ctx = p};
+    p->server->probing = true;
+    run_fail(p->session, http_start(p->session->engine, &req, p->session->err));
+}
+
+/* Starts the checks that are due; returns when the next one is. */
+static int64_t look_after_servers(session *r, int64_t now) {
+    int64_t next_ns = INT64_MAX;
+    for (int i = 0; i < r->client->servers.n; i++) {
+        endpoint *at = r->probes[i].server;
+        if (!at->out || at->probing)
+            continue;
+        if (at->due_ns <= now)
+            start_probe(&r->probes[i]);
+        else if (at->due_ns < next_ns)
+            next_ns = at->due_ns;
+    }
+    return next_ns;
+}
+
 /* ---- a run ---- */
 
-/* Starts what can be started; returns when the next waiting request is due. */
+/* Starts what can be started; returns when the next waiting request or health check is due. */
 static int64_t fill(session *r) {
-    int64_t now = clock_now_ns(), next_ns = INT64_MAX;
+    int64_t now = clock_now_ns(), next_ns = look_after_servers(r, now);
     for (int i = 0; i < r->client->in_flight && r->st == SNAP_OK; i++) {
         slot *s = &r->slots[i];
         if (s->state == SLOT_FREE && !r->exhausted)
@@ -398,6 +498,26 @@ static void slots_free(slot *slots, int n) {
     free(slots);
 }
 
+/* Servers start a run with a clean slate. */
+static void meet_servers(session *r) {
+    endpoints *servers = &r->client->servers;
+    servers->outages = 0;
+    for (int i = 0; i < servers->n; i++) {
+        endpoint *at = &servers->list[i];
+        *at = (endpoint){.chat_url = at->chat_url, .models_url = at->models_url};
+        r->probes[i] = (probe){.session = r, .server = at};
+    }
+}
+
+static generator_load load_of(const session *r) {
+    http_stats stats = http_stats_of(r->engine);
+    return (generator_load){.transfers = stats.transfers,
+                            .connections = stats.connections,
+                            .outages = r->client->servers.outages,
+                            .lag_p99_ns = stats.lag_p99_ns,
+                            .lag_max_ns = stats.lag_max_ns};
+}
+
 static snap_status client_run(generator *g, gen_source_fn source, void *source_ctx,
                               gen_sink_fn sink, void *sink_ctx, snap_err *err) {
     client *c = (client *)(void *)g;
@@ -407,14 +527,21 @@ static snap_status client_run(generator *g, gen_source_fn source, void *source_c
                  .source_ctx = source_ctx,
                  .sink = sink,
                  .sink_ctx = sink_ctx,
+                 .jitter = rng_make(0, rng_stream_of("probes")),
                  .err = err};
+    meet_servers(&r);
     TRY(http_create(&r.engine, c->in_flight, c->cancel, err));
     r.slots = slots_create(&r);
     st = r.slots ? run_all(&r) : err_set(err, SNAP_E_NOMEM, "out of memory for requests");
+    c->load = load_of(&r);
 cleanup:
     http_free(r.engine);
     slots_free(r.slots, c->in_flight);
     return st;
+}
+
+static generator_load client_load(const generator *g) {
+    return ((const client *)(const void *)g)->load;
 }
 
 /* ---- opening ---- */
@@ -422,7 +549,7 @@ cleanup:
 static void client_free(client *c) {
     if (!c)
         return;
-    free(c->url);
+    endpoints_release(&c->servers);
     free(c->model);
     free(c->api_key);
     free(c->authorization);
@@ -433,37 +560,22 @@ static void client_close(generator *g) {
     client_free((client *)(void *)g);
 }
 
-static const generator_ops client_ops = {.kind = "http", .run = client_run, .close = client_close};
+static const generator_ops client_ops = {
+    .kind = "http", .run = client_run, .close = client_close, .load = client_load};
 
 static snap_status check_options(const generator_options *opt, snap_err *err) {
     if (opt->in_flight < 0 || opt->in_flight > CLIENT_IN_FLIGHT_MAX)
         return err_set(err, SNAP_E_USAGE, "requests in flight must be 1 to %d, got %d",
                        CLIENT_IN_FLIGHT_MAX, opt->in_flight);
-    if (opt->max_retries < -1 || !(opt->timeout_s >= 0 && opt->timeout_s <= 1e6))
+    if (opt->max_retries < -1 || !(opt->timeout_s >= 0 && opt->timeout_s <= 1e6) ||
+        !(opt->deadline_s >= 0 && opt->deadline_s <= 1e6))
         return err_set(err, SNAP_E_USAGE,
-                       "retries must be at least 0 and a timeout 0 to 1000000 seconds");
+                       "retries must be at least 0, a timeout and a deadline 0 to 1000000 seconds");
     for (const char *k = opt->api_key; k && *k; k++)
         if (*k <= ' ' || *k > '~')
             return err_set(err, SNAP_E_USAGE,
                            "the API key holds a character that a header cannot carry");
     return SNAP_OK;
-}
-
-static snap_status endpoint_url(const char *base, char **out, snap_err *err) {
-    snap_status st = http_check_url(base, err);
-    if (st != SNAP_OK)
-        return st;
-    if (strchr(base, '?'))
-        return err_set(err, SNAP_E_USAGE, "'%s' must not have a '?' part", base);
-    size_t n = strlen(base);
-    while (n && base[n - 1] == '/')
-        n--;
-    buf b = {0};
-    (void)buf_append(&b, base, n);
-    (void)buf_puts(&b, "/chat/completions");
-    *out = b.failed ? NULL : buf_steal(&b);
-    buf_release(&b);
-    return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
 }
 
 /* Copies of what the caller may free. */
@@ -483,7 +595,7 @@ static snap_status take_strings(client *c, const generator_options *opt, snap_er
     return SNAP_OK;
 }
 
-snap_status client_open(generator **out, const char *url, const generator_options *opt,
+snap_status client_open(generator **out, const char *urls, const generator_options *opt,
                         const retry_policy *policy, snap_err *err) {
     *out = NULL;
     snap_status st = SNAP_OK;
@@ -495,10 +607,11 @@ snap_status client_open(generator **out, const char *url, const generator_option
     c->max_retries = opt->max_retries < 0 ? CLIENT_RETRIES : opt->max_retries;
     c->in_flight = opt->in_flight ? opt->in_flight : CLIENT_IN_FLIGHT;
     c->silence_s = opt->timeout_s;
+    c->deadline_s = opt->deadline_s > 0 ? opt->deadline_s : kDeadlineS;
     c->cancel = opt->cancel;
     c->policy = *policy;
     TRY(check_options(opt, err));
-    TRY(endpoint_url(url, &c->url, err));
+    TRY(endpoints_parse(&c->servers, urls, err));
     TRY(take_strings(c, opt, err));
     *out = (generator *)c;
     c = NULL;

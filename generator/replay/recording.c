@@ -142,6 +142,9 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
     out->completion_tokens = count_of(row, "completion_tokens");
     out->first_token_ns = time_of(row, "ttft_ms", -1);
     out->total_ns = time_of(row, "total_ms", 0);
+    out->itl_mean_ns = time_of(row, "itl_ms_mean", -1);
+    out->itl_p50_ns = time_of(row, "itl_ms_p50", -1);
+    out->itl_p99_ns = time_of(row, "itl_ms_p99", -1);
     return st;
 }
 

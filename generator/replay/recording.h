@@ -23,14 +23,15 @@
 typedef struct {
     const char *task, *problem;
     int sample;
-    long line;                                /* in the file, from 1 */
-    const char *text;                         /* "" where the request failed */
-    const char *reasoning;                    /* NULL = none */
-    const char *finish_reason;                /* "unknown" where the row has none */
-    const char *error;                        /* NULL unless the request failed */
-    int64_t prompt_tokens, completion_tokens; /* -1 = unknown */
-    int64_t first_token_ns;                   /* -1 = unknown */
-    int64_t total_ns;                         /* 0 = unknown */
+    long line;                                   /* in the file, from 1 */
+    const char *text;                            /* "" where the request failed */
+    const char *reasoning;                       /* NULL = none */
+    const char *finish_reason;                   /* "unknown" where the row has none */
+    const char *error;                           /* NULL unless the request failed */
+    int64_t prompt_tokens, completion_tokens;    /* -1 = unknown */
+    int64_t first_token_ns;                      /* -1 = unknown */
+    int64_t total_ns;                            /* 0 = unknown */
+    int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns; /* -1 = unknown */
 } recorded;
 
 typedef struct {

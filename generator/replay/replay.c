@@ -25,6 +25,9 @@ static gen_result result_of(const recorded *row) {
         .start_ns = clock_now_ns(),
         .first_token_ns = row->first_token_ns,
         .total_ns = row->total_ns,
+        .itl_mean_ns = row->itl_mean_ns,
+        .itl_p50_ns = row->itl_p50_ns,
+        .itl_p99_ns = row->itl_p99_ns,
         .attempts = 1,
     };
 }
@@ -43,7 +46,10 @@ static snap_status answer(const replay *r, const gen_request *req, gen_sink_fn s
                      .error = buf_str(&why),
                      .prompt_tokens = -1,
                      .completion_tokens = -1,
-                     .first_token_ns = -1};
+                     .first_token_ns = -1,
+                     .itl_mean_ns = -1,
+                     .itl_p50_ns = -1,
+                     .itl_p99_ns = -1};
     gen_result res = result_of(&none);
     snap_status st = sink(ctx, req, &res, err);
     buf_release(&why);

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +18,20 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-enum { kConnectionsMax = 256, kAskedMax = 2048 };
+enum { kConnectionsMax = 512, kAskedMax = 2048 };
 
 typedef struct {
     server *server;
     int fd;
     pthread_t thread;
-    buf in; /* received, not yet used */
+    SSL *tls; /* NULL = plain */
+    buf in;   /* received, not yet used */
 } connection;
 
 struct server {
     const reply *replies;
     int n_replies;
+    server_options opt;
     int listener;
     int wake[2]; /* a byte here, or its end, wakes every poll() */
     char url[64];
@@ -50,17 +54,24 @@ static bool readable(const server *s, int fd, int timeout_ms) {
     return poll(p, 2, timeout_ms) > 0 && p[1].revents == 0;
 }
 
+/* From here on the connection speaks TLS; false when the client does not agree. */
+static bool start_tls(connection *c) {
+    c->tls = SSL_new(c->server->opt.tls);
+    return c->tls && SSL_set_fd(c->tls, c->fd) == 1 && SSL_accept(c->tls) == 1;
+}
+
 static bool receive(connection *c) {
     char chunk[1 << 14];
-    if (!readable(c->server, c->fd, -1))
+    if (!(c->tls && SSL_pending(c->tls)) && !readable(c->server, c->fd, -1))
         return false;
-    ssize_t n = recv(c->fd, chunk, sizeof chunk, 0);
+    ssize_t n =
+        c->tls ? SSL_read(c->tls, chunk, sizeof chunk) : recv(c->fd, chunk, sizeof chunk, 0);
     return n > 0 && buf_append(&c->in, chunk, (size_t)n);
 }
 
 static bool send_all(connection *c, const char *bytes, size_t n) {
     while (n) {
-        ssize_t w = send(c->fd, bytes, n, MSG_NOSIGNAL);
+        ssize_t w = c->tls ? SSL_write(c->tls, bytes, (int)n) : send(c->fd, bytes, n, MSG_NOSIGNAL);
         if (w <= 0)
             return false;
         bytes += w;
@@ -76,12 +87,23 @@ static size_t content_length(const char *head) {
     return p ? strtoul(p + strlen("\r\ncontent-length:"), NULL, 10) : 0;
 }
 
+/* A client that greets a plain server in TLS: answered like any other, as real servers do. */
+static bool is_hello_of_tls(const connection *c) {
+    return !c->tls && c->in.len && c->in.data[0] == 0x16;
+}
+
 /* Reads one request off the connection; false at its end. */
 static bool read_request(connection *c, asked *out) {
     const char *end;
-    while (!(end = strstr(buf_str(&c->in), "\r\n\r\n")))
+    while (!(end = strstr(buf_str(&c->in), "\r\n\r\n"))) {
         if (!receive(c))
             return false;
+        if (is_hello_of_tls(c)) {
+            *out = (asked){strdup(""), strdup("")};
+            buf_clear(&c->in);
+            return true;
+        }
+    }
     size_t head = (size_t)(end - c->in.data) + 4;
     out->head = strndup(c->in.data, head);
     size_t body = content_length(out->head);
@@ -195,15 +217,16 @@ static void *serve(void *ctx) {
     server *s = c->server;
     const reply *r = NULL;
     asked request;
-    bool more = true;
+    bool more = !s->opt.tls || s->opt.tls_later || start_tls(c);
     while (more && read_request(c, &request)) {
         r = file_request(s, &request);
-        more = send_reply(c, r);
+        more = send_reply(c, r) && (!r->then_tls || start_tls(c));
         (void)pthread_mutex_lock(&s->lock);
         s->answering--;
         (void)pthread_mutex_unlock(&s->lock);
     }
     end_connection(c, more ? NULL : r);
+    SSL_free(c->tls);
     buf_release(&c->in);
     return NULL;
 }
@@ -226,24 +249,42 @@ static void *accept_all(void *ctx) {
 
 /* ---- the server ---- */
 
+/* A listener on a port of the loopback that the system chooses; the port, or -1. */
+static int listen_on_loopback(server *s) {
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct sockaddr *at = s->opt.ipv6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
+    socklen_t len = s->opt.ipv6 ? sizeof v6 : sizeof v4;
+    s->listener = socket(at->sa_family, SOCK_STREAM, 0);
+    if (s->listener < 0 || bind(s->listener, at, len) != 0 || listen(s->listener, 512) != 0 ||
+        getsockname(s->listener, at, &len) != 0)
+        return -1;
+    return ntohs(s->opt.ipv6 ? v6.sin6_port : v4.sin_port);
+}
+
 server *server_start(const reply *replies, int n_replies) {
+    return server_start_with(replies, n_replies, (server_options){0});
+}
+
+server *server_start_with(const reply *replies, int n_replies, server_options opt) {
     server *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
+    (void)setenv("no_proxy", "127.0.0.1,::1", 0); /* unless a test says otherwise */
+    (void)signal(SIGPIPE, SIG_IGN);
     s->replies = replies;
     s->n_replies = n_replies;
-    s->listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
-        listen(s->listener, 128) != 0 || pipe(s->wake) != 0 ||
-        getsockname(s->listener, (struct sockaddr *)&at, &len) != 0 ||
-        pthread_mutex_init(&s->lock, NULL) != 0 || pthread_cond_init(&s->changed, NULL) != 0 ||
+    s->opt = opt;
+    int port = listen_on_loopback(s);
+    if (port < 0 || pipe(s->wake) != 0 || pthread_mutex_init(&s->lock, NULL) != 0 ||
+        pthread_cond_init(&s->changed, NULL) != 0 ||
         pthread_create(&s->thread, NULL, accept_all, s) != 0) {
         free(s);
         return NULL;
     }
-    (void)snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    (void)snprintf(s->url, sizeof s->url, "%s://%s:%d",
+                   opt.tls && !opt.tls_later ? "https" : "http", opt.ipv6 ? "[::1]" : "127.0.0.1",
+                   port);
     return s;
 }
 

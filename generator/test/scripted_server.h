@@ -30,6 +30,7 @@ typedef struct {
     size_t fill;      /* so many bytes 'x' after the body */
     size_t cut;       /* > 0: only so many bytes of the body are sent, then `end` */
     int gather;       /* > 0: wait until so many requests are being answered at once (5 s) */
+    bool then_tls;    /* after it the connection speaks TLS: what a proxy's CONNECT leads to */
     reply_end end;
 } reply;
 
@@ -43,7 +44,17 @@ typedef struct server server;
  * borrowed. NULL when the loopback can't be used. */
 server *server_start(const reply *replies, int n_replies);
 
-/* "http://127.0.0.1:PORT" */
+typedef struct ssl_ctx_st SSL_CTX; /* as in OpenSSL's headers */
+
+typedef struct {
+    bool ipv6;
+    SSL_CTX *tls;   /* NULL = none; borrowed */
+    bool tls_later; /* plain until a reply says then_tls */
+} server_options;
+
+server *server_start_with(const reply *replies, int n_replies, server_options opt);
+
+/* "http://127.0.0.1:PORT", "https://...", "http://[::1]:PORT" */
 const char *server_url(const server *s);
 
 /* Closes all connections and joins all threads; server_free() does, too. */

@@ -120,6 +120,33 @@ static void test_times_of_a_stream(void) {
     server_free(s);
 }
 
+/* Pieces sent 30 ms apart. */
+static void test_gaps_of_a_stream(void) {
+    static reply script[1];
+    static char body[4000];
+    char *at = body;
+    enum { kPieces = 11 };
+    size_t step = strlen(CHAT_DELTA("{\"content\":\"a\"}"));
+    for (int i = 0; i < kPieces; i++)
+        at += sprintf(at, "%s", CHAT_DELTA("{\"content\":\"a\"}"));
+    (void)sprintf(at, CHAT_FINISH("stop") "data: [DONE]\n\n");
+    script[0] = (reply)SSE(body, .step = (int)step, .pause_ns = 30000000);
+    drive d = {0};
+    server *s = play(script, 1, &stream, 1, &d, SNAP_OK);
+    const gen_result *r = &d.kept[0].res;
+    CU_ASSERT(r->itl_p50_ns >= 29000000 && r->itl_p50_ns < 60000000);
+    CU_ASSERT(r->itl_mean_ns >= 29000000 && r->itl_p99_ns >= r->itl_p50_ns);
+    CU_ASSERT(r->first_token_ns + (kPieces - 1) * r->itl_mean_ns <= r->total_ns);
+    drive_release(&d);
+    server_free(s);
+
+    static const reply single = SSE(CHAT_DELTA("{\"content\":\"4\"}") CHAT_FINISH("stop"));
+    s = play(&single, 1, &stream, 1, &d, SNAP_OK);
+    CU_ASSERT(d.kept[0].res.itl_mean_ns == -1 && d.kept[0].res.itl_p99_ns == -1);
+    drive_release(&d);
+    server_free(s);
+}
+
 static double number(js *object, const char *key) {
     return js_get_num(object, key, -1);
 }
@@ -168,6 +195,8 @@ static void test_failures_that_pass(void) {
     static const reply firsts[] = {
         {.status = 429, .headers = "Retry-After: 0\r\n", .body = "{\"error\":\"slow down\"}"},
         {.status = 500, .body = "oops", .type = "text/plain"},
+        {.status = 429, .body = "slow down", .type = "text/plain"},
+        {.status = 429, .headers = "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\n"},
         {.status = 503},
         {.status = 408},
         {.body = CHAT_WHOLE("gone", "stop"), .cut = 60, .end = END_CLOSE},
@@ -224,6 +253,24 @@ static void test_a_lost_end_of_a_stream_is_no_failure(void) {
         expect_text(&ends[i], 1, &stream, "42", 1);
 }
 
+/* Bytes come all the time, so the server is never silent, but the answer never ends. */
+static void test_a_drip_has_a_deadline(void) {
+    static const char pings[] =
+        ": ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n";
+    static const reply drips[] = {
+        SSE(pings, .fill = 4000, .step = 8, .pause_ns = 5000000),
+        SSE(CHAT_DELTA("{\"content\":\"4\"}"), .fill = 4000, .step = 2, .pause_ns = 5000000)};
+    for (int i = 0; i < 2; i++) {
+        const reply script[] = {drips[i], SSE(CHAT_STREAM("4", "2"))};
+        generator_options opt = stream;
+        opt.timeout_s = 5;
+        opt.deadline_s = 0.15;
+        expect_text(script, 2, &opt, "42", 2);
+        opt.max_retries = 0;
+        expect_failure(drips[i], &opt, "the answer was not whole in time", 1);
+    }
+}
+
 static void test_retry_after_is_awaited(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 3600\r\n"},
                                    WHOLE_REPLY};
@@ -248,7 +295,6 @@ static void test_refusals_are_not_repeated(void) {
         int status;
         const char *error;
     } cases[] = {{400, "HTTP 400: no; check the model name"},
-                 {401, "HTTP 401: no; set SNAPMLA_API_KEY"},
                  {403, "HTTP 403: no; set SNAPMLA_API_KEY"},
                  {404, "HTTP 404: no; check that the URL"},
                  {413, "HTTP 413: no"},
@@ -283,9 +329,30 @@ static void test_the_key_is_never_shown(void) {
     generator_options opt = whole;
     opt.api_key = "sk-secret-0123456789";
     expect_failure(
-        (reply){.status = 401,
+        (reply){.status = 403,
                 .body = "{\"error\":\"bad key sk-secret-0123456789, or sk-secret-0123\"}"},
-        &opt, "HTTP 401: bad key ***, or ***; set", 1);
+        &opt, "HTTP 403: bad key ***, or ***; set", 1);
+}
+
+/* A key that expires in the middle: what came before is kept, nothing is asked again and again. */
+static void test_a_refused_key_ends_the_run(void) {
+    static const reply script[] = {
+        WHOLE_REPLY,
+        WHOLE_REPLY,
+        WHOLE_REPLY,
+        {.status = 401, .body = "{\"error\":{\"message\":\"sk-secret-0123456789 expired\"}}"}};
+    generator_options opt = whole;
+    opt.api_key = "sk-secret-0123456789";
+    opt.in_flight = 1;
+    drive d = {0};
+    server *s = play(script, 4, &opt, 200, &d, SNAP_E_NET);
+    CU_ASSERT_EQUAL(d.n_kept, 3);
+    CU_ASSERT_EQUAL(server_requests(s), 4);
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "does not accept the API key, or no longer: HTTP "
+                                              "401: *** expired; set SNAPMLA_API_KEY"));
+    CU_ASSERT_PTR_NULL(strstr(d.err.text, "secret"));
+    drive_release(&d);
+    server_free(s);
 }
 
 static void test_an_unreachable_server_ends_the_run(void) {
@@ -300,7 +367,7 @@ static void test_an_unreachable_server_ends_the_run(void) {
     CU_ASSERT_EQUAL(drive_run(&d, g, 40), SNAP_E_NET);
     CU_ASSERT_EQUAL(d.n_kept, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "/chat/completions cannot be reached: "));
-    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "(attempts: 3)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "(after 3 attempts)"));
     drive_release(&d);
     generator_close(g);
     server_free(s);
@@ -318,14 +385,26 @@ static void test_what_is_no_http_server_ends_the_run(void) {
 
 /* ---- many ---- */
 
-static void test_32_in_flight_on_kept_connections(void) {
-    static const reply r = {.body = CHAT_WHOLE("42", "stop"), .gather = 32};
+static void test_256_in_flight_on_kept_connections(void) {
+    static const reply r = SSE(CHAT_STREAM("4", "2"), .gather = 256);
+    generator_options opt = stream;
+    opt.in_flight = 256;
     drive d = {0};
-    server *s = play(&r, 1, &whole, 320, &d, SNAP_OK);
-    CU_ASSERT_EQUAL(d.n_kept, 320);
-    CU_ASSERT_EQUAL(server_most_at_once(s), 32);
-    CU_ASSERT_EQUAL(server_connections(s), 32);
-    for (int i = 0; i < 320; i++)
+    server *s = server_start(&r, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    generator *g;
+    CU_ASSERT_EQUAL_FATAL(client_open(&g, server_url(s), &opt, &quick, &d.err), SNAP_OK);
+    CU_ASSERT_EQUAL(drive_run(&d, g, 512), SNAP_OK);
+    generator_load load;
+    CU_ASSERT_TRUE(generator_load_of(g, &load));
+    generator_close(g);
+    server_stop(s);
+    CU_ASSERT_EQUAL(d.n_kept, 512);
+    CU_ASSERT_EQUAL(server_most_at_once(s), 256);
+    CU_ASSERT_EQUAL(server_connections(s), 256);
+    CU_ASSERT(load.transfers == 512 && load.connections == 256 && load.outages == 0);
+    CU_ASSERT(load.lag_p99_ns >= 0 && load.lag_p99_ns <= load.lag_max_ns);
+    for (int i = 0; i < 512; i++)
         CU_ASSERT(drive_result(&d, i) && !drive_result(&d, i)->failed);
     drive_release(&d);
     server_free(s);
@@ -422,6 +501,11 @@ static void test_options_are_checked(void) {
                  {"http://a/v1", {.in_flight = 100000}},
                  {"http://a/v1", {.max_retries = -2}},
                  {"http://a/v1", {.timeout_s = -1}},
+                 {"http://a/v1", {.deadline_s = -1}},
+                 {"http://a/v1|", {0}},
+                 {"http://a/v1|ftp://b/", {0}},
+                 {"http://a/v1|http://a/v1/", {0}},
+                 {"http://a/v1|http://u:secret@b/v1", {0}},
                  {"http://a/v1", {.api_key = "secret\r\nX-Y: z"}},
                  {"http://a/v1?x=y", {0}},
                  {"http://u:secret@a/v1", {0}},
@@ -440,20 +524,23 @@ CU_TestInfo tests_client[] = {
     {"stream at every split", test_stream_at_every_split},
     {"reasoning", test_reasoning_is_kept_apart},
     {"times of a stream", test_times_of_a_stream},
+    {"gaps of a stream", test_gaps_of_a_stream},
     {"what is sent", test_what_is_sent},
     {"failures that pass", test_failures_that_pass},
     {"stream failures that pass", test_stream_failures_that_pass},
     {"silence passes", test_silence_passes},
     {"a lost end of a stream", test_a_lost_end_of_a_stream_is_no_failure},
+    {"a drip has a deadline", test_a_drip_has_a_deadline},
     {"Retry-After is awaited", test_retry_after_is_awaited},
     {"failures that last", test_failures_that_last},
     {"refusals are not repeated", test_refusals_are_not_repeated},
     {"wrong types are not repeated", test_wrong_types_are_not_repeated},
     {"huge answers are not repeated", test_huge_answers_are_not_repeated},
     {"the key is never shown", test_the_key_is_never_shown},
+    {"a refused key ends the run", test_a_refused_key_ends_the_run},
     {"an unreachable server", test_an_unreachable_server_ends_the_run},
     {"no HTTP server", test_what_is_no_http_server_ends_the_run},
-    {"32 in flight, kept alive", test_32_in_flight_on_kept_connections},
+    {"256 in flight, kept alive", test_256_in_flight_on_kept_connections},
     {"in flight is a limit", test_in_flight_is_a_limit},
     {"a wait holds nobody up", test_a_wait_holds_nobody_up},
     {"failures don't mix requests up", test_failures_do_not_mix_requests_up},

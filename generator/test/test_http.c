@@ -141,6 +141,44 @@ static void test_slow_is_not_silent(void) {
     buf_release(&t.body);
 }
 
+static void test_a_transfer_has_a_deadline(void) {
+    taken t = {0};
+    int64_t start = clock_now_ns();
+    exchange((reply){.fill = 10000, .step = 1, .pause_ns = 10000000},
+             (http_request){.silence_s = 5, .deadline_s = 0.2}, &t);
+    double s = (double)(clock_now_ns() - start) * 1e-9;
+    CU_ASSERT(t.outcome == HTTP_LATE && t.status == 200 && t.body.len > 0);
+    CU_ASSERT(s >= 0.2 && s < 2);
+    buf_release(&t.body);
+}
+
+/* A callback that takes 100 ms keeps the other transfer, whose bytes are there, waiting so long. */
+static void slow_done(void *ctx, const http_response *res) {
+    on_done(ctx, res);
+    clock_sleep_ns(100000000);
+}
+
+static void test_lag_is_what_callbacks_take(void) {
+    static const reply r = {.body = "x", .gather = 2};
+    server *s = server_start(&r, 1);
+    http *h;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_EQUAL_FATAL(http_create(&h, 4, NULL, NULL), SNAP_OK);
+    CU_ASSERT(http_stats_of(h).lag_max_ns == -1 && http_stats_of(h).transfers == 0);
+    taken t = {0};
+    http_request req = {.url = server_url(s), .on_body = on_body, .on_done = slow_done, .ctx = &t};
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(http_start(h, &req, NULL), SNAP_OK);
+    run(h);
+    http_stats stats = http_stats_of(h);
+    CU_ASSERT_EQUAL(t.done, 2);
+    CU_ASSERT_EQUAL(stats.transfers, 2);
+    CU_ASSERT(stats.lag_max_ns >= 90000000 && stats.lag_p99_ns <= stats.lag_max_ns);
+    http_free(h);
+    buf_release(&t.body);
+    server_free(s);
+}
+
 static void test_bodies_have_a_ceiling(void) {
     taken t = {0};
     exchange((reply){.fill = 1000}, (http_request){.body_limit = 1000}, &t);
@@ -322,6 +360,8 @@ CU_TestInfo tests_http[] = {{"GET and POST", test_get_and_post},
                             {"broken transfers", test_broken_transfers},
                             {"silence", test_silence_ends_a_transfer},
                             {"slow is not silent", test_slow_is_not_silent},
+                            {"deadline", test_a_transfer_has_a_deadline},
+                            {"lag", test_lag_is_what_callbacks_take},
                             {"body ceiling", test_bodies_have_a_ceiling},
                             {"header ceiling", test_headers_have_a_ceiling},
                             {"on_body stops", test_on_body_can_stop},
