@@ -1,0 +1,12 @@
+/* c_contract.h - the C headers that the backend implements, as C++ sees them. */
+#ifndef SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
+#define SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "base/err.h"
+#include "kernels/backend.h"
+}
+#undef _Noreturn
+
+#endif
