@@ -8,43 +8,11 @@
 
 #include "base/text.h"
 #include "evals/integer.h"
-#include "evals/task.h"
+#include "evals/task_rows.h"
 
 enum { kGreatestAnswer = 999 };
 
-static const char kInstruction[] =
-    "\nPlease reason step by step, and put your final answer within \\boxed{}.";
-
-/* The first of the named keys whose value is text without NULs. */
-static const char *text_of(const js *row, const char *const *keys) {
-    for (; *keys; keys++) {
-        size_t n;
-        const char *s = js_get_strn(row, *keys, &n);
-        if (s && strlen(s) == n && !text_is_blank(s, n))
-            return s;
-    }
-    return NULL;
-}
-
-static const char *with_instruction(arena *mem, const char *problem) {
-    buf text = {0};
-    bool ok = buf_puts(&text, problem) && buf_puts(&text, kInstruction);
-    const char *kept = ok ? arena_strdup(mem, buf_str(&text)) : NULL;
-    buf_release(&text);
-    return kept;
-}
-
-static snap_status read_prompt(const js *row, arena *mem, task_row *out, const char *where,
-                               snap_err *err) {
-    const char *prompt = text_of(row, (const char *const[]){"prompt", NULL});
-    const char *problem = text_of(row, (const char *const[]){"problem", "question", NULL});
-    if (!prompt && !problem)
-        return err_set(err, SNAP_E_INPUT, "%s: needs a text 'prompt' or 'problem'", where);
-    out->prompt = prompt ? arena_strdup(mem, prompt) : with_instruction(mem, problem);
-    return out->prompt ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
-}
-
-static snap_status read_gold(const js *row, arena *mem, task_row *out, const char *where,
+static snap_status read_gold(const js *row, task_rows *rows, task_row *out, const char *where,
                              snap_err *err) {
     const js *answer = js_get(row, "answer");
     int64_t value = js_is_int(answer) ? js_int(answer) : -1;
@@ -56,31 +24,15 @@ static snap_status read_gold(const js *row, arena *mem, task_row *out, const cha
         return err_set(err, SNAP_E_INPUT, "%s: 'answer' must be an integer 0..%d", where,
                        kGreatestAnswer);
     (void)snprintf(digits, sizeof digits, "%lld", (long long)value);
-    out->gold = arena_strdup(mem, digits);
-    return out->gold ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    return row_keep(rows, digits, &out->gold, where, err);
 }
 
-static snap_status read_id(const js *row, arena *mem, task_row *out, const char *where,
-                           snap_err *err) {
-    const char *text =
-        text_of(row, (const char *const[]){"id", "ID", "problem_idx", "unique_id", NULL});
-    const js *number = js_get(row, "id") ? js_get(row, "id") : js_get(row, "problem_idx");
-    char digits[24];
-    if (!text && js_is_int(number)) {
-        (void)snprintf(digits, sizeof digits, "%lld", (long long)js_int(number));
-        text = digits;
-    }
-    if (text && !(out->id = arena_strdup(mem, text)))
-        return err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
-    return SNAP_OK;
-}
-
-static snap_status read_row(const js *row, arena *mem, task_row *out, const char *where,
+static snap_status read_row(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err) {
     snap_status st;
-    TRY(read_prompt(row, mem, out, where, err));
-    TRY(read_gold(row, mem, out, where, err));
-    TRY(read_id(row, mem, out, where, err));
+    TRY(row_prompt(row, rows, "", kRowBoxed, out, where, err));
+    TRY(read_gold(row, rows, out, where, err));
+    TRY(row_id(row, rows, out, where, err));
 cleanup:
     return st;
 }

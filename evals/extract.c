@@ -213,6 +213,22 @@ extract_box extract_boxed(span text, extraction *out) {
     return EXTRACT_BOX;
 }
 
+size_t extract_list(span list, span *parts, size_t cap) {
+    size_t n = 0, open;
+    box b;
+    for (size_t before = list.n; last_closed_box(list, before, &b, &open); n++) {
+        before = (size_t)(b.macro.s - list.s);
+        if (n < cap)
+            parts[n] = span_trim(b.content);
+    }
+    for (size_t i = 0, j = n < cap ? n : cap; j > i + 1; i++) {
+        span was = parts[i];
+        parts[i] = parts[--j];
+        parts[j] = was;
+    }
+    return n;
+}
+
 /* ---- phrases and numbers ---- */
 
 /* Up to a full stop: "204. I hope this helps" states 204. */
@@ -241,6 +257,66 @@ bool extract_inline_math(span text, extraction *out) {
     if (!pattern_find_last(&math, text, groups))
         return false;
     *out = (extraction){"inline_math", span_trim(groups[1])};
+    return true;
+}
+
+/* A walk over the delimiters of formulas: one opens, and another of its kind closes it. */
+typedef struct {
+    char kind;    /* '(', '[', '$', 'D' for "$$"; 0: no formula is open */
+    size_t start; /* of its content */
+    span last;    /* the last that closed; s NULL: none did */
+} formulas;
+
+static size_t formula_dollar(formulas *f, span text, size_t i) {
+    size_t n = i + 1 < text.n && text.s[i + 1] == '$' ? 2 : 1;
+    char kind = n == 2 ? 'D' : '$';
+    if (f->kind == kind) {
+        f->last = (span){text.s + f->start, i - f->start};
+        f->kind = 0;
+    } else {
+        f->kind = kind;
+        f->start = i + n;
+    }
+    return n;
+}
+
+static size_t formula_backslash(formulas *f, span text, size_t i) {
+    char next = i + 1 < text.n ? text.s[i + 1] : ' ';
+    if (next == '(' || next == '[') {
+        f->kind = next;
+        f->start = i + 2;
+    } else if ((next == ')' && f->kind == '(') || (next == ']' && f->kind == '[')) {
+        f->last = (span){text.s + f->start, i - f->start};
+        f->kind = 0;
+    }
+    return next == '\n' ? 1 : 2;
+}
+
+bool extract_formula(span text, extraction *out) {
+    formulas f = {0};
+    for (size_t i = 0; i < text.n;) {
+        if (text.s[i] == '$') {
+            i += formula_dollar(&f, text, i);
+        } else if (text.s[i] == '\\') {
+            i += formula_backslash(&f, text, i);
+        } else {
+            f.kind = text.s[i] == '\n' && f.kind == '$' ? 0 : f.kind;
+            i++;
+        }
+    }
+    *out = (extraction){"formula", span_trim(f.last)};
+    return out->answer.n > 0;
+}
+
+bool extract_hashes(span text, extraction *out) {
+    span found = last_word(text, "####");
+    if (!found.n)
+        return false;
+    found = skip(found, strlen("####"));
+    const char *end = memchr(found.s, '\n', found.n);
+    if (end)
+        found.n = (size_t)(end - found.s);
+    *out = (extraction){"hashes", span_trim(found)};
     return true;
 }
 

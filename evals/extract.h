@@ -36,12 +36,38 @@ typedef enum {
  * the next white space; an empty box is none (models repeat "within \boxed{}"). */
 extract_box extract_boxed(span text, extraction *out);
 
+/* The boxes of a "boxed_list" in their order: the contents of the first @cap of @list, which is from
+ * the first box to the last. Returns how many boxes it has, 0 where it is no list. */
+size_t extract_list(span list, span *parts, size_t cap);
+
 /* The rest of the sentence or line after the last "final answer is" or "final answer:" (rule
  * "final_answer"), else after the last "answer is" or "answer:" (rule "answer"). */
 bool extract_stated(span text, extraction *out);
 
 /* The last $...$ on a line, or \(...\) without macros (rule "inline_math"). */
 bool extract_inline_math(span text, extraction *out);
+
+/* The last $$...$$, $...$ on a line, \[...\] or \(...\), macros included (rule "formula"). */
+bool extract_formula(span text, extraction *out);
+
+/* What stands behind the last "####" on its line (rule "hashes"). */
+bool extract_hashes(span text, extraction *out);
+
+/**
+ * extract_letter - which option a response chooses
+ *
+ * @last:    the last option's letter; options are 'A'..@last
+ * @guesses: also take what was not declared: rules "last_line", "bold", "parentheses"
+ *
+ * Declared: "boxed", "answer" ("Answer: C", "the correct option is **(C)**"), whichever comes later.
+ * The answer is one byte, capital or small. "A or B" is no choice, "the answer is a matter of" is
+ * none either. Letters in bold or in parentheses count when they agree or stand in the last
+ * paragraph.
+ */
+bool extract_letter(span text, char last, bool guesses, extraction *out);
+
+/* The letter that a bare answer is: "C", "(C)", "\text{C}", "C) the text of the option". */
+bool extract_bare_letter(span answer, char last, extraction *out);
 
 /* The last number of the text, thousands commas and a sign included (rule "last_number"). */
 bool extract_last_number(span text, extraction *out);

@@ -1,6 +1,38 @@
-#include "evals/grade.h"
+#include "evals/grade_parts.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
 
 const char *grade_verdict_name(grade_verdict v) {
     static const char *const names[] = {"correct", "wrong", "unparsed"};
     return names[v];
+}
+
+void grade_keep(grade_result *r, span answer) {
+    buf text = {0};
+    text_append_utf8_lossy(&text, answer.s,
+                           answer.n < GRADE_EXTRACTED_MAX ? answer.n : GRADE_EXTRACTED_MAX);
+    const char *s = buf_str(&text);
+    size_t n = 0, step;
+    while (n < text.len && s[n] && (step = text_utf8_len(s + n, text.len - n)) > 0 &&
+           n + step < GRADE_EXTRACTED_MAX)
+        n += step;
+    memcpy(r->extracted, s, n);
+    r->extracted[n] = '\0';
+    buf_release(&text);
+}
+
+const char *grade_why_nothing(grade_input in, span text, bool thinking) {
+    if (thinking)
+        return "the reasoning never ended";
+    if (text_is_blank(text.s, text.n))
+        return in.response.n == text.n ? "empty response" : "nothing after the reasoning";
+    return in.truncated ? "cut off before an answer was stated" : "no answer found";
+}
+
+bool grade_part_of_expression(span text, const extraction *x) {
+    char before = x->answer.s > text.s ? x->answer.s[-1] : ' ';
+    return before == '/' || before == '^' || before == '_' || before == '{';
 }

@@ -15,7 +15,7 @@
 typedef enum {
     GRADE_CORRECT,
     GRADE_WRONG,
-    GRADE_UNPARSED, /* no answer was found; counts as not correct */
+    GRADE_UNPARSED, /* no answer was found, or none that can be read; counts as not correct */
 } grade_verdict;
 const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
 
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct grader grader;
 struct grader {
-    const char *id; /* "aime-1": name and version */
+    const char *id; /* "aime-1": name, policy where there are several, version */
     /* SNAP_E_INPUT when this can't be a gold of the task. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
     /* @gold has passed check_gold. */
@@ -50,5 +50,18 @@ struct grader {
  * last formula and the last number of the text only when the response was not cut off by its
  * length limit. */
 extern const grader grader_aime;
+
+/* The same, with "#### 18" as another way to state an answer; golds may be whole worked answers. */
+extern const grader grader_gsm8k;
+const char *grade_gsm8k_gold(const char *answer); /* the part behind "####"; borrowed */
+
+/* Mathematical equality (MATH, HMMT) under one of math_equal.h's policies; the answer is found as
+ * for AIME, boxes that are joined are a list. An answer that can't be read is unparsed, with what it
+ * was. */
+extern const grader grader_math_field, grader_math_strict;
+
+/* One letter of A..D (GPQA): a box or the last "Answer: X", whichever comes later; else, where the
+ * response was not cut off, the last line, a letter in bold, a letter in parentheses. */
+extern const grader grader_letter;
 
 #endif

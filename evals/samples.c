@@ -66,7 +66,8 @@ static bool set_question(js *row, const eval_plan *p, plan_cell c) {
            js_set_str(row, "prompt_sha256", problem->prompt_sha256) &&
            js_set_new(row, "sampling", sampling_json(plan_sampling(p, c.task, c.arm))) &&
            js_set_int(row, "seed", (int64_t)plan_seed(p, c)) &&
-           js_set_str(row, "gold", problem->gold);
+           js_set_str(row, "gold", problem->gold) &&
+           (!set->keep_prompts || js_set_str(row, "prompt", problem->messages[0].content));
 }
 
 static bool set_answer(js *row, const gen_result *res) {
@@ -337,7 +338,7 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
         return st == SNAP_OK ? SNAP_E_INPUT : st;
     plan_cell c = plan_cell_at(s->plan, cell);
     const task_set *set = &s->plan->tasks[c.task].set;
-    const grader *g = set->task->grader;
+    const grader *g = set->grader;
     const char *gold = set->problems[c.problem].gold;
     size_t n = 0;
     const char *text = js_get_strn(row, "response", &n);

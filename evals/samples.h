@@ -3,7 +3,8 @@
  * A row: task, problem, sample, arm, model, precision, prompt_sha256, sampling, seed, gold;
  * response, reasoning, finish_reason, prompt_tokens, completion_tokens, attempts, ttft_ms,
  * total_ms, failed, error, truncated, empty; after grading also grader, verdict, extracted, rule,
- * reason. What is unknown is null.
+ * reason. What is unknown is null. The prompt itself is a row's only where a confidential one is
+ * asked for (task_options.keep_text).
  *
  * Durability: a row is one write(2), so a killed process loses the samples in flight and nothing
  * else; samples_sync() is called once a second, so a machine that loses power loses a second more.

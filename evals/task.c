@@ -6,16 +6,30 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "evals/task_rows.h"
 
 enum { kFileLimit = 256 << 20 };
 
-const task_spec *const task_table[] = {&task_aime24, &task_aime25, &task_synth_aime, NULL};
+const task_spec *const task_table[] = {&task_aime24,     &task_aime25, &task_math500,
+                                       &task_hmmt_feb25, &task_gsm8k,  &task_gpqa_diamond,
+                                       &task_synth_aime, NULL};
 
 const task_spec *task_find(const char *name) {
     for (const task_spec *const *t = task_table; *t; t++)
         if (strcmp((*t)->name, name) == 0)
             return *t;
     return NULL;
+}
+
+const grader *task_grader(const task_spec *t, math_policy policy) {
+    return policy == MATH_STRICT && t->strict_grader ? t->strict_grader : t->grader;
+}
+
+snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) {
+    *out = text_equal(name, "strict") ? MATH_STRICT : MATH_FIELD;
+    if (!name || *out == MATH_STRICT || text_equal(name, "field"))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE, "unknown --math-policy '%s' (field, strict)", name);
 }
 
 void task_names(char *out, size_t cap) {
@@ -53,11 +67,6 @@ static snap_status find_file(const task_spec *t, const char *data, task_set *set
 
 /* ---- rows ---- */
 
-typedef struct {
-    task_set *set;
-    size_t limit, room;
-} loading;
-
 static snap_status hash_messages(task_problem *p, snap_err *err) {
     js *array = js_new_array();
     bool ok = array != NULL;
@@ -77,27 +86,28 @@ static snap_status hash_messages(task_problem *p, snap_err *err) {
     return st;
 }
 
-static bool reserve_one(loading *l) {
-    if (l->set->n < l->room)
+static bool reserve_one(task_rows *r) {
+    task_set *set = r->set;
+    if (set->n < r->room)
         return true;
-    size_t room = l->room ? 2 * l->room : 64;
-    task_problem *more = arena_alloc(&l->set->mem, room, sizeof *more);
+    size_t room = r->room ? 2 * r->room : 64;
+    task_problem *more = arena_alloc(&set->mem, room, sizeof *more);
     if (!more)
         return false;
-    if (l->set->n)
-        memcpy(more, l->set->problems, l->set->n * sizeof *more);
-    l->set->problems = more;
-    l->room = room;
+    if (set->n)
+        memcpy(more, set->problems, set->n * sizeof *more);
+    set->problems = more;
+    r->room = room;
     return true;
 }
 
-static snap_status add_problem(loading *l, const task_row *row, snap_err *err) {
-    task_set *set = l->set;
+static snap_status add_problem(task_rows *r, const task_row *row, snap_err *err) {
+    task_set *set = r->set;
     gen_message *message = arena_alloc(&set->mem, 1, sizeof *message);
     char number[24];
     (void)snprintf(number, sizeof number, "%zu", set->rows);
     const char *id = row->id ? row->id : arena_strdup(&set->mem, number);
-    if (!message || !id || !reserve_one(l))
+    if (!message || !id || !reserve_one(r))
         return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
     *message = (gen_message){"user", row->prompt};
     task_problem *p = &set->problems[set->n++];
@@ -105,20 +115,42 @@ static snap_status add_problem(loading *l, const task_row *row, snap_err *err) {
     return hash_messages(p, err);
 }
 
-static snap_status load_line(void *ctx, js *object, long line, snap_err *err) {
-    loading *l = ctx;
-    task_set *set = l->set;
-    set->rows++;
-    if (l->limit && set->n >= l->limit)
-        return SNAP_OK;
-    char where[300];
-    (void)snprintf(where, sizeof where, "%.240s:%ld", set->file, line);
-    task_row row = {0};
-    snap_status st = set->task->read_row(object, &set->mem, &row, where, err);
+bool task_rows_next(task_rows *r) {
+    r->set->rows++;
+    return !r->limit || r->set->n < r->limit;
+}
+
+snap_status task_rows_add(task_rows *r, const task_row *row, const char *where, snap_err *err) {
     snap_err gold = {0};
-    if (st == SNAP_OK && set->task->grader->check_gold(row.gold, &gold) != SNAP_OK)
-        st = err_set(err, SNAP_E_INPUT, "%s: %s", where, gold.text);
-    return st == SNAP_OK ? add_problem(l, &row, err) : st;
+    if (r->set->grader->check_gold(row->gold, &gold) != SNAP_OK)
+        return err_set(err, SNAP_E_INPUT, "%s: %s", where, gold.text);
+    return add_problem(r, row, err);
+}
+
+snap_status task_rows_also(task_rows *r, const buf *part, snap_err *err) {
+    char digest[HASH_HEX];
+    snap_status st = hash_bytes(buf_str(part), part->len, digest, err);
+    if (st == SNAP_OK)
+        (void)buf_printf(&r->digests, "%s\n", digest);
+    return st == SNAP_OK ? buf_check(&r->digests, "the digests of a data set", err) : st;
+}
+
+static snap_status load_line(void *ctx, js *object, long line, snap_err *err) {
+    task_rows *r = ctx;
+    char where[300];
+    task_row row = {0};
+    if (!task_rows_next(r))
+        return SNAP_OK;
+    (void)snprintf(where, sizeof where, "%.240s:%ld", r->set->file, line);
+    snap_status st = r->set->task->read_row(object, r, &row, where, err);
+    return st == SNAP_OK ? task_rows_add(r, &row, where, err) : st;
+}
+
+static snap_status read_rows(task_rows *r, const buf *text, snap_err *err) {
+    const task_set *set = r->set;
+    if (set->task->read_file && !text_ends(set->file, ".jsonl"))
+        return set->task->read_file(r, text, err);
+    return js_each_line(buf_str(text), text->len, set->file, load_line, r, err);
 }
 
 /* ---- the set as a whole ---- */
@@ -154,21 +186,36 @@ static snap_status hash_prompts(task_set *set, snap_err *err) {
     return st;
 }
 
-snap_status task_load(const task_spec *t, const char *data, size_t limit, task_set *out,
-                      snap_err *err) {
+/* A set of several files is known by the digests of all. */
+static snap_status hash_files(task_rows *r, snap_err *err) {
+    task_set *set = r->set;
+    if (!r->digests.len)
+        return SNAP_OK;
+    (void)buf_printf(&r->digests, "%s\n", set->sha256);
+    snap_status st = buf_check(&r->digests, "the digests of a data set", err);
+    return st == SNAP_OK ? hash_bytes(buf_str(&r->digests), r->digests.len, set->sha256, err) : st;
+}
+
+snap_status task_load(const task_spec *t, const char *data, size_t limit,
+                      const task_options *options, task_set *out, snap_err *err) {
+    static const task_options defaults;
     snap_status st;
-    *out = (task_set){.task = t};
-    loading l = {.set = out, .limit = limit};
+    task_rows rows = {.options = options ? options : &defaults, .set = out, .limit = limit};
     buf text = {.limit = kFileLimit};
+    *out = (task_set){.task = t,
+                      .grader = task_grader(t, rows.options->policy),
+                      .keep_prompts = t->confidential && rows.options->keep_text};
     TRY(find_file(t, data, out, err));
     TRY(fs_read(out->file, &text, err));
     TRY(hash_bytes(buf_str(&text), text.len, out->sha256, err));
-    TRY(js_each_line(buf_str(&text), text.len, out->file, load_line, &l, err));
+    TRY(read_rows(&rows, &text, err));
     if (!out->n)
         TRY(err_set(err, SNAP_E_INPUT, "%s: no problems", out->file));
+    TRY(hash_files(&rows, err));
     TRY(check_unique(out, err));
     TRY(hash_prompts(out, err));
 cleanup:
+    buf_release(&rows.digests);
     buf_release(&text);
     return st;
 }

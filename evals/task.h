@@ -1,7 +1,8 @@
 /* task.h - what is asked: a benchmark's problems as prompts with their golds.
  *
  * A task is a constant of the program; its problems are read from a file of the user's. One file a
- * benchmark (aime.c) says how its rows read and how its prompt is worded. */
+ * benchmark (aime.c) says how its rows read and how its prompt is worded; task_rows.h is what these
+ * share. */
 #ifndef SNAPMLA_EVALS_TASK_H
 #define SNAPMLA_EVALS_TASK_H
 
@@ -9,6 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "evals/grade.h"
+#include "evals/math/math_equal.h"
 #include "generator/generator.h"
 
 /* What a row of a data file says; strings live in the set's arena. */
@@ -18,21 +20,41 @@ typedef struct {
     const char *gold;
 } task_row;
 
-enum { TASK_FILES = 4 };
+enum { TASK_FILES = 8 };
+
+/* What the user may choose; all zero: the defaults. */
+typedef struct {
+    math_policy policy;
+    uint64_t seed;             /* of the order in which options are shown */
+    const char *gpqa_password; /* NULL: the one its authors publish */
+    bool keep_text;            /* confidential prompts may be written to the disk */
+} task_options;
+
+/* "field" or "strict"; NULL is "field". SNAP_E_USAGE for anything else. */
+snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct task_spec task_spec;
+typedef struct task_rows task_rows;
 struct task_spec {
     const char *name;              /* "aime24" */
     const char *title;             /* "AIME 2024" */
     const char *files[TASK_FILES]; /* where in a data folder the rows may be, NULL-terminated */
     int samples;                   /* repeats that the field reports: Mean@samples */
+    bool confidential;             /* its authors ask that no plain text is published */
     const grader *grader;
-    snap_status (*read_row)(const js *row, arena *mem, task_row *out, const char *where,
+    const grader *strict_grader; /* for MATH_STRICT; NULL: the same */
+    /* A row of a .jsonl file. */
+    snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
+    /* The rows of any other file; NULL: every file is JSON lines. */
+    snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
 };
 
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
+
+/* The grader of a task under a policy. */
+const grader *task_grader(const task_spec *t, math_policy policy);
 
 /* "aime24, aime25, ...": for messages. @out has room for @cap bytes. */
 void task_names(char *out, size_t cap);
@@ -47,8 +69,10 @@ typedef struct {
 
 typedef struct {
     const task_spec *task;
+    const grader *grader;
+    bool keep_prompts;            /* samples.jsonl holds the prompts: asked for, else false */
     char *file;                   /* as found; owned by mem */
-    char sha256[HASH_HEX];        /* of the whole file */
+    char sha256[HASH_HEX];        /* of the whole file, or of the digests of a set of several */
     size_t rows;                  /* in the file */
     task_problem *problems;       /* [n], in the file's order */
     size_t n;                     /* rows, or the limit if smaller */
@@ -59,22 +83,24 @@ typedef struct {
 /**
  * task_load - read a task's problems
  *
- * @data:  a folder that holds one of task->files, or the file itself
- * @limit: the first that many problems; 0 = all
- * @out:   release with task_set_release(), also after a failure
+ * @data:    a folder that holds one of task->files, or the file itself
+ * @limit:   the first that many problems; 0 = all
+ * @options: NULL: the defaults
+ * @out:     release with task_set_release(), also after a failure
  *
  * SNAP_E_INPUT with file, line and reason for a malformed or empty file, a gold that the grader
  * does not accept, an id that occurs twice; SNAP_E_IO naming every place looked at when the
  * file is missing.
  */
-snap_status task_load(const task_spec *t, const char *data, size_t limit, task_set *out,
-                      snap_err *err) SNAP_CHECK_RESULT;
+snap_status task_load(const task_spec *t, const char *data, size_t limit,
+                      const task_options *options, task_set *out, snap_err *err) SNAP_CHECK_RESULT;
 void task_set_release(task_set *set);
 
 /* The problem with that id; NULL if the set has none. *index may be NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
 /* The tasks, one file a benchmark. */
-extern const task_spec task_aime24, task_aime25, task_synth_aime;
+extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
+    task_gpqa_diamond, task_synth_aime;
 
 #endif

@@ -36,7 +36,7 @@ static void run_open(run *r, int samples) {
     eval_task *t = &r->plan.tasks[r->plan.n_tasks++];
     t->samples = samples;
     t->sampling = (gen_sampling){.temperature = 1, .top_p = 0.95, .max_tokens = 64, .seed = 5};
-    CU_ASSERT_EQUAL_FATAL(task_load(&task_synth_aime, path, 0, &t->set, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(task_load(&task_synth_aime, path, 0, NULL, &t->set, NULL), SNAP_OK);
     static const char *const names[ARMS] = {"base", "other", "odd"};
     for (int a = 0; a < ARMS; a++)
         r->plan.arms[r->plan.n_arms++] = (eval_arm){.name = names[a],

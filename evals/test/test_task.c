@@ -14,7 +14,7 @@ static snap_status load(const char *rows, size_t limit, task_set *set, snap_err 
     char *path = fs_join(folder, "rows.jsonl");
     CU_ASSERT_PTR_NOT_NULL_FATAL(path);
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, rows, strlen(rows), NULL), SNAP_OK);
-    snap_status st = task_load(&task_aime24, path, limit, set, err);
+    snap_status st = task_load(&task_aime24, path, limit, NULL, set, err);
     (void)unlink(path);
     (void)rmdir(folder);
     free(path);
@@ -109,12 +109,12 @@ static void test_bad_files_name_the_line(void) {
 static void test_missing_files_say_where_was_looked(void) {
     task_set set;
     snap_err err = {0};
-    CU_ASSERT_EQUAL(task_load(&task_aime24, "/tmp", 0, &set, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(task_load(&task_aime24, "/tmp", 0, NULL, &set, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/tmp/aime_2024/aime24.jsonl'"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/tmp/aime24.jsonl'"));
     task_set_release(&set);
     err = (snap_err){0};
-    CU_ASSERT_EQUAL(task_load(&task_aime24, "/nowhere", 0, &set, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(task_load(&task_aime24, "/nowhere", 0, NULL, &set, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/nowhere' does not exist"));
     task_set_release(&set);
 }

@@ -14,7 +14,9 @@ static bool stream = true;
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What is asked"},
     {OPT_STR, "suite", 's', &o.suite, "LIST",
-     "tasks and suites: aime24, aime25, synth_aime, configs/suites/NAME.json, a path", 0, 0},
+     "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, synth_aime, "
+     "configs/suites/NAME.json, a path",
+     0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
      "folder of the data sets, or the one file; default: the "
      "program's own datasets/",
@@ -22,6 +24,10 @@ static const opt options[] = {
     {OPT_INT, "samples", 'n', &o.samples, "N", "samples of each problem; 0 = the suite's", 0,
      100000},
     {OPT_INT, "limit", 0, &o.limit, "N", "the first N problems of each task; 0 = all", 0, INT_MAX},
+    {OPT_STR, "gpqa-password", 0, &o.gpqa_password, "WORD",
+     "of GPQA's archive; default: the one its authors publish", 0, 0},
+    {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,
+     "write GPQA's prompts into samples.jsonl; its authors ask not to publish them", 0, 0},
     {.type = OPT_GROUP, .help = "Of whom"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
      "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1 or replay:FILE; keys: "
@@ -44,6 +50,9 @@ static const opt options[] = {
      "folder of the run; one that exists goes on where it stopped", 0, 0},
     {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
      "largest difference in accuracy that counts as none, in points; 0 = the suite's", 0, 100},
+    {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
+     "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
+     0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "judge the samples in --out again, and generate nothing", 0, 0},
     {.type = OPT_END},
@@ -56,7 +65,8 @@ static const opt_command spec = {
         "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
         "each arm with the first one: paired differences with confidence intervals and a test of\n"
         "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
-        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY.",
+        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in "
+        "memory;\nof its text nothing is written but what a model says.",
     .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
                 "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
                 "fp8=http://127.0.0.1:8001/v1,model=b\n"
@@ -88,6 +98,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
                                     .in_flight = (int)in_flight,
                                     .no_stream = !stream,
                                     .cancel = &cmd_cancelled};
+    (void)js_delete(shared->resolved, "gpqa-password"); /* not for the result file */
     results *r = NULL;
     snap_status st = eval_run(&o, shared->resolved, &r, err);
     snap_status printed = r ? print(shared, r, st == SNAP_OK ? err : NULL) : SNAP_OK;

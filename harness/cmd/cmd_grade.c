@@ -6,11 +6,15 @@
 #include "evals/task.h"
 #include "harness/cmd/cmd.h"
 
-static const char *task_name;
+static const char *task_name, *math_policy_name;
 static const size_t kInputLimit = (size_t)8 << 30;
 
 static const opt options[] = {
-    {OPT_STR, "task", 't', &task_name, "NAME", "whose grader judges: aime24, aime25, synth_aime", 0,
+    {OPT_STR, "task", 't', &task_name, "NAME",
+     "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, synth_aime", 0,
+     0},
+    {OPT_STR, "math-policy", 0, &math_policy_name, "NAME",
+     "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
      0},
     {.type = OPT_END},
 };
@@ -25,8 +29,9 @@ static const opt_command spec = {
         "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
         "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
         "Nothing is written if a line is malformed.",
-    .examples = "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
-                "  snapmla grade --task aime24 answers.jsonl > verdicts.jsonl",
+    .examples =
+        "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
+        "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl",
     .options = options,
     .max_args = 1,
 };
@@ -37,33 +42,39 @@ typedef struct {
     buf out;
 } grading;
 
-/* The gold as text, from a string or an integer. */
-static snap_status gold_of(const grading *g, const js *row, const char *where, char *out,
-                           size_t cap, snap_err *err) {
+enum { kNumberMax = 32 };
+
+/* A JSON number as the text it stands for. */
+static span number_text(const js *v, char out[kNumberMax]) {
+    int n = js_is_int(v) ? snprintf(out, kNumberMax, "%lld", (long long)js_int(v))
+                         : snprintf(out, kNumberMax, "%.15g", js_num(v));
+    return (span){out, (size_t)n};
+}
+
+/* The gold as text, from a string or a number; borrowed from the row or @number. */
+static snap_status gold_of(const grading *g, const js *row, const char *where,
+                           char number[kNumberMax], const char **out, snap_err *err) {
     const js *gold = js_get(row, "gold");
-    int n = js_is_int(gold)   ? snprintf(out, cap, "%lld", (long long)js_int(gold))
-            : js_is_str(gold) ? snprintf(out, cap, "%s", js_str(gold))
-                              : -1;
-    if (n < 0)
-        return err_set(err, SNAP_E_INPUT, "%s: 'gold' must be a string or an integer", where);
-    if ((size_t)n >= cap)
-        return err_set(err, SNAP_E_INPUT, "%s: 'gold' is longer than %zu bytes", where, cap - 1);
+    size_t n = 0;
     snap_err why = {0};
-    if (g->grader->check_gold(out, &why) != SNAP_OK)
+    *out = js_is_num(gold) ? number_text(gold, number).s : js_get_strn(row, "gold", &n);
+    if (!*out)
+        return err_set(err, SNAP_E_INPUT, "%s: 'gold' must be a string or a number", where);
+    if (n && strlen(*out) != n)
+        return err_set(err, SNAP_E_INPUT, "%s: 'gold' holds a NUL", where);
+    if (g->grader->check_gold(*out, &why) != SNAP_OK)
         return err_set(err, SNAP_E_INPUT, "%s: %s", where, why.text);
     return SNAP_OK;
 }
 
 /* The answer may be a number; the response is text, or null where there is none. */
-static snap_status input_of(const js *row, const char *where, char *number, size_t cap,
+static snap_status input_of(const js *row, const char *where, char number[kNumberMax],
                             grade_input *in, snap_err *err) {
     const js *answer = js_get(row, "answer"), *response = js_get(row, "response");
-    size_t n = 0;
     *in = (grade_input){.response = {"", 0}, .extracted = answer != NULL};
     in->truncated = text_equal(js_get_str(row, "finish_reason"), "length");
-    if (in->extracted && js_is_int(answer)) {
-        n = (size_t)snprintf(number, cap, "%lld", (long long)js_int(answer));
-        in->response = (span){number, n};
+    if (in->extracted && js_is_num(answer)) {
+        in->response = number_text(answer, number);
     } else if (in->extracted && js_is_str(answer)) {
         in->response.s = js_get_strn(row, "answer", &in->response.n);
     } else if (!in->extracted && js_is_str(response)) {
@@ -98,15 +109,16 @@ static bool has_key(js *row, const char *key) {
 static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
     grading *g = ctx;
     snap_status st;
-    char where[300], gold[1024], number[24];
+    char where[300], gold_number[kNumberMax], number[kNumberMax];
+    const char *gold;
     grade_input in;
     (void)snprintf(where, sizeof where, "%.240s:%ld", g->name, line);
     if (!js_get(row, "gold"))
         TRY(err_set(err, SNAP_E_INPUT, "%s: no 'gold'", where));
     if (!has_key(row, "answer") && !has_key(row, "response"))
         TRY(err_set(err, SNAP_E_INPUT, "%s: neither 'response' nor 'answer'", where));
-    TRY(gold_of(g, row, where, gold, sizeof gold, err));
-    TRY(input_of(row, where, number, sizeof number, &in, err));
+    TRY(gold_of(g, row, where, gold_number, &gold, err));
+    TRY(input_of(row, where, number, &in, err));
     grade_result r = g->grader->grade(gold, in);
     if (!write_verdict(g, &r))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts"));
@@ -122,8 +134,10 @@ static snap_status find_grader(grading *g, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
     if (!t)
         return err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
-    g->grader = t->grader;
-    return SNAP_OK;
+    math_policy policy;
+    snap_status st = task_policy_parse(math_policy_name, &policy, err);
+    g->grader = task_grader(t, policy);
+    return st;
 }
 
 static snap_status run(opt_shared *shared, snap_err *err) {

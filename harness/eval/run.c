@@ -69,13 +69,16 @@ static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
     p->tasks = calloc(s->n, sizeof *p->tasks);
     if (!p->tasks)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
-    snap_status st = SNAP_OK;
+    task_options options = {.seed = (uint64_t)e->opt.seed,
+                            .gpqa_password = e->opt.gpqa_password,
+                            .keep_text = e->opt.keep_gpqa_text};
+    snap_status st = task_policy_parse(e->opt.math_policy, &options.policy, err);
     for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
         suite_task t = s->tasks[i];
         override_sampling(&e->opt, &t);
         eval_task *to = &p->tasks[p->n_tasks++];
         *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
-        st = task_load(t.task, e->opt.data, (size_t)e->opt.limit, &to->set, err);
+        st = task_load(t.task, e->opt.data, (size_t)e->opt.limit, &options, &to->set, err);
     }
     return st;
 }
@@ -133,7 +136,8 @@ static js *asked_json(const eval_options *o) {
               js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
               js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
               js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
-              js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp);
+              js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
+              js_set_str(row, "math_policy", o->math_policy);
     for (int i = 0; i < o->arms.n && ok; i++)
         ok = js_push_new(arms, js_new_str(o->arms.items[i]));
     if (!js_set_new(row, "arms", arms) || !ok) {
@@ -143,7 +147,7 @@ static js *asked_json(const eval_options *o) {
     return row;
 }
 
-/* The recorded options; --data and --margin may be given anew. Strings live as long as the journal. */
+/* The recorded options; --data, --margin and --math-policy may be given anew. Strings live as long as the journal. */
 static snap_status recall(eval *e, snap_err *err) {
     eval_options *o = &e->opt;
     const js *was = results_journal_find(e->journal, kAsked);
@@ -159,6 +163,7 @@ static snap_status recall(eval *e, snap_err *err) {
     o->temperature = js_get_num(was, "temperature", -1);
     o->top_p = js_get_num(was, "top_p", 0);
     o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
+    o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
     o->arms.n = 0;
     for (size_t i = 0; i < js_len(arms) && i < OPT_LIST_MAX; i++)
         if (js_str(js_at(arms, i)))

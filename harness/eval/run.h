@@ -24,6 +24,9 @@ typedef struct {
     const char *out;   /* the RUN folder */
     int64_t samples, limit, max_tokens, seed;
     double temperature, top_p, margin_pp;
+    const char *math_policy;   /* "field", "strict"; NULL: field, or what a regraded run had */
+    const char *gpqa_password; /* NULL: the published one */
+    bool keep_gpqa_text;
     bool regrade; /* generate nothing; suite, data and arms default to the recorded ones */
     generate_options generate;
 } eval_options;

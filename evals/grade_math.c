@@ -1,0 +1,145 @@
+/* grade_math.c - sets whose answer is a mathematical object (MATH, HMMT). */
+#include <string.h>
+
+#include "base/buf.h"
+#include "evals/grade_parts.h"
+#include "evals/integer.h"
+#include "evals/math/math_equal.h"
+
+enum { kListMax = 64 };
+
+static snap_status check_gold(const char *gold, snap_err *err) {
+    math_verdict v;
+    size_t n = strlen(gold);
+    snap_status st = math_equal(gold, n, gold, n, MATH_FIELD, &v);
+    if (st != SNAP_OK || v.outcome == MATH_EQUAL)
+        return st;
+    return err_set(err, SNAP_E_INPUT, "the gold answer can't be graded (%s): '%.60s'", v.reason,
+                   gold);
+}
+
+/* Without the punctuation of the sentence and the markdown that an answer stands in. */
+static span bare(span s) {
+    for (size_t before = s.n + 1; s.n && s.n != before;) {
+        before = s.n;
+        s = span_trim(s);
+        while (s.n && strchr("*_`", s.s[0]))
+            s = (span){s.s + 1, s.n - 1};
+        while (s.n && strchr(".,;*`", s.s[s.n - 1]) && !(s.n > 1 && s.s[s.n - 2] == '\\'))
+            s.n--;
+    }
+    return s;
+}
+
+/* A gold without meaning for the engine (a name) is compared by its words, and other words are wrong. */
+static math_outcome compare(const char *gold, span answer, math_policy policy,
+                            const char **reason) {
+    math_verdict v = {.outcome = MATH_UNPARSED, .reason = "internal"};
+    if (math_equal(gold, strlen(gold), answer.s, answer.n, policy, &v) != SNAP_OK)
+        return MATH_UNPARSED;
+    *reason = v.reason;
+    return v.outcome == MATH_UNPARSED && v.gold_unread ? MATH_DIFFERENT : v.outcome;
+}
+
+static void judge(grade_result *r, const char *gold, const char *rule, span answer,
+                  math_policy policy) {
+    static const grade_verdict verdicts[] = {[MATH_DIFFERENT] = GRADE_WRONG,
+                                             [MATH_EQUAL] = GRADE_CORRECT,
+                                             [MATH_UNPARSED] = GRADE_UNPARSED};
+    r->rule = rule;
+    r->verdict = verdicts[compare(gold, answer, policy, &r->reason)];
+    grade_keep(r, answer);
+}
+
+/* Boxes that are joined are one list: "\boxed{1} and \boxed{2}" is "1, 2". */
+static void judge_list(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
+    span parts[kListMax];
+    size_t n = extract_list(x->answer, parts, kListMax);
+    buf list = {0};
+    for (size_t i = 0; i < n && n <= kListMax; i++) {
+        (void)buf_puts(&list, i ? ", " : "");
+        (void)buf_append(&list, parts[i].s, parts[i].n);
+    }
+    judge(r, gold, x->rule, (span){buf_str(&list), list.len}, policy);
+    buf_release(&list);
+}
+
+/* "The answer is 5 apples" states an integer; "therefore $\frac{1}{2}$, as was to be shown": what can't be
+ * read as a whole is read as the last formula in it. */
+static void judge_stated(grade_result *r, const char *gold, const extraction *x,
+                         math_policy policy) {
+    extraction formula;
+    char digits[INTEGER_MAX];
+    judge(r, gold, x->rule, bare(x->answer), policy);
+    if (r->verdict != GRADE_CORRECT && integer_parse(x->answer, digits))
+        judge(r, gold, x->rule, (span){digits, strlen(digits)}, policy);
+    if (r->verdict == GRADE_UNPARSED && extract_formula(x->answer, &formula))
+        judge(r, gold, x->rule, bare(formula.answer), policy);
+}
+
+/* The right-hand side of the last "=" that stands in no braces. */
+static span last_side(span s) {
+    int depth = 0;
+    for (size_t i = s.n; i; i--) {
+        char c = s.s[i - 1];
+        depth += c == '}' ? 1 : c == '{' ? -1 : 0;
+        if (c == '=' && depth == 0)
+            return span_trim((span){s.s + i, s.n - i});
+    }
+    return s;
+}
+
+/* Undeclared: the last formula, which is mostly the end of a chain of equalities; the last number. */
+static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
+    extraction x;
+    if (extract_formula(text, &x)) {
+        judge(r, gold, x.rule, bare(x.answer), policy);
+        span side = last_side(bare(x.answer));
+        if (r->verdict != GRADE_CORRECT && side.n && side.n < bare(x.answer).n)
+            judge(r, gold, x.rule, side, policy);
+        if (r->verdict != GRADE_UNPARSED)
+            return;
+    }
+    if (extract_last_number(text, &x) && !grade_part_of_expression(text, &x))
+        judge(r, gold, x.rule, x.answer, policy);
+}
+
+static void search(grade_result *r, const char *gold, grade_input in, math_policy policy) {
+    bool thinking;
+    extraction x;
+    span text = extract_visible(in.response, &thinking);
+    extract_box box = extract_boxed(text, &x);
+    r->open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
+    r->reason = grade_why_nothing(in, text, thinking);
+    if (box == EXTRACT_OPEN_BOX)
+        r->reason = "the last \\boxed never closes";
+    else if (box == EXTRACT_BOX && strcmp(x.rule, "boxed_list") == 0)
+        judge_list(r, gold, &x, policy);
+    else if (box != EXTRACT_NO_BOX)
+        judge(r, gold, x.rule, bare(x.answer), policy);
+    else if (extract_stated(text, &x) && bare(x.answer).n)
+        judge_stated(r, gold, &x, policy);
+    else if (!in.truncated && !thinking)
+        guess(r, gold, text, policy);
+}
+
+static grade_result grade(const char *gold, grade_input in, math_policy policy) {
+    grade_result r = {.verdict = GRADE_UNPARSED, .reason = "empty response"};
+    span given = span_trim(in.response);
+    if (!in.extracted)
+        search(&r, gold, in, policy);
+    else if (given.n)
+        judge(&r, gold, "given", bare(given), policy);
+    return r;
+}
+
+static grade_result grade_field(const char *gold, grade_input in) {
+    return grade(gold, in, MATH_FIELD);
+}
+
+static grade_result grade_strict(const char *gold, grade_input in) {
+    return grade(gold, in, MATH_STRICT);
+}
+
+const grader grader_math_field = {"math-field-1", check_gold, grade_field};
+const grader grader_math_strict = {"math-strict-1", check_gold, grade_strict};

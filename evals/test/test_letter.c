@@ -1,0 +1,189 @@
+/* Multiple choice: which letter a response chooses, by a census of how models write it. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "evals/extract.h"
+#include "evals/grade.h"
+
+static span text_of(const char *s) {
+    return (span){s, strlen(s)};
+}
+
+typedef struct {
+    const char *response, *rule, *letter; /* rule NULL: no letter */
+} example;
+
+static void check(const example *e, grade_input in) {
+    grade_result r = grader_letter.grade("C", in);
+    bool rule = e->rule ? r.rule && strcmp(r.rule, e->rule) == 0 : !r.rule;
+    grade_verdict want = !e->rule                      ? GRADE_UNPARSED
+                         : strcmp(e->letter, "C") == 0 ? GRADE_CORRECT
+                                                       : GRADE_WRONG;
+    bool right = rule && r.verdict == want && strcmp(r.extracted, e->letter) == 0 && r.reason;
+    if (!right)
+        printf("\n%s\n  gave %s, '%s', rule %s: %s\n", e->response, grade_verdict_name(r.verdict),
+               r.extracted, r.rule ? r.rule : "none", r.reason);
+    CU_ASSERT(right);
+}
+
+static void test_declared(void) {
+    static const example rows[] = {
+        {"Answer: C", "answer", "C"},
+        {"answer: C.", "answer", "C"},
+        {"Answer:C", "answer", "C"},
+        {"Answer: c", "answer", "C"},
+        {"**Answer: C**", "answer", "C"},
+        {"**Answer:** C", "answer", "C"},
+        {"**Answer**: **C**", "answer", "C"},
+        {"__Answer__: C", "answer", "C"},
+        {"Answer: $C$", "answer", "C"},
+        {"Answer: (C)", "answer", "C"},
+        {"Answer: [C]", "answer", "C"},
+        {"Answer: \\(C\\)", "answer", "C"},
+        {"Answer: \\text{C}", "answer", "C"},
+        {"Answer: $\\boxed{C}$", "boxed", "C"},
+        {"Answer: \\boxed{\\text{(C)}}", "boxed", "C"},
+        {"Answer: C) 3.4 eV", "answer", "C"},
+        {"Answer: C. 3.4 eV", "answer", "C"},
+        {"Answer: C - the third", "answer", "C"},
+        {"Answer: Option C", "answer", "C"},
+        {"Answer:\n\nC", "answer", "C"},
+        {"ANSWER IS C", "answer", "C"},
+        {"The answer is C because it conserves charge.", "answer", "C"},
+        {"The answer is A because it conserves charge.", "answer", "A"},
+        {"The answer is A, as charge is conserved.", "answer", "A"},
+        {"The correct answer is **(C)**.", "answer", "C"},
+        {"The correct answer is option C.", "answer", "C"},
+        {"The correct option is (C).", "answer", "C"},
+        {"The best choice would be C.", "answer", "C"},
+        {"The final answer is $\\boxed{C}$.", "boxed", "C"},
+        {"so \\boxed{C}", "boxed", "C"},
+        {"so \\boxed{C.}", "boxed", "C"},
+        {"so \\boxed{(C)}", "boxed", "C"},
+        {"so \\boxed{\\text{C}}", "boxed", "C"},
+        {"so \\boxed{\\mathbf{C}}", "boxed", "C"},
+        {"so \\boxed{\\text{C) } 3}", "boxed", "C"},
+        {"so \\boxed{C) 3.4}", "boxed", "C"},
+        {"so \\boxed{c}", "boxed", "C"},
+        {"Answer: B\nno, wait.\nAnswer: C", "answer", "C"},
+        {"Answer: C\nnot \\boxed{B}? No.\nAnswer: C", "answer", "C"},
+        {"I said \\boxed{B}. Answer: C", "answer", "C"},
+        {"Answer: B. Or rather \\boxed{C}", "boxed", "C"},
+        {"The energy is \\boxed{3.4}. Answer: C", "answer", "C"},
+        {"Answer: C\n\\boxed{3.4}", "answer", "C"},
+        {"Answer: C\nSome say the answer is a matter of taste", "answer", "C"},
+        {"Answer: C\nThe answer is A matter of taste", "answer", "C"},
+        {"<think>Answer: B</think>Answer: C", "answer", "C"},
+        {"Answer: B</think>\n\nAnswer: C", "answer", "C"},
+        {"Answer: D", "answer", "D"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response), .truncated = true});
+    }
+}
+
+static void test_guessed(void) {
+    static const example rows[] = {
+        {"C", "last_line", "C"},
+        {"C.", "last_line", "C"},
+        {"(C)", "last_line", "C"},
+        {"**C**", "last_line", "C"},
+        {"C) 3.4 eV", "last_line", "C"},
+        {"**C) 3.4 eV**", "last_line", "C"},
+        {"### C", "last_line", "C"},
+        {"Not A), not B).\n\n(C) 3.4 eV", "last_line", "C"},
+        {"All in all I choose C.", "last_line", "C"},
+        {"Therefore, **C**.", "last_line", "C"},
+        {"Energy is conserved -> C", "last_line", "C"},
+        {"I would go with option C!", "last_line", "C"},
+        {"It must be **C**, as charge is conserved.", "bold", "C"},
+        {"**C) 3.4 eV** it is, for sure.", "last_line", "C"},
+        {"**A)** is wrong, **B)** too.\n\nSo **C** remains for us.", "bold", "C"},
+        {"It is (C), as charge is conserved.", "parentheses", "C"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        example cut = {rows[i].response, NULL, ""};
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
+        check(&cut, (grade_input){.response = text_of(rows[i].response), .truncated = true});
+    }
+}
+
+static void test_no_choice(void) {
+    static const example rows[] = {
+        {"", NULL, ""},
+        {"I can't say.", NULL, ""},
+        {"The answer is A or B", NULL, ""},
+        {"Answer: A/B", NULL, ""},
+        {"Answer: E", NULL, ""},
+        {"Answer: CO2", NULL, ""},
+        {"Answer: Carbon", NULL, ""},
+        {"Answer: C_2", NULL, ""},
+        {"The answer is a matter of taste", NULL, ""},
+        {"\\boxed{3.4}", NULL, ""},
+        {"\\boxed{A + B}", NULL, ""},
+        {"\\boxed{C = 5}", NULL, ""},
+        {"Answer: C and then \\boxed{C", NULL, ""},
+        {"<think>Answer: C", NULL, ""},
+        {"<think>Answer: C</think>", NULL, ""},
+        {"It is rich in vitamin C.", NULL, ""},
+        {"**A)** is wrong.\n\n**B)** is wrong.\n\nI am not sure.", NULL, ""},
+        {"(A) no; (B) no.\n\nHm.", NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
+}
+
+static void test_bare_answers(void) {
+    static const example rows[] = {
+        {"C", "given", "C"},      {"c", "given", "C"},
+        {" (C) ", "given", "C"},  {"C)", "given", "C"},
+        {"C. foo", "given", "C"}, {"\\text{C}", "given", "C"},
+        {"$C$", "given", "C"},    {"option C", "given", "C"},
+        {"B", "given", "B"},      {"", NULL, ""},
+        {"E", NULL, ""},          {"carbon", NULL, ""},
+        {"CD", NULL, ""},         {"3", NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response), .extracted = true});
+}
+
+static void test_golds(void) {
+    static const char *const good[] = {"A", "B", "C", "D"};
+    static const char *const bad[] = {"", "E", "a", "AB", "(A)", "1"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CU_ASSERT_EQUAL(grader_letter.check_gold(good[i], NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT_EQUAL(grader_letter.check_gold(bad[i], NULL), SNAP_E_INPUT);
+}
+
+/* A megabyte of what the searches look for ends soon. */
+static void test_hostile_responses(void) {
+    static const char *const pieces[] = {
+        "answer: ",      "answer is the ", "option ",         "**", "**C ", "(",      "\\boxed{",
+        "Answer: A or ", "C\n\n",          "option: option ", "* ", "$",    "**(C).x"};
+    static char text[1 << 20];
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        size_t n = strlen(pieces[p]);
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] = pieces[p][i % n];
+        int64_t start = clock_now_ns();
+        grade_result r = grader_letter.grade("C", (grade_input){.response = {text, sizeof text}});
+        double ms = (double)(clock_now_ns() - start) / 1e6;
+        if (ms > 500)
+            printf("\n'%s' took %.0f ms\n", pieces[p], ms);
+        CU_ASSERT(ms < 500 && r.reason);
+    }
+}
+
+CU_TestInfo tests_letter[] = {
+    {"declared letters", test_declared},
+    {"guessed letters", test_guessed},
+    {"no choice", test_no_choice},
+    {"bare answers", test_bare_answers},
+    {"golds", test_golds},
+    {"hostile responses", test_hostile_responses},
+    CU_TEST_INFO_NULL,
+};
