@@ -22,9 +22,10 @@ typedef struct {
     const char *model;     /* NULL: not given */
     const char *precision; /* what the user says runs there; NULL: not given */
     bool no_stream;
-    int max_retries;  /* -1: the generator's default */
-    double timeout_s; /* 0: the generator's default */
-    int in_flight;    /* 0: the generator's default */
+    int max_retries;   /* -1: the generator's default */
+    double timeout_s;  /* 0: the generator's default */
+    double deadline_s; /* 0: the generator's default */
+    int in_flight;     /* 0: the generator's default */
 
     /* Departures from the task's sampling. An arm with other seeds is a control; one with
      * another temperature, top_p or max_tokens is not comparable, and its pairs are refused. */

@@ -80,7 +80,10 @@ static bool set_answer(js *row, const gen_result *res) {
            set_count(row, "prompt_tokens", res->prompt_tokens) &&
            set_count(row, "completion_tokens", res->completion_tokens) &&
            js_set_int(row, "attempts", res->attempts) &&
-           set_ms(row, "ttft_ms", res->first_token_ns) && set_ms(row, "total_ms", res->total_ns) &&
+           set_ms(row, "ttft_ms", res->first_token_ns) &&
+           set_ms(row, "itl_ms_mean", res->itl_mean_ns) &&
+           set_ms(row, "itl_ms_p50", res->itl_p50_ns) &&
+           set_ms(row, "itl_ms_p99", res->itl_p99_ns) && set_ms(row, "total_ms", res->total_ns) &&
            js_set_bool(row, "failed", res->failed) && js_set_str(row, "error", res->error) &&
            js_set_bool(row, "truncated", text_equal(res->finish_reason, "length")) &&
            js_set_bool(row, "empty", !res->failed && text_is_blank(visible.s, visible.n));
@@ -308,14 +311,17 @@ static double number_or_nan(const js *row, const char *key) {
     return js_get_num(row, key, NAN);
 }
 
-static sample_outcome outcome_of(const js *row, span response, grade_verdict verdict) {
-    sample_outcome o = {.present = true, .verdict = verdict};
+static sample_outcome outcome_of(const js *row, span response, const grade_result *g) {
+    sample_outcome o = {.present = true, .verdict = g->verdict};
     o.failed = js_get_bool(row, "failed", false);
     o.truncated = js_get_bool(row, "truncated", false);
     o.empty = js_get_bool(row, "empty", false);
     o.completion_tokens = js_get_int(row, "completion_tokens", -1);
     o.ttft_ms = number_or_nan(row, "ttft_ms");
     o.total_ms = number_or_nan(row, "total_ms");
+    o.itl_ms_p50 = number_or_nan(row, "itl_ms_p50");
+    o.itl_ms_p99 = number_or_nan(row, "itl_ms_p99");
+    o.answer_hash = g->rule ? rng_stream_of(g->extracted) : 0;
     o.text_hash = o.failed || o.empty ? 0 : rng_stream_of(response.s);
     return o;
 }
@@ -347,7 +353,7 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
     grade_result r = js_get_bool(row, "failed", false)
                          ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
                          : g->grade(gold, in);
-    *out = outcome_of(row, in.response, r.verdict);
+    *out = outcome_of(row, in.response, &r);
     bool ok = js_set_str(row, "gold", gold) && set_verdict(row, g->id, &r);
     buf_clear(line);
     return row_line(row, ok, line, err);

@@ -6,6 +6,8 @@
  * reason. What is unknown is null. The prompt itself is a row's only where a confidential one is
  * asked for (task_options.keep_text).
  *
+ * itl_ms_mean, itl_ms_p50 and itl_ms_p99 are a row's too: gaps between the pieces of its stream.
+ *
  * Durability: a row is one write(2), so a killed process loses the samples in flight and nothing
  * else; samples_sync() is called once a second, so a machine that loses power loses a second more.
  * A failed sample is a row too: it says why, is excluded from every mean, and is tried again when
@@ -22,9 +24,11 @@ typedef struct {
     bool truncated; /* stopped by the length limit */
     bool empty;     /* nothing but reasoning and white space */
     grade_verdict verdict;
-    uint64_t text_hash;        /* of the response; 0 where empty or failed */
-    int64_t completion_tokens; /* -1: unknown */
-    double ttft_ms, total_ms;  /* NAN: unknown */
+    uint64_t text_hash;            /* of the response; 0 where empty or failed */
+    int64_t completion_tokens;     /* -1: unknown */
+    uint64_t answer_hash;          /* of what was extracted; 0 where nothing was */
+    double ttft_ms, total_ms;      /* NAN: unknown */
+    double itl_ms_p50, itl_ms_p99; /* NAN: unknown */
 } sample_outcome;
 
 typedef struct sample_store sample_store;

@@ -100,15 +100,22 @@ static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
     s->unparsed = (double)unparsed / scored;
 }
 
+/* Median over the scored samples of a time of theirs, kept at @offset of an outcome. */
+static double median_time(const sample_outcome *o, size_t cells, size_t offset, double *x) {
+    size_t n = 0;
+    for (size_t i = 0; i < cells; i++) {
+        double ms = *(const double *)(const void *)((const char *)&o[i] + offset);
+        if (is_scored(&o[i]) && !isnan(ms))
+            x[n++] = ms;
+    }
+    return median(x, n);
+}
+
 static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_score *s) {
     double tokens = 0, timed_tokens = 0, ms = 0;
-    size_t known = 0, streamed = 0;
+    size_t known = 0;
     for (size_t i = 0; i < cells; i++) {
-        if (!is_scored(&o[i]))
-            continue;
-        if (!isnan(o[i].ttft_ms))
-            x[streamed++] = o[i].ttft_ms;
-        if (o[i].completion_tokens < 0)
+        if (!is_scored(&o[i]) || o[i].completion_tokens < 0)
             continue;
         known++;
         tokens += (double)o[i].completion_tokens;
@@ -119,7 +126,9 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
     }
     s->tokens_mean = tokens / (double)known;
     s->tok_s = timed_tokens / (ms / 1000);
-    s->ttft_ms_median = median(x, streamed);
+    s->ttft_ms_median = median_time(o, cells, offsetof(sample_outcome, ttft_ms), x);
+    s->itl_ms_median = median_time(o, cells, offsetof(sample_outcome, itl_ms_p50), x);
+    s->itl_ms_p99 = median_time(o, cells, offsetof(sample_outcome, itl_ms_p99), x);
 }
 
 /* Where all problems are solved always, or never, the spread says nothing: a rate's interval does. */

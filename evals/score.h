@@ -19,6 +19,8 @@ typedef struct {
     size_t identical;   /* samples that repeat another one of the same problem word for word */
     double tokens_mean; /* completion tokens; over the scored samples that report them */
     double ttft_ms_median;
+    double itl_ms_median; /* of the samples' medians: the pace of a typical stream */
+    double itl_ms_p99;    /* median of the samples' 99th percentiles: its stalls */
     double
         tok_s; /* completion tokens over request time, summed over samples: speed of one stream */
 } arm_score;

@@ -63,6 +63,9 @@ static gen_result answer(const char *text) {
                         .prompt_tokens = 11,
                         .completion_tokens = 22,
                         .first_token_ns = 3000000,
+                        .itl_mean_ns = 800000,
+                        .itl_p50_ns = 700000,
+                        .itl_p99_ns = 9000000,
                         .total_ns = 50000000,
                         .attempts = 1};
 }
@@ -102,6 +105,9 @@ static void test_store_survives_a_restart(void) {
         CU_ASSERT(a.present && a.verdict == GRADE_CORRECT && a.completion_tokens == 22);
         CU_ASSERT_DOUBLE_EQUAL(a.ttft_ms, 3, 1e-12);
         CU_ASSERT_DOUBLE_EQUAL(a.total_ms, 50, 1e-12);
+        CU_ASSERT_DOUBLE_EQUAL(a.itl_ms_p50, 0.7, 1e-12);
+        CU_ASSERT_DOUBLE_EQUAL(a.itl_ms_p99, 9, 1e-12);
+        CU_ASSERT(a.answer_hash && a.answer_hash == b.answer_hash && !c.answer_hash);
         CU_ASSERT(b.verdict == GRADE_WRONG && b.text_hash == a.text_hash);
         CU_ASSERT(c.truncated && c.empty && c.verdict == GRADE_UNPARSED);
         CU_ASSERT(d.present && d.failed);
@@ -181,7 +187,7 @@ static void test_rows_of_another_run_are_refused(void) {
 
 static sample_outcome draw(rng *r) {
     sample_outcome o = {.present = rng_below(r, 20) > 0, .completion_tokens = -1};
-    o.total_ms = o.ttft_ms = (double)NAN;
+    o.total_ms = o.ttft_ms = o.itl_ms_p50 = o.itl_ms_p99 = (double)NAN;
     o.failed = o.present && rng_below(r, 6) == 0;
     if (!o.present || o.failed)
         return o;

@@ -30,8 +30,9 @@ static const opt options[] = {
      "write GPQA's prompts into samples.jsonl; its authors ask not to publish them", 0, 0},
     {.type = OPT_GROUP, .help = "Of whom"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
-     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1 or replay:FILE; keys: "
-     "model precision stream retries timeout in_flight seed temperature top_p max_tokens",
+     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several "
+     "of them as URL|URL, or replay:FILE; keys: "
+     "model precision stream retries timeout deadline in_flight seed temperature top_p max_tokens",
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",
      "requests at once for each arm; 0 = the generator's default", 0, 4096},

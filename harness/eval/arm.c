@@ -25,6 +25,7 @@ static const arm_key keys[] = {
     {"stream", KEY_NOT, offsetof(eval_arm, no_stream), 0, 0},
     {"retries", KEY_INT, offsetof(eval_arm, max_retries), 0, 1000},
     {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6},
+    {"deadline", KEY_NUM, offsetof(eval_arm, deadline_s), 0.001, 1e6},
     {"in_flight", KEY_INT, offsetof(eval_arm, in_flight), 1, 4096},
     {"seed", KEY_SEED, offsetof(eval_arm, seed), 0, 9007199254740991.0},
     {"temperature", KEY_NUM, offsetof(eval_arm, temperature), 0, 100},
@@ -103,7 +104,7 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
     }
     return err_set(err, SNAP_E_USAGE,
                    "--arm %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
-                   "in_flight, seed, temperature, top_p, max_tokens)",
+                   "deadline, in_flight, seed, temperature, top_p, max_tokens)",
                    p->whole, name);
 }
 

@@ -9,7 +9,7 @@
  * arm_parse - "NAME=GENERATOR[,key=value...]"
  *
  * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes, without
- * commas. Keys: model, precision; stream (true, false), retries, timeout (seconds), in_flight;
+ * commas. Keys: model, precision; stream (true, false), retries, timeout and deadline (seconds), in_flight;
  * seed, temperature, top_p, max_tokens.
  *
  * @mem: owns the arm's texts

@@ -9,10 +9,11 @@
 #include "base/clock.h"
 #include "base/term.h"
 #include "generator/generator.h"
+#include "harness/eval/clients.h"
 #include "harness/eval/run_log.h"
 
-/* kGiveUpAfter failures without one success: the server is down or refuses us. */
-enum { kGiveUpAfter = 64, kPollMs = 50 };
+/* kGiveUpAfter failures in a row: the server is down or refuses us. */
+enum { kGiveUpAfter = 64, kPollMs = 50, kLagWarnMs = 20 };
 static const int64_t kSyncNs = 1000000000;
 
 /* What the arms share. */
@@ -30,7 +31,7 @@ typedef struct {
     size_t arm;
     generator *gen;
     plan_cell next; /* where the walk over the cells stands */
-    int64_t succeeded, failed;
+    int failures;   /* in a row */
     pthread_t thread;
     bool started;
     snap_status status;
@@ -76,17 +77,16 @@ static snap_status take_result(void *ctx, const gen_request *req, const gen_resu
     if (st != SNAP_OK)
         return st;
     atomic_fetch_add(&a->run->finished, 1);
-    a->succeeded += !res->failed;
-    a->failed += res->failed;
+    a->failures = res->failed ? a->failures + 1 : 0;
     if (!res->failed)
         return SNAP_OK;
     const char *why = res->error ? res->error : "unknown";
     run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", arm_name(a),
             req->task, req->problem, req->sample, res->attempts, why);
-    if (a->succeeded || a->failed < kGiveUpAfter)
+    if (a->failures < kGiveUpAfter)
         return SNAP_OK;
-    return err_set(err, SNAP_E_NET, "the first %d requests all failed, the last one: %s",
-                   kGiveUpAfter, why);
+    return err_set(err, SNAP_E_NET, "%d requests in a row failed, the last one: %s", kGiveUpAfter,
+                   why);
 }
 
 static void *run_arm(void *ctx) {
@@ -109,6 +109,7 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .no_stream = arm->no_stream || opt->no_stream,
                            .max_retries = arm->max_retries,
                            .timeout_s = arm->timeout_s,
+                           .deadline_s = arm->deadline_s,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
                            .cancel = opt->cancel};
     snap_status st = generator_open(&a->gen, arm->spec, &g, err);
@@ -171,8 +172,27 @@ static snap_status finish(shared_run *r, arm_run *arms, int64_t total, snap_stat
     return st == SNAP_OK ? first_failure(arms, r->plan->n_arms, err) : st;
 }
 
+static snap_status report_load(const arm_run *a, results_journal *journal, fs_log *log,
+                               snap_err *err) {
+    generator_load load;
+    if (!a->gen || !generator_load_of(a->gen, &load) || !load.transfers)
+        return SNAP_OK;
+    run_log(log,
+            "arm %s: %lld transfers on %lld connections, %lld outages; client lag p99 %.2f ms, "
+            "longest %.2f ms",
+            arm_name(a), (long long)load.transfers, (long long)load.connections,
+            (long long)load.outages, (double)load.lag_p99_ns / 1e6, (double)load.lag_max_ns / 1e6);
+    if (load.lag_p99_ns > kLagWarnMs * INT64_C(1000000))
+        term_warn("arm %s: this client was busy for up to %.0f ms (p99) before it looked at what "
+                  "came: its times to first token and between tokens are too long by that; give "
+                  "it a core of its own, or a lower --in-flight",
+                  arm_name(a), (double)load.lag_p99_ns / 1e6);
+    return clients_record(journal, arm_name(a), &load, err);
+}
+
 snap_status generate_samples(const eval_plan *plan, sample_store *store,
-                             const generate_options *opt, fs_log *log, snap_err *err) {
+                             const generate_options *opt, results_journal *journal, fs_log *log,
+                             snap_err *err) {
     snap_status st = SNAP_OK;
     shared_run run = {.plan = plan, .store = store, .log = log};
     int64_t total = left_to_do(&run);
@@ -186,6 +206,10 @@ snap_status generate_samples(const eval_plan *plan, sample_store *store,
     for (size_t i = 0; i < plan->n_arms && st == SNAP_OK; i++)
         st = start(&arms[i], err);
     st = finish(&run, arms, total, st, err);
+    for (size_t i = 0; i < plan->n_arms; i++) {
+        snap_status reported = report_load(&arms[i], journal, log, st == SNAP_OK ? err : NULL);
+        st = st == SNAP_OK ? reported : st;
+    }
 cleanup:
     for (size_t i = 0; i < plan->n_arms; i++)
         generator_close(arms[i].gen);

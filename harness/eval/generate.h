@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "evals/samples.h"
+#include "harness/results/results.h"
 
 typedef struct {
     const char *api_key; /* NULL: none */
@@ -17,16 +18,17 @@ typedef struct {
 /**
  * generate_samples - generate what the store does not hold yet
  *
- * @log: one line for each failed sample
+ * @journal: gets what the clients say of their own work (clients.h)
+ * @log:     one line for each failed sample
  *
  * Sample 0 of every problem comes first, then sample 1: an interrupted run has seen all problems.
  * When one arm can't go on, the others finish what they have in flight. Progress on standard error.
  *
- * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when the first kGiveUpAfter requests of an arm
- * all failed; what opening a generator gives. Finished samples are in the store in every case.
+ * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when kGiveUpAfter requests of an arm
+ * failed in a row; what opening a generator gives. Finished samples are in the store in every case.
  */
 snap_status generate_samples(const eval_plan *plan, sample_store *store,
-                             const generate_options *opt, fs_log *log,
+                             const generate_options *opt, results_journal *journal, fs_log *log,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

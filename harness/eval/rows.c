@@ -41,7 +41,7 @@ static bool set_arm_counts(js *o, const arm_score *s) {
            js_set_new(o, "failed_pct", percent(failed));
 }
 
-static js *arm_row(const eval_arm *arm, const arm_score *s) {
+static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journal *journal) {
     js *o = js_new_object();
     bool http = strcmp(arm->kind, "http") == 0;
     return complete(
@@ -55,7 +55,9 @@ static js *arm_row(const eval_arm *arm, const arm_score *s) {
                js_set_new(o, "ci95_pct", interval(s->ci95, 100)) &&
                js_set_num(o, "completion_tokens_mean", s->tokens_mean) &&
                js_set_num(o, "ttft_ms_median", s->ttft_ms_median) &&
-               js_set_num(o, "tok_s", s->tok_s));
+               js_set_num(o, "itl_ms_median", s->itl_ms_median) &&
+               js_set_num(o, "itl_ms_p99", s->itl_ms_p99) && js_set_num(o, "tok_s", s->tok_s) &&
+               js_set_new(o, "client", clients_find(journal, arm->name)));
 }
 
 /* ---- pairs ---- */
@@ -129,7 +131,8 @@ static js *sampling_row(gen_sampling s) {
                            js_set_int(o, "seed", (int64_t)s.seed));
 }
 
-js *eval_row(const eval_plan *plan, size_t index, const task_score *score) {
+js *eval_row(const eval_plan *plan, size_t index, const task_score *score,
+             const results_journal *journal) {
     const eval_task *t = &plan->tasks[index];
     js *o = js_new_object();
     bool ok = o && js_set_new(o, "arms", js_new_array()) &&
@@ -141,7 +144,8 @@ js *eval_row(const eval_plan *plan, size_t index, const task_score *score) {
               js_set_int(o, "problems", (int64_t)t->set.n) &&
               js_set_int(o, "samples_per_problem", t->samples);
     for (size_t a = 0; a < plan->n_arms && ok; a++)
-        ok = js_push_new(js_get_array(o, "arms"), arm_row(&plan->arms[a], &score->arms[a]));
+        ok =
+            js_push_new(js_get_array(o, "arms"), arm_row(&plan->arms[a], &score->arms[a], journal));
     for (size_t a = 1; a < plan->n_arms && ok; a++)
         ok = js_push_new(js_get_array(o, "pairs"), pair_row(plan, &score->pairs[a - 1]));
     return complete(o, ok);

@@ -4,8 +4,11 @@
 
 #include "base/json.h"
 #include "evals/score.h"
+#include "harness/eval/clients.h"
 
-/* The row of one task; the caller owns it. NULL when out of memory. */
-js *eval_row(const eval_plan *plan, size_t index, const task_score *score);
+/* The row of one task; the caller owns it. @journal: what the clients did (clients.h). NULL when out
+ * of memory. */
+js *eval_row(const eval_plan *plan, size_t index, const task_score *score,
+             const results_journal *journal);
 
 #endif

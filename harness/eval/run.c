@@ -223,7 +223,8 @@ static snap_status generate(eval *e, snap_err *err) {
     run_log(&e->log, "%zu of %zu samples are there", before, all);
     if (e->opt.regrade || before == all)
         return SNAP_OK;
-    snap_status st = generate_samples(&e->plan, e->store, &e->opt.generate, &e->log, err);
+    snap_status st =
+        generate_samples(&e->plan, e->store, &e->opt.generate, e->journal, &e->log, err);
     run_log(&e->log, "generated %zu samples%s%s", samples_done_count(e->store) - before,
             st == SNAP_OK ? "" : ", stopped: ", st == SNAP_OK ? "" : err->text);
     return st == SNAP_E_CANCELLED ? how_to_go_on(e, err) : st;
@@ -278,7 +279,8 @@ static snap_status report(eval *e, snap_err *err) {
 static snap_status save(eval *e, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t t = 0; t < e->plan.n_tasks; t++)
-        TRY(results_add(e->results, "evals", eval_row(&e->plan, t, &e->scores[t]), err));
+        TRY(results_add(e->results, "evals", eval_row(&e->plan, t, &e->scores[t], e->journal),
+                        err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
     TRY(report(e, err));
     run_log(&e->log, "wrote run.json and the report");

@@ -379,7 +379,7 @@ static void test_a_dead_arm_is_an_error(void) {
     CU_ASSERT_PTR_NULL(js_get(js_at(js_get_array(row, "arms"), 1), "accuracy_pct"));
     results_free(r);
     o.samples = 8; /* 72 requests */
-    expect(&o, SNAP_E_NET, "arm 'b': the first 64 requests all failed, the last one: no recording");
+    expect(&o, SNAP_E_NET, "arm 'b': 64 requests in a row failed, the last one: no recording");
     place_close(&p);
 }
 

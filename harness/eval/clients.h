@@ -1,0 +1,18 @@
+/* clients.h - what the clients of a run say of their own work, kept in its journal, so that a run
+ * that is graded again still knows.
+ *
+ * Of every arm the last session that generated something: {"transfers", "connections", "outages",
+ * "lag_ms_p99", "lag_ms_max"} as generator_load has them. */
+#ifndef SNAPMLA_HARNESS_EVAL_CLIENTS_H
+#define SNAPMLA_HARNESS_EVAL_CLIENTS_H
+
+#include "generator/generator.h"
+#include "harness/results/results.h"
+
+snap_status clients_record(results_journal *j, const char *arm, const generator_load *load,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+/* The row of an arm as JSON, a copy; null where there is none. NULL when out of memory. */
+js *clients_find(const results_journal *j, const char *arm);
+
+#endif
