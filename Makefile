@@ -85,12 +85,15 @@ TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
+# beyond a folder's own: the server that answers by script
+TEST_ALSO_harness := generator/test/scripted_server.c
+
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
 	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
 $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
-$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call libs,$(1))
+$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef

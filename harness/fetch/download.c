@@ -29,7 +29,7 @@ typedef struct {
     const download_request *req;
     http *engine;
     int fd;
-    int64_t size, began; /* bytes in the part: now, at the start of this attempt */
+    int64_t size, most;  /* bytes in the part: now, and at most so far */
     bool resumed, begun; /* begun: this attempt's first byte has been placed */
     bool ended;
     http_outcome outcome;
@@ -63,7 +63,7 @@ static snap_status open_part(job *j, snap_err *err) {
     j->fd = open(part, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (j->fd < 0 || fstat(j->fd, &sb) != 0)
         return err_set_errno(err, "cannot open '%s'", part);
-    j->size = sb.st_size;
+    j->size = j->most = sb.st_size;
     return SNAP_OK;
 }
 
@@ -127,7 +127,6 @@ static snap_status place_body(job *j, const http_response *head, snap_err *err) 
         return err_set(err, SNAP_E_NET, "%s: asked for the bytes from %lld on, got those from %lld",
                        j->req->url, (long long)j->size, (long long)head->first_byte);
     snap_status st = start_over(j, err);
-    j->began = 0;
     return st == SNAP_OK ? keep_etag(j, head->etag, err) : st;
 }
 
@@ -185,7 +184,6 @@ static snap_status attempt(job *j, snap_err *err) {
         (void)snprintf(if_range, sizeof if_range, "If-Range: %s", buf_str(&etag));
         headers[n++] = if_range;
     }
-    j->began = j->size;
     j->begun = j->ended = false;
     int64_t most = j->req->bytes >= 0 ? j->req->bytes + kSlackBytes : kGreatest;
     http_request req = {.url = j->req->url,
@@ -248,7 +246,9 @@ static snap_status bring(job *j, snap_err *err) {
             return err_set(err, j->disk.code, "%s", j->disk.text);
         if (j->outcome == HTTP_COMPLETE && (j->status == 200 || j->status == 206))
             return SNAP_OK;
-        failures = j->size > j->began ? 1 : failures + 1;
+        /* a server that begins anew each time and breaks off at the same place brings nothing */
+        failures = j->size > j->most ? 1 : failures + 1;
+        j->most = j->size > j->most ? j->size : j->most;
         if (!may_pass(j) || failures > j->req->retries)
             return refused(j, err);
         if (j->status == 416 && j->outcome == HTTP_COMPLETE)

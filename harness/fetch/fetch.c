@@ -121,13 +121,16 @@ static snap_status check_room(const errand *e, const char *dir, snap_err *err) {
                    needed, dir, room);
 }
 
-static snap_status check_sum(const errand *e, snap_err *err) {
-    char sum[HASH_HEX];
+static snap_status sum_part(const errand *e, char sum[HASH_HEX], bool *right, snap_err *err) {
+    *right = true;
     if (!e->sha256)
         return SNAP_OK;
     snap_status st = hash_file(e->part, sum, err);
-    if (st != SNAP_OK || strcmp(sum, e->sha256) == 0)
-        return st;
+    *right = st == SNAP_OK && strcmp(sum, e->sha256) == 0;
+    return st;
+}
+
+static snap_status wrong_sum(const errand *e, const char *sum, snap_err *err) {
     download_forget(e->part);
     return err_set(err, SNAP_E_INPUT,
                    "%s has the wrong checksum: sha256 %s, the manifest says %s; the download was "
@@ -158,9 +161,11 @@ static snap_status put_in_place(const errand *e, snap_err *err) {
     return st;
 }
 
-static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err *err) {
+/* Into the part, until its checksum is right. */
+static snap_status collect(fetcher *f, const errand *e, bool *resumed, snap_err *err) {
     snap_status st;
-    bool resumed;
+    char sum[HASH_HEX];
+    bool right;
     download_request req = {.url = e->url,
                             .part = e->part,
                             .name = e->file->path,
@@ -168,10 +173,25 @@ static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err
                             .checked = e->sha256 != NULL,
                             .retries = f->opt->retries,
                             .wait_s = f->opt->wait_s};
+    TRY(download(f->engine, &req, resumed, err));
+    TRY(sum_part(e, sum, &right, err));
+    if (!right && *resumed) { /* the beginning may be another version's */
+        download_forget(e->part);
+        TRY(download(f->engine, &req, resumed, err));
+        TRY(sum_part(e, sum, &right, err));
+    }
+    if (!right)
+        st = wrong_sum(e, sum, err);
+cleanup:
+    return st;
+}
+
+static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err *err) {
+    snap_status st;
+    bool resumed;
     TRY(make_parent(e->target, err));
     TRY(check_room(e, f->opt->dir, err));
-    TRY(download(f->engine, &req, &resumed, err));
-    TRY(check_sum(e, err));
+    TRY(collect(f, e, &resumed, err));
     TRY(put_in_place(e, err));
     *out = resumed ? FETCH_RESUMED : FETCH_NEW;
 cleanup:

@@ -45,8 +45,13 @@ void manifest_release(manifest *m);
 
 const manifest_set *manifest_find(const manifest *m, const char *name); /* NULL = no such set */
 
-/* Whether a data file of @task with this checksum is a known one: "match", "differs", or "unknown"
- * where the manifest has no checksum to compare with. */
+/* Whether data of @task with this checksum is known: "match", "differs", or "unknown" where the
+ * manifest has no checksum to compare with. A task_set of several files has the digest of their
+ * digests, a line each, those of the problems that were read first, the one file that
+ * lists them last: in that order they stand in the manifest. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);
+
+/* The same by the program's own manifest; a warning, and "unknown", where that can't be read. */
+const char *manifest_check(const char *task, const char *sha256);
 
 #endif

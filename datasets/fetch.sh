@@ -1,0 +1,260 @@
+#!/bin/sh
+# Brings the public data sets into a folder: what `snapmla fetch` does, with curl or wget alone.
+#   fetch.sh [--dir DIR] [--mirror URL] [--list] [--accept-licences] [--retries N] [--manifest FILE] [NAME...]
+# Without a name all but the large sets. Each file is collected in FILE.part, checked against the
+# manifest's sha256 where that is known, and put in its place only when it is whole; a transfer that
+# broke off goes on where it stopped. Where the program is built, it is run instead:
+# SNAPMLA=PROGRAM names another one, SNAPMLA= none.
+# Exit codes as the program's: 0 done, 2 usage, 3 files or network.
+set -euf
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+program=${SNAPMLA-$here/../build/snapmla}
+manifest=$here/manifest.json
+dir=datasets
+mirror=
+list=0
+accepted=0
+retries=4
+tab=$(printf '\t')
+
+die() {
+    code=$1
+    shift
+    echo "fetch.sh: $*" >&2
+    exit "$code"
+}
+
+usage() {
+    sed -n '2,9s/^# \{0,1\}//p' "$here/fetch.sh"
+}
+
+# ---- the manifest, by line ----
+
+# One line a file: set, large, path, bytes, sha256, url, convert, with - for null.
+files() {
+    awk '
+        function value(key,   s) {
+            if (!match($0, "\"" key "\": (\"[^\"]*\"|[a-z0-9]+)"))
+                return "-"
+            s = substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
+            gsub(/"/, "", s)
+            return s == "null" ? "-" : s
+        }
+        /^\{"name": / { set = value("name"); large = value("large") }
+        /^\{"path": / {
+            printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", set, large, value("path"), value("bytes"),
+                value("sha256"), value("url"), value("convert")
+        }' "$manifest"
+}
+
+# $1: a set, $2: a key of it; nothing for null
+of_set() {
+    sed -n "s/^{\"name\": \"$1\".*\"$2\": \"\([^\"]*\)\".*/\1/p" "$manifest"
+}
+
+# ---- one file ----
+
+sha256_of() {
+    sha256sum <"$1" | cut -d ' ' -f 1
+}
+
+size_of() {
+    wc -c <"$1" | tr -d ' '
+}
+
+# Brings the rest of URL $1 into $2.part: 0 done, 1 try again, 2 try again from the start, 3 in vain.
+# curl's or wget's own words say what went wrong.
+transfer() {
+    rc=0
+    if command -v curl >/dev/null 2>&1; then
+        answer=$(curl -fsSL --proto '=http,https' --max-redirs 8 --connect-timeout 30 --speed-limit 1 \
+            --speed-time 60 -C - -w '%{http_code}' -o "$2.part" "$1") || rc=$?
+        case $rc:$answer in
+        0:*) return 0 ;;
+        33:* | 36:* | 22:416) return 2 ;;              # no Range here, or past the end
+        22:408 | 22:409 | 22:425 | 22:429 | 22:5*) return 1 ;;
+        1:* | 3:* | 22:* | 23:* | 47:* | 60:*) return 3 ;; # protocol, refusal, disk, redirects, certificate
+        *) return 1 ;;
+        esac
+    fi
+    command -v wget >/dev/null 2>&1 || die 3 'needs curl or wget'
+    wget -nv -c --max-redirect=8 --timeout=60 --tries=1 -O "$2.part" "$1" || rc=$?
+    case $rc in
+    0) return 0 ;;
+    2 | 3 | 5 | 8) return 3 ;; # usage, disk, certificate, refusal
+    *) return 1 ;;
+    esac
+}
+
+# $1: path in the folder, $2: bytes, $3: sha256, $4: URL
+download() {
+    target=$dir/$1
+    # without a checksum the rest could be another file's
+    [ "$3" != - ] || rm -f "$target.part"
+    attempt=0
+    wait=1
+    until [ "$2" != - ] && [ -f "$target.part" ] && [ "$(size_of "$target.part")" -ge "$2" ]; do
+        how=0
+        transfer "$4" "$target" || how=$?
+        [ $how != 0 ] || break
+        if [ $how = 2 ] && [ -s "$target.part" ]; then
+            rm -f "$target.part"
+            state=fetched
+            continue
+        fi
+        attempt=$((attempt + 1))
+        kept=0
+        [ ! -f "$target.part" ] || kept=$(size_of "$target.part")
+        if [ $how = 3 ] || [ "$attempt" -gt "$retries" ]; then
+            die 3 "$set: cannot fetch $4 ($kept bytes are kept; the same command goes on)"
+        fi
+        [ "$kept" = 0 ] || state=resumed
+        sleep $wait
+        wait=$((wait * 2))
+    done
+    # an empty file leaves none behind
+    [ -f "$target.part" ] || : >"$target.part"
+}
+
+# $1: bytes, $2: sha256
+is_whole() {
+    { [ "$1" = - ] || [ "$(size_of "$target.part")" = "$1" ]; } &&
+        { [ "$2" = - ] || [ "$(sha256_of "$target.part")" = "$2" ]; }
+}
+
+# $1: bytes, $2: sha256, $3: URL
+check() {
+    if [ "$1" != - ] && [ "$(size_of "$target.part")" != "$1" ]; then
+        got=$(size_of "$target.part")
+        rm -f "$target.part"
+        die 3 "$set: $3 brings $got bytes, the manifest says $1: the download was deleted"
+    fi
+    [ "$2" != - ] || return 0
+    sum=$(sha256_of "$target.part")
+    if [ "$sum" != "$2" ]; then
+        rm -f "$target.part"
+        die 3 "$set: $3 has the wrong checksum: sha256 $sum, the manifest says $2; the download was deleted"
+    fi
+}
+
+# The Hugging Face rows API's JSON as JSON lines.
+convert() {
+    command -v jq >/dev/null 2>&1 || die 3 "$set: needs jq, or the program, to convert '$target'"
+    jq -ce 'if .rows and (.rows | length) == .num_rows_total then .rows[].row else error("rows are missing") end' \
+        <"$target.part" >"$target.part.jsonl" || {
+        rm -f "$target.part" "$target.part.jsonl"
+        die 3 "$set: $1 is not the rows of a set"
+    }
+    mv "$target.part.jsonl" "$target.part"
+}
+
+# $1: set, $2: path, $3: bytes, $4: sha256, $5: URL, $6: converter
+fetch() {
+    set=$1
+    target=$dir/$2
+    bytes=$3
+    want=$4
+    url=$5
+    converter=$6
+    if [ -f "$target" ]; then
+        there "$want" "$converter"
+        return
+    fi
+    if [ -n "$mirror" ]; then
+        url=${mirror%/}/$2
+        [ "$converter" = - ] || { bytes=-; want=-; converter=-; }
+    fi
+    mkdir -p "$(dirname "$target")" || die 3 "cannot create the folder of '$target'"
+    state=fetched
+    [ ! -s "$target.part" ] || [ "$want" = - ] || state=resumed
+    download "$2" "$bytes" "$want" "$url"
+    if [ $state = resumed ] && ! is_whole "$bytes" "$want"; then
+        rm -f "$target.part" # its beginning may be another version's
+        state=fetched
+        download "$2" "$bytes" "$want" "$url"
+    fi
+    check "$bytes" "$want" "$url"
+    [ "$converter" = - ] || convert "$url"
+    mv "$target.part" "$target" || die 3 "cannot replace '$target'"
+    rm -f "$target.part.etag"
+    printf '%-9s %s\n' $state "$target"
+}
+
+# $1: sha256, $2: converter
+there() {
+    if [ "$1" = - ] || [ "$2" != - ]; then
+        printf '%-9s %s\n' unchecked "$target"
+        return
+    fi
+    sum=$(sha256_of "$target")
+    [ "$sum" = "$1" ] ||
+        die 3 "$set: '$target' is there with another checksum: sha256 $sum, the manifest says $1; delete it to fetch it"
+    printf '%-9s %s\n' there "$target"
+}
+
+# ---- the command line ----
+
+for argument in "$@"; do
+    case $argument in -h | --help) usage; exit 0 ;; esac
+done
+[ -z "$program" ] || [ ! -x "$program" ] || exec "$program" fetch "$@"
+
+names=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --*=*)
+        option=${1%%=*}
+        argument=${1#*=}
+        shift
+        set -- "$option" "$argument" "$@"
+        continue
+        ;;
+    -d | --dir | -m | --mirror | --manifest | --retries)
+        [ $# -ge 2 ] || die 2 "$1 needs a value"
+        case $1 in
+        -d | --dir) dir=$2 ;;
+        -m | --mirror) mirror=$2 ;;
+        --manifest) manifest=$2 ;;
+        --retries) retries=$2 ;;
+        esac
+        shift
+        ;;
+    -l | --list) list=1 ;;
+    --accept-licences) accepted=1 ;;
+    -*) die 2 "unknown option '$1': fetch.sh --help lists them" ;;
+    *) names="$names $1" ;;
+    esac
+    shift
+done
+case $retries in '' | *[!0-9]*) die 2 "--retries must be a number, not '$retries'" ;; esac
+case $mirror in '' | http://* | https://*) ;; *) die 2 "'$mirror' is neither an http nor an https URL" ;; esac
+[ -r "$manifest" ] || die 3 "cannot open '$manifest'"
+[ $list = 1 ] || command -v sha256sum >/dev/null 2>&1 || die 3 'needs sha256sum'
+all=$(files | cut -f 1 | uniq)
+[ -n "$all" ] || die 3 "$manifest: not a manifest of data sets"
+
+for name in $names; do
+    printf '%s\n' "$all" | grep -Fqx -e "$name" ||
+        die 2 "no data set '$name' in the manifest: it has $(printf '%s' "$all" | tr '\n' ' ')"
+done
+if [ -z "$names" ]; then
+    [ $list = 1 ] && names=$all || names=$(files | awk -F "$tab" '$2 == "false" {print $1}' | uniq)
+fi
+
+for name in $names; do
+    if [ $list = 1 ]; then
+        printf '%-14s %-20s %s\n' "$name" "$(of_set "$name" title)" "$(of_set "$name" licence)"
+        continue
+    fi
+    if [ $accepted = 0 ]; then
+        printf '%s: %s\n  licence: %s\n' "$name" "$(of_set "$name" home)" "$(of_set "$name" licence)" >&2
+        notice=$(of_set "$name" notice)
+        [ -z "$notice" ] || printf '  notice: %s\n' "$notice" >&2
+    fi
+    files | awk -F "$tab" -v set="$name" '$1 == set' |
+        while IFS=$tab read -r set large path bytes want url converter; do
+            : "$large"
+            fetch "$set" "$path" "$bytes" "$want" "$url" "$converter"
+        done || exit $?
+done
