@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/fetch/manifest.h"
+
 /* Fractions 0..1 are shown in percent; NAN becomes null. */
 static js *percent(double fraction) {
     return js_new_num(100 * fraction);
@@ -120,7 +122,7 @@ static js *dataset_row(const task_set *set) {
     return complete(o, o && js_set_str(o, "file", slash ? slash + 1 : set->file) &&
                            js_set_str(o, "sha256", set->sha256) &&
                            js_set_int(o, "rows", (int64_t)set->rows) &&
-                           js_set_str(o, "manifest", "unknown"));
+                           js_set_str(o, "manifest", manifest_check(set->task->name, set->sha256)));
 }
 
 static js *sampling_row(gen_sampling s) {
