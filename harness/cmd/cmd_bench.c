@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/term.h"
+#include "harness/bench/grading.h"
 #include "harness/bench/sweep.h"
 #include "harness/cmd/device.h"
 #include "harness/measure/ceilings.h"
@@ -29,8 +30,13 @@ static const char *distribution = "normal";
 static int64_t seed = 1, min_samples = 10;
 static double min_time = 0.25, timeout = 5;
 static const char *ceilings_path, *out;
+static const char *what = "kernel";
 
 static const opt options[] = {
+    {OPT_STR, "what", 0, &what, "NAME",
+     "kernel: MLA decode steps; grading: verdicts a second on one core, of pairs made up here; of "
+     "the options below it takes --seed and --min-time",
+     0, 0},
     {.type = OPT_GROUP, .help = "Grid (comma lists; the sweep is their product)"},
     {OPT_STR, "arms", 0, &grid_text.arms, "LIST", "bf16, fp8", 0, 0},
     {OPT_STR, "scope", 0, &grid_text.scopes, "LIST",
@@ -68,7 +74,8 @@ static const opt_command spec = {
              "after its output passed against the FP64 oracle of its own arithmetic; the two arms\n"
              "take turns in one run, on a cold cache; percentages are against measured ceilings.",
     .examples = "  snapmla bench --heads 16,128 --batch 8 --context 8192\n"
-                "  snapmla bench --config configs/cpu.json --out RUN",
+                "  snapmla bench --config configs/cpu.json --out RUN\n"
+                "  snapmla bench --what grading",
     .options = options,
 };
 
@@ -290,7 +297,7 @@ static snap_status add_results(results *r, const ceilings *c, const js *rows, sn
     return st;
 }
 
-static snap_status run(opt_shared *shared, snap_err *err) {
+static snap_status run_kernel(opt_shared *shared, snap_err *err) {
     mla_backend *be = NULL;
     results *r = NULL;
     run_state state = {0};
@@ -324,6 +331,64 @@ cleanup:
     results_free(r);
     mla_backend_close(be);
     return st;
+}
+
+/* ---- grading ---- */
+
+static snap_status print_grading_json(const grading_row *rows, snap_err *err) {
+    buf text = {0};
+    js *all = js_new_array();
+    bool ok = all != NULL;
+    for (int i = 0; i < GRADING_ROWS && ok; i++) {
+        js *row = js_new_object();
+        ok = row && js_set_str(row, "what", "grading") &&
+             js_set_str(row, "grader", rows[i].grader) && js_set_str(row, "input", rows[i].input) &&
+             js_set_int(row, "pairs", (int64_t)rows[i].pairs) &&
+             js_set_num(row, "gradings_s", rows[i].rate);
+        ok = js_push_new(all, row) && ok;
+    }
+    snap_status st = ok ? js_write(all, JS_PRETTY, &text, err)
+                        : err_set(err, SNAP_E_NOMEM, "out of memory for the result");
+    if (st == SNAP_OK)
+        (void)puts(buf_str(&text));
+    js_free(all);
+    buf_release(&text);
+    return st;
+}
+
+static snap_status print_grading(const grading_row *rows, snap_err *err) {
+    static const char *const heads[] = {"grader", "input", "pairs", "gradings/s"};
+    table t = {.heads = heads, .columns = 4};
+    buf text = {0};
+    for (int i = 0; i < GRADING_ROWS; i++) {
+        table_cell(&t, "%s", rows[i].grader);
+        table_cell(&t, "%s", rows[i].input);
+        table_cell(&t, "%zu", rows[i].pairs);
+        table_number(&t, rows[i].rate, 0);
+    }
+    snap_status st = table_write(&t, term_use_color(1), &text, err);
+    (void)fputs(buf_str(&text), stdout);
+    table_release(&t);
+    buf_release(&text);
+    return st;
+}
+
+static snap_status run_grading(const opt_shared *shared, snap_err *err) {
+    grading_row rows[GRADING_ROWS];
+    if (out)
+        return err_set(err, SNAP_E_USAGE, "--out: what grading reaches is printed only");
+    snap_status st = grading_bench((uint64_t)seed, min_time, rows, err);
+    if (st != SNAP_OK)
+        return st;
+    return shared->json ? print_grading_json(rows, err) : print_grading(rows, err);
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    if (strcmp(what, "grading") == 0)
+        return run_grading(shared, err);
+    if (strcmp(what, "kernel") == 0)
+        return run_kernel(shared, err);
+    return err_set(err, SNAP_E_USAGE, "unknown --what '%s' (kernel, grading)", what);
 }
 
 const cmd cmd_bench = {&spec, run, "time both arms over a grid of shapes"};
