@@ -141,7 +141,7 @@ js *eval_row(const eval_plan *plan, size_t index, const task_score *score,
               js_set_new(o, "pairs", js_new_array()) && js_set_str(o, "task", t->set.task->name) &&
               js_set_new(o, "dataset", dataset_row(&t->set)) &&
               js_set_str(o, "prompt_sha256", t->set.prompt_sha256) &&
-              js_set_str(o, "grader", t->set.task->grader->id) &&
+              js_set_str(o, "grader", t->set.grader->id) &&
               js_set_new(o, "sampling", sampling_row(t->sampling)) &&
               js_set_int(o, "problems", (int64_t)t->set.n) &&
               js_set_int(o, "samples_per_problem", t->samples);
