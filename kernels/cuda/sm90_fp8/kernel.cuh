@@ -12,17 +12,17 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     }
     for (int i = 0; i < 2; i++) {
         ptx::mbarrier_init(&s.empty_rope[i], 4);
-        ptx::mbarrier_init(&s.full_p[i], 4);
-        ptx::mbarrier_init(&s.empty_p[i], 8);
+        ptx::mbarrier_init(&s.full_p[i], 128);
+        ptx::mbarrier_init(&s.empty_p[i], 256);
     }
     ptx::mbarrier_init(&s.full_q, 1);
     ptx::mbarrier_init(&s.empty_q, 4);
-    ptx::mbarrier_init(&s.full_scales, 1);
-    ptx::mbarrier_init(&s.empty_scales, 4);
-    ptx::mbarrier_init(&s.full_inverse, 1);
-    ptx::mbarrier_init(&s.empty_inverse, 4);
-    ptx::mbarrier_init(&s.full_sum, 4);
-    ptx::mbarrier_init(&s.empty_sum, 8);
+    ptx::mbarrier_init(&s.full_scales, 32);
+    ptx::mbarrier_init(&s.empty_scales, 128);
+    ptx::mbarrier_init(&s.full_inverse, 32);
+    ptx::mbarrier_init(&s.empty_inverse, 128);
+    ptx::mbarrier_init(&s.full_sum, 128);
+    ptx::mbarrier_init(&s.empty_sum, 256);
     ptx::mbarrier_init_fence();
 }
 

@@ -104,7 +104,7 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
                 o[slice][16 * h + i] += product[i];
         }
     }
-    me.arrive(&s.empty_p[buffer]);
+    ptx::mbarrier_arrive(&s.empty_p[buffer]);
 }
 
 __device__ __forceinline__ void store_rows(const shared &s, const params &p,
@@ -158,7 +158,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
             multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, o);
         ptx::mbarrier_wait(&s.full_sum, (k - first) & 1);
         store_rows(s, p, me, item, row_tile * ROWS, o);
-        me.arrive(&s.empty_sum);
+        ptx::mbarrier_arrive(&s.empty_sum);
     }
 }
 

@@ -112,14 +112,10 @@ __device__ __forceinline__ void run_scales(shared &s, const params &p, int first
                 next = fetch_scales(p, pages, length, tile + 1, lane);
             ptx::mbarrier_wait(&s.empty_scales, parity);
             store_scales(s, lane, now);
-            __syncwarp();
-            if (lane == 0)
-                ptx::mbarrier_arrive(&s.full_scales);
+            ptx::mbarrier_arrive(&s.full_scales);
             ptx::mbarrier_wait(&s.empty_inverse, parity);
             store_inverse(s, lane, now);
-            __syncwarp();
-            if (lane == 0)
-                ptx::mbarrier_arrive(&s.full_inverse);
+            ptx::mbarrier_arrive(&s.full_inverse);
             parity ^= 1;
         }
     }

@@ -246,7 +246,7 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
                     log2_sum * 0.69314718f;
         }
     }
-    me.arrive(&s.full_sum);
+    ptx::mbarrier_arrive(&s.full_sum);
 }
 
 __device__ __forceinline__ void run_softmax(shared &s, const params &p, int first, int last,
@@ -295,7 +295,8 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
                 ptx::wgmma_wait<0>();
                 ptx::pin(score1);
                 apply_scales(scaling, r, score1);
-                me.arrive(&s.empty_scales);
+                ptx::mbarrier_arrive(&s.empty_scales);
+                __syncwarp();
                 if (me.lane == 0) {
                     ptx::mbarrier_arrive(&s.empty_rope[1]);
                     if (!more)
@@ -339,9 +340,8 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
                     shift[8] = static_cast<int8_t>(fmaxf(before[1] - r.unit[1], NEVER));
                 }
                 ptx::fence_proxy_async();
-                me.arrive(&s.full_p[buffer]);
-                if (me.lane == 0)
-                    ptx::mbarrier_arrive(&s.empty_inverse);
+                ptx::mbarrier_arrive(&s.full_p[buffer]);
+                ptx::mbarrier_arrive(&s.empty_inverse);
                 if (!more)
                     break;
             }
