@@ -51,12 +51,11 @@ static const opt_command spec = {
 
 typedef struct {
     manifest all;
-    const manifest_set **sets; /* [n], chosen */
-    size_t n;
+    bool *chosen; /* [all.n] */
 } choice;
 
 static void choice_release(choice *c) {
-    free(c->sets);
+    free(c->chosen);
     manifest_release(&c->all);
 }
 
@@ -70,27 +69,18 @@ static snap_status unknown_name(const choice *c, const char *name, snap_err *err
     return SNAP_E_USAGE;
 }
 
-static bool chosen_already(const choice *c, const manifest_set *s) {
-    for (size_t i = 0; i < c->n; i++)
-        if (c->sets[i] == s)
-            return true;
-    return false;
-}
-
 static snap_status choose(choice *c, const opt_shared *shared, snap_err *err) {
-    c->sets = calloc(c->all.n + 1, sizeof *c->sets);
-    if (!c->sets)
+    c->chosen = calloc(c->all.n + 1, sizeof *c->chosen);
+    if (!c->chosen)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the data sets");
     for (int i = 0; i < shared->n_args; i++) {
         const manifest_set *s = manifest_find(&c->all, shared->args[i]);
         if (!s)
             return unknown_name(c, shared->args[i], err);
-        if (!chosen_already(c, s))
-            c->sets[c->n++] = s;
+        c->chosen[s - c->all.sets] = true;
     }
     for (size_t i = 0; i < c->all.n && !shared->n_args; i++)
-        if (list || !c->all.sets[i].large)
-            c->sets[c->n++] = &c->all.sets[i];
+        c->chosen[i] = list || !c->all.sets[i].large;
     return SNAP_OK;
 }
 
@@ -164,8 +154,9 @@ static snap_status show_list(const choice *c, bool json, snap_err *err) {
     js *rows = js_new_array();
     buf out = {0};
     snap_status st = SNAP_OK;
-    for (size_t i = 0; i < c->n; i++)
-        TRY(list_row(c->sets[i], &t, rows, err));
+    for (size_t i = 0; i < c->all.n; i++)
+        if (c->chosen[i])
+            TRY(list_row(&c->all.sets[i], &t, rows, err));
     if (json) {
         TRY(js_write(rows, JS_PRETTY, &out, err));
         (void)buf_puts(&out, "\n");
@@ -184,8 +175,10 @@ cleanup:
 /* ---- fetching ---- */
 
 static void show_notices(const choice *c) {
-    for (size_t i = 0; i < c->n; i++) {
-        const manifest_set *s = c->sets[i];
+    for (size_t i = 0; i < c->all.n; i++) {
+        const manifest_set *s = &c->all.sets[i];
+        if (!c->chosen[i])
+            continue;
         (void)fprintf(stderr, "%s: %s\n  licence: %s\n", s->name, s->home, s->licence);
         if (s->notice)
             (void)fprintf(stderr, "  notice: %s\n", s->notice);
@@ -215,7 +208,7 @@ static snap_status fetch(const choice *c, bool json, snap_err *err) {
                        .cancel = &cmd_cancelled};
     js *rows = json ? js_new_array() : NULL;
     buf out = {0};
-    snap_status st = fetch_sets(c->sets, c->n, &o, done, rows, err);
+    snap_status st = fetch_sets(&c->all, c->chosen, &o, done, rows, err);
     if (json && js_write(rows, JS_PRETTY, &out, st == SNAP_OK ? err : NULL) == SNAP_OK)
         (void)puts(buf_str(&out));
     buf_release(&out);

@@ -73,7 +73,8 @@ static const char *keep(fetcher *f, buf *text) {
     return s;
 }
 
-static snap_status prepare(fetcher *f, const manifest_file *file, errand *e, snap_err *err) {
+/* False when out of memory. */
+static bool prepare(fetcher *f, const manifest_file *file, errand *e) {
     const char *mirror = f->opt->mirror;
     buf target = {0}, part = {0}, url = {0};
     *e = (errand){.file = file, .bytes = file->bytes, .sha256 = file->sha256};
@@ -91,9 +92,7 @@ static snap_status prepare(fetcher *f, const manifest_file *file, errand *e, sna
     e->target = keep(f, &target);
     e->part = keep(f, &part);
     e->url = keep(f, &url);
-    if (!e->target || !e->part || !e->url)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", file->path);
-    return SNAP_OK;
+    return e->target && e->part && e->url;
 }
 
 /* Creates the folder of @path. */
@@ -202,12 +201,11 @@ static snap_status fetch_file(fetcher *f, const manifest_file *file, fetch_state
                               snap_err *err) {
     errand e;
     char sum[HASH_HEX];
-    snap_status st = prepare(f, file, &e, err);
-    if (st != SNAP_OK)
-        return st;
+    if (!prepare(f, file, &e))
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", file->path);
     if (!fs_exists(e.target))
         return bring(f, &e, out, err);
-    st = look_at(file, e.target, out, sum, err);
+    snap_status st = look_at(file, e.target, out, sum, err);
     if (st == SNAP_OK && *out == FETCH_DIFFERS)
         return err_set(err, SNAP_E_INPUT,
                        "'%s' is there with another checksum: sha256 %s, the manifest says %s; "
@@ -233,7 +231,7 @@ static snap_status fetch_set(fetcher *f, const manifest_set *set, fetch_done_fn 
     return st;
 }
 
-snap_status fetch_sets(const manifest_set *const *sets, size_t n, const fetch_options *opt,
+snap_status fetch_sets(const manifest *m, const bool *chosen, const fetch_options *opt,
                        fetch_done_fn done, void *ctx, snap_err *err) {
     snap_status st = SNAP_OK;
     fetcher f = {.opt = opt};
@@ -246,8 +244,9 @@ snap_status fetch_sets(const manifest_set *const *sets, size_t n, const fetch_op
     TRY(fs_mkdirs(opt->dir, err));
     TRY(fs_lock(lock_path, &lock, err));
     TRY(http_create(&f.engine, 4, opt->cancel, err));
-    for (size_t i = 0; i < n; i++)
-        TRY(fetch_set(&f, sets[i], done, ctx, err));
+    for (size_t i = 0; i < m->n; i++)
+        if (chosen[i])
+            TRY(fetch_set(&f, &m->sets[i], done, ctx, err));
 cleanup:
     http_free(f.engine);
     if (lock >= 0)

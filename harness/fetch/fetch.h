@@ -37,16 +37,17 @@ typedef void (*fetch_done_fn)(void *ctx, const manifest_set *set, const manifest
                               fetch_state state);
 
 /**
- * fetch_sets - bring every file of @sets that is not there
+ * fetch_sets - bring every file of the chosen sets that is not there
  *
- * @done: called for each file as it is done, also for those that were there; may be NULL
+ * @chosen: [m->n], which
+ * @done:  called for each file as it is done, also for those that were there; may be NULL
  *
  * Stops at the first failure; the same call goes on from there. As download() fails; SNAP_E_USAGE for
  * a bad mirror; SNAP_E_INPUT with both checksums when the download's is wrong (it is deleted) and
  * when the folder holds a file of another one (it is left alone); SNAP_E_IO when the disk has too
  * little room, and with the holder's process id while another process fetches into @dir.
  */
-snap_status fetch_sets(const manifest_set *const *sets, size_t n, const fetch_options *opt,
+snap_status fetch_sets(const manifest *m, const bool *chosen, const fetch_options *opt,
                        fetch_done_fn done, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -118,12 +118,12 @@ static void note_state(void *ctx, const manifest_set *set, const manifest_file *
 static volatile sig_atomic_t cancelled;
 
 static snap_status fetch(place *p, const char *mirror, int retries) {
-    const manifest_set *sets[] = {&p->m.sets[0]};
+    static const bool chosen[] = {true};
     fetch_options o = {
         .dir = p->data, .mirror = mirror, .retries = retries, .wait_s = 0.01, .cancel = &cancelled};
     p->err = (snap_err){0};
     p->state = FETCH_ABSENT;
-    return fetch_sets(sets, 1, &o, note_state, p, &p->err);
+    return fetch_sets(&p->m, chosen, &o, note_state, p, &p->err);
 }
 
 static void expect_whole(const place *p, const char *want) {
