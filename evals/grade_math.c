@@ -77,29 +77,13 @@ static void judge_stated(grade_result *r, const char *gold, const extraction *x,
         judge(r, gold, x->rule, bare(formula.answer), policy);
 }
 
-/* The right-hand side of the last "=" that stands in no braces. */
-static span last_side(span s) {
-    int depth = 0;
-    for (size_t i = s.n; i; i--) {
-        char c = s.s[i - 1];
-        depth += c == '}' ? 1 : c == '{' ? -1 : 0;
-        if (c == '=' && depth == 0)
-            return span_trim((span){s.s + i, s.n - i});
-    }
-    return s;
-}
-
-/* Undeclared: the last formula, which is mostly the end of a chain of equalities; the last number. */
+/* Undeclared: the last formula, else the last number. */
 static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
     extraction x;
-    if (extract_formula(text, &x)) {
+    if (extract_formula(text, &x))
         judge(r, gold, x.rule, bare(x.answer), policy);
-        span side = last_side(bare(x.answer));
-        if (r->verdict != GRADE_CORRECT && side.n && side.n < bare(x.answer).n)
-            judge(r, gold, x.rule, side, policy);
-        if (r->verdict != GRADE_UNPARSED)
-            return;
-    }
+    if (r->verdict != GRADE_UNPARSED)
+        return;
     if (extract_last_number(text, &x) && !grade_part_of_expression(text, &x))
         judge(r, gold, x.rule, x.answer, policy);
 }

@@ -7,17 +7,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+/* @reads: whatever is extracted can be read, so that unparsed means that nothing was. */
+static void judge(const grader *g, const char *gold, grade_input in, int reads) {
+    grade_result r = g->grade(gold, in);
+    size_t kept = strlen(r.extracted);
+    if (kept >= sizeof r.extracted || !text_is_utf8(r.extracted, kept) || !r.reason)
+        __builtin_trap();
+    if (!r.rule && (r.verdict != GRADE_UNPARSED || kept))
+        __builtin_trap();
+    if (reads && r.rule && r.verdict == GRADE_UNPARSED)
+        __builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (!n)
         return 0;
     grade_input in = {.response = {(const char *)data + 1, n - 1},
                       .extracted = data[0] & 1,
                       .truncated = data[0] & 2};
-    grade_result r = grader_aime.grade("204", in);
-    size_t kept = strlen(r.extracted);
-    if (kept >= sizeof r.extracted || !text_is_utf8(r.extracted, kept) || !r.reason)
-        __builtin_trap();
-    if ((r.verdict == GRADE_UNPARSED) != (r.rule == NULL))
-        __builtin_trap();
+    judge(&grader_aime, "204", in, 1);
+    judge(&grader_gsm8k, "#### 1,204", in, 1);
+    judge(&grader_letter, "C", in, 1);
+    judge(&grader_math_field, "\\frac{1}{2}, 3", in, 0);
+    judge(&grader_math_strict, "x^2", in, 0);
     return 0;
 }
