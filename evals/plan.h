@@ -27,6 +27,8 @@ typedef struct {
     double deadline_s; /* 0: the generator's default */
     int in_flight;     /* 0: the generator's default */
 
+    bool control; /* the baseline again, with other seeds */
+
     /* Departures from the task's sampling. An arm with other seeds is a control; one with
      * another temperature, top_p or max_tokens is not comparable, and its pairs are refused. */
     bool has_seed;

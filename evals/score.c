@@ -143,6 +143,73 @@ static stats_interval arm_interval(const arm_score *s, int samples) {
     return (stats_interval){fmax(ci.lo, 0), fmin(ci.hi, 1)};
 }
 
+/* ---- k samples of a problem together ---- */
+
+static uint64_t vote_of(const sample_outcome *o) {
+    if (!is_scored(o) || o->verdict == GRADE_UNPARSED)
+        return 0;
+    return o->verdict == GRADE_CORRECT ? 1 : o->answer_hash | 2; /* never the correct one's */
+}
+
+/* Whether the answer with most votes is correct; NAN without scored samples. */
+static double majority_of(const sample_outcome *o, size_t count) {
+    size_t most = 0, first = 0, scored = 0;
+    double correct = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t vote = vote_of(&o[i]);
+        size_t votes = 0;
+        bool seen = false;
+        scored += is_scored(&o[i]);
+        for (size_t j = 0; j < count && vote; j++) {
+            votes += vote_of(&o[j]) == vote;
+            seen |= j < i && vote_of(&o[j]) == vote;
+        }
+        if (!vote || seen || votes < most)
+            continue;
+        first = votes > most ? 1 : first + 1;
+        correct = (votes > most ? 0 : correct) + (vote == 1 ? 1 : 0);
+        most = votes;
+    }
+    if (!scored)
+        return NAN;
+    return first ? correct / (double)first : 0;
+}
+
+/* Mean over the problems for which it is a number. */
+typedef struct {
+    double sum, n;
+} average;
+
+static void average_add(average *a, double x) {
+    a->sum += isnan(x) ? 0 : x;
+    a->n += isnan(x) ? 0 : 1;
+}
+
+static void choose_ks(int samples, arm_score *s) {
+    for (int k = 1; k < samples && s->n_pass < SCORE_PASS_MAX - 1; k *= 2)
+        s->pass[s->n_pass++].k = k;
+    s->pass[s->n_pass++].k = samples;
+}
+
+static void score_together(const sample_outcome *o, const eval_task *et, double *x, arm_score *s) {
+    size_t k = (size_t)et->samples;
+    average pass[SCORE_PASS_MAX] = {{0, 0}}, majority = {0}, variance = {0};
+    choose_ks(et->samples, s);
+    for (size_t i = 0; i < et->set.n; i++) {
+        size_t n = gather_scores(o + i * k, k, x), correct = 0;
+        for (size_t j = 0; j < n; j++)
+            correct += x[j] > 0;
+        for (int j = 0; j < s->n_pass; j++)
+            average_add(&pass[j], stats_pass_at_k(n, correct, (size_t)s->pass[j].k));
+        average_add(&majority, k > 1 ? majority_of(o + i * k, k) : (double)NAN);
+        average_add(&variance, stats_sampling_variance(n, correct));
+    }
+    for (int j = 0; j < s->n_pass; j++)
+        s->pass[j].rate = pass[j].sum / pass[j].n;
+    s->majority = majority.sum / majority.n;
+    s->sampling_variance = variance.sum / variance.n;
+}
+
 static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t t, size_t arm,
                            scratch *tmp) {
     arm_score s = {0};
@@ -151,6 +218,7 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
     const sample_outcome *o = samples_of(p, all, t, arm, 0);
     count_rows(o, cells, &s);
     measure_rows(o, cells, tmp->samples, &s);
+    score_together(o, et, tmp->samples, &s);
     for (size_t i = 0; i < et->set.n; i++) {
         s.identical += count_identical(o + i * k, k);
         size_t n = gather_scores(o + i * k, k, tmp->samples);
@@ -208,7 +276,7 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
     if (et->samples == 1 && n)
         pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);
-    return stats_bootstrap(tmp->problems, n, seed, &pair->bootstrap95, err);
+    return stats_bootstrap(tmp->problems, n, STATS_BOOTSTRAP_DRAWS, seed, &pair->bootstrap95, err);
 }
 
 /* The same pair of arms in every task is one family of tests. */

@@ -5,6 +5,8 @@
 #include "evals/samples.h"
 #include "evals/stats.h"
 
+enum { SCORE_PASS_MAX = 20 };
+
 /* One arm in one task. Rates are fractions; NAN where there is nothing to take them of. A failed
  * sample is excluded from all but `samples` and `failed`: it is infrastructure, not a wrong answer. */
 typedef struct {
@@ -14,6 +16,15 @@ typedef struct {
     size_t missing;      /* planned, no row */
     size_t problems;     /* with at least one scored sample */
     stats_mean accuracy; /* mean over problems of the mean over samples; se clustered by problem */
+    int n_pass;          /* pass@k for k = 1, 2, 4, ... and the planned samples of a problem */
+    struct {
+        int k;
+        double rate; /* over the problems with k scored samples; NAN if there is none */
+    } pass[SCORE_PASS_MAX];
+    double majority; /* maj@k of all samples; NAN where a problem has one only. Votes are what was
+                        extracted, word for word, but all correct answers are one; a tie counts
+                        by the share of the correct among the first */
+    double sampling_variance; /* mean over problems of p (1-p), unbiased; NAN for one sample */
     stats_interval ci95; /* Wilson's over problems for one sample each and for 0 and 1, else t */
     double truncated, empty, unparsed; /* of scored */
     size_t identical;   /* samples that repeat another one of the same problem word for word */

@@ -45,6 +45,20 @@ stats_interval stats_wilson(size_t successes, size_t n, double level) {
     return (stats_interval){fmax(0, center - half), fmin(1, center + half)};
 }
 
+double stats_pass_at_k(size_t n, size_t correct, size_t k) {
+    if (k > n)
+        return NAN;
+    double none = 1; /* chance that all k are wrong */
+    for (size_t i = 0; i < k; i++)
+        none *= n - correct > i ? (double)(n - correct - i) / (double)(n - i) : 0;
+    return 1 - none;
+}
+
+double stats_sampling_variance(size_t n, size_t correct) {
+    double p = (double)correct / (double)n;
+    return n < 2 ? (double)NAN : p * (1 - p) * (double)n / (double)(n - 1);
+}
+
 /* ---- two arms ---- */
 
 const char *stats_verdict_name(stats_verdict v) {
@@ -180,13 +194,62 @@ static double mean_drawn(const double *x, size_t n, rng *r) {
     return sum / (double)n;
 }
 
-static double difference_drawn(const stats_problem *problems, size_t n, rng *r) {
-    double sum = 0;
+/* How far the mean of drawn samples is off, with the spread that new samples would have. */
+static double noise_drawn(const double *x, size_t n, double mean, rng *r) {
+    if (n < 2)
+        return 0;
+    return (mean_drawn(x, n, r) - mean) * sqrt((double)n / (double)(n - 1));
+}
+
+/* Variance of the mean of a problem's samples; 0 where one sample can't tell. */
+static double variance_of_mean(const double *x, size_t n) {
+    double se = stats_mean_of(x, n).se;
+    return n < 2 ? 0 : se * se;
+}
+
+typedef struct {
+    const stats_problem *problems;
+    size_t n;
+    double *a, *b;          /* [n] means */
+    double mean;            /* of the differences */
+    double between, within; /* what the two levels' spreads are multiplied with */
+} resampling;
+
+static snap_status resampling_make(resampling *s, const stats_problem *problems, size_t n,
+                                   snap_err *err) {
+    *s = (resampling){.problems = problems, .n = n};
+    s->a = calloc(2 * n, sizeof *s->a);
+    if (!s->a)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap");
+    s->b = s->a + n;
+    double noise = 0;
     for (size_t i = 0; i < n; i++) {
-        const stats_problem *p = &problems[rng_below(r, (uint32_t)n)];
-        sum += mean_drawn(p->b, p->n_b, r) - mean_drawn(p->a, p->n_a, r);
+        const stats_problem *p = &problems[i];
+        s->a[i] = stats_mean_of(p->a, p->n_a).mean;
+        s->b[i] = stats_mean_of(p->b, p->n_b).mean;
+        noise += variance_of_mean(p->a, p->n_a) + variance_of_mean(p->b, p->n_b);
     }
-    return sum / (double)n;
+    stats_mean d = mean_of_combined(-1, s->a, 1, s->b, n);
+    double spread = d.se * d.se * (double)n;
+    s->mean = d.mean;
+    noise /= (double)n;
+    s->between = spread > noise ? sqrt(1 - noise / spread) : 0;
+    s->within = spread > noise ? 1 : sqrt(spread / noise);
+    if (spread <= 0)
+        s->n = 0;
+    return SNAP_OK;
+}
+
+static double difference_drawn(const resampling *s, rng *r) {
+    double sum = 0;
+    for (size_t k = 0; k < s->n; k++) {
+        size_t i = rng_below(r, (uint32_t)s->n);
+        const stats_problem *p = &s->problems[i];
+        double noise =
+            noise_drawn(p->b, p->n_b, s->b[i], r) - noise_drawn(p->a, p->n_a, s->a[i], r);
+        sum += s->between * (s->b[i] - s->a[i] - s->mean) + s->within * noise;
+    }
+    return s->mean + sum / (double)s->n;
 }
 
 static int ascending(const void *x, const void *y) {
@@ -194,22 +257,37 @@ static int ascending(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-snap_status stats_bootstrap(const stats_problem *problems, size_t n, uint64_t seed,
+/* The value below which a new draw lies with probability @p; x sorted. */
+static double percentile(const double *x, int n, double p) {
+    double at = fmin(fmax(p * (n + 1) - 1, 0), n - 1);
+    int i = at < n - 1 ? (int)at : n - 2;
+    return x[i] + (at - i) * (x[i + 1] - x[i]);
+}
+
+snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, uint64_t seed,
                             stats_interval *out, snap_err *err) {
+    snap_status st = SNAP_OK;
+    resampling s = {0};
+    double *x = NULL;
     *out = kNoInterval;
-    if (!n)
+    if (n < 2 || draws < 2)
         return SNAP_OK;
-    double *draws = calloc(STATS_BOOTSTRAP_DRAWS, sizeof *draws);
-    if (!draws)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap");
+    TRY(resampling_make(&s, problems, n, err));
+    x = calloc((size_t)draws, sizeof *x);
+    if (!x)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap"));
     rng r = rng_make(seed, rng_stream_of("bootstrap"));
-    for (int k = 0; k < STATS_BOOTSTRAP_DRAWS; k++)
-        draws[k] = difference_drawn(problems, n, &r);
-    qsort(draws, STATS_BOOTSTRAP_DRAWS, sizeof *draws, ascending);
-    *out = (stats_interval){draws[STATS_BOOTSTRAP_DRAWS / 40],
-                            draws[STATS_BOOTSTRAP_DRAWS - 1 - STATS_BOOTSTRAP_DRAWS / 40]};
-    free(draws);
-    return SNAP_OK;
+    for (int k = 0; k < draws && s.n; k++)
+        x[k] = difference_drawn(&s, &r);
+    qsort(x, (size_t)draws, sizeof *x, ascending);
+    double df = (double)n - 1;
+    double tail = normal_cdf(-student_quantile(0.975, df) * sqrt((double)n / df));
+    if (s.n)
+        *out = (stats_interval){percentile(x, draws, tail), percentile(x, draws, 1 - tail)};
+cleanup:
+    free(s.a);
+    free(x);
+    return st;
 }
 
 /* ---- lengths ---- */
@@ -224,6 +302,37 @@ stats_ratio stats_ratio_of(const double *a, const double *b, size_t n) {
                          .ci95 = stats_mean_interval(error, 0.95),
                          .delta = delta.mean,
                          .delta_ci95 = stats_mean_interval(delta, 0.95)};
+}
+
+/* ---- planning ---- */
+
+/* Chance of "equivalent" when the estimate of the standard error is @x times the true one. */
+static double power_given(double x, double se, double t, double margin) {
+    double room = margin / se - t * x;
+    return room > 0 ? 2 * normal_cdf(room) - 1 : 0;
+}
+
+/* Density of that ratio: chi with df degrees of freedom over sqrt(df). */
+static double ratio_density(double x, double df) {
+    int sign;
+    return 2 *
+           exp(df / 2 * log(df / 2) - lgamma_r(df / 2, &sign) + (df - 1) * log(x) - df * x * x / 2);
+}
+
+double stats_tost_power(double se, double df, double margin) {
+    enum { kSteps = 2000 }; /* even: Simpson's rule */
+    if (!(se > 0))
+        return 1;
+    double t = student_quantile(0.95, df), width = 12 / sqrt(df);
+    double lo = fmax(1e-9, 1 - width), hi = fmin(1 + width, margin / se / t), sum = 0;
+    if (hi <= lo)
+        return 0;
+    double h = (hi - lo) / kSteps;
+    for (int i = 0; i <= kSteps; i++) {
+        double x = lo + i * h, weight = i == 0 || i == kSteps ? 1 : i % 2 ? 4 : 2;
+        sum += weight * power_given(x, se, t, margin) * ratio_density(x, df);
+    }
+    return fmin(1, sum * h / 3);
 }
 
 /* ---- several benchmarks ---- */

@@ -37,6 +37,13 @@ stats_interval stats_mean_interval(stats_mean m, double level);
 /* Wilson's interval of a rate: for K = 1, where the t interval fails near 0 and 1. n >= 1. */
 stats_interval stats_wilson(size_t successes, size_t n, double level);
 
+/* pass@k: the chance that k of a problem's @n samples, drawn without replacement, hold a correct one:
+ * 1 - C(n-c, k) / C(n, k), unbiased for every n >= k (Chen et al., arXiv 2107.03374). NAN for k > n. */
+double stats_pass_at_k(size_t n, size_t correct, size_t k);
+
+/* Sampling variance of one sample's score, unbiased: p (1-p) n/(n-1). NAN for n < 2. */
+double stats_sampling_variance(size_t n, size_t correct);
+
 /* ---- two arms, the same problems ---- */
 
 typedef enum {
@@ -84,9 +91,19 @@ typedef struct {
 
 enum { STATS_BOOTSTRAP_DRAWS = 10000 };
 
-/* 95 % percentile interval of the difference: problems are drawn with replacement, the same ones
- * for both arms, then each one's samples. SNAP_E_NOMEM. NANs for n = 0. */
-snap_status stats_bootstrap(const stats_problem *problems, size_t n, uint64_t seed,
+/**
+ * stats_bootstrap - 95 % percentile interval of the difference
+ *
+ * @draws: STATS_BOOTSTRAP_DRAWS, or fewer where speed counts
+ *
+ * Problems are drawn with replacement, the same ones for both arms, then each one's samples. The
+ * spread of the problems' differences contains the noise of their samples already, which drawing
+ * samples adds again: so both levels are shrunk until together they have the spread that was
+ * observed (after Davison and Hinkley 1997, 3.8). The percentiles are moved
+ * outwards as Student's t is from the normal (Hesterberg 2015, "expanded percentile"). SNAP_E_NOMEM.
+ * NANs for n < 2 and where all differences are equal.
+ */
+snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, uint64_t seed,
                             stats_interval *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct {
@@ -98,6 +115,13 @@ typedef struct {
 
 /* Ratio of two positive paired quantities, such as mean output tokens by problem. mean(a) > 0. */
 stats_ratio stats_ratio_of(const double *a, const double *b, size_t n);
+
+/* ---- planning ---- */
+
+/* The chance that stats_compare() says "equivalent" when there is no difference: normal differences
+ * whose mean has the standard error @se, estimated with @df degrees of freedom. Exact, by
+ * quadrature over the estimate; 1 for se = 0. */
+double stats_tost_power(double se, double df, double margin);
 
 /* ---- several benchmarks ---- */
 

@@ -195,6 +195,7 @@ static sample_outcome draw(rng *r) {
     o.empty = rng_below(r, 9) == 0;
     o.verdict = (grade_verdict)rng_below(r, 3);
     o.text_hash = o.empty ? 0 : 1 + rng_below(r, 6);
+    o.answer_hash = o.verdict == GRADE_UNPARSED ? 0 : 100 + 8 * rng_below(r, 3);
     o.completion_tokens = rng_below(r, 4) ? (int64_t)rng_below(r, 900) + 100 : -1;
     o.ttft_ms = rng_below(r, 3) ? 5 * rng_uniform(r) : (double)NAN;
     o.total_ms = 100 * rng_uniform(r) + 1;
@@ -222,6 +223,46 @@ static slow_arm slow(const eval_plan *p, const sample_outcome *o, size_t arm) {
         s.tokens[q] = tokens / known;
     }
     return s;
+}
+
+/* pass@2 by looking at all pairs, maj@k by counting how often each answer was given. */
+static void check_together(const eval_plan *p, const sample_outcome *o, const arm_score *got) {
+    double pass = 0, pass_n = 0, majority = 0, majority_n = 0;
+    for (size_t q = 0; q < PROBLEMS; q++) {
+        sample_outcome kept[SAMPLES];
+        int n = 0, votes[4] = {0}; /* of the correct answer, and of 100, 108, 116 */
+        for (size_t i = 0; i < plan_cells(p); i++) {
+            plan_cell c = plan_cell_at(p, i);
+            if (c.arm == 0 && c.problem == q && o[i].present && !o[i].failed)
+                kept[n++] = o[i];
+        }
+        double pairs = 0, passed = 0;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++) {
+                pairs += 1;
+                passed += kept[i].verdict == GRADE_CORRECT || kept[j].verdict == GRADE_CORRECT;
+            }
+        if (pairs > 0) {
+            pass += passed / pairs;
+            pass_n += 1;
+        }
+        int best = 0, leaders = 0;
+        for (int i = 0; i < n; i++)
+            if (kept[i].verdict != GRADE_UNPARSED)
+                votes[kept[i].verdict == GRADE_CORRECT
+                          ? 0
+                          : 1 + (int)(kept[i].answer_hash - 100) / 8]++;
+        for (int v = 0; v < 4; v++)
+            best = votes[v] > best ? votes[v] : best;
+        for (int v = 0; v < 4; v++)
+            leaders += best && votes[v] == best;
+        majority += best && votes[0] == best ? 1.0 / leaders : 0;
+        majority_n += n > 0;
+    }
+    CU_ASSERT(got->n_pass == 4 && got->pass[1].k == 2 && got->pass[3].k == SAMPLES);
+    CU_ASSERT_DOUBLE_EQUAL(got->pass[0].rate, got->accuracy.mean, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(got->pass[1].rate, pass / pass_n, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(got->majority, majority / majority_n, 1e-12);
 }
 
 static void check_pair(const pair_score *got, const slow_arm *x, const slow_arm *y, double margin) {
@@ -278,6 +319,7 @@ static void test_scores_against_recomputation(void) {
         CU_ASSERT_DOUBLE_EQUAL(got->accuracy.mean, sum / (double)n, 1e-12);
         CU_ASSERT_DOUBLE_EQUAL(got->truncated, (double)truncated / (double)scored, 1e-12);
         check_pair(&scores[0].pairs[0], &base, &other, r.plan.margin);
+        check_together(&r.plan, o, got);
         CU_ASSERT_STRING_EQUAL(scores[0].pairs[1].refused, "temperature differs: 1 against 0.5");
         score_release(&r.plan, scores);
     }
@@ -333,6 +375,8 @@ static void test_single_samples(void) {
     CU_ASSERT(p->diff.a_better == 4 && p->diff.b_better == 0);
     CU_ASSERT_DOUBLE_EQUAL(scores[0].arms[0].ci95.hi, stats_wilson(6, 7, 0.95).hi, 1e-12);
     CU_ASSERT_EQUAL(scores[0].arms[0].identical, 0); /* of different problems */
+    CU_ASSERT(scores[0].arms[0].n_pass == 1 && isnan(scores[0].arms[0].majority));
+    CU_ASSERT(isnan(scores[0].arms[0].sampling_variance));
     CU_ASSERT_DOUBLE_EQUAL(p->p_holm, p->diff.p_tost, 1e-12);
     score_release(&r.plan, scores);
     run_close(&r);

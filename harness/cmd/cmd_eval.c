@@ -36,6 +36,8 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",
      "requests at once for each arm; 0 = the generator's default", 0, 4096},
+    {OPT_FLAG, "control", 0, &o.control, NULL,
+     "ask the baseline once more with other seeds: the noise floor of the comparison", 0, 0},
     {OPT_FLAG, "stream", 0, &stream, NULL, "server-sent events, which give the time to first token",
      0, 0},
     {.type = OPT_GROUP, .help = "Sampling"},

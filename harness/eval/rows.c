@@ -43,6 +43,18 @@ static bool set_arm_counts(js *o, const arm_score *s) {
            js_set_new(o, "failed_pct", percent(failed));
 }
 
+/* [{"k": 1, "pct": ...}, ...] */
+static js *pass_rows(const arm_score *s) {
+    js *list = js_new_array();
+    bool ok = list != NULL;
+    for (int i = 0; i < s->n_pass && ok; i++) {
+        js *o = js_new_object();
+        ok = js_push_new(list, o) && js_set_int(o, "k", s->pass[i].k) &&
+             js_set_new(o, "pct", percent(s->pass[i].rate));
+    }
+    return complete(list, ok);
+}
+
 static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journal *journal) {
     js *o = js_new_object();
     bool http = strcmp(arm->kind, "http") == 0;
@@ -55,6 +67,9 @@ static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journa
                js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
                js_set_new(o, "se_pct", percent(s->accuracy.se)) &&
                js_set_new(o, "ci95_pct", interval(s->ci95, 100)) &&
+               js_set_new(o, "pass_at", pass_rows(s)) &&
+               js_set_new(o, "maj_at_k_pct", percent(s->majority)) &&
+               js_set_num(o, "sampling_variance", s->sampling_variance) &&
                js_set_num(o, "completion_tokens_mean", s->tokens_mean) &&
                js_set_num(o, "ttft_ms_median", s->ttft_ms_median) &&
                js_set_num(o, "itl_ms_median", s->itl_ms_median) &&
@@ -94,9 +109,9 @@ static bool set_comparison(js *o, const pair_score *p) {
 }
 
 static bool set_no_comparison(js *o, const char *why) {
-    static const char *const keys[] = {"delta_pp",       "se_pp",      "ci90_pp", "ci95_pp",
-                                       "bootstrap95_pp", "verdict",    "p_tost",  "p_sign_flip",
-                                       "p_mcnemar",      "discordant", "length"};
+    static const char *const keys[] = {"delta_pp",       "se_pp",   "ci90_pp",    "ci95_pp",
+                                       "bootstrap95_pp", "verdict", "p_tost",     "p_sign_flip",
+                                       "p_mcnemar",      "p_holm",  "discordant", "length"};
     bool ok = js_set_str(o, "refused", why);
     for (size_t i = 0; i < sizeof keys / sizeof *keys && ok; i++)
         ok = js_set_new(o, keys[i], js_new_null());
@@ -107,6 +122,7 @@ static js *pair_row(const eval_plan *plan, const pair_score *p) {
     js *o = js_new_object();
     bool ok = o && js_set_str(o, "baseline", plan->arms[p->baseline].name) &&
               js_set_str(o, "arm", plan->arms[p->arm].name) &&
+              js_set_bool(o, "control", plan->arms[p->arm].control) &&
               js_set_int(o, "problems", (int64_t)p->diff.n) &&
               js_set_num(o, "margin_pp", 100 * plan->margin) &&
               js_set_new(o, "refused", js_new_null());

@@ -83,12 +83,36 @@ static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
     return st;
 }
 
+/* The noise floor of every comparison: what the baseline differs from itself by. */
+static snap_status plan_control(eval *e, snap_err *err) {
+    eval_plan *p = &e->plan;
+    eval_arm *a = &p->arms[p->n_arms];
+    buf name = {0};
+    if (strcmp(p->arms[0].kind, "replay") == 0)
+        return err_set(err, SNAP_E_USAGE,
+                       "--control: arm '%s' is recorded, so it can't be asked with other seeds",
+                       p->arms[0].name);
+    (void)buf_printf(&name, "%s.control", p->arms[0].name);
+    *a = p->arms[0];
+    a->name = arena_strdup(&e->mem, buf_str(&name));
+    a->control = a->has_seed = true;
+    a->seed = (p->arms[0].has_seed ? a->seed : (uint64_t)e->opt.seed) + 1;
+    buf_release(&name);
+    if (!a->name)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+    for (size_t i = 0; i < p->n_arms; i++)
+        if (strcmp(p->arms[i].name, a->name) == 0)
+            return err_set(err, SNAP_E_USAGE, "--control: the name '%s' is taken", a->name);
+    p->n_arms++;
+    return SNAP_OK;
+}
+
 static snap_status plan_arms(eval *e, snap_err *err) {
     eval_plan *p = &e->plan;
     const opt_list *list = &e->opt.arms;
     if (!list->n)
         return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
-    p->arms = calloc((size_t)list->n, sizeof *p->arms);
+    p->arms = calloc((size_t)list->n + 1, sizeof *p->arms); /* and the control */
     if (!p->arms)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (int i = 0; i < list->n; i++) {
@@ -102,7 +126,7 @@ static snap_status plan_arms(eval *e, snap_err *err) {
                                list->items[i], a->name);
         p->n_arms++;
     }
-    return SNAP_OK;
+    return e->opt.control ? plan_control(e, err) : SNAP_OK;
 }
 
 static snap_status find_data(eval *e, snap_err *err) {
@@ -140,6 +164,7 @@ static js *asked_json(const eval_options *o) {
               js_set_str(row, "math_policy", o->math_policy);
     for (int i = 0; i < o->arms.n && ok; i++)
         ok = js_push_new(arms, js_new_str(o->arms.items[i]));
+    ok = ok && js_set_bool(row, "control", o->control);
     if (!js_set_new(row, "arms", arms) || !ok) {
         js_free(row);
         return NULL;
@@ -164,6 +189,7 @@ static snap_status recall(eval *e, snap_err *err) {
     o->top_p = js_get_num(was, "top_p", 0);
     o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
     o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
+    o->control = js_get_bool(was, "control", false);
     o->arms.n = 0;
     for (size_t i = 0; i < js_len(arms) && i < OPT_LIST_MAX; i++)
         if (js_str(js_at(arms, i)))

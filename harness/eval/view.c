@@ -16,6 +16,12 @@ static void cell_interval(table *t, const js *ci, int decimals) {
         table_cell(t, "-");
 }
 
+/* pass@K of all samples of a problem; NAN where there is one only. */
+static double last_pass(const js *arm) {
+    const js *pass = js_get_array(arm, "pass_at");
+    return js_len(pass) > 1 ? number(js_at(pass, js_len(pass) - 1), "pct") : (double)NAN;
+}
+
 static void arm_cells(table *t, const js *arm) {
     const js *ci = js_get_array(arm, "ci95_pct");
     table_cell(t, "%s", js_get_str(arm, "name"));
@@ -24,20 +30,23 @@ static void arm_cells(table *t, const js *arm) {
         table_cell(t, "%.1f..%.1f", js_num(js_at(ci, 0)), js_num(js_at(ci, 1)));
     else
         table_cell(t, "-");
+    table_number(t, last_pass(arm), 2);
+    table_number(t, number(arm, "maj_at_k_pct"), 2);
     table_number(t, number(arm, "truncated_pct"), 1);
     table_number(t, number(arm, "empty_pct"), 1);
     table_number(t, number(arm, "unparsed_pct"), 1);
     table_number(t, number(arm, "failed_pct"), 1);
     table_number(t, number(arm, "completion_tokens_mean"), 0);
     table_number(t, number(arm, "ttft_ms_median"), 0);
+    table_number(t, number(arm, "itl_ms_median"), 1);
     table_number(t, number(arm, "tok_s"), 1);
     table_number(t, number(arm, "samples"), 0);
 }
 
 static snap_status arms_table(const js *row, bool color, buf *out, snap_err *err) {
-    static const char *const heads[] = {"arm",     "accuracy %", "95 % CI",  "truncated %",
-                                        "empty %", "unparsed %", "failed %", "tokens",
-                                        "ttft ms", "tok/s",      "samples"};
+    static const char *const heads[] = {
+        "arm",        "accuracy %", "95 % CI", "pass@K %", "maj@K %", "truncated %", "empty %",
+        "unparsed %", "failed %",   "tokens",  "ttft ms",  "itl ms",  "tok/s",       "samples"};
     table t = {.heads = heads, .columns = sizeof heads / sizeof *heads};
     const js *arms = js_get_array(row, "arms");
     for (size_t i = 0; i < js_len(arms); i++)
@@ -49,12 +58,14 @@ static snap_status arms_table(const js *row, bool color, buf *out, snap_err *err
 
 static void pair_cells(table *t, const js *pair) {
     const js *odd = js_get_object(pair, "discordant"), *length = js_get_object(pair, "length");
-    table_cell(t, "%s - %s", js_get_str(pair, "arm"), js_get_str(pair, "baseline"));
+    table_cell(t, "%s - %s%s", js_get_str(pair, "arm"), js_get_str(pair, "baseline"),
+               js_get_bool(pair, "control", false) ? " (noise floor)" : "");
     table_cell(t, "%+.2f", number(pair, "delta_pp"));
     cell_interval(t, js_get_array(pair, "ci90_pp"), 2);
     cell_interval(t, js_get_array(pair, "ci95_pp"), 2);
     table_cell(t, "%s", js_get_str(pair, "verdict"));
     table_number(t, number(pair, "p_tost"), 3);
+    table_number(t, number(pair, "p_holm"), 3);
     table_number(t, number(pair, "p_sign_flip"), 3);
     table_cell(t, "%lld/%lld", (long long)js_get_int(odd, "baseline_only", 0),
                (long long)js_get_int(odd, "arm_only", 0));
@@ -63,9 +74,9 @@ static void pair_cells(table *t, const js *pair) {
 }
 
 static snap_status pairs_table(const js *row, bool color, buf *out, snap_err *err) {
-    static const char *const heads[] = {
-        "difference", "pp",          "90 % CI",      "95 % CI",  "verdict",
-        "p TOST",     "p sign flip", "worse/better", "tokens x", "tokens 95 % CI"};
+    static const char *const heads[] = {"difference",   "pp",       "90 % CI",       "95 % CI",
+                                        "verdict",      "p TOST",   "p Holm",        "p sign flip",
+                                        "worse/better", "tokens x", "tokens 95 % CI"};
     table t = {.heads = heads, .columns = sizeof heads / sizeof *heads};
     const js *pairs = js_get_array(row, "pairs");
     buf refused = {0};

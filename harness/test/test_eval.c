@@ -384,17 +384,46 @@ static void test_a_dead_arm_is_an_error(void) {
 }
 
 static void test_arms_of_other_sampling_are_not_compared(void) {
+    static const struct {
+        const char *key, *refused;
+    } cases[] = {{"top_p=0.5", "top_p differs: 0.95 against 0.5"},
+                 {"temperature=0.6", "temperature differs: 1 against 0.6"},
+                 {"max_tokens=100", "max_tokens differs: 32768 against 100"},
+                 {"seed=77", NULL}}; /* other seeds are another draw of the same */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        place p;
+        place_open(&p);
+        eval_options o = options_of(&p);
+        char arm[160];
+        (void)snprintf(arm, sizeof arm, "%s,%s", p.arm_b, cases[i].key);
+        o.arms.items[1] = arm;
+        results *r = complete(&o);
+        const js *row = js_at(results_section(r, "evals"), 0);
+        const js *pair = js_at(js_get_array(row, "pairs"), 0);
+        const char *refused = js_get_str(pair, "refused");
+        CU_ASSERT((refused != NULL) == (cases[i].refused != NULL));
+        CU_ASSERT((js_get_str(pair, "verdict") == NULL) == (cases[i].refused != NULL));
+        if (refused && cases[i].refused)
+            CU_ASSERT_STRING_EQUAL(refused, cases[i].refused);
+        buf view = {0};
+        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+        CU_ASSERT((strstr(buf_str(&view), "not compared") != NULL) == (cases[i].refused != NULL));
+        buf_release(&view);
+        results_free(r);
+        place_close(&p);
+    }
+}
+
+/* Recordings have no other seeds; the name may be taken. */
+static void test_the_control_needs_a_server(void) {
     place p;
     place_open(&p);
     eval_options o = options_of(&p);
-    char arm[160];
-    (void)snprintf(arm, sizeof arm, "%s,top_p=0.5", p.arm_b);
-    o.arms.items[1] = arm;
-    results *r = complete(&o);
-    const js *pair = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "pairs"), 0);
-    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "refused"), "top_p differs: 0.95 against 0.5");
-    CU_ASSERT_PTR_NULL(js_get_str(pair, "verdict"));
-    results_free(r);
+    o.control = true;
+    expect(&o, SNAP_E_USAGE, "--control: arm 'a' is recorded");
+    o.arms.items[0] = "x=http://127.0.0.1:9/v1";
+    o.arms.items[1] = "x.control=http://127.0.0.1:9/v1";
+    expect(&o, SNAP_E_USAGE, "--control: the name 'x.control' is taken");
     place_close(&p);
 }
 
@@ -493,6 +522,7 @@ CU_TestInfo tests_eval[] = {
     {"a run can grow", test_a_run_can_grow},
     {"failures are retried", test_failures_are_retried},
     {"a dead arm is an error", test_a_dead_arm_is_an_error},
+    {"the control needs a server", test_the_control_needs_a_server},
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
     {"arms", test_arms},
     {"suites", test_suites},
