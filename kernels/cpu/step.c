@@ -80,15 +80,11 @@ static void count_parts(cpu_plan *plan, int threads) {
     plan->max_partials = plan->max_parts > 1 ? plan->max_items : 0;
 }
 
-snap_status cpu_plan_create(mla_plan **out, mla_backend *base, const mla_capacity *cap,
-                            snap_err *err) {
-    const cpu_backend *be = (const cpu_backend *)base;
-    cpu_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
-    plan->base = (mla_plan){.be = base, .cap = *cap};
-    int threads = parallel_threads(be->pool),
-        rows = min_int((int64_t)cap->s_q * cap->heads, CPU_MAX_ROWS);
+/* What a step needs at most. */
+static bool reserve(cpu_plan *plan, int threads) {
+    const mla_capacity *cap = &plan->base.cap;
+    const cpu_backend *be = (const cpu_backend *)plan->base.be;
+    int rows = min_int((int64_t)cap->s_q * cap->heads, CPU_MAX_ROWS);
     count_parts(plan, threads);
     size_t row_floats = (size_t)rows * (size_t)cap->d_c, partials = (size_t)plan->max_partials;
     plan->sums_bytes = aligned_size((row_floats + 2 * CPU_MAX_ROWS) * sizeof(float));
@@ -99,10 +95,20 @@ snap_status cpu_plan_create(mla_plan **out, mla_backend *base, const mla_capacit
     plan->scratch = cpu_memory((size_t)threads * plan->scratch_bytes);
     plan->o = cpu_memory(partials * row_floats * sizeof *plan->o);
     plan->ml = cpu_memory(partials * 2 * (size_t)rows * sizeof *plan->ml);
-    if (!plan->item || !plan->join || !plan->scratch || !plan->o || !plan->ml) {
+    return plan->item && plan->join && plan->scratch && plan->o && plan->ml;
+}
+
+snap_status cpu_plan_create(mla_plan **out, mla_backend *base, const mla_capacity *cap,
+                            snap_err *err) {
+    const cpu_backend *be = (const cpu_backend *)base;
+    cpu_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+    plan->base = (mla_plan){.be = base, .cap = *cap};
+    if (!reserve(plan, parallel_threads(be->pool))) {
         release(plan);
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan with %zu partial results",
-                       partials);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan of %d x %d rows", cap->batch,
+                       cap->s_q * cap->heads);
     }
     *out = (mla_plan *)plan;
     return SNAP_OK;
