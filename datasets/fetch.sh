@@ -141,7 +141,9 @@ check() {
 # The Hugging Face rows API's JSON as JSON lines.
 convert() {
     command -v jq >/dev/null 2>&1 || die 3 "$set: needs jq, or the program, to convert '$target'"
-    jq -ce 'if .rows and (.rows | length) == .num_rows_total then .rows[].row else error("rows are missing") end' \
+    jq -ce 'if .rows and (.rows | length) == .num_rows_total and (.partial | not) and
+            ([.rows[].truncated_cells[]?] | length) == 0
+        then .rows[].row else error("rows are missing or cut short") end' \
         <"$target.part" >"$target.part.jsonl" || {
         rm -f "$target.part" "$target.part.jsonl"
         die 3 "$set: $1 is not the rows of a set"
@@ -240,6 +242,16 @@ for name in $names; do
 done
 if [ -z "$names" ]; then
     [ $list = 1 ] && names=$all || names=$(files | awk -F "$tab" '$2 == "false" {print $1}' | uniq)
+fi
+
+if [ $list = 0 ]; then
+    mkdir -p "$dir" || die 3 "cannot create '$dir'"
+    (: >>"$dir/.fetch.lock") 2>/dev/null || die 3 "cannot write in '$dir'"
+    # the program's lock, too; inherited by curl and wget, so it is held as long as one of them runs
+    if command -v flock >/dev/null 2>&1; then
+        exec 9>>"$dir/.fetch.lock"
+        flock -n 9 || die 3 "another process fetches into '$dir'"
+    fi
 fi
 
 for name in $names; do

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 
-/* Appends a line a row. SNAP_E_INPUT naming @name where the text is something else, or where its
- * rows are not all there are. */
+/* Appends a line a row. SNAP_E_INPUT naming @name where the text is something else, where its rows are
+ * not all there are ("partial", "num_rows_total"), or not whole ("truncated_cells"). */
 snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 

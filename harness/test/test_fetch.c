@@ -138,6 +138,45 @@ static bool asked_for(const place *p, int i, const char *text) {
     return i < server_requests(p->s) && strstr(server_asked(p->s, i)->head, text) != NULL;
 }
 
+/* ---- datasets/fetch.sh ---- */
+
+/* Runs the script without the program; what it says, both streams, in @out. Returns its exit code. */
+static int run_script(const char *const *arguments, buf *out) {
+    const char *argv[24] = {"sh", "datasets/fetch.sh"};
+    char path[] = "/tmp/snapmla-said-XXXXXX";
+    int said = mkstemp(path), status = -1;
+    CU_ASSERT_NOT_EQUAL_FATAL(said, -1);
+    for (int i = 0; arguments[i] && i < 20; i++)
+        argv[2 + i] = arguments[i];
+    pid_t child = fork();
+    if (child == 0) {
+        (void)setenv("SNAPMLA", "", 1);
+        (void)dup2(said, STDOUT_FILENO);
+        (void)dup2(said, STDERR_FILENO);
+        (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
+    (void)close(said);
+    buf_clear(out);
+    CU_ASSERT_EQUAL(fs_read(path, out, NULL), SNAP_OK);
+    (void)unlink(path);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run_fetch_sh(const place *p, const char *mirror, buf *out) {
+    const char *const arguments[] = {"--dir",
+                                     p->data,
+                                     "--manifest",
+                                     p->list,
+                                     "--retries=2",
+                                     "lines",
+                                     mirror ? "--mirror" : "--list",
+                                     mirror,
+                                     NULL};
+    return run_script(arguments, out);
+}
+
 /* ---- what goes well ---- */
 
 typedef struct {
@@ -416,6 +455,12 @@ static void test_lock(void) {
     CU_ASSERT_EQUAL_FATAL(fs_lock(lock, &fd, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "is held by process"));
+    if (access("/usr/bin/flock", X_OK) == 0) { /* the script takes the same one */
+        buf said = {0};
+        CU_ASSERT_EQUAL(run_fetch_sh(&p, server_url(p.s), &said), 3);
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&said), "another process fetches into"));
+        buf_release(&said);
+    }
     (void)close(fd);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK);
     place_close(&p);
@@ -466,6 +511,8 @@ static void test_rows_refused(void) {
         "{\"rows\": [1], \"num_rows_total\": 1}",
         "{\"rows\": [{\"row\": 1}]}",
         "{\"rows\": [{\"row\": {}}], \"num_rows_total\": 2}",
+        "{\"rows\": [{\"row\": {}}], \"num_rows_total\": 1, \"partial\": true}",
+        "{\"rows\": [{\"row\": {}, \"truncated_cells\": [\"a\"]}], \"num_rows_total\": 1}",
         "{\"error\": \"gated\"}",
     };
     for (int i = 0; i < COUNT(cases); i++) {
@@ -579,44 +626,7 @@ static void test_verdict(void) {
     CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "three", sum), "differs");
 }
 
-/* ---- datasets/fetch.sh ---- */
-
-/* Runs it without the program; what it says, both streams, in @out. Returns its exit code. */
-static int run_script(const char *const *arguments, buf *out) {
-    const char *argv[24] = {"sh", "datasets/fetch.sh"};
-    char path[] = "/tmp/snapmla-said-XXXXXX";
-    int said = mkstemp(path), status = -1;
-    CU_ASSERT_NOT_EQUAL_FATAL(said, -1);
-    for (int i = 0; arguments[i] && i < 20; i++)
-        argv[2 + i] = arguments[i];
-    pid_t child = fork();
-    if (child == 0) {
-        (void)setenv("SNAPMLA", "", 1);
-        (void)dup2(said, STDOUT_FILENO);
-        (void)dup2(said, STDERR_FILENO);
-        (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
-    CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
-    (void)close(said);
-    buf_clear(out);
-    CU_ASSERT_EQUAL(fs_read(path, out, NULL), SNAP_OK);
-    (void)unlink(path);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int run_fetch_sh(const place *p, const char *mirror, buf *out) {
-    const char *const arguments[] = {"--dir",
-                                     p->data,
-                                     "--manifest",
-                                     p->list,
-                                     "--retries=2",
-                                     "lines",
-                                     mirror ? "--mirror" : "--list",
-                                     mirror,
-                                     NULL};
-    return run_script(arguments, out);
-}
+/* ---- the same through the script ---- */
 
 static bool have_curl(void) {
     return access("/usr/bin/curl", X_OK) == 0;
