@@ -86,6 +86,12 @@ gen_request plan_request(const eval_plan *p, plan_cell c) {
     return r;
 }
 
+const char *plan_public_message(const eval_plan *p, const gen_request *req, const char *message) {
+    plan_cell c = plan_cell_at(p, (size_t)req->id);
+    const task_set *set = &p->tasks[c.task].set;
+    return task_public_message(set, &set->problems[c.problem], message);
+}
+
 bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap) {
     gen_sampling x = plan_sampling(p, task, a), y = plan_sampling(p, task, b);
     const struct {

@@ -66,6 +66,9 @@ uint64_t plan_seed(const eval_plan *p, plan_cell c);
 /* The request of a cell; its id is the cell's index. Texts are borrowed from the plan. */
 gen_request plan_request(const eval_plan *p, plan_cell c);
 
+/* What a server said of a request, as it may be kept (task_public_message()). */
+const char *plan_public_message(const eval_plan *p, const gen_request *req, const char *message);
+
 /* Why two arms of a task can't be compared ("temperature differs: 1 against 0.6"), in a buffer of
  * @cap bytes; false and "" when they can. */
 bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap);

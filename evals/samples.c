@@ -70,7 +70,7 @@ static bool set_question(js *row, const eval_plan *p, plan_cell c) {
            (!set->keep_prompts || js_set_str(row, "prompt", problem->messages[0].content));
 }
 
-static bool set_answer(js *row, const gen_result *res) {
+static bool set_answer(js *row, const gen_result *res, const char *error) {
     const char *text = res->failed ? NULL : res->text;
     size_t n = text ? strlen(text) : 0;
     span visible = extract_visible((span){text, n}, NULL);
@@ -84,7 +84,7 @@ static bool set_answer(js *row, const gen_result *res) {
            set_ms(row, "itl_ms_mean", res->itl_mean_ns) &&
            set_ms(row, "itl_ms_p50", res->itl_p50_ns) &&
            set_ms(row, "itl_ms_p99", res->itl_p99_ns) && set_ms(row, "total_ms", res->total_ns) &&
-           js_set_bool(row, "failed", res->failed) && js_set_str(row, "error", res->error) &&
+           js_set_bool(row, "failed", res->failed) && js_set_str(row, "error", error) &&
            js_set_bool(row, "truncated", text_equal(res->finish_reason, "length")) &&
            js_set_bool(row, "empty", !res->failed && text_is_blank(visible.s, visible.n));
 }
@@ -265,8 +265,9 @@ snap_status samples_append(sample_store *s, const gen_request *req, const gen_re
     size_t cell = (size_t)req->id;
     js *row = js_new_object();
     buf line = {.limit = kRowLimit};
-    bool ok =
-        row && set_question(row, s->plan, plan_cell_at(s->plan, cell)) && set_answer(row, res);
+    const char *error = plan_public_message(s->plan, req, res->error);
+    bool ok = row && set_question(row, s->plan, plan_cell_at(s->plan, cell)) &&
+              set_answer(row, res, error);
     snap_status st = row_line(row, ok, &line, err);
     (void)pthread_mutex_lock(&s->lock);
     if (st == SNAP_OK)

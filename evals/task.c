@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "evals/task_rows.h"
 
-enum { kFileLimit = 256 << 20 };
+enum { kFileLimit = 256 << 20, kRepeated = 24 };
 
 const task_spec *const task_table[] = {&task_aime24,     &task_aime25, &task_math500,
                                        &task_hmmt_feb25, &task_gsm8k,  &task_gpqa_diamond,
@@ -234,4 +234,15 @@ const task_problem *task_problem_find(const task_set *set, const char *id, size_
         }
     }
     return NULL;
+}
+
+const char *task_public_message(const task_set *set, const task_problem *p, const char *message) {
+    if (!message || !set->task->confidential || set->keep_prompts)
+        return message;
+    const char *prompt = p->messages[0].content;
+    size_t n = strlen(message), room = strlen(prompt);
+    for (size_t i = 0; i + kRepeated <= n; i++)
+        if (memmem(prompt, room, message + i, kRepeated))
+            return "a message that repeats the question: not kept";
+    return message;
 }

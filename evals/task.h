@@ -99,6 +99,10 @@ void task_set_release(task_set *set);
 /* The problem with that id; NULL if the set has none. *index may be NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
+/* A message of a server as it may be kept: where the prompt is confidential, and the message repeats
+ * 24 bytes of it, a static text that says so instead. NULL stays NULL. */
+const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
+
 /* The tasks, one file a benchmark. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
     task_gpqa_diamond, task_synth_aime;

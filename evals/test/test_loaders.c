@@ -359,6 +359,27 @@ static void test_gpqa_json_lines(void) {
     folder_close();
 }
 
+/* What a server says is kept unless it says the question. */
+static void test_gpqa_messages(void) {
+    static const char table[] =
+        "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record "
+        "ID\nhow many secret strings has a zither?,a,b,c,d,r\n";
+    static const char plain[] = "HTTP 400: prompt too long";
+    static const char leak[] = "HTTP 400: bad 'how many secret strings has a zither?'";
+    folder_open();
+    put_text("", "gpqa_diamond.csv", table);
+    task_set set = loaded(&task_gpqa_diamond, NULL);
+    CU_ASSERT_PTR_EQUAL(task_public_message(&set, &set.problems[0], plain), plain);
+    CU_ASSERT_STRING_EQUAL(task_public_message(&set, &set.problems[0], leak),
+                           "a message that repeats the question: not kept");
+    CU_ASSERT_PTR_NULL(task_public_message(&set, &set.problems[0], NULL));
+    task_set_release(&set);
+    set = loaded(&task_gpqa_diamond, &(task_options){.keep_text = true});
+    CU_ASSERT_PTR_EQUAL(task_public_message(&set, &set.problems[0], leak), leak);
+    task_set_release(&set);
+    folder_close();
+}
+
 static void test_policies(void) {
     math_policy p;
     snap_err err = {0};
@@ -382,6 +403,7 @@ CU_TestInfo tests_loaders[] = {
     {"GPQA, archives", test_gpqa_archives},
     {"GPQA, malformed", test_gpqa_malformed},
     {"GPQA, JSON lines", test_gpqa_json_lines},
+    {"GPQA, messages of servers", test_gpqa_messages},
     {"policies", test_policies},
     CU_TEST_INFO_NULL,
 };

@@ -112,10 +112,8 @@ static void write_response(char out[kResponse], const char *answer) {
     static const char thought[] = "We set $x = \\frac{a}{b}$ and look at both cases, because "
                                   "neither is excluded by (1). ";
     size_t n = 0;
-    while (n + strlen(thought) + 256 < kResponse) {
-        memcpy(out + n, thought, strlen(thought));
-        n += strlen(thought);
-    }
+    while (n + sizeof thought + 256 < kResponse)
+        n += (size_t)snprintf(out + n, kResponse - n, "%s", thought);
     (void)snprintf(out + n, kResponse - n, "\n\nThe final answer is $\\boxed{%.200s}$.", answer);
 }
 

@@ -80,7 +80,7 @@ static snap_status take_result(void *ctx, const gen_request *req, const gen_resu
     a->failures = res->failed ? a->failures + 1 : 0;
     if (!res->failed)
         return SNAP_OK;
-    const char *why = res->error ? res->error : "unknown";
+    const char *why = plan_public_message(a->run->plan, req, res->error ? res->error : "unknown");
     run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", arm_name(a),
             req->task, req->problem, req->sample, res->attempts, why);
     if (a->failures < kGiveUpAfter)
