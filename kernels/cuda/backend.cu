@@ -151,12 +151,12 @@ cudaError_t plan_metadata(cuda_plan *plan) {
     const size_t items = sched_max_items(batch, parts, cuts_of(&plan->base));
     const size_t at_cuts = items * sizeof(sched_item);
     const size_t at_begin = at_cuts + batch * sizeof(sched_cut);
-    const size_t at_count = at_begin + (parts + 1) * sizeof(int);
+    const size_t at_count = at_begin + parts * sizeof(sched_part);
     cudaError_t e = cudaMalloc(&plan->metadata, at_count + sizeof(int));
     auto *base = static_cast<uint8_t *>(plan->metadata);
-    plan->step = {reinterpret_cast<sched_item *>(base), reinterpret_cast<int *>(base + at_begin),
-                  reinterpret_cast<sched_cut *>(base + at_cuts),
-                  reinterpret_cast<int *>(base + at_count)};
+    plan->step = {
+        reinterpret_cast<sched_item *>(base), reinterpret_cast<sched_part *>(base + at_begin),
+        reinterpret_cast<sched_cut *>(base + at_cuts), reinterpret_cast<int *>(base + at_count)};
     return e;
 }
 
@@ -210,13 +210,11 @@ snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cach
     a.q = attn->q;
     a.q_rope = attn->q_rope;
     a.q_scale = attn->q_scale;
-    a.seqlens = step->seqlens;
     a.block_table = step->block_table;
     a.batch = step->batch;
     a.heads = base->cap.heads;
     a.s_q = step->s_q;
     a.table_width = step->table_width;
-    a.max_tokens = longest_of(base, step);
     a.softmax_scale = attn->softmax_scale;
     a.plan = plan->step;
     a.parts = parts_of(base, step->s_q);

@@ -1,29 +1,55 @@
-/* One block: a thread owns a run of sequences, and two scans place its items and slots. */
+/* One block. Sequences lie on a line of costs; part p takes what lies between its border p x width and
+ * the next. Threads take sequences first, then borders; scans number the items and slots. */
 #include "kernels/cuda/sched/sched.h"
 
 namespace {
 
 enum {
     kThreads = 1024,
-    kMaxParts = 1024,
+    kMaxParts = kThreads - 1,
+    kMaxCut = 2048,    /* sequences; beyond it whole ones balance well enough */
     kFixedTiles = 2,   /* what an item costs beside its tiles: query, first loads, epilogue */
     kCombineTiles = 3, /* what merging partial results costs a step */
     kLeastTiles = 1,   /* a cut leaves at least so many tiles on either side */
 };
 
+struct sequences {
+    const int *lengths;
+    int batch, max_tokens, tile;
+
+    __device__ int tokens(int seq) const {
+        return min(max(lengths[seq], 0), max_tokens);
+    }
+    __device__ int tiles(int seq) const {
+        return (tokens(seq) + tile - 1) / tile;
+    }
+    __device__ int cost(int seq) const {
+        return tiles(seq) + kFixedTiles;
+    }
+};
+
+/* Where a border cuts a sequence; tile 0: it doesn't, the part begins with the sequence. */
+struct border {
+    int seq, tile;
+};
+
 struct shared {
-    long long warp_sum[kThreads / 32];
-    int load[kMaxParts];
-    int part_begin[kMaxParts + 1];
+    int warp_sum[kThreads / 32];
+    int load[kMaxParts]; /* cost of a part that takes whole sequences */
     int most;
+    int begin[kMaxParts + 1]; /* first item of a part */
+    border borders[kMaxParts];
+    int cuts[kMaxParts + 1]; /* before border p */
+    int start[kMaxCut];      /* of a sequence on the line */
+    int slot[kMaxCut];
 };
 
 /* Exclusive prefix sum over the block; *total gets the sum. */
-__device__ long long block_scan(shared &s, long long value, long long *total) {
+__device__ int block_scan(shared &s, int value, int *total) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    long long sum = value;
+    int sum = value;
     for (int step = 1; step < 32; step *= 2) {
-        long long below = __shfl_up_sync(~0u, sum, step);
+        int below = __shfl_up_sync(~0u, sum, step);
         if (lane >= step)
             sum += below;
     }
@@ -31,7 +57,7 @@ __device__ long long block_scan(shared &s, long long value, long long *total) {
     if (lane == 31)
         s.warp_sum[warp] = sum;
     __syncthreads();
-    long long before = 0;
+    int before = 0;
     *total = 0;
     for (int i = 0; i < kThreads / 32; i++) {
         if (i < warp)
@@ -41,22 +67,15 @@ __device__ long long block_scan(shared &s, long long value, long long *total) {
     return before + sum - value;
 }
 
-struct sequences {
-    const int *lengths;
-    int max_tokens, tile;
-
-    __device__ int tiles(int seq) const {
-        return (min(max(lengths[seq], 0), max_tokens) + tile - 1) / tile;
-    }
-    __device__ int cost(int seq) const {
-        return tiles(seq) + kFixedTiles;
-    }
+/* The sequences of one thread, and where they begin on the line. */
+struct run {
+    int begin, end, start;
 };
 
-/* Whole sequences, or each in `splits` equal items. */
+/* ---- whole sequences, or equal items --------------------------------------------------------- */
+
 struct equal_cuts {
-    int splits, parts;
-    long long width; /* cost of a part */
+    int splits, parts, width;
 
     __device__ int count(int tiles) const {
         return max(min(splits, tiles), 1);
@@ -65,65 +84,22 @@ struct equal_cuts {
         return static_cast<int>(static_cast<long long>(tiles) * i / count(tiles));
     }
     /* The part in whose span the middle of item i lies. */
-    __device__ int part(int tiles, int i, long long start) const {
-        long long middle = start + (begin(tiles, i) + begin(tiles, i + 1) + kFixedTiles) / 2;
-        return static_cast<int>(min(middle / width, static_cast<long long>(parts - 1)));
+    __device__ int part(int tiles, int i, int start) const {
+        int middle = start + (begin(tiles, i) + begin(tiles, i + 1) + kFixedTiles) / 2;
+        return min(middle / width, parts - 1);
     }
 };
 
-/* Where the border of part p falls in a sequence that starts at `start` on the line of costs. */
-__device__ int border_tile(long long border, long long start, int tiles) {
-    long long tile = border - start - kFixedTiles / 2;
-    if (tile < kLeastTiles)
-        return 0;
-    return tile > tiles - kLeastTiles ? tiles : static_cast<int>(tile);
-}
-
-/* Cuts a sequence at the borders inside it and returns the number of items; writes them if `items`
- * is not null. @first: index of its first item. */
-__device__ int cut_sequence(sched_item *items, int *part_begin, int seq, int tiles, long long start,
-                            long long width, int parts, int first, int slot) {
-    int count = 1, tile = 0;
-    if (items)
-        items[first] = {seq, 0, tiles, slot};
-    for (long long p = (start + width - 1) / width; p * width < start + tiles + kFixedTiles; p++) {
-        if (p >= parts)
-            break;
-        int next = border_tile(p * width, start, tiles);
-        if (next > tile && next < tiles) {
-            if (items) {
-                items[first + count - 1].tile_end = next;
-                items[first + count] = {seq, next, tiles, slot + count};
-            }
-            tile = next;
-            count++;
-        }
-        if (items)
-            part_begin[p] = first + (next == tiles && tiles > 0 ? count : count - 1);
-    }
-    return count;
-}
-
-__global__ void __launch_bounds__(kThreads)
-    schedule(sched_plan plan, sequences seqs, int batch, int parts, int splits) {
-    __shared__ shared s;
-    const int run = (batch + kThreads - 1) / kThreads;
-    const int begin = min(static_cast<int>(threadIdx.x) * run, batch),
-              end = min(begin + run, batch);
-    long long cost = 0, total;
-    for (int b = begin; b < end; b++)
-        cost += seqs.cost(b);
-    const long long start = block_scan(s, cost, &total);
-    const long long width = (total + parts - 1) / parts;
-
-    /* Try whole sequences: the longest part decides. */
-    equal_cuts whole = {max(splits, 1), parts, width};
+/* The longest part if whole sequences are dealt out. */
+__device__ int longest_whole(shared &s, const sequences &seqs, const run &mine, int parts,
+                             int width) {
+    const equal_cuts whole = {1, parts, width};
     for (int p = threadIdx.x; p < parts; p += kThreads)
         s.load[p] = 0;
     s.most = 0;
     __syncthreads();
-    long long at = start;
-    for (int b = begin; b < end && splits == 0; b++) {
+    int at = mine.start;
+    for (int b = mine.begin; b < mine.end; b++) {
         atomicAdd(&s.load[whole.part(seqs.tiles(b), 0, at)], seqs.cost(b));
         at += seqs.cost(b);
     }
@@ -131,57 +107,181 @@ __global__ void __launch_bounds__(kThreads)
     for (int p = threadIdx.x; p < parts; p += kThreads)
         atomicMax(&s.most, s.load[p]);
     __syncthreads();
-    const bool cut = splits == 0 && s.most > width + kFixedTiles + kCombineTiles;
+    return s.most;
+}
 
-    long long items = 0, slots = 0, cuts = 0, all_items, all_slots, all_cuts;
-    at = start;
-    for (int b = begin; b < end; b++) {
-        int tiles = seqs.tiles(b);
-        int n = cut ? cut_sequence(nullptr, nullptr, b, tiles, at, width, parts, 0, 0)
-                    : whole.count(tiles);
+__device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &seqs,
+                           const run &mine, const equal_cuts &cuts) {
+    int items = 0, slots = 0, cut = 0, all_items, all_slots, all_cut;
+    for (int b = mine.begin; b < mine.end; b++) {
+        const int n = cuts.count(seqs.tiles(b));
         items += n;
         slots += n > 1 ? n : 0;
-        cuts += n > 1;
-        at += tiles + kFixedTiles;
+        cut += n > 1;
     }
-    int first = static_cast<int>(block_scan(s, items, &all_items));
-    int slot = static_cast<int>(block_scan(s, slots, &all_slots));
-    int nth_cut = static_cast<int>(block_scan(s, cuts, &all_cuts));
+    int item = block_scan(s, items, &all_items), slot = block_scan(s, slots, &all_slots);
+    int nth_cut = block_scan(s, cut, &all_cut);
     if (threadIdx.x == 0)
-        *plan.cut_count = static_cast<int>(all_cuts);
-    for (int p = threadIdx.x; p <= parts; p += kThreads)
-        s.part_begin[p] = p == 0 ? 0 : static_cast<int>(all_items);
+        *plan.cut_count = all_cut;
+    for (int p = threadIdx.x; p <= cuts.parts; p += kThreads)
+        s.begin[p] = p == 0 ? 0 : all_items;
     __syncthreads();
-
-    at = start;
-    for (int b = begin; b < end; b++) {
-        int tiles = seqs.tiles(b), n;
-        if (cut) {
-            n = cut_sequence(nullptr, nullptr, b, tiles, at, width, parts, 0, 0);
-            cut_sequence(plan.items, s.part_begin, b, tiles, at, width, parts, first,
-                         n > 1 ? slot : -1);
-        } else {
-            n = whole.count(tiles);
-            for (int i = 0; i < n; i++) {
-                plan.items[first + i] = {b, whole.begin(tiles, i), whole.begin(tiles, i + 1),
-                                         n > 1 ? slot + i : -1};
-                atomicMin(&s.part_begin[whole.part(tiles, i, at)], first + i);
-            }
+    int at = mine.start;
+    for (int b = mine.begin; b < mine.end; b++) {
+        const int tiles = seqs.tiles(b), n = cuts.count(tiles);
+        for (int i = 0; i < n; i++) {
+            plan.items[item + i] = {b, seqs.tokens(b), cuts.begin(tiles, i),
+                                    cuts.begin(tiles, i + 1), n > 1 ? slot + i : -1};
+            atomicMin(&s.begin[cuts.part(tiles, i, at)], item + i);
         }
-        if (n > 1)
+        if (n > 1) {
             plan.cuts[nth_cut++] = {b, slot, n};
-        first += n;
-        slot += n > 1 ? n : 0;
+            slot += n;
+        }
+        item += n;
         at += tiles + kFixedTiles;
     }
     __syncthreads();
     /* A part without a first item of its own is empty: it begins where the next one does. */
-    for (int p = threadIdx.x; p <= parts; p += kThreads) {
-        int least = s.part_begin[p];
-        for (int q = p + 1; q <= parts; q++)
-            least = min(least, s.part_begin[q]);
-        plan.part_begin[p] = least;
+    int least = 0;
+    if (static_cast<int>(threadIdx.x) <= cuts.parts) {
+        least = s.begin[threadIdx.x];
+        for (int q = threadIdx.x + 1; q <= cuts.parts; q++)
+            least = min(least, s.begin[q]);
     }
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) <= cuts.parts)
+        s.begin[threadIdx.x] = least;
+}
+
+/* ---- cut at the borders --------------------------------------------------------------------- */
+
+/* Where border p falls: in the last sequence that begins at or before it. */
+__device__ border find_border(const shared &s, const sequences &seqs, int at) {
+    int low = 0, high = seqs.batch;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (s.start[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    const int tiles = seqs.tiles(low), tile = at - s.start[low] - kFixedTiles / 2;
+    if (tile < kLeastTiles)
+        return {low, 0};
+    return tile > tiles - kLeastTiles ? border{low + 1, 0} : border{low, tile};
+}
+
+/* Whether border p makes an item: it cuts, and not where the one before cuts already. */
+__device__ bool makes_item(const shared &s, int p) {
+    const border b = s.borders[p];
+    return b.tile > 0 &&
+           (p == 0 || s.borders[p - 1].seq != b.seq || s.borders[p - 1].tile != b.tile);
+}
+
+__device__ int first_border_from(int at, int width, int parts) {
+    return min((at + width - 1) / width, parts);
+}
+
+__device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seqs, const run &mine,
+                         int parts, int width) {
+    int at = mine.start;
+    for (int b = mine.begin; b < mine.end; b++) {
+        s.start[b] = at;
+        at += seqs.cost(b);
+    }
+    __syncthreads();
+    const int p = threadIdx.x;
+    if (p < parts)
+        s.borders[p] = find_border(s, seqs, p * width);
+    __syncthreads();
+    const bool item = p < parts && makes_item(s, p);
+    int all_cuts, all_slots, all_cut;
+    const int before = block_scan(s, item, &all_cuts);
+    if (p < parts)
+        s.cuts[p] = before;
+    if (p == 0)
+        s.cuts[parts] = all_cuts;
+    __syncthreads();
+
+    int slots = 0, cut = 0;
+    for (int b = mine.begin; b < mine.end; b++) {
+        const int low = first_border_from(s.start[b], width, parts);
+        const int high = first_border_from(s.start[b] + seqs.cost(b), width, parts);
+        const int n = 1 + s.cuts[high] - s.cuts[low];
+        slots += n > 1 ? n : 0;
+        cut += n > 1;
+    }
+    int slot = block_scan(s, slots, &all_slots), nth_cut = block_scan(s, cut, &all_cut);
+    if (p == 0)
+        *plan.cut_count = all_cut;
+    for (int b = mine.begin; b < mine.end; b++) {
+        const int low = first_border_from(s.start[b], width, parts);
+        const int high = first_border_from(s.start[b] + seqs.cost(b), width, parts);
+        const int n = 1 + s.cuts[high] - s.cuts[low];
+        int end = seqs.tiles(b);
+        for (int q = low; q < high && n > 1; q++)
+            if (makes_item(s, q)) {
+                end = s.borders[q].tile;
+                break;
+            }
+        plan.items[b + s.cuts[low]] = {b, seqs.tokens(b), 0, end, n > 1 ? slot : -1};
+        s.slot[b] = slot;
+        if (n > 1) {
+            plan.cuts[nth_cut++] = {b, slot, n};
+            slot += n;
+        }
+    }
+    __syncthreads();
+    if (p < parts) {
+        const border b = s.borders[p];
+        /* A border that repeats a cut begins with the item of the first of its kind. */
+        s.begin[p] = b.seq + before + (item ? 1 : 0);
+        if (item) {
+            const int low = first_border_from(s.start[b.seq], width, parts);
+            int end = seqs.tiles(b.seq);
+            for (int q = p + 1; q < parts && s.borders[q].seq == b.seq; q++)
+                if (makes_item(s, q)) {
+                    end = s.borders[q].tile;
+                    break;
+                }
+            plan.items[s.begin[p]] = {b.seq, seqs.tokens(b.seq), b.tile, end,
+                                      s.slot[b.seq] + 1 + before - s.cuts[low]};
+        }
+    }
+    if (p == 0)
+        s.begin[parts] = seqs.batch + all_cuts;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    schedule(sched_plan plan, sequences seqs, int parts, int splits) {
+    extern __shared__ int memory[];
+    shared &s = *reinterpret_cast<shared *>(memory);
+    const int each = (seqs.batch + kThreads - 1) / kThreads;
+    run mine;
+    mine.begin = min(static_cast<int>(threadIdx.x) * each, seqs.batch);
+    mine.end = min(mine.begin + each, seqs.batch);
+    int cost = 0, total;
+    for (int b = mine.begin; b < mine.end; b++)
+        cost += seqs.cost(b);
+    mine.start = block_scan(s, cost, &total);
+    const int width = (total + parts - 1) / parts;
+
+    const bool cut =
+        splits == 0 && seqs.batch <= kMaxCut &&
+        longest_whole(s, seqs, mine, parts, width) > width + kFixedTiles + kCombineTiles;
+    if (cut)
+        deal_cut(s, plan, seqs, mine, parts, width);
+    else
+        deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});
+    __syncthreads();
+    const int p = threadIdx.x;
+    if (p >= parts)
+        return;
+    sched_part part = {s.begin[p], s.begin[p + 1], {}};
+    if (part.first < part.last)
+        part.head = plan.items[part.first];
+    plan.parts[p] = part;
 }
 
 } // namespace
@@ -194,7 +294,7 @@ cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, 
                          int tile_tokens, int parts, int splits, cudaStream_t stream) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
-    schedule<<<1, kThreads, 0, stream>>>(plan, {seqlens, max_tokens, tile_tokens}, batch, parts,
-                                         splits);
+    const sequences seqs = {seqlens, batch, max_tokens, tile_tokens};
+    schedule<<<1, kThreads, sizeof(shared), stream>>>(plan, seqs, parts, splits);
     return cudaGetLastError();
 }

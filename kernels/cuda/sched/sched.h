@@ -13,9 +13,15 @@
 #include <cuda_runtime_api.h>
 
 struct sched_item {
-    int seq;
+    int seq, tokens;          /* the sequence and its length, clamped */
     int tile_begin, tile_end; /* equal for an empty sequence */
     int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
+};
+
+/* Items first .. last - 1, and the first of them again: one read less before work can begin. */
+struct sched_part {
+    int first, last;
+    sched_item head; /* if there is any */
 };
 
 struct sched_cut {
@@ -26,7 +32,7 @@ struct sched_cut {
 /* The metadata of one step, device memory. */
 struct sched_plan {
     sched_item *items; /* [sched_max_items()] ordered by sequence and tile */
-    int *part_begin;   /* [parts + 1] first item of each part; the last is the number of items */
+    sched_part *parts; /* [parts] */
     sched_cut *cuts;   /* [batch] the sequences that were cut, in order */
     int *cut_count;    /* [1] how many */
 };

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     extern __shared__ uint8_t memory[];
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = threadIdx.x >> 7;
-    const int part = blockIdx.x / p.row_tiles, row_tile = blockIdx.x % p.row_tiles;
+    const int row_tile = blockIdx.x % p.row_tiles;
     if (threadIdx.x == 0) {
         init_barriers(s);
         ptx::tma_prefetch(&p.content);
@@ -39,19 +39,19 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     }
     cudaTriggerProgrammaticLaunchCompletion(); /* combine waits for the memory, not for the launch */
     __syncthreads();
-    const int first = p.part_begin[part], last = p.part_begin[part + 1];
+    const sched_part part = p.parts[blockIdx.x / p.row_tiles];
     if (group == 0) {
         ptx::registers_set<kSoftmaxRegs, kLaunchRegs>();
-        run_softmax(s, p, first, last, row_tile);
+        run_softmax(s, p, part, row_tile);
     } else if (group == 3) {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();
         if (threadIdx.x == 12 * 32)
-            run_loader(s, p, first, last, row_tile);
+            run_loader(s, p, part, row_tile);
         else if (threadIdx.x >> 5 == 13)
-            run_scales(s, p, first, last);
+            run_scales(s, p, part);
     } else {
         ptx::registers_set<kOutputRegs, kLaunchRegs>();
-        run_output(s, p, group - 1, first, last, row_tile);
+        run_output(s, p, group - 1, part, row_tile);
     }
 }
 

@@ -71,13 +71,11 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.q_rope = static_cast<const uint8_t *>(a.q_rope);
     p.token_scale = a.token_scale;
     p.q_scale = a.q_scale;
-    p.seqlens = a.seqlens;
     p.block_table = a.block_table;
     p.table_width = a.table_width;
     p.pages = a.pages;
-    p.max_tokens = a.max_tokens;
     p.items = a.plan.items;
-    p.part_begin = a.plan.part_begin;
+    p.parts = a.plan.parts;
     p.out = a.out;
     p.lse = a.lse;
     p.partial_out = a.partial_out;

@@ -10,8 +10,8 @@ struct fp8_decode_args {
     int pages;
     const void *q, *q_rope; /* [batch][rows][512] e4m3, [batch][rows][64] bf16 */
     const float *q_scale;   /* [batch][rows] */
-    const int *seqlens, *block_table;
-    int batch, heads, s_q, table_width, max_tokens;
+    const int *block_table;
+    int batch, heads, s_q, table_width;
     float softmax_scale;
     sched_plan plan; /* of this step, for fp8_decode_parts() parts */
     int parts;

@@ -136,8 +136,8 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
     }
 }
 
-__device__ __forceinline__ void run_output(shared &s, const params &p, int group, int first,
-                                           int last, int row_tile) {
+__device__ __forceinline__ void run_output(shared &s, const params &p, int group,
+                                           const sched_part &part, int row_tile) {
     const output_thread me(group);
     const uint32_t base =
         ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + me.lane * SWIZZLE;
@@ -145,8 +145,8 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     ring<kStages> at;
     uint32_t turn = 0;
-    for (int k = first; k < last; k++) {
-        const sched_item item = p.items[k];
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
         float o[SLICES][32];
 #pragma unroll
         for (int slice = 0; slice < SLICES; slice++)
@@ -156,7 +156,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
 #pragma unroll 1
         for (int n = item.tile_end - item.tile_begin; n > 0; n--, turn++, at.advance(2))
             multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, o);
-        ptx::mbarrier_wait(&s.full_sum, (k - first) & 1);
+        ptx::mbarrier_wait(&s.full_sum, (k - part.first) & 1);
         store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
     }

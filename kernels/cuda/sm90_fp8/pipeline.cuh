@@ -6,11 +6,12 @@
 
 namespace sm90_fp8 {
 
-/* Device data is never followed out of bounds. */
-__device__ __forceinline__ int length_of(const params &p, int seq) {
-    return min(max(__ldg(p.seqlens + seq), 0), p.max_tokens);
+/* Item k of a part, the first from the part's own record. */
+__device__ __forceinline__ sched_item item_at(const params &p, const sched_part &part, int k) {
+    return k == part.first ? part.head : p.items[k];
 }
 
+/* Device data is never followed out of bounds. */
 __device__ __forceinline__ int page_at(const params &p, const int *table, int i) {
     return min(max(__ldg(table + i), 0), p.pages - 1);
 }
@@ -22,7 +23,7 @@ struct page_range {
 };
 
 __device__ __forceinline__ page_range pages_of(const params &p, const sched_item &item) {
-    const int last = (length_of(p, item.seq) + PAGE - 1) / PAGE;
+    const int last = (item.tokens + PAGE - 1) / PAGE;
     return {p.block_table + static_cast<size_t>(item.seq) * p.table_width, 2 * item.tile_begin,
             2 * item.tile_end, last};
 }
@@ -35,13 +36,13 @@ __device__ __forceinline__ void load_page(shared &s, const params &p, int stage,
 }
 
 /* The copy engine's thread. */
-__device__ __forceinline__ void run_loader(shared &s, const params &p, int first, int last,
+__device__ __forceinline__ void run_loader(shared &s, const params &p, const sched_part &part,
                                            int row_tile) {
     ring<kStages> at;
     ring<kRopeStages> rope;
     uint32_t q_parity = 1;
-    for (int k = first; k < last; k++) {
-        const sched_item item = p.items[k];
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
         if (item.tile_begin == item.tile_end)
             continue;
         const page_range pages = pages_of(p, item);
@@ -96,20 +97,19 @@ __device__ __forceinline__ float4 fetch_scales(const params &p, const page_range
     return a;
 }
 
-__device__ __forceinline__ void run_scales(shared &s, const params &p, int first, int last) {
+__device__ __forceinline__ void run_scales(shared &s, const params &p, const sched_part &part) {
     const int lane = threadIdx.x & 31;
     uint32_t parity = 1;
-    for (int k = first; k < last; k++) {
-        const sched_item item = p.items[k];
-        const int length = length_of(p, item.seq);
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
         const page_range pages = pages_of(p, item);
         if (item.tile_begin == item.tile_end)
             continue;
-        float4 next = fetch_scales(p, pages, length, item.tile_begin, lane);
+        float4 next = fetch_scales(p, pages, item.tokens, item.tile_begin, lane);
         for (int tile = item.tile_begin; tile < item.tile_end; tile++) {
             const float4 now = next;
             if (tile + 1 < item.tile_end)
-                next = fetch_scales(p, pages, length, tile + 1, lane);
+                next = fetch_scales(p, pages, item.tokens, tile + 1, lane);
             ptx::mbarrier_wait(&s.empty_scales, parity);
             store_scales(s, lane, now);
             ptx::mbarrier_arrive(&s.full_scales);

@@ -249,7 +249,7 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-__device__ __forceinline__ void run_softmax(shared &s, const params &p, int first, int last,
+__device__ __forceinline__ void run_softmax(shared &s, const params &p, const sched_part &part,
                                             int row_tile) {
     const softmax_thread me;
     ring<kStages> at;
@@ -260,9 +260,9 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
     const token_pair *scales = s.scales + me.t;
     const float2 *inverse = reinterpret_cast<const float2 *>(s.inverse) + me.t;
 
-    for (int k = first; k < last; k++) {
-        const sched_item item = p.items[k];
-        const int length = length_of(p, item.seq);
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
+        const int length = item.tokens;
         row_pair r;
         load_rows(r, p, item.seq, row_tile * ROWS + me.row(), me.t);
         if (item.tile_begin < item.tile_end) {
@@ -349,7 +349,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int firs
             ptx::pin(score0);
             turn++;
         }
-        finish_rows(s, p, me, item, r, row_tile * ROWS, ((k - first) & 1) ^ 1);
+        finish_rows(s, p, me, item, r, row_tile * ROWS, ((k - part.first) & 1) ^ 1);
     }
 }
 

@@ -39,11 +39,10 @@ struct params {
     const uint8_t *q_rope;    /* [batch][rows][128] B */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
-    const int *seqlens;       /* [batch] */
     const int *block_table;   /* [batch][table_width] */
-    int table_width, pages, max_tokens;
+    int table_width, pages;
     const sched_item *items;
-    const int *part_begin;
+    const sched_part *parts;
     __nv_bfloat16 *out; /* [batch][rows][512] */
     float *lse;         /* [batch][rows]; may be null */
     float *partial_out; /* [slots][rows][512] */

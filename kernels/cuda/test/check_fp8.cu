@@ -38,6 +38,7 @@ struct problem {
 struct setup {
     problem want;
     fp8_decode_args args;
+    int *seqlens;
     std::vector<int> table;
     std::vector<void *> owned;
     int width, sms;
@@ -113,41 +114,28 @@ setup make(const problem &w, uint64_t seed) {
     a.q = q;
     a.q_rope = q_rope;
     a.q_scale = q_scale;
-    a.seqlens = upload(w.lengths);
+    s.seqlens = upload(w.lengths);
     a.block_table = upload(s.table);
     a.batch = w.batch;
     a.heads = w.heads;
     a.s_q = w.s_q;
     a.table_width = s.width;
-    a.max_tokens = s.width * PAGE;
     a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
     a.parts = fp8_decode_parts(s.sms, w.heads, w.s_q);
     const int items = sched_max_items(w.batch, a.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
-    a.plan = {device<sched_item>(items), device<int>(a.parts + 1), device<sched_cut>(w.batch),
+    a.plan = {device<sched_item>(items), device<sched_part>(a.parts), device<sched_cut>(w.batch),
               device<int>(1)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
     a.partial_out = device<float>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
-    s.owned = {content,
-               rope,
-               scale,
-               q,
-               q_rope,
-               q_scale,
-               const_cast<int *>(a.seqlens),
-               const_cast<int *>(a.block_table),
-               a.plan.items,
-               a.plan.part_begin,
-               a.plan.cuts,
-               a.plan.cut_count,
-               a.out,
-               a.lse,
-               a.partial_out,
-               a.partial_lse};
-    CHECK(sched_launch(a.plan, a.seqlens, a.batch, a.max_tokens, FP8_TILE_TOKENS, a.parts, w.splits,
-                       0));
+    s.owned = {content,      rope,         scale,         q,
+               q_rope,       q_scale,      s.seqlens,     const_cast<int *>(a.block_table),
+               a.plan.items, a.plan.parts, a.plan.cuts,   a.plan.cut_count,
+               a.out,        a.lse,        a.partial_out, a.partial_lse};
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, FP8_TILE_TOKENS, a.parts,
+                       w.splits, 0));
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -198,7 +186,7 @@ result check(setup &s, int sample) {
                 static_cast<const __nv_bfloat16 *>(a.q_rope),
                 nullptr,
                 a.q_scale,
-                a.seqlens,
+                s.seqlens,
                 a.block_table,
                 a.table_width,
                 a.heads,
