@@ -120,10 +120,14 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # ---- checks ----
 .PHONY: check lint includes sanitize goldens golden-record format
-check: test lint includes sanitize test-install
+# One after the other: each builds what it needs with all processors.
+check:
+	$(Q)for step in test lint includes sanitize test-install; do \
+	    $(MAKE) --no-print-directory $$step || exit 1; done
 	@echo "check: all passed"
 
-lint: all $(BUILD)/snapmla.1
+lint:
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(BUILD)/snapmla.1
 	$(Q)sh ci/lint.sh $(BUILD)
 
 includes:

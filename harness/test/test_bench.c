@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "harness/bench/fidelity.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sweep.h"
@@ -176,10 +177,11 @@ static void test_grid_refuses(void) {
     t = tiny, t.context = "8k", refuse(t, "8k");
     t = tiny, t.d_c = 100, refuse(t, "--d-c");
     t = tiny, t.d_r = 0, refuse(t, "--d-r");
-    char many[4 * (GRID_AXIS + 2)] = "1";
-    for (int i = 2; i <= GRID_AXIS + 1; i++)
-        (void)snprintf(many + strlen(many), 5, ",%d", i);
-    t = tiny, t.batch = many, refuse(t, "more than");
+    buf many = {0};
+    for (int i = 1; i <= GRID_AXIS + 1; i++)
+        (void)buf_printf(&many, i > 1 ? ",%d" : "%d", i);
+    t = tiny, t.batch = buf_str(&many), refuse(t, "more than");
+    buf_release(&many);
 }
 
 /* ---- the numbers ---- */
