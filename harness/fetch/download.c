@@ -286,6 +286,8 @@ snap_status download(http *h, const download_request *req, bool *resumed, snap_e
     if (resumed)
         *resumed = j.resumed;
 cleanup:
+    if (j.fd >= 0 && st != SNAP_OK && j.size == 0) /* nothing to go on with */
+        download_forget(req->part);
     if (j.fd >= 0)
         (void)close(j.fd);
     return st;
