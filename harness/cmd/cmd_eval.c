@@ -1,15 +1,19 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/term.h"
 #include "harness/cmd/cmd.h"
+#include "harness/eval/power.h"
 #include "harness/eval/run.h"
 #include "harness/eval/view.h"
 
 static eval_options o = {.seed = 1, .temperature = -1};
 static int64_t in_flight;
 static bool stream = true;
+static double power;
+static const char *from;
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What is asked"},
@@ -58,12 +62,18 @@ static const opt options[] = {
      0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "judge the samples in --out again, and generate nothing", 0, 0},
+    {.type = OPT_GROUP, .help = "eval plan: how many samples it takes to show equivalence"},
+    {OPT_NUM, "power", 0, &power, "P", "chance to show it when there is no difference; 0 = 0.9", 0,
+     0.999},
+    {OPT_STR, "from", 0, &from, "RUN",
+     "take the variances from an earlier run; default: planning values", 0, 0},
     {.type = OPT_END},
 };
 
 static const opt_command spec = {
     .name = "eval",
-    .synopsis = "--suite LIST --arm NAME=GENERATOR... --out RUN [options]",
+    .synopsis = "[plan] --suite LIST --arm NAME=GENERATOR... --out RUN [options]",
+    .max_args = 1,
     .about =
         "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
         "each arm with the first one: paired differences with confidence intervals and a test of\n"
@@ -76,18 +86,23 @@ static const opt_command spec = {
                 "  snapmla eval --suite demo --out RUN --arm "
                 "bf16=replay:datasets/synth_aime/bf16.jsonl \\\n"
                 "      --arm fp8=replay:datasets/synth_aime/fp8.jsonl\n"
-                "  snapmla eval --regrade --out RUN",
+                "  snapmla eval --regrade --out RUN\n"
+                "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9",
     .options = options,
 };
 
-static snap_status print(const opt_shared *shared, const results *r, snap_err *err) {
+typedef snap_status (*view_fn)(const js *rows, bool color, buf *out, snap_err *err);
+
+/* @document with --json, else @rows as a table. */
+static snap_status print(const opt_shared *shared, const js *document, const js *rows, view_fn view,
+                         snap_err *err) {
     buf out = {0};
     snap_status st;
     if (shared->json) {
-        st = js_write(results_document(r), JS_PRETTY, &out, err);
+        st = js_write(document, JS_PRETTY, &out, err);
         (void)buf_puts(&out, "\n");
     } else {
-        st = eval_view(results_section(r, "evals"), term_use_color(1), &out, err);
+        st = view(rows, term_use_color(1), &out, err);
     }
     if (st == SNAP_OK)
         (void)fputs(buf_str(&out), stdout);
@@ -95,7 +110,27 @@ static snap_status print(const opt_shared *shared, const results *r, snap_err *e
     return st;
 }
 
+static snap_status plan(const opt_shared *shared, snap_err *err) {
+    const power_options asked = {.suite = o.suite,
+                                 .from = from,
+                                 .samples = o.samples,
+                                 .limit = o.limit,
+                                 .margin_pp = o.margin_pp,
+                                 .power = power > 0 ? power : 0.9};
+    js *rows = NULL;
+    snap_status st = power_plan(&asked, &rows, err);
+    if (st == SNAP_OK)
+        st = print(shared, rows, rows, power_view, err);
+    js_free(rows);
+    return st;
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
+    if (shared->n_args && strcmp(shared->args[0], "plan") != 0)
+        return err_set(err, SNAP_E_USAGE, "'eval %s' is unknown: eval or eval plan",
+                       shared->args[0]);
+    if (shared->n_args)
+        return plan(shared, err);
     const char *key = getenv("SNAPMLA_API_KEY");
     o.generate = (generate_options){.api_key = key ? key : getenv("OPENAI_API_KEY"),
                                     .in_flight = (int)in_flight,
@@ -104,7 +139,10 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     (void)js_delete(shared->resolved, "gpqa-password"); /* not for the result file */
     results *r = NULL;
     snap_status st = eval_run(&o, shared->resolved, &r, err);
-    snap_status printed = r ? print(shared, r, st == SNAP_OK ? err : NULL) : SNAP_OK;
+    snap_status printed = SNAP_OK;
+    if (r)
+        printed = print(shared, results_document(r), results_section(r, "evals"), eval_view,
+                        st == SNAP_OK ? err : NULL);
     results_free(r);
     return st == SNAP_OK ? printed : st;
 }

@@ -1,0 +1,262 @@
+#include "harness/eval/power.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evals/distributions.h"
+#include "evals/stats.h"
+#include "harness/cmd/table.h"
+#include "harness/eval/suite.h"
+#include "harness/results/results.h"
+
+static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: more is no plan */
+
+/* Usual mean of p (1-p) of models that do well, and the size of the set. */
+static const struct {
+    const char *task;
+    int problems;
+    double variance;
+} planning[] = {
+    {"aime24", 30, 0.08},     {"aime25", 30, 0.08},  {"hmmt_feb25", 30, 0.08},
+    {"math500", 500, 0.035},  {"gsm8k", 1319, 0.03}, {"gpqa_diamond", 198, 0.115},
+    {"synth_aime", 12, 0.08},
+};
+
+typedef struct {
+    const char *task, *source;
+    int64_t problems, samples;
+    double within, between, margin; /* fractions */
+} question;
+
+/* ---- the answer ---- */
+
+static double se_of(const question *q, int64_t problems, int64_t samples) {
+    return sqrt((q->between + q->within / (double)samples) / (double)problems);
+}
+
+static double power_of(const question *q, int64_t problems, int64_t samples) {
+    if (problems < 2)
+        return 0;
+    return stats_tost_power(se_of(q, problems, samples), (double)problems - 1, q->margin);
+}
+
+typedef double (*power_fn)(const question *q, int64_t x);
+
+static double power_by_samples(const question *q, int64_t samples) {
+    return power_of(q, q->problems, samples);
+}
+
+static double power_by_problems(const question *q, int64_t problems) {
+    return power_of(q, problems, q->samples);
+}
+
+/* The smallest number with so much power, which grows with it; 0 where kMost has less. */
+static int64_t smallest(const question *q, power_fn power, double wanted) {
+    int64_t lo = 0, hi = 1; /* not enough; maybe enough */
+    while (hi < kMost && power(q, hi) < wanted) {
+        lo = hi;
+        hi *= 2;
+    }
+    if (power(q, hi) < wanted)
+        return 0;
+    while (hi - lo > 1) {
+        int64_t mid = lo + (hi - lo) / 2;
+        *(power(q, mid) < wanted ? &lo : &hi) = mid;
+    }
+    return hi;
+}
+
+static js *count_or_null(int64_t n) {
+    return n ? js_new_int(n) : js_new_null();
+}
+
+static js *row_of(const question *q, double wanted) {
+    double se = se_of(q, q->problems, q->samples), df = (double)q->problems - 1;
+    double half = df > 0 ? student_quantile(0.975, df) * se : (double)NAN;
+    js *o = js_new_object();
+    if (o && js_set_str(o, "task", q->task) && js_set_str(o, "source", q->source) &&
+        js_set_int(o, "problems", q->problems) && js_set_int(o, "samples", q->samples) &&
+        js_set_num(o, "margin_pp", 100 * q->margin) && js_set_num(o, "within", q->within) &&
+        js_set_num(o, "between", q->between) && js_set_num(o, "se_pp", 100 * se) &&
+        js_set_num(o, "ci95_pp", 100 * half) &&
+        js_set_num(o, "power", power_of(q, q->problems, q->samples)) &&
+        js_set_num(o, "power_wanted", wanted) &&
+        js_set_new(o, "samples_needed", count_or_null(smallest(q, power_by_samples, wanted))) &&
+        js_set_new(o, "problems_needed", count_or_null(smallest(q, power_by_problems, wanted))))
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+/* ---- the question ---- */
+
+static bool from_planning(question *q) {
+    for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
+        if (strcmp(planning[i].task, q->task) == 0) {
+            q->source = "planning value";
+            q->problems = planning[i].problems;
+            q->within = 2 * planning[i].variance;
+            return true;
+        }
+    return false;
+}
+
+/* The first comparison of the row; NULL when there is none. */
+static const js *compared(const js *row) {
+    const js *pairs = js_get_array(row, "pairs");
+    for (size_t i = 0; i < js_len(pairs); i++)
+        if (js_get_num(js_at(pairs, i), "se_pp", -1) > 0)
+            return js_at(pairs, i);
+    return NULL;
+}
+
+static double variance_of(const js *row, const char *arm) {
+    const js *arms = js_get_array(row, "arms");
+    for (size_t i = 0; i < js_len(arms); i++)
+        if (strcmp(js_get_str(js_at(arms, i), "name"), arm) == 0)
+            return js_get_num(js_at(arms, i), "sampling_variance", (double)NAN);
+    return (double)NAN;
+}
+
+/* What the difference varies by that its samples' noise does not explain. One sample a problem can't
+ * tell the two apart: then all of it counts as noise. */
+static snap_status from_row(question *q, const js *row, snap_err *err) {
+    const js *pair = compared(row);
+    if (!pair)
+        return err_set(err, SNAP_E_USAGE, "--from: task '%s' compares no two arms that differ",
+                       q->task);
+    double n = js_get_num(pair, "problems", 0), se = js_get_num(pair, "se_pp", 0) / 100;
+    double k = (double)js_get_int(row, "samples_per_problem", 1);
+    q->within =
+        variance_of(row, js_get_str(pair, "baseline")) + variance_of(row, js_get_str(pair, "arm"));
+    if (isnan(q->within))
+        q->within = n * se * se * k;
+    q->between = fmax(0, n * se * se - q->within / k);
+    q->source = "run";
+    q->problems = js_get_int(row, "problems", 0);
+    q->samples = q->samples ? q->samples : (int64_t)k;
+    q->margin = q->margin > 0 ? q->margin : js_get_num(pair, "margin_pp", 2) / 100;
+    return SNAP_OK;
+}
+
+static const js *find_row(const results *run, const char *task) {
+    const js *rows = results_section(run, "evals");
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (strcmp(js_get_str(js_at(rows, i), "task"), task) == 0)
+            return js_at(rows, i);
+    return NULL;
+}
+
+static snap_status ask(const power_options *o, const results *run, question q, js *out,
+                       snap_err *err) {
+    snap_status st = SNAP_OK;
+    const js *row = run ? find_row(run, q.task) : NULL;
+    if (run && !row)
+        return err_set(err, SNAP_E_USAGE, "--from: the run has no task '%s'", q.task);
+    if (row)
+        TRY(from_row(&q, row, err));
+    else if (!from_planning(&q))
+        return err_set(err, SNAP_E_USAGE, "no planning value for task '%s': give --from RUN",
+                       q.task);
+    if (o->limit && o->limit < q.problems)
+        q.problems = o->limit;
+    js *answer = row_of(&q, o->power);
+    if (!js_push_new(out, answer))
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for the plan");
+cleanup:
+    return st;
+}
+
+static snap_status ask_suite(const power_options *o, const results *run, js *out, snap_err *err) {
+    suite s;
+    snap_status st = suite_resolve(o->suite, &s, err);
+    double margin = o->margin_pp > 0 ? o->margin_pp : s.margin_pp;
+    for (size_t i = 0; i < s.n && st == SNAP_OK; i++) {
+        int64_t samples = o->samples ? o->samples : s.tasks[i].samples;
+        st = ask(
+            o, run,
+            (question){.task = s.tasks[i].task->name, .samples = samples, .margin = margin / 100},
+            out, err);
+    }
+    return st;
+}
+
+static snap_status ask_run(const power_options *o, const results *run, js *out, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const js *rows = results_section(run, "evals");
+    for (size_t i = 0; i < js_len(rows) && st == SNAP_OK; i++) {
+        question q = {.task = js_get_str(js_at(rows, i), "task"),
+                      .samples = o->samples,
+                      .margin = o->margin_pp / 100};
+        if (compared(js_at(rows, i)))
+            st = ask(o, run, q, out, err);
+    }
+    if (st == SNAP_OK && !js_len(out))
+        st = err_set(err, SNAP_E_USAGE, "--from '%s' compares no two arms that differ", o->from);
+    return st;
+}
+
+static snap_status load(const char *from, results **run, snap_err *err) {
+    char *file = results_file_of(from);
+    snap_status st = file ? results_load(run, file, err)
+                          : err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    free(file);
+    return st;
+}
+
+snap_status power_plan(const power_options *o, js **out, snap_err *err) {
+    snap_status st = SNAP_OK;
+    results *run = NULL;
+    *out = NULL;
+    js *rows = js_new_array();
+    if (!rows)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the plan");
+    if (!o->suite && !o->from)
+        TRY(err_set(err, SNAP_E_USAGE, "nothing to plan: give --suite LIST or --from RUN"));
+    if (o->from)
+        TRY(load(o->from, &run, err));
+    TRY(o->suite ? ask_suite(o, run, rows, err) : ask_run(o, run, rows, err));
+    *out = rows;
+    rows = NULL;
+cleanup:
+    results_free(run);
+    js_free(rows);
+    return st;
+}
+
+/* ---- the table ---- */
+
+static void cell_needed(table *t, const js *row, const char *key) {
+    int64_t n = js_get_int(row, key, 0);
+    if (n)
+        table_cell(t, "%lld", (long long)n);
+    else
+        table_cell(t, "-");
+}
+
+snap_status power_view(const js *rows, bool color, buf *out, snap_err *err) {
+    static const char *const heads[] = {
+        "task",       "problems",   "samples", "margin pp",      "within",      "between", "SE pp",
+        "95 % CI +-", "TOST power", "wanted",  "samples needed", "or problems", "from"};
+    table t = {.heads = heads, .columns = sizeof heads / sizeof *heads};
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        table_cell(&t, "%s", js_get_str(row, "task"));
+        table_number(&t, js_get_num(row, "problems", 0), 0);
+        table_number(&t, js_get_num(row, "samples", 0), 0);
+        table_number(&t, js_get_num(row, "margin_pp", 0), 2);
+        table_number(&t, js_get_num(row, "within", 0), 4);
+        table_number(&t, js_get_num(row, "between", 0), 4);
+        table_number(&t, js_get_num(row, "se_pp", (double)NAN), 2);
+        table_number(&t, js_get_num(row, "ci95_pp", (double)NAN), 2);
+        table_number(&t, js_get_num(row, "power", (double)NAN), 3);
+        table_number(&t, js_get_num(row, "power_wanted", 0), 2);
+        cell_needed(&t, row, "samples_needed");
+        cell_needed(&t, row, "problems_needed");
+        table_cell(&t, "%s", js_get_str(row, "source"));
+    }
+    snap_status st = table_write(&t, color, out, err);
+    table_release(&t);
+    return st;
+}
