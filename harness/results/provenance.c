@@ -118,12 +118,35 @@ static js *hidden_copy(js *v) {
     return NULL;
 }
 
+size_t provenance_public_part(const char *argument, bool *next) {
+    const char *value = strchr(argument, '=');
+    size_t n = strlen(argument), name = value ? (size_t)(value - argument) : n;
+    if (*next) {
+        *next = false;
+        return 0;
+    }
+    if (strncmp(argument, "--", 2) != 0 || !memmem(argument, name, "password", strlen("password")))
+        return n;
+    *next = !value;
+    return value ? name + 1 : n;
+}
+
+static js *argument_json(const char *argument, bool *next) {
+    size_t n = provenance_public_part(argument, next);
+    buf text = {0};
+    (void)buf_append(&text, argument, n);
+    (void)buf_puts(&text, argument[n] ? "***" : "");
+    js *v = text.failed ? NULL : hidden(buf_str(&text));
+    buf_release(&text);
+    return v;
+}
+
 static js *argv_json(void) {
     buf line = read_text("/proc/self/cmdline"); /* NUL after every argument */
     js *argv = js_new_array();
-    bool ok = argv != NULL;
+    bool ok = argv != NULL, next = false;
     for (size_t i = 0; i < line.len && ok; i += strlen(line.data + i) + 1)
-        ok = js_push_new(argv, hidden(line.data + i));
+        ok = js_push_new(argv, argument_json(line.data + i, &next));
     buf_release(&line);
     if (ok)
         return argv;

@@ -23,4 +23,9 @@ js *provenance_isa(const char *flags);
 /* @text with "~" for every mention of the folder @home; caller owns the text (free()). NULL: out of memory. */
 char *provenance_hide_home(const char *text, const char *home);
 
+/* How many bytes of a command line's argument a result may hold: not the value of an option with
+ * "password" in its name, be it behind "=" or the next argument. *next: the next one is such a value;
+ * false before the first. */
+size_t provenance_public_part(const char *argument, bool *next);
+
 #endif

@@ -324,6 +324,24 @@ static void test_home_is_hidden(void) {
     }
 }
 
+static void test_passwords_are_hidden(void) {
+    static const struct {
+        const char *argument;
+        size_t kept;
+    } line[] = {{"eval", 4},
+                {"--gpqa-password=open", 16},
+                {"--gpqa-password", 15},
+                {"sesame", 0},
+                {"--out=password", 14},
+                {"password", 8},
+                {"--gpqa-password", 15},
+                {"--out=x", 0},
+                {"--out=x", 7}};
+    bool next = false;
+    for (size_t i = 0; i < sizeof line / sizeof *line; i++)
+        CU_ASSERT_EQUAL(provenance_public_part(line[i].argument, &next), line[i].kept);
+}
+
 static void test_no_names_in_plain(void) {
     char host[256] = "";
     CU_ASSERT_EQUAL(gethostname(host, sizeof host - 1), 0);
@@ -488,6 +506,7 @@ CU_TestInfo tests_results[] = {
     {"FILE or DIR", test_file_of},
     {"provenance fields", test_provenance_fields},
     {"the home folder is hidden", test_home_is_hidden},
+    {"passwords are hidden", test_passwords_are_hidden},
     {"no names or keys in plain", test_no_names_in_plain},
     {"a journal keeps rows", test_journal_keeps_rows},
     {"a journal cut anywhere goes on", test_journal_cut_anywhere},
