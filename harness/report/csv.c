@@ -9,28 +9,29 @@
 #include "harness/report/writers.h"
 
 static const char *const kColumns[] = {
-    "section",       "file",         "origin",         "source",
-    "name",          "value",        "unit",           "method",
-    "arm",           "backend",      "kernel",         "kernel_hash",
-    "scope",         "distribution", "cold",           "heads",
-    "s_q",           "batch",        "context",        "d_c",
-    "d_r",           "status",       "reason",         "flags",
-    "error",         "tolerance",    "lse_error",      "lse_tolerance",
-    "rows_checked",  "min_ns",       "q1_ns",          "median_ns",
-    "q3_ns",         "max_ns",       "count",          "stop_reason",
-    "tflops",        "gb_s",         "tok_s",          "floor_ns",
-    "roofline_pct",  "bound",        "mhz_before",     "mhz_during",
-    "power_w",       "energy_j",     "speedup",        "config",
-    "seed",          "rmse",         "cosine_diff",    "rel_l2",
-    "max_abs",       "task",         "dataset_sha256", "grader",
-    "model",         "generator",    "endpoint",       "problems",
-    "samples",       "scored",       "failed",         "accuracy_pct",
-    "se_pct",        "ci95_lo",      "ci95_hi",        "truncated_pct",
-    "empty_pct",     "unparsed_pct", "failed_pct",     "identical_samples",
-    "tokens_mean",   "ttft_ms",      "baseline",       "delta_pp",
-    "se_pp",         "ci90_lo",      "ci90_hi",        "margin_pp",
-    "verdict",       "p_tost",       "p_sign_flip",    "p_mcnemar",
-    "baseline_only", "arm_only",     "length_ratio",   "refused"};
+    "section",       "file",          "origin",         "source",
+    "name",          "value",         "unit",           "method",
+    "arm",           "backend",       "kernel",         "kernel_hash",
+    "scope",         "distribution",  "cold",           "heads",
+    "s_q",           "batch",         "context",        "d_c",
+    "d_r",           "status",        "reason",         "flags",
+    "error",         "tolerance",     "lse_error",      "lse_tolerance",
+    "rows_checked",  "min_ns",        "q1_ns",          "median_ns",
+    "q3_ns",         "max_ns",        "count",          "stop_reason",
+    "tflops",        "gb_s",          "tok_s",          "floor_ns",
+    "roofline_pct",  "bound",         "mhz_before",     "mhz_during",
+    "power_w",       "energy_j",      "speedup",        "config",
+    "seed",          "rmse",          "cosine_diff",    "rel_l2",
+    "max_abs",       "task",          "dataset_sha256", "grader",
+    "model",         "generator",     "endpoint",       "problems",
+    "samples",       "scored",        "failed",         "accuracy_pct",
+    "se_pct",        "ci95_lo",       "ci95_hi",        "truncated_pct",
+    "empty_pct",     "unparsed_pct",  "failed_pct",     "identical_samples",
+    "tokens_mean",   "ttft_ms",       "baseline",       "delta_pp",
+    "se_pp",         "ci90_lo",       "ci90_hi",        "margin_pp",
+    "verdict",       "p_tost",        "p_sign_flip",    "p_mcnemar",
+    "baseline_only", "arm_only",      "length_ratio",   "refused",
+    "itl_ms",        "pass_at_k_pct", "maj_at_k_pct",   "p_holm"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -185,6 +186,9 @@ static void write_arm(const report_model *m, const report_eval *e, const report_
     number(l, "identical_samples", a->identical_samples);
     number(l, "tokens_mean", a->tokens_mean);
     number(l, "ttft_ms", a->ttft_ms);
+    number(l, "itl_ms", a->itl_ms);
+    number(l, "pass_at_k_pct", a->pass_k);
+    number(l, "maj_at_k_pct", a->maj_k);
     number(l, "tok_s", a->tok_s);
 }
 
@@ -202,6 +206,7 @@ static void write_pair(const report_model *m, const report_eval *e, const report
     number(l, "margin_pp", p->margin);
     text(l, "verdict", p->verdict);
     number(l, "p_tost", p->p_tost);
+    number(l, "p_holm", p->p_holm);
     number(l, "p_sign_flip", p->p_sign_flip);
     number(l, "p_mcnemar", p->p_mcnemar);
     number(l, "baseline_only", p->baseline_only);

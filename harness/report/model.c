@@ -125,6 +125,13 @@ static void read_fidelity(report_fidelity *f, const js *row, int file) {
                            .max_abs = number_of(row, "max_abs")};
 }
 
+/* pass@K of all samples of a problem; NAN where there is one only. */
+static double last_pass(const js *row) {
+    const js *pass = js_get_array(row, "pass_at");
+    size_t n = js_len(pass);
+    return n > 1 ? number_of(js_at(pass, n - 1), "pct") : (double)NAN;
+}
+
 static void read_arm(report_arm *a, const js *row) {
     *a = (report_arm){.name = text_of(row, "name"),
                       .generator = text_of(row, "generator"),
@@ -143,7 +150,10 @@ static void read_arm(report_arm *a, const js *row) {
                       .identical_samples = number_of(row, "identical_samples"),
                       .tokens_mean = number_of(row, "completion_tokens_mean"),
                       .ttft_ms = number_of(row, "ttft_ms_median"),
-                      .tok_s = number_of(row, "tok_s")};
+                      .itl_ms = number_of(row, "itl_ms_median"),
+                      .tok_s = number_of(row, "tok_s"),
+                      .pass_k = last_pass(row),
+                      .maj_k = number_of(row, "maj_at_k_pct")};
     interval_of(row, "ci95_pct", a->ci95);
 }
 
@@ -158,6 +168,7 @@ static void read_pair(report_pair *p, const js *row) {
                        .se = number_of(row, "se_pp"),
                        .margin = number_of(row, "margin_pp"),
                        .p_tost = number_of(row, "p_tost"),
+                       .p_holm = number_of(row, "p_holm"),
                        .p_sign_flip = number_of(row, "p_sign_flip"),
                        .p_mcnemar = number_of(row, "p_mcnemar"),
                        .baseline_only = number_of(discordant, "baseline_only"),

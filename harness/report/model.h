@@ -47,13 +47,14 @@ typedef struct {
     const char *name, *generator, *endpoint, *model, *origin;
     double samples, scored, failed, accuracy, se, ci95[2];            /* percent */
     double truncated, empty, unparsed, failed_pct, identical_samples; /* percent, but the last */
-    double tokens_mean, ttft_ms, tok_s;
+    double tokens_mean, ttft_ms, itl_ms, tok_s;
+    double pass_k, maj_k; /* percent; pass@K of all samples; NAN for one sample a problem */
 } report_arm;
 
 typedef struct {
     const char *baseline, *arm, *verdict, *refused;
     double problems, delta, se, ci90[2], ci95[2], margin; /* percentage points */
-    double p_tost, p_sign_flip, p_mcnemar;
+    double p_tost, p_holm, p_sign_flip, p_mcnemar;
     double baseline_only, arm_only; /* discordant problems */
     double length_ratio, length_delta, length_ci95[2];
 } report_pair;

@@ -59,15 +59,18 @@ static snap_status put_file(const target *to, const char *name, buf *content, sn
     return path ? st : err_set(err, st, "out of memory for '%s'", name);
 }
 
+/* @builds: NULL-terminated */
 static snap_status put_latex(const report_model *m, const target *to, const char *name,
-                             report_table_fn build, snap_err *err) {
+                             const report_table_fn *builds, snap_err *err) {
     arena mem = {0};
     buf text = {0};
     report_table t;
-    if (!build(m, &mem, &t))
-        text.failed = true;
-    else if (t.n_rows)
-        write_latex(&t, &text);
+    for (; *builds; builds++) {
+        if (!(*builds)(m, &mem, &t))
+            text.failed = true;
+        else if (t.n_rows)
+            write_latex(&t, &text);
+    }
     snap_status st = put_file(to, name, &text, err);
     buf_release(&text);
     arena_release(&mem);
@@ -110,8 +113,10 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
     if (formats & REPORT_CSV)
         TRY(put_whole(m, &to, "report.csv", write_csv, err));
     if (formats & REPORT_TEX) {
-        TRY(put_latex(m, &to, "speed.tex", report_table_speed, err));
-        TRY(put_latex(m, &to, "parity.tex", report_table_parity, err));
+        static const report_table_fn speed[] = {report_table_speed, NULL},
+                                     parity[] = {report_table_parity, report_table_arms, NULL};
+        TRY(put_latex(m, &to, "speed.tex", speed, err));
+        TRY(put_latex(m, &to, "parity.tex", parity, err));
     }
     for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)
         TRY(put_figures(m, &to, f, err));

@@ -45,7 +45,7 @@ snap_status report_parse_formats(const char *list, unsigned *formats,
  * @dir:   created when absent
  * @paths: the files written, one a line, appended; may be NULL
  *
- * A file without content is left out: no parity.tex where nothing was compared. Each file is replaced
+ * A file without content is left out: no parity.tex where nothing was evaluated. Each file is replaced
  * atomically. Errors: SNAP_E_IO, SNAP_E_NOMEM.
  */
 snap_status report_write(const report_model *m, const char *dir, unsigned formats, buf *paths,

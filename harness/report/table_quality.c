@@ -42,6 +42,7 @@ static void put_pair(pen *p, const report_model *m, const report_eval *e, const 
     pen_fixed(p, pair->margin, 1);
     put_verdict(p, pair);
     pen_p(p, pair->p_tost);
+    pen_p(p, pair->p_holm);
     pen_p(p, pair->p_sign_flip);
     put_discordant(p, pair);
     pen_fixed(p, pair->length_ratio, 3);
@@ -68,6 +69,7 @@ bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
                     {"margin", "", TABLE_NUMBER, true},
                     {"verdict", "", TABLE_VERDICT, true},
                     {"p TOST", "", TABLE_NUMBER, false},
+                    {"p Holm", "", TABLE_NUMBER, false},
                     {"p sign flip", "", TABLE_NUMBER, false},
                     {"baseline / arm", "problems better in", TABLE_NUMBER, false},
                     {"length ratio", "", TABLE_NUMBER, false},
@@ -91,6 +93,8 @@ static void put_eval_arm(pen *p, const report_eval *e, const report_arm *a) {
     pen_text(p, a->model);
     pen_fixed(p, a->accuracy, 2);
     pen_range(p, a->ci95, 2);
+    pen_fixed(p, a->pass_k, 2);
+    pen_fixed(p, a->maj_k, 2);
     pen_fixed(p, a->scored, 0);
     pen_fixed(p, a->truncated, 2);
     pen_fixed(p, a->empty, 2);
@@ -99,6 +103,7 @@ static void put_eval_arm(pen *p, const report_eval *e, const report_arm *a) {
     pen_fixed(p, a->tokens_mean, 0);
     pen_fixed(p, a->identical_samples, 0);
     pen_fixed(p, a->ttft_ms, 1);
+    pen_fixed(p, a->itl_ms, 1);
     pen_fixed(p, a->tok_s, 1);
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
 }
@@ -107,13 +112,17 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
     *t = (report_table){
         .id = "arms",
         .caption = "Accuracy of each arm, and what became of its answers",
-        .note = "Truncated, empty and unparsed answers count as wrong; failed ones (lost to the "
-                "network) are left out of the accuracy, and their share is of all samples.",
+        .note =
+            "Truncated, empty and unparsed answers count as wrong; failed ones (lost to the "
+            "network) are left out of the accuracy, and their share is of all samples. Accuracy "
+            "is the mean over problems of the mean of their K samples (mean@K).",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, false},
                     {"accuracy", "", TABLE_NUMBER, true},
                     {"95 % CI", "", TABLE_NUMBER, false},
+                    {"pass@K", "", TABLE_NUMBER, false},
+                    {"maj@K", "", TABLE_NUMBER, false},
                     {"scored", "", TABLE_NUMBER, true},
                     {"truncated", "% of answers", TABLE_NUMBER, true},
                     {"empty", "% of answers", TABLE_NUMBER, true},
@@ -122,6 +131,7 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
                     {"mean tokens", "", TABLE_NUMBER, true},
                     {"identical", "", TABLE_NUMBER, false},
                     {"median TTFT, ms", "", TABLE_NUMBER, false},
+                    {"median ITL, ms", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, false},
                     {"from", "", TABLE_TEXT, false}}};
     size_t n = 0;

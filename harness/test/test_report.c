@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "harness/report/figures.h"
 #include "harness/report/format.h"
 #include "harness/report/model.h"
+#include "harness/report/report.h"
 #include "harness/report/svg.h"
 #include "harness/report/writers.h"
 
@@ -503,6 +505,7 @@ static void check_all(const report_model *m) {
     buf_release(&out);
     check_latex(m, report_table_speed);
     check_latex(m, report_table_parity);
+    check_latex(m, report_table_arms);
 }
 
 static void test_every_format_is_well_formed(void) {
@@ -518,6 +521,32 @@ static void poison(js *object, const char *key) {
 }
 
 /* Every string that comes from outside is hostile. */
+/* Beside an accuracy stands what became of the answers, whatever the format. */
+static void test_rates_in_every_format(void) {
+    static const char *const files[] = {"report.md", "report.csv", "parity.tex", "report.html"};
+    static const char *const heads[] = {"truncated", "empty", "unparsed", "failed"};
+    results *r = load_fixture();
+    report_model *m = model_of(r);
+    char dir[] = "/tmp/snapmla-rates-XXXXXX", speed[60];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    (void)strcpy(speed, dir);
+    CU_ASSERT_EQUAL_FATAL(report_write(m, dir, REPORT_DEFAULT | REPORT_TEX, NULL, NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = fs_join(dir, files[i]);
+        buf text = {0};
+        CU_ASSERT_EQUAL_FATAL(fs_read(path, &text, NULL), SNAP_OK);
+        for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
+            CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), heads[h]));
+        buf_release(&text);
+        (void)unlink(path);
+        free(path);
+    }
+    (void)unlink(strcat(speed, "/speed.tex"));
+    (void)rmdir(dir);
+    report_model_free(m);
+    results_free(r);
+}
+
 static void test_hostile_strings(void) {
     results *r = load_fixture();
     js *doc = results_document(r), *evals = js_get_array(doc, "evals");
@@ -694,6 +723,7 @@ static void test_format_names(void) {
 }
 
 CU_TestInfo tests_report[] = {
+    {"rates in every format", test_rates_in_every_format},
     {"the reader of XML finds faults", test_xml_reader},
     {"CSV brings every number back", test_csv_brings_every_number_back},
     {"CSV has no formulas", test_csv_has_no_formulas},
