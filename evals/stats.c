@@ -215,29 +215,25 @@ typedef struct {
     double between, within; /* what the two levels' spreads are multiplied with */
 } resampling;
 
-static snap_status resampling_make(resampling *s, const stats_problem *problems, size_t n,
-                                   snap_err *err) {
-    *s = (resampling){.problems = problems, .n = n};
-    s->a = calloc(2 * n, sizeof *s->a);
-    if (!s->a)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap");
-    s->b = s->a + n;
+/* @room: [2n] */
+static resampling resampling_make(const stats_problem *problems, size_t n, double *room) {
+    resampling s = {.problems = problems, .n = n, .a = room, .b = room + n};
     double noise = 0;
     for (size_t i = 0; i < n; i++) {
         const stats_problem *p = &problems[i];
-        s->a[i] = stats_mean_of(p->a, p->n_a).mean;
-        s->b[i] = stats_mean_of(p->b, p->n_b).mean;
+        s.a[i] = stats_mean_of(p->a, p->n_a).mean;
+        s.b[i] = stats_mean_of(p->b, p->n_b).mean;
         noise += variance_of_mean(p->a, p->n_a) + variance_of_mean(p->b, p->n_b);
     }
-    stats_mean d = mean_of_combined(-1, s->a, 1, s->b, n);
+    stats_mean d = mean_of_combined(-1, s.a, 1, s.b, n);
     double spread = d.se * d.se * (double)n;
-    s->mean = d.mean;
+    s.mean = d.mean;
     noise /= (double)n;
-    s->between = spread > noise ? sqrt(1 - noise / spread) : 0;
-    s->within = spread > noise ? 1 : sqrt(spread / noise);
+    s.between = spread > noise ? sqrt(1 - noise / spread) : 0;
+    s.within = spread > noise ? 1 : sqrt(spread / noise);
     if (spread <= 0)
-        s->n = 0;
-    return SNAP_OK;
+        s.n = 0;
+    return s;
 }
 
 static double difference_drawn(const resampling *s, rng *r) {
@@ -266,16 +262,13 @@ static double percentile(const double *x, int n, double p) {
 
 snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, uint64_t seed,
                             stats_interval *out, snap_err *err) {
-    snap_status st = SNAP_OK;
-    resampling s = {0};
-    double *x = NULL;
     *out = kNoInterval;
     if (n < 2 || draws < 2)
         return SNAP_OK;
-    TRY(resampling_make(&s, problems, n, err));
-    x = calloc((size_t)draws, sizeof *x);
+    double *x = calloc((size_t)draws + 2 * n, sizeof *x);
     if (!x)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap"));
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the bootstrap");
+    resampling s = resampling_make(problems, n, x + draws);
     rng r = rng_make(seed, rng_stream_of("bootstrap"));
     for (int k = 0; k < draws && s.n; k++)
         x[k] = difference_drawn(&s, &r);
@@ -284,10 +277,8 @@ snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, 
     double tail = normal_cdf(-student_quantile(0.975, df) * sqrt((double)n / df));
     if (s.n)
         *out = (stats_interval){percentile(x, draws, tail), percentile(x, draws, 1 - tail)};
-cleanup:
-    free(s.a);
     free(x);
-    return st;
+    return SNAP_OK;
 }
 
 /* ---- lengths ---- */
