@@ -17,7 +17,8 @@
  * @out:      appended; out->limit is the ceiling of what may come out
  *
  * SNAP_E_INPUT naming archive and member: no zip, truncated, member missing, wrong password,
- * damaged, larger than the ceiling whatever its header says; SNAP_E_NOMEM. On failure nothing is
+ * damaged, larger than the ceiling whatever its header says; SNAP_E_UNSUPPORTED: packed other than
+ * by deflate or encrypted other than by ZipCrypto; SNAP_E_NOMEM. On failure nothing is
  * left in @out but what was there before.
  */
 snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,

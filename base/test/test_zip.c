@@ -94,11 +94,26 @@ static void test_bomb(void) {
     buf_release(&out);
 }
 
+/* PKWARE's strong encryption, of which the flag is enough, and LZMA. */
+static void test_other_methods(void) {
+    buf zip = {0};
+    make_zip(&zip, "a.csv", kText, strlen(kText), NULL);
+    char *central = memmem(zip.data, zip.len, "PK\1\2", 4);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(central);
+    central[8] |= 0x41;
+    expect(&zip, "a.csv", "secret", "encrypted in a way that is not read here");
+    central[8] = 0;
+    central[10] = 14; /* LZMA */
+    expect(&zip, "a.csv", "secret", "packed or encrypted in a way");
+    buf_release(&zip);
+}
+
 CU_TestInfo tests_zip[] = {
     {"members", test_members},
     {"wrong passwords", test_wrong_passwords},
     {"truncated archives", test_truncated},
     {"damaged archives", test_damaged},
     {"a bomb", test_bomb},
+    {"other methods", test_other_methods},
     CU_TEST_INFO_NULL,
 };
