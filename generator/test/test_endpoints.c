@@ -100,10 +100,11 @@ static void test_two_servers_share_the_work(void) {
     server_free(b);
 }
 
-/* A slow server gets less: each of its answers takes 40 ms, the other's 1 ms. */
+/* A slow server gets less: each of its answers takes 160 ms, the other's none. */
 static void test_a_slow_server_gets_less(void) {
-    static const reply slow = {.body = CHAT_WHOLE("42", "stop"), .step = 100, .pause_ns = 20000000};
-    server *a = server_start(&slow, 1), *b = server_start(&good, 1);
+    static const reply slow = {.body = CHAT_WHOLE("42", "stop"), .step = 20, .pause_ns = 20000000};
+    static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
+    server *a = server_start(&slow, 1), *b = server_start(&fast, 1);
     CU_ASSERT_FATAL(a && b);
     drive d = {0};
     generator_load load;
