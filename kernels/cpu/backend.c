@@ -1,5 +1,6 @@
 /* The CPU as a backend: memory, time, description, and opening with an instruction set. Calls return
  * when the work is done, so that "stream order" is program order. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,14 @@ void *cpu_memory(size_t bytes) {
     if (p && align == kHugePage)
         (void)madvise(p, bytes, MADV_HUGEPAGE);
     return p;
+}
+
+/* Freed memory stays with the process, and the caches of a cell lie where the read probe read: on
+ * virtual machines the bandwidth of physical pages differs by up to 2x, and pages that went back to
+ * the system may return slower. */
+static void keep_memory(void) {
+    (void)mallopt(M_MMAP_MAX, 0);
+    (void)mallopt(M_TRIM_THRESHOLD, -1);
 }
 
 static void cpu_close(mla_backend *base) {
@@ -134,6 +143,7 @@ snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, 
     cpu_backend *be = calloc(1, sizeof *be);
     if (!be)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
+    keep_memory();
     be->base.ops = &kOps;
     be->isa = isa;
     st = parallel_create(&be->pool, opt->threads, err);

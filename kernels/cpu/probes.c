@@ -2,16 +2,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/cpu/machine.h"
 #include "kernels/formats.h"
 
 enum {
     kWindowNs = 4000000, /* one repetition of the arithmetic probe */
     kMinReadBytes = 256 << 20,
+    kMostAhead = 8192,  /* bytes by which a loop may prefetch beyond its share */
     kCacheMultiple = 4, /* the read probe's working set, in last-level caches */
     kMinWindows = 3,
     kMaxIsas = 8,
@@ -93,16 +94,14 @@ static snap_status probe_read(mla_ceilings *out, parallel *pool, probe *p, doubl
     bytes = bytes > kMinReadBytes ? bytes : kMinReadBytes;
     p->share = bytes / unit * 4096;
     out->read_bytes = p->share * (size_t)p->threads;
-    void *memory = mmap(NULL, out->read_bytes + 8192, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = cpu_memory(out->read_bytes + kMostAhead);
+    if (!memory)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a read probe of %zu bytes",
                        out->read_bytes);
-    (void)madvise(memory, out->read_bytes, MADV_HUGEPAGE);
     p->memory = memory;
     (void)window(pool, fill_share, p);
     measure_read(&out->read, pool, p, seconds);
-    (void)munmap(memory, out->read_bytes + 8192);
+    free(memory);
     return SNAP_OK;
 }
 
