@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "evals/score.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/rows.h"
@@ -88,7 +89,7 @@ static snap_status plan_control(eval *e, snap_err *err) {
     eval_plan *p = &e->plan;
     eval_arm *a = &p->arms[p->n_arms];
     buf name = {0};
-    if (strcmp(p->arms[0].kind, "replay") == 0)
+    if (text_equal(p->arms[0].kind, "replay"))
         return err_set(err, SNAP_E_USAGE,
                        "--control: arm '%s' is recorded, so it can't be asked with other seeds",
                        p->arms[0].name);
