@@ -48,7 +48,10 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
             values_many(&w, k, o, part->d_c);
         }
     }
-    order_columns(o, (int64_t)part->rows * part->d_c);
+    if (in_place && part->precision == MLA_FP8)
+        order_lanes(o, (int64_t)part->rows * part->d_c);
+    else
+        order_columns(o, (int64_t)part->rows * part->d_c);
     softmax_end(&w.state, part->rows, m, l);
 }
 

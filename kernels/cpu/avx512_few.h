@@ -51,7 +51,7 @@ INLINE void add_e4m3(const scratch16 *w, __m512 *sum, const char *k, region *nex
         UNROLL
         for (int j = 0; j < tokens; j++) {
             __m512i words[2];
-            decode_64(t, _mm512_loadu_si512(k + (size_t)j * d_c + i), words);
+            decode_lanes(t, _mm512_loadu_si512(k + (size_t)j * d_c + i), words);
             if (j % 2 == 0)
                 ask(next, true);
             add_columns(w, sum + j, rows, tokens, words[0], i);

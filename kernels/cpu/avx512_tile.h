@@ -98,15 +98,20 @@ INLINE tables load_tables(const scratch16 *w) {
                     {_mm512_load_si512(w->low), _mm512_load_si512(w->low + 64)}};
 }
 
-/* 64 codes to 64 bf16 in order: the quadwords are dealt out so that unpack leaves them in order. */
-INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
-    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), sign = _mm512_set1_epi8(-128);
-    codes = _mm512_permutexvar_epi64(deal, codes);
+/* 64 codes to 64 bf16 in unpack's order: the even eighths first, then the odd ones. */
+INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
+    const __m512i sign = _mm512_set1_epi8(-128);
     __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
     __m512i low = _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
     high = _mm512_or_si512(high, _mm512_and_si512(codes, sign));
     out[0] = _mm512_unpacklo_epi8(low, high);
     out[1] = _mm512_unpackhi_epi8(low, high);
+}
+
+/* 64 codes to 64 bf16 in order: the quadwords are dealt out so that unpack leaves them in order. */
+INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
+    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    decode_lanes(t, _mm512_permutexvar_epi64(deal, codes), out);
 }
 
 INLINE void decode_e4m3(tables t, uint16_t *out, const uint8_t *in, size_t n) {
@@ -144,11 +149,28 @@ static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
     }
 }
 
+/* Content of few e4m3 rows in the order in which pages are decoded for them: a product of two such
+ * needs none better. */
+static void lane_q(scratch16 *w, const cpu_part *part) {
+    tables t = load_tables(w);
+    const uint8_t *from = (const uint8_t *)part->q + (size_t)part->row0 * (size_t)part->d_c;
+    for (int r = 0; r < w->rows; r++, from += part->d_c)
+        for (int c = 0; c < part->d_c; c += 64) {
+            uint16_t *to = w->q + (size_t)r * (size_t)w->d + c;
+            __m512i words[2];
+            decode_lanes(t, _mm512_loadu_si512(from + c), words);
+            _mm512_storeu_si512(to, words[0]);
+            _mm512_storeu_si512(to + 32, words[1]);
+        }
+}
+
 /* Q^T by gathers: 8 rows' quadwords of two pairs of d. Rows past the last are zeros. */
 static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
     int quads = w->d / 4;
     size_t row_bytes = (size_t)w->d * sizeof *w->q;
     decode_rows(w, w->q, part, part->q, part->q_rope, part->row0, w->rows);
+    if (in_place && part->precision == MLA_FP8)
+        lane_q(w, part);
     if (in_place)
         return;
     memset(w->q + (size_t)w->rows * (size_t)w->d, 0, (size_t)(w->padded - w->rows) * row_bytes);

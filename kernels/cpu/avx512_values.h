@@ -19,8 +19,8 @@ INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precisio
                          int vecs, __m512bh out[4]) {
     __m512i even[2], odd[2];
     if (p == MLA_FP8) {
-        decode_64(t, _mm512_loadu_si512(v + c), even);
-        decode_64(t, _mm512_loadu_si512(v + row_bytes + c), odd);
+        decode_lanes(t, _mm512_loadu_si512(v + c), even);
+        decode_lanes(t, _mm512_loadu_si512(v + row_bytes + c), odd);
     } else {
         UNROLL
         for (int i = 0; i < vecs; i++) {
@@ -141,6 +141,25 @@ static void order_columns(float *o, int64_t n) {
         __m512 low = _mm512_loadu_ps(o + i), high = _mm512_loadu_ps(o + i + LANES);
         _mm512_storeu_ps(o + i, _mm512_permutex2var_ps(low, first, high));
         _mm512_storeu_ps(o + i + LANES, _mm512_permutex2var_ps(low, second, high));
+    }
+}
+
+/* The same after decode_lanes: each vector holds a quarter of four vectors in order. */
+static void order_lanes(float *o, int64_t n) {
+    for (int64_t i = 0; i < n; i += 64) {
+        __m512 v[4], low[2], high[2];
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            v[k] = _mm512_loadu_ps(o + i + k * LANES);
+        UNROLL
+        for (int k = 0; k < 2; k++) {
+            low[k] = _mm512_shuffle_f32x4(v[2 * k], v[2 * k + 1], 0x44);
+            high[k] = _mm512_shuffle_f32x4(v[2 * k], v[2 * k + 1], 0xee);
+        }
+        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low[0], low[1], 0x88));
+        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low[0], low[1], 0xdd));
+        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high[0], high[1], 0x88));
+        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high[0], high[1], 0xdd));
     }
 }
 
