@@ -24,9 +24,9 @@ void *cpu_memory(size_t bytes) {
     return p;
 }
 
-/* Freed memory stays with the process, and the caches of a cell lie where the read probe read: on
- * virtual machines the bandwidth of physical pages differs by up to 2x, and pages that went back to
- * the system may return slower. */
+/* Freed memory stays with the process, so that the caches of a cell lie where the read probe read. It is
+ * one difference less between a ceiling and what it is compared with; it does not explain why read
+ * bandwidth changes up to 2x between runs on some virtual machines. The setting is the whole process's. */
 static void keep_memory(void) {
     (void)mallopt(M_MMAP_MAX, 0);
     (void)mallopt(M_TRIM_THRESHOLD, -1);
