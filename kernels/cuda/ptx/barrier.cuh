@@ -49,6 +49,18 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t *bar, uint32_t parity) {
     }
 }
 
+/* Unlike try_wait, which may suspend the thread for microseconds, never waits. */
+__device__ __forceinline__ bool mbarrier_test(uint64_t *bar, uint32_t parity) {
+    uint32_t done;
+    asm volatile("{ .reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done)
+                 : "r"(smem_addr(bar)), "r"(parity)
+                 : "memory");
+    return done != 0;
+}
+
 /* A wait in two halves: the state is asked for early, so that its latency is hidden. */
 struct mbarrier_peek {
     uint64_t *bar;
@@ -56,7 +68,7 @@ struct mbarrier_peek {
     bool done;
 
     __device__ mbarrier_peek(uint64_t *bar, uint32_t parity)
-        : bar(bar), parity(parity), done(mbarrier_try_wait(bar, parity)) {
+        : bar(bar), parity(parity), done(mbarrier_test(bar, parity)) {
     }
     __device__ void wait() const {
         if (!done)
