@@ -148,17 +148,26 @@ golden-record: $(BUILD)/snapmla
 format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
-# ---- fuzzing: libFuzzer on every fuzz_*.c, FUZZ_SECONDS each ----
+# ---- fuzzing: libFuzzer on every fuzz_X.c, FUZZ_SECONDS each, from seeds/fuzz_X beside it ----
 FUZZ_SECONDS ?= 60
+FUZZ_CC ?= clang-14
+FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/test/fuzz_*.c)))
+FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base generator evals harness,$(call sources,$(l))))
 .PHONY: fuzz
 fuzz: $(FUZZERS)
-	$(Q)for f in $(FUZZERS); do mkdir -p $$f.corpus && \
-	    $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 $$f.corpus || exit 1; done
-$(BUILD)/fuzz/%: %.c $(call sources,base) $(call sources,generator) $(call sources,evals)
+	$(Q)for f in $(FUZZERS); do sh ci/fuzz.sh $$f $(FUZZ_SECONDS) || exit 1; done
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) -lpthread -lm
+$(BUILD)/fuzz/all.a: $(patsubst %,$(BUILD)/fuzz/obj/%.o,$(FUZZED))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/fuzz/obj/%.o: % $(BUILD)/build_info.h
 	@echo "  FUZZ    $<"
-	$(Q)mkdir -p $(@D) && clang-14 -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined \
-	    -o $@ $< $(call sources,base) $(filter-out base/% kernels/%,$(call sources,generator) $(call sources,evals)) $(LIBS)
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -I$(BUILD) -MMD -MP \
+	    $(if $(filter %.c,$<),,-Wno-unused-command-line-argument) -c -o $@ $<
+.SECONDARY: $(patsubst $(BUILD)/fuzz/%,$(BUILD)/fuzz/obj/%.c.o,$(FUZZERS))
 
 # ---- manual, installation, bundle ----
 $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snapmla.1.tail
@@ -195,4 +204,4 @@ help:
 	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
 	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA PREFIX DESTDIR CC CFLAGS'
 
--include $(shell find $(BUILD)/obj $(BUILD)/test -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/test $(BUILD)/fuzz -name '*.d' 2>/dev/null)

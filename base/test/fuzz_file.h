@@ -1,0 +1,49 @@
+/* fuzz_file.h - bytes as a file, for targets whose reader wants a path. */
+#ifndef SNAPMLA_BASE_TEST_FUZZ_FILE_H
+#define SNAPMLA_BASE_TEST_FUZZ_FILE_H
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char fuzz_folder[40];
+
+static inline int fuzz_remove_one(const char *path, const struct stat *sb, int flag,
+                                  struct FTW *ftw) {
+    (void)sb, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static inline void fuzz_remove_folder(void) {
+    (void)nftw(fuzz_folder, fuzz_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The path of @name in a folder of this process, which goes when it exits. Static memory. */
+static inline const char *fuzz_path(const char *name) {
+    static char path[128];
+    if (!fuzz_folder[0]) {
+        bool memory = access("/dev/shm", W_OK) == 0;
+        (void)snprintf(fuzz_folder, sizeof fuzz_folder, "%s/snapmla-fuzz-XXXXXX",
+                       memory ? "/dev/shm" : "/tmp");
+        if (!mkdtemp(fuzz_folder))
+            abort();
+        (void)atexit(fuzz_remove_folder);
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", fuzz_folder, name);
+    return path;
+}
+
+/* The same, holding these bytes. */
+static inline const char *fuzz_file(const char *name, const void *bytes, size_t n) {
+    const char *path = fuzz_path(name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || write(fd, bytes, n) != (ssize_t)n || close(fd) != 0)
+        abort();
+    return path;
+}
+
+#endif
