@@ -5,7 +5,9 @@ BUILD ?= build# where everything that is made goes
 V ?= 0# 1 shows the commands
 DEVELOPER ?= 0# 1 turns warnings into errors
 SANITIZE ?=# address,undefined or thread
-CUDA ?= 0# the CUDA backend is built by hand so far (kernels/cuda/README.md): 0 is all there is
+CUDA_HOME ?= /usr/local/cuda
+NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard $(CUDA_HOME)/bin/nvcc))
+CUDA ?= $(if $(NVCC),1,0)# 1 builds the CUDA backend, which needs nvcc; 0 needs no toolkit
 PREFIX ?= /usr/local
 DESTDIR ?=
 CC ?= cc
@@ -30,12 +32,35 @@ ALL_LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
-LIBS = $(PKG_LIBS) -lpthread -lm
+LIBS = $(PKG_LIBS) $(CUDA_LIBS) -lpthread -lm
 Q := $(if $(filter 1,$(V)),,@)
+
+# ---- CUDA: kernels for sm_90a alone where they use its instructions, else for 8.0 and newer as well.
+# The runtime is linked statically and asks for the driver when it is used: the program starts without
+# one. Uncompressed, so that the machine code's hash can be read out of the program.
+ifeq ($(CUDA),1)
+ifeq ($(NVCC),)
+$(error CUDA=1 needs nvcc: put it on PATH, set NVCC or CUDA_HOME, or build with CUDA=0)
+endif
+CUDA_LIBS = -L$(dir $(NVCC))../lib64 -lcudart_static -lstdc++ -ldl -lrt
+CUDA_SOURCE := cu
+SM_90A := -gencode arch=compute_90a,code=sm_90a
+SM_80 := -gencode arch=compute_80,code=[sm_80,compute_80]
+NVCC_FLAGS = -std=c++17 -O3 -I. -lineinfo --no-compress -Xcompiler=-Wall \
+	-Xptxas=-warn-spills -MMD -MP
+ifeq ($(DEVELOPER),1)
+NVCC_FLAGS += -Xcompiler=-Werror --Werror=cross-execution-space-call,reorder
+endif
+CUDA_VERSION := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+endif
+# Kernels that only Hopper can run.
+HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/%
+arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
 # One library a folder, in the order of the layers: a library may use those before it only.
 LAYERS := base kernels generator evals harness
-sources = $(sort $(filter-out $(wildcard $(1)/test/*),$(wildcard $(1)/*.[cS] $(1)/*/*.[cS] $(1)/*/*/*.[cS])))
+sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/*),$(foreach e,c S $(CUDA_SOURCE),\
+	$(wildcard $(1)/*.$(e) $(1)/*/*.$(e) $(1)/*/*/*.$(e)))))
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 MAIN := harness/main.c
 
@@ -54,7 +79,7 @@ $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 define layer
 $(BUILD)/lib$(1).a: $(call objects,$(filter-out $(MAIN),$(call sources,$(1))))
 	@echo "  AR      $$@"
-	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
 
@@ -66,14 +91,24 @@ $(BUILD)/obj/%.S.o: %.S
 	@echo "  AS      $<"
 	$(Q)mkdir -p $(@D) && $(CC) -I. -MMD -MP -c -o $@ $<
 
+$(BUILD)/obj/%.cu.o: %.cu
+	@echo "  NVCC    $<"
+	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(call arch_of,$<) -c -o $@ $<
+
 # The build's own facts: a stamp that changes only when they do, so that a commit relinks one file.
 $(BUILD)/build_info.h: FORCE
 	$(Q)mkdir -p $(@D) && printf '%s\n' '#define BUILD_VERSION "$(VERSION)"' \
 	    '#define BUILD_COMMIT "$(COMMIT)"' '#define BUILD_DIRTY $(DIRTY)' \
+	    '#define BUILD_CUDA "$(CUDA_VERSION)"' \
 	    '#define BUILD_FLAGS "$(strip $(CFLAGS))$(if $(SANITIZE), -fsanitize=$(SANITIZE))"' > $@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+# A stamp that changes when the backends of the build do.
+$(BUILD)/backends: FORCE
+	$(Q)mkdir -p $(@D) && echo 'CUDA=$(CUDA)' | cmp -s - $@ || echo 'CUDA=$(CUDA)' > $@
 .PHONY: FORCE
 FORCE:
+$(BUILD)/obj/kernels/registry.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
+CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
 $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
@@ -104,6 +139,15 @@ TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 test-units: $(TEST_PROGRAMS)
 	$(Q)for t in $(TEST_PROGRAMS); do $$t || exit 1; done
 
+# ---- programs that check the CUDA kernels on a device: built everywhere, run by hand ----
+CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
+$(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+.PHONY: cuda-checks
+cuda-checks: $(CUDA_CHECKS)
+.SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS))
+
 # ---- the two commands of README.md ----
 .PHONY: demo test
 demo:
@@ -119,7 +163,7 @@ test:
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # ---- checks ----
-.PHONY: check lint includes sanitize goldens golden-record format
+.PHONY: check lint includes audit sanitize goldens golden-record format
 # One after the other: each builds what it needs with all processors.
 check:
 	$(Q)for step in test lint includes sanitize test-install; do \
@@ -133,11 +177,14 @@ lint:
 includes:
 	$(Q)sh ci/includes.sh
 
+audit:
+	$(Q)NVCC="$(NVCC)" sh ci/audit.sh $(BUILD)
+
 # Threads are checked by one sanitizer, memory and arithmetic by the others. Warnings are the ordinary
 # build's business: instrumented code confuses the compiler's range analysis.
 sanitize:
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" test-units
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" test-units
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" test-units
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" test-units
 
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla
@@ -199,9 +246,11 @@ help:
 	@echo 'make test         install what is missing, build, run all tests'
 	@echo 'make check        test, lint, include order, sanitizers, installation'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
+	@echo 'make audit        registers, spills, shared memory and machine code of the Hopper kernels'
+	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'
 	@echo 'make install      PREFIX=/usr/local DESTDIR='
 	@echo 'make fuzz         libFuzzer on every parser, FUZZ_SECONDS=60 each'
 	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
-	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA PREFIX DESTDIR CC CFLAGS'
+	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA NVCC PREFIX DESTDIR CC CFLAGS'
 
 -include $(shell find $(BUILD)/obj $(BUILD)/test $(BUILD)/fuzz -name '*.d' 2>/dev/null)

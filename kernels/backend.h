@@ -52,4 +52,8 @@ typedef snap_status (*mla_backend_opener)(mla_backend **out, const mla_backend_o
 
 snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
+/* In builds with CUDA. SNAP_E_UNSUPPORTED, saying why, where there is no driver, no device or none
+ * that the kernels run on. */
+snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
+
 #endif

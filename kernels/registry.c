@@ -1,12 +1,33 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/backend.h"
 
-static const char *const kNames[] = {"cpu", NULL};
-static const mla_backend_opener kOpeners[] = {cpu_backend_open};
+static const char *const kNames[] = {
+    "cpu",
+#ifdef SNAPMLA_CUDA
+    "cuda",
+#endif
+    NULL,
+};
+static const mla_backend_opener kOpeners[] = {
+    cpu_backend_open,
+#ifdef SNAPMLA_CUDA
+    cuda_backend_open,
+#endif
+};
 
 const char *const *mla_backend_list(void) {
     return kNames;
+}
+
+static snap_status unknown(const char *name, snap_err *err) {
+    char all[64] = "";
+    for (int i = 0; kNames[i]; i++) {
+        size_t n = strlen(all);
+        (void)snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", kNames[i]);
+    }
+    return err_set(err, SNAP_E_USAGE, "unknown backend '%s'; this build has: %s", name, all);
 }
 
 snap_status mla_backend_open(mla_backend **out, const char *name, const mla_backend_options *opt,
@@ -16,7 +37,7 @@ snap_status mla_backend_open(mla_backend **out, const char *name, const mla_back
     for (int i = 0; kNames[i]; i++)
         if (strcmp(name, kNames[i]) == 0)
             return kOpeners[i](out, opt ? opt : &defaults, err);
-    return err_set(err, SNAP_E_USAGE, "unknown backend '%s'; this build has: cpu", name);
+    return unknown(name, err);
 }
 
 void mla_backend_close(mla_backend *be) {

@@ -179,7 +179,7 @@ static js *build_json(void) {
     js *o = js_new_object();
     return or_null(o, o && js_set_str(o, "compiler", compiler) &&
                           js_set_str(o, "flags", BUILD_FLAGS) &&
-                          js_set_new(o, "cuda", js_new_null()));
+                          js_set_new(o, "cuda", js_new_str(BUILD_CUDA[0] ? BUILD_CUDA : NULL)));
 }
 
 /* A hint only: the files that docker and podman leave, and what systemd notes. */

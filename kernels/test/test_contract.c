@@ -20,7 +20,7 @@ static void test_backends(void) {
     mla_backend *be;
     snap_err err = {0};
     CU_ASSERT_EQUAL(mla_backend_open(&be, "tpu", NULL, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "unknown backend 'tpu'; this build has: cpu");
+    CU_ASSERT_PTR_EQUAL(strstr(err.text, "unknown backend 'tpu'; this build has: cpu"), err.text);
     CU_ASSERT_PTR_NULL(be);
     err = (snap_err){0};
     CU_ASSERT_EQUAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.isa = "sse"}, &err),

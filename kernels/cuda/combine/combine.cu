@@ -75,7 +75,9 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
     __shared__ running shared[kGroups][kAcross];
     const int lane = threadIdx.x % kAcross, group = threadIdx.x / kAcross;
     const int column = min(4 * lane, a.width - 4); /* beyond the width: a duplicate */
+#if __CUDA_ARCH__ >= 900 /* before, launches don't overlap */
     cudaGridDependencySynchronize();
+#endif
     const int rows = *a.plan.cut_count * a.rows;
     for (int i = blockIdx.x; i < rows; i += gridDim.x) {
         const sched_cut cut = a.plan.cuts[i / a.rows];

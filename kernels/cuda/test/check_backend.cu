@@ -10,7 +10,6 @@
 
 #include "kernels/cuda/c_contract.h"
 extern "C" {
-#include "kernels/cuda/backend.h"
 #include "kernels/judge.h"
 }
 
