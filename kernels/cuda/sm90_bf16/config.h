@@ -1,0 +1,34 @@
+/* config.h - the shapes of the kernel and the constants that were tuned. */
+#ifndef SNAPMLA_KERNELS_CUDA_SM90_BF16_CONFIG_H
+#define SNAPMLA_KERNELS_CUDA_SM90_BF16_CONFIG_H
+
+namespace sm90_bf16 {
+
+enum {
+    ROWS = 64,                     /* query rows of one sequence a CTA: the M of one wgmma */
+    PAGE = 64,                     /* tokens: the N of S, two wgmma's worth of K of O */
+    CONTENT = 512,                 /* d_c */
+    ROPE = 64,                     /* d_r */
+    WIDTH = CONTENT + ROPE,        /* of a row of the cache and of the queries */
+    SWIZZLE = 128,                 /* bytes of a swizzled row: 64 numbers */
+    COLUMNS = WIDTH * 2 / SWIZZLE, /* swizzled columns of a row; the last is RoPE */
+    HALF = CONTENT / 2,            /* columns of O that a group has */
+    TILE_BYTES = PAGE * SWIZZLE,   /* 64 x 64 numbers */
+};
+
+enum {
+    kThreads = 384,
+    kLaunchRegs = 65536 / kThreads / 8 * 8,
+    kLoadRegs = 24,
+    kMathRegs = 240,
+    kPieces = 5, /* of a page, loaded and awaited apart: RoPE, then content by two columns */
+};
+
+/* The unit of a row's P is 2^E. E stays while the scores lie below E + kWindow, and becomes their
+ * maximum when they leave: bf16 and fp32 are as precise at 2^kWindow as at 1. */
+constexpr float kWindow = 8.0f;
+constexpr float kNone = -1e30f; /* E of a row that has seen no token */
+
+} // namespace sm90_bf16
+
+#endif

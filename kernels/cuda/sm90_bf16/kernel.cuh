@@ -1,0 +1,200 @@
+/* kernel.cuh - the kernel: barriers, then a role a group.
+ *
+ * One pair of pages:
+ *   group 0   S0 | softmax -> P0 | OL += P0 V0L          | OL += P1 V1L | S0'
+ *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
+ *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
+#pragma once
+#include "kernels/cuda/sm90_bf16/output.cuh"
+
+namespace sm90_bf16 {
+
+__device__ __forceinline__ void init_barriers(shared &s) {
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < kPieces; k++)
+            ptx::mbarrier_init(&s.full[i][k], 1);
+        ptx::mbarrier_init(&s.empty_rope[i], 4);
+        for (int half = 0; half < 2; half++)
+            ptx::mbarrier_init(&s.empty[i][half], 4);
+    }
+    ptx::mbarrier_init(&s.full_q, 1);
+    ptx::mbarrier_init(&s.empty_q, 8);
+    ptx::mbarrier_init_fence();
+}
+
+/* Where a group's P goes: the lane's row, and its first 16 bytes before swizzling. */
+struct p_slot {
+    uint32_t row;
+    int chunk, swizzle;
+
+    __device__ p_slot(const shared &s, const math_thread &me)
+        : row(ptx::smem_addr(s.p[me.group][16 * me.warp + (me.lane & 15)])), chunk(me.lane >> 4),
+          swizzle(me.lane & 7) {
+    }
+};
+
+/* From S to P of one page: all but waiting for S. @valid: tokens from the page's first on. */
+__device__ __forceinline__ void soften(shared &s, const params &p, const math_thread &me,
+                                       const p_slot &slot, int first_row, int valid,
+                                       float (&score)[32], float (&unit)[2], uint32_t (&a)[4][4],
+                                       float (&sum)[2]) {
+    if (valid - (p.s_q - 1) < PAGE)
+        mask(p, valid, first_row + me.row(), me.t, score);
+    choose_unit(score, p.scale_log2, unit);
+    exponentiate(score, p.scale_log2, unit, sum, a, slot.row, slot.chunk, slot.swizzle);
+    write_unit(s, me, unit);
+    if (valid < PAGE)
+        clear_tail(s, me.group, valid);
+    ptx::fence_proxy_async();
+}
+
+__device__ __forceinline__ void run_even(shared &s, const params &p, const sched_part &part,
+                                         int first_row) {
+    const math_thread me(0);
+    const p_slot slot(s, me);
+    const uint32_t v0 = values_low(s, 0, 0), v1 = values_low(s, 1, 0);
+    uint32_t parity = 0, q_parity = 0;
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
+        row_pair r;
+        float o[128];
+        load_rows(r, p, item.seq, first_row + me.row(), me.t);
+#pragma unroll
+        for (int i = 0; i < 128; i++)
+            o[i] = 0;
+        if (item.tile_begin < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_q, q_parity);
+            q_parity ^= 1;
+        }
+#pragma unroll 1
+        for (int tile = item.tile_begin; tile < item.tile_end; tile += 2, parity ^= 1) {
+            float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
+            uint32_t a[4][4];
+            start_scores(s, r, 0, parity, score);
+            ptx::wgmma_wait<0>();
+            ptx::pin(score);
+            me.arrive(&s.empty_rope[0]);
+            if (tile + 2 >= item.tile_end)
+                me.arrive(&s.empty_q);
+            soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+            ptx::named_arrive(kEvenP, 256);
+            if (unit_changed(unit, r))
+                rescale(unit, r, o);
+            r.sum[0] += sum[0];
+            r.sum[1] += sum[1];
+            multiply_own(a, v0, o);
+            ptx::wgmma_wait<0>();
+            ptx::pin(o);
+            me.arrive(&s.empty[0][0]);
+            if (tile + 1 < item.tile_end) {
+                ptx::named_sync(kOddP, 256);
+                read_unit(s, me.row(), unit);
+                if (unit_changed(unit, r))
+                    rescale(unit, r, o);
+                multiply_other(s, 1, v1, o);
+                ptx::wgmma_wait<0>();
+                ptx::pin(o);
+                me.arrive(&s.empty[1][0]);
+            }
+        }
+        exchange_sums(s, me, k - part.first, r.sum);
+        store_rows(p, me, item, first_row, r, o);
+    }
+}
+
+__device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_part &part,
+                                        int first_row) {
+    const math_thread me(1);
+    const p_slot slot(s, me);
+    const uint32_t v0 = values_low(s, 0, 1), v1 = values_low(s, 1, 1);
+    uint32_t parity = 0, q_parity = 0;
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
+        row_pair r;
+        float o[128];
+        load_rows(r, p, item.seq, first_row + me.row(), me.t);
+#pragma unroll
+        for (int i = 0; i < 128; i++)
+            o[i] = 0;
+        if (item.tile_begin < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_q, q_parity);
+            q_parity ^= 1;
+            if (item.tile_begin + 1 == item.tile_end)
+                me.arrive(&s.empty_q);
+        }
+        int tile = item.tile_begin;
+#pragma unroll 1
+        for (; tile + 1 < item.tile_end; tile += 2, parity ^= 1) {
+            float score[32], unit[2], sum[2] = {0, 0};
+            uint32_t a[4][4];
+            start_scores(s, r, 1, parity, score);
+            ptx::named_sync(kEvenP, 256);
+            read_unit(s, me.row(), unit);
+            if (unit_changed(unit, r)) {
+                ptx::wgmma_wait<0>();
+                ptx::pin(score);
+                rescale(unit, r, o);
+            }
+            multiply_other(s, 0, v0, o);
+            ptx::wgmma_wait<1>();
+            ptx::pin(score);
+            me.arrive(&s.empty_rope[1]);
+            if (tile + 3 >= item.tile_end)
+                me.arrive(&s.empty_q);
+            soften(s, p, me, slot, first_row, item.tokens - (tile + 1) * PAGE, score, unit, a, sum);
+            ptx::wgmma_wait<0>();
+            ptx::pin(o);
+            me.arrive(&s.empty[0][1]);
+            ptx::named_arrive(kOddP, 256);
+            if (unit_changed(unit, r))
+                rescale(unit, r, o);
+            r.sum[0] += sum[0];
+            r.sum[1] += sum[1];
+            multiply_own(a, v1, o);
+            ptx::wgmma_wait<0>();
+            ptx::pin(o);
+            me.arrive(&s.empty[1][1]);
+        }
+        if (tile < item.tile_end) {
+            float unit[2];
+            ptx::named_sync(kEvenP, 256);
+            read_unit(s, me.row(), unit);
+            if (unit_changed(unit, r))
+                rescale(unit, r, o);
+            multiply_other(s, 0, v0, o);
+            ptx::wgmma_wait<0>();
+            ptx::pin(o);
+            me.arrive(&s.empty[0][1]);
+        }
+        exchange_sums(s, me, k - part.first, r.sum);
+        store_rows(p, me, item, first_row, r, o);
+    }
+}
+
+__global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ params p) {
+    extern __shared__ uint8_t memory[];
+    shared &s = *reinterpret_cast<shared *>(memory);
+    const int group = threadIdx.x >> 7;
+    const int row_tile = blockIdx.x % p.row_tiles;
+    if (threadIdx.x == 0) {
+        init_barriers(s);
+        ptx::tma_prefetch(&p.kv);
+        ptx::tma_prefetch(&p.q);
+    }
+    cudaTriggerProgrammaticLaunchCompletion(); /* combine waits for the memory, not for the launch */
+    __syncthreads();
+    const sched_part part = p.parts[blockIdx.x / p.row_tiles];
+    if (group == 0) {
+        ptx::registers_set<kMathRegs, kLaunchRegs>();
+        run_even(s, p, part, row_tile * ROWS);
+    } else if (group == 1) {
+        ptx::registers_set<kMathRegs, kLaunchRegs>();
+        run_odd(s, p, part, row_tile * ROWS);
+    } else {
+        ptx::registers_set<kLoadRegs, kLaunchRegs>();
+        if (threadIdx.x == 256)
+            run_loader(s, p, part, row_tile);
+    }
+}
+
+} // namespace sm90_bf16

@@ -1,0 +1,32 @@
+/* launch.h - BF16 MLA decode for sm_90a: 512 + 64, pages of 64, any number of rows. */
+#ifndef SNAPMLA_KERNELS_CUDA_SM90_BF16_LAUNCH_H
+#define SNAPMLA_KERNELS_CUDA_SM90_BF16_LAUNCH_H
+
+#include "kernels/cuda/combine/combine.h"
+
+struct bf16_decode_args {
+    const void *kv; /* content plane of the cache, mla.h: bf16 [pages][64][576] */
+    int pages;
+    const void *q; /* bf16 [batch][rows][576] */
+    const int *block_table;
+    int batch, heads, s_q, table_width;
+    float softmax_scale;
+    sched_plan plan; /* of this step, for bf16_decode_parts() parts */
+    int parts;
+    __nv_bfloat16 *out;
+    float *lse; /* may be null */
+    float *partial_out, *partial_lse;
+};
+
+enum { BF16_TILE_TOKENS = 64 }; /* the tile of sched.h */
+
+/* Once a device, before the first launch. */
+cudaError_t bf16_decode_init(void);
+
+/* Parts that fill a device of so many SMs. */
+int bf16_decode_parts(int sms, int heads, int s_q);
+
+/* Attention and, where something may be cut, combine. */
+cudaError_t bf16_decode_launch(const bf16_decode_args &args, bool may_cut, cudaStream_t stream);
+
+#endif

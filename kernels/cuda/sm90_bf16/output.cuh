@@ -1,0 +1,116 @@
+/* output.cuh - O += P V over a group's 256 columns, and the epilogue.
+ *
+ * V is the content part of K as it lies: token-major, the N-major operand B that bf16 permits. */
+#pragma once
+#include "kernels/cuda/sm90_bf16/scores.cuh"
+
+namespace sm90_bf16 {
+
+/* Low word of the descriptor of a half of V: columns of 64 lie a tile apart. */
+__device__ __forceinline__ uint32_t values_low(const shared &s, int buffer, int half) {
+    const uint32_t at = ptx::smem_addr(s.kv[buffer][4 * half]);
+    return ((at & 0x3ffff) >> 4) | (TILE_BYTES / 16) << 16;
+}
+
+enum { kStep16 = 16 * SWIZZLE / 16 }; /* 16 tokens of V, in units of descriptors */
+
+/* P from registers. */
+__device__ __forceinline__ void multiply_own(const uint32_t (&a)[4][4], uint32_t v,
+                                             float (&o)[128]) {
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        ptx::wgmma_rs_bf16_n256_nmajor(o, a[k], ptx::descriptor_128(v + k * kStep16), true);
+    ptx::wgmma_commit();
+}
+
+/* P from shared memory. */
+__device__ __forceinline__ void multiply_other(const shared &s, int buffer, uint32_t v,
+                                               float (&o)[128]) {
+    const uint32_t p = ptx::descriptor_low_128(ptx::smem_addr(s.p[buffer]));
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        ptx::wgmma_ss_bf16_n256_nmajor(o, ptx::descriptor_128(p + 2 * k),
+                                       ptx::descriptor_128(v + k * kStep16), true);
+    ptx::wgmma_commit();
+}
+
+/* Whether O of some row of the warp has to come to another unit; rare. */
+__device__ __forceinline__ bool unit_changed(const float (&unit)[2], const row_pair &r) {
+    return __any_sync(~0u, unit[0] != r.unit[0] || unit[1] != r.unit[1]);
+}
+
+__device__ __forceinline__ void rescale(const float (&unit)[2], row_pair &r, float (&o)[128]) {
+    float factor[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        factor[i] = ptx::exp2_approx(r.unit[i] - unit[i]);
+        r.sum[i] *= factor[i];
+        r.unit[i] = unit[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 128; i++)
+        o[i] *= factor[i / 2 % 2];
+}
+
+__device__ __forceinline__ void read_unit(const shared &s, int row, float (&unit)[2]) {
+    unit[0] = s.unit[row];
+    unit[1] = s.unit[row + 8];
+}
+
+__device__ __forceinline__ void write_unit(shared &s, const math_thread &me,
+                                           const float (&unit)[2]) {
+    if (me.t == 0) {
+        s.unit[me.row()] = unit[0];
+        s.unit[me.row() + 8] = unit[1];
+    }
+}
+
+/* Adds up the two groups' sums, always in the same order. @n: items so far. */
+__device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, int n,
+                                              float (&sum)[2]) {
+    auto &at = s.sum[n & 1];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float mine = quad_sum(sum[i]);
+        if (me.t == 0)
+            at[me.group][me.row() + 8 * i] = mine;
+    }
+    ptx::named_sync(kSums, 256);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        sum[i] = at[0][me.row() + 8 * i] + at[1][me.row() + 8 * i];
+}
+
+__device__ __forceinline__ void store_rows(const params &p, const math_thread &me,
+                                           const sched_item &item, int first_row, const row_pair &r,
+                                           const float (&o)[128]) {
+    const bool partial = item.slot >= 0;
+    const size_t base = static_cast<size_t>(partial ? item.slot : item.seq) * p.rows;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int row = first_row + me.row() + 8 * i;
+        if (row >= p.rows)
+            continue;
+        const float inverse = r.sum[i] == 0 ? 0 : 1 / r.sum[i];
+        const float log2_sum = r.sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(r.sum[i]);
+        if (me.group == 0 && me.t == 0) {
+            if (partial)
+                p.partial_lse[base + row] = log2_sum;
+            else if (p.lse)
+                p.lse[base + row] = log2_sum * 0.69314718f;
+        }
+        const size_t at = (base + row) * CONTENT + me.group * HALF + 2 * me.t;
+#pragma unroll
+        for (int j = 0; j < HALF / 8; j++) {
+            const float x = o[4 * j + 2 * i] * inverse, y = o[4 * j + 2 * i + 1] * inverse;
+            if (partial)
+                *reinterpret_cast<float2 *>(p.partial_out + at + 8 * j) = make_float2(x, y);
+            else
+                *reinterpret_cast<uint32_t *>(p.out + at + 8 * j) = ptx::pack_bf16x2(x, y);
+        }
+    }
+}
+
+} // namespace sm90_bf16

@@ -1,0 +1,59 @@
+/* pipeline.cuh - the loading thread: queries of an item, then its pages, piece by piece as room
+ * appears. Even pages of an item go to buffer 0, odd ones to buffer 1. */
+#pragma once
+#include "kernels/cuda/ptx/tma.cuh"
+#include "kernels/cuda/sm90_bf16/traits.cuh"
+
+namespace sm90_bf16 {
+
+/* Device data is never followed out of bounds. */
+__device__ __forceinline__ int page_at(const params &p, const int *table, int i) {
+    return min(max(__ldg(table + i), 0), p.pages - 1);
+}
+
+__device__ __forceinline__ void load_piece(shared &s, const params &p, int buffer, int piece,
+                                           int page) {
+    const int column = piece == 0 ? COLUMNS - 1 : 2 * (piece - 1);
+    const int columns = piece == 0 ? 1 : 2;
+    uint64_t *bar = &s.full[buffer][piece];
+    ptx::mbarrier_arrive_expect(bar, columns * TILE_BYTES);
+    for (int c = column; c < column + columns; c++)
+        ptx::tma_load_3d(s.kv[buffer][c], &p.kv, bar, 0, page * PAGE, c);
+}
+
+/* @parity: of the buffer's use before. */
+__device__ __forceinline__ void load_page(shared &s, const params &p, int buffer, uint32_t parity,
+                                          int page) {
+    ptx::mbarrier_wait(&s.empty_rope[buffer], parity);
+    load_piece(s, p, buffer, 0, page);
+    for (int half = 0; half < 2; half++) {
+        ptx::mbarrier_wait(&s.empty[buffer][half], parity);
+        load_piece(s, p, buffer, 1 + 2 * half, page);
+        load_piece(s, p, buffer, 2 + 2 * half, page);
+    }
+}
+
+__device__ __forceinline__ void run_loader(shared &s, const params &p, const sched_part &part,
+                                           int row_tile) {
+    uint32_t parity = 3, q_parity = 1; /* bit i of parity: buffer i */
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
+        if (item.tile_begin == item.tile_end)
+            continue;
+        const int *table = p.block_table + static_cast<size_t>(item.seq) * p.table_width;
+        int page = page_at(p, table, item.tile_begin);
+        ptx::mbarrier_wait(&s.empty_q, q_parity);
+        q_parity ^= 1;
+        ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * TILE_BYTES);
+        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
+        for (int i = item.tile_begin; i < item.tile_end; i++) {
+            const int buffer = (i - item.tile_begin) & 1, now = page;
+            if (i + 1 < item.tile_end)
+                page = page_at(p, table, i + 1);
+            load_page(s, p, buffer, parity >> buffer & 1, now);
+            parity ^= 1u << buffer;
+        }
+    }
+}
+
+} // namespace sm90_bf16

@@ -1,0 +1,356 @@
+/* check_bf16 - the BF16 kernel against FP64 on the device, and its time.
+ *
+ *   check_bf16 check                  the list below; exit 1 if any figure is out of bounds
+ *   check_bf16 time H,s_q,batch,context ...
+ *   check_bf16 once H,s_q,batch,context    three launches, for a profiler */
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/sm90_bf16/launch.h"
+#include "kernels/cuda/test/device_data.cuh"
+
+namespace {
+
+constexpr int kWidth = D_C + D_R;
+constexpr double kOutBound = 2.5e-3, kLseBound = 1e-5;
+
+template <typename T>
+T *device(size_t n) {
+    T *p;
+    CHECK(cudaMalloc(&p, std::max(n, size_t(1)) * sizeof(T)));
+    return p;
+}
+
+template <typename T>
+T *upload(const std::vector<T> &v) {
+    T *p = device<T>(v.size());
+    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return p;
+}
+
+template <typename T>
+std::vector<T> download(const T *p, size_t n) {
+    std::vector<T> v(n);
+    CHECK(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
+    return v;
+}
+
+struct problem {
+    int heads, s_q, batch;
+    std::vector<int> lengths;
+    distribution kind;
+    int splits;
+};
+
+struct setup {
+    problem want;
+    bf16_decode_args args;
+    int *seqlens;
+    std::vector<void *> owned;
+};
+
+__global__ void poison(__nv_bfloat16 *kv, const int *slots) {
+    const int64_t slot = slots[blockIdx.x];
+    for (int d = threadIdx.x; d < kWidth; d += blockDim.x)
+        kv[slot * kWidth + d] = __float2bfloat16(NAN);
+}
+
+/* Shuffled pages; entries of the table past a sequence's end point anywhere. */
+struct paging {
+    int width;
+    int64_t pages;
+    std::vector<int> table, unused; /* unused: slots that no sequence has */
+};
+
+paging lay_out(const problem &w, uint64_t seed) {
+    paging l = {};
+    const int longest = std::max(1, *std::max_element(w.lengths.begin(), w.lengths.end()));
+    int64_t need = 0;
+    for (int n : w.lengths)
+        need += (n + PAGE - 1) / PAGE;
+    l.width = (longest + PAGE - 1) / PAGE + 1;
+    l.pages = need + std::min<int64_t>(need / 8, 64) + 2;
+    std::vector<int> order(l.pages);
+    for (int64_t i = 0; i < l.pages; i++)
+        order[i] = static_cast<int>(i);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+    l.table.assign(static_cast<size_t>(w.batch) * l.width, 0);
+    int64_t at = 0;
+    for (int b = 0; b < w.batch; b++) {
+        const int pages = (w.lengths[b] + PAGE - 1) / PAGE;
+        for (int i = 0; i < l.width; i++)
+            l.table[static_cast<size_t>(b) * l.width + i] =
+                i < pages ? order[at + i] : (i % 2 ? -7 : 1 << 30);
+        for (int t = w.lengths[b]; t < pages * PAGE; t++)
+            l.unused.push_back(order[at + t / PAGE] * PAGE + t % PAGE);
+        at += pages;
+    }
+    for (; at < l.pages; at++)
+        for (int t = 0; t < PAGE; t++)
+            l.unused.push_back(order[at] * PAGE + t);
+    return l;
+}
+
+setup make(const problem &w, uint64_t seed) {
+    setup s = {};
+    s.want = w;
+    cudaDeviceProp prop;
+    CHECK(cudaGetDeviceProperties(&prop, 0));
+    const paging l = lay_out(w, seed);
+    const int rows = w.heads * w.s_q;
+    const int64_t tokens = l.pages * PAGE, all_rows = static_cast<int64_t>(rows) * w.batch;
+    auto *kv = device<__nv_bfloat16>(tokens * kWidth),
+         *q = device<__nv_bfloat16>(all_rows * kWidth);
+    fill_bf16<<<4096, 256>>>(kv, tokens, w.kind, seed, false);
+    fill_bf16<<<1024, 256>>>(q, all_rows, w.kind, seed + 99, true);
+    int *bad = upload(l.unused);
+    poison<<<static_cast<unsigned>(l.unused.size()), 128>>>(kv, bad);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(bad));
+    bf16_decode_args &a = s.args;
+    a.kv = kv;
+    a.pages = static_cast<int>(l.pages);
+    a.q = q;
+    s.seqlens = upload(w.lengths);
+    a.block_table = upload(l.table);
+    a.batch = w.batch;
+    a.heads = w.heads;
+    a.s_q = w.s_q;
+    a.table_width = l.width;
+    a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
+    a.parts = bf16_decode_parts(prop.multiProcessorCount, w.heads, w.s_q);
+    const int items = sched_max_items(w.batch, a.parts, w.splits);
+    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
+    a.plan = {device<sched_item>(items), device<sched_part>(a.parts), device<sched_cut>(w.batch),
+              device<int>(1)};
+    a.out = device<__nv_bfloat16>(all_rows * D_C);
+    a.lse = device<float>(all_rows);
+    a.partial_out = device<float>(slots * rows * D_C);
+    a.partial_lse = device<float>(slots * rows);
+    s.owned = {kv,
+               q,
+               s.seqlens,
+               const_cast<int *>(a.block_table),
+               a.plan.items,
+               a.plan.parts,
+               a.plan.cuts,
+               a.plan.cut_count,
+               a.out,
+               a.lse,
+               a.partial_out,
+               a.partial_lse};
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, BF16_TILE_TOKENS, a.parts,
+                       w.splits, 0));
+    CHECK(cudaDeviceSynchronize());
+    return s;
+}
+
+void destroy(setup &s) {
+    for (void *p : s.owned)
+        CHECK(cudaFree(p));
+}
+
+struct result {
+    double out, worst, lse;
+    int bad;
+    bool same;
+};
+
+/* Up to `sample` rows in FP64. */
+std::vector<verdict> judge_some(const setup &s, int sample) {
+    const problem &w = s.want;
+    std::vector<int> chosen(static_cast<size_t>(w.heads) * w.s_q * w.batch);
+    for (size_t i = 0; i < chosen.size(); i++)
+        chosen[i] = static_cast<int>(i);
+    std::shuffle(chosen.begin(), chosen.end(), std::mt19937_64(5));
+    chosen.resize(std::min<size_t>(chosen.size(), sample));
+    const int n = static_cast<int>(chosen.size());
+    const bf16_decode_args &a = s.args;
+    judged j = {};
+    j.kv = static_cast<const __nv_bfloat16 *>(a.kv);
+    j.q_bf16 = static_cast<const __nv_bfloat16 *>(a.q);
+    j.seqlens = s.seqlens;
+    j.table = a.block_table;
+    j.table_width = a.table_width;
+    j.heads = a.heads;
+    j.s_q = a.s_q;
+    j.softmax_scale = static_cast<double>(a.softmax_scale);
+    j.out = a.out;
+    j.lse = a.lse;
+    j.longest = *std::max_element(w.lengths.begin(), w.lengths.end()) + 1;
+    j.scores = device<double>(j.longest * n);
+    int *picked = upload(chosen);
+    auto *verdicts = device<verdict>(n);
+    judge<<<n, 256>>>(j, picked, verdicts);
+    CHECK(cudaDeviceSynchronize());
+    auto v = download(verdicts, n);
+    CHECK(cudaFree(picked));
+    CHECK(cudaFree(j.scores));
+    CHECK(cudaFree(verdicts));
+    return v;
+}
+
+result check(const setup &s, int sample) {
+    const problem &w = s.want;
+    const size_t rows = static_cast<size_t>(w.heads) * w.s_q * w.batch, n = rows * D_C;
+    std::vector<__nv_bfloat16> out[2];
+    std::vector<float> lse[2];
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaMemset(s.args.out, 0xff, n * 2));
+        CHECK(cudaMemset(s.args.lse, 0xff, rows * 4));
+        CHECK(bf16_decode_launch(s.args, w.splits != 1, 0));
+        CHECK(cudaDeviceSynchronize());
+        out[i] = download(s.args.out, n);
+        lse[i] = download(s.args.lse, rows);
+    }
+    result r = {};
+    double diff = 0, norm = 0;
+    for (auto &x : judge_some(s, sample)) {
+        diff += x.diff_exact;
+        norm += x.norm;
+        r.worst = std::max(r.worst, x.row_worst);
+        r.lse = std::max(r.lse, x.lse);
+        r.bad += static_cast<int>(x.bad);
+    }
+    r.out = norm > 0 ? sqrt(diff / norm) : sqrt(diff);
+    r.same = !memcmp(out[0].data(), out[1].data(), n * 2) &&
+             !memcmp(lse[0].data(), lse[1].data(), rows * 4);
+    return r;
+}
+
+bool report(const char *name, const problem &w, uint64_t seed) {
+    setup s = make(w, seed);
+    result r = check(s, 192);
+    const bool good = r.bad == 0 && r.same && r.out <= kOutBound && r.lse <= kLseBound;
+    printf("%-16s H%d s_q%d b%d max%d splits%d: out %.2e row %.2e lse %.1e bad %d same %d %s\n",
+           name, w.heads, w.s_q, w.batch, *std::max_element(w.lengths.begin(), w.lengths.end()),
+           w.splits, r.out, r.worst, r.lse, r.bad, r.same, good ? "ok" : "WRONG");
+    fflush(stdout);
+    destroy(s);
+    return good;
+}
+
+std::vector<int> equal(int n, int length) {
+    return std::vector<int>(n, length);
+}
+
+bool check_all() {
+    const std::vector<int> ragged = {0, 1, 63, 64, 65, 127, 128, 129, 500, 4000, 0};
+    const int n = static_cast<int>(ragged.size());
+    std::vector<int> many(1000);
+    for (int i = 0; i < 1000; i++)
+        many[i] = static_cast<int>(mix(i) % 700);
+    const struct {
+        const char *name;
+        problem w;
+    } cases[] = {
+        {"one token", {64, 1, 2, equal(2, 1), NORMAL, 0}},
+        {"one page", {64, 1, 2, equal(2, 64), NORMAL, 1}},
+        {"two pages", {128, 1, 2, equal(2, 128), NORMAL, 1}},
+        {"three pages", {64, 1, 3, equal(3, 192), NORMAL, 1}},
+        {"ragged", {64, 1, n, ragged, NORMAL, 1}},
+        {"ragged, cut", {64, 1, n, ragged, NORMAL, 0}},
+        {"ragged, 5 parts", {16, 1, n, ragged, NORMAL, 5}},
+        {"ragged, 5 x 128", {128, 1, n, ragged, NORMAL, 5}},
+        {"causal 2", {64, 2, 5, {1, 2, 65, 129, 3000}, NORMAL, 0}},
+        {"causal 3", {5, 3, 6, {1, 2, 66, 130, 1000, 0}, NORMAL, 0}},
+        {"causal 4 x 24", {24, 4, 5, {0, 3, 64, 66, 2000}, NORMAL, 0}},
+        {"causal 4 x 128", {128, 4, 4, {2, 65, 129, 900}, NORMAL, 2}},
+        {"few heads", {16, 1, 3, {100, 1000, 10000}, NORMAL, 0}},
+        {"32 rows", {32, 1, 3, {100, 1000, 10000}, NORMAL, 0}},
+        {"one head", {1, 1, 3, {100, 1000, 10000}, NORMAL, 0}},
+        {"no cut 4k", {128, 1, 4, equal(4, 4096), NORMAL, 1}},
+        {"cut 4k", {128, 1, 4, equal(4, 4096), NORMAL, 0}},
+        {"64k", {128, 1, 2, equal(2, 65536), NORMAL, 0}},
+        {"64k no cut", {64, 1, 2, equal(2, 65536), NORMAL, 1}},
+        {"1M", {16, 1, 1, {1 << 20}, NORMAL, 0}},
+        {"mla 4k", {128, 1, 4, equal(4, 4096), MLA, 0}},
+        {"mla 64k", {64, 1, 2, equal(2, 65536), MLA, 1}},
+        {"mla few", {16, 2, 3, {7, 999, 4096}, MLA, 0}},
+        {"wide 4k", {64, 1, 4, equal(4, 4096), WIDE, 1}},
+        {"wide few", {16, 1, 4, equal(4, 4096), WIDE, 0}},
+        {"sink 8k", {64, 1, 4, equal(4, 8192), SINK, 1}},
+        {"many", {64, 1, 1000, many, NORMAL, 0}},
+        {"many few", {8, 1, 1000, many, NORMAL, 0}},
+    };
+    bool good = true;
+    uint64_t seed = 1;
+    for (const auto &c : cases)
+        good &= report(c.name, c.w, seed++);
+    return good;
+}
+
+/* Median of launches, L2 cold, in microseconds. */
+template <typename Launch>
+std::vector<float> time_launches(int reps, Launch launch) {
+    const size_t n = size_t(16) << 20;
+    static uint4 *buffer = nullptr;
+    static uint32_t *sink = nullptr;
+    if (!buffer) {
+        buffer = device<uint4>(n);
+        sink = device<uint32_t>(1);
+        CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
+    }
+    std::vector<cudaEvent_t> e(2 * reps);
+    for (auto &x : e)
+        CHECK(cudaEventCreate(&x));
+    CHECK(cudaDeviceSynchronize());
+    for (int i = -2; i < reps; i++) {
+        flush_l2<<<1056, 512>>>(buffer, n, sink);
+        if (i >= 0)
+            CHECK(cudaEventRecord(e[2 * i]));
+        launch();
+        if (i >= 0)
+            CHECK(cudaEventRecord(e[2 * i + 1]));
+    }
+    CHECK(cudaDeviceSynchronize());
+    std::vector<float> us(reps);
+    for (int i = 0; i < reps; i++) {
+        CHECK(cudaEventElapsedTime(&us[i], e[2 * i], e[2 * i + 1]));
+        us[i] *= 1e3f;
+    }
+    for (auto &x : e)
+        CHECK(cudaEventDestroy(x));
+    std::sort(us.begin(), us.end());
+    return us;
+}
+
+bool parse(const char *text, problem *w) {
+    int context;
+    if (sscanf(text, "%d,%d,%d,%d", &w->heads, &w->s_q, &w->batch, &context) != 4)
+        return false;
+    w->lengths = equal(w->batch, context);
+    return true;
+}
+
+bool time_one(const char *text, int reps) {
+    problem w = {};
+    if (!parse(text, &w))
+        return false;
+    setup s = make(w, 42);
+    const auto us = time_launches(reps, [&] { CHECK(bf16_decode_launch(s.args, true, 0)); });
+    const double tokens = static_cast<double>(w.batch) * w.lengths[0], t = us[reps / 2];
+    const double flop = tokens * w.heads * w.s_q * 2 * (D_C + kWidth);
+    printf("(%s) %9.1f us  min %9.1f  %6.0f TFLOPS  %6.0f GB/s\n", text, t, us[0], flop / t * 1e-6,
+           tokens * kWidth * 2 / t * 1e-3);
+    fflush(stdout);
+    destroy(s);
+    return true;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    CHECK(bf16_decode_init());
+    if (argc == 2 && !strcmp(argv[1], "check"))
+        return check_all() ? 0 : 1;
+    const bool once = argc > 1 && !strcmp(argv[1], "once");
+    bool good = argc > 2 && (once || !strcmp(argv[1], "time"));
+    for (int i = 2; i < argc && good; i++)
+        good = time_one(argv[i], once ? 1 : 25);
+    if (!good)
+        fprintf(stderr, "usage: check_bf16 check | time|once H,s_q,batch,context ...\n");
+    return good ? 0 : 2;
+}
