@@ -35,6 +35,7 @@ typedef struct {
     snap_status (*fetch_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
+    snap_status (*glance)(mla_backend *be, mla_glance *out, snap_err *err); /* may be NULL */
 } mla_backend_ops;
 
 struct mla_backend {

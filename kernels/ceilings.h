@@ -40,6 +40,22 @@ typedef struct {
 snap_status mla_ceilings_measure(mla_ceilings *out, mla_backend *be, double seconds,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
+/* What a device gives at one moment: rates of one short window of each probe, in the units of
+ * mla_ceiling. Medians of these beside the samples of a row tell a slow kernel from a machine that
+ * shares its memory or processors with others; ceilings, the best ever seen, can't. */
+typedef struct {
+    double read, bf16, fp8;
+} mla_glance;
+
+/**
+ * mla_ceilings_glance - one window of some milliseconds of each probe
+ *
+ * The first call may take a second or two: it allocates, and finds the fastest loops unless
+ * mla_ceilings_measure() has. Errors: SNAP_E_UNSUPPORTED from a backend that has no such probe,
+ * SNAP_E_NOMEM.
+ */
+snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The work of one step. */
 typedef struct {
     double flop;  /* 2 (2 d_c + d_r) a row and token it sees, for both precisions */

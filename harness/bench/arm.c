@@ -70,6 +70,10 @@ int64_t bench_arm_rows(const bench_arm *arm) {
     return rows_of(&arm->shape);
 }
 
+mla_backend *bench_arm_backend(const bench_arm *arm) {
+    return arm->be;
+}
+
 mla_precision bench_arm_precision(const bench_arm *arm) {
     return arm->precision;
 }

@@ -33,6 +33,7 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
                              snap_err *err) SNAP_CHECK_RESULT;
 void bench_arm_free(bench_arm *arm); /* NULL is allowed */
 
+mla_backend *bench_arm_backend(const bench_arm *arm);
 mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);

@@ -25,15 +25,19 @@ static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, sna
 }
 
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               const volatile sig_atomic_t *cancel, snap_err *err) {
+                               glances *looks, const volatile sig_atomic_t *cancel,
+                               snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(warm_up(arms, n, scope, err));
     int64_t started = clock_now_ns();
     for (int64_t i = 0; i % (2 * n) != 0 || !all_content(rules, n); i++) {
         int arm = interleave_arm(i, n);
         double ns;
-        if (cancel && *cancel && i % (2 * n) == 0)
+        bool between = i % (2 * n) == 0;
+        if (cancel && *cancel && between)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        if (looks && between)
+            TRY(glances_take(looks, bench_arm_backend(arms[0]), err));
         TRY(bench_arm_step(arms[arm], scope, &ns, err));
         TRY(stop_add(&rules[arm], ns, (double)(clock_now_ns() - started) / 1e9, err));
     }

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "harness/bench/arm.h"
+#include "harness/measure/glances.h"
 #include "harness/measure/stop.h"
 
 /* Which of @n arms takes step @i. */
@@ -18,12 +19,13 @@ int interleave_arm(int64_t i, int n);
  * interleave_measure - one warm-up step an arm, then samples until the rules are content
  *
  * @rules:  [n], initialised by the caller with stop_init()
- * @cancel: looked at between blocks; may be NULL
+ * @looks:  zeroed by the caller; gets a look at the ceilings between blocks; may be NULL
+ * @cancel: asked between blocks; may be NULL
  *
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               const volatile sig_atomic_t *cancel,
+                               glances *looks, const volatile sig_atomic_t *cancel,
                                snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -62,16 +62,34 @@ static bool set_quartiles(js *o, const stop_rule *t) {
            js_set_num(o, "max_ns", s.max) && js_set_int(o, "count", (int64_t)t->n);
 }
 
+/* Windows are shorter than most steps: who loses his processor now and then shows in a median of these
+ * and not of those, so a shared row has no pair. */
+static js *paired_json(const glances *looks, bool shared) {
+    if (!looks || !looks->n || shared)
+        return js_new_null();
+    mla_ceilings then = glances_median(looks);
+    js *o = js_new_object();
+    bool ok = o && js_set_int(o, "looks", (int64_t)looks->n) &&
+              js_set_num(o, "read_bandwidth", then.read.rate) &&
+              js_set_num(o, "bf16_mma", then.bf16.rate) && js_set_num(o, "fp8_mma", then.fp8.rate);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
 static js *performance_json(const row_measured *m) {
     if (m->status != ROW_PASSED)
         return js_new_null();
     js *o = js_new_object();
-    bool ok = o && set_quartiles(o, m->timing) &&
-              js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
-              js_set_num(o, "clock_mhz_before", m->before.mhz) &&
-              js_set_num(o, "clock_mhz_during", m->after.mhz) &&
-              js_set_new(o, "power_w", js_new_null()) && js_set_new(o, "energy_j", js_new_null()) &&
-              js_set_new(o, "samples_ns", samples_json(m->timing));
+    bool ok =
+        o && set_quartiles(o, m->timing) &&
+        js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
+        js_set_num(o, "clock_mhz_before", m->before.mhz) &&
+        js_set_num(o, "clock_mhz_during", m->after.mhz) &&
+        js_set_new(o, "power_w", js_new_null()) && js_set_new(o, "energy_j", js_new_null()) &&
+        js_set_new(o, "samples_ns", samples_json(m->timing)) &&
+        js_set_new(o, "paired", paired_json(m->looks, env_between(&m->before, &m->after).shared));
     if (ok)
         return o;
     js_free(o);
@@ -182,9 +200,27 @@ double row_number(const js *row, const char *key) {
     return p ? js_get_num(p, key, (double)NAN) : (double)NAN;
 }
 
+double row_paired_pct(const js *row) {
+    const js *p = js_get_object(row, "performance"),
+             *paired = p ? js_get_object(p, "paired") : NULL;
+    return paired ? js_get_num(paired, "roofline_pct", (double)NAN) : (double)NAN;
+}
+
 static bool is_cold(const js *row) {
     const char *cold = js_get_str(row, "cold");
     return cold && strcmp(cold, "none") != 0;
+}
+
+/* The floor under the rates between the samples. */
+static bool derive_paired(js *perf, mla_precision p, const bench_shape *s, mla_work w, double ns) {
+    js *paired = js_get_object(perf, "paired");
+    if (!paired)
+        return true;
+    mla_ceilings then = {.read.rate = js_get_num(paired, "read_bandwidth", 0),
+                         .bf16.rate = js_get_num(paired, "bf16_mma", 0),
+                         .fp8.rate = js_get_num(paired, "fp8_mma", 0)};
+    double floor_ns = mla_floor_ns(&then, p, s->d_c, s->d_r, w, NULL);
+    return js_set_num(paired, "roofline_pct", 100 * floor_ns / ns);
 }
 
 snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
@@ -208,6 +244,7 @@ snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
               js_set_num(perf, "floor_ns", floor_ns) &&
               js_set_num(perf, "roofline_pct", 100 * floor_ns / ns) &&
               js_set_str(perf, "bound", bytes_bind ? "bytes" : "flops") &&
+              derive_paired(perf, p, &s, w, ns) &&
               set_flag(row, "below_floor", ns < floor_ns && is_cold(row));
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
 }

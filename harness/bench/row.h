@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "harness/bench/verify.h"
 #include "harness/measure/env.h"
+#include "harness/measure/glances.h"
 #include "harness/measure/stop.h"
 #include "kernels/ceilings.h"
 
@@ -30,6 +31,7 @@ typedef struct {
     const char *cold;        /* "rotate" or "none" */
     const verified *verdict; /* NULL where nothing was judged */
     const stop_rule *timing; /* with samples where status is ROW_PASSED */
+    const glances *looks;    /* between the samples; NULL or none where the backend can't */
     env_state before, after;
 } row_measured;
 
@@ -41,8 +43,8 @@ js *row_json(const row_context *ctx, const row_measured *m);
 void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
              char out[ROW_KEY]);
 
-/* Completes a row that passed: tflops, gb_s, tok_s, floor_ns, roofline_pct, bound, and the flag
- * below_floor where the median of a cold cell undercuts the floor. Does nothing for other rows.
+/* Completes a row that passed: tflops, gb_s, tok_s, floor_ns, roofline_pct, bound, paired.roofline_pct
+ * (against what the device gave between the samples), and the flag below_floor where the median of a cold cell undercuts the floor. Does nothing for other rows.
  * SNAP_E_NOMEM; SNAP_E_INPUT for a row that row_json() did not make (a journal's). */
 snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -52,5 +54,6 @@ double row_speedup(const js *bf16, js *fp8);
 
 bool row_has_flag(const js *row, const char *flag);
 double row_number(const js *row, const char *key); /* of `performance`; NAN when there is none */
+double row_paired_pct(const js *row); /* performance.paired.roofline_pct; NAN when there is none */
 
 #endif

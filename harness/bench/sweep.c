@@ -25,6 +25,7 @@ typedef struct {
     js *rows;
     bench_shape shape;
     cell cells[BENCH_ARMS];
+    glances looks; /* of the current scope */
     const char *cold;
     int done;
 } sweep;
@@ -139,7 +140,8 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
         return SNAP_OK;
     note(s, bench_scope_name(scope));
     snap_err why = {0};
-    snap_status st = interleave_measure(arms, n, scope, rules, s->opt->cancel, &why);
+    s->looks = (glances){0};
+    snap_status st = interleave_measure(arms, n, scope, rules, &s->looks, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
     for (int i = 0; i < n; i++) {
         who[i]->timing = rules[i];
@@ -168,6 +170,7 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const env_state *
                       .cold = s->cold,
                       .verdict = &c->verdict,
                       .timing = &c->timing,
+                      .looks = &s->looks,
                       .before = *before,
                       .after = *after};
     char key[ROW_KEY];

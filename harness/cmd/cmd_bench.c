@@ -72,7 +72,10 @@ static const opt_command spec = {
     .synopsis = "[options]",
     .about = "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"
              "after its output passed against the FP64 oracle of its own arithmetic; the two arms\n"
-             "take turns in one run, on a cold cache; percentages are against measured ceilings.",
+             "take turns in one run, on a cold cache. '% roof' is against the ceilings, the best\n"
+             "rates that any probe reached; '% then' is against the median of short windows of\n"
+             "the same probes between the row's own samples: on a machine that is shared with\n"
+             "others it tells the kernel from the neighbours.",
     .examples = "  snapmla bench --heads 16,128 --batch 8 --context 8192\n"
                 "  snapmla bench --config configs/cpu.json --out RUN\n"
                 "  snapmla bench --what grading",
@@ -220,6 +223,7 @@ static void add_row(table *t, const js *rows, size_t i) {
     table_number(t, row_number(row, "tflops"), 3);
     table_number(t, row_number(row, "gb_s"), 1);
     table_number(t, row_number(row, "roofline_pct"), 1);
+    table_number(t, row_paired_pct(row), 1);
     table_cell(t, "%s", perf ? js_get_str(perf, "bound") : "");
     double speedup = sweep_speedup(rows, i);
     table_cell(t, isnan(speedup) ? "" : "%.2fx", speedup);
@@ -229,9 +233,9 @@ static void add_row(table *t, const js *rows, size_t i) {
 static void fill_table(table *t, const js *rows) {
     static const char *const heads[] = {"arm",     "scope",    "H",      "s_q",  "batch",
                                         "context", "us",       "TFLOPS", "GB/s", "% roof",
-                                        "bound",   "FP8/BF16", "flags"};
+                                        "% then",  "bound",    "FP8/BF16", "flags"};
     t->heads = heads;
-    t->columns = 13;
+    t->columns = 14;
     for (size_t i = 0; i < js_len(rows); i++)
         add_row(t, rows, i);
 }

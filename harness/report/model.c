@@ -55,6 +55,7 @@ static void read_performance(report_cell *c, const js *p) {
     c->tok_s = number_of(p, "tok_s");
     c->floor_ns = number_of(p, "floor_ns");
     c->roofline_pct = number_of(p, "roofline_pct");
+    c->paired_pct = number_of(js_get_object(p, "paired"), "roofline_pct");
     c->mhz_before = number_of(p, "clock_mhz_before");
     c->mhz_during = number_of(p, "clock_mhz_during");
     c->power_w = number_of(p, "power_w");
@@ -163,6 +164,9 @@ static void read_pair(report_pair *p, const js *row) {
                        .arm = text_of(row, "arm"),
                        .verdict = text_of(row, "verdict"),
                        .refused = text_of(row, "refused"),
+                       .control =
+                           js_get_bool(row, "control", false) ? "seeds" : text_of(row, "control"),
+                       .sensitivity = text_of(row, "sensitivity"),
                        .problems = number_of(row, "problems"),
                        .delta = number_of(row, "delta_pp"),
                        .se = number_of(row, "se_pp"),

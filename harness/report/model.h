@@ -24,7 +24,8 @@ typedef struct {
     int64_t heads, s_q, batch, context, d_c, d_r;
     double error, tolerance, lse_error, lse_tolerance, rows_checked;
     double min_ns, q1_ns, median_ns, q3_ns, max_ns, count;
-    double tflops, gb_s, tok_s, floor_ns, roofline_pct, mhz_before, mhz_during, power_w, energy_j;
+    double tflops, gb_s, tok_s, floor_ns, roofline_pct, paired_pct, mhz_before, mhz_during, power_w,
+        energy_j;
     const char *flags; /* "noisy, throttled" */
 } report_cell;
 
@@ -53,6 +54,8 @@ typedef struct {
 
 typedef struct {
     const char *baseline, *arm, *verdict, *refused;
+    const char *control;     /* "seeds", "damaged"; "" for an arm that is to be compared */
+    const char *sensitivity; /* "sees damage", "blind"; "" for any but a damaged arm */
     double problems, delta, se, ci90[2], ci95[2], margin; /* percentage points */
     double p_tost, p_holm, p_sign_flip, p_mcnemar;
     double baseline_only, arm_only; /* discordant problems */

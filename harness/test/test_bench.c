@@ -403,7 +403,8 @@ static void test_resume(void) {
 
 /* ---- what follows from the ceilings ---- */
 
-static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
+static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
+                           const glances *looks, double others_s) {
     stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
     stop_rule timing;
     verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
@@ -413,8 +414,9 @@ static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
                       .cold = "rotate",
                       .verdict = &v,
                       .timing = &timing,
-                      .before = {.mhz = (double)NAN, .busy_s = (double)NAN},
-                      .after = {.mhz = (double)NAN, .busy_s = (double)NAN}};
+                      .looks = looks,
+                      .before = {.mhz = (double)NAN},
+                      .after = {.mhz = (double)NAN, .busy_s = others_s, .wall_s = 1}};
     stop_init(&timing, &limits);
     for (int i = 0; i < 3; i++)
         CU_ASSERT(stop_add(&timing, ns, 0, NULL) == SNAP_OK);
@@ -422,6 +424,10 @@ static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
     stop_release(&timing);
     CU_ASSERT_FATAL(row != NULL);
     return row;
+}
+
+static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
+    return made_row_beside(p, shape, ns, NULL, (double)NAN);
 }
 
 /* H 128, batch 1, 65536 tokens of 512 + 64: FLOP = 2176 * 128 * 65536, bytes = 1152 or 644 a token
@@ -458,6 +464,24 @@ static void test_floor_by_bytes(void) {
     CU_ASSERT(is(js_get_object(fp8, "performance"), "bound", "bytes"));
     js_free(bf16);
     js_free(fp8);
+}
+
+/* Half of what the ceilings promise was there between the samples: the row is twice as good as it
+ * looks. A row whose processors others used too has no such figure. */
+static void test_paired(void) {
+    mla_ceilings c = {.read = {.rate = 5e10}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
+    glances looks = {.n = 3, .read = {2e10, 2.5e10, 4e10}, .bf16 = {1e18, 1e18, 1e18}};
+    memcpy(looks.fp8, looks.bf16, sizeof looks.fp8);
+    js *row = made_row_beside(MLA_BF16, &known, 1e8, &looks, 0);
+    js *shared = made_row_beside(MLA_BF16, &known, 1e8, &looks, 0.5), *none;
+    none = made_row(MLA_BF16, &known, 1e8);
+    CU_ASSERT(row_derive(row, &c, NULL) == SNAP_OK && row_derive(shared, &c, NULL) == SNAP_OK &&
+              row_derive(none, &c, NULL) == SNAP_OK);
+    NEAR(row_paired_pct(row), 2 * row_number(row, "roofline_pct"));
+    CU_ASSERT(isnan(row_paired_pct(shared)) && isnan(row_paired_pct(none)));
+    js_free(row);
+    js_free(shared);
+    js_free(none);
 }
 
 static void test_flags(void) {
@@ -569,6 +593,7 @@ CU_TestInfo tests_bench[] = {
     {"resume", test_resume},
     {"floor by arithmetic", test_floor_by_arithmetic},
     {"floor by bytes", test_floor_by_bytes},
+    {"the floor of the moment", test_paired},
     {"flags", test_flags},
     {"rows of others", test_rows_of_others},
     {"fidelity", test_fidelity},

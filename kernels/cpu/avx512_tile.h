@@ -58,9 +58,13 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
 }
 
 /* Asks for the next line. Few rows ask exactly as often as the region has lines (or never move, where
- * it is empty); many rows more often, and then for the last again, which is free. */
+ * it is empty), into L1, which their own data leave free; many rows into L2 and more often, and then
+ * for the last again, which is free. */
 INLINE void ask(region *next, bool exact) {
-    _mm_prefetch(next->at, _MM_HINT_T1);
+    if (exact)
+        _mm_prefetch(next->at, _MM_HINT_T0);
+    else
+        _mm_prefetch(next->at, _MM_HINT_T1);
     next->at += exact || next->at < next->end ? next->step : 0;
 }
 

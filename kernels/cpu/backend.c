@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/machine.h"
-#include "kernels/cpu/probes.h"
 
 enum { kHugePage = 2 << 20 };
+
+static const double kFirstGlanceSeconds = 0.3;
 
 /* Large areas come in huge pages, where the system has them: a cold read then misses fewer TLBs. */
 void *cpu_memory(size_t bytes) {
@@ -34,6 +35,7 @@ static void keep_memory(void) {
 
 static void cpu_close(mla_backend *base) {
     cpu_backend *be = (cpu_backend *)base;
+    cpu_probe_free(be->probe);
     parallel_free(be->pool);
     free(be);
 }
@@ -95,8 +97,22 @@ static snap_status cpu_timer_stop(mla_backend *base, double *ns, snap_err *err) 
 
 static snap_status cpu_ceilings(mla_backend *base, double seconds, mla_ceilings *out,
                                 snap_err *err) {
-    const cpu_backend *be = (const cpu_backend *)base;
-    return cpu_probe(out, be->pool, seconds, err);
+    cpu_backend *be = (cpu_backend *)base;
+    snap_status st = be->probe ? SNAP_OK : cpu_probe_create(&be->probe, be->pool, err);
+    if (st != SNAP_OK)
+        return st;
+    cpu_probe_measure(be->probe, out, be->pool, seconds);
+    be->measured = true;
+    return SNAP_OK;
+}
+
+static snap_status cpu_glance(mla_backend *base, mla_glance *out, snap_err *err) {
+    cpu_backend *be = (cpu_backend *)base;
+    mla_ceilings unused = {0};
+    snap_status st = be->measured ? SNAP_OK : cpu_ceilings(base, kFirstGlanceSeconds, &unused, err);
+    if (st == SNAP_OK)
+        cpu_probe_glance(be->probe, out, be->pool);
+    return st;
 }
 
 static const mla_backend_ops kOps = {
@@ -117,6 +133,7 @@ static const mla_backend_ops kOps = {
     .append_kv = cpu_append_kv,
     .fetch_kv = cpu_fetch_kv,
     .ceilings = cpu_ceilings,
+    .glance = cpu_glance,
 };
 
 static snap_status choose_isa(const cpu_isa **out, const char *name, snap_err *err) {

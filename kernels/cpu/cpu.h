@@ -5,11 +5,14 @@
 #include "base/parallel.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/probes.h"
 
 typedef struct {
     mla_backend base;
     const cpu_isa *isa;
     parallel *pool;
+    cpu_probe *probe; /* NULL until ceilings are asked for */
+    bool measured;    /* the probe knows its fastest loops */
     int64_t started_ns;
 } cpu_backend;
 

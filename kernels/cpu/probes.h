@@ -5,7 +5,16 @@
 #include "base/parallel.h"
 #include "kernels/ceilings.h"
 
-snap_status cpu_probe(mla_ceilings *out, parallel *pool, double seconds,
-                      snap_err *err) SNAP_CHECK_RESULT;
+typedef struct cpu_probe cpu_probe;
+
+/* Allocates the memory that is read and sets the windows' length. SNAP_E_NOMEM. */
+snap_status cpu_probe_create(cpu_probe **out, parallel *pool, snap_err *err) SNAP_CHECK_RESULT;
+void cpu_probe_free(cpu_probe *p); /* NULL is allowed */
+
+/* All loops in turn for @seconds a probe; the winners are what glances use. */
+void cpu_probe_measure(cpu_probe *p, mla_ceilings *out, parallel *pool, double seconds);
+
+/* One window of each winner. */
+void cpu_probe_glance(cpu_probe *p, mla_glance *out, parallel *pool);
 
 #endif

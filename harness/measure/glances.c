@@ -1,0 +1,32 @@
+#include "harness/measure/glances.h"
+
+#include "base/clock.h"
+#include "harness/measure/stats.h"
+
+enum { kShare = 2 }; /* time between looks, in looks */
+
+snap_status glances_take(glances *g, mla_backend *be, snap_err *err) {
+    int64_t start = clock_now_ns();
+    snap_err why = {0};
+    mla_glance now;
+    if (g->n == GLANCES_MAX || (g->n > 0 && start - g->ended_ns < kShare * g->took_ns))
+        return SNAP_OK;
+    snap_status st = mla_ceilings_glance(&now, be, &why);
+    if (st == SNAP_E_UNSUPPORTED)
+        return SNAP_OK;
+    if (st != SNAP_OK)
+        return err_set(err, st, "%s", why.text);
+    stats_insert(g->read, g->n, now.read);
+    stats_insert(g->bf16, g->n, now.bf16);
+    stats_insert(g->fp8, g->n, now.fp8);
+    g->n++;
+    g->ended_ns = clock_now_ns();
+    g->took_ns = g->ended_ns - start;
+    return SNAP_OK;
+}
+
+mla_ceilings glances_median(const glances *g) {
+    return (mla_ceilings){.read.rate = stats_quantile(g->read, g->n, 0.5),
+                          .bf16.rate = stats_quantile(g->bf16, g->n, 0.5),
+                          .fp8.rate = stats_quantile(g->fp8, g->n, 0.5)};
+}
