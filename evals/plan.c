@@ -16,6 +16,11 @@ void plan_release(eval_plan *p) {
     *p = (eval_plan){0};
 }
 
+const char *eval_control_name(eval_control c) {
+    static const char *const names[] = {NULL, "seeds", "damaged"};
+    return names[c];
+}
+
 /* ---- cells ---- */
 
 static size_t task_cells(const eval_plan *p, size_t task) {

@@ -14,6 +14,14 @@ typedef struct {
     gen_sampling sampling;
 } eval_task;
 
+/* What an arm is there to show, beside the arms that are to be compared. */
+typedef enum {
+    CONTROL_NONE,
+    CONTROL_SEEDS,   /* the baseline again with other seeds: how far chance alone goes */
+    CONTROL_DAMAGED, /* known to be worse: whether these problems can see damage at all */
+} eval_control;
+const char *eval_control_name(eval_control c); /* "seeds", "damaged"; NULL for none */
+
 /* Texts are borrowed from whoever made the plan. */
 typedef struct {
     const char *name;
@@ -27,7 +35,7 @@ typedef struct {
     double deadline_s; /* 0: the generator's default */
     int in_flight;     /* 0: the generator's default */
 
-    bool control; /* the baseline again, with other seeds */
+    eval_control control;
 
     /* Departures from the task's sampling. An arm with other seeds is a control; one with
      * another temperature, top_p or max_tokens is not comparable, and its pairs are refused. */

@@ -75,6 +75,11 @@ typedef struct {
  */
 stats_paired stats_compare(const double *a, const double *b, size_t n, double margin);
 
+/* Whether the data show that the arm is worse: its difference is negative, and the 95 % interval
+ * excludes 0 (or the sign test, where the differences have no spread). Of an arm that is known to be
+ * worse it says whether this many problems and samples can see that. */
+bool stats_sees_loss(const stats_paired *p);
+
 /* Two-sided p of "the sign of each difference is a coin": the share of sign patterns whose |sum|
  * reaches the observed one. All patterns for up to 20 non-zero differences, else 100,000 drawn
  * ones (observed pattern included, so never 0). 1 when all are zero; NAN for n = 0. */

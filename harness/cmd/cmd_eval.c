@@ -40,8 +40,11 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",
      "requests at once for each arm; 0 = the generator's default", 0, 4096},
-    {OPT_FLAG, "control", 0, &o.control, NULL,
-     "ask the baseline once more with other seeds: the noise floor of the comparison", 0, 0},
+    {OPT_LIST, "control", 0, &o.controls, "KIND",
+     "repeatable; seeds: ask the baseline once more with other seeds, the noise floor of the "
+     "comparison; damaged=GENERATOR[,KEY=VALUE...]: an arm that is known to be worse, which shows "
+     "whether the set can see damage",
+     0, 0},
     {OPT_FLAG, "stream", 0, &stream, NULL, "server-sent events, which give the time to first token",
      0, 0},
     {.type = OPT_GROUP, .help = "Sampling"},
@@ -86,6 +89,8 @@ static const opt_command spec = {
                 "  snapmla eval --suite demo --out RUN --arm "
                 "bf16=replay:datasets/synth_aime/bf16.jsonl \\\n"
                 "      --arm fp8=replay:datasets/synth_aime/fp8.jsonl\n"
+                "  snapmla eval --suite aime --out RUN --control seeds \\\n"
+                "      --control damaged=http://127.0.0.1:8002/v1,model=c --arm ...\n"
                 "  snapmla eval --regrade --out RUN\n"
                 "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9",
     .options = options,

@@ -87,7 +87,7 @@ static bool store(const arm_key *k, eval_arm *arm, const char *s) {
 }
 
 typedef struct {
-    const char *whole; /* for messages */
+    const char *flag, *whole; /* for messages */
     eval_arm *arm;
     bool has_spec;
     arena *mem;
@@ -99,13 +99,13 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
             continue;
         return store(&keys[i], p->arm, value)
                    ? SNAP_OK
-                   : err_set(err, SNAP_E_USAGE, "--arm %s: '%s' can't be '%s'", p->whole, name,
-                             value);
+                   : err_set(err, SNAP_E_USAGE, "%s %s: '%s' can't be '%s'", p->flag, p->whole,
+                             name, value);
     }
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
+                   "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
                    "deadline, in_flight, seed, temperature, top_p, max_tokens)",
-                   p->whole, name);
+                   p->flag, p->whole, name);
 }
 
 static snap_status check_name(const parsing *p, snap_err *err) {
@@ -116,8 +116,8 @@ static snap_status check_name(const parsing *p, snap_err *err) {
     if (n && n <= kLongestName && strspn(name, allowed) == n)
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: the name must be 1..%d letters, digits, '.', '_' or '-'", p->whole,
-                   kLongestName);
+                   "%s %s: the name must be 1..%d letters, digits, '.', '_' or '-'", p->flag,
+                   p->whole, kLongestName);
 }
 
 static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
@@ -131,8 +131,8 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     p->has_spec = true;
     if (!p->arm->kind)
         return err_set(err, SNAP_E_USAGE,
-                       "--arm %s: generator '%s' is none of http://..., https://..., replay:FILE",
-                       p->whole, spec);
+                       "%s %s: generator '%s' is none of http://..., https://..., replay:FILE",
+                       p->flag, p->whole, spec);
     if (strcmp(p->arm->kind, "http") == 0 && strchr(spec, '@'))
         return err_set(err, SNAP_E_USAGE,
                        "an arm's URL must not hold credentials: set SNAPMLA_API_KEY instead");
@@ -144,10 +144,10 @@ static snap_status take_part(void *ctx, const char *part, snap_err *err) {
     parsing *p = ctx;
     char *text = arena_strdup(p->mem, part);
     if (!text)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for --arm");
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %s", p->flag);
     char *equals = strchr(text, '=');
     if (!equals)
-        return err_set(err, SNAP_E_USAGE, "--arm %s: '%s' is not %s", p->whole, part,
+        return err_set(err, SNAP_E_USAGE, "%s %s: '%s' is not %s", p->flag, p->whole, part,
                        p->has_spec ? "key=value" : "NAME=GENERATOR");
     *equals = '\0';
     if (p->has_spec)
@@ -157,8 +157,9 @@ static snap_status take_part(void *ctx, const char *part, snap_err *err) {
     return st == SNAP_OK ? set_spec(p, equals + 1, err) : st;
 }
 
-snap_status arm_parse(const char *text, arena *mem, eval_arm *out, snap_err *err) {
+snap_status arm_parse(const char *flag, const char *text, arena *mem, eval_arm *out,
+                      snap_err *err) {
     *out = (eval_arm){.max_retries = -1, .temperature = -1};
-    parsing p = {.whole = text, .arm = out, .mem = mem};
-    return text_split(text, ',', "--arm", take_part, &p, err);
+    parsing p = {.flag = flag, .whole = text, .arm = out, .mem = mem};
+    return text_split(text, ',', flag, take_part, &p, err);
 }

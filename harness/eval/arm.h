@@ -8,6 +8,8 @@
 /**
  * arm_parse - "NAME=GENERATOR[,key=value...]"
  *
+ * @flag: what messages call the option it comes from: "--arm"
+ *
  * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes, without
  * commas. Keys: model, precision; stream (true, false), retries, timeout and deadline (seconds), in_flight;
  * seed, temperature, top_p, max_tokens.
@@ -17,6 +19,7 @@
  * SNAP_E_USAGE quoting the part that is wrong. Credentials in a URL are refused: they would be
  * stored with the run.
  */
-snap_status arm_parse(const char *text, arena *mem, eval_arm *out, snap_err *err) SNAP_CHECK_RESULT;
+snap_status arm_parse(const char *flag, const char *text, arena *mem, eval_arm *out,
+                      snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

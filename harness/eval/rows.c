@@ -108,6 +108,13 @@ static bool set_comparison(js *o, const pair_score *p) {
            js_set_new(o, "discordant", discordant_row(p)) && js_set_new(o, "length", length_row(p));
 }
 
+/* What a damaged arm says of the problems; NULL for any other. */
+static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
+    if (plan->arms[p->arm].control != CONTROL_DAMAGED || p->refused[0])
+        return NULL;
+    return stats_sees_loss(&p->diff) ? "sees damage" : "blind";
+}
+
 static bool set_no_comparison(js *o, const char *why) {
     static const char *const keys[] = {"delta_pp",       "se_pp",   "ci90_pp",    "ci95_pp",
                                        "bootstrap95_pp", "verdict", "p_tost",     "p_sign_flip",
@@ -122,7 +129,8 @@ static js *pair_row(const eval_plan *plan, const pair_score *p) {
     js *o = js_new_object();
     bool ok = o && js_set_str(o, "baseline", plan->arms[p->baseline].name) &&
               js_set_str(o, "arm", plan->arms[p->arm].name) &&
-              js_set_bool(o, "control", plan->arms[p->arm].control) &&
+              js_set_str(o, "control", eval_control_name(plan->arms[p->arm].control)) &&
+              js_set_str(o, "sensitivity", sensitivity(plan, p)) &&
               js_set_int(o, "problems", (int64_t)p->diff.n) &&
               js_set_num(o, "margin_pp", 100 * plan->margin) &&
               js_set_new(o, "refused", js_new_null());

@@ -84,50 +84,71 @@ static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
     return st;
 }
 
-/* The noise floor of every comparison: what the baseline differs from itself by. */
-static snap_status plan_control(eval *e, snap_err *err) {
-    eval_plan *p = &e->plan;
-    eval_arm *a = &p->arms[p->n_arms];
-    buf name = {0};
-    if (text_equal(p->arms[0].kind, "replay"))
-        return err_set(err, SNAP_E_USAGE,
-                       "--control: arm '%s' is recorded, so it can't be asked with other seeds",
-                       p->arms[0].name);
-    (void)buf_printf(&name, "%s.control", p->arms[0].name);
-    *a = p->arms[0];
-    a->name = arena_strdup(&e->mem, buf_str(&name));
-    a->control = a->has_seed = true;
-    a->seed = (p->arms[0].has_seed ? a->seed : (uint64_t)e->opt.seed) + 1;
-    buf_release(&name);
-    if (!a->name)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+/* Enters the arm that stands behind the last one. */
+static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
+    const char *name = p->arms[p->n_arms].name;
     for (size_t i = 0; i < p->n_arms; i++)
-        if (strcmp(p->arms[i].name, a->name) == 0)
-            return err_set(err, SNAP_E_USAGE, "--control: the name '%s' is taken", a->name);
+        if (strcmp(p->arms[i].name, name) == 0)
+            return err_set(err, SNAP_E_USAGE, "%s %s: the name '%s' is taken", flag, text, name);
     p->n_arms++;
     return SNAP_OK;
 }
 
+/* The noise floor of every comparison: what the baseline differs from itself by. */
+static snap_status plan_other_seeds(eval *e, eval_arm *a, snap_err *err) {
+    const eval_arm *baseline = &e->plan.arms[0];
+    buf name = {0};
+    if (text_equal(baseline->kind, "replay"))
+        return err_set(err, SNAP_E_USAGE,
+                       "--control seeds: arm '%s' is recorded, so it can't be asked with other "
+                       "seeds",
+                       baseline->name);
+    (void)buf_printf(&name, "%s.control", baseline->name);
+    *a = *baseline;
+    a->name = arena_strdup(&e->mem, buf_str(&name));
+    a->has_seed = true;
+    a->seed = (baseline->has_seed ? a->seed : (uint64_t)e->opt.seed) + 1;
+    a->control = CONTROL_SEEDS;
+    buf_release(&name);
+    return a->name ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+}
+
+static snap_status plan_control(eval *e, const char *kind, snap_err *err) {
+    eval_plan *p = &e->plan;
+    eval_arm *a = &p->arms[p->n_arms];
+    snap_status st;
+    if (strcmp(kind, "seeds") == 0) {
+        TRY(plan_other_seeds(e, a, err));
+    } else if (text_starts(kind, "damaged=")) {
+        TRY(arm_parse("--control", kind, &e->mem, a, err));
+        a->control = CONTROL_DAMAGED;
+    } else {
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "--control '%s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
+                    kind));
+    }
+    TRY(add_arm(p, "--control", kind, err));
+cleanup:
+    return st;
+}
+
 static snap_status plan_arms(eval *e, snap_err *err) {
     eval_plan *p = &e->plan;
-    const opt_list *list = &e->opt.arms;
+    const opt_list *list = &e->opt.arms, *controls = &e->opt.controls;
+    snap_status st = SNAP_OK;
     if (!list->n)
         return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
-    p->arms = calloc((size_t)list->n + 1, sizeof *p->arms); /* and the control */
+    p->arms = calloc((size_t)list->n + (size_t)controls->n, sizeof *p->arms);
     if (!p->arms)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (int i = 0; i < list->n; i++) {
-        eval_arm *a = &p->arms[p->n_arms];
-        snap_status st = arm_parse(list->items[i], &e->mem, a, err);
-        if (st != SNAP_OK)
-            return st;
-        for (size_t j = 0; j < p->n_arms; j++)
-            if (strcmp(p->arms[j].name, a->name) == 0)
-                return err_set(err, SNAP_E_USAGE, "--arm %s: the name '%s' is taken",
-                               list->items[i], a->name);
-        p->n_arms++;
+        TRY(arm_parse("--arm", list->items[i], &e->mem, &p->arms[p->n_arms], err));
+        TRY(add_arm(p, "--arm", list->items[i], err));
     }
-    return e->opt.control ? plan_control(e, err) : SNAP_OK;
+    for (int i = 0; i < controls->n; i++)
+        TRY(plan_control(e, controls->items[i], err));
+cleanup:
+    return st;
 }
 
 static snap_status find_data(eval *e, snap_err *err) {
@@ -154,30 +175,46 @@ cleanup:
 
 /* ---- the RUN folder ---- */
 
+static js *list_json(const opt_list *list) {
+    js *a = js_new_array();
+    bool ok = a != NULL;
+    for (int i = 0; i < list->n && ok; i++)
+        ok = js_push_new(a, js_new_str(list->items[i]));
+    if (ok)
+        return a;
+    js_free(a);
+    return NULL;
+}
+
 /* What a regrade needs to build the plan again. */
 static js *asked_json(const eval_options *o) {
-    js *row = js_new_object(), *arms = js_new_array();
-    bool ok = row && arms && js_set_str(row, "suite", o->suite) &&
-              js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
-              js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
-              js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
+    js *row = js_new_object();
+    bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "data", o->data) &&
+              js_set_int(row, "samples", o->samples) && js_set_int(row, "limit", o->limit) &&
+              js_set_int(row, "max_tokens", o->max_tokens) && js_set_int(row, "seed", o->seed) &&
+              js_set_num(row, "temperature", o->temperature) &&
               js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
-              js_set_str(row, "math_policy", o->math_policy);
-    for (int i = 0; i < o->arms.n && ok; i++)
-        ok = js_push_new(arms, js_new_str(o->arms.items[i]));
-    ok = ok && js_set_bool(row, "control", o->control);
-    if (!js_set_new(row, "arms", arms) || !ok) {
-        js_free(row);
-        return NULL;
-    }
-    return row;
+              js_set_str(row, "math_policy", o->math_policy) &&
+              js_set_new(row, "controls", list_json(&o->controls)) &&
+              js_set_new(row, "arms", list_json(&o->arms));
+    if (ok)
+        return row;
+    js_free(row);
+    return NULL;
+}
+
+static void recall_list(const js *was, const char *key, opt_list *out) {
+    const js *items = js_get_array(was, key);
+    out->n = 0;
+    for (size_t i = 0; i < js_len(items) && out->n < OPT_LIST_MAX; i++)
+        if (js_str(js_at(items, i)))
+            out->items[out->n++] = js_str(js_at(items, i));
 }
 
 /* The recorded options; --data, --margin and --math-policy may be given anew. Strings live as long as the journal. */
 static snap_status recall(eval *e, snap_err *err) {
     eval_options *o = &e->opt;
     const js *was = results_journal_find(e->journal, kAsked);
-    const js *arms = js_get_array(was, "arms");
     if (!was)
         return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
     o->suite = js_get_str(was, "suite");
@@ -190,11 +227,8 @@ static snap_status recall(eval *e, snap_err *err) {
     o->top_p = js_get_num(was, "top_p", 0);
     o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
     o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
-    o->control = js_get_bool(was, "control", false);
-    o->arms.n = 0;
-    for (size_t i = 0; i < js_len(arms) && i < OPT_LIST_MAX; i++)
-        if (js_str(js_at(arms, i)))
-            o->arms.items[o->arms.n++] = js_str(js_at(arms, i));
+    recall_list(was, "arms", &o->arms);
+    recall_list(was, "controls", &o->controls);
     return SNAP_OK;
 }
 
@@ -268,10 +302,23 @@ cleanup:
     return st;
 }
 
+static void warn_blind(const eval *e, size_t t) {
+    for (size_t a = 1; a < e->plan.n_arms; a++) {
+        const pair_score *pair = &e->scores[t].pairs[a - 1];
+        if (e->plan.arms[a].control == CONTROL_DAMAGED && !pair->refused[0] &&
+            !stats_sees_loss(&pair->diff))
+            term_warn("%s: these problems and samples don't tell the damaged arm '%s' from the "
+                      "baseline, so that no difference seen says little here: take more samples "
+                      "(eval plan), or a set that is harder for the model",
+                      e->plan.tasks[t].set.task->name, e->plan.arms[a].name);
+    }
+}
+
 /* What a reader of the table must not overlook. */
 static void warn(const eval *e) {
     for (size_t t = 0; t < e->plan.n_tasks; t++) {
         const char *task = e->plan.tasks[t].set.task->name;
+        warn_blind(e, t);
         for (size_t a = 0; a < e->plan.n_arms; a++) {
             const arm_score *s = &e->scores[t].arms[a];
             const char *arm = e->plan.arms[a].name;

@@ -27,7 +27,9 @@ typedef struct {
     const char *math_policy;   /* "field", "strict"; NULL: field, or what a regraded run had */
     const char *gpqa_password; /* NULL: the published one */
     bool keep_gpqa_text;
-    bool control; /* one arm more: the baseline with other seeds */
+    opt_list
+        controls; /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]":
+                          an arm known to be worse */
     bool regrade; /* generate nothing; suite, data and arms default to the recorded ones */
     generate_options generate;
 } eval_options;

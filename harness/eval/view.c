@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/text.h"
 #include "harness/cmd/table.h"
 
 static double number(const js *o, const char *key) {
@@ -56,14 +57,22 @@ static snap_status arms_table(const js *row, bool color, buf *out, snap_err *err
     return st;
 }
 
+/* What a control is there for; "" for any other arm. */
+static const char *purpose(const js *pair) {
+    if (text_equal(js_get_str(pair, "control"), "seeds"))
+        return " (noise floor)";
+    return text_equal(js_get_str(pair, "control"), "damaged") ? " (damaged)" : "";
+}
+
 static void pair_cells(table *t, const js *pair) {
     const js *odd = js_get_object(pair, "discordant"), *length = js_get_object(pair, "length");
+    const char *sees = js_get_str(pair, "sensitivity");
     table_cell(t, "%s - %s%s", js_get_str(pair, "arm"), js_get_str(pair, "baseline"),
-               js_get_bool(pair, "control", false) ? " (noise floor)" : "");
+               purpose(pair));
     table_cell(t, "%+.2f", number(pair, "delta_pp"));
     cell_interval(t, js_get_array(pair, "ci90_pp"), 2);
     cell_interval(t, js_get_array(pair, "ci95_pp"), 2);
-    table_cell(t, "%s", js_get_str(pair, "verdict"));
+    table_cell(t, "%s", sees ? sees : js_get_str(pair, "verdict"));
     table_number(t, number(pair, "p_tost"), 3);
     table_number(t, number(pair, "p_holm"), 3);
     table_number(t, number(pair, "p_sign_flip"), 3);

@@ -32,7 +32,7 @@ static const char *const kColumns[] = {
     "verdict",       "p_tost",        "p_sign_flip",    "p_mcnemar",
     "baseline_only", "arm_only",      "length_ratio",   "refused",
     "itl_ms",        "pass_at_k_pct", "maj_at_k_pct",   "p_holm",
-    "paired_pct"};
+    "paired_pct",    "control",       "sensitivity"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -215,6 +215,8 @@ static void write_pair(const report_model *m, const report_eval *e, const report
     number(l, "arm_only", p->arm_only);
     number(l, "length_ratio", p->length_ratio);
     text(l, "refused", p->refused);
+    text(l, "control", p->control);
+    text(l, "sensitivity", p->sensitivity);
 }
 
 static void write_eval(const report_model *m, const report_eval *e, line *l, buf *out) {

@@ -40,6 +40,8 @@ static svg_scale scale(const entry *rows, size_t n) {
 static const char *verdict_class(const report_pair *p) {
     if (p->refused[0])
         return "v-refused";
+    if (p->sensitivity[0])
+        return strcmp(p->sensitivity, "blind") == 0 ? "v-open" : "v-equivalent";
     return strcmp(p->verdict, "equivalent") == 0  ? "v-equivalent"
            : strcmp(p->verdict, "different") == 0 ? "v-different"
                                                   : "v-open";
@@ -85,8 +87,8 @@ static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     const report_pair *p = row->p;
     char text[400];
     svg_text_cut(out, "", 0, y, row->e->task, 30);
-    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %.0f, K %.0f", p->arm, p->baseline,
-                   p->problems, row->e->samples_per_problem);
+    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %.0f, K %.0f%s", p->arm, p->baseline,
+                   p->problems, row->e->samples_per_problem, p->control[0] ? ", control" : "");
     svg_text_cut(out, "m s", 0, y + 13, text, 38);
     if (p->refused[0]) {
         svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);
@@ -99,7 +101,7 @@ static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     if (isfinite(p->delta))
         svg_diamond(out, "est", svg_at(s, p->delta), y, 6.5, NULL);
     numbers(out, p, y);
-    svg_text(out, "b s", kWidth - 90, y + 4, p->verdict);
+    svg_text(out, "b s", kWidth - 90, y + 4, p->sensitivity[0] ? p->sensitivity : p->verdict);
     (void)buf_puts(out, "</g>\n");
 }
 

@@ -67,7 +67,9 @@ static void head_row(buf *out, const report_table *t) {
 static const char *verdict_class(const char *verdict) {
     static const char *const classes[][2] = {{"equivalent", "badge v-equivalent"},
                                              {"not shown", "badge v-open"},
-                                             {"different", "badge v-different"}};
+                                             {"different", "badge v-different"},
+                                             {"sees damage", "badge v-equivalent"},
+                                             {"blind", "badge v-open"}};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(verdict, classes[i][0]) == 0)
             return classes[i][1];
@@ -177,11 +179,15 @@ static void card_roofline(const report_model *m, buf *out) {
         a, b);
 }
 
+/* Controls compare nothing that a reader came for. */
 static void card_parity(const report_model *m, buf *out) {
     size_t n = 0, equivalent = 0, different = 0, refused = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++, n++) {
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
             const report_pair *p = &m->evals[i].pairs[k];
+            if (p->control[0])
+                continue;
+            n++;
             equivalent += strcmp(p->verdict, "equivalent") == 0;
             different += strcmp(p->verdict, "different") == 0;
             refused += p->refused[0] != '\0';
@@ -192,6 +198,22 @@ static void card_parity(const report_model *m, buf *out) {
                          "quality</span><small>%zu different, %zu not shown, %zu "
                          "refused</small></li>\n",
                          equivalent, n, different, n - equivalent - different - refused, refused);
+}
+
+static void card_damage(const report_model *m, buf *out) {
+    size_t n = 0, seen = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
+            const report_pair *p = &m->evals[i].pairs[k];
+            n += p->sensitivity[0] != '\0';
+            seen += strcmp(p->sensitivity, "sees damage") == 0;
+        }
+    if (n)
+        (void)buf_printf(out,
+                         "<li><b>%zu of %zu</b><span>damaged controls were told from the "
+                         "baseline</span><small>where none was, equivalence says "
+                         "little</small></li>\n",
+                         seen, n);
 }
 
 /* The largest error of the configuration over all rows: nobody's best case. */
@@ -221,6 +243,7 @@ static void cards(const report_model *m, buf *out) {
     card_gains(m, &items);
     card_roofline(m, &items);
     card_parity(m, &items);
+    card_damage(m, &items);
     card_fidelity(m, &items);
     if (items.len)
         (void)buf_printf(out, "<ul class=\"cards\">\n%s</ul>\n", buf_str(&items));

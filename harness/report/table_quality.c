@@ -7,7 +7,16 @@ static void put_verdict(pen *p, const report_pair *pair) {
     if (pair->refused[0])
         pen_printf(p, "refused: %s", pair->refused);
     else
-        pen_text(p, pair->verdict);
+        pen_text(p, pair->sensitivity[0] ? pair->sensitivity : pair->verdict);
+}
+
+static void put_comparison(pen *p, const report_pair *pair) {
+    const char *why = "";
+    if (strcmp(pair->control, "seeds") == 0)
+        why = " (control: other seeds)";
+    else if (strcmp(pair->control, "damaged") == 0)
+        why = " (control: damaged)";
+    pen_printf(p, "%s vs %s%s", pair->arm, pair->baseline, why);
 }
 
 static void put_discordant(pen *p, const report_pair *pair) {
@@ -31,7 +40,7 @@ static void put_accuracy(pen *p, const report_eval *e, const char *arm) {
 
 static void put_pair(pen *p, const report_model *m, const report_eval *e, const report_pair *pair) {
     pen_text(p, e->task);
-    pen_printf(p, "%s vs %s", pair->arm, pair->baseline);
+    put_comparison(p, pair);
     pen_fixed(p, pair->problems, 0);
     pen_fixed(p, e->samples_per_problem, 0);
     put_accuracy(p, e, pair->baseline);
@@ -50,30 +59,48 @@ static void put_pair(pen *p, const report_model *m, const report_eval *e, const 
         pen_file(p, m, e->file);
 }
 
+#define PARITY_NOTE                                                                                \
+    "Accuracies in percent, Δ and the margin in percentage points, paired by problem. "           \
+    "Equivalent: the 90 % interval lies within ±margin (two one-sided tests at 5 %). "            \
+    "Not shown: the data can't tell. Different: the 95 % interval excludes 0."
+
+static bool any_control(const report_model *m) {
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++)
+            if (m->evals[i].pairs[k].control[0])
+                return true;
+    return false;
+}
+
+static const char *parity_note(const report_model *m) {
+    return any_control(m) ? PARITY_NOTE
+               " Controls: other seeds show how far chance alone goes; a damaged arm "
+               "shows whether these problems and samples see damage (its 95 % "
+               "interval lies below 0) or are blind to it."
+                          : PARITY_NOTE;
+}
+
 bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
-        .id = "parity",
-        .caption = "Quality parity: paired differences of accuracy",
-        .note = "Accuracies in percent, Δ and the margin in percentage points, paired by problem. "
-                "Equivalent: the 90 % interval lies within ±margin (two one-sided tests at 5 %). "
-                "Not shown: the data can't tell. Different: the 95 % interval excludes 0.",
-        .columns = {{"task", "", TABLE_TEXT, true},
-                    {"comparison", "", TABLE_TEXT, true},
-                    {"n", "", TABLE_NUMBER, true},
-                    {"K", "", TABLE_NUMBER, true},
-                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
-                    {"arm", "accuracy, %", TABLE_NUMBER, true},
-                    {"Δ", "", TABLE_NUMBER, true},
-                    {"90 % CI", "", TABLE_NUMBER, true},
-                    {"95 % CI", "", TABLE_NUMBER, false},
-                    {"margin", "", TABLE_NUMBER, true},
-                    {"verdict", "", TABLE_VERDICT, true},
-                    {"p TOST", "", TABLE_NUMBER, false},
-                    {"p Holm", "", TABLE_NUMBER, false},
-                    {"p sign flip", "", TABLE_NUMBER, false},
-                    {"baseline / arm", "problems better in", TABLE_NUMBER, false},
-                    {"length ratio", "", TABLE_NUMBER, false},
-                    {"file", "", TABLE_TEXT, false}}};
+    *t = (report_table){.id = "parity",
+                        .caption = "Quality parity: paired differences of accuracy",
+                        .note = parity_note(m),
+                        .columns = {{"task", "", TABLE_TEXT, true},
+                                    {"comparison", "", TABLE_TEXT, true},
+                                    {"n", "", TABLE_NUMBER, true},
+                                    {"K", "", TABLE_NUMBER, true},
+                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
+                                    {"Δ", "", TABLE_NUMBER, true},
+                                    {"90 % CI", "", TABLE_NUMBER, true},
+                                    {"95 % CI", "", TABLE_NUMBER, false},
+                                    {"margin", "", TABLE_NUMBER, true},
+                                    {"verdict", "", TABLE_VERDICT, true},
+                                    {"p TOST", "", TABLE_NUMBER, false},
+                                    {"p Holm", "", TABLE_NUMBER, false},
+                                    {"p sign flip", "", TABLE_NUMBER, false},
+                                    {"baseline / arm", "problems better in", TABLE_NUMBER, false},
+                                    {"length ratio", "", TABLE_NUMBER, false},
+                                    {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)

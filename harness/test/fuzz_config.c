@@ -75,7 +75,7 @@ static snap_status read_arm(const uint8_t *data, size_t size, snap_err *err) {
     arena mem = {0};
     eval_arm arm;
     char *spec = strndup((const char *)data, size);
-    snap_status st = spec ? arm_parse(spec, &mem, &arm, err) : SNAP_OK;
+    snap_status st = spec ? arm_parse("--arm", spec, &mem, &arm, err) : SNAP_OK;
     free(spec);
     arena_release(&mem);
     return st;

@@ -414,16 +414,116 @@ static void test_arms_of_other_sampling_are_not_compared(void) {
     }
 }
 
-/* Recordings have no other seeds; the name may be taken. */
-static void test_the_control_needs_a_server(void) {
+static void with_control(eval_options *o, const char *kind) {
+    o->controls.items[o->controls.n++] = kind;
+}
+
+/* Recordings have no other seeds; names may be taken. */
+static void test_controls_that_cannot_be(void) {
+    static const struct {
+        const char *kind, *message;
+    } bad[] = {{"seeds", "--control seeds: arm 'a' is recorded"},
+               {"noise", "--control 'noise' is neither 'seeds' nor"},
+               {"damaged", "--control 'damaged' is neither"},
+               {"damaged=", "--control damaged=: generator '' is none of"},
+               {"damaged=replay:f,color=red", "--control damaged=replay:f,color=red: unknown key"}};
     place p;
     place_open(&p);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        eval_options o = options_of(&p);
+        with_control(&o, bad[i].kind);
+        expect(&o, SNAP_E_USAGE, bad[i].message);
+    }
     eval_options o = options_of(&p);
-    o.control = true;
-    expect(&o, SNAP_E_USAGE, "--control: arm 'a' is recorded");
     o.arms.items[0] = "x=http://127.0.0.1:9/v1";
     o.arms.items[1] = "x.control=http://127.0.0.1:9/v1";
-    expect(&o, SNAP_E_USAGE, "--control: the name 'x.control' is taken");
+    with_control(&o, "seeds");
+    expect(&o, SNAP_E_USAGE, "--control seeds: the name 'x.control' is taken");
+    o.arms.items[1] = "y=http://127.0.0.1:9/v1";
+    with_control(&o, "seeds");
+    expect(&o, SNAP_E_USAGE, "--control seeds: the name 'x.control' is taken");
+    place_close(&p);
+}
+
+/* A recording of an arm that is wrong on the first @wrong problems, in every sample. */
+static void record_damaged(const place *p, int wrong) {
+    buf rows = {0}, path = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int k = 0; k < SAMPLES; k++)
+            (void)buf_printf(&rows,
+                             "{\"task\": \"synth_aime\", \"problem\": \"q%d\", \"sample\": %d, "
+                             "\"response\": \"hm %d, \\\\boxed{%d}\", \"finish_reason\": "
+                             "\"stop\", \"completion_tokens\": 100}\n",
+                             i, k, k, i < wrong ? 999 : i);
+    (void)buf_printf(&path, "%s/damaged.jsonl", p->dir);
+    write_text(buf_str(&path), &rows);
+    buf_release(&path);
+    buf_release(&rows);
+}
+
+/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is seen; none, and
+ * one problem more than a loses itself, are not. The damaged arm's numbers change nobody else's. */
+static void test_a_damaged_arm_shows_what_is_seen(void) {
+    static const struct {
+        int wrong;
+        const char *sensitivity;
+    } cases[] = {{8, "sees damage"}, {9, "sees damage"}, {0, "blind"}, {1, "blind"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        place p;
+        char control[120];
+        place_open(&p);
+        record_damaged(&p, cases[i].wrong);
+        eval_options o = options_of(&p);
+        results *alone = complete(&o);
+        (void)nftw(p.run, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        (void)snprintf(control, sizeof control,
+                       "damaged=replay:%s/damaged.jsonl,precision=config-a", p.dir);
+        with_control(&o, control);
+        results *r = complete(&o);
+        const js *row = js_at(results_section(r, "evals"), 0);
+        const js *first = js_at(js_get_array(row, "pairs"), 0);
+        const js *damaged = js_at(js_get_array(row, "pairs"), 1);
+        CU_ASSERT(js_equal(
+            first, js_at(js_get_array(js_at(results_section(alone, "evals"), 0), "pairs"), 0)));
+        CU_ASSERT_PTR_NULL(js_get(first, "control"));
+        CU_ASSERT_PTR_NULL(js_get(first, "sensitivity"));
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "control"), "damaged");
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "sensitivity"), cases[i].sensitivity);
+        const js *arm = js_at(js_get_array(row, "arms"), 2);
+        CU_ASSERT_STRING_EQUAL(js_get_str(arm, "precision"), "config-a");
+        buf view = {0};
+        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "damaged - a (damaged)"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), cases[i].sensitivity));
+        buf_release(&view);
+        results_free(r);
+        results_free(alone);
+        o = (eval_options){.out = p.run, .regrade = true}; /* the control is part of the run */
+        r = complete(&o);
+        row = js_at(results_section(r, "evals"), 0);
+        damaged = js_at(js_get_array(row, "pairs"), 1);
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "sensitivity"), cases[i].sensitivity);
+        results_free(r);
+        place_close(&p);
+    }
+}
+
+/* A damaged arm of other sampling says nothing. */
+static void test_a_damaged_arm_can_be_refused(void) {
+    place p;
+    char control[120];
+    place_open(&p);
+    record_damaged(&p, PROBLEMS);
+    eval_options o = options_of(&p);
+    (void)snprintf(control, sizeof control, "damaged=replay:%s/damaged.jsonl,top_p=0.5", p.dir);
+    with_control(&o, control);
+    results *r = complete(&o);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    const js *pair = js_at(js_get_array(row, "pairs"), 1);
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
+    CU_ASSERT_PTR_NULL(js_get(pair, "sensitivity"));
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "refused"), "top_p differs: 0.95 against 0.5");
+    results_free(r);
     place_close(&p);
 }
 
@@ -433,7 +533,8 @@ static void test_arms(void) {
     arena mem = {0};
     eval_arm a;
     CU_ASSERT_EQUAL_FATAL(
-        arm_parse("fp8=https://host/v1,model=m=1,stream=false,retries=0,timeout=1.5,seed=3,"
+        arm_parse("--arm",
+                  "fp8=https://host/v1,model=m=1,stream=false,retries=0,timeout=1.5,seed=3,"
                   "in_flight=2,precision=fp8",
                   &mem, &a, NULL),
         SNAP_OK);
@@ -460,7 +561,7 @@ static void test_arms(void) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snap_err err = {0};
-        CU_ASSERT_EQUAL(arm_parse(bad[i].text, &mem, &a, &err), SNAP_E_USAGE);
+        CU_ASSERT_EQUAL(arm_parse("--arm", bad[i].text, &mem, &a, &err), SNAP_E_USAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, bad[i].message));
         CU_ASSERT_PTR_NULL(strstr(err.text, "pass@"));
     }
@@ -522,7 +623,9 @@ CU_TestInfo tests_eval[] = {
     {"a run can grow", test_a_run_can_grow},
     {"failures are retried", test_failures_are_retried},
     {"a dead arm is an error", test_a_dead_arm_is_an_error},
-    {"the control needs a server", test_the_control_needs_a_server},
+    {"controls that cannot be", test_controls_that_cannot_be},
+    {"a damaged arm shows what is seen", test_a_damaged_arm_shows_what_is_seen},
+    {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
     {"arms", test_arms},
     {"suites", test_suites},
