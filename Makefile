@@ -54,7 +54,7 @@ endif
 CUDA_VERSION := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 endif
 # Kernels that only Hopper can run.
-HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/%
+HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/sm90_%
 arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
 # One library a folder, in the order of the layers: a library may use those before it only.

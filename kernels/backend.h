@@ -8,7 +8,23 @@
 #define SNAPMLA_KERNELS_BACKEND_H
 
 #include "kernels/ceilings.h"
+#include "kernels/lab.h"
 #include "kernels/mla.h"
+
+/* What lab.h offers; a backend has all of it or none. */
+typedef struct {
+    const char *(*plan_kernel)(const mla_plan *plan);
+    snap_status (*fill)(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err);
+    snap_status (*flush)(mla_backend *be, snap_err *err);
+    snap_status (*draw)(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
+                        int64_t rows, void *out, snap_err *err);
+    snap_status (*record)(mla_backend *be, snap_err *err);
+    snap_status (*record_end)(mla_backend *be, lab_recording **out, snap_err *err);
+    snap_status (*replay)(mla_backend *be, lab_recording *r, snap_err *err);
+    void (*recording_free)(mla_backend *be, lab_recording *r);
+    snap_status (*attend)(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
+                          double *out, double *lse, snap_err *err);
+} mla_lab_ops;
 
 typedef struct {
     void (*close)(mla_backend *be);
@@ -36,6 +52,7 @@ typedef struct {
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
     snap_status (*glance)(mla_backend *be, mla_glance *out, snap_err *err); /* may be NULL */
+    const mla_lab_ops *lab; /* may be NULL */
 } mla_backend_ops;
 
 struct mla_backend {

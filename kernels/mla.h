@@ -80,6 +80,7 @@ typedef struct {
     bool host_memory;    /* device pointers may be dereferenced by the host */
     size_t memory_bytes; /* of the device, as found */
     size_t cache_bytes;  /* last-level cache, for cold measurements; 0 = unknown */
+    char pci[24];        /* "0000:1b:00.0" where the device has such an address, else "" */
 } mla_backend_info;
 
 /**

@@ -1,0 +1,159 @@
+/* The device's ceilings: each loop in turn in windows of about a millisecond, the best window of the
+ * best loop counts. The others' rates stand in its description. */
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/device.h"
+
+namespace {
+
+constexpr size_t kReadBytes = static_cast<size_t>(2) << 30;
+enum { kMostLoops = 4 };
+
+struct loop {
+    const char *name;
+    double best, worst; /* rates */
+};
+
+double now_s() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+/* Time of what `launch` enqueues. */
+template <typename F>
+cudaError_t window(cuda_backend *be, double *seconds, F launch) {
+    float ms = 0;
+    cudaError_t e = cudaEventRecord(be->started, be->stream);
+    if (e == cudaSuccess)
+        e = launch();
+    if (e == cudaSuccess)
+        e = cudaEventRecord(be->stopped, be->stream);
+    if (e == cudaSuccess)
+        e = cudaEventSynchronize(be->stopped);
+    if (e == cudaSuccess)
+        e = cudaEventElapsedTime(&ms, be->started, be->stopped);
+    *seconds = ms * 1e-3;
+    return e;
+}
+
+void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, double unit,
+            const char *unit_name) {
+    const loop *best = std::max_element(
+        loops, loops + n, [](const loop &a, const loop &b) { return a.best < b.best; });
+    out->rate = best->best;
+    out->worst_window = best->worst;
+    out->windows = windows;
+    int at = snprintf(out->how, sizeof out->how, "%s", best->name);
+    for (int i = 0; i < n; i++)
+        if (&loops[i] != best && at > 0 && at < static_cast<int>(sizeof out->how))
+            at += snprintf(out->how + at, sizeof out->how - at, "; %s: %.3g %s", loops[i].name,
+                           loops[i].best / unit, unit_name);
+}
+
+/* `run(i, &amount)` enqueues loop i once and says how much that is. */
+template <typename F>
+cudaError_t measure(cuda_backend *be, loop *loops, int n, double seconds, int64_t *windows, F run) {
+    const double end = now_s() + seconds;
+    cudaError_t e = cudaSuccess;
+    for (*windows = 0; e == cudaSuccess && (*windows < 2 * n || now_s() < end); ++*windows) {
+        loop &l = loops[*windows % n];
+        double amount = 0, took = 0;
+        e = window(be, &took, [&] { return run(static_cast<int>(*windows % n), &amount); });
+        const double rate = amount / took;
+        if (*windows < n || e != cudaSuccess) /* the first time warms up */
+            continue;
+        l.best = std::max(l.best, rate);
+        l.worst = l.worst == 0 ? rate : std::min(l.worst, rate);
+    }
+    return e;
+}
+
+cudaError_t read_ceiling(cuda_backend *be, double seconds, mla_ceilings *out) {
+    loop loops[] = {{"16-byte loads, 8 in flight, 8 blocks an SM", 0, 0},
+                    {"4 blocks an SM", 0, 0},
+                    {"bulk copies of 40 KB pages", 0, 0}};
+    std::vector<int> order(kReadBytes / PROBE_PAGE);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(1));
+    uint8_t *memory = nullptr;
+    const size_t bytes = order.size() * PROBE_PAGE, order_bytes = order.size() * sizeof(int);
+    cudaError_t e = cudaMalloc(&memory, bytes + order_bytes + sizeof(uint32_t));
+    if (e == cudaSuccess)
+        e = cudaMemcpyAsync(memory + bytes, order.data(), order_bytes, cudaMemcpyHostToDevice,
+                            be->stream);
+    if (e == cudaSuccess)
+        e = probe_fill(memory, bytes, be->stream);
+    const read_memory m = {memory, reinterpret_cast<int *>(memory + bytes),
+                           static_cast<int>(order.size()),
+                           reinterpret_cast<uint32_t *>(memory + bytes + order_bytes)};
+    const int n = be->hopper ? 3 : 2;
+    int64_t windows = 0;
+    if (e == cudaSuccess)
+        e = measure(be, loops, n, seconds, &windows, [&](int i, double *amount) {
+            *amount = static_cast<double>(bytes);
+            return i == 2 ? probe_read_bulk(m, be->sms, be->stream)
+                          : probe_read_plain(m, be->sms, i == 0 ? 8 : 4, be->stream);
+        });
+    if (e == cudaSuccess)
+        report(&out->read, loops, n, windows, 1e12, "TB/s");
+    out->read_bytes = bytes;
+    cudaFree(memory);
+    return e;
+}
+
+cudaError_t wgmma_ceiling(cuda_backend *be, double seconds, float *never, const probe_product *kind,
+                          mla_ceiling *out) {
+    loop loops[] = {{"wgmma, N = 256", 0, 0}, {"N = 64", 0, 0}};
+    int64_t windows = 0;
+    cudaError_t e = measure(be, loops, 2, seconds, &windows, [&](int i, double *flop) {
+        return probe_wgmma(kind[i], be->sms, flop, never, be->stream);
+    });
+    if (e == cudaSuccess)
+        report(out, loops, 2, windows, 1e12, "TFLOP/s");
+    return e;
+}
+
+cudaError_t mma_ceiling(cuda_backend *be, double seconds, float *never, mla_ceiling *out) {
+    loop loops[] = {{"mma.sync m16n8k16", 0, 0}};
+    int64_t windows = 0;
+    cudaError_t e = measure(be, loops, 1, seconds, &windows, [&](int, double *flop) {
+        return probe_mma(be->sms, flop, never, be->stream);
+    });
+    if (e == cudaSuccess)
+        report(out, loops, 1, windows, 1e12, "TFLOP/s");
+    return e;
+}
+
+cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out) {
+    static const probe_product bf16[] = {PROBE_BF16_N256, PROBE_BF16_N64};
+    static const probe_product fp8[] = {PROBE_FP8_N256, PROBE_FP8_N64};
+    float *never = nullptr;
+    cudaError_t e = cudaMalloc(&never, sizeof *never);
+    out->fp8_native = be->hopper;
+    if (e == cudaSuccess && be->hopper) {
+        e = wgmma_ceiling(be, seconds, never, bf16, &out->bf16);
+        if (e == cudaSuccess)
+            e = wgmma_ceiling(be, seconds, never, fp8, &out->fp8);
+    } else if (e == cudaSuccess) {
+        e = mma_ceiling(be, seconds, never, &out->bf16);
+        out->fp8 = out->bf16; /* dequantised on chip */
+    }
+    cudaFree(never);
+    return e;
+}
+
+} // namespace
+
+snap_status cuda_ceilings(mla_backend *base, double seconds, mla_ceilings *out, snap_err *err) {
+    cuda_backend *be = cuda_of(base);
+    cudaError_t e = read_ceiling(be, seconds, out);
+    if (e == cudaSuccess)
+        e = product_ceilings(be, seconds, out);
+    return cuda_check(e, "measuring the ceilings", err);
+}

@@ -1,0 +1,48 @@
+/* device.h - what the parts of the backend share: its struct, and errors as values. */
+#ifndef SNAPMLA_KERNELS_CUDA_DEVICE_H
+#define SNAPMLA_KERNELS_CUDA_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/c_contract.h"
+
+struct cuda_backend {
+    mla_backend base;
+    cudaStream_t stream; /* all work goes there, so that "stream order" is call order */
+    cudaEvent_t started, stopped;
+    cudaDeviceProp device;
+    int sms;
+    bool hopper;        /* the kernels for sm_90a run here and were not ruled out */
+    void *flush_memory; /* what lab_flush() reads; allocated by the first one */
+};
+
+inline cuda_backend *cuda_of(mla_backend *be) {
+    return reinterpret_cast<cuda_backend *>(be);
+}
+
+/* The message of a failed call. An error that the device can recover from does not stick to the calls
+ * after it; of others the message says that the process must end. */
+snap_status cuda_check(cudaError_t e, const char *what, snap_err *err);
+
+/* plan.cu */
+snap_status cuda_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                             snap_err *err);
+void cuda_plan_free(mla_plan *plan);
+snap_status cuda_schedule(mla_plan *plan, const mla_step *step, snap_err *err);
+snap_status cuda_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                     const mla_attn *attn, snap_err *err);
+snap_status cuda_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                           const void *kv, snap_err *err);
+snap_status cuda_fetch_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
+                          int64_t first, int64_t count, void *kv, snap_err *err);
+const char *cuda_plan_kernel(const mla_plan *plan);
+
+/* lab/ */
+extern const mla_lab_ops cuda_lab_ops;
+snap_status cuda_attend(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
+                        double *out, double *lse, snap_err *err);
+
+/* ceilings/ */
+snap_status cuda_ceilings(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
+
+#endif

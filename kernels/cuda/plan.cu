@@ -1,0 +1,249 @@
+/* The plan of a step: which kernel serves it, its metadata and partial results, and its launches. */
+#include <algorithm>
+#include <new>
+
+#include "kernels/cuda/dataflow/dataflow.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/sm90_bf16/launch.h"
+#include "kernels/cuda/sm90_fp8/launch.h"
+
+namespace {
+
+struct cuda_plan;
+
+struct launch_of_step {
+    const cuda_plan &plan;
+    const mla_step &step;
+    const mla_cache &cache;
+    const mla_attn &attn;
+    int parts;
+    bool may_cut;
+    cudaStream_t stream;
+};
+
+struct decode_kernel {
+    const char *name;
+    bool hopper; /* needs sm_90a */
+    bool (*serves)(const mla_capacity &cap);
+    int tile_tokens;                           /* of sched.h */
+    int (*parts)(int sms, int heads, int s_q); /* that fill a device */
+    size_t partial_bytes;                      /* of a row's partial output */
+    cudaError_t (*launch)(const launch_of_step &l);
+};
+
+struct cuda_plan {
+    mla_plan base;
+    const decode_kernel *kernel;
+    sched_plan step;
+    void *metadata, *partial_out;
+    float *partial_lse;
+};
+
+cuda_plan *of(mla_plan *plan) {
+    return reinterpret_cast<cuda_plan *>(plan);
+}
+
+/* ---- the kernels ---------------------------------------------------------------------------- */
+
+bool serves_fp8(const mla_capacity &cap) {
+    return cap.precision == MLA_FP8 && cap.d_c == 512 && cap.d_r == 64;
+}
+
+bool serves_bf16(const mla_capacity &cap) {
+    return cap.precision == MLA_BF16 && cap.d_c == 512 && cap.d_r == 64;
+}
+
+cudaError_t launch_fp8(const launch_of_step &l) {
+    fp8_decode_args a = {};
+    a.content = l.cache.content;
+    a.rope = l.cache.rope;
+    a.token_scale = l.cache.scale;
+    a.pages = static_cast<int>(l.cache.pages);
+    a.q = l.attn.q;
+    a.q_rope = l.attn.q_rope;
+    a.q_scale = l.attn.q_scale;
+    a.block_table = l.step.block_table;
+    a.batch = l.step.batch;
+    a.heads = l.plan.base.cap.heads;
+    a.s_q = l.step.s_q;
+    a.table_width = l.step.table_width;
+    a.softmax_scale = l.attn.softmax_scale;
+    a.plan = l.plan.step;
+    a.parts = l.parts;
+    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
+    a.lse = l.attn.lse;
+    a.partial_out = static_cast<float *>(l.plan.partial_out);
+    a.partial_lse = l.plan.partial_lse;
+    return fp8_decode_launch(a, l.may_cut, l.stream);
+}
+
+cudaError_t launch_bf16(const launch_of_step &l) {
+    bf16_decode_args a = {};
+    a.kv = l.cache.content;
+    a.pages = static_cast<int>(l.cache.pages);
+    a.q = l.attn.q;
+    a.block_table = l.step.block_table;
+    a.batch = l.step.batch;
+    a.heads = l.plan.base.cap.heads;
+    a.s_q = l.step.s_q;
+    a.table_width = l.step.table_width;
+    a.softmax_scale = l.attn.softmax_scale;
+    a.plan = l.plan.step;
+    a.parts = l.parts;
+    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
+    a.lse = l.attn.lse;
+    a.partial_out = static_cast<float *>(l.plan.partial_out);
+    a.partial_lse = l.plan.partial_lse;
+    return bf16_decode_launch(a, l.may_cut, l.stream);
+}
+
+const decode_kernel kKernels[] = {
+    {"sm90_fp8", true, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, 512 * sizeof(float),
+     launch_fp8},
+    {"sm90_bf16", true, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, 512 * sizeof(float),
+     launch_bf16},
+};
+
+const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
+    for (const decode_kernel &k : kKernels)
+        if ((be->hopper || !k.hopper) && k.serves(cap))
+            return &k;
+    return nullptr;
+}
+
+/* ---- capacity ------------------------------------------------------------------------------- */
+
+/* Items a sequence may be cut into; more than one for each SM is of no use. */
+int cuts_of(cuda_plan *plan) {
+    const mla_capacity &cap = plan->base.cap;
+    const int64_t tile = plan->kernel->tile_tokens, tiles = (cap.max_tokens + tile - 1) / tile;
+    return static_cast<int>(std::min<int64_t>({cap.splits, tiles, cuda_of(plan->base.be)->sms}));
+}
+
+int parts_of(cuda_plan *plan, int s_q) {
+    return plan->kernel->parts(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q);
+}
+
+/* Rows of partial results that steps of up to the capacity's s_q leave. */
+int64_t partial_rows(cuda_plan *plan) {
+    const mla_capacity &cap = plan->base.cap;
+    const int cuts = cuts_of(plan);
+    int64_t most = 1;
+    for (int s_q = 1; s_q <= cap.s_q && cuts != 1; s_q++) {
+        const int64_t slots =
+            cuts > 1 ? static_cast<int64_t>(cap.batch) * cuts : 2 * parts_of(plan, s_q);
+        most = std::max<int64_t>(most, slots * s_q * cap.heads);
+    }
+    return most;
+}
+
+/* One allocation for all metadata. */
+cudaError_t alloc_metadata(cuda_plan *plan) {
+    const int batch = plan->base.cap.batch, parts = parts_of(plan, 1);
+    const size_t items = sched_max_items(batch, parts, cuts_of(plan));
+    const size_t at_parts = items * sizeof(sched_item);
+    const size_t at_cuts = at_parts + parts * sizeof(sched_part);
+    const size_t at_count = at_cuts + batch * sizeof(sched_cut);
+    cudaError_t e = cudaMalloc(&plan->metadata, at_count + sizeof(int));
+    auto *base = static_cast<uint8_t *>(plan->metadata);
+    plan->step = {
+        reinterpret_cast<sched_item *>(base), reinterpret_cast<sched_part *>(base + at_parts),
+        reinterpret_cast<sched_cut *>(base + at_cuts), reinterpret_cast<int *>(base + at_count)};
+    return e;
+}
+
+int longest_of(const mla_plan *plan, const mla_step *step) {
+    const int64_t room = static_cast<int64_t>(step->table_width) * MLA_PAGE;
+    return static_cast<int>(std::min(room, plan->cap.max_tokens));
+}
+
+cache_planes planes_of(const mla_plan *plan, const mla_cache *cache) {
+    const bool fp8 = plan->cap.precision == MLA_FP8;
+    return {cache->content,
+            fp8 ? cache->rope : nullptr,
+            fp8 ? cache->scale : nullptr,
+            static_cast<int>(cache->pages),
+            plan->cap.d_c,
+            plan->cap.d_r};
+}
+
+step_pages pages_of(const mla_plan *plan, const mla_step *step) {
+    return {step->seqlens, step->block_table, step->batch,
+            step->s_q,     step->table_width, longest_of(plan, step)};
+}
+
+} // namespace
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+void cuda_plan_free(mla_plan *base) {
+    cuda_plan *plan = of(base);
+    cudaFree(plan->metadata);
+    cudaFree(plan->partial_out);
+    cudaFree(plan->partial_lse);
+    delete plan;
+}
+
+snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capacity *cap,
+                             snap_err *err) {
+    const decode_kernel *kernel = kernel_for(cuda_of(base), *cap);
+    if (!kernel)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the cuda backend has no kernel for %s at %d + %d on this device",
+                       mla_precision_name(cap->precision), cap->d_c, cap->d_r);
+    auto *plan = new (std::nothrow) cuda_plan{};
+    if (!plan)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+    plan->base.be = base;
+    plan->base.cap = *cap;
+    plan->kernel = kernel;
+    const size_t rows = static_cast<size_t>(partial_rows(plan));
+    cudaError_t e = alloc_metadata(plan);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&plan->partial_out, rows * kernel->partial_bytes);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&plan->partial_lse, rows * sizeof(float));
+    if (e == cudaSuccess) {
+        *out = &plan->base;
+        return SNAP_OK;
+    }
+    cuda_plan_free(&plan->base);
+    return cuda_check(e, "memory of a plan", err);
+}
+
+const char *cuda_plan_kernel(const mla_plan *plan) {
+    return reinterpret_cast<const cuda_plan *>(plan)->kernel->name;
+}
+
+/* ---- step ----------------------------------------------------------------------------------- */
+
+snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
+    cuda_plan *plan = of(base);
+    return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
+                                   plan->kernel->tile_tokens, parts_of(plan, step->s_q),
+                                   cuts_of(plan), cuda_of(base->be)->stream),
+                      "schedule", err);
+}
+
+snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                     const mla_attn *attn, snap_err *err) {
+    cuda_plan *plan = of(base);
+    return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, parts_of(plan, step->s_q),
+                                            cuts_of(plan) != 1, cuda_of(base->be)->stream}),
+                      "attention", err);
+}
+
+snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                           const void *kv, snap_err *err) {
+    return cuda_check(append_launch(planes_of(base, cache), pages_of(base, step),
+                                    static_cast<const __nv_bfloat16 *>(kv),
+                                    cuda_of(base->be)->stream),
+                      "append", err);
+}
+
+snap_status cuda_fetch_kv(mla_plan *base, const mla_step *step, const mla_cache *cache, int seq,
+                          int64_t first, int64_t count, void *kv, snap_err *err) {
+    return cuda_check(fetch_launch(planes_of(base, cache), pages_of(base, step), seq, first, count,
+                                   static_cast<__nv_bfloat16 *>(kv), cuda_of(base->be)->stream),
+                      "fetch", err);
+}

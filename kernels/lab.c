@@ -1,0 +1,81 @@
+#include "kernels/lab.h"
+
+#include <string.h>
+
+#include "kernels/backend.h"
+
+static bool host_memory(const mla_backend *be) {
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    return info.host_memory;
+}
+
+static snap_status cannot(const char *what, snap_err *err) {
+    return err_set(err, SNAP_E_UNSUPPORTED, "the backend can't %s", what);
+}
+
+const char *lab_plan_kernel(const mla_plan *plan) {
+    const mla_lab_ops *lab = plan->be->ops->lab;
+    return lab ? lab->plan_kernel(plan) : NULL;
+}
+
+snap_status lab_fill(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err) {
+    if (be->ops->lab)
+        return be->ops->lab->fill(be, device, byte, bytes, err);
+    if (!host_memory(be))
+        return cannot("fill memory", err);
+    memset(device, byte, bytes);
+    return SNAP_OK;
+}
+
+bool lab_can_flush(const mla_backend *be) {
+    return be->ops->lab != NULL;
+}
+
+snap_status lab_flush(mla_backend *be, snap_err *err) {
+    return be->ops->lab ? be->ops->lab->flush(be, err) : cannot("flush its caches", err);
+}
+
+snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
+                     int64_t rows, void *out, snap_err *err) {
+    if (be->ops->lab)
+        return be->ops->lab->draw(be, from, first, groups, rows, out, err);
+    if (!host_memory(be))
+        return cannot("draw random rows", err);
+    int64_t width = from->d_c + from->d_r;
+    for (int64_t i = 0; i < groups * rows; i++)
+        draw_row(from, first[i / rows] + (uint64_t)(i % rows), (uint16_t *)out + i * width);
+    return SNAP_OK;
+}
+
+bool lab_can_record(const mla_backend *be) {
+    return be->ops->lab != NULL;
+}
+
+snap_status lab_record(mla_backend *be, snap_err *err) {
+    return be->ops->lab ? be->ops->lab->record(be, err) : cannot("record steps", err);
+}
+
+snap_status lab_record_end(mla_backend *be, lab_recording **out, snap_err *err) {
+    *out = NULL;
+    return be->ops->lab ? be->ops->lab->record_end(be, out, err) : cannot("record steps", err);
+}
+
+snap_status lab_replay(mla_backend *be, lab_recording *r, snap_err *err) {
+    return be->ops->lab ? be->ops->lab->replay(be, r, err) : cannot("record steps", err);
+}
+
+void lab_recording_free(mla_backend *be, lab_recording *r) {
+    if (r)
+        be->ops->lab->recording_free(be, r);
+}
+
+bool lab_can_attend(const mla_backend *be) {
+    return be->ops->lab != NULL;
+}
+
+snap_status lab_attend(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
+                       double *out, double *lse, snap_err *err) {
+    return be->ops->lab ? be->ops->lab->attend(be, step, row, rows, out, lse, err)
+                        : cannot("attend in FP64", err);
+}
