@@ -21,6 +21,7 @@
 enum {
     kRefusalLimit = 16 << 10, /* bytes kept of the body of an answer that is no 2xx */
     kBodyLimit = 64 << 20,    /* bytes of a whole answer */
+    kIdleLimit = 16 << 20,    /* bytes of a stream that bring nothing of the answer */
     kKeyPart = 8,             /* so many bytes of an API key in a message are too many */
     kDeadlineS = 14400,       /* 32k tokens at less than 3 a second */
     kProbeS = 10,             /* for a health check */
@@ -56,7 +57,8 @@ typedef struct {
     slot_state state;
     endpoint *server; /* of the last attempt */
     gen_request req;
-    buf request; /* the JSON body */
+    buf request;       /* the JSON body */
+    size_t idle_bytes; /* of the stream since its last piece of the answer */
     int attempts;
     int64_t due_ns;                    /* SLOT_WAITING: when to start the next attempt */
     int64_t first_start_ns, start_ns;  /* of the first attempt, of the last */
@@ -122,6 +124,7 @@ static void note_piece(slot *s, int64_t now) {
     else
         hist_add(&s->gaps, now - s->last_piece_ns);
     s->last_piece_ns = now;
+    s->idle_bytes = 0;
 }
 
 static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
@@ -144,6 +147,16 @@ static bool has_type(const http_response *head, const char *type) {
     return strncasecmp(head->type, type, strlen(type)) == 0;
 }
 
+/* A server that sends comments as fast as it can is never silent. */
+static bool is_idle(slot *s) {
+    if (s->idle_bytes <= kIdleLimit)
+        return false;
+    if (!chat_answer_complete(&s->answer)) /* else nothing is lost */
+        attempt_fail(s, ATTEMPT_MAY_PASS, "%d bytes of the stream brought nothing of the answer",
+                     (int)kIdleLimit);
+    return true;
+}
+
 static bool on_stream(slot *s, const http_response *head, const char *bytes, size_t n) {
     if (*head->type && !has_type(head, "text/event-stream")) {
         attempt_fail(s, ATTEMPT_FINAL,
@@ -152,10 +165,11 @@ static bool on_stream(slot *s, const http_response *head, const char *bytes, siz
                      head->type);
         return false;
     }
+    s->idle_bytes += n;
     snap_status st = sse_feed(&s->events, bytes, n, on_event, s, &s->why);
     if (st != SNAP_OK)
         attempt_unreadable(s, st);
-    return st == SNAP_OK;
+    return st == SNAP_OK && !is_idle(s);
 }
 
 static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
@@ -165,7 +179,11 @@ static bool on_body(void *ctx, const http_response *head, const char *bytes, siz
                                           : buf_append(&s->body, bytes, n);
     size_t room = kRefusalLimit - s->body.len;
     (void)buf_append(&s->body, bytes, n < room ? n : room);
-    return true;
+    return s->body.len < kRefusalLimit; /* that is enough to tell why */
+}
+
+static bool is_refused(const slot *s, const http_response *res) {
+    return !is_ok(res->status) && (res->outcome == HTTP_COMPLETE || s->body.len == kRefusalLimit);
 }
 
 /* Whether the text that came is the model's whole answer. */
@@ -226,10 +244,10 @@ static void judge(slot *s, const http_response *res) {
         return;
     if (s->body.failed)
         attempt_fail(s, ATTEMPT_FINAL, "the answer is longer than %d bytes", (int)kBodyLimit);
+    else if (is_refused(s, res))
+        judge_refusal(s, res);
     else if (res->outcome != HTTP_COMPLETE)
         judge_broken(s, res);
-    else if (!is_ok(res->status))
-        judge_refusal(s, res);
     else if (s->session->client->stream)
         judge_stream(s);
     else
@@ -359,6 +377,7 @@ static void start_attempt(slot *s) {
     client *c = s->session->client;
     buf_clear(&s->body);
     sse_clear(&s->events);
+    s->idle_bytes = 0;
     chat_answer_clear(&s->answer);
     s->end = ATTEMPT_OK;
     s->why = (snap_err){0};

@@ -192,6 +192,8 @@ static bool send_reply(connection *c, const reply *r) {
     write_head(r, body.len, &head);
     size_t n = r->cut ? r->cut : body.len;
     bool ok = send_all(c, buf_str(&head), head.len) && send_body(c, r, buf_str(&body), n);
+    while (ok && r->forever)
+        ok = send_body(c, r, buf_str(&body), n);
     if (ok && r->chunked && !r->cut && r->end == END_KEEP)
         ok = send_all(c, "0\r\n\r\n", 5);
     buf_release(&head);

@@ -31,6 +31,7 @@ typedef struct {
     size_t cut;       /* > 0: only so many bytes of the body are sent, then `end` */
     int gather;       /* > 0: wait until so many requests are being answered at once (5 s) */
     bool then_tls;    /* after it the connection speaks TLS: what a proxy's CONNECT leads to */
+    bool forever;     /* the body again and again, until the client leaves; wants chunked */
     reply_end end;
 } reply;
 

@@ -271,6 +271,36 @@ static void test_a_drip_has_a_deadline(void) {
     }
 }
 
+/* As fast as the loopback allows: not the clock ends it, but a count of bytes. */
+static void test_an_endless_stream_ends(void) {
+    static char pings[1 << 16], nothing[1 << 16];
+    for (size_t i = 0; i + 8 < sizeof pings; i += 8)
+        memcpy(pings + i, ": ping\n\n", 8);
+    for (size_t i = 0; i + 24 < sizeof nothing; i += 22)
+        memcpy(nothing + i, "data: {\"choices\":[]}\n\n", 22);
+    const char *const bodies[] = {pings, nothing};
+    generator_options opt = stream;
+    for (int i = 0; i < 2; i++) {
+        const reply endless = SSE(bodies[i], .chunked = true, .forever = true);
+        const reply script[] = {endless, SSE(CHAT_STREAM("4", "2"))};
+        opt.max_retries = 0;
+        expect_failure(endless, &opt, "16777216 bytes of the stream brought nothing of the answer",
+                       1);
+        opt.max_retries = 1;
+        expect_text(script, 2, &opt, "42", 2);
+    }
+}
+
+/* Neither a refusal without end nor one after a whole answer costs more than its bytes. */
+static void test_what_follows_is_left_unread(void) {
+    static char words[1 << 14];
+    memset(words, 'x', sizeof words - 1);
+    const reply refusal = {.status = 400, .body = words, .chunked = true, .forever = true};
+    expect_failure(refusal, &whole, "HTTP 400", 1);
+    const reply answered = SSE(CHAT_STREAM("4", "2"), .chunked = true, .forever = true);
+    expect_text(&answered, 1, &stream, "42", 1);
+}
+
 static void test_retry_after_is_awaited(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 3600\r\n"},
                                    WHOLE_REPLY};
@@ -531,6 +561,8 @@ CU_TestInfo tests_client[] = {
     {"silence passes", test_silence_passes},
     {"a lost end of a stream", test_a_lost_end_of_a_stream_is_no_failure},
     {"a drip has a deadline", test_a_drip_has_a_deadline},
+    {"an endless stream ends", test_an_endless_stream_ends},
+    {"what follows is left unread", test_what_follows_is_left_unread},
     {"Retry-After is awaited", test_retry_after_is_awaited},
     {"failures that last", test_failures_that_last},
     {"refusals are not repeated", test_refusals_are_not_repeated},
