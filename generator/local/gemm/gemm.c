@@ -1,0 +1,224 @@
+#include "generator/local/gemm/gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "generator/local/gemm/isa.h"
+
+enum {
+    kRowTile = 32,     /* weight rows of one task */
+    kColTile = 128,    /* columns of one task, MAT_COLS */
+    kConvertRows = 16, /* weight rows brought to the arithmetic's type at a time */
+};
+
+struct gemm {
+    const gemm_isa *isa;
+    gemm_arith arith;
+    parallel *pool; /* borrowed */
+    char *scratch;  /* [threads][scratch_bytes]: a row as FP32, then converted weights */
+    size_t scratch_bytes;
+};
+
+static const gemm_isa *const isas[] = {
+#if defined __x86_64__
+    &gemm_avx512bf16,
+    &gemm_avx512f,
+    &gemm_avx2,
+#endif
+    &gemm_portable,
+    NULL,
+};
+
+static snap_status pick(const gemm_isa **out, const char *name, snap_err *err) {
+    bool any = !name || text_equal(name, "auto");
+    for (size_t i = 0; isas[i]; i++) {
+        if (!any && !text_equal(name, isas[i]->name))
+            continue;
+        *out = isas[i];
+        if (isas[i]->usable())
+            return SNAP_OK;
+        if (!any)
+            return err_set(err, SNAP_E_UNSUPPORTED, "this machine has no '%s'", name);
+    }
+    return err_set(err, SNAP_E_USAGE, "unknown instruction set '%s'", name);
+}
+
+snap_status gemm_create(gemm **out, parallel *pool, gemm_arith arith, const char *isa,
+                        snap_err *err) {
+    *out = NULL;
+    const gemm_isa *chosen = NULL;
+    snap_status st = pick(&chosen, isa, err);
+    if (st != SNAP_OK)
+        return st;
+    gemm *g = calloc(1, sizeof *g);
+    if (!g)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for products");
+    *g = (gemm){.isa = chosen, .arith = arith, .pool = pool};
+    *out = g;
+    return SNAP_OK;
+}
+
+void gemm_free(gemm *g) {
+    if (!g)
+        return;
+    free(g->scratch);
+    free(g);
+}
+
+gemm_arith gemm_arith_of(const gemm *g) {
+    return g->arith;
+}
+
+const char *gemm_isa_name(const gemm *g) {
+    return g->isa->name;
+}
+
+size_t gemm_element(const gemm *g) {
+    return g->arith == GEMM_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+void gemm_pack(const gemm *g, void *out, const float *in, int64_t n) {
+    if (g->arith == GEMM_BF16)
+        g->isa->to_bf16(out, in, n);
+    else
+        memcpy(out, in, (size_t)n * sizeof *in);
+}
+
+void gemm_rows(const gemm *g, const gemm_tile *t) {
+    (g->arith == GEMM_BF16 ? g->isa->rows_bf16 : g->isa->rows_f32)(t);
+}
+
+void gemm_cols(const gemm *g, const gemm_tile *t) {
+    (g->arith == GEMM_BF16 ? g->isa->cols_bf16 : g->isa->cols_f32)(t);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* Whether weights are used where they lie. */
+static bool direct(const gemm *g, const mat *w) {
+    return w->type == (g->arith == GEMM_BF16 ? MAT_BF16 : MAT_F32);
+}
+
+/* A converted transpose is taken whole, so that each of its rows is read once. */
+static int64_t tile_of(const gemm *g, const gemm_job *job) {
+    if (job->side == MAT_ROWS)
+        return kRowTile;
+    return direct(g, &job->w) ? kColTile : job->w.cols;
+}
+
+static int64_t outputs_of(const gemm_job *job) {
+    return job->side == MAT_ROWS ? job->w.rows : job->w.cols;
+}
+
+static int64_t tiles_of(const gemm *g, const gemm_job *job) {
+    int64_t tile = tile_of(g, job);
+    return job->m ? (outputs_of(job) + tile - 1) / tile : 0;
+}
+
+static size_t convert_bytes(const gemm *g, const gemm_job *job) {
+    if (direct(g, &job->w))
+        return 0;
+    int64_t rows = job->side == MAT_ROWS ? kConvertRows : job->w.rows;
+    return (size_t)job->w.cols * (sizeof(float) + (size_t)rows * gemm_element(g));
+}
+
+static snap_status reserve(gemm *g, const gemm_job *jobs, int count, snap_err *err) {
+    size_t need = 1;
+    for (int i = 0; i < count; i++) {
+        size_t bytes = convert_bytes(g, &jobs[i]);
+        need = bytes > need ? bytes : need;
+    }
+    need = (need + 63) / 64 * 64;
+    if (need <= g->scratch_bytes)
+        return SNAP_OK;
+    free(g->scratch);
+    g->scratch_bytes = 0;
+    g->scratch = aligned_alloc(64, need * (size_t)parallel_threads(g->pool));
+    if (!g->scratch)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for converting weights");
+    g->scratch_bytes = need;
+    return SNAP_OK;
+}
+
+typedef struct {
+    const gemm *g;
+    const gemm_job *jobs;
+    int count;
+} gemm_call;
+
+/* Rows first .. first + count - 1 of @w in the arithmetic's type. */
+static void convert(const gemm *g, const mat *w, int64_t first, int64_t count, float *row,
+                    char *out) {
+    for (int64_t i = 0; i < count; i++) {
+        mat_read_row(w, first + i, row);
+        gemm_pack(g, out + (size_t)(i * w->cols) * gemm_element(g), row, w->cols);
+    }
+}
+
+static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t n, char *scratch) {
+    const mat *w = &job->w;
+    size_t row_bytes = (size_t)w->cols * gemm_element(g);
+    gemm_tile t = {
+        .x = job->x, .ldx = job->ldx, .ldw = w->cols, .ldy = job->ldy, .m = job->m, .k = w->cols};
+    if (direct(g, w)) {
+        t.w = (const char *)w->data + (size_t)(w->first_row + first) * row_bytes;
+        t.y = job->y + first;
+        t.n = n;
+        gemm_rows(g, &t);
+        return;
+    }
+    char *converted = scratch + (size_t)w->cols * sizeof(float);
+    for (int64_t j = 0; j < n; j += kConvertRows) {
+        t.n = n - j < kConvertRows ? n - j : kConvertRows;
+        convert(g, w, first + j, t.n, (float *)(void *)scratch, converted);
+        t.w = converted;
+        t.y = job->y + first + j;
+        gemm_rows(g, &t);
+    }
+}
+
+static void cols_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t n, char *scratch) {
+    const mat *w = &job->w;
+    size_t element = gemm_element(g);
+    gemm_tile t = {.x = job->x,
+                   .ldx = job->ldx,
+                   .ldw = w->cols,
+                   .y = job->y + first,
+                   .ldy = job->ldy,
+                   .m = job->m,
+                   .n = n,
+                   .k = w->rows};
+    if (direct(g, w)) {
+        t.w = (const char *)w->data + (size_t)(w->first_row * w->cols + first) * element;
+    } else {
+        char *converted = scratch + (size_t)w->cols * sizeof(float);
+        convert(g, w, 0, w->rows, (float *)(void *)scratch, converted);
+        t.w = converted;
+    }
+    gemm_cols(g, &t);
+}
+
+static void run_tile(void *ctx, int worker, int64_t index) {
+    const gemm_call *call = ctx;
+    const gemm *g = call->g;
+    const gemm_job *job = call->jobs;
+    for (int64_t tiles; index >= (tiles = tiles_of(g, job)); job++)
+        index -= tiles;
+    int64_t tile = tile_of(g, job), first = index * tile, left = outputs_of(job) - first;
+    char *scratch = g->scratch + (size_t)worker * g->scratch_bytes;
+    (job->side == MAT_ROWS ? rows_tile : cols_tile)(g, job, first, left < tile ? left : tile,
+                                                    scratch);
+}
+
+snap_status gemm_run(gemm *g, const gemm_job *jobs, int count, snap_err *err) {
+    snap_status st = reserve(g, jobs, count, err);
+    if (st != SNAP_OK)
+        return st;
+    gemm_call call = {g, jobs, count};
+    int64_t tiles = 0;
+    for (int i = 0; i < count; i++)
+        tiles += tiles_of(g, &jobs[i]);
+    parallel_for(g->pool, tiles, run_tile, &call);
+    return SNAP_OK;
+}

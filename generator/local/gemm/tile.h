@@ -1,0 +1,168 @@
+/* tile.h - products of tiles in FP32, LANES numbers at a time (kernels/cpu/vec.h's definitions; VF_SUM
+ * adds up a vector's lanes). Each number of y is one chain over k, whatever the block it stands in. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
+#define SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
+
+#include "generator/local/gemm/isa.h"
+#include "kernels/cpu/vec.h"
+
+enum { kBlockRows = 4, kBlockCols = 4, kWideCols = 8 };
+
+typedef enum { IN_BF16, IN_F32 } tile_in;
+
+INLINE vf load_in(const void *p, int64_t i, tile_in in) {
+    return in == IN_BF16 ? vf_load_bf16((const uint16_t *)p + i) : vf_load((const float *)p + i);
+}
+
+INLINE float read_in(const void *p, int64_t i, tile_in in) {
+    if (in == IN_F32)
+        return ((const float *)p)[i];
+    uint32_t u = (uint32_t)((const uint16_t *)p)[i] << 16;
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* y [m][n] at row i0 and column j0: k in the lanes, one sum over the lanes at the end. */
+INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
+    vf sum[kBlockRows * kWideCols];
+    int64_t k = 0;
+    UNROLL
+    for (int i = 0; i < m * n; i++)
+        sum[i] = vf_set(0.0f);
+    for (; k + LANES <= t->k; k += LANES) {
+        vf w[kWideCols];
+        UNROLL
+        for (int j = 0; j < n; j++)
+            w[j] = load_in(t->w, (j0 + j) * t->ldw + k, in);
+        UNROLL
+        for (int i = 0; i < m; i++) {
+            vf x = load_in(t->x, (i0 + i) * t->ldx + k, in);
+            UNROLL
+            for (int j = 0; j < n; j++)
+                sum[i * n + j] = VF_FMA(x, w[j], sum[i * n + j]);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < m; i++) {
+        UNROLL
+        for (int j = 0; j < n; j++) {
+            float y = VF_SUM(sum[i * n + j]);
+            for (int64_t l = k; l < t->k; l++)
+                y += read_in(t->x, (i0 + i) * t->ldx + l, in) *
+                     read_in(t->w, (j0 + j) * t->ldw + l, in);
+            t->y[(i0 + i) * t->ldy + j0 + j] = y;
+        }
+    }
+}
+
+typedef void (*block_fn)(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n);
+
+/* Walks a tile in blocks: four rows by four columns while there are four rows, else one row by eight:
+ * a single row waits for memory, and eight streams hide that best. */
+INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
+    int64_t i = 0;
+    for (; i + kBlockRows <= t->m; i += kBlockRows) {
+        int64_t j = 0;
+        for (; j + kBlockCols <= t->n; j += kBlockCols)
+            block(t, in, i, j, kBlockRows, kBlockCols);
+        for (; j < t->n; j++)
+            block(t, in, i, j, kBlockRows, 1);
+    }
+    for (; i < t->m; i++) {
+        int64_t j = 0;
+        for (; j + kWideCols <= t->n; j += kWideCols)
+            block(t, in, i, j, 1, kWideCols);
+        for (; j < t->n; j++)
+            block(t, in, i, j, 1, 1);
+    }
+}
+
+/* y [m][LANES * vecs]: columns in the lanes. */
+INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int vecs) {
+    vf sum[kBlockRows * kBlockCols];
+    UNROLL
+    for (int i = 0; i < m * vecs; i++)
+        sum[i] = vf_set(0.0f);
+    for (int64_t k = 0; k < t->k; k++) {
+        vf w[kBlockCols];
+        UNROLL
+        for (int v = 0; v < vecs; v++)
+            w[v] = load_in(t->w, k * t->ldw + j0 + v * LANES, in);
+        UNROLL
+        for (int i = 0; i < m; i++) {
+            vf x = vf_set(read_in(t->x, (i0 + i) * t->ldx + k, in));
+            UNROLL
+            for (int v = 0; v < vecs; v++)
+                sum[i * vecs + v] = VF_FMA(x, w[v], sum[i * vecs + v]);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < m; i++) {
+        UNROLL
+        for (int v = 0; v < vecs; v++)
+            vf_store(t->y + (i0 + i) * t->ldy + j0 + v * LANES, sum[i * vecs + v]);
+    }
+}
+
+/* A column that fills no vector. */
+INLINE void cols_single(const gemm_tile *t, tile_in in, int64_t i, int64_t j) {
+    float y = 0.0f;
+    for (int64_t k = 0; k < t->k; k++)
+        y = __builtin_fmaf(read_in(t->x, i * t->ldx + k, in), read_in(t->w, k * t->ldw + j, in), y);
+    t->y[i * t->ldy + j] = y;
+}
+
+INLINE void walk_cols(const gemm_tile *t, tile_in in, int64_t i, int m) {
+    int64_t j = 0;
+    for (; j + kBlockCols * LANES <= t->n; j += kBlockCols * LANES) {
+        if (m == kBlockRows)
+            cols_block(t, in, i, j, kBlockRows, kBlockCols);
+        else
+            cols_block(t, in, i, j, 1, kBlockCols);
+    }
+    for (; j + LANES <= t->n; j += LANES) {
+        if (m == kBlockRows)
+            cols_block(t, in, i, j, kBlockRows, 1);
+        else
+            cols_block(t, in, i, j, 1, 1);
+    }
+    for (; j < t->n; j++)
+        for (int r = 0; r < m; r++)
+            cols_single(t, in, i + r, j);
+}
+
+INLINE void cols_tile(const gemm_tile *t, tile_in in) {
+    int64_t i = 0;
+    for (; i + kBlockRows <= t->m; i += kBlockRows)
+        walk_cols(t, in, i, kBlockRows);
+    for (; i < t->m; i++)
+        walk_cols(t, in, i, 1);
+}
+
+static void rows_f32(const gemm_tile *t) {
+    walk_rows(t, IN_F32, rows_block);
+}
+
+static void cols_bf16(const gemm_tile *t) {
+    cols_tile(t, IN_BF16);
+}
+
+static void cols_f32(const gemm_tile *t) {
+    cols_tile(t, IN_F32);
+}
+
+/* To nearest, ties to even; a NaN becomes a quiet one. */
+static void to_bf16(uint16_t *out, const float *in, int64_t n) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vu u = (vu)vf_load(in + i);
+        vi nan = (vi)((u & 0x7fffffffu) > 0x7f800000u);
+        u = vu_select(nan, u | 0x400000u, u + 0x7fffu + (u >> 16 & 1u));
+        *(vu16 *)(out + i) = __builtin_convertvector(u >> 16, vu16);
+    }
+    for (; i < n; i++)
+        out[i] = bf16_from_f32(in[i]);
+}
+
+#endif
