@@ -298,8 +298,10 @@ static snap_status one_line(const char *text, size_t n, const char *name, long l
                             void *ctx, snap_err *err) {
     json_error_t je;
     json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
+    const char *quote = v ? NULL : strstr(je.text, " near '");
     if (!v)
-        return err_set(err, SNAP_E_INPUT, "%s:%ld:%d: %s", name, line, je.column, je.text);
+        return err_set(err, SNAP_E_INPUT, "%s:%ld:%d: %.*s", name, line, je.column,
+                       quote ? (int)(quote - je.text) : JSON_ERROR_TEXT_LENGTH, je.text);
     snap_status st;
     if (json_is_object(v))
         st = fn(ctx, v, line, err);

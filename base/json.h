@@ -106,7 +106,8 @@ snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHE
 /* Called for each non-blank line's object; @line counts from 1. An error stops the walk. */
 typedef snap_status (*js_line_fn)(void *ctx, js *object, long line, snap_err *err);
 
-/* Parses @text line by line; every line must be one JSON object. SNAP_E_INPUT with "name:line: reason". */
+/* Parses @text line by line; every line must be one JSON object. SNAP_E_INPUT with "name:line:column:
+ * reason", which quotes nothing of the line: it may be of a set that must not be published. */
 snap_status js_each_line(const char *text, size_t n, const char *name, js_line_fn fn, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;
 

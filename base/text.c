@@ -120,13 +120,23 @@ static const char *xml_entity(char c) {
     }
 }
 
+/* U+FFFE and U+FFFF are well-formed UTF-8 and yet no XML. */
+static bool is_xml_char(const char *s, size_t len) {
+    return len && !(len == 3 && memcmp(s, "\xEF\xBF", 2) == 0 && (unsigned char)s[2] >= 0xBE);
+}
+
 void text_append_xml(buf *out, const char *s) {
-    for (; *s; s++) {
+    for (size_t n = strlen(s); n;) {
         const char *entity = xml_entity(*s);
+        size_t len = text_utf8_len(s, n);
         if (entity)
             (void)buf_puts(out, entity);
+        else if (is_xml_char(s, len))
+            (void)buf_append(out, s, len);
         else
-            (void)buf_append(out, s, 1);
+            (void)buf_puts(out, "\xEF\xBF\xBD");
+        s += len ? len : 1;
+        n -= len ? len : 1;
     }
 }
 

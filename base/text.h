@@ -27,7 +27,8 @@ void text_append_utf8_lossy(buf *out, const char *s, size_t n);
 /* Appends s with every NUL byte replaced by U+FFFD: what a C string can carry. */
 void text_append_without_nul(buf *out, const char *s, size_t n);
 
-/* Appends s with & < > " ' escaped; control characters that XML 1.0 forbids become U+FFFD. */
+/* Appends s with & < > " ' escaped; what XML 1.0 forbids (control characters, U+FFFE, U+FFFF, bytes
+ * that are no UTF-8) becomes U+FFFD. */
 void text_append_xml(buf *out, const char *s);
 
 /* Splits "a,b,c" (no empty parts allowed): calls fn for each part, NUL-terminated in a scratch copy.

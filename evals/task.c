@@ -1,5 +1,6 @@
 #include "evals/task.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,19 +42,31 @@ void task_names(char *out, size_t cap) {
 
 /* ---- where the file is ---- */
 
+/* With how to come by it; sets of our own come with the program. */
+SNAP_PRINTF(3, 4)
+static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, ...) {
+    char why[sizeof err->text];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    bool own = text_starts(t->name, "synth_");
+    return err_set(err, SNAP_E_IO, "no data for task '%s' (--data names the folder%s%s): %s",
+                   t->name, own ? "" : "; to bring it: snapmla fetch ", own ? "" : t->name, why);
+}
+
 static snap_status not_found(const task_spec *t, const char *data, snap_err *err) {
     buf places = {0};
     for (int i = 0; i < TASK_FILES && t->files[i]; i++)
         (void)buf_printf(&places, "%s'%s/%s'", i ? " and " : "", data, t->files[i]);
-    (void)err_set(err, SNAP_E_IO, "no data for task '%s': looked for %s (--data names the folder)",
-                  t->name, buf_str(&places));
+    (void)no_data(t, err, "looked for %s", buf_str(&places));
     buf_release(&places);
     return SNAP_E_IO;
 }
 
 static snap_status find_file(const task_spec *t, const char *data, task_set *set, snap_err *err) {
     if (!fs_exists(data))
-        return err_set(err, SNAP_E_IO, "no data for task '%s': '%s' does not exist", t->name, data);
+        return no_data(t, err, "'%s' does not exist", data);
     if (!fs_is_dir(data))
         set->file = arena_strdup(&set->mem, data);
     for (int i = 0; i < TASK_FILES && t->files[i] && !set->file; i++) {

@@ -107,6 +107,10 @@ static void test_lines(void) {
     bad = "{\"line\":1}\n{\"a\":\n";
     CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "d:2:"));
+    err = (snap_err){0};
+    bad = "{\"line\":1}\n{\"a\": hidden}\n"; /* the place and the reason, not the data */
+    CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "d:2:12: invalid token");
 }
 
 CU_TestInfo tests_json[] = {

@@ -359,6 +359,27 @@ static void test_gpqa_json_lines(void) {
     folder_close();
 }
 
+/* Lines that are broken at, behind and within the secret: the parser's own messages quote what they
+ * stand before. */
+static void test_gpqa_broken_lines(void) {
+    static const bad_file cases[] = {
+        {"{\"Question\": secret}\n", ":1:"},
+        {"{\"Question\": \"secret\" \"secret\"}\n", ":1:"},
+        {"{\"Question\": \"secret\n", ":1:"},
+        {"{\"Question\": \"\\secret\"}\n", ":1:"},
+        {"{\"Question\": \"\\ud800secret\"}\n", ":1:"},
+        {"{\"Question\": \"secret\xFF\"}\n", ":1:"},
+        {"{\"secret\": 1, \"secret\": 2}\n", ":1:"},
+        {"\"secret\"\n", ":1: a line must be an object"},
+        {"{\"a\": 1} secret\n", ":1:"},
+        {"secret\n", ":1:"},
+        {"[\"secret\",\n", ":1:"},
+    };
+    folder_open();
+    expect_all(&task_gpqa_diamond, "", "gpqa_diamond.jsonl", cases, sizeof cases / sizeof *cases);
+    folder_close();
+}
+
 /* What a server says is kept unless it says the question. */
 static void test_gpqa_messages(void) {
     static const char table[] =
@@ -403,6 +424,7 @@ CU_TestInfo tests_loaders[] = {
     {"GPQA, archives", test_gpqa_archives},
     {"GPQA, malformed", test_gpqa_malformed},
     {"GPQA, JSON lines", test_gpqa_json_lines},
+    {"GPQA, broken lines", test_gpqa_broken_lines},
     {"GPQA, messages of servers", test_gpqa_messages},
     {"policies", test_policies},
     CU_TEST_INFO_NULL,
