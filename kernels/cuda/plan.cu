@@ -37,6 +37,7 @@ struct cuda_plan {
     sched_plan step;
     void *metadata, *partial_out;
     float *partial_lse;
+    int *counters; /* of those who wait for each other's partial results */
 };
 
 cuda_plan *of(mla_plan *plan) {
@@ -72,8 +73,9 @@ cudaError_t launch_fp8(const launch_of_step &l) {
     a.parts = l.parts;
     a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
     a.lse = l.attn.lse;
-    a.partial_out = static_cast<float *>(l.plan.partial_out);
+    a.partial_out = static_cast<__nv_bfloat16 *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
+    a.counters = l.plan.counters;
     return fp8_decode_launch(a, l.may_cut, l.stream);
 }
 
@@ -98,7 +100,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
 }
 
 const decode_kernel kKernels[] = {
-    {"sm90_fp8", true, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, 512 * sizeof(float),
+    {"sm90_fp8", true, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, 512 * sizeof(__nv_bfloat16),
      launch_fp8},
     {"sm90_bf16", true, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, 512 * sizeof(float),
      launch_bf16},
@@ -181,6 +183,7 @@ void cuda_plan_free(mla_plan *base) {
     cudaFree(plan->metadata);
     cudaFree(plan->partial_out);
     cudaFree(plan->partial_lse);
+    cudaFree(plan->counters);
     delete plan;
 }
 
@@ -203,6 +206,10 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
         e = cudaMalloc(&plan->partial_out, rows * kernel->partial_bytes);
     if (e == cudaSuccess)
         e = cudaMalloc(&plan->partial_lse, rows * sizeof(float));
+    if (e == cudaSuccess)
+        e = cudaMalloc(&plan->counters, rows * sizeof(int));
+    if (e == cudaSuccess)
+        e = cudaMemsetAsync(plan->counters, 0, rows * sizeof(int), cuda_of(base)->stream);
     if (e == cudaSuccess) {
         *out = &plan->base;
         return SNAP_OK;
@@ -221,7 +228,8 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     cuda_plan *plan = of(base);
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
                                    plan->kernel->tile_tokens, parts_of(plan, step->s_q),
-                                   cuts_of(plan), cuda_of(base->be)->stream),
+                                   cuts_of(plan), cuda_of(base->be)->stream, step->block_table,
+                                   step->table_width),
                       "schedule", err);
 }
 

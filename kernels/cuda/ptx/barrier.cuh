@@ -85,6 +85,11 @@ __device__ __forceinline__ void named_arrive(int id, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* The same for memory of any kind, and for what this thread has observed. */
+__device__ __forceinline__ void fence_proxy_async_all() {
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
 /* Orders this thread's shared-memory stores before what the tensor cores and the copy engine do
  * after a following barrier. */
 __device__ __forceinline__ void fence_proxy_async() {

@@ -40,6 +40,21 @@ __device__ __forceinline__ float4 load_shared_v4(const float4 *p) {
     return v;
 }
 
+__device__ __forceinline__ uint4 load_shared_u4(uint32_t smem_address) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(smem_address)
+                 : "memory");
+    return v;
+}
+
+__device__ __forceinline__ void store_shared_u4(uint32_t smem_address, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(smem_address), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
 /* Four floats to e4m3, round to nearest even, saturating; `a` in the lowest byte. */
 __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float d) {
     uint32_t r;
@@ -62,6 +77,11 @@ __device__ __forceinline__ uint16_t scale_e4m3x2(uint16_t pair, __half2 factor) 
         : "=h"(r)
         : "r"(*reinterpret_cast<const uint32_t *>(&product)));
     return r;
+}
+
+__device__ __forceinline__ uint32_t scale_e4m3x4(uint32_t four, __half2 factor) {
+    return scale_e4m3x2(static_cast<uint16_t>(four), factor) |
+           static_cast<uint32_t>(scale_e4m3x2(static_cast<uint16_t>(four >> 16), factor)) << 16;
 }
 
 /* Two floats to bf16, round to nearest even; `a` in the low half. */

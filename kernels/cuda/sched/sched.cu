@@ -6,6 +6,7 @@ namespace {
 
 enum {
     kThreads = 1024,
+    kPage = 64,
     kMaxParts = kThreads - 1,
     kMaxCut = 2048,    /* sequences; beyond it whole ones balance well enough */
     kFixedTiles = 2,   /* what an item costs beside its tiles: query, first loads, epilogue */
@@ -25,6 +26,19 @@ struct sequences {
     }
     __device__ int cost(int seq) const {
         return tiles(seq) + kFixedTiles;
+    }
+};
+
+/* Entry i of an item; -1: there is none, or it is out of range. */
+struct page_table {
+    const int *entries;
+    int width;
+
+    __device__ int page(const sched_item &item, int tile, int i) const {
+        const int at = item.tile_begin * (tile / kPage) + i;
+        if (!entries || at * kPage >= item.tokens)
+            return -1;
+        return max(entries[static_cast<size_t>(item.seq) * width + at], -1);
     }
 };
 
@@ -130,8 +144,13 @@ __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &s
     for (int b = mine.begin; b < mine.end; b++) {
         const int tiles = seqs.tiles(b), n = cuts.count(tiles);
         for (int i = 0; i < n; i++) {
-            plan.items[item + i] = {b, seqs.tokens(b), cuts.begin(tiles, i),
-                                    cuts.begin(tiles, i + 1), n > 1 ? slot + i : -1};
+            plan.items[item + i] = {b,
+                                    seqs.tokens(b),
+                                    cuts.begin(tiles, i),
+                                    cuts.begin(tiles, i + 1),
+                                    n > 1 ? slot + i : -1,
+                                    slot,
+                                    n};
             atomicMin(&s.begin[cuts.part(tiles, i, at)], item + i);
         }
         if (n > 1) {
@@ -225,7 +244,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
                 end = s.borders[q].tile;
                 break;
             }
-        plan.items[b + s.cuts[low]] = {b, seqs.tokens(b), 0, end, n > 1 ? slot : -1};
+        plan.items[b + s.cuts[low]] = {b, seqs.tokens(b), 0, end, n > 1 ? slot : -1, slot, n};
         s.slot[b] = slot;
         if (n > 1) {
             plan.cuts[nth_cut++] = {b, slot, n};
@@ -239,14 +258,21 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
         s.begin[p] = b.seq + before + (item ? 1 : 0);
         if (item) {
             const int low = first_border_from(s.start[b.seq], width, parts);
+            const int high = first_border_from(s.start[b.seq] + seqs.cost(b.seq), width, parts);
+            const int slot = s.slot[b.seq];
             int end = seqs.tiles(b.seq);
             for (int q = p + 1; q < parts && s.borders[q].seq == b.seq; q++)
                 if (makes_item(s, q)) {
                     end = s.borders[q].tile;
                     break;
                 }
-            plan.items[s.begin[p]] = {b.seq, seqs.tokens(b.seq), b.tile, end,
-                                      s.slot[b.seq] + 1 + before - s.cuts[low]};
+            plan.items[s.begin[p]] = {b.seq,
+                                      seqs.tokens(b.seq),
+                                      b.tile,
+                                      end,
+                                      slot + 1 + before - s.cuts[low],
+                                      slot,
+                                      1 + s.cuts[high] - s.cuts[low]};
         }
     }
     if (p == 0)
@@ -254,7 +280,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
 }
 
 __global__ void __launch_bounds__(kThreads)
-    schedule(sched_plan plan, sequences seqs, int parts, int splits) {
+    schedule(sched_plan plan, sequences seqs, int parts, int splits, page_table table) {
     extern __shared__ int memory[];
     shared &s = *reinterpret_cast<shared *>(memory);
     const int each = (seqs.batch + kThreads - 1) / kThreads;
@@ -278,9 +304,12 @@ __global__ void __launch_bounds__(kThreads)
     const int p = threadIdx.x;
     if (p >= parts)
         return;
-    sched_part part = {s.begin[p], s.begin[p + 1], {}};
-    if (part.first < part.last)
+    sched_part part = {s.begin[p], s.begin[p + 1], {-1, -1}, {}};
+    if (part.first < part.last) {
         part.head = plan.items[part.first];
+        part.page[0] = table.page(part.head, seqs.tile, 0);
+        part.page[1] = table.page(part.head, seqs.tile, 1);
+    }
     plan.parts[p] = part;
 }
 
@@ -291,10 +320,12 @@ int sched_max_items(int batch, int parts, int splits) {
 }
 
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int tile_tokens, int parts, int splits, cudaStream_t stream) {
+                         int tile_tokens, int parts, int splits, cudaStream_t stream,
+                         const int *block_table, int table_width) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
     const sequences seqs = {seqlens, batch, max_tokens, tile_tokens};
-    schedule<<<1, kThreads, sizeof(shared), stream>>>(plan, seqs, parts, splits);
+    schedule<<<1, kThreads, sizeof(shared), stream>>>(plan, seqs, parts, splits,
+                                                      {block_table, table_width});
     return cudaGetLastError();
 }

@@ -2,8 +2,8 @@
  *
  * A part is the work of one resident CTA (or of one CTA for each tile of 64 rows of a sequence). It
  * takes a contiguous run of items, an item a contiguous run of tiles of one sequence. A
- * sequence that is one item gets its result at once; a cut one leaves partial results in slots,
- * which combine.cuh merges.
+ * sequence that is one item gets its result at once; a cut one leaves partial results in slots, to
+ * be merged by those who computed them (sm90_fp8) or by combine.
  *
  * The cost of an item is its tiles and kFixedTiles. Two plans are compared on the device: whole
  * sequences dealt out, and the line of all tiles cut at equal costs; a cut costs a merge. */
@@ -12,15 +12,18 @@
 
 #include <cuda_runtime_api.h>
 
-struct sched_item {
+struct alignas(16) sched_item {
     int seq, tokens;          /* the sequence and its length, clamped */
     int tile_begin, tile_end; /* equal for an empty sequence */
     int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
+    int first_slot, items;    /* the slots of the sequence, if it is cut */
 };
 
-/* Items first .. last - 1, and the first of them again: one read less before work can begin. */
-struct sched_part {
+/* Items first .. last - 1. The first of them and the block table's entries for its first pages stand
+ * here again: two reads less, one after the other, before work can begin. */
+struct alignas(16) sched_part {
     int first, last;
+    int page[2];     /* -1: not known */
     sched_item head; /* if there is any */
 };
 
@@ -41,8 +44,10 @@ struct sched_plan {
  * tiles), which makes a row independent of its neighbours. */
 int sched_max_items(int batch, int parts, int splits);
 
-/* Lengths are read on the device and clamped to 0..max_tokens. */
+/* Lengths are read on the device and clamped to 0..max_tokens. @block_table: [batch][table_width], of
+ * pages of 64 tokens; null leaves the pages of parts unknown. */
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int tile_tokens, int parts, int splits, cudaStream_t stream);
+                         int tile_tokens, int parts, int splits, cudaStream_t stream,
+                         const int *block_table = nullptr, int table_width = 0);
 
 #endif

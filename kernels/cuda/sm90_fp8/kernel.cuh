@@ -23,6 +23,7 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     ptx::mbarrier_init(&s.empty_inverse, 128);
     ptx::mbarrier_init(&s.full_sum, 128);
     ptx::mbarrier_init(&s.empty_sum, 256);
+    ptx::mbarrier_init(&s.full_parts, 1);
     ptx::mbarrier_init_fence();
 }
 
@@ -31,15 +32,15 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = threadIdx.x >> 7;
     const int row_tile = blockIdx.x % p.row_tiles;
-    if (threadIdx.x == 0) {
-        init_barriers(s);
+    const sched_part part = p.parts[blockIdx.x / p.row_tiles]; /* arrives while barriers are made */
+    if (threadIdx.x == 12 * 32) {
         ptx::tma_prefetch(&p.content);
         ptx::tma_prefetch(&p.rope);
         ptx::tma_prefetch(&p.q);
     }
-    cudaTriggerProgrammaticLaunchCompletion(); /* combine waits for the memory, not for the launch */
+    if (threadIdx.x == 0)
+        init_barriers(s);
     __syncthreads();
-    const sched_part part = p.parts[blockIdx.x / p.row_tiles];
     if (group == 0) {
         ptx::registers_set<kSoftmaxRegs, kLaunchRegs>();
         run_softmax(s, p, part, row_tile);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/sm90_fp8/launch.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/sm90_fp8/kernel.cuh"
 
 namespace {
@@ -57,9 +59,12 @@ cudaError_t fp8_decode_init(void) {
                                 sizeof(sm90_fp8::shared));
 }
 
+int fp8_row_tiles(int heads, int s_q) {
+    return (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
+}
+
 int fp8_decode_parts(int sms, int heads, int s_q) {
-    const int row_tiles = (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
-    return sms > row_tiles ? sms / row_tiles : 1;
+    return std::max(sms / fp8_row_tiles(heads, s_q), 1);
 }
 
 cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
@@ -80,16 +85,20 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.lse = a.lse;
     p.partial_out = a.partial_out;
     p.partial_lse = a.partial_lse;
+    p.counters = a.counters;
     p.heads = a.heads;
     p.s_q = a.s_q;
-    p.row_tiles = (p.rows + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
+    p.row_tiles = fp8_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    sm90_fp8::
-        decode<<<a.parts * p.row_tiles, sm90_fp8::kThreads, sizeof(sm90_fp8::shared), stream>>>(p);
-    e = cudaGetLastError();
-    if (e != cudaSuccess || !may_cut)
-        return e;
-    const combine_args merge = {a.plan, a.partial_out, a.partial_lse, a.out,
-                                a.lse,  a.batch,       p.rows,        sm90_fp8::CONTENT};
-    return combine_launch(merge, a.parts, stream);
+    cudaLaunchAttribute resident = {};
+    resident.id = cudaLaunchAttributeCooperative;
+    resident.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = a.parts * p.row_tiles;
+    config.blockDim = sm90_fp8::kThreads;
+    config.dynamicSmemBytes = sizeof(sm90_fp8::shared);
+    config.stream = stream;
+    config.attrs = &resident;
+    config.numAttrs = may_cut ? 1 : 0;
+    return cudaLaunchKernelEx(&config, sm90_fp8::decode, p);
 }

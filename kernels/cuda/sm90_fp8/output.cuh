@@ -8,7 +8,7 @@
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
-#include "kernels/cuda/sm90_fp8/pipeline.cuh"
+#include "kernels/cuda/sm90_fp8/merge.cuh"
 
 namespace sm90_fp8 {
 
@@ -70,7 +70,7 @@ __device__ __forceinline__ void rescale(const shared &s, int buffer, int t,
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, int buffer,
                                               uint32_t parity, const ring<kStages> &at,
                                               uint32_t base, uint32_t chunk, uint32_t p_desc,
-                                              float (&o)[SLICES][32]) {
+                                              bool few, float (&o)[SLICES][32]) {
     const ring<kStages> second = at.next();
     const uint32_t p_tile = p_desc + buffer * (ROWS * SWIZZLE / 16);
     const uint32_t page[2] = {base + at.stage * kBytesContent, base + second.stage * kBytesContent};
@@ -90,6 +90,8 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
+            if (h == 1 && few)
+                continue;
             float product[16];
             ptx::wgmma_fence();
 #pragma unroll
@@ -110,8 +112,9 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
 __device__ __forceinline__ void store_rows(const shared &s, const params &p,
                                            const output_thread &me, const sched_item &item,
                                            int first_row, const float (&o)[SLICES][32]) {
-    const bool partial = item.slot >= 0;
-    const size_t base = static_cast<size_t>(partial ? item.slot : item.seq) * p.rows + first_row;
+    __nv_bfloat16 *out = item.slot >= 0 ? p.partial_out : p.out;
+    const size_t base =
+        static_cast<size_t>(item.slot >= 0 ? item.slot : item.seq) * p.rows + first_row;
     const int column = me.group * 256 + 16 * me.warp + 2 * me.g;
 #pragma unroll
     for (int j = 0; j < 8; j++) {
@@ -126,11 +129,7 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
             for (int slice = 0; slice < SLICES; slice++) {
                 const float x = o[slice][4 * j + r] * inverse;
                 const float y = o[slice][4 * j + 2 + r] * inverse;
-                if (partial)
-                    *reinterpret_cast<float2 *>(p.partial_out + at + slice * 64) =
-                        make_float2(x, y);
-                else
-                    *reinterpret_cast<uint32_t *>(p.out + at + slice * 64) = ptx::pack_bf16x2(x, y);
+                *reinterpret_cast<uint32_t *>(out + at + slice * 64) = ptx::pack_bf16x2(x, y);
             }
         }
     }
@@ -139,10 +138,12 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
 __device__ __forceinline__ void run_output(shared &s, const params &p, int group,
                                            const sched_part &part, int row_tile) {
     const output_thread me(group);
+    const int thread = group * 128 + 32 * me.warp + me.lane;
     const uint32_t base =
         ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + me.lane * SWIZZLE;
     const uint32_t chunk = (me.warp ^ (me.lane & 7)) << 4;
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
+    const bool few = p.rows - row_tile * ROWS <= 32;
     ring<kStages> at;
     uint32_t turn = 0;
     for (int k = part.first; k < part.last; k++) {
@@ -155,11 +156,17 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
                 o[slice][i] = 0;
 #pragma unroll 1
         for (int n = item.tile_end - item.tile_begin; n > 0; n--, turn++, at.advance(2))
-            multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, o);
+            multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, few, o);
         ptx::mbarrier_wait(&s.full_sum, (k - part.first) & 1);
         store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
+        if (item.slot >= 0) {
+            ptx::named_sync(kMergeBarrier, kMergers);
+            if (thread == 0)
+                announce(p, item, row_tile);
+        }
     }
+    merge_part(s, p, part, row_tile, thread);
 }
 
 } // namespace sm90_fp8

@@ -12,8 +12,8 @@ __device__ __forceinline__ sched_item item_at(const params &p, const sched_part 
 }
 
 /* Device data is never followed out of bounds. */
-__device__ __forceinline__ int page_at(const params &p, const int *table, int i) {
-    return min(max(__ldg(table + i), 0), p.pages - 1);
+__device__ __forceinline__ int clamp_page(const params &p, int page) {
+    return min(max(page, 0), p.pages - 1);
 }
 
 /* The pages of an item. A tile whose second page lies past the end has one page. */
@@ -26,6 +26,12 @@ __device__ __forceinline__ page_range pages_of(const params &p, const sched_item
     const int last = (item.tokens + PAGE - 1) / PAGE;
     return {p.block_table + static_cast<size_t>(item.seq) * p.table_width, 2 * item.tile_begin,
             2 * item.tile_end, last};
+}
+
+/* Entry i of the block table, as it stands there; 0 past the end. Not clamped yet, which would wait
+ * for it. */
+__device__ __forceinline__ int entry_at(const page_range &pages, int i) {
+    return i < pages.last ? __ldg(pages.table + i) : 0;
 }
 
 __device__ __forceinline__ void load_page(shared &s, const params &p, int stage, int rope_stage,
@@ -46,21 +52,24 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, const sch
         if (item.tile_begin == item.tile_end)
             continue;
         const page_range pages = pages_of(p, item);
-        int page = page_at(p, pages.table, pages.begin);
-        ptx::mbarrier_wait(&s.empty_q, q_parity);
-        q_parity ^= 1;
-        ptx::mbarrier_arrive_expect(&s.full_q, kBytesQ);
-        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
+        const bool known = k == part.first && part.page[0] >= 0;
+        int next = known ? part.page[1] : entry_at(pages, pages.begin + 1);
+        int now = known ? part.page[0] : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < pages.end; i++) {
-            const int now = page;
-            if (i + 1 < min(pages.end, pages.last))
-                page = page_at(p, pages.table, i + 1);
             ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
             ptx::mbarrier_wait(&s.empty_rope[rope.stage], rope.parity ^ 1);
             if (i < pages.last)
-                load_page(s, p, at.stage, rope.stage, now);
+                load_page(s, p, at.stage, rope.stage, clamp_page(p, now));
             else /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
+            if (i == pages.begin) {
+                ptx::mbarrier_wait(&s.empty_q, q_parity);
+                q_parity ^= 1;
+                ptx::mbarrier_arrive_expect(&s.full_q, kBytesQ);
+                ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
+            }
+            now = next;
+            next = entry_at(pages, i + 2);
             at.advance();
             rope.advance();
         }
@@ -79,14 +88,14 @@ __device__ __forceinline__ void store_inverse(shared &s, int lane, float4 a) {
                     ptx::reciprocal_approx(a.z), ptx::reciprocal_approx(a.w));
 }
 
-/* Neutral past the end of the sequence. */
-__device__ __forceinline__ float4 fetch_scales(const params &p, const page_range &pages, int length,
-                                               int tile, int lane) {
-    const int i = 2 * tile + lane / 16, token = TILE * tile + 4 * lane;
+/* Neutral past the end of the sequence. @entry: of the lane's page. */
+__device__ __forceinline__ float4 fetch_scales(const params &p, int length, int tile, int lane,
+                                               int entry) {
+    const int token = TILE * tile + 4 * lane;
     float4 a = {1, 1, 1, 1};
-    if (i >= pages.last)
+    if (TILE * tile + PAGE * (lane / 16) >= length)
         return a;
-    const float *from = p.token_scale + static_cast<size_t>(page_at(p, pages.table, i)) * PAGE;
+    const float *from = p.token_scale + static_cast<size_t>(clamp_page(p, entry)) * PAGE;
     a = __ldg(reinterpret_cast<const float4 *>(from) + lane % 16);
     if (token + 4 > length) {
         a.x = token < length ? a.x : 1;
@@ -105,11 +114,15 @@ __device__ __forceinline__ void run_scales(shared &s, const params &p, const sch
         const page_range pages = pages_of(p, item);
         if (item.tile_begin == item.tile_end)
             continue;
-        float4 next = fetch_scales(p, pages, item.tokens, item.tile_begin, lane);
+        const bool known = k == part.first && part.page[0] >= 0;
+        const int head = lane < 16 ? part.page[0] : part.page[1];
+        const int entry = known ? head : entry_at(pages, pages.begin + lane / 16);
+        float4 next = fetch_scales(p, item.tokens, item.tile_begin, lane, entry);
         for (int tile = item.tile_begin; tile < item.tile_end; tile++) {
             const float4 now = next;
             if (tile + 1 < item.tile_end)
-                next = fetch_scales(p, pages, item.tokens, tile + 1, lane);
+                next = fetch_scales(p, item.tokens, tile + 1, lane,
+                                    entry_at(pages, 2 * tile + 2 + lane / 16));
             ptx::mbarrier_wait(&s.empty_scales, parity);
             store_scales(s, lane, now);
             ptx::mbarrier_arrive(&s.full_scales);

@@ -3,11 +3,12 @@
  * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)) with an
  * integer E, so that rounding does not depend on E. The sum of P is taken from unrounded values.
  *
- * A tile's two pages have a set of accumulators each. As soon as a page is exponentiated, the tensor
- * cores start on the same page of the next tile:
+ * A tile's two pages have a set of accumulators each: while one page is exponentiated, the tensor
+ * cores compute the scores of the other. Page 0 chooses E of the tile; where page 1 turns out larger,
+ * which is rare with the headroom, E is raised and the P of page 0 brought along.
  *
- *   softmax   y0 .. y1 | E | exp 0 | exp 1 ..... | y0' .. y1' |
- *   tensor    S1               |       | S0'         | S1'                                        */
+ *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
+ *   tensor    S1           | S0'          | S1'                                                    */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -62,25 +63,43 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
     }
 }
 
-/* Starts S = Q K^T of a page: content in fp8 first, then RoPE, whose large products would push the
- * content below the precision of the fp8 sums. */
-__device__ __forceinline__ void start_scores(shared &s, const row_pair &r, const ring<kStages> &at,
-                                             const ring<kRopeStages> &rope, float (&score)[32]) {
-    const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
-    const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[at.stage]));
-    const uint32_t k_rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope.stage]));
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < CONTENT / 32; i++) {
-        const int step = i / 4 * (ROWS * SWIZZLE / 16) + i % 4 * 2;
-        ptx::wgmma_ss_e4m3_n64(score, ptx::descriptor_128(q + step), ptx::descriptor_128(k + step),
-                               i > 0);
+/* S = Q K^T of a page on its way: content in fp8 first, then RoPE, whose large products would push the
+ * content below the precision of the fp8 sums. Issued in quarters: the tensor cores take a product
+ * about as fast as they compute it, so a thread that issues all of them at once does nothing else for
+ * 500 clocks. */
+struct score_job {
+    uint32_t q, k, rope;
+
+    __device__ score_job(shared &s, int stage, int rope_stage)
+        : q(ptx::descriptor_low_128(ptx::smem_addr(s.q))),
+          k(ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]))),
+          rope(ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]))) {
     }
+    template <int Quarter>
+    __device__ __forceinline__ void issue(const row_pair &r, float (&score)[32]) const {
+        enum { STEPS = CONTENT / 32 / 4 };
+        if (Quarter == 0)
+            ptx::wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < ROPE / 16; i++)
-        ptx::wgmma_rs_bf16_n64(score, r.rope[i], ptx::descriptor_128(k_rope + 2 * i), true);
-    ptx::wgmma_commit();
-}
+        for (int i = Quarter * STEPS; i < (Quarter + 1) * STEPS; i++) {
+            const int step = i / 4 * (ROWS * SWIZZLE / 16) + i % 4 * 2;
+            ptx::wgmma_ss_e4m3_n64(score, ptx::descriptor_128(q + step),
+                                   ptx::descriptor_128(k + step), i > 0);
+        }
+        if (Quarter == 3) {
+#pragma unroll
+            for (int i = 0; i < ROPE / 16; i++)
+                ptx::wgmma_rs_bf16_n64(score, r.rope[i], ptx::descriptor_128(rope + 2 * i), true);
+            ptx::wgmma_commit();
+        }
+    }
+    __device__ __forceinline__ void issue_all(const row_pair &r, float (&score)[32]) const {
+        issue<0>(r, score);
+        issue<1>(r, score);
+        issue<2>(r, score);
+        issue<3>(r, score);
+    }
+};
 
 /* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. */
 __device__ __forceinline__ void clear_tail(shared &s, int stage, int index, int valid) {
@@ -147,13 +166,6 @@ __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
     }
 }
 
-/* Largest of each row and of even and odd columns apart, which halves the chains. */
-__device__ __forceinline__ void raise(float (&largest)[4], const float (&score)[32]) {
-#pragma unroll
-    for (int i = 0; i < 32; i++)
-        largest[i % 4] = fmaxf(largest[i % 4], score[i]);
-}
-
 /* Does a unit serve the four lanes' largest y of a row: one in the window, none above? */
 __device__ __forceinline__ bool serves(float unit, float largest) {
     const uint32_t inside = __ballot_sync(~0u, largest > unit - kWindow);
@@ -171,31 +183,85 @@ __device__ __forceinline__ float next_unit(float unit, float most, float largest
     return fmaxf(unit, most - kReach);
 }
 
-/* Chooses this tile's units. Returns whether any row of the warp may have changed; `before` is what
- * they were. */
-__device__ __forceinline__ bool choose_unit(row_pair &r, const float (&largest)[4],
-                                            float (&before)[2]) {
-    const float tops[2] = {fmaxf(largest[0], largest[1]) - kLog2Largest,
-                           fmaxf(largest[2], largest[3]) - kLog2Largest};
-    before[0] = r.unit[0];
-    before[1] = r.unit[1];
-    const bool held = serves(r.unit[0], tops[0]) & serves(r.unit[1], tops[1]);
-    if (!held) {
+/* The largest y of a thread's part of its two rows, in units of the largest e4m3. */
+struct row_tops {
+    float top[2];
+
+    __device__ explicit row_tops(const float (&score)[32]) {
+        float largest[4] = {score[0], score[1], score[2], score[3]};
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            r.unit[i] = next_unit(r.unit[i], r.most[i], tops[i]);
-            r.most[i] = fmaxf(r.most[i], r.unit[i]);
-            r.sum[i] *= ptx::exp2_approx(before[i] - r.unit[i]);
-        }
+        for (int i = 4; i < 32; i++) /* even and odd columns apart halves the chains */
+            largest[i % 4] = fmaxf(largest[i % 4], score[i]);
+        top[0] = fmaxf(largest[0], largest[1]) - kLog2Largest;
+        top[1] = fmaxf(largest[2], largest[3]) - kLog2Largest;
     }
+};
+
+/* Sets the units of rows that need it. */
+__device__ __forceinline__ void set_units(row_pair &r, const row_tops &tops) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float before = r.unit[i];
+        r.unit[i] = next_unit(before, r.most[i], tops.top[i]);
+        r.most[i] = fmaxf(r.most[i], r.unit[i]);
+        r.sum[i] *= ptx::exp2_approx(before - r.unit[i]);
+    }
+}
+
+/* Page 0 chooses the tile's units. Returns whether any row's of the warp may have changed. */
+__device__ __forceinline__ bool choose_units(row_pair &r, const row_tops &tops) {
+    const bool held = serves(r.unit[0], tops.top[0]) & serves(r.unit[1], tops.top[1]);
+    if (!held)
+        set_units(r, tops);
     return !held;
+}
+
+/* Brings the warp's 16 rows of page 0's P to a unit that page 1 has raised: a lane has half of a row's
+ * 64 bytes. @address: of the warp's first row. */
+__device__ __forceinline__ void rescale_page(const softmax_thread &me, const float (&shift)[2],
+                                             uint32_t address) {
+    const int row = me.lane >> 1;
+    const float low = __shfl_sync(~0u, shift[0], (row & 7) * 4);
+    const float high = __shfl_sync(~0u, shift[1], (row & 7) * 4);
+    const __half2 factor = __float2half2_rn(ptx::exp2_approx(row < 8 ? low : high));
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint32_t at = address + row * SWIZZLE + 16 * ((2 * (me.lane & 1) + i) ^ (row & 7));
+        uint4 x = ptx::load_shared_u4(at);
+        x = {ptx::scale_e4m3x4(x.x, factor), ptx::scale_e4m3x4(x.y, factor),
+             ptx::scale_e4m3x4(x.z, factor), ptx::scale_e4m3x4(x.w, factor)};
+        ptx::store_shared_u4(at, x);
+    }
+    __syncwarp();
+}
+
+/* Page 1 may only raise them, and takes page 0's P along. */
+__device__ __forceinline__ bool raise_units(row_pair &r, const row_tops &tops,
+                                            const softmax_thread &me, uint32_t address) {
+    if (!__any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]))
+        return false;
+    float shift[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float largest = quad_max(tops.top[i]), before = r.unit[i];
+        if (largest > before) {
+            r.unit[i] = ceilf(largest) + kHeadroom;
+            r.most[i] = fmaxf(r.most[i], r.unit[i]);
+        }
+        shift[i] = before - r.unit[i];
+        r.sum[i] *= ptx::exp2_approx(shift[i]);
+    }
+    rescale_page(me, shift, address);
+    return true;
 }
 
 /* Probabilities of a page, into its half of P. The four bytes of a word are in the order in which
  * V^T fragments come out of ldmatrix. */
+template <typename Between>
 __device__ __forceinline__ void exponentiate(const float2 *inverse, row_pair &r,
                                              const float (&score)[32], uint32_t p_address,
-                                             int chunk, int swizzle) {
+                                             int chunk, int swizzle, Between between) {
     float sum[2][2] = {{0, 0}, {0, 0}};
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -217,6 +283,8 @@ __device__ __forceinline__ void exponentiate(const float2 *inverse, row_pair &r,
             }
             packed[2 * block] = ptx::pack_e4m3x4(v[0], v[1], v[4], v[5]);
             packed[2 * block + 1] = ptx::pack_e4m3x4(v[2], v[3], v[6], v[7]);
+            if (half == 0 && block == 0)
+                between();
         }
         ptx::stmatrix_x4(p_address + 16 * ((chunk + 2 * half) ^ swizzle), packed[0], packed[1],
                          packed[2], packed[3]);
@@ -253,10 +321,10 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
                                             int row_tile) {
     const softmax_thread me;
     ring<kStages> at;
-    ring<kRopeStages> rope;
     uint32_t turn = 0, q_parity = 0; /* tiles so far */
     const int p_row = 16 * me.warp + (me.lane & 15);
     const uint32_t p_address = ptx::smem_addr(s.p[0][p_row]);
+    const uint32_t p_warp = ptx::smem_addr(s.p[0][16 * me.warp]);
     const token_pair *scales = s.scales + me.t;
     const float2 *inverse = reinterpret_cast<const float2 *>(s.inverse) + me.t;
 
@@ -271,14 +339,15 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-            start_scores(s, r, at, rope, score0);
+            score_job(s, at.stage, 0).issue_all(r, score0);
 #pragma unroll 1
             for (int tile = item.tile_begin;; tile++, turn++) {
                 const int buffer = turn & 1;
                 const int valid = length - tile * TILE;
                 const bool more = tile + 1 < item.tile_end;
                 const ring<kStages> second = at.next();
-                float largest[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+                const uint32_t p_tile = p_address + buffer * (ROWS * SWIZZLE);
+                const float before[2] = {r.unit[0], r.unit[1]};
                 ptx::mbarrier_wait(&s.full_scales, turn & 1);
                 ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
                 read_scales(scales, scaling);
@@ -286,15 +355,24 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
                 ptx::pin(score0);
                 me.arrive(&s.empty_rope[0]);
                 page.wait();
-                start_scores(s, r, second, rope.next(), score1);
+                const score_job next(s, second.stage, 1);
+                next.issue<0>(r, score1);
                 apply_scales(scaling, r, score0);
+                next.issue<1>(r, score1);
+                if (valid - (p.s_q - 1) < PAGE)
+                    mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
+                bool change = choose_units(r, row_tops(score0));
+                next.issue<2>(r, score1);
+                ptx::mbarrier_wait(&s.full_inverse, turn & 1);
+                ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+                exponentiate(inverse, r, score0, p_tile, me.lane >> 4, p_row & 7,
+                             [&] { next.issue<3>(r, score1); });
+
+                at.advance(2);
+                page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
                 read_scales(scales + PAGE / 2, scaling);
-                raise(largest, score0);
-                ptx::mbarrier_peek inverses(&s.full_inverse, turn & 1);
-                ptx::mbarrier_peek p_free(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
                 ptx::wgmma_wait<0>();
                 ptx::pin(score1);
-                apply_scales(scaling, r, score1);
                 ptx::mbarrier_arrive(&s.empty_scales);
                 __syncwarp();
                 if (me.lane == 0) {
@@ -302,35 +380,24 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
                     if (!more)
                         ptx::mbarrier_arrive(&s.empty_q);
                 }
-                at.advance(2);
-                rope.advance(2);
-                if (valid - (p.s_q - 1) < TILE) {
-                    mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
-                    mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
-#pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        largest[i] = -INFINITY;
-                    raise(largest, score0);
-                }
-                raise(largest, score1);
-                float before[2];
-                const bool change = choose_unit(r, largest, before);
                 if (valid < TILE) {
                     ptx::named_sync(1, 128); /* every warp's S is computed */
                     clear_tail(s, second.stage == 0 ? kStages - 1 : second.stage - 1, me.index(),
                                valid);
                     clear_tail(s, second.stage, me.index(), valid - PAGE);
                 }
-                page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
-                inverses.wait();
-                p_free.wait();
-                exponentiate(inverse, r, score0, p_address + buffer * (ROWS * SWIZZLE),
-                             me.lane >> 4, p_row & 7);
                 if (more)
                     page.wait();
-                start_scores(s, r, at, rope, score0); /* without a next tile: of no use */
-                exponentiate(inverse + PAGE / 2, r, score1, p_address + buffer * (ROWS * SWIZZLE),
-                             4 + (me.lane >> 4), p_row & 7);
+                const score_job after(s, at.stage, 0); /* without a next tile: of no use */
+                after.issue<0>(r, score0);
+                apply_scales(scaling, r, score1);
+                after.issue<1>(r, score0);
+                if (valid - (p.s_q - 1) < TILE)
+                    mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
+                change |= raise_units(r, row_tops(score1), me, p_warp + buffer * (ROWS * SWIZZLE));
+                after.issue<2>(r, score0);
+                exponentiate(inverse + PAGE / 2, r, score1, p_tile, 4 + (me.lane >> 4), p_row & 7,
+                             [&] { after.issue<3>(r, score0); });
                 const bool rescale = change && tile > item.tile_begin;
                 if (me.lane == 0)
                     (&s.rescale[buffer].x)[me.warp] = rescale;

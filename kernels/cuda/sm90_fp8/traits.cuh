@@ -19,6 +19,7 @@
  *   empty_p[2]        output              P is multiplied                       softmax
  *   full_sum          softmax             the item's sums are written           output
  *   empty_sum         output              they are read                         softmax
+ *   full_parts        output + bytes      partial results to be merged          output
  * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
  * and it costs nothing measurable. */
 #pragma once
@@ -43,11 +44,12 @@ struct params {
     int table_width, pages;
     const sched_item *items;
     const sched_part *parts;
-    __nv_bfloat16 *out; /* [batch][rows][512] */
-    float *lse;         /* [batch][rows]; may be null */
-    float *partial_out; /* [slots][rows][512] */
-    float *partial_lse; /* [slots][rows], base 2 */
-    int rows;           /* of a sequence: s_q x heads */
+    __nv_bfloat16 *out;         /* [batch][rows][512] */
+    float *lse;                 /* [batch][rows]; may be null */
+    __nv_bfloat16 *partial_out; /* [slots][rows][512] */
+    float *partial_lse;         /* [slots][rows], base 2 */
+    int *counters;              /* [slots][row_tiles] */
+    int rows;                   /* of a sequence: s_q x heads */
     int heads, s_q;
     int row_tiles;    /* CTAs a part: ceil(rows / 64) */
     float scale_log2; /* softmax scale x log2(e) */
@@ -74,6 +76,7 @@ struct alignas(1024) shared {
     uint64_t full_inverse, empty_inverse;
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
+    uint64_t full_parts;
 };
 static_assert(sizeof(shared) <= 232448, "an SM lends 227 KB");
 static_assert(offsetof(shared, rope) % 1024 == 0 && offsetof(shared, q) % 1024 == 0 &&

@@ -128,14 +128,16 @@ setup make(const problem &w, uint64_t seed) {
               device<int>(1)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
-    a.partial_out = device<float>(slots * rows * D_C);
+    a.partial_out = device<__nv_bfloat16>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
+    a.counters = upload(std::vector<int>(slots * fp8_row_tiles(w.heads, w.s_q)));
     s.owned = {content,      rope,         scale,         q,
                q_rope,       q_scale,      s.seqlens,     const_cast<int *>(a.block_table),
                a.plan.items, a.plan.parts, a.plan.cuts,   a.plan.cut_count,
-               a.out,        a.lse,        a.partial_out, a.partial_lse};
+               a.out,        a.lse,        a.partial_out, a.partial_lse,
+               a.counters};
     CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, FP8_TILE_TOKENS, a.parts,
-                       w.splits, 0));
+                       w.splits, 0, a.block_table, s.width));
     CHECK(cudaDeviceSynchronize());
     return s;
 }

@@ -1,0 +1,197 @@
+/* merge.cuh - a cut sequence: partial results to its slots, and what those who computed them make of it.
+ *
+ * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
+ * partial results of all its items waits for those of the sequence, then merges an equal share of the
+ * sequence's rows and columns. A counter a sequence and tile of rows counts arrivals, then departures,
+ * and is left at zero.
+ *
+ * A partial result is divided by its own sum; out = sum_k w_k out_k, w_k = 2^(lse_k - most) over their
+ * sum. The order of additions follows from the number of slots: reruns are bit-identical. */
+#pragma once
+#include "kernels/cuda/ptx/warp.cuh"
+#include "kernels/cuda/sm90_fp8/pipeline.cuh"
+
+namespace sm90_fp8 {
+
+enum {
+    kMergers = 256,    /* threads: the two output groups */
+    kMergeBarrier = 2, /* theirs */
+    kUnit = 4,         /* columns that a thread merges at once */
+    kUnits = CONTENT / kUnit,
+};
+
+/* What a merge keeps on chip, where the pages were. */
+struct merge_memory {
+    float4 sums[kMergers];
+    float weights[4096]; /* [row][slot]: of rows that a share touches, at most 66 + 2 x slots */
+    uint2 part[1];       /* [slot][unit] bf16 */
+};
+static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
+
+/* A share of a sequence's units of four columns, numbered through the rows of a tile. */
+struct share {
+    int begin, end;
+
+    __device__ share(const params &p, const sched_item &item, int first_row) {
+        const int all = min(p.rows - first_row, int(ROWS)) * (kUnits / 2);
+        const int nth = item.slot - item.first_slot;
+        begin = all * nth / item.items * 2; /* pairs: 16 bytes */
+        end = all * (nth + 1) / item.items * 2;
+    }
+    __device__ int first_row() const {
+        return begin / kUnits;
+    }
+    __device__ int rows() const {
+        return (end + kUnits - 1) / kUnits - first_row();
+    }
+};
+
+/* Reads the LSE of every slot and row of a share, a thread each. */
+__device__ __forceinline__ void read_lse(const params &p, const sched_item &item, merge_memory &m,
+                                         int first_row, const share &mine, int thread) {
+    const size_t base =
+        static_cast<size_t>(item.first_slot) * p.rows + first_row + mine.first_row();
+    for (int i = thread; i < mine.rows() * item.items; i += kMergers) {
+        const int row = i / item.items, k = i - row * item.items;
+        m.weights[i] = __ldcg(p.partial_lse + base + static_cast<size_t>(k) * p.rows + row);
+    }
+}
+
+/* A warp a row: turns the LSE of slots into weights, which add up to one. */
+__device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
+                                      int first_row, const share &mine, int warp, int lane) {
+    for (int i = warp; i < mine.rows(); i += kMergers / 32) {
+        float *weight = m.weights + i * item.items, most = -INFINITY, sum = 0;
+        for (int k = lane; k < item.items; k += 32)
+            most = fmaxf(most, weight[k]);
+        for (int step = 16; step > 0; step /= 2)
+            most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
+        for (int k = lane; k < item.items; k += 32)
+            sum += most == -INFINITY ? 0 : ptx::exp2_approx(weight[k] - most);
+        for (int step = 16; step > 0; step /= 2)
+            sum += __shfl_xor_sync(~0u, sum, step);
+        const float lse = sum == 0 ? -INFINITY : most + log2f(sum);
+        for (int k = lane; k < item.items; k += 32)
+            weight[k] = sum == 0 ? 0 : ptx::exp2_approx(weight[k] - lse);
+        if (p.lse && lane == 0)
+            p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + mine.first_row() + i] =
+                lse * 0.69314718f;
+    }
+}
+
+__device__ __forceinline__ float4 weighted_sum(const sched_item &item, const merge_memory &m,
+                                               const share &mine, int unit, int first, int step) {
+    const int width = mine.end - mine.begin;
+    const float *weight = m.weights + (unit / kUnits - mine.first_row()) * item.items;
+    float4 x = {0, 0, 0, 0};
+#pragma unroll 4
+    for (int k = first; k < item.items; k += step) {
+        const float w = weight[k];
+        const uint2 part = m.part[k * width + unit - mine.begin];
+        x.x = fmaf(w, __uint_as_float(part.x << 16), x.x);
+        x.y = fmaf(w, __uint_as_float(part.x & 0xffff0000u), x.y);
+        x.z = fmaf(w, __uint_as_float(part.y << 16), x.z);
+        x.w = fmaf(w, __uint_as_float(part.y & 0xffff0000u), x.w);
+    }
+    return x;
+}
+
+__device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
+                                           int unit, float4 x) {
+    auto *row = p.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
+    reinterpret_cast<uint2 *>(row)[unit] =
+        make_uint2(ptx::pack_bf16x2(x.x, x.y), ptx::pack_bf16x2(x.z, x.w));
+}
+
+__device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile) {
+    return p.counters + item.first_slot * p.row_tiles + row_tile;
+}
+
+/* One thread, after all have stored. */
+__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile) {
+    __threadfence();
+    atomicAdd(counter_of(p, item, row_tile), 1);
+}
+
+/* One thread. The last to leave clears the counter for the next launch. */
+__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile) {
+    int *counter = counter_of(p, item, row_tile);
+    int seen;
+    do {
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    } while (seen < item.items);
+    if (atomicAdd(counter, 1) == 2 * item.items - 1)
+        atomicExch(counter, 0);
+}
+
+/* The slots' shares come through the copy engine, a row of `part` each. */
+__device__ __forceinline__ void fetch_parts(shared &s, const params &p, const sched_item &item,
+                                            merge_memory &m, int first_row, const share &mine,
+                                            int thread) {
+    const int width = mine.end - mine.begin;
+    const uint32_t bytes = width * sizeof(uint2);
+    if (thread == 0)
+        ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
+    if (thread < item.items)
+        ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
+    for (int k = thread; k < item.items; k += kMergers) {
+        const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
+        const auto *from = reinterpret_cast<const uint2 *>(p.partial_out + row * CONTENT);
+        ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
+    }
+}
+
+/* This CTA's share of one sequence. A few units are merged by several threads each, which take every
+ * so manieth slot. */
+__device__ __forceinline__ void merge(shared &s, const params &p, const sched_item &item,
+                                      int first_row, int thread, uint32_t &parity) {
+    merge_memory &m = *reinterpret_cast<merge_memory *>(s.content);
+    const share mine(p, item, first_row);
+    const int width = mine.end - mine.begin;
+    if (width == 0)
+        return;
+    read_lse(p, item, m, first_row, mine, thread);
+    fetch_parts(s, p, item, m, first_row, mine, thread);
+    ptx::named_sync(kMergeBarrier, kMergers);
+    weigh(p, item, m, first_row, mine, thread >> 5, thread & 31);
+    ptx::named_sync(kMergeBarrier, kMergers);
+    ptx::mbarrier_wait(&s.full_parts, parity);
+    parity ^= 1;
+    int groups = 1;
+    while (2 * groups * width <= kMergers)
+        groups *= 2;
+    if (groups == 1) {
+        for (int unit = mine.begin + thread; unit < mine.end; unit += kMergers)
+            store_unit(p, item, first_row, unit, weighted_sum(item, m, mine, unit, 0, 1));
+        return;
+    }
+    const int at = thread % (kMergers / groups), group = thread / (kMergers / groups);
+    if (at < width)
+        m.sums[thread] = weighted_sum(item, m, mine, mine.begin + at, group, groups);
+    ptx::named_sync(kMergeBarrier, kMergers);
+    if (group == 0 && at < width) {
+        float4 x = m.sums[at];
+        for (int g = 1; g < groups; g++) {
+            const float4 y = m.sums[g * (kMergers / groups) + at];
+            x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+        }
+        store_unit(p, item, first_row, mine.begin + at, x);
+    }
+}
+
+/* The cut sequences of a part. */
+__device__ __forceinline__ void merge_part(shared &s, const params &p, const sched_part &part,
+                                           int row_tile, int thread) {
+    uint32_t parity = 0;
+    for (int k = part.first; k < part.last; k++) {
+        const sched_item item = item_at(p, part, k);
+        if (item.slot < 0)
+            continue;
+        if (thread == 0)
+            await(p, item, row_tile);
+        ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */
+        merge(s, p, item, row_tile * ROWS, thread, parity);
+    }
+}
+
+} // namespace sm90_fp8
