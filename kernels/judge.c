@@ -79,6 +79,13 @@ static void compare_row(judge_error *e, sums *all, const uint16_t *out, const do
     e->rows++;
 }
 
+static void summarise(judge_error *e, const sums *all) {
+    if (all->diff2 > 0.0)
+        e->out_rel = sqrt(all->diff2 / all->ref2);
+    if (all->ref2 > 0.0 && all->out2 > 0.0)
+        e->cosine = 1.0 - all->dot / sqrt(all->ref2 * all->out2);
+}
+
 static void compare_lse(judge_error *e, float lse, double ref) {
     if (isinf(ref) && (double)lse == ref)
         return;
@@ -146,14 +153,24 @@ snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_
     pick_rows(pick, in, sample);
     for (int b = 0; b < in->step.batch; b++)
         TRY(judge_sequence(&j, b, pick + (int64_t)b * in->step.s_q * in->heads, err));
-    if (j.all.diff2 > 0.0)
-        out->out_rel = sqrt(j.all.diff2 / j.all.ref2);
-    if (j.all.ref2 > 0.0 && j.all.out2 > 0.0)
-        out->cosine = 1.0 - j.all.dot / sqrt(j.all.ref2 * j.all.out2);
+    summarise(out, &j.all);
 cleanup:
     free(pick);
     free(j.o);
     return st;
+}
+
+judge_error judge_known_rows(const judge_known *in) {
+    judge_error e = {0};
+    sums all = {0};
+    for (int i = 0; i < in->rows; i++) {
+        int64_t row = in->row[i], query = row / in->heads;
+        compare_row(&e, &all, in->out + row * in->d_c, in->ref + (int64_t)i * in->d_c, in->d_c,
+                    (int)(query / in->s_q), (int)(query % in->s_q), (int)(row % in->heads));
+        compare_lse(&e, in->lse[row], in->ref_lse[i]);
+    }
+    summarise(&e, &all);
+    return e;
 }
 
 /* ---- the verdict ---------------------------------------------------------------------------- */

@@ -39,6 +39,17 @@ typedef struct {
 snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_sample sample,
                        snap_err *err) SNAP_CHECK_RESULT;
 
+/* A step's results of which some rows are known in FP64 from elsewhere (lab_attend). */
+typedef struct {
+    int heads, s_q, d_c;
+    const uint16_t *out; /* bf16 [batch][s_q][heads][d_c], and fp32 [batch][s_q][heads] */
+    const float *lse;
+    const int64_t *row; /* [rows]: which */
+    int rows;
+    const double *ref, *ref_lse; /* [rows][d_c], [rows] */
+} judge_known;
+judge_error judge_known_rows(const judge_known *in);
+
 /* What a correct backend stays within, against the oracle of its own arithmetic (pv =
  * ref_format_pv) or against exact probabilities on the same cache. */
 typedef struct {

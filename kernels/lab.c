@@ -4,12 +4,6 @@
 
 #include "kernels/backend.h"
 
-static bool host_memory(const mla_backend *be) {
-    mla_backend_info info;
-    mla_backend_describe(be, &info);
-    return info.host_memory;
-}
-
 static snap_status cannot(const char *what, snap_err *err) {
     return err_set(err, SNAP_E_UNSUPPORTED, "the backend can't %s", what);
 }
@@ -22,7 +16,7 @@ const char *lab_plan_kernel(const mla_plan *plan) {
 snap_status lab_fill(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err) {
     if (be->ops->lab)
         return be->ops->lab->fill(be, device, byte, bytes, err);
-    if (!host_memory(be))
+    if (!be->ops->host_memory)
         return cannot("fill memory", err);
     memset(device, byte, bytes);
     return SNAP_OK;
@@ -40,7 +34,7 @@ snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *f
                      int64_t rows, void *out, snap_err *err) {
     if (be->ops->lab)
         return be->ops->lab->draw(be, from, first, groups, rows, out, err);
-    if (!host_memory(be))
+    if (!be->ops->host_memory)
         return cannot("draw random rows", err);
     int64_t width = from->d_c + from->d_r;
     for (int64_t i = 0; i < groups * rows; i++)

@@ -1,8 +1,9 @@
 /* arm.h - one arm of a benchmark on the device: its cache, its queries, one timed step.
  *
- * The data exist several times ("sets"), and the steps go through the sets in turn, so that between
+ * Every step starts cold. Where the backend can flush its caches, a step is enqueued behind a flush.
+ * Elsewhere the data exist several times ("sets"), and the steps go through the sets in turn, so that between
  * two uses of a byte at least four times the last-level cache has been read (four, because a guest
- * may see one slice of a cache where its threads use several): every step starts cold. All sets lie
+ * may see one slice of a cache where its threads use several). All sets lie
  * in one pool whose pages are shuffled. Slots past a sequence's length, and one page of the pool,
  * hold NaN; table entries past it hold numbers outside the pool or of that page. */
 #ifndef SNAPMLA_HARNESS_BENCH_ARM_H
@@ -24,16 +25,18 @@ double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets);
  * bench_arm_create - allocate, and fill through the backend's own append and query quantiser
  *
  * @out:  caller owns it, bench_arm_free(); NULL on failure
- * @from: borrowed for the arm's life
+ * @from: borrowed for the arm's life; uploaded to the backend
+ * @flush: flush the caches before each step
  *
  * Errors: those of mla_plan_create(), mla_alloc() and the dataflow operations.
  */
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
-                             mla_precision p, const numbers *from, int sets,
+                             mla_precision p, const numbers *from, int sets, bool flush,
                              snap_err *err) SNAP_CHECK_RESULT;
 void bench_arm_free(bench_arm *arm); /* NULL is allowed */
 
 mla_backend *bench_arm_backend(const bench_arm *arm);
+const char *bench_arm_kernel(const bench_arm *arm); /* lab_plan_kernel() */
 mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);

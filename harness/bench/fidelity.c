@@ -173,7 +173,7 @@ static snap_status run_backend(const problem *p, mla_precision precision, const 
         st = err_set(err, SNAP_E_NOMEM, "out of memory for %zu rows", rows);
         goto cleanup;
     }
-    TRY(bench_arm_create(&arm, opt->backend, &shape, precision, &p->from, 1, err));
+    TRY(bench_arm_create(&arm, opt->backend, &shape, precision, &p->from, 1, false, err));
     TRY(bench_arm_step(arm, BENCH_SERVED, &ns, err));
     TRY(bench_arm_result(arm, out, lse, err));
     for (size_t i = 0; i < n; i++)
@@ -274,6 +274,8 @@ static snap_status run_problem(problem *p, fidelity_emit emit, void *ctx, snap_e
     const fidelity_options *opt = p->opt;
     snap_status st = SNAP_OK;
     TRY(numbers_create(&p->from, p->kind, opt->d_c, opt->d_r, opt->seed, err));
+    if (opt->backend)
+        TRY(numbers_upload(&p->from, opt->backend, err));
     TRY(draw(&p->q, &p->from, numbers_query, opt->heads, err));
     TRY(draw(&p->kv, &p->from, numbers_token, p->context, err));
     TRY(result_alloc(&p->truth, opt, err));

@@ -25,8 +25,7 @@ static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, sna
 }
 
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               glances *looks, const volatile sig_atomic_t *cancel,
-                               snap_err *err) {
+                               glances *looks, const volatile sig_atomic_t *cancel, snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(warm_up(arms, n, scope, err));
     int64_t started = clock_now_ns();

@@ -6,8 +6,6 @@
 #include "base/rng.h"
 #include "kernels/formats.h"
 
-enum { kNumbersPool = 4096 };
-
 static const char *const kind_names[NUMBERS_KINDS] = {"normal", "mla"};
 
 const char *numbers_kind_name(numbers_kind k) {
@@ -24,9 +22,9 @@ snap_status numbers_kind_parse(const char *name, numbers_kind *out, snap_err *er
 }
 
 static uint16_t *draw_pool(int width, uint64_t seed, const char *stream) {
-    uint16_t *pool = malloc(sizeof *pool * (size_t)kNumbersPool * (size_t)width);
+    uint16_t *pool = malloc(sizeof *pool * (size_t)DRAW_POOL * (size_t)width);
     rng r = rng_make(seed, rng_stream_of(stream));
-    for (size_t i = 0; pool && i < (size_t)kNumbersPool * (size_t)width; i++)
+    for (size_t i = 0; pool && i < (size_t)DRAW_POOL * (size_t)width; i++)
         pool[i] = bf16_from_f32((float)rng_normal(&r));
     return pool;
 }
@@ -37,7 +35,7 @@ static void add_outliers(numbers *n) {
     static const float means[] = {1000.0f, -300.0f, 100.0f, -30.0f};
     enum { kColumns = sizeof means / sizeof *means };
     size_t width = (size_t)n->d_c + (size_t)n->d_r;
-    for (size_t row = 0; row < kNumbersPool; row++)
+    for (size_t row = 0; row < DRAW_POOL; row++)
         for (int k = 0; k < kColumns; k++) {
             size_t column = (size_t)n->d_c + (size_t)((2 * k + 1) * n->d_r / (2 * kColumns));
             uint16_t *x = &n->tokens[row * width + column];
@@ -60,34 +58,50 @@ snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, ui
 }
 
 void numbers_release(numbers *n) {
+    if (n->be) {
+        mla_free(n->be, n->device_tokens);
+        mla_free(n->be, n->device_queries);
+    }
     free(n->tokens);
     free(n->queries);
     *n = (numbers){0};
 }
 
-/* The finaliser of SplitMix64 (Steele, Lea, Flood 2014): 64 well mixed bits of a counter. */
-static uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+static snap_status upload(mla_backend *be, const uint16_t *pool, size_t bytes, uint16_t **out,
+                          snap_err *err) {
+    *out = mla_alloc(be, bytes, err);
+    return *out ? mla_copy_in(be, *out, pool, bytes, err) : SNAP_E_NOMEM;
 }
 
-static void make_row(const numbers *n, const uint16_t *pool, uint64_t index, uint16_t *row) {
-    uint64_t bits = mix(mix(n->seed) ^ index);
-    size_t d_c = (size_t)n->d_c, d_r = (size_t)n->d_r, width = d_c + d_r;
-    size_t turn = (size_t)((bits >> 32) % d_c);
-    const uint16_t *content = pool + bits % kNumbersPool * width;
-    const uint16_t *rope = pool + (bits >> 16) % kNumbersPool * width + d_c;
-    memcpy(row, content + turn, (d_c - turn) * sizeof *row);
-    memcpy(row + d_c - turn, content, turn * sizeof *row);
-    memcpy(row + d_c, rope, d_r * sizeof *row);
+snap_status numbers_upload(numbers *n, mla_backend *be, snap_err *err) {
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    if (info.host_memory)
+        return SNAP_OK;
+    size_t bytes = sizeof *n->tokens * DRAW_POOL * ((size_t)n->d_c + (size_t)n->d_r);
+    n->be = be;
+    snap_status st = upload(be, n->tokens, bytes, &n->device_tokens, err);
+    return st == SNAP_OK ? upload(be, n->queries, bytes, &n->device_queries, err) : st;
+}
+
+static draw_source source_of(const numbers *n, const uint16_t *pool) {
+    return (draw_source){.pool = pool, .d_c = n->d_c, .d_r = n->d_r, .seed = n->seed};
+}
+
+draw_source numbers_tokens(const numbers *n) {
+    return source_of(n, n->device_tokens ? n->device_tokens : n->tokens);
+}
+
+draw_source numbers_queries(const numbers *n) {
+    return source_of(n, n->device_queries ? n->device_queries : n->queries);
 }
 
 void numbers_token(const numbers *n, uint64_t index, uint16_t *row) {
-    make_row(n, n->tokens, index, row);
+    draw_source from = source_of(n, n->tokens);
+    draw_row(&from, index, row);
 }
 
 void numbers_query(const numbers *n, uint64_t index, uint16_t *row) {
-    make_row(n, n->queries, index, row);
+    draw_source from = source_of(n, n->queries);
+    draw_row(&from, index, row);
 }

@@ -27,6 +27,7 @@ typedef struct {
     cell cells[BENCH_ARMS];
     glances looks; /* of the current scope */
     const char *cold;
+    bool flush; /* the backend flushes its caches before a step */
     int done;
 } sweep;
 
@@ -57,7 +58,8 @@ static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err)
 static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
     double bytes = 0;
     for (int p = 0; p < BENCH_ARMS; p++) {
-        sets[p] = bench_arm_sets(&s->shape, (mla_precision)p, s->context.backend.cache_bytes);
+        sets[p] = bench_arm_sets(&s->shape, (mla_precision)p,
+                                 s->flush ? 0 : s->context.backend.cache_bytes);
         if (s->opt->grid->arm[p])
             bytes += bench_arm_bytes(&s->shape, (mla_precision)p, sets[p]);
     }
@@ -68,7 +70,7 @@ static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
     cell *c = &s->cells[p];
     snap_err why = {0};
     snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (mla_precision)p,
-                                      &s->from, sets, &why);
+                                      &s->from, sets, s->flush, &why);
     return settle(c, st, &why, err);
 }
 
@@ -76,7 +78,7 @@ static snap_status build_arms(sweep *s, snap_err *err) {
     int sets[BENCH_ARMS];
     double need = needed_bytes(s, sets), have = (double)s->context.backend.memory_bytes;
     bool fits = !(have > 0) || need <= kMemoryShare * have;
-    s->cold = s->context.backend.cache_bytes ? "rotate" : "none";
+    s->cold = s->flush ? "flush" : s->context.backend.cache_bytes ? "rotate" : "none";
     snap_status st = SNAP_OK;
     for (int p = 0; p < BENCH_ARMS && st == SNAP_OK; p++) {
         snap_err why = {0};
@@ -276,10 +278,13 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     const bench_grid *g = opt->grid;
     sweep s = {.opt = opt,
                .rows = rows,
+               .flush = lab_can_flush(opt->backend),
                .context = {.kernel_hash = opt->kernel_hash,
                            .distribution = numbers_kind_name(opt->distribution)}};
     mla_backend_describe(opt->backend, &s.context.backend);
     snap_status st = numbers_create(&s.from, opt->distribution, g->d_c, g->d_r, opt->seed, err);
+    if (st == SNAP_OK)
+        st = numbers_upload(&s.from, opt->backend, err);
     for (int i = 0; i < bench_grid_shapes(g) && st == SNAP_OK; i++) {
         s.shape = bench_grid_shape(g, i);
         st = run_shape(&s, err);

@@ -10,6 +10,7 @@
 
 enum { kVerifyRows = 64, kVerifySequences = 8 };
 static const double kWholeWork = 1 << 19; /* rows x tokens up to which a cell is judged whole */
+static const double kHostWork = 1 << 16;  /* the same where a device can judge the others */
 
 void verified_release(verified *v) {
     free(v->out);
@@ -79,6 +80,14 @@ static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t
     }
 }
 
+/* A device's kernels choose the units in which they round P by rules of their own: they are judged
+ * against exact probabilities. */
+static ref_pv judged_against(const bench_arm *arm) {
+    if (lab_can_attend(bench_arm_backend(arm)))
+        return REF_P_EXACT;
+    return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
+}
+
 static void judge_sequence(sequence_job *job) {
     const bench_arm *arm = job->arm;
     const bench_shape *s = bench_arm_shape(arm);
@@ -115,7 +124,7 @@ static void judge_sequence(sequence_job *job) {
                  .out = job->v->out + first_row * s->d_c,
                  .lse = job->v->lse + first_row},
     };
-    ref_pv pv = ref_format_pv(precision == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
+    ref_pv pv = judged_against(arm);
     judge_sample sample = {.rows = job->rows, .seed = job->seed + (uint64_t)job->b};
     job->st = judge_rows(&job->error, &in, pv, sample, &job->err);
 cleanup:
@@ -177,9 +186,13 @@ static snap_status run_jobs(sequence_job *jobs, int n, snap_err *err) {
     return st;
 }
 
-static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+static bool is_small(const bench_arm *arm, double work) {
+    return (double)bench_arm_rows(arm) * (double)bench_arm_shape(arm)->context <= work;
+}
+
+static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
-    bool whole = (double)bench_arm_rows(arm) * (double)s->context <= kWholeWork;
+    bool whole = is_small(arm, kWholeWork);
     int n = whole || s->batch < kVerifySequences ? s->batch : kVerifySequences;
     int *order = malloc((size_t)s->batch * sizeof *order);
     sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
@@ -200,6 +213,91 @@ cleanup:
     free(order);
     free(jobs);
     return st;
+}
+
+/* ---- large cells, where a device can ---- */
+
+/* The sampled rows of all sequences in turn, in FP64. */
+typedef struct {
+    int sequences, rows; /* of each sequence */
+    int *order;
+    int64_t *row;
+    double *ref, *lse;
+} known;
+
+static void known_release(known *k) {
+    free(k->order);
+    free(k->row);
+    free(k->ref);
+    free(k->lse);
+}
+
+static bool known_alloc(known *k, const bench_shape *s) {
+    int all = s->s_q * s->heads;
+    k->sequences = s->batch < kVerifySequences ? s->batch : kVerifySequences;
+    k->rows = (kVerifyRows + k->sequences - 1) / k->sequences;
+    k->rows = k->rows < all ? k->rows : all;
+    size_t n = (size_t)k->sequences * (size_t)k->rows;
+    k->order = malloc((size_t)s->batch * sizeof *k->order);
+    k->row = malloc(n * sizeof *k->row);
+    k->ref = malloc(n * (size_t)s->d_c * sizeof *k->ref);
+    k->lse = malloc(n * sizeof *k->lse);
+    return k->order && k->row && k->ref && k->lse;
+}
+
+/* Rows at equal distances from a random first one: all query tokens and heads get their share. */
+static void pick_rows(known *k, const bench_shape *s, uint64_t seed) {
+    int all = s->s_q * s->heads;
+    rng r = rng_make(seed, rng_stream_of("verify rows"));
+    pick_sequences(k->order, s->batch, k->sequences, seed);
+    for (int i = 0; i < k->sequences; i++) {
+        int start = (int)rng_below(&r, (uint32_t)all);
+        for (int j = 0; j < k->rows; j++)
+            k->row[i * k->rows + j] =
+                (int64_t)k->order[i] * all + (start + (int64_t)j * all / k->rows) % all;
+    }
+}
+
+static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t seed,
+                                   snap_err *err) {
+    const bench_shape *s = bench_arm_shape(arm);
+    const numbers *from = bench_arm_numbers(arm);
+    lab_step step = {.precision = bench_arm_precision(arm),
+                     .heads = s->heads,
+                     .s_q = s->s_q,
+                     .context = s->context,
+                     .softmax_scale = bench_softmax_scale(),
+                     .tokens = numbers_tokens(from),
+                     .queries = numbers_queries(from)};
+    known k = {0};
+    snap_status st = SNAP_OK;
+    if (!known_alloc(&k, s))
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", s->batch));
+    pick_rows(&k, s, seed);
+    TRY(lab_attend(bench_arm_backend(arm), &step, k.row, k.sequences * k.rows, k.ref, k.lse, err));
+    v->error = (judge_error){0};
+    for (int i = 0; i < k.sequences; i++) {
+        int64_t at = (int64_t)i * k.rows;
+        judge_error one = judge_known_rows(&(judge_known){.heads = s->heads,
+                                                          .s_q = s->s_q,
+                                                          .d_c = s->d_c,
+                                                          .out = v->out,
+                                                          .lse = v->lse,
+                                                          .row = k.row + at,
+                                                          .rows = k.rows,
+                                                          .ref = k.ref + at * s->d_c,
+                                                          .ref_lse = k.lse + at});
+        merge(&v->error, &one, k.order[i]);
+    }
+cleanup:
+    known_release(&k);
+    return st;
+}
+
+static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+    if (lab_can_attend(bench_arm_backend(arm)) && !is_small(arm, kHostWork))
+        return judge_on_device(v, arm, seed, err);
+    return judge_on_host(v, arm, seed, err);
 }
 
 /* ---- a result, and whether it is still the same ---- */
@@ -237,8 +335,7 @@ snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t 
     v->lse = lse;
     out = NULL;
     lse = NULL;
-    mla_precision p = bench_arm_precision(arm);
-    v->bound = judge_bound_of(p, ref_format_pv(p == MLA_FP8 ? REF_SNAPMLA : REF_BF16));
+    v->bound = judge_bound_of(bench_arm_precision(arm), judged_against(arm));
     TRY(judge_all(v, arm, seed, err));
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
 cleanup:

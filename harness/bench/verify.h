@@ -2,7 +2,9 @@
  *
  * The judge starts from the random numbers, not from the device's cache: it quantises them by
  * kernels/formats.h, so that a wrong append, query quantiser or attention all show. Small cells are
- * judged whole; of large ones kVerifyRows rows, spread over up to kVerifySequences sequences. */
+ * judged whole; of large ones kVerifyRows rows, spread over up to kVerifySequences sequences, by
+ * lab_attend() where the backend has it. The arm of a backend that has it is judged against exact
+ * probabilities, any other against the oracle of its own arithmetic. */
 #ifndef SNAPMLA_HARNESS_BENCH_VERIFY_H
 #define SNAPMLA_HARNESS_BENCH_VERIFY_H
 

@@ -134,6 +134,7 @@ static const mla_backend_ops kOps = {
     .fetch_kv = cpu_fetch_kv,
     .ceilings = cpu_ceilings,
     .glance = cpu_glance,
+    .host_memory = true,
 };
 
 static snap_status choose_isa(const cpu_isa **out, const char *name, snap_err *err) {
