@@ -18,7 +18,7 @@
 #include "harness/share.h"
 
 /* Rows of the journal. */
-static const char kIdentity[] = "identity", kAsked[] = "asked";
+static const char kIdentity[] = "identity", kAsked[] = "asked", kConfig[] = "config";
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */
@@ -268,6 +268,33 @@ cleanup:
     return st;
 }
 
+/* What the result file stores: a regrade's is the configuration that made the samples, with what was
+ * given anew. Owned; NULL when out of memory. */
+static js *configuration(const eval *e, const js *given) {
+    const eval_options *o = &e->opt;
+    const js *made = o->regrade ? results_journal_find(e->journal, kConfig) : NULL;
+    if (!made)
+        return given ? js_copy(given) : js_new_object();
+    js *c = js_copy(made);
+    if (c && js_set_bool(c, "regrade", true) && js_set_str(c, "out", o->out) &&
+        js_set_str(c, "data", o->data) && js_set_num(c, "margin", o->margin_pp) &&
+        js_set_str(c, "math-policy", o->math_policy))
+        return c;
+    js_free(c);
+    return NULL;
+}
+
+static snap_status start_results(eval *e, const js *given, snap_err *err) {
+    js *config = configuration(e, given);
+    snap_status st = config ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the result");
+    if (st == SNAP_OK && !e->opt.regrade)
+        st = results_journal_append(e->journal, kConfig, config, err);
+    if (st == SNAP_OK)
+        st = results_new(&e->results, "eval", config, e->opt.seed, err);
+    js_free(config);
+    return st;
+}
+
 /* ---- the steps ---- */
 
 static snap_status how_to_go_on(const eval *e, snap_err *err) {
@@ -395,7 +422,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     }
     TRY(claim(&e, err));
     TRY(fs_log_open(&e.log, file_in(&e, "log"), err));
-    TRY(results_new(&e.results, "eval", config, e.opt.seed, err));
+    TRY(start_results(&e, config, err));
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
     TRY(generate(&e, err));
     TRY(judge(&e, err));

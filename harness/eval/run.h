@@ -37,7 +37,8 @@ typedef struct {
 /**
  * eval_run - run, or go on with, an evaluation
  *
- * @config: the resolved options, for the result file
+ * @config: the resolved options, for the result file; a regrade stores those of the run that made the
+ *          samples, with what it was given anew (data, margin, policy)
  * @out:    the saved result; caller owns it, results_free(); NULL on failure
  *
  * SNAP_E_CANCELLED with how to go on; SNAP_E_USAGE for wrong options and for a RUN folder of

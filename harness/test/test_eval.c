@@ -167,6 +167,41 @@ static void test_regrade(void) {
     place_close(&p);
 }
 
+static js *config_of(const results *r) {
+    return js_get_object(js_get_object(results_document(r), "provenance"), "config");
+}
+
+/* The result says how its samples were made, not how they were judged again. */
+static void test_a_regrade_keeps_the_configuration(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    js *made = js_new_object(), *asked = js_new_object();
+    CU_ASSERT(js_set_str(made, "suite", "synth_aime") && js_set_num(made, "temperature", -1) &&
+              js_set_bool(made, "regrade", false) && js_set_num(made, "margin", 0));
+    CU_ASSERT(js_set_bool(asked, "regrade", true) && js_set_num(asked, "temperature", 0.25));
+    results *r = NULL;
+    CU_ASSERT_EQUAL_FATAL(eval_run(&o, made, &r, NULL), SNAP_OK);
+    CU_ASSERT(js_equal(config_of(r), made));
+    results_free(r);
+    for (int again = 0; again < 2; again++) { /* a second one, too */
+        o = (eval_options){.out = p.run, .regrade = true, .margin_pp = 5, .math_policy = "strict"};
+        CU_ASSERT_EQUAL_FATAL(eval_run(&o, asked, &r, NULL), SNAP_OK);
+        const js *c = config_of(r);
+        CU_ASSERT_STRING_EQUAL(js_get_str(c, "suite"), "synth_aime");
+        CU_ASSERT_STRING_EQUAL(js_get_str(c, "data"), p.data);
+        CU_ASSERT_STRING_EQUAL(js_get_str(c, "math-policy"), "strict");
+        CU_ASSERT(js_get_bool(c, "regrade", false));
+        CU_ASSERT_EQUAL(number(c, "temperature"), -1);
+        CU_ASSERT_EQUAL(number(c, "margin"), 5);
+        CU_ASSERT_EQUAL(js_get_int(js_get_object(results_document(r), "provenance"), "seed", 0), 1);
+        results_free(r);
+    }
+    js_free(made);
+    js_free(asked);
+    place_close(&p);
+}
+
 /* ---- killed runs ---- */
 
 /* Runs in a process that dies, without a chance to tidy up, when a file of it grows past @limit
@@ -615,6 +650,7 @@ static void test_suites(void) {
 CU_TestInfo tests_eval[] = {
     {"scores", test_scores},
     {"regrade", test_regrade},
+    {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},
     {"killed runs go on", test_killed_runs_go_on},
     {"cancelled runs go on", test_cancelled_runs_go_on},
     {"another configuration is refused", test_another_configuration_is_refused},
