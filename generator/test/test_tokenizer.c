@@ -1,0 +1,426 @@
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "generator/local/tokenizer/bpe.h"
+#include "generator/local/tokenizer/regex.h"
+#include "generator/local/tokenizer/tokenizer.h"
+#include "generator/local/tokenizer/utf8.h"
+
+#define FOLDER "generator/test/tokenizer/"
+
+/* ---- equal to tokenizers and tiktoken (the fixtures' script wrote what those said) ---- */
+
+typedef struct {
+    const tokenizer *t;
+    tok_encoder *e;
+    int rows;
+} against;
+
+static bool same_ids(const tok_ids *got, const js *want) {
+    if (got->n != js_len(want))
+        return false;
+    for (size_t i = 0; i < got->n; i++)
+        if (got->v[i] != js_int(js_at(want, i)))
+            return false;
+    return true;
+}
+
+static void check_encoding(const against *a, const js *row, const char *key, int flags, long line) {
+    size_t n;
+    const char *text = js_get_strn(row, "text", &n);
+    const js *want = js_get_array(row, key);
+    tok_ids ids = {0};
+    if (!text || !want)
+        return;
+    CU_ASSERT_EQUAL(tok_encode(a->e, text, n, flags, &ids, NULL), SNAP_OK);
+    if (!same_ids(&ids, want))
+        printf("  line %ld, %s differ\n", line, key);
+    CU_ASSERT(same_ids(&ids, want));
+    tok_ids_release(&ids);
+}
+
+/* One id at a time: what comes out is UTF-8 at every step, and together the whole. */
+static void check_decoding(const against *a, const js *row, const char *key, bool skip, long line) {
+    size_t n;
+    const char *want = js_get_strn(row, key, &n);
+    const js *ids = js_get_array(row, "ids");
+    tok_stream s = tok_stream_make(a->t, skip);
+    buf text = {0};
+    if (!want)
+        return;
+    for (size_t i = 0; i < js_len(ids); i++) {
+        tok_stream_push(&s, (int32_t)js_int(js_at(ids, i)), &text);
+        CU_ASSERT(text_is_utf8(buf_str(&text), text.len));
+    }
+    tok_stream_finish(&s, &text);
+    bool same = text.len == n && memcmp(buf_str(&text), want, n) == 0;
+    if (!same)
+        printf("  line %ld, %s differs: '%s' for '%s'\n", line, key, buf_str(&text), want);
+    CU_ASSERT(same);
+    tok_stream_release(&s);
+    buf_release(&text);
+}
+
+static snap_status check_row(void *ctx, js *row, long line, snap_err *err) {
+    against *a = ctx;
+    (void)err;
+    check_encoding(a, row, "ids", 0, line);
+    check_encoding(a, row, "with_specials", TOK_SPECIALS, line);
+    check_encoding(a, row, "plain", TOK_PLAIN, line);
+    check_decoding(a, row, "decoded", false, line);
+    check_decoding(a, row, "skipped", true, line);
+    a->rows++;
+    return SNAP_OK;
+}
+
+static void check_fixture(const char *dir, int rows) {
+    against a = {0};
+    buf cases = {0};
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    char *path = fs_join(dir, "cases.jsonl");
+    CU_ASSERT_EQUAL(tokenizer_open(&t, dir, &err), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_EQUAL(fs_read(path, &cases, &err), SNAP_OK);
+    a.t = t;
+    if (t && tok_encoder_create(&a.e, t, NULL) == SNAP_OK)
+        CU_ASSERT_EQUAL(js_each_line(buf_str(&cases), cases.len, path, check_row, &a, &err),
+                        SNAP_OK);
+    CU_ASSERT(a.rows >= rows);
+    tok_encoder_free(a.e);
+    tokenizer_free(t);
+    buf_release(&cases);
+    free(path);
+}
+
+static void test_byte_level(void) {
+    check_fixture(FOLDER "bytes", 150);
+}
+
+static void test_fallback(void) {
+    check_fixture(FOLDER "fallback", 150);
+}
+
+static void test_features(void) {
+    check_fixture(FOLDER "features", 150);
+}
+
+static void test_tiktoken(void) {
+    check_fixture(FOLDER "kimi", 90);
+}
+
+/* ---- any bytes ---- */
+
+/* decode(encode(x)) is x for UTF-8, and x repaired for other bytes. */
+static void test_round_trip(void) {
+    tokenizer *t = NULL;
+    tok_encoder *e = NULL;
+    rng r = rng_make(11, 0);
+    CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, FOLDER "bytes", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(tok_encoder_create(&e, t, NULL), SNAP_OK);
+    for (int i = 0; i < 2000; i++) {
+        char text[64];
+        size_t n = (size_t)(rng_below(&r, sizeof text));
+        for (size_t k = 0; k < n; k++)
+            text[k] = (char)(rng_below(&r, i % 2 ? 256 : 128));
+        buf want = {0}, got = {0};
+        tok_ids ids = {0};
+        (void)utf8_append_repaired(&want, text, n, false);
+        CU_ASSERT_EQUAL(tok_encode(e, text, n, TOK_PLAIN, &ids, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(tok_decode(t, ids.v, ids.n, false, &got, NULL), SNAP_OK);
+        CU_ASSERT(got.len == want.len && memcmp(buf_str(&got), buf_str(&want), want.len) == 0);
+        tok_ids_release(&ids);
+        buf_release(&want);
+        buf_release(&got);
+    }
+    tok_encoder_free(e);
+    tokenizer_free(t);
+}
+
+/* Table 3-8 of the Unicode standard, and its neighbours. */
+static void test_repairs(void) {
+    static const struct {
+        const char *bytes, *repaired;
+    } rows[] = {
+        {"a\xF1\x80\x80\xE1\x80\xC2"
+         "b\x80"
+         "c\x80\xBF"
+         "d",
+         "a\uFFFD\uFFFD\uFFFD"
+         "b\uFFFD"
+         "c\uFFFD\uFFFD"
+         "d"},
+        {"\xC0\xAF", "\uFFFD\uFFFD"},
+        {"\xE0\x80\xBF", "\uFFFD\uFFFD\uFFFD"},
+        {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
+        {"\xF4\x91\x92\x93\xFF", "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"},
+        {"\xF0\x9F\x98", "\uFFFD"},
+        {"\xE4\xBD\xA0", "\xE4\xBD\xA0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf out = {0};
+        size_t n = strlen(rows[i].bytes);
+        CU_ASSERT_EQUAL(utf8_append_repaired(&out, rows[i].bytes, n, false), n);
+        CU_ASSERT_STRING_EQUAL(buf_str(&out), rows[i].repaired);
+        buf_release(&out);
+    }
+    buf out = {0};
+    CU_ASSERT_EQUAL(utf8_append_repaired(&out, "x\xF0\x9F\x98", 4, true), 1);
+    CU_ASSERT_STRING_EQUAL(buf_str(&out), "x");
+    buf_release(&out);
+}
+
+/* A run of a million is one piece: it must not take a million squared steps. */
+static void test_long_pieces(void) {
+    tokenizer *t = NULL;
+    tok_encoder *e = NULL;
+    enum { kLong = 1000000 };
+    char *text = malloc(kLong);
+    CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, FOLDER "bytes", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(tok_encoder_create(&e, t, NULL), SNAP_OK);
+    for (const char *c = "a \n!"; text && *c; c++) {
+        tok_ids ids = {0};
+        buf back = {0};
+        memset(text, *c, kLong);
+        CU_ASSERT_EQUAL(tok_encode(e, text, kLong, 0, &ids, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(tok_decode(t, ids.v, ids.n, false, &back, NULL), SNAP_OK);
+        CU_ASSERT(back.len == kLong && memcmp(buf_str(&back), text, kLong) == 0);
+        tok_ids_release(&ids);
+        buf_release(&back);
+    }
+    free(text);
+    tok_encoder_free(e);
+    tokenizer_free(t);
+}
+
+/* ---- merges against the definition ---- */
+
+enum { kIds = 12, kPieces = 40 };
+
+typedef struct {
+    int32_t left, right, made;
+} rule;
+
+/* The lowest rank first, the leftmost of equals, until none applies. */
+static size_t merge_by_definition(const rule *rules, int n_rules, int32_t *ids, size_t n) {
+    for (int k = 0; k < n_rules;) {
+        size_t at = 0;
+        while (at + 1 < n && !(ids[at] == rules[k].left && ids[at + 1] == rules[k].right))
+            at++;
+        if (at + 1 >= n) {
+            k++;
+            continue;
+        }
+        ids[at] = rules[k].made;
+        memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
+        n--;
+        k = 0; /* what was made may take part in an earlier rule */
+    }
+    return n;
+}
+
+static void test_merges_by_definition(void) {
+    rng r = rng_make(5, 0);
+    for (int round = 0; round < 400; round++) {
+        bpe b = {0};
+        bpe_work w = {0};
+        rule rules[kIds];
+        int n_rules = 1 + (int)(rng_below(&r, kIds));
+        CU_ASSERT_EQUAL(bpe_reserve(&b, kIds, NULL), SNAP_OK);
+        for (int k = 0; k < n_rules; k++) {
+            rules[k] = (rule){(int32_t)(rng_below(&r, 6)), (int32_t)(rng_below(&r, 6)),
+                              (int32_t)(rng_below(&r, 6))};
+            bool again = false; /* a pair has one merge */
+            for (int j = 0; j < k && !again; j++) {
+                again = rules[j].left == rules[k].left && rules[j].right == rules[k].right;
+                rules[k] = again ? rules[j] : rules[k];
+            }
+            if (!again)
+                bpe_add(&b, rules[k].left, rules[k].right, (uint32_t)k, rules[k].made);
+        }
+        int32_t got[kPieces], want[kPieces];
+        size_t n = 1 + (size_t)(rng_below(&r, kPieces - 1)), n_want;
+        for (size_t i = 0; i < n; i++)
+            got[i] = want[i] = (int32_t)(rng_below(&r, 6));
+        n_want = merge_by_definition(rules, n_rules, want, n);
+        CU_ASSERT_EQUAL(bpe_encode(&b, &w, got, &n, NULL), SNAP_OK);
+        CU_ASSERT(n == n_want && memcmp(got, want, n * sizeof *got) == 0);
+        bpe_work_release(&w);
+        bpe_release(&b);
+    }
+}
+
+/* ---- regexes ---- */
+
+static long find(const char *pattern, const char *text) {
+    regex *re = NULL;
+    regex_work *w = regex_work_new();
+    regex_match m = {0};
+    bool found = false;
+    snap_status st = regex_compile(&re, pattern, strlen(pattern), NULL);
+    if (st == SNAP_OK)
+        st = regex_find(re, w, text, strlen(text), 0, &m, &found, NULL);
+    regex_free(re);
+    regex_work_free(w);
+    return st != SNAP_OK ? -2 : found ? (long)(m.start * 100 + m.end) : -1;
+}
+
+/* What the Oniguruma manual says of each. */
+static void test_oniguruma(void) {
+    CU_ASSERT_EQUAL(find("\\s", "\u180E"), -1); /* no space since Unicode 6.3 */
+    CU_ASSERT_EQUAL(find("\\S", "\u180E"), 3);
+    CU_ASSERT_EQUAL(find("[\\S]", "\u180E"), 3);
+    CU_ASSERT_EQUAL(find("\\s+", "a\xC2\x85\u00A0\u3000"), 108);
+    CU_ASSERT_EQUAL(find("\\w+", "-\u0301\u2160_"), 107); /* marks and letter numbers are words */
+    CU_ASSERT_EQUAL(find("\\w", "\u00B2"), -1);           /* other numbers are not */
+    CU_ASSERT_EQUAL(find("\\d", "\u00B2"), -1);
+    CU_ASSERT_EQUAL(find("\\d", "\u0663"), 2);
+    CU_ASSERT_EQUAL(find("\\v", "\n\v"), 102);
+    CU_ASSERT_EQUAL(find("a$", "a\nb"), 1);
+    CU_ASSERT_EQUAL(find("^b", "a\nb"), 203);
+    CU_ASSERT_EQUAL(find("x{,2}y", "xxxy"), 104);
+    CU_ASSERT_EQUAL(find("\\p{N}{1,3}", "a1234"), 104);
+    CU_ASSERT_EQUAL(find("\\u4e00", "\u4E00"), 3);
+    CU_ASSERT_EQUAL(find("(?i:'S|'t)", "it's"), 204);
+    CU_ASSERT_EQUAL(find("[]a]+", "xa]"), 103);
+    CU_ASSERT_EQUAL(find(".", "\n\r"), 102);
+}
+
+static void test_refused_patterns(void) {
+    static const char *const rows[] = {"[a&&b]", "[a[b]]",  "[[:alpha:]]", "\\bx",  "\\h",    "\\R",
+                                       "(?m:a)", "(?<n>a)", "a{1,2}+",     "a{",    "[\\W]",  "\\",
+                                       "(a",     "[a",      "(*UTF)a",     "\\Kab", "(?1)(a)"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snap_err err = {0};
+        regex *re = NULL;
+        snap_status st = regex_compile(&re, rows[i], strlen(rows[i]), &err);
+        if (st == SNAP_OK)
+            printf("  accepted: %s\n", rows[i]);
+        CU_ASSERT(st == SNAP_E_UNSUPPORTED || st == SNAP_E_INPUT);
+        CU_ASSERT(err.text[0] != '\0');
+        CU_ASSERT_PTR_NULL(re);
+        regex_free(re);
+    }
+}
+
+static void test_runaway_pattern(void) {
+    char text[41];
+    memset(text, 'a', 40);
+    text[40] = '\0';
+    CU_ASSERT_EQUAL(find("(a|aa|a)+(?=b)(a+)+c", text), -1);
+    CU_ASSERT_EQUAL(find("(?:(?:a+)+)+[bc]", text), -2);
+}
+
+/* ---- hostile files ---- */
+
+#define BYTES "\"decoder\":{\"type\":\"ByteLevel\"}"
+#define MODEL                                                                                      \
+    "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}"
+
+static void test_hostile_files(void) {
+    static const struct {
+        const char *json, *says;
+    } rows[] = {
+        {"", "t:1"},
+        {"{", "t:1"},
+        {"[]", "'model'"},
+        {"{\"model\":{}}", "'decoder'"},
+        {"{\"model\":{}," BYTES "}", "'vocab'"},
+        {"{" MODEL "}", "'decoder'"},
+        {"{" MODEL ",\"decoder\":{\"type\":\"WordPiece\"}}", "'WordPiece'"},
+        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}," BYTES "}", "'Unigram'"},
+        {"{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}," BYTES "}", "id -1"},
+        {"{\"model\":{\"vocab\":{\"a\":99999999999},\"merges\":[]}," BYTES "}", "99999999999"},
+        {"{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}," BYTES "}", "no integer"},
+        {"{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}," BYTES "}", "what it makes"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a\"]}," BYTES "}", "merge 0 is no pair"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is no pair"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}," BYTES "}", "'dropout'"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"unk_token\":\"u\"}," BYTES "}", "'u'"},
+        {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":3,\"content\":\"\"}]}", "empty"},
+        {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}]}", "two ids"},
+        {"{" MODEL "," BYTES ",\"added_tokens\":[{\"content\":\"a\"}]}", "'id'"},
+        {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"NFC\"}}", "'NFC'"},
+        {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Whitespace\"}}", "'Whitespace'"},
+        {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\","
+         "\"pattern\":{\"Regex\":\"(\"}}}",
+         "regular expression"},
+        {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\","
+         "\"pattern\":{\"Regex\":\"[a&&b]\"}}}",
+         "'&&'"},
+        {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"X\"}}", "'X'"},
+        {"{" MODEL "," BYTES ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":"
+         "[{\"SpecialToken\":{\"id\":\"s\"}}]}}",
+         "'s'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snap_err err = {0};
+        tokenizer *t = NULL;
+        snap_status st = tokenizer_parse(&t, rows[i].json, strlen(rows[i].json), "t", &err);
+        if (st == SNAP_OK || !strstr(err.text, rows[i].says))
+            printf("  %s: %s\n", rows[i].json, err.text);
+        CU_ASSERT_NOT_EQUAL(st, SNAP_OK);
+        CU_ASSERT_PTR_NULL(t);
+        CU_ASSERT(text_starts(err.text, "t:") && strstr(err.text, rows[i].says));
+        tokenizer_free(t);
+    }
+}
+
+static void test_deep_sequences(void) {
+    buf json = {0};
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    (void)buf_puts(&json, "{" MODEL "," BYTES ",\"normalizer\":");
+    for (int i = 0; i < 100; i++)
+        (void)buf_puts(&json, "{\"type\":\"Sequence\",\"normalizers\":[");
+    for (int i = 0; i < 100; i++)
+        (void)buf_puts(&json, "]}");
+    (void)buf_puts(&json, "}");
+    CU_ASSERT_EQUAL(tokenizer_parse(&t, json.data, json.len, "t", &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "too deep"));
+    buf_release(&json);
+}
+
+static void test_folder_without_a_tokenizer(void) {
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    CU_ASSERT_EQUAL(tokenizer_open(&t, "generator/test", &err), SNAP_E_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "tokenizer.json"));
+}
+
+static void test_facts(void) {
+    tokenizer *t = NULL;
+    CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, FOLDER "kimi", NULL), SNAP_OK);
+    int32_t bos = tokenizer_id(t, "[BOS]");
+    CU_ASSERT_EQUAL(tokenizer_bos(t), bos);
+    CU_ASSERT_EQUAL(tokenizer_eos(t), bos + 1);
+    CU_ASSERT_EQUAL(tokenizer_size(t), bos + 256);
+    CU_ASSERT_STRING_EQUAL(tokenizer_content(t, bos), "[BOS]");
+    CU_ASSERT_PTR_NULL(tokenizer_content(t, bos + 256));
+    CU_ASSERT_EQUAL(tokenizer_id(t, "nowhere to be found"), -1);
+    tokenizer_free(t);
+}
+
+CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
+                                 {"byte fallback, as tokenizers", test_fallback},
+                                 {"rare features, as tokenizers", test_features},
+                                 {"tiktoken.model, as tiktoken", test_tiktoken},
+                                 {"decode(encode(x)) = x", test_round_trip},
+                                 {"malformed UTF-8", test_repairs},
+                                 {"long pieces", test_long_pieces},
+                                 {"merges by definition", test_merges_by_definition},
+                                 {"Oniguruma's classes", test_oniguruma},
+                                 {"patterns refused", test_refused_patterns},
+                                 {"a pattern that runs away", test_runaway_pattern},
+                                 {"hostile files", test_hostile_files},
+                                 {"deep sequences", test_deep_sequences},
+                                 {"a folder without one", test_folder_without_a_tokenizer},
+                                 {"facts", test_facts},
+                                 CU_TEST_INFO_NULL};
