@@ -32,7 +32,7 @@ static const char *const kColumns[] = {
     "verdict",       "p_tost",        "p_sign_flip",    "p_mcnemar",
     "baseline_only", "arm_only",      "length_ratio",   "refused",
     "itl_ms",        "pass_at_k_pct", "maj_at_k_pct",   "p_holm",
-    "paired_pct",    "control",       "sensitivity"};
+    "paired_pct",    "lag_ms",        "control",        "sensitivity"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -192,6 +192,7 @@ static void write_arm(const report_model *m, const report_eval *e, const report_
     number(l, "pass_at_k_pct", a->pass_k);
     number(l, "maj_at_k_pct", a->maj_k);
     number(l, "tok_s", a->tok_s);
+    number(l, "lag_ms", a->lag_ms);
 }
 
 static void write_pair(const report_model *m, const report_eval *e, const report_pair *p, line *l) {

@@ -153,6 +153,7 @@ static void read_arm(report_arm *a, const js *row) {
                       .ttft_ms = number_of(row, "ttft_ms_median"),
                       .itl_ms = number_of(row, "itl_ms_median"),
                       .tok_s = number_of(row, "tok_s"),
+                      .lag_ms = number_of(js_get_object(row, "client"), "lag_ms_p99"),
                       .pass_k = last_pass(row),
                       .maj_k = number_of(row, "maj_at_k_pct")};
     interval_of(row, "ci95_pct", a->ci95);

@@ -49,6 +49,7 @@ typedef struct {
     double samples, scored, failed, accuracy, se, ci95[2];            /* percent */
     double truncated, empty, unparsed, failed_pct, identical_samples; /* percent, but the last */
     double tokens_mean, ttft_ms, itl_ms, tok_s;
+    double lag_ms;        /* the client's own, 99th percentile; NAN where none was measured */
     double pass_k, maj_k; /* percent; pass@K of all samples; NAN for one sample a problem */
 } report_arm;
 

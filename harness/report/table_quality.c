@@ -132,6 +132,7 @@ static void put_eval_arm(pen *p, const report_eval *e, const report_arm *a) {
     pen_fixed(p, a->ttft_ms, 1);
     pen_fixed(p, a->itl_ms, 1);
     pen_fixed(p, a->tok_s, 1);
+    pen_fixed(p, a->lag_ms, 2);
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
 }
 
@@ -142,7 +143,8 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
         .note =
             "Truncated, empty and unparsed answers count as wrong; failed ones (lost to the "
             "network) are left out of the accuracy, and their share is of all samples. Accuracy "
-            "is the mean over problems of the mean of their K samples (mean@K).",
+            "is the mean over problems of the mean of their K samples (mean@K). The client's lag, "
+            "from bytes being there to their handling, is in the times beside it.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, false},
@@ -160,6 +162,7 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
                     {"median TTFT, ms", "", TABLE_NUMBER, false},
                     {"median ITL, ms", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, false},
+                    {"client lag p99, ms", "", TABLE_NUMBER, false},
                     {"from", "", TABLE_TEXT, false}}};
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)

@@ -1,0 +1,191 @@
+/* The evaluation over HTTP, against a server that answers by script. */
+#include <CUnit/CUnit.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/term.h"
+#include "generator/test/scripted_server.h"
+#include "harness/eval/run.h"
+
+enum { PROBLEMS = 4, SAMPLES = 2, CELLS = PROBLEMS * SAMPLES };
+
+static char folder[48];
+
+/* A path in the folder. Static memory, two at a time. */
+static const char *in_folder(const char *name) {
+    static char paths[2][120];
+    static int next;
+    char *path = paths[next++ % 2];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void folder_open(void) {
+    buf rows = {0};
+    (void)snprintf(folder, sizeof folder, "/tmp/snapmla-http-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    for (int i = 0; i < PROBLEMS; i++)
+        (void)buf_printf(&rows, "{\"id\": \"q%d\", \"problem\": \"is it %d?\", \"answer\": %d}\n",
+                         i, i, i);
+    CU_ASSERT_EQUAL_FATAL(
+        fs_write_atomic(in_folder("problems.jsonl"), buf_str(&rows), rows.len, NULL), SNAP_OK);
+    buf_release(&rows);
+    term_set_quiet(true);
+}
+
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
+    (void)sb, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static void folder_close(void) {
+    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* One arm called a at the server, with a control. */
+static results *evaluate(const server *s, const char *control) {
+    static char arm[100];
+    results *r = NULL;
+    snap_err err = {0};
+    (void)snprintf(arm, sizeof arm, "a=%s/v1,model=m,in_flight=2", server_url(s));
+    eval_options o = {.suite = "synth_aime",
+                      .data = in_folder("problems.jsonl"),
+                      .arms = {.items = {arm}, .n = 1},
+                      .controls = {.items = {control}, .n = 1},
+                      .out = in_folder("run"),
+                      .samples = SAMPLES,
+                      .seed = 1,
+                      .temperature = -1};
+    if (eval_run(&o, NULL, &r, &err) != SNAP_OK)
+        printf("\n%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    return r;
+}
+
+/* "PROMPT SEED" of each request, sorted. */
+static void asked_of(const server *s, char questions[2 * CELLS][80]) {
+    for (int i = 0; i < 2 * CELLS; i++) {
+        const char *body = server_asked(s, i)->body;
+        js *o = js_parse(body, strlen(body), "request", NULL);
+        const js *message = js_at(js_get_array(o, "messages"), 0);
+        (void)snprintf(questions[i], sizeof questions[i], "%.10s %lld",
+                       js_get_str(message, "content"), (long long)js_get_int(o, "seed", -1));
+        js_free(o);
+    }
+    qsort(questions, 2 * CELLS, sizeof questions[0], (int (*)(const void *, const void *))strcmp);
+}
+
+/* How many of the sorted texts are there once only. */
+static int count_single(char questions[2 * CELLS][80]) {
+    int n = 0;
+    for (int i = 0; i < 2 * CELLS; i++) {
+        bool before = i > 0 && strcmp(questions[i - 1], questions[i]) == 0;
+        bool after = i + 1 < 2 * CELLS && strcmp(questions[i + 1], questions[i]) == 0;
+        n += !before && !after;
+    }
+    return n;
+}
+
+static char *text_of(const char *name) {
+    buf text = {0};
+    CU_ASSERT_EQUAL_FATAL(fs_read(in_folder(name), &text, NULL), SNAP_OK);
+    return buf_steal(&text);
+}
+
+static void expect_in(const char *name, const char *what) {
+    char *text = text_of(name);
+    if (!strstr(text, what))
+        printf("\n%s: no '%s'\n", name, what);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, what));
+    free(text);
+}
+
+/* Every question twice, each time with a seed of its own. */
+static void test_other_seeds(void) {
+    static const reply answer = {.type = "text/event-stream",
+                                 .body = CHAT_STREAM("it is \\\\boxed{", "2}")};
+    static char questions[2 * CELLS][80];
+    folder_open();
+    server *s = server_start(&answer, 1);
+    results *r = evaluate(s, "seeds");
+    server_stop(s);
+    CU_ASSERT_EQUAL_FATAL(server_requests(s), 2 * CELLS);
+    asked_of(s, questions);
+    CU_ASSERT_EQUAL(count_single(questions), 2 * CELLS);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    const js *pair = js_at(js_get_array(row, "pairs"), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "arm"), "a.control");
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "seeds");
+    CU_ASSERT_PTR_NULL(js_get(pair, "sensitivity"));
+    CU_ASSERT_PTR_NULL(js_get(pair, "refused"));
+    expect_in("run/report.md", "a.control vs a (control: other seeds)");
+    expect_in("run/report.html", "a.control vs a (control: other seeds)");
+    expect_in("run/parity.tex", "a.control vs a (control: other seeds)");
+    expect_in("run/report.csv", "seeds");
+    results_free(r);
+    server_free(s);
+    folder_close();
+}
+
+/* The damaged arm is another model at the same place: the same seeds. */
+static void test_a_damaged_server(void) {
+    static const reply answer = {.type = "text/event-stream",
+                                 .body = CHAT_STREAM("\\\\boxed{", "2}")};
+    static char questions[2 * CELLS][80], control[100];
+    folder_open();
+    server *s = server_start(&answer, 1);
+    (void)snprintf(control, sizeof control, "damaged=%s/v1,model=worse", server_url(s));
+    results *r = evaluate(s, control);
+    server_stop(s);
+    CU_ASSERT_EQUAL_FATAL(server_requests(s), 2 * CELLS);
+    asked_of(s, questions);
+    CU_ASSERT_EQUAL(count_single(questions), 0);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    const js *pair = js_at(js_get_array(row, "pairs"), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind"); /* it answers the same */
+    results_free(r);
+    server_free(s);
+    folder_close();
+}
+
+/* What the client says of itself is in the result, in the report, and still there after a regrade. */
+static void test_the_client_s_lag(void) {
+    static const reply answer = {.type = "text/event-stream",
+                                 .body = CHAT_STREAM("it is \\\\boxed{", "2}")};
+    folder_open();
+    server *s = server_start(&answer, 1);
+    results_free(evaluate(s, "seeds"));
+    server_free(s);
+    eval_options o = {.out = in_folder("run"), .regrade = true};
+    results *r = NULL;
+    CU_ASSERT_EQUAL_FATAL(eval_run(&o, NULL, &r, NULL), SNAP_OK);
+    const js *arms = js_get_array(js_at(results_section(r, "evals"), 0), "arms");
+    CU_ASSERT_EQUAL(js_len(arms), 2);
+    for (size_t i = 0; i < js_len(arms); i++) {
+        const js *client = js_get_object(js_at(arms, i), "client");
+        double p99 = js_get_num(client, "lag_ms_p99", -1);
+        CU_ASSERT(js_get_int(client, "transfers", 0) >= CELLS);
+        CU_ASSERT(js_get_int(client, "connections", 0) >= 1);
+        CU_ASSERT(p99 >= 0 && p99 <= js_get_num(client, "lag_ms_max", -1) * 1.02);
+        char number[40];
+        (void)snprintf(number, sizeof number, "%.17g", p99);
+        expect_in("run/report.csv", number);
+        (void)snprintf(number, sizeof number, " | %.2f | http |", p99);
+        expect_in("run/report.md", number);
+    }
+    expect_in("run/report.html", "client lag p99, ms");
+    results_free(r);
+    folder_close();
+}
+
+CU_TestInfo tests_eval_http[] = {
+    {"other seeds", test_other_seeds},
+    {"a damaged server", test_a_damaged_server},
+    {"the client's lag", test_the_client_s_lag},
+    CU_TEST_INFO_NULL,
+};
