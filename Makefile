@@ -15,7 +15,7 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
 VERSION := 0.1.0
-PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr
+PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -n 1),1,0)
 
@@ -114,6 +114,7 @@ CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
 $(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
 $(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css
+$(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

@@ -1,0 +1,35 @@
+# --judge real: the program is the main program of a process of its own, with the process's standard input
+# and output, and with the names that LiveCodeBench promises. Where a method is asked for, standard input
+# has an argument a line, as JSON, and its value goes through the channel.
+import types
+
+
+def load(source):
+    module = types.ModuleType("__main__")
+    module.__builtins__ = __builtins__
+    sys.modules["__main__"] = module
+    exec(PROMISED, module.__dict__)
+    exec(compile(source, "program.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def find(module, name):
+    solution = getattr(module, "Solution", None)
+    return getattr(solution(), name) if hasattr(solution, name) else getattr(module, name)
+
+
+def main():
+    name = request()["fn_name"]
+    source = program()
+    say(b"S")
+    if not name:
+        os.close(3)
+        load(source)
+        return
+    lines = sys.stdin.read().split("\n")
+    arguments = [json.loads(line) for line in lines if line.strip()]
+    value = find(load(source), name)(*arguments)
+    say(b"V" + encoded(value))
+
+
+main()

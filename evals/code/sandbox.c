@@ -1,0 +1,232 @@
+#include "evals/code/sandbox.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "evals/code/sandbox_parts.h"
+#include "evals/code/scripts.h"
+#include "evals/code/seccomp.h"
+
+enum { kSlice_ms = 100, kErrorsKept = 4096, kErrorsLimit = 1 << 16, kChannelLimit = 128 << 20 };
+static const int64_t kStall_ns = 1000000000;
+static const int64_t kGrace_ns = 2000000000;
+
+/* ---- watching a process ---- */
+
+typedef struct {
+    const sandbox_job *job;
+    sandbox_result *res;
+    box_process box;
+    int64_t began, now, stalled;
+    bool exited, late, stopped;
+} watching;
+
+/* A stopped supervisor sees nothing: such time is not the program's. */
+static void tick(watching *w) {
+    int64_t now = clock_now_ns(), gap = now - w->now;
+    if (gap > kSlice_ms * 1000000LL + kStall_ns)
+        w->stalled += gap;
+    w->now = now;
+}
+
+static int64_t elapsed(const watching *w) {
+    return w->now - w->began - w->stalled;
+}
+
+/* Keeps the end of what has come. */
+static void keep_end(buf *b) {
+    if (b->len < kErrorsLimit)
+        return;
+    memmove(b->data, b->data + b->len - kErrorsKept, kErrorsKept);
+    b->len = kErrorsKept;
+    b->data[b->len] = '\0';
+}
+
+static void take(watching *w, int fd, const char *bytes, size_t n) {
+    sandbox_result *r = w->res;
+    if (fd == w->box.errors) {
+        (void)buf_append(&r->errors, bytes, n);
+        keep_end(&r->errors);
+    } else if (fd == w->box.channel) {
+        (void)buf_append(&r->channel, bytes, n);
+    } else {
+        size_t room = w->job->limits.output - r->output.len;
+        r->output_cut = r->output_cut || n > room;
+        (void)buf_append(&r->output, bytes, n < room ? n : room);
+    }
+}
+
+/* Reads what there is; true: some. At the end of a pipe *fd becomes -1. */
+static bool drain(watching *w, int *fd) {
+    char chunk[1 << 16];
+    if (*fd < 0)
+        return false;
+    ssize_t n = read(*fd, chunk, sizeof chunk);
+    if (n > 0)
+        take(w, *fd, chunk, (size_t)n);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        (void)close(*fd);
+        *fd = -1;
+    }
+    return n > 0;
+}
+
+static void look(watching *w, int timeout_ms) {
+    struct pollfd fds[] = {{w->box.output, POLLIN, 0},
+                           {w->box.errors, POLLIN, 0},
+                           {w->box.channel, POLLIN, 0},
+                           {w->exited ? -1 : w->box.pidfd, POLLIN, 0}};
+    if (poll(fds, sizeof fds / sizeof *fds, timeout_ms) > 0) {
+        (void)drain(w, &w->box.output);
+        (void)drain(w, &w->box.errors);
+        if (drain(w, &w->box.channel) && w->job->watch && !w->stopped)
+            w->stopped = !w->job->watch(w->job->watch_ctx, &w->res->channel);
+        w->exited = w->exited || fds[3].revents != 0;
+    }
+    tick(w);
+}
+
+static bool cancelled(const sandbox_job *job) {
+    return job->cancel && *job->cancel;
+}
+
+static bool failed(const sandbox_result *r) {
+    return r->output.failed || r->errors.failed || r->channel.failed;
+}
+
+/* The pipes end when the last process that could write to them has. */
+static bool silent(const watching *w) {
+    return w->box.output < 0 && w->box.errors < 0 && w->box.channel < 0;
+}
+
+static void watch(watching *w) {
+    const int64_t limit = (int64_t)(w->job->limits.seconds * 1e9);
+    while (!w->exited && !w->stopped && elapsed(w) < limit && !cancelled(w->job) && !failed(w->res))
+        look(w, kSlice_ms);
+    w->late = !w->exited && !w->stopped;
+    if (!w->exited)
+        (void)kill(w->box.pid, SIGKILL);
+    for (int64_t since = w->now; !silent(w) && w->now - since < kGrace_ns;)
+        look(w, kSlice_ms);
+}
+
+/* ---- running ---- */
+
+static int exit_code(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+snap_status sandbox_run(sandbox *s, const sandbox_job *job, sandbox_result *out, snap_err *err) {
+    *out = (sandbox_result){.output.limit = job->limits.output + 1,
+                            .errors.limit = 2 * kErrorsLimit + (1 << 16),
+                            .channel.limit = kChannelLimit};
+    watching w = {.job = job, .res = out};
+    w.began = w.now = clock_now_ns();
+    snap_status st = box_start(s, job, &w.box, err);
+    if (st == SNAP_OK && w.box.pidfd < 0)
+        st = err_set(err, SNAP_E_ENV, "cannot watch a process: the code judge needs Linux 5.9");
+    if (st == SNAP_OK)
+        watch(&w);
+    int status = box_end(&w.box);
+    out->end = w.stopped ? SANDBOX_STOPPED : w.late ? SANDBOX_TIMEOUT : SANDBOX_EXITED;
+    out->status = exit_code(status);
+    out->seconds = (double)elapsed(&w) / 1e9;
+    if (st == SNAP_OK && cancelled(job))
+        st = err_set(err, SNAP_E_CANCELLED, "interrupted");
+    if (st == SNAP_OK && out->channel.failed)
+        out->end = SANDBOX_STOPPED;
+    else if (st == SNAP_OK && failed(out))
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a program's output");
+    return st;
+}
+
+void sandbox_result_release(sandbox_result *r) {
+    buf_release(&r->output);
+    buf_release(&r->errors);
+    buf_release(&r->channel);
+}
+
+/* ---- opening ---- */
+
+static const char kSpacesHelp[] =
+    "unprivileged user namespaces must be allowed: see the sysctls user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns; in a "
+    "container, its security profile";
+
+static snap_status need(const char *path, const char *package, snap_err *err) {
+    if (access(path, X_OK) == 0)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_ENV,
+                   "the code judge runs programs in a sandbox and needs '%s' (apt-get install %s)",
+                   path, package);
+}
+
+/* The last line that says something. */
+static void last_line(const buf *text, char *out, size_t cap) {
+    const char *s = buf_str(text), *line = "nothing";
+    size_t n = strlen(line);
+    for (size_t i = 0, from = 0; i <= text->len; i++)
+        if (i == text->len || s[i] == '\n') {
+            if (!text_is_blank(s + from, i - from)) {
+                line = s + from;
+                n = i - from;
+            }
+            from = i + 1;
+        }
+    (void)snprintf(out, cap, "%.*s", (int)(n < cap ? n : cap - 1), line);
+}
+
+/* Lets a program look for what it must not find. */
+static snap_status probe(sandbox *s, snap_err *err) {
+    char why[200], outside[24];
+    const sandbox_job job = {
+        .driver = {script_probe, strlen(script_probe)},
+        .program = {"", 0},
+        .input = {"", 0},
+        .request = {outside, (size_t)snprintf(outside, sizeof outside, "%d", (int)getpid())},
+        .limits = {.seconds = 20, .memory = (size_t)1 << 30, .stack = 8 << 20, .output = 4096}};
+    sandbox_result r;
+    snap_status st = sandbox_run(s, &job, &r, err);
+    if (st == SNAP_OK && strcmp(buf_str(&r.channel), "isolated\n") != 0) {
+        last_line(r.channel.len ? &r.channel : &r.errors, why, sizeof why);
+        st = err_set(err, SNAP_E_ENV, "programs can't be isolated here (%s): %s", why, kSpacesHelp);
+    }
+    sandbox_result_release(&r);
+    return st;
+}
+
+snap_status sandbox_open(sandbox **out, const sandbox_options *options, snap_err *err) {
+    snap_status st;
+    *out = NULL;
+    sandbox *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the sandbox");
+    s->bwrap = options && options->bwrap ? options->bwrap : "/usr/bin/bwrap";
+    s->python = options && options->python ? options->python : "/usr/bin/python3";
+    TRY(need(s->bwrap, "bubblewrap", err));
+    TRY(need(s->python, "python3", err));
+    TRY(need("/usr/bin/prlimit", "util-linux", err));
+    TRY(seccomp_filter(&s->filter, err));
+    TRY(box_arguments(s, err));
+    TRY(probe(s, err));
+    *out = s;
+    s = NULL;
+cleanup:
+    sandbox_close(s);
+    return st;
+}
+
+void sandbox_close(sandbox *s) {
+    if (!s)
+        return;
+    buf_release(&s->filter);
+    arena_release(&s->mem);
+    free(s);
+}

@@ -1,0 +1,271 @@
+/* sandbox_start.c - from a job to a running bubblewrap: its command line, its files, its user. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evals/code/sandbox_parts.h"
+
+/* A program that runs on several threads at once uses its time so much faster. */
+enum { kThreadsCounted = 4 };
+enum { kFiles = 64, kTasks = 64, kNumber = 40, kLimits = 9 };
+static const size_t kScratch = (size_t)64 << 20;
+static const char kPrlimit[] = "/usr/bin/prlimit";
+
+/* ---- the command line ---- */
+
+static void add(sandbox *s, const char *arg) {
+    if (s->n_args + 1 < kBoxArguments)
+        s->args[s->n_args++] = arg;
+}
+
+static void add_all(sandbox *s, const char *const *args) {
+    for (; *args; args++)
+        add(s, *args);
+}
+
+/* A folder of the root that most systems have as a link into /usr. */
+static snap_status add_link(sandbox *s, const char *path, snap_err *err) {
+    char target[256];
+    struct stat sb;
+    if (lstat(path, &sb) != 0)
+        return SNAP_OK;
+    if (!S_ISLNK(sb.st_mode)) {
+        add_all(s, (const char *const[]){"--ro-bind", path, path, NULL});
+        return SNAP_OK;
+    }
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return err_set_errno(err, "cannot read the link '%s'", path);
+    const char *kept = arena_strndup(&s->mem, target, (size_t)n);
+    if (!kept)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the sandbox");
+    add_all(s, (const char *const[]){"--symlink", kept, path, NULL});
+    return SNAP_OK;
+}
+
+snap_status box_arguments(sandbox *s, snap_err *err) {
+    static const char *const spaces[] = {"--unshare-user",
+                                         "--unshare-ipc",
+                                         "--unshare-pid",
+                                         "--unshare-net",
+                                         "--unshare-uts",
+                                         "--unshare-cgroup-try",
+                                         "--uid",
+                                         "65534",
+                                         "--gid",
+                                         "65534",
+                                         "--hostname",
+                                         "box",
+                                         "--die-with-parent",
+                                         "--new-session",
+                                         "--cap-drop",
+                                         "ALL",
+                                         NULL};
+    static const char *const environment[] = {
+        "--clearenv", "--setenv", "PATH", "/usr/bin", "--setenv", "LANG", "C.UTF-8",
+        /* the same program, the same order of a set's items, the same verdict */
+        "--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv",
+        "OMP_NUM_THREADS", "1", "--setenv", "OPENBLAS_NUM_THREADS", "1", NULL};
+    /* Of /etc what the loader needs to find the libraries of numpy, say. */
+    static const char *const files[] = {
+        "--ro-bind",     "/usr/bin",         "/usr/bin",          "--ro-bind",
+        "/usr/lib",      "/usr/lib",         "--ro-bind-try",     "/usr/lib64",
+        "/usr/lib64",    "--ro-bind-try",    "/etc/alternatives", "/etc/alternatives",
+        "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",  NULL};
+    static const char *const links[] = {"/bin", "/lib", "/lib64", NULL};
+    snap_status st = SNAP_OK;
+    char scratch[kNumber];
+    (void)snprintf(scratch, sizeof scratch, "%zu", kScratch);
+    const char *size = arena_strdup(&s->mem, scratch);
+    if (!size)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the sandbox");
+    add(s, s->bwrap);
+    add_all(s, spaces);
+    add_all(s, environment);
+    add_all(s, files);
+    for (int i = 0; links[i] && st == SNAP_OK; i++)
+        st = add_link(s, links[i], err);
+    add_all(s, (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs",
+                                     "/tmp", "--ro-bind-data", "5", "/box/driver.py",
+                                     "--ro-bind-data", "6", "/box/program.py",
+                                     /* else they are memory without a ceiling */
+                                     "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp",
+                                     "--seccomp", "7", "--", NULL});
+    return st;
+}
+
+/* The limits count from inside: processes of the same user outside are none of the program's. */
+static void add_limits(const sandbox_job *job, char text[kLimits][kNumber], const char **args,
+                       size_t *n) {
+    const sandbox_limits *l = &job->limits;
+    const struct {
+        const char *name;
+        size_t value;
+    } limits[kLimits] = {{"as", l->memory},
+                         {"stack", l->stack},
+                         {"fsize", kScratch},
+                         {"nofile", kFiles},
+                         {"nproc", kTasks},
+                         {"core", 0},
+                         {"memlock", 0},
+                         {"msgqueue", 0},
+                         {"cpu", (size_t)(l->seconds * kThreadsCounted) + 1}};
+    args[(*n)++] = kPrlimit;
+    for (int i = 0; i < kLimits; i++) {
+        (void)snprintf(text[i], kNumber, "--%s=%zu", limits[i].name, limits[i].value);
+        args[(*n)++] = text[i];
+    }
+}
+
+/* ---- files in memory ---- */
+
+/* A file that nobody can change, at its beginning; -1. */
+static int memory_file(span text) {
+    int fd = memfd_create("box", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t done = 0;
+    while (fd >= 0 && done < text.n) {
+        ssize_t n = write(fd, text.s + done, text.n - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            (void)close(fd);
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    if (fd >= 0)
+        (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    if (fd >= 0)
+        (void)lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static void close_all(int *fds, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+        fds[i] = -1;
+    }
+}
+
+/* fds[i] is what is to be file descriptor i in the child; out[i] our end of a pipe. */
+static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[BOX_FDS],
+                              int out[BOX_FDS], snap_err *err) {
+    static const int pipes[] = {STDOUT_FILENO, STDERR_FILENO, BOX_CHANNEL};
+    const span filter = {buf_str(&s->filter), s->filter.len};
+    const struct {
+        int at;
+        span text;
+    } files[] = {{STDIN_FILENO, job->input},
+                 {BOX_REQUEST, job->request},
+                 {BOX_DRIVER, job->driver},
+                 {BOX_PROGRAM, job->program},
+                 {BOX_FILTER, filter}};
+    for (size_t i = 0; i < sizeof pipes / sizeof *pipes; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            return err_set_errno(err, "cannot open a pipe");
+        out[pipes[i]] = ends[0];
+        fds[pipes[i]] = ends[1];
+        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        fds[files[i].at] = memory_file(files[i].text);
+        if (fds[files[i].at] < 0)
+            return err_set_errno(err, "cannot keep a program's input in memory");
+    }
+    return SNAP_OK;
+}
+
+/* ---- the process ---- */
+
+/* Between fork and exec of a process with threads: system calls only. */
+static bool become_nobody(void) {
+    return syscall(SYS_getuid) != 0 || (syscall(SYS_setgroups, 0, NULL) == 0 &&
+                                        syscall(SYS_setresgid, kBoxUser, kBoxUser, kBoxUser) == 0 &&
+                                        syscall(SYS_setresuid, kBoxUser, kBoxUser, kBoxUser) == 0);
+}
+
+/* Puts the files into their places, whatever numbers they have now, and closes all others. */
+static bool place_files(int fds[BOX_FDS]) {
+    for (int i = 0; i < BOX_FDS; i++) {
+        fds[i] = fcntl(fds[i], F_DUPFD, BOX_FDS);
+        if (fds[i] < 0)
+            return false;
+    }
+    for (int i = 0; i < BOX_FDS; i++)
+        if (dup2(fds[i], i) < 0)
+            return false;
+    return syscall(SYS_close_range, BOX_FDS, ~0U, 0) == 0;
+}
+
+_Noreturn static void child(const char *const *args, int fds[BOX_FDS], pid_t parent) {
+    static char *const no_environment[] = {NULL};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    bool ok = place_files(fds) && chdir("/") == 0 && become_nobody() &&
+              prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
+    if (ok) {
+        union {
+            const char *const *in;
+            char *const *out;
+        } argv = {args}; /* execve() changes none of them */
+        (void)execve(args[0], argv.out, no_environment);
+    }
+    _exit(127);
+}
+
+snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out, snap_err *err) {
+    const char *args[kBoxArguments + kLimits + 5];
+    char text[kLimits][kNumber];
+    int fds[BOX_FDS], ours[BOX_FDS];
+    size_t n = s->n_args;
+    *out = (box_process){-1, -1, -1, -1, -1};
+    memset(fds, 0xff, sizeof fds);
+    memset(ours, 0xff, sizeof ours);
+    memcpy(args, s->args, n * sizeof *args);
+    add_limits(job, text, args, &n);
+    args[n++] = s->python;
+    args[n++] = "-S";
+    args[n++] = "/box/driver.py";
+    args[n] = NULL;
+    snap_status st = open_files(s, job, fds, ours, err);
+    if (st == SNAP_OK) {
+        pid_t parent = getpid();
+        out->pid = fork();
+        if (out->pid == 0)
+            child(args, fds, parent);
+        if (out->pid < 0)
+            st = err_set_errno(err, "cannot start a process");
+    }
+    if (out->pid > 0)
+        out->pidfd = (int)syscall(SYS_pidfd_open, out->pid, 0);
+    close_all(fds, BOX_FDS);
+    out->output = ours[STDOUT_FILENO];
+    out->errors = ours[STDERR_FILENO];
+    out->channel = ours[BOX_CHANNEL];
+    return st;
+}
+
+int box_end(box_process *p) {
+    int status = -1;
+    if (p->pid > 0) {
+        (void)kill(p->pid, SIGKILL); /* of a process that has ended: nothing */
+        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_all((int[]){p->pidfd, p->output, p->errors, p->channel}, 4);
+    *p = (box_process){-1, -1, -1, -1, -1};
+    return status;
+}

@@ -1,0 +1,17 @@
+/* scripts.S - the scripts as strings in the program. */
+    .macro script name, file
+    .global script_\name
+    .type script_\name, @object
+script_\name:
+    .incbin "\file"
+    .byte 0
+    .size script_\name, . - script_\name
+    .endm
+
+    .section .rodata
+    script probe, "evals/code/probe.py"
+    script common, "evals/code/common.py"
+    script real, "evals/code/real.py"
+    script lcb, "evals/code/lcb.py"
+    script unit, "evals/code/unit.py"
+    .section .note.GNU-stack, "", %progbits

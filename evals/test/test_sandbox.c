@@ -1,0 +1,446 @@
+/* Programs that mean harm: each is let loose once, and what must not have happened is looked for from
+ * outside. Beside them the refusals, where a machine can't isolate. */
+#include <CUnit/CUnit.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "evals/code/sandbox.h"
+#include "evals/code/scripts.h"
+#include "evals/code/seccomp.h"
+
+enum { kOutput = 1 << 16 };
+static const size_t kMemory = (size_t)256 << 20;
+
+/* The sandbox, or NULL with a word about it: where python3 and bubblewrap are not installed, or a
+ * container forbids user namespaces, there is nothing to test but the refusal. */
+static sandbox *open_sandbox(void) {
+    static bool told;
+    sandbox *s = NULL;
+    snap_err err = {0};
+    if (sandbox_open(&s, NULL, &err) == SNAP_OK)
+        return s;
+    CU_ASSERT_EQUAL(err.code, SNAP_E_ENV);
+    if (!told)
+        printf("\nskipped: %s\n", err.text);
+    told = true;
+    return NULL;
+}
+
+typedef struct {
+    buf driver, program;
+} box_job;
+
+static sandbox_job job_of(box_job *b, const char *program, double seconds) {
+    (void)buf_printf(&b->driver, "%s%s", script_common, script_real);
+    (void)buf_puts(&b->program, program);
+    return (sandbox_job){
+        .driver = {buf_str(&b->driver), b->driver.len},
+        .program = {buf_str(&b->program), b->program.len},
+        .input = {"3\n4\n", 4},
+        .request = {"{\"fn_name\": \"\"}", 15},
+        .limits = {
+            .seconds = seconds, .memory = kMemory, .stack = (size_t)8 << 20, .output = kOutput}};
+}
+
+static void job_release(box_job *b) {
+    buf_release(&b->driver);
+    buf_release(&b->program);
+}
+
+static sandbox_result run(sandbox *s, const char *program, double seconds) {
+    box_job b = {0};
+    sandbox_job job = job_of(&b, program, seconds);
+    sandbox_result r;
+    snap_err err = {0};
+    if (sandbox_run(s, &job, &r, &err) != SNAP_OK)
+        printf("\n%s\n", err.text);
+    CU_ASSERT_EQUAL(err.code, SNAP_OK);
+    job_release(&b);
+    return r;
+}
+
+/* Processes of this machine whose command line or environment holds @word. */
+static int processes_with(const char *word) {
+    int found = 0;
+    DIR *proc = opendir("/proc");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(proc);
+    for (struct dirent *d; (d = readdir(proc)) != NULL;) {
+        char path[300];
+        buf text = {0};
+        (void)snprintf(path, sizeof path, "/proc/%s/cmdline", d->d_name);
+        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && fs_read(path, &text, NULL) == SNAP_OK)
+            found += memmem(buf_str(&text), text.len, word, strlen(word)) != NULL;
+        buf_release(&text);
+    }
+    (void)closedir(proc);
+    return found;
+}
+
+/* ---- programs that behave ----  */
+
+static void test_runs(void) {
+    static const struct {
+        const char *program, *output, *errors;
+        int status;
+    } cases[] = {
+        {"print(int(input()) + int(input()))", "7\n", "", 0},
+        {"import sys\nfor line in sys.stdin: print(line, end='')", "3\n4\n", "", 0},
+        {"print(open(0).read())\nexit(5)", "3\n4\n\n", "", 5},
+        {"print(open('/dev/stdin').read(), end='')", "3\n4\n", "", 0},
+        {"import threading\nt = threading.Thread(target=print, args=('t',))\nt.start()\nt.join()",
+         "t\n", "", 0},
+        {"open('x', 'w').write('y')\nprint(open('/tmp/x').read())", "y\n", "", 0},
+        {"print(gcd(6, 4), __name__)", "2 __main__\n", "", 0},
+        {"raise ValueError('no')", "", "ValueError: no", 1},
+        {"x = (", "", "SyntaxError", 1},
+        {"import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "", "", 128 + SIGSEGV},
+        {"print('caf\\u00e9 \\0 \\U0001f600')", "caf\xc3\xa9 \0 \xf0\x9f\x98\x80\n", "", 0},
+    };
+    sandbox *s = open_sandbox();
+    for (size_t i = 0; s && i < sizeof cases / sizeof *cases; i++) {
+        sandbox_result r = run(s, cases[i].program, 60);
+        CU_ASSERT(r.end == SANDBOX_EXITED && r.status == cases[i].status && !r.output_cut);
+        CU_ASSERT_STRING_EQUAL(buf_str(&r.output), cases[i].output);
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.errors), cases[i].errors));
+        sandbox_result_release(&r);
+    }
+    sandbox_close(s);
+}
+
+/* ---- hostile ones ---- */
+
+/* Ends with "survived" where it goes on after its attempts; what it could do it says before. */
+typedef struct {
+    const char *name, *program;
+    double seconds;
+    sandbox_end end;
+    const char *output; /* begins with; NULL: anything */
+} hostile;
+
+static const hostile programs[] = {
+    {"fork bomb",
+     "import os\nn = 0\nfor i in range(1000):\n"
+     "    try: n += os.fork() == 0\n    except OSError: pass\nprint('forks', n)",
+     60, SANDBOX_EXITED, "forks 0\n"},
+    {"fork bomb by a shell",
+     "import subprocess\ntry: subprocess.run('yes | yes', shell=True)\n"
+     "except OSError as e: print('refused')",
+     60, SANDBOX_EXITED, "refused\n"},
+    {"thread bomb",
+     "import threading, time\nthreading.stack_size(1 << 16)\nn = 0\ntry:\n    while n < 5000:\n"
+     "        threading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n        n += 1\n"
+     "except RuntimeError: pass\nprint('few' if n < 64 else n)",
+     60, SANDBOX_EXITED, "few\n"},
+    {"memory bomb",
+     "x = []\ntry:\n    while True: x.append(bytearray(1 << 22))\n"
+     "except MemoryError:\n    n = len(x)\n    x = 0\n    print('bounded' if n < 64 else n)",
+     60, SANDBOX_EXITED, "bounded\n"},
+    {"memory bomb in memory files",
+     "import os\ntry: os.memfd_create('x')\nexcept OSError: print('refused')", 60, SANDBOX_EXITED,
+     "refused\n"},
+    {"infinite loop", "while True: pass", 1, SANDBOX_TIMEOUT, ""},
+    {"sleeper", "import time\ntime.sleep(10000)", 1, SANDBOX_TIMEOUT, ""},
+    {"deaf to signals",
+     "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n"
+     "    except (OSError, ValueError): pass\nwhile True: pass",
+     1, SANDBOX_TIMEOUT, ""},
+    {"infinite output", "while True: print('x' * 1000)", 1, SANDBOX_TIMEOUT, "xxx"},
+    {"infinite errors", "import sys\nwhile True: sys.stderr.write('x' * 1000)", 1, SANDBOX_TIMEOUT,
+     ""},
+    {"closed output", "import os, time\nos.close(1)\nos.close(2)\ntime.sleep(10000)", 1,
+     SANDBOX_TIMEOUT, ""},
+    {"disk filling",
+     "n = 0\ntry:\n    for i in range(1000):\n        with open(f'/tmp/{i}', 'wb') as f:\n"
+     "            for k in range(64): n += f.write(bytes(1 << 20))\nexcept OSError: pass\n"
+     "print('bounded' if n <= 64 << 20 else n)",
+     60, SANDBOX_EXITED, "bounded\n"},
+    {"writing elsewhere",
+     "import os\nn = 0\nfor d in ('/', '/box', '/dev', '/dev/shm', '/usr/lib', '/proc', '/etc', "
+     "'/home', '/root', '/var/tmp', '/run', '/sys'):\n"
+     "    try:\n        open(d + '/x', 'w')\n        n += 1\n    except OSError: pass\nprint(n)",
+     60, SANDBOX_EXITED, "0\n"},
+    {"reading the machine",
+     "import os\nfound = []\nfor top, dirs, files in os.walk('/'):\n"
+     "    if top.startswith(('/usr/lib', '/usr/bin', '/proc', '/dev')): dirs[:] = []; continue\n"
+     "    found += [f for f in files if not top.startswith(('/box', '/etc/alternatives'))]\n"
+     "print(sorted(found))",
+     60, SANDBOX_EXITED, NULL},
+    {"reading the answers",
+     "import os\nfor p in ('@DIR@/answers', '/proc/1/root@DIR@/answers', "
+     "'/proc/1/cwd/../@DIR@/answers', '/proc/self/root/@DIR@/answers'):\n"
+     "    try: print(open(p).read())\n    except OSError: pass\nprint('survived')",
+     60, SANDBOX_EXITED, "survived\n"},
+    {"reading the environment",
+     "import os, glob\nall = repr(dict(os.environ))\nfor p in glob.glob('/proc/*/environ'):\n"
+     "    try: all += open(p, 'rb').read().decode('latin-1')\n    except OSError: pass\n"
+     "print('leak' if 'hidden-from-programs' in all else 'nothing')",
+     60, SANDBOX_EXITED, "nothing\n"},
+    {"reading the parent's /proc",
+     "import os\nseen = []\nfor p in range(1, 70000):\n"
+     "    if p != os.getpid() and os.path.exists(f'/proc/{p}'): seen.append(p)\n"
+     "print(len(seen) <= 1)\ntry: print(os.listdir('/proc/1/fd'))\nexcept OSError: "
+     "print('closed')\n"
+     "try: print(open('/proc/1/mem', 'rb'))\nexcept OSError: print('closed')",
+     60, SANDBOX_EXITED, NULL},
+    {"open descriptors",
+     "import os\nopen_ = []\nfor fd in range(64):\n    try: os.fstat(fd); open_.append(fd)\n"
+     "    except OSError: pass\nprint(open_)",
+     60, SANDBOX_EXITED, "[0, 1, 2]\n"},
+    {"network",
+     "import socket\nn = 0\nfor f in range(1, 46):\n    if f == socket.AF_UNIX: continue\n"
+     "    for kind in (1, 2, 3):\n"
+     "        try:\n            socket.socket(f, kind)\n            n += 1\n"
+     "        except OSError: pass\nprint(n)",
+     60, SANDBOX_EXITED, "0\n"},
+    {"sockets of the machine",
+     "import socket\ns = socket.socket(socket.AF_UNIX)\n"
+     "for p in ('\\0snapmla-test-@PID@', '@DIR@/socket', '/run/dbus/system_bus_socket'):\n"
+     "    try:\n        s.connect(p)\n        print('connected', p)\n    except OSError: pass\n"
+     "print('survived')",
+     60, SANDBOX_EXITED, "survived\n"},
+    {"ptrace and signals to others",
+     "import ctypes, os, signal\nlibc = ctypes.CDLL(None)\n"
+     "print([libc.ptrace(16, p, 0, 0) for p in (1, @PID@)])\nn = 0\n"
+     "for p in (@PID@, -@PID@):\n"
+     "    try:\n        os.kill(p, signal.SIGUSR1)\n        n += 1\n    except OSError: pass\n"
+     "os.kill(1, signal.SIGKILL)\nprint(n)",
+     60, SANDBOX_EXITED, "[-1, -1]\n0\n"},
+    {"setuid",
+     "import os\nn = 0\nfor f in (os.setuid, os.setgid, os.seteuid, os.setegid):\n"
+     "    try:\n        f(0)\n        n += 1\n    except OSError: pass\nprint(n, os.getuid())",
+     60, SANDBOX_EXITED, "0 65534\n"},
+    {"setuid programs",
+     "import os\ntry: os.execv('/usr/bin/su', ['su', '-c', 'id'])\n"
+     "except OSError: print('refused')",
+     60, SANDBOX_EXITED, NULL},
+    {"new namespaces and mounts",
+     "import ctypes\nlibc = ctypes.CDLL(None)\n"
+     "print([libc.unshare(0x10000000), libc.mount(b'x', b'/tmp', b'tmpfs', 0, None), "
+     "libc.chroot(b'/tmp'), libc.setns(0, 0), libc.umount(b'/usr/lib')])",
+     60, SANDBOX_EXITED, "[-1, -1, -1, -1, -1]\n"},
+    {"surviving children",
+     "import os, subprocess, threading\n"
+     "for start in (os.fork, os.forkpty, lambda: subprocess.Popen(['sleep', '98765']), "
+     "lambda: os.posix_spawn('/usr/bin/sleep', ['sleep', '98765'], {})):\n"
+     "    try:\n        start()\n        print('started')\n    except OSError: pass\n"
+     "os.setsid() if os.getpid() != os.getsid(0) else None\n"
+     "os.execv('/usr/bin/sleep', ['sleep', '98765'])",
+     1, SANDBOX_TIMEOUT, ""},
+    {"symlink tricks",
+     "import os\nos.symlink('@DIR@/answers', '/tmp/a')\nos.symlink('/', '/tmp/b')\n"
+     "os.symlink('/tmp/c', '/tmp/c')\n"
+     "for p in ('/tmp/a', '/tmp/b@DIR@/answers', '/tmp/c'):\n"
+     "    try: print(open(p).read())\n    except OSError: pass\n"
+     "try: os.link('/usr/bin/python3', '/tmp/d'); print('linked')\nexcept OSError: pass\n"
+     "try: os.rename('/box', '/tmp/e'); print('moved')\nexcept OSError: pass\nprint('survived')",
+     60, SANDBOX_EXITED, "survived\n"},
+    {"unicode and NUL output",
+     "import sys\nsys.stdout.buffer.write(b'\\0\\xff\\xfe\\xed\\xa0\\x80\\x1b[2J' * 3)\n"
+     "sys.stderr.buffer.write(b'\\0\\xff')",
+     60, SANDBOX_EXITED, NULL},
+    {"kills itself", "import os\nos.kill(0, 9)", 60, SANDBOX_EXITED, ""},
+    {"deep recursion", "def f(n): return f(n + 1) + [f]\nf(0)", 60, SANDBOX_EXITED, ""},
+    {"overwrites the driver's memory", "import ctypes\nctypes.memset(0, 1, 1)", 60, SANDBOX_EXITED,
+     ""},
+};
+
+static char folder[] = "/tmp/snapmla-sandbox-XXXXXX";
+
+/* @DIR@: a folder with a file of answers, which all may read; @PID@: this process. */
+static char *fill_in(const char *program) {
+    buf text = {0};
+    for (const char *at = program; *at;) {
+        if (strncmp(at, "@DIR@", 5) == 0)
+            (void)buf_puts(&text, folder);
+        else if (strncmp(at, "@PID@", 5) == 0)
+            (void)buf_printf(&text, "%d", (int)getpid());
+        else
+            (void)buf_append(&text, at, 1);
+        at +=
+            at[0] == '@' && (strncmp(at, "@DIR@", 5) == 0 || strncmp(at, "@PID@", 5) == 0) ? 5 : 1;
+    }
+    return buf_steal(&text);
+}
+
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number) {
+    (void)number;
+    signalled = 1;
+}
+
+static void check_hostile(sandbox *s, const hostile *h) {
+    char *program = fill_in(h->program);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(program);
+    sandbox_result r = run(s, program, h->seconds);
+    const char *out = buf_str(&r.output);
+    bool ok = r.end == h->end && (!h->output || strncmp(out, h->output, strlen(h->output)) == 0) &&
+              (!h->output || h->output[0] || !r.output.len) && r.output.len <= kOutput &&
+              !strstr(out, "the answer is 42");
+    if (!ok)
+        printf("\n%s: end %d status %d, output '%.200s', errors '%.600s'\n", h->name, (int)r.end,
+               r.status, out, buf_str(&r.errors));
+    CU_ASSERT(ok);
+    sandbox_result_release(&r);
+    free(program);
+}
+
+static int abstract_listener(void) {
+    struct sockaddr address = {.sa_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int n = snprintf(address.sa_data + 1, sizeof address.sa_data - 1, "snapmla-%d", (int)getpid());
+    CU_ASSERT(n > 0 && bind(fd, &address, sizeof address) == 0 && listen(fd, 1) == 0);
+    return fd;
+}
+
+static void test_hostile(void) {
+    static const char answers[] = "the answer is 42\n";
+    sandbox *s = open_sandbox();
+    char path[64];
+    if (!s)
+        return;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/answers", folder);
+    CU_ASSERT_EQUAL(fs_write_atomic(path, answers, sizeof answers - 1, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(chmod(path, 0644), 0);
+    (void)setenv("SNAPMLA_API_KEY", "hidden-from-programs", 1);
+    int listener = abstract_listener();
+    (void)signal(SIGUSR1, on_signal);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        check_hostile(s, &programs[i]);
+    (void)signal(SIGUSR1, SIG_DFL);
+    CU_ASSERT_FALSE(signalled);
+    (void)close(listener);
+    (void)unsetenv("SNAPMLA_API_KEY");
+    CU_ASSERT_EQUAL(processes_with("98765"), 0);
+    CU_ASSERT_EQUAL(processes_with("/box/driver.py"), 0);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    CU_ASSERT_EQUAL(rmdir(folder), 0); /* nothing else came into being there */
+    sandbox_close(s);
+}
+
+/* ---- several at once ---- */
+
+typedef struct {
+    sandbox *s;
+    bool bad;
+    int status;
+    char output[8];
+} runner;
+
+static void *run_one(void *ctx) {
+    runner *r = ctx;
+    static const char bad[] = "import os\nx = []\nwhile True:\n    try: os.fork()\n"
+                              "    except OSError: x.append(bytearray(1 << 20))";
+    box_job b = {0};
+    sandbox_job job = job_of(&b, r->bad ? bad : "print(int(input()) + int(input()))", 30);
+    sandbox_result res;
+    r->status = sandbox_run(r->s, &job, &res, NULL) == SNAP_OK ? res.status : -1;
+    (void)snprintf(r->output, sizeof r->output, "%s", buf_str(&res.output));
+    sandbox_result_release(&res);
+    job_release(&b);
+    return NULL;
+}
+
+/* A bomb beside it does not disturb a program. */
+static void test_neighbours(void) {
+    enum { N = 6 };
+    sandbox *s = open_sandbox();
+    runner runners[N];
+    pthread_t threads[N];
+    for (int i = 0; s && i < N; i++) {
+        runners[i] = (runner){.s = s, .bad = i % 2 == 0};
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, run_one, &runners[i]), 0);
+    }
+    for (int i = 0; s && i < N; i++) {
+        CU_ASSERT_EQUAL(pthread_join(threads[i], NULL), 0);
+        CU_ASSERT_STRING_EQUAL(runners[i].output, i % 2 == 0 ? "" : "7\n");
+        CU_ASSERT_EQUAL(runners[i].status == 0, i % 2 == 1);
+    }
+    sandbox_close(s);
+}
+
+/* ---- stopping ---- */
+
+static bool stop_at_first(void *ctx, buf *channel) {
+    (void)ctx, (void)channel;
+    return false;
+}
+
+static void test_stopping(void) {
+    static const volatile sig_atomic_t cancelled = 1;
+    sandbox *s = open_sandbox();
+    box_job b = {0};
+    sandbox_result r;
+    if (!s)
+        return;
+    sandbox_job job = job_of(&b, "while True: pass", 60);
+    job.cancel = &cancelled;
+    CU_ASSERT_EQUAL(sandbox_run(s, &job, &r, NULL), SNAP_E_CANCELLED);
+    sandbox_result_release(&r);
+    job.cancel = NULL;
+    job.watch = stop_at_first;
+    int64_t began = clock_now_ns();
+    CU_ASSERT_EQUAL(sandbox_run(s, &job, &r, NULL), SNAP_OK);
+    CU_ASSERT(r.end == SANDBOX_STOPPED && clock_now_ns() - began < 50000000000);
+    sandbox_result_release(&r);
+    CU_ASSERT_EQUAL(processes_with("/box/driver.py"), 0);
+    job_release(&b);
+    sandbox_close(s);
+}
+
+/* ---- a machine that can't ---- */
+
+/* A bubblewrap that can't make namespaces says so and exits 1; one that makes none runs the rest. */
+static void test_refusals(void) {
+    char dir[] = "/tmp/snapmla-bwrap-XXXXXX", path[64];
+    static const char no_spaces[] =
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n";
+    static const char no_walls[] = "#!/bin/sh\nexec /usr/bin/python3 - <&5\n";
+    static const struct {
+        const char *script, *message;
+    } cases[] = {{no_spaces, "No permissions to create a new namespace"}, {no_walls, "isolated"}};
+    sandbox *s;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(sandbox_open(&s, &(sandbox_options){.bwrap = "/nowhere/bwrap"}, &err),
+                    SNAP_E_ENV);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "apt-get install bubblewrap"));
+    CU_ASSERT_EQUAL(err_exit_code(err.code), 6);
+    s = open_sandbox();
+    if (!s)
+        return;
+    sandbox_close(s);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/bwrap", dir);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        err = (snap_err){0};
+        CU_ASSERT_EQUAL(fs_write_atomic(path, cases[i].script, strlen(cases[i].script), NULL),
+                        SNAP_OK);
+        CU_ASSERT(chmod(dir, 0755) == 0 && chmod(path, 0755) == 0);
+        CU_ASSERT_EQUAL(sandbox_open(&s, &(sandbox_options){.bwrap = path}, &err), SNAP_E_ENV);
+        CU_ASSERT_PTR_NULL(s);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].message));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "user.max_user_namespaces"));
+    }
+    CU_ASSERT(unlink(path) == 0 && rmdir(dir) == 0);
+}
+
+CU_TestInfo tests_sandbox[] = {
+    {"programs that behave", test_runs},
+    {"programs that don't", test_hostile},
+    {"neighbours of a bomb", test_neighbours},
+    {"stopping", test_stopping},
+    {"refusals", test_refusals},
+    CU_TEST_INFO_NULL,
+};
