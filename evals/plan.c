@@ -86,6 +86,7 @@ gen_request plan_request(const eval_plan *p, plan_cell c) {
                      .sample = c.sample,
                      .messages = problem->messages,
                      .n_messages = problem->n_messages,
+                     .prompt_sha256 = problem->prompt_sha256,
                      .sampling = plan_sampling(p, c.task, c.arm)};
     r.sampling.seed = plan_seed(p, c);
     return r;

@@ -41,6 +41,7 @@ typedef struct {
     int sample;                 /* 0 .. repeats-1 */
     const gen_message *messages;
     int n_messages;
+    const char *prompt_sha256; /* of the messages; NULL = not known, then replay can't compare */
     gen_sampling sampling;
 } gen_request;
 

@@ -1,6 +1,7 @@
 #include "generator/replay/recording.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,25 @@ void recording_release(recording *r) {
     arena_release(&r->memory);
     free(r->table);
     *r = (recording){0};
+}
+
+/* ---- whether a row answers a request ---- */
+
+static const char *const kSampling[RECORDED_SAMPLING] = {"temperature", "top_p", "top_k",
+                                                         "max_tokens"};
+
+bool recording_mismatch(const recorded *row, const gen_request *req, char *why, size_t cap) {
+    const gen_sampling *s = &req->sampling;
+    const double asked[RECORDED_SAMPLING] = {s->temperature, s->top_p, s->top_k, s->max_tokens};
+    why[0] = '\0';
+    if (row->prompt_sha256 && req->prompt_sha256 &&
+        strcmp(row->prompt_sha256, req->prompt_sha256) != 0)
+        (void)snprintf(why, cap, "another prompt");
+    for (int i = 0; i < RECORDED_SAMPLING && !why[0]; i++)
+        if (row->sampling[i] < asked[i] || row->sampling[i] > asked[i]) /* not where unknown */
+            (void)snprintf(why, cap, "%s %.10g, asked for is %.10g", kSampling[i], row->sampling[i],
+                           asked[i]);
+    return why[0] != '\0';
 }
 
 /* ---- rows ---- */
@@ -120,6 +140,17 @@ static int64_t count_of(const js *row, const char *key) {
 static int64_t time_of(const js *row, const char *key, int64_t unknown) {
     double ms = js_get_num(row, key, -1);
     return ms >= 0 && ms <= 1e12 ? (int64_t)(ms * 1e6) : unknown;
+}
+
+/* How the row was asked for, as far as it says. A row with sampling, but no top_k, had none. */
+static snap_status take_circumstances(reader *rd, const js *row, const char *where, recorded *out,
+                                      snap_err *err) {
+    const js *sampling = js_get_object(row, "sampling");
+    for (int i = 0; i < RECORDED_SAMPLING; i++)
+        out->sampling[i] = js_get_num(sampling, kSampling[i], NAN);
+    if (sampling && isnan(out->sampling[2]))
+        out->sampling[2] = 0;
+    return take_str(rd, row, "prompt_sha256", where, &out->prompt_sha256, err);
 }
 
 static snap_status take_answer(reader *rd, const js *row, const char *where, recorded *out,
@@ -194,6 +225,8 @@ static snap_status read_row(void *ctx, js *object, long line, snap_err *err) {
     st = take_key(rd, object, where, &row, err);
     if (st == SNAP_OK)
         st = take_answer(rd, object, where, &row, err);
+    if (st == SNAP_OK)
+        st = take_circumstances(rd, object, where, &row, err);
     return st == SNAP_OK ? insert(rd, &row, where, err) : st;
 }
 

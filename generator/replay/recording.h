@@ -9,6 +9,8 @@
  *   "reasoning", "finish_reason"          strings; optional
  *   "prompt_tokens", "completion_tokens"  integers; optional
  *   "ttft_ms", "total_ms"                 numbers, milliseconds; optional
+ *   "prompt_sha256"                       string; optional: of the messages that were asked
+ *   "sampling"                            {"temperature", "top_p", "top_k", "max_tokens"}; optional
  * Other keys are ignored. A row with "error" gives way to a later one of the same key: a resumed
  * run tries failed samples again. */
 #ifndef SNAPMLA_GENERATOR_REPLAY_RECORDING_H
@@ -19,6 +21,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "generator/generator.h"
+
+enum { RECORDED_SAMPLING = 4 }; /* temperature, top_p, top_k, max_tokens */
 
 typedef struct {
     const char *task, *problem;
@@ -32,6 +37,8 @@ typedef struct {
     int64_t first_token_ns;                      /* -1 = unknown */
     int64_t total_ns;                            /* 0 = unknown */
     int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns; /* -1 = unknown */
+    const char *prompt_sha256;                   /* NULL = unknown */
+    double sampling[RECORDED_SAMPLING];          /* NAN = unknown; as recording_mismatch() */
 } recorded;
 
 typedef struct {
@@ -58,5 +65,10 @@ void recording_release(recording *r);
 /* NULL where there is none. */
 const recorded *recording_find(const recording *r, const char *task, const char *problem,
                                int sample);
+
+/* Why a row is no answer to this request: it was recorded with another prompt or other sampling
+ * ("temperature 0.6, asked for is 1"), in a buffer of @cap bytes; false and "" when it may be one. What
+ * the row or the request does not say is taken to agree. Seeds may differ. */
+bool recording_mismatch(const recorded *row, const gen_request *req, char *why, size_t cap);
 
 #endif

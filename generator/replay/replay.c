@@ -1,5 +1,6 @@
 /* replay.c - recorded completions in place of a model: to judge them again, or to run without one. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -10,6 +11,7 @@
 typedef struct {
     generator base;
     recording rows;
+    char *path;
     const volatile sig_atomic_t *cancel;
 } replay;
 
@@ -35,6 +37,10 @@ static gen_result result_of(const recorded *row) {
 static snap_status answer(const replay *r, const gen_request *req, gen_sink_fn sink, void *ctx,
                           snap_err *err) {
     const recorded *row = recording_find(&r->rows, req->task, req->problem, req->sample);
+    char differs[120];
+    if (row && !row->error && recording_mismatch(row, req, differs, sizeof differs))
+        return err_set(err, SNAP_E_USAGE, "%s:%ld: recorded with %s: not an answer to this request",
+                       r->path, row->line, differs);
     if (row) {
         gen_result res = result_of(row);
         return sink(ctx, req, &res, err);
@@ -73,6 +79,7 @@ static snap_status replay_run(generator *g, gen_source_fn source, void *source_c
 static void replay_close(generator *g) {
     replay *r = (replay *)(void *)g;
     recording_release(&r->rows);
+    free(r->path);
     free(r);
 }
 
@@ -90,6 +97,9 @@ snap_status gen_replay_open(generator **out, const char *spec, const generator_o
         return err_set(err, SNAP_E_NOMEM, "out of memory for a generator");
     r->base.ops = &replay_ops;
     r->cancel = opt->cancel;
+    r->path = strdup(path);
+    if (!r->path)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a generator"));
     TRY(fs_read(path, &text, err));
     TRY(recording_read(&r->rows, buf_str(&text), text.len, path, opt->model, err));
     *out = &r->base;

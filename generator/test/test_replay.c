@@ -95,6 +95,38 @@ static void test_an_arm_is_chosen(void) {
     recording_release(&r);
 }
 
+/* What the row says of how it was asked is compared, and nothing else. */
+static void test_another_request_is_not_answered(void) {
+#define ASKED(rest) "{\"task\":\"t\",\"problem\":\"p\",\"sample\":0,\"response\":\"4\"" rest "}\n"
+    static const struct {
+        const char *row, *why;
+    } cases[] = {
+        {ASKED(""), ""},
+        {ASKED(",\"prompt_sha256\":null,\"sampling\":null"), ""},
+        {ASKED(",\"prompt_sha256\":\"aa\",\"seed\":99"), ""},
+        {ASKED(",\"sampling\":{\"temperature\":0.6,\"top_p\":0.95,\"max_tokens\":64}"), ""},
+        {ASKED(",\"sampling\":{\"temperature\":0.6}"), ""},
+        {ASKED(",\"prompt_sha256\":\"ab\""), "another prompt"},
+        {ASKED(",\"sampling\":{\"temperature\":1}"), "temperature 1, asked for is 0.6"},
+        {ASKED(",\"sampling\":{\"top_p\":1}"), "top_p 1, asked for is 0.95"},
+        {ASKED(",\"sampling\":{\"top_k\":5}"), "top_k 5, asked for is 0"},
+        {ASKED(",\"sampling\":{\"max_tokens\":32}"), "max_tokens 32, asked for is 64"},
+    };
+#undef ASKED
+    gen_request req = {.prompt_sha256 = "aa",
+                       .sampling = {.temperature = 0.6, .top_p = 0.95, .max_tokens = 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        recording r;
+        snap_err err;
+        char why[120];
+        CU_ASSERT_EQUAL_FATAL(read_text(&r, cases[i].row, NULL, &err), SNAP_OK);
+        const recorded *row = recording_find(&r, "t", "p", 0);
+        CU_ASSERT_EQUAL(recording_mismatch(row, &req, why, sizeof why), cases[i].why[0] != '\0');
+        CU_ASSERT_STRING_EQUAL(why, cases[i].why);
+        recording_release(&r);
+    }
+}
+
 static void test_a_failure_gives_way(void) {
     recording r;
     snap_err err;
@@ -210,6 +242,7 @@ static void test_opening_fails_clearly(void) {
 CU_TestInfo tests_replay[] = {{"rows by key", test_rows_are_found_by_key},
                               {"many rows", test_many_rows},
                               {"arms", test_an_arm_is_chosen},
+                              {"another request", test_another_request_is_not_answered},
                               {"a failure gives way", test_a_failure_gives_way},
                               {"malformed rows", test_malformed_rows_say_where},
                               {"the generator", test_the_generator_replays},

@@ -318,6 +318,146 @@ static void test_another_configuration_is_refused(void) {
     place_close(&p);
 }
 
+/* ---- recordings of a run as an arm of another: only what answers the same question ---- */
+
+static void write_problems(const place *p, const char *wording, int add) {
+    buf rows = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        (void)buf_printf(&rows, "{\"id\": \"q%d\", \"problem\": \"%s %d?\", \"answer\": %d}\n", i,
+                         wording, i, i + add);
+    write_text(p->data, &rows);
+    buf_release(&rows);
+}
+
+/* A run of arms a and b; then one of a's samples against b's, from its samples.jsonl. */
+static eval_options replayed(place *p) {
+    static char a[160], b[160], run[100];
+    eval_options o = options_of(p);
+    results_free(complete(&o));
+    (void)snprintf(a, sizeof a, "a=replay:%s,model=a", p->samples);
+    (void)snprintf(b, sizeof b, "b=replay:%s,model=b", p->samples);
+    (void)snprintf(run, sizeof run, "%s/again", p->dir);
+    o.arms.items[0] = a;
+    o.arms.items[1] = b;
+    o.out = run;
+    return o;
+}
+
+static js *pair_of(const results *r) {
+    return js_at(js_get_array(js_at(results_section(r, "evals"), 0), "pairs"), 0);
+}
+
+static void test_another_prompt_is_refused(void) {
+    place p;
+    place_open(&p);
+    eval_options o = replayed(&p);
+    write_problems(&p, "is it not",
+                   0); /* the template, or the problem: the prompt is not the same */
+    expect(&o, SNAP_E_USAGE, "samples.jsonl:1: recorded with another prompt");
+    place_close(&p);
+}
+
+static void test_other_sampling_is_refused(void) {
+    place p;
+    place_open(&p);
+    eval_options o = replayed(&p), other = o;
+    other.temperature = 0.5;
+    expect(&other, SNAP_E_USAGE, "recorded with temperature 1, asked for is 0.5");
+    place_close(&p);
+    place_open(&p);
+    o = replayed(&p);
+    o.top_p = 0.5;
+    expect(&o, SNAP_E_USAGE, "recorded with top_p 0.95, asked for is 0.5");
+    place_close(&p);
+    place_open(&p);
+    o = replayed(&p);
+    o.max_tokens = 9;
+    expect(&o, SNAP_E_USAGE, "recorded with max_tokens 32768, asked for is 9");
+    place_close(&p);
+}
+
+/* The golds are the run's own: other data of the same prompts judges both arms alike, and the result
+ * names the data by its hash. A run that goes on with other data is refused. */
+static void test_other_data_is_refused_or_shared(void) {
+    place p;
+    place_open(&p);
+    eval_options o = replayed(&p);
+    results *r = complete(&o);
+    js *first = js_copy(js_at(results_section(r, "evals"), 0));
+    results_free(r);
+    write_problems(&p, "is it", 1); /* every gold is another */
+    expect(&o, SNAP_E_USAGE, "dataset_sha256 was");
+    eval_options fresh = o;
+    char run[100];
+    (void)snprintf(run, sizeof run, "%s/fresh", p.dir);
+    fresh.out = run;
+    r = complete(&fresh);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    for (size_t a = 0; a < 2; a++)
+        CU_ASSERT_EQUAL(number(js_at(js_get_array(row, "arms"), a), "accuracy_pct"), 0);
+    CU_ASSERT_STRING_NOT_EQUAL(js_get_str(js_get_object(row, "dataset"), "sha256"),
+                               js_get_str(js_get_object(first, "dataset"), "sha256"));
+    results_free(r);
+    js_free(first);
+    place_close(&p);
+}
+
+/* Whatever grader judged a recording before: this run's judges both arms, and every row says so. */
+static void test_one_grader_judges_all_arms(void) {
+    static const char *const policies[] = {"strict", "field"};
+    static const char *const graders[] = {"math-strict-1", "math-field-1"};
+    place p;
+    place_open(&p);
+    buf rows = {0};
+    (void)buf_puts(&rows, "{\"problem\": \"half?\", \"answer\": \"1/2\", \"unique_id\": \"q0\"}\n");
+    write_text(p.data, &rows);
+    for (int arm = 0; arm < 2; arm++) { /* 2/4: field takes it, strict does not */
+        buf_clear(&rows);
+        (void)buf_printf(&rows,
+                         "{\"task\": \"math500\", \"problem\": \"q0\", \"sample\": 0, "
+                         "\"grader\": \"math-other-9\", \"verdict\": \"%s\", "
+                         "\"response\": \"\\\\boxed{2/4}\"}\n",
+                         arm ? "correct" : "wrong");
+        write_text(strchr(arm ? p.arm_b : p.arm_a, ':') + 1, &rows);
+    }
+    buf_release(&rows);
+    eval_options o = options_of(&p);
+    o.suite = "math500";
+    o.samples = 1;
+    for (int i = 0; i < 2; i++) {
+        o.math_policy = policies[i];
+        o.regrade = i > 0;
+        results *r = complete(&o);
+        const js *row = js_at(results_section(r, "evals"), 0);
+        CU_ASSERT_STRING_EQUAL(js_get_str(row, "grader"), graders[i]);
+        for (size_t a = 0; a < 2; a++)
+            CU_ASSERT_EQUAL(number(js_at(js_get_array(row, "arms"), a), "accuracy_pct"),
+                            i ? 100 : 0);
+        char *text = text_of(p.samples);
+        CU_ASSERT_PTR_NULL(strstr(text, "math-other-9"));
+        CU_ASSERT_PTR_NULL(strstr(text, graders[1 - i]));
+        free(text);
+        results_free(r);
+    }
+    place_close(&p);
+}
+
+/* And what is the same is compared, with the same result. */
+static void test_the_same_question_is_compared(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    results *r = complete(&o);
+    js *pair = js_copy(pair_of(r));
+    results_free(r);
+    o = replayed(&p);
+    r = complete(&o);
+    CU_ASSERT(js_equal(pair, pair_of(r)));
+    js_free(pair);
+    results_free(r);
+    place_close(&p);
+}
+
 /* A mistyped arm has generated nothing: the folder is free for the right one. */
 static void test_an_empty_run_can_be_corrected(void) {
     place p;
@@ -654,6 +794,11 @@ CU_TestInfo tests_eval[] = {
     {"killed runs go on", test_killed_runs_go_on},
     {"cancelled runs go on", test_cancelled_runs_go_on},
     {"another configuration is refused", test_another_configuration_is_refused},
+    {"the same question is compared", test_the_same_question_is_compared},
+    {"another prompt is refused", test_another_prompt_is_refused},
+    {"other sampling is refused", test_other_sampling_is_refused},
+    {"other data is refused or shared", test_other_data_is_refused_or_shared},
+    {"one grader judges all arms", test_one_grader_judges_all_arms},
     {"an empty run can be corrected", test_an_empty_run_can_be_corrected},
     {"a run has one process", test_a_run_has_one_process},
     {"a run can grow", test_a_run_can_grow},
