@@ -64,6 +64,14 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
+/* A box holds the answer and nothing else: no grader takes "3\sqrt{2}." or "**5**" in it. */
+static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
+    if (strcmp(x->rule, "boxed_list") == 0)
+        judge_list(r, gold, x, policy);
+    else
+        judge(r, gold, x->rule, x->answer, policy);
+}
+
 /* "The answer is 5 apples" states an integer; "therefore $\frac{1}{2}$, as was to be shown": what can't be
  * read as a whole is read as the last formula in it. */
 static void judge_stated(grade_result *r, const char *gold, const extraction *x,
@@ -97,10 +105,8 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
     r->reason = grade_why_nothing(in, text, thinking);
     if (box == EXTRACT_OPEN_BOX)
         r->reason = "the last \\boxed never closes";
-    else if (box == EXTRACT_BOX && strcmp(x.rule, "boxed_list") == 0)
-        judge_list(r, gold, &x, policy);
     else if (box != EXTRACT_NO_BOX)
-        judge(r, gold, x.rule, bare(x.answer), policy);
+        judge_box(r, gold, &x, policy);
     else if (extract_stated(text, &x) && bare(x.answer).n)
         judge_stated(r, gold, &x, policy);
     else if (!in.truncated && !thinking)
@@ -110,10 +116,13 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
 static grade_result grade(const char *gold, grade_input in, math_policy policy) {
     grade_result r = {.verdict = GRADE_UNPARSED, .reason = "empty response"};
     span given = span_trim(in.response);
+    extraction x;
     if (!in.extracted)
         search(&r, gold, in, policy);
+    else if (extract_boxed(given, &x) == EXTRACT_BOX)
+        judge_box(&r, gold, &x, policy);
     else if (given.n)
-        judge(&r, gold, "given", bare(given), policy);
+        judge(&r, gold, "given", given, policy);
     return r;
 }
 
@@ -125,5 +134,5 @@ static grade_result grade_strict(const char *gold, grade_input in) {
     return grade(gold, in, MATH_STRICT);
 }
 
-const grader grader_math_field = {"math-field-1", check_gold, grade_field};
-const grader grader_math_strict = {"math-strict-1", check_gold, grade_strict};
+const grader grader_math_field = {"math-field-2", check_gold, grade_field};
+const grader grader_math_strict = {"math-strict-2", check_gold, grade_strict};

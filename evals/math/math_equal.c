@@ -243,22 +243,22 @@ static int flipped(int rel) {
     }
 }
 
-/* a = b and c = d say the same if a - b is a multiple of c - d; inequalities, if of a fitting sign. */
+/* Side by side; equations also if a - b is a multiple of c - d. */
 static bool same_relation(judge *j, part g, part a) {
     int rg = at(g)->arg, ra = at(a)->arg;
-    if (rg == ra && same(j, child(g, 0), child(a, 0)) && same(j, child(g, 1), child(a, 1)))
+    part left = child(a, 0), right = child(a, 1);
+    if (rg == ra && same(j, child(g, 0), left) && same(j, child(g, 1), right))
         return true;
-    if (rg == REL_IN || (rg != ra && rg != flipped(ra)))
-        return decide(j, false, "another relation");
-    math_match kind = rg == REL_EQ || rg == REL_NE ? MATCH_MULTIPLE
-                      : rg == ra                   ? MATCH_POSITIVE_MULTIPLE
-                                                   : MATCH_NEGATIVE_MULTIPLE;
+    if (rg != REL_IN && rg == flipped(ra) && same(j, child(g, 0), right) &&
+        same(j, child(g, 1), left))
+        return true;
     part dg = child(g, 2), da = child(a, 2);
-    if (!math_has_symbol(dg.t, dg.i) || !math_has_symbol(da.t, da.i))
+    if (rg != REL_EQ || ra != REL_EQ || !math_has_symbol(dg.t, dg.i) ||
+        !math_has_symbol(da.t, da.i))
         return decide(j, false, "another relation");
     math_reading x = reading(j, dg, true), y = reading(j, da, true);
     bool equal = false;
-    math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, kind, &equal);
+    math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, MATCH_MULTIPLE, &equal);
     if (st != EVAL_OK)
         return decide(j, false, undecided(st));
     return decide(j, equal, equal ? "the same relation" : "another relation");
@@ -304,6 +304,8 @@ static bool same_expression(judge *j, part g, part a) {
         return decide(j, is_empty_set(g) && is_empty_set(a), "the empty set");
     if (j->strict && !same_as_written(j, g, a))
         return false;
+    if (a.t->juxtaposed && is_integer_literal(g))
+        return decide(j, false, "integers multiplied without a sign");
     return same_value(j, g, a);
 }
 
@@ -339,7 +341,7 @@ static bool same_kind(judge *j, part g, part a) {
     case NODE_UNION:
         return same_members(j, g, a, j->strict);
     case NODE_AND:
-        return same_members(j, g, a, false);
+        return same_members(j, g, a, true);
     case NODE_MATRIX:
         return same_children(j, g, a);
     case NODE_REL:
@@ -459,6 +461,16 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     return verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
 }
 
+/* 1 440 is 1440, but not for whoever writes 1,440. */
+static bool is_spaced_otherwise(const math_tokens *g, const math_tokens *a) {
+    return (g->spaced_group && a->separated) || (a->spaced_group && g->separated);
+}
+
+/* "\theta = 1,440" may be two numbers; "x = 1,440" may, too, unless the gold has a separator. */
+static bool is_ambiguous(const math_tokens *g, const math_tokens *a) {
+    return a->separated && math_is_statement(a) && !(g->separated && math_is_short_naming(a));
+}
+
 static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool group,
                             bool *grouped) {
     math_tokens g, a;
@@ -472,6 +484,8 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
     *grouped = g.grouped || a.grouped;
+    if (is_spaced_otherwise(&g, &a))
+        return unread("thousands separated by spaces", false);
     if (compare_whole_numbers(&g, &a, &v))
         return v;
     if (math_tokens_equal(&g, &a))
@@ -480,6 +494,10 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return verdict(MATH_EQUAL, "the same words");
     if (g.prose || a.prose)
         return unread("prose", g.prose);
+    if (is_ambiguous(&g, &a)) {
+        *grouped = false; /* not as a list either */
+        return unread("a thousands separator in a statement", false);
+    }
     return compare_trees(&g, &a, policy, !group);
 }
 

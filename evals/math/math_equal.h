@@ -19,10 +19,11 @@
  *   (a,b) for a,b                             equal               different
  *   50\% for 50 or for 0.5                    equal               equal, different
  *   units, degrees, currency, "x =" in front  ignored             ignored
+ *   capital and small letters of symbols      the same            the same
  *
- * An inequality where the gold is an interval is different in both: no public grader takes it. The
- * full stop of "9." is part of a numeral; other punctuation of the sentence is for the extraction
- * to remove, and makes an answer unparsed here.
+ * Where all of the field's graders refuse what a reader would take (4(7) for 28, a typed root sign,
+ * \sqrt{3} with a full stop, an inequality for an interval), so do both policies; README.md has the
+ * list. The full stop of "9." is part of a numeral.
  * Sources: hendrycks/math, openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H

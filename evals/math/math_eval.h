@@ -38,10 +38,8 @@ typedef struct {
 math_eval_status math_eval_field(const math_reading *r, uint16_t i, int field, uint64_t *out);
 
 typedef enum {
-    MATCH_SAME,              /* a = b */
-    MATCH_MULTIPLE,          /* a = c b for a real constant c other than 0 */
-    MATCH_POSITIVE_MULTIPLE, /* c > 0 */
-    MATCH_NEGATIVE_MULTIPLE, /* c < 0 */
+    MATCH_SAME,     /* a = b */
+    MATCH_MULTIPLE, /* a = c b for a real constant c other than 0 */
 } math_match;
 
 /**

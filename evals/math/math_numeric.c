@@ -403,6 +403,22 @@ static bool unit_fraction(const math_tree *t, uint16_t i, int64_t *degree) {
     return false;
 }
 
+/* Whether a real value has few decimals: the root of 66 has not. */
+static bool is_short_decimal(const value *v) {
+    value scaled;
+    init(&scaled);
+    mpfr_mul_ui(scaled.re, v->re, 1000000, MPFR_RNDN);
+    mpfr_round(scaled.im, scaled.re);
+    mpfr_sub(scaled.re, scaled.re, scaled.im, MPFR_RNDN);
+    return is_real(v) && magnitude_of(scaled.re) <= v->err + 21;
+}
+
+static bool is_decimal_fraction(const math_node *n) {
+    return n->kind == NODE_NUM && memchr(n->u.text.s, '.', n->u.text.len);
+}
+
+/* A constant to a decimal power, 66^{0.5}, is a rounded number to the field's graders: it has a value
+ * if that is a decimal, too. */
 static math_eval_status eval_power(const context *c, const math_node *n, value *out) {
     const math_tree *t = c->r->t;
     uint16_t exponent = math_at(t, n->first)->next;
@@ -420,7 +436,9 @@ static math_eval_status eval_power(const context *c, const math_node *n, value *
         return is_real(&x) && mpfr_sgn(x.re) > 0 ? EVAL_OK : EVAL_UNDEFINED;
     CHECK(logarithm(out));
     CHECK(mul(out, &x));
-    return exponential(out);
+    CHECK(exponential(out));
+    bool rounded = is_decimal_fraction(math_at(t, exponent)) && math_is_constant(t, n->first);
+    return rounded && !is_short_decimal(out) ? EVAL_OTHER : EVAL_OK;
 }
 
 /* n! for a small n; binomials from three of them. */
@@ -548,9 +566,8 @@ static math_eval_status close_values(const value *a, const value *b, bool *equal
     return EVAL_OK;
 }
 
-/* Whether a/b is a constant of the wanted sign: the one of @first, which the first point sets. */
-static math_eval_status match_ratio(value *a, value *b, math_match kind, value *first,
-                                    bool *equal) {
+/* Whether a/b is a real constant: @first, which the first point sets. */
+static math_eval_status match_ratio(value *a, value *b, value *first, bool *equal) {
     CHECK(invert(b));
     CHECK(mul(a, b));
     if (is_zero(a))
@@ -558,9 +575,7 @@ static math_eval_status match_ratio(value *a, value *b, math_match kind, value *
     if (!is_zero(first))
         return close_values(a, first, equal);
     copy(first, a);
-    int sign = mpfr_sgn(a->re);
-    *equal =
-        is_real(a) && (kind == MATCH_MULTIPLE || (kind == MATCH_POSITIVE_MULTIPLE) == (sign > 0));
+    *equal = is_real(a);
     return EVAL_OK;
 }
 
@@ -571,8 +586,7 @@ static math_eval_status match_at(const context *a, uint16_t i, const context *b,
     init(&y);
     CHECK(eval(a, i, &x));
     CHECK(eval(b, j, &y));
-    return kind == MATCH_SAME ? close_values(&x, &y, equal)
-                              : match_ratio(&x, &y, kind, first, equal);
+    return kind == MATCH_SAME ? close_values(&x, &y, equal) : match_ratio(&x, &y, first, equal);
 }
 
 math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const math_reading *b,

@@ -3,7 +3,8 @@
  *   list      relation { "," relation }
  *   relation  set { ("=" | "<" | "\in" ...) set }
  *   set       sum { ("\cup" | "\cap" | "\setminus") sum }
- *   sum       ["+" | "-" | "\pm"] product { ("+" | "-" | "\pm") product }
+ *   sum       terms [ "\over" terms ]
+ *   terms     ["+" | "-" | "\pm"] product { ("+" | "-" | "\pm") product }
  *   product   factor { ["*" | "/"] factor }      a missing sign is a product
  *   factor    atom { "^" argument | "!" | "%" | degree | unit }
  *
@@ -19,9 +20,10 @@ typedef struct {
     math_token *k; /* next token */
     math_token *first;
     int depth;
-    int bars;      /* open |...|: the next bar closes */
-    int relations; /* parsed so far */
-    bool angle;    /* inside a trigonometric function: a degree sign counts */
+    int bars;       /* open |...|: the next bar closes */
+    int relations;  /* parsed so far */
+    bool separated; /* a number has a thousands separator */
+    bool unit;      /* the last factor had one */
     const char *why;
 } parser;
 
@@ -226,8 +228,13 @@ static uint16_t parse_number(parser *p) {
     return new_binary(p, NODE_ADD, 0, n, fraction);
 }
 
+/* Small and capital letters name one thing: x = 5 is X = 5. */
 static uint16_t parse_symbol(parser *p) {
-    uint64_t id = hash_token(kHashSeed, p->k++);
+    math_token letter = *p->k++;
+    char c = letter.text.s[0], small = (char)(c | 32);
+    if (letter.text.len == 1 && c >= 'A' && c <= 'Z')
+        letter.text.s = &small;
+    uint64_t id = hash_token(kHashSeed, &letter);
     while (p->k->kind == TOK_PRIME)
         id = hash_token(id, p->k++);
     if (accept(p, TOK_UNDERSCORE) && !parse_subscript(p, &id))
@@ -248,13 +255,17 @@ static uint16_t parse_bracketed(parser *p) {
     if (!n || p->k->kind != TOK_RPAREN)
         return fail(p, "unbalanced brackets");
     int close = p->k->arg;
+    if ((open == '<') != (close == '>'))
+        return fail(p, "unbalanced brackets");
     p->k++;
     math_node *node = &p->t->node[n];
     if (node->kind == NODE_LIST) {
         node->kind = NODE_TUPLE;
-        node->arg = (int16_t)((open == '[') | (close == ']') << 1);
+        node->arg = (int16_t)((open == '[') | (close == ']') << 1 | (open == '<') << 2);
     } else if ((open == '(') != (close == ')')) {
         return fail(p, "unbalanced brackets");
+    } else if (p->k[-2].kind == TOK_UNIT) {
+        return fail(p, "a unit in brackets");
     }
     return n;
 }
@@ -418,10 +429,7 @@ static uint16_t parse_function(parser *p) {
             power = 0;
         }
     }
-    bool angle = p->angle;
-    p->angle = is_trigonometric(fn);
     uint16_t a = parse_function_argument(p);
-    p->angle = angle;
     uint16_t n = base ? new_binary(p, NODE_FN, fn, a, base) : new_unary(p, NODE_FN, fn, a);
     return power ? new_binary(p, NODE_POW, 0, n, power) : n;
 }
@@ -496,17 +504,24 @@ static bool skip_units(parser *p) {
     return true;
 }
 
-/* A degree sign counts in an angle only; 20^\circ C is a unit. */
+/* A degree sign never counts, in 20^\circ C its letter neither. */
 static uint16_t parse_degree(parser *p, uint16_t a) {
+    const math_token *k = ++p->k;
+    if (k->kind == TOK_SYM && k->text.len == 1 && (k->text.s[0] == 'C' || k->text.s[0] == 'F'))
+        p->k++;
+    return a;
+}
+
+/* The word stands behind an integer that is the whole answer, save "x =" in front. */
+static uint16_t parse_percent_word(parser *p, uint16_t a) {
+    const math_token *number = p->k - 1;
+    bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);
+    if (!whole || p->separated || number->kind != TOK_NUM || p->k[1].kind != TOK_END ||
+        memchr(number->text.s, '.', number->text.len))
+        return fail(p, "a percentage of what is no integer");
     p->k++;
-    if (!p->angle) {
-        const math_token *k = p->k;
-        if (k->kind == TOK_SYM && k->text.len == 1 && (k->text.s[0] == 'C' || k->text.s[0] == 'F'))
-            p->k++;
-        return a;
-    }
-    uint16_t ratio = new_quotient(p, new_node(p, NODE_CONST, CONST_PI), new_number(p, "180", 3));
-    return new_binary(p, NODE_MUL, 0, a, ratio);
+    p->t->has_percent = true;
+    return new_unary(p, NODE_PERCENT, 0, a);
 }
 
 static uint16_t parse_postfix(parser *p, uint16_t a) {
@@ -518,7 +533,10 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         p->k++;
         return new_unary(p, NODE_FN, FN_FACTORIAL, a);
     case TOK_PERCENT:
-        if ((p->k++->arg && p->t->node[a].kind != NODE_NUM) || p->t->node[a].kind == NODE_PERCENT)
+        if (p->k->arg)
+            return parse_percent_word(p, a);
+        p->k++;
+        if (p->t->node[a].kind == NODE_PERCENT)
             return fail(p, "a percentage of what is no number");
         if (p->t->node[a].kind == NODE_BASED)
             return a;
@@ -527,6 +545,7 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
     case TOK_DEGREE:
         return parse_degree(p, a);
     default: /* TOK_UNIT */
+        p->unit = true;
         return skip_units(p) ? a : 0;
     }
 }
@@ -538,6 +557,7 @@ static bool starts_postfix(const math_token *k) {
 
 static uint16_t parse_factor(parser *p) {
     uint16_t a = parse_atom(p);
+    p->unit = false;
     for (int i = 0; a && starts_postfix(p->k); i++) {
         if (i == kMaxPostfixes)
             return fail(p, "nested too deeply");
@@ -555,6 +575,28 @@ static uint16_t parse_signed_factor(parser *p) {
     return negative ? new_unary(p, NODE_NEG, 0, a) : a;
 }
 
+static bool is_whole(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    return n->kind == NODE_NUM && !memchr(n->u.text.s, '.', n->u.text.len);
+}
+
+static bool is_whole_fraction(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    if (n->kind != NODE_MUL || !is_whole(t, n->first))
+        return false;
+    const math_node *over = math_at(t, math_at(t, n->first)->next);
+    return over->kind == NODE_INV && is_whole(t, over->first);
+}
+
+/* A factor without a sign before it; @before is the one that it follows. */
+static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
+    bool bracket = p->k->kind == TOK_LPAREN;
+    uint16_t f = parse_factor(p);
+    if (f && bracket && is_whole(p->t, before) && (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
+        p->t->juxtaposed = true;
+    return f;
+}
+
 static uint16_t parse_product(parser *p) {
     chain c = {.kind = NODE_MUL};
     if (!chain_add(p, &c, parse_factor(p)))
@@ -566,7 +608,7 @@ static uint16_t parse_product(parser *p) {
         else if (accept(p, TOK_SLASH))
             f = new_unary(p, NODE_INV, 0, parse_signed_factor(p));
         else if (starts_factor(p))
-            f = parse_factor(p);
+            f = parse_juxtaposed(p, c.last);
         else
             return c.node;
         if (!chain_add(p, &c, f))
@@ -597,13 +639,24 @@ static uint16_t parse_term(parser *p) {
     return negative ? new_unary(p, NODE_NEG, 0, a) : a;
 }
 
-static uint16_t parse_sum(parser *p) {
+static uint16_t parse_terms(parser *p) {
     chain c = {.kind = NODE_ADD};
     do {
         if (!chain_add(p, &c, parse_term(p)))
             return 0;
     } while (starts_term(p->k));
     return c.node;
+}
+
+/* {a \over b} of single terms: of a sum the graders take the last. */
+static uint16_t parse_sum(parser *p) {
+    uint16_t a = parse_terms(p);
+    if (!a || !accept(p, TOK_OVER))
+        return a;
+    uint16_t b = parse_terms(p);
+    if (p->t->node[a].kind == NODE_ADD || (b && p->t->node[b].kind == NODE_ADD))
+        return fail(p, "\\over with a sum");
+    return new_quotient(p, a, b);
 }
 
 /* ---- sets, relations, lists ---- */
@@ -672,6 +725,9 @@ static uint16_t parse_relation(parser *p) {
         if (!right)
             return 0;
         if (op == REL_EQ && rel && p->t->node[rel].arg == REL_EQ) {
+            int kind = p->t->node[right].kind;
+            if (kind >= NODE_WORD && kind != NODE_MATRIX)
+                return fail(p, "a chain of equations of what is no value");
             p->t->node[p->t->node[rel].first].next = right;
         } else {
             if (rel && !add_difference(p, rel))
@@ -709,16 +765,16 @@ static bool mark_pm(math_tree *t, uint16_t i) {
 }
 
 const char *math_parse(math_tree *out, math_tokens *t) {
-    parser p = {.t = out, .k = t->tok, .first = t->tok};
+    parser p = {.t = out, .k = t->tok, .first = t->tok, .separated = t->separated};
     out->used = 1;
     out->root = 0;
-    out->has_pm = out->has_percent = false;
+    out->has_pm = out->has_percent = out->juxtaposed = false;
     accept(&p, TOK_APPROX);
     uint16_t root = parse_list(&p);
     if (root && out->has_pm)
         mark_pm(out, root);
     /* what follows the \approx of a constant is the same, rounded */
-    out->rounded = p.k->kind == TOK_APPROX && math_is_constant(out, root);
+    out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root);
     if (root && p.k->kind != TOK_END && !out->rounded)
         root = fail(&p, "something follows the answer");
     out->root = root;

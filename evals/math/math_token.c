@@ -23,7 +23,7 @@ typedef struct {
 
 enum { kMaxNested = 4 };
 
-enum { kLayout = 200, kText, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
+enum { kLayout = 200, kText, kBold, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
 
 /* Commands, without the backslash. */
 static const spelling commands[] = {
@@ -32,6 +32,7 @@ static const spelling commands[] = {
     {"tfrac", TOK_FRAC, 0},
     {"cfrac", TOK_FRAC, 0},
     {"sqrt", TOK_SQRT, 0},
+    {"over", TOK_OVER, 0},
     {"text", kText, 0},
     {"mbox", kText, 0},
     {"textbf", kText, 0},
@@ -43,7 +44,6 @@ static const spelling commands[] = {
     {"mathit", kText, 0},
     {"mathsf", kText, 0},
     {"operatorname", kText, 0},
-    {"texttt", kText, 0},
     {"left", kLayout, 0},
     {"right", kLayout, 0},
     {"big", kLayout, 0},
@@ -64,16 +64,11 @@ static const spelling commands[] = {
     {"thinspace", kLayout, 0},
     {"boxed", kLayout, 0},
     {"fbox", kLayout, 0},
-    {"mathbf", kLayout, 0},
-    {"mathbb", kLayout, 0},
-    {"mathcal", kLayout, 0},
-    {"boldsymbol", kLayout, 0},
     {"bf", kLayout, 0},
     {"rm", kLayout, 0},
-    {"vec", kLayout, 0},
-    {"hat", kLayout, 0},
-    {"bar", kLayout, 0},
     {"ensuremath", kLayout, 0},
+    {"mathbf", kBold, 0},
+    {"boldsymbol", kBold, 0},
     {"cdot", TOK_TIMES, 0},
     {"times", TOK_TIMES, 0},
     {"ast", TOK_TIMES, 0},
@@ -112,8 +107,8 @@ static const spelling commands[] = {
     {"rbrace", TOK_RSET, 0},
     {"lbrack", TOK_LPAREN, '['},
     {"rbrack", TOK_RPAREN, ']'},
-    {"langle", TOK_LPAREN, '('},
-    {"rangle", TOK_RPAREN, ')'},
+    {"langle", TOK_LPAREN, '<'},
+    {"rangle", TOK_RPAREN, '>'},
     {"mid", TOK_BAR, 0},
     {"vert", TOK_BAR, 0},
     {"lvert", TOK_BAR, 0},
@@ -179,68 +174,42 @@ static const char *const units[] = {
     "mile",       "mph",    "kmh",      "meter",  "metre",  "centimeter", "centimetre", "kilometer",
     "millimeter", "gram",   "kilogram", "liter",  "litre",  "gallon",     "pound",      "second",
     "sec",        "minute", "min",      "hour",   "hr",     "day",        "week",       "month",
-    "year",       "cent",   "unit",     "square", "sq",     "cubic",      "per",        "point",
+    "year",       "cent",   "unit",     "square", "sq",     "cubic",      "point",
 };
 
-static const char *const greek[] = {
-    "alpha",    "beta",    "gamma", "delta",  "epsilon", "varepsilon", "zeta",  "eta",   "theta",
-    "vartheta", "iota",    "kappa", "lambda", "mu",      "nu",         "xi",    "rho",   "sigma",
-    "tau",      "upsilon", "phi",   "varphi", "chi",     "psi",        "omega", "Gamma", "Delta",
-    "Theta",    "Lambda",  "Xi",    "Pi",     "Sigma",   "Phi",        "Psi",   "Omega", "ell",
+/* Commands that are, or start, a name: \vec{v} is another thing than v. */
+static const char *const names[] = {
+    "alpha",    "beta",     "gamma", "delta",  "epsilon", "varepsilon", "zeta",    "eta",   "theta",
+    "vartheta", "iota",     "kappa", "lambda", "mu",      "nu",         "xi",      "rho",   "sigma",
+    "tau",      "upsilon",  "phi",   "varphi", "chi",     "psi",        "omega",   "Gamma", "Delta",
+    "Theta",    "Lambda",   "Xi",    "Pi",     "Sigma",   "Phi",        "Psi",     "Omega", "ell",
+    "angle",    "triangle", "vec",   "hat",    "bar",     "mathbb",     "mathcal",
 };
 
-/* UTF-8 signs and the LaTeX they stand for. */
+/* UTF-8 signs and the LaTeX they stand for; NULL where no grader of the field takes them for it. */
 static const struct {
     const char *utf8, *latex;
 } signs[] = {
-    {"\u2212", "-"},
-    {"\u2013", "-"},
-    {"\u2014", "-"},
-    {"\u00d7", "\\times "},
-    {"\u00f7", "\\div "},
-    {"\u00b7", "\\cdot "},
-    {"\u22c5", "\\cdot "},
-    {"\u2217", "\\cdot "},
-    {"\u221a", " sqrt "},
-    {"\u03c0", "\\pi "},
-    {"\u221e", "\\infty "},
-    {"\u00b0", "\\circ "},
-    {"\u00b2", "^2 "},
-    {"\u00b3", "^3 "},
-    {"\u2074", "^4 "},
-    {"\u2264", "\\le "},
-    {"\u2265", "\\ge "},
-    {"\u2260", "\\ne "},
-    {"\u2248", "\\approx "},
-    {"\u00b1", "\\pm "},
-    {"\u2213", "\\mp "},
-    {"\u222a", "\\cup "},
-    {"\u2229", "\\cap "},
-    {"\u2208", "\\in "},
-    {"\u2205", "\\emptyset "},
-    {"\u00bd", "\\frac{1}{2}"},
-    {"\u00bc", "\\frac{1}{4}"},
-    {"\u00be", "\\frac{3}{4}"},
-    {"\u2153", "\\frac{1}{3}"},
-    {"\u2154", "\\frac{2}{3}"},
-    {"\u00a0", " "},
-    {"\u2009", " "},
-    {"\u202f", " "},
-    {"\u2006", " "},
-    {"\u200b", " "},
-    {"\u03b1", "\\alpha "},
-    {"\u03b2", "\\beta "},
-    {"\u03b8", "\\theta "},
-    {"\u03bb", "\\lambda "},
-    {"\u03c6", "\\phi "},
-    {"\u20ac", ""},
-    {"\u00a3", ""},
-    {"\u2032", "'"},
-    {"\u201c", ""},
-    {"\u201d", ""},
-    {"\u2019", "'"},
-    {"\u2044", "/"},
-    {"\uff0c", ","},
+    {"\u2212", "-"},         {"\u00d7", "\\times "}, {"\u00f7", "\\div "},
+    {"\u22c5", "\\cdot "},   {"\u2217", "\\cdot "},  {"\u03c0", "\\pi "},
+    {"\u2264", "\\le "},     {"\u2265", "\\ge "},    {"\u2260", "\\ne "},
+    {"\u00b1", "\\pm "},     {"\u2213", "\\mp "},    {"\u222a", "\\cup "},
+    {"\u2229", "\\cap "},    {"\u2208", "\\in "},    {"\u2205", "\\emptyset "},
+    {"\u03b1", "\\alpha "},  {"\u03b2", "\\beta "},  {"\u03b8", "\\theta "},
+    {"\u03bb", "\\lambda "}, {"\u03c6", "\\phi "},   {"\u00a0", " "},
+    {"\u2009", " "},         {"\u202f", " "},        {"\u2006", " "},
+    {"\u200b", " "},         {"\u2013", NULL},                         /* dashes */
+    {"\u2014", NULL},        {"\u00b7", NULL},                         /* the middle dot */
+    {"\u221a", NULL},                                                  /* the root */
+    {"\u221e", NULL},                                                  /* infinity */
+    {"\u00b2", NULL},                                                  /* powers */
+    {"\u00b3", NULL},        {"\u2074", NULL},       {"\u00bd", NULL}, /* fractions */
+    {"\u00bc", NULL},        {"\u00be", NULL},       {"\u2153", NULL},
+    {"\u2154", NULL},        {"\u2044", NULL},       {"\u2248", NULL}, /* approximately */
+    {"\u20ac", NULL},                                                  /* currencies */
+    {"\u00a3", NULL},        {"\u201c", NULL},                         /* quotes */
+    {"\u201d", NULL},        {"\u2019", NULL},       {"\u2032", NULL},
+    {"\uff0c", NULL}, /* the wide comma */
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -327,18 +296,20 @@ static bool starts(const lexer *l, const char *s, const char *prefix) {
 
 /* ---- numbers ---- */
 
-/* Where a thousands separator at @s ends, or NULL; *plain if it is a bare comma. */
-static const char *separator_end(const lexer *l, const char *s, bool *plain) {
-    static const char *const always[] = {",\\!", "{,}\\!", "{,}", "\\,", "\\!", "\\ ", " "};
-    *plain = false;
+/* Where a thousands separator at @s ends, or NULL; *sign: ',' bare, '{' a comma made sure of, '!' or
+ * ' ' for none. */
+static const char *separator_end(const lexer *l, const char *s, char *sign) {
+    static const struct {
+        const char *spelling;
+        char sign;
+    } always[] = {{",\\!", '{'}, {"{,}\\!", '{'}, {"{,}", '{'}, {"\\!", '!'}, {" ", ' '}};
     for (size_t i = 0; i < COUNT(always); i++)
-        if (starts(l, s, always[i]))
-            return skip_spaces(l, s + strlen(always[i]));
-    if (l->group && l->brackets == 0 && starts(l, s, ",")) {
-        *plain = true;
-        return s + 1;
-    }
-    return NULL;
+        if (starts(l, s, always[i].spelling)) {
+            *sign = always[i].sign;
+            return skip_spaces(l, s + strlen(always[i].spelling));
+        }
+    *sign = ',';
+    return l->group && l->brackets == 0 && starts(l, s, ",") ? s + 1 : NULL;
 }
 
 /* Exactly three digits at @s. */
@@ -361,13 +332,15 @@ static void lex_number(lexer *l) {
     keep_digits(l, l->s, first);
     if (first >= 1 && first <= 3 && *l->s != '0')
         for (;;) {
-            bool plain;
-            const char *g = separator_end(l, s, &plain);
+            char sign;
+            const char *g = separator_end(l, s, &sign);
             if (!g || !is_group(l, g))
                 break;
             keep_digits(l, g, 3);
             s = g + 3;
-            l->out->grouped |= plain;
+            l->out->grouped |= sign == ',';
+            l->out->separated |= sign == ',' || sign == '{';
+            l->out->spaced_group |= sign == ' ';
         }
     if (l->end - s >= 2 && s[0] == '.' && is_digit(s[1])) {
         const char *frac = s++;
@@ -377,6 +350,15 @@ static void lex_number(lexer *l) {
     }
     l->s = s;
     push(l, TOK_NUM, 0, start, (size_t)(l->out->pool + l->out->pool_used - start));
+}
+
+/* The point of 0.\overline{3}, which may lack its zero. */
+static void lex_period(lexer *l) {
+    const math_tokens *t = l->out;
+    if (t->count == 0 || t->tok[t->count - 1].kind != TOK_NUM)
+        push(l, TOK_NUM, 0, "0", 1);
+    push(l, TOK_POINT, 0, NULL, 0);
+    l->s++;
 }
 
 /* ---- words and \text ---- */
@@ -401,6 +383,8 @@ static void lex_letters(lexer *l) {
     if (w) {
         push(l, w->kind, w->arg, s, n);
     } else if (n > 1 && after_value(l) && is_unit(s, n)) {
+        if (l->s < l->end && *l->s == '^')
+            l->why = "a power of a unit outside \\text";
         push(l, TOK_UNIT, 0, s, n);
     } else {
         l->out->prose |= n > 1 && l->spaced && l->run_end > 0 && l->run_end == l->out->count;
@@ -480,7 +464,7 @@ static void lex_text(lexer *l) {
     while (end > s && is_space(end[-1]))
         end--;
     size_t n = (size_t)(end - s);
-    if (n == 0)
+    if (n == 0 || (n == 1 && *s == '.')) /* \text{.} ends the sentence around the answer */
         return;
     l->out->text = true;
     const spelling *w = find_spelling(commands, COUNT(commands), s, n);
@@ -507,13 +491,28 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
+/* Names and numbers may be bold; no grader takes an expression. */
+static void check_bold(lexer *l) {
+    const char *s = skip_spaces(l, l->s);
+    if (s == l->end || *s != '{')
+        return;
+    bool letters = false, digits = false, others = false;
+    for (const char *end = group_end(l, s++); s < end; s++) {
+        letters |= is_letter(*s);
+        digits |= is_digit(*s);
+        others |= !is_letter(*s) && !is_digit(*s) && !strchr(" .,-()", *s);
+    }
+    if (others || (letters && digits))
+        l->why = "an expression in bold";
+}
+
 static void lex_named_command(lexer *l) {
     const char *s = l->s;
     while (l->s < l->end && is_letter(*l->s))
         l->s++;
     size_t n = (size_t)(l->s - s);
     const spelling *c = find_spelling(commands, COUNT(commands), s, n);
-    const char *letter = c ? NULL : find_name(greek, COUNT(greek), s, n);
+    const char *letter = c ? NULL : find_name(names, COUNT(names), s, n);
     if (letter)
         push_letter(l, letter, n);
     else if (!c)
@@ -522,6 +521,8 @@ static void lex_named_command(lexer *l) {
         l->spaced = true;
     else if (c->kind == kText)
         lex_text(l);
+    else if (c->kind == kBold)
+        check_bold(l);
     else if (c->kind == kOpenEnv)
         lex_env(l, TOK_BEGIN);
     else if (c->kind == kCloseEnv)
@@ -593,12 +594,6 @@ static bool lex_raised_sign(lexer *l) {
     return true;
 }
 
-static void lex_stars(lexer *l) {
-    bool power = starts(l, l->s, "**");
-    push(l, power ? TOK_CARET : TOK_TIMES, 0, NULL, 0);
-    l->s += power ? 2 : 1;
-}
-
 static void lex_relation(lexer *l) {
     static const spelling relations[] = {
         {"<=", 0, REL_LE}, {">=", 0, REL_GE}, {"!=", 0, REL_NE}, {"==", 0, REL_EQ},
@@ -626,7 +621,7 @@ static void lex_sign(lexer *l) {
         {'(', TOK_LPAREN, '('}, {'[', TOK_LPAREN, '['},   {')', TOK_RPAREN, ')'},
         {']', TOK_RPAREN, ']'}, {'{', TOK_LBRACE, 0},     {'}', TOK_RBRACE, 0},
         {'|', TOK_BAR, 0},      {'.', TOK_POINT, 0},      {':', TOK_COLON, 0},
-        {'&', TOK_AMP, 0},
+        {'&', TOK_AMP, 0},      {'*', TOK_TIMES, 0},
     };
     char c = *l->s++;
     for (size_t i = 0; i < COUNT(table); i++)
@@ -646,8 +641,16 @@ static void lex_utf8(lexer *l) {
     }
     const char *s = l->s;
     l->s += n;
+    if (span_is(s, n, "\u00b0")) {
+        push(l, TOK_DEGREE, 1, s, n);
+        return;
+    }
     for (size_t i = 0; i < COUNT(signs); i++)
         if (span_is(s, n, signs[i].utf8)) {
+            if (!signs[i].latex) {
+                l->why = "a sign that is no LaTeX";
+                return;
+            }
             lex_piece(l, signs[i].latex, signs[i].latex + strlen(signs[i].latex));
             return;
         }
@@ -656,17 +659,17 @@ static void lex_utf8(lexer *l) {
 
 static void lex_one(lexer *l) {
     char c = *l->s;
-    if (is_space(c) || c == '$' || c == '"' || c == '`') {
+    if (is_space(c) || c == '$' || c == '"') {
         l->spaced = true;
         l->s++;
     } else if (is_digit(c) || (c == '.' && l->end - l->s > 1 && is_digit(l->s[1]))) {
         lex_number(l);
+    } else if (c == '.' && starts(l, l->s, ".\\overline")) {
+        lex_period(l);
     } else if (is_letter(c)) {
         lex_letters(l);
     } else if (c == '\\') {
         lex_backslash(l);
-    } else if (c == '*') {
-        lex_stars(l);
     } else if (c == '<' || c == '>' || c == '=' || c == '!') {
         lex_relation(l);
     } else if ((unsigned char)c >= 0x80) {
@@ -681,24 +684,47 @@ static void lex(lexer *l) {
         lex_one(l);
 }
 
-/* "9." is a numeral; a full stop after anything else is no mathematics. */
-static void drop_point(math_tokens *t) {
-    const math_token *last = t->tok + t->count - 1;
-    bool numeral = t->count == 2 || (t->count == 3 && t->tok[0].kind == TOK_MINUS);
-    if (numeral && last->kind == TOK_POINT && last[-1].kind == TOK_NUM)
+/* Skips what may stand between a number and a full stop: cm^2, a degree, a percent sign. */
+static const math_token *skip_units(const math_token *k) {
+    while (k->kind == TOK_UNIT || k->kind == TOK_DEGREE || k->kind == TOK_PERCENT)
+        k += k->kind == TOK_UNIT && k[1].kind == TOK_CARET && k[2].kind == TOK_NUM ? 3 : 1;
+    return k;
+}
+
+/* "9." is a numeral, "9 \text{ cm}." too, and so is 90 with the UTF-8 sign of a degree. */
+static void drop_mark(math_tokens *t) {
+    const math_token *number = t->tok + (t->tok[0].kind == TOK_MINUS);
+    if (number->kind != TOK_NUM || memchr(number->text.s, '.', number->text.len))
+        return;
+    const math_token *last = skip_units(number + 1);
+    bool sign = number[1].kind == TOK_DEGREE && number[1].arg && number[2].kind == TOK_END;
+    if (sign || (last->kind == TOK_POINT && last[1].kind == TOK_END))
         t->count--;
+}
+
+/* That sign stands behind nothing else, and no degree behind a unit. */
+static const char *check_degrees(const math_tokens *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tok[i].kind == TOK_DEGREE &&
+            (t->tok[i].arg || (i > 0 && t->tok[i - 1].kind == TOK_UNIT)))
+            return "a degree of what is no number";
+    return NULL;
 }
 
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group) {
     out->count = out->pool_used = 0;
-    out->grouped = out->text = out->prose = false;
+    out->grouped = out->separated = out->spaced_group = false;
+    out->text = out->prose = false;
     if (n > kMathMaxInput)
         return "longer than 4096 bytes";
     lexer l = {.out = out, .s = s, .end = s + n, .group = group};
     lex(&l);
-    drop_point(out);
     out->tok[out->count] = (math_token){.kind = TOK_END};
-    return l.why;
+    if (l.why)
+        return l.why;
+    drop_mark(out);
+    out->tok[out->count] = (math_token){.kind = TOK_END};
+    return check_degrees(out);
 }
 
 /* ---- comparing token by token ---- */
@@ -749,6 +775,28 @@ static size_t spell(const math_tokens *t, char *out) {
                 out[n++] = lower(k->text.s[i]);
     }
     return n;
+}
+
+bool math_is_statement(const math_tokens *t) {
+    const math_token *k = t->tok;
+    while (k->kind == TOK_REL && k->arg == REL_EQ)
+        k++; /* "= 5" */
+    for (; k->kind != TOK_END; k++)
+        if (k->kind == TOK_REL || k->kind == TOK_APPROX)
+            return true;
+    return false;
+}
+
+bool math_is_short_naming(const math_tokens *t) {
+    const math_token *k = t->tok;
+    for (int i = 0; i < 2 && k->kind == TOK_SYM && k->text.len == 1; i++)
+        k++;
+    if (k == t->tok || k->kind != TOK_REL || k->arg != REL_EQ)
+        return false;
+    for (k++; k->kind != TOK_END; k++)
+        if (k->kind == TOK_REL || k->kind == TOK_APPROX)
+            return false;
+    return true;
 }
 
 bool math_words_equal(const math_tokens *a, const math_tokens *b) {

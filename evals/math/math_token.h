@@ -1,8 +1,9 @@
 /* math_token.h - LaTeX answers as tokens.
  *
  * Layout is dropped here (spaces, \left, \!, \displaystyle, dollar signs, \boxed), spelling
- * variants meet in one token (\dfrac and \frac, the UTF-8 signs and their commands, "infinity"
- * and \infty), and digits with thousands separators become one number. */
+ * variants meet in one token (\dfrac and \frac, some UTF-8 signs and their commands, "infinity"
+ * and \infty), and digits with thousands separators become one number. Spellings that none of the
+ * field's graders reads (a typed root sign, an expression in \mathbf) have no tokens: README.md. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 #define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 
@@ -31,6 +32,7 @@ typedef enum {
     TOK_FRAC,
     TOK_BINOM,
     TOK_SQRT,
+    TOK_OVER, /* {a \over b} */
     TOK_OVERLINE,
     TOK_PLUS,
     TOK_MINUS,
@@ -41,7 +43,7 @@ typedef enum {
     TOK_UNDERSCORE,
     TOK_BANG,
     TOK_PERCENT, /* arg: 1 if it is spelled out */
-    TOK_DEGREE,  /* \circ, after an optional caret */
+    TOK_DEGREE,  /* \circ, after an optional caret; arg: 1 if typed as the UTF-8 sign */
     TOK_PRIME,
     TOK_COMMA, /* also ';', "and", "or" */
     TOK_REL,   /* arg: math_rel */
@@ -113,6 +115,8 @@ typedef struct {
     bool text;                          /* some of it came in a \text */
     bool prose;                         /* bare words, one after the other */
     bool grouped;                       /* a plain comma was taken for a thousands separator */
+    bool spaced_group;                  /* a space was */
+    bool separated;                     /* a comma was, in whatever spelling */
     char pool[kMathMaxInput];           /* what number tokens point at */
     size_t pool_used;
 } math_tokens;
@@ -130,6 +134,12 @@ const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group)
 
 /* Whether two answers have the same tokens; degree signs and units don't count. */
 bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
+
+/* Whether an answer says more than a value: "x = 5", "\sqrt2 \approx 1.41". */
+bool math_is_statement(const math_tokens *t);
+
+/* Whether it only names a value, by one or two letters: "x = 5". */
+bool math_is_short_naming(const math_tokens *t);
 
 /* Whether both are made of letters only, at least one of them a \text, and spell the same words:
  * \text{Evelyn} and evelyn, \text{(C)} and C. */

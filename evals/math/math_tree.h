@@ -57,7 +57,8 @@ typedef struct {
     uint16_t used; /* node[0] is the absent node */
     uint16_t root;
     bool has_pm, has_percent;
-    bool rounded; /* "\approx 1.41" followed, and was left out */
+    bool rounded;    /* "\approx 1.41" followed, and was left out */
+    bool juxtaposed; /* integers are multiplied by brackets alone, 4(7), somewhere */
 } math_tree;
 
 /* Returns NULL, or a static text saying why the tokens are no answer. The tree points into what

@@ -35,7 +35,9 @@ static void check(const example *e, grade_input in) {
 
 static const example declared[] = {
     {"\\frac12", "so \\boxed{\\frac{1}{2}}.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
-    {"\\frac12", "so \\boxed{\\frac{1}{2}.}", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
+    {"\\frac12", "so **\\boxed{\\frac{1}{2}}**.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
+    {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* the full stop of a numeral */
+    {"\\sqrt3", "so $\\boxed{\\sqrt3.}$", "boxed", "\\sqrt3.", GRADE_UNPARSED},
     {"\\frac12", "so $\\boxed{\\dfrac{1}{2}}$, not \\boxed{2", "boxed_earlier", "\\dfrac{1}{2}",
      GRADE_CORRECT},
     {"\\frac12", "<think>\\boxed{\\frac12}</think>\\boxed{2}", "boxed", "2", GRADE_WRONG},
@@ -114,7 +116,7 @@ static void test_golds_in_every_dress(void) {
                                         "\\begin{pmatrix} -1 \\\\ 0.5 \\end{pmatrix}"};
     static const char *const before[] = {"", "\\boxed{", "The final answer is $", "**Answer:** \\(",
                                          "so\n\\[\\boxed{"};
-    static const char *const behind[] = {"", "}", "$.", "\\).", ".}\\]"};
+    static const char *const behind[] = {"", "}", "$.", "\\).", "}.\\]"};
     for (size_t i = 0; i < sizeof golds / sizeof *golds; i++) {
         CU_ASSERT_EQUAL(grader_math_field.check_gold(golds[i], NULL), SNAP_OK);
         for (size_t d = 0; d < sizeof before / sizeof *before; d++) {

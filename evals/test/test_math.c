@@ -75,11 +75,29 @@ static void test_spellings_of_one_thing(void) {
         {"7", "7\\text{ cm}"},
         {"7", "7\\mbox{ inches}^2"},
         {"7", "7\\,\\mathrm{km}"},
-        {"7", "7 cm^2"},
+        {"7", "7 cm"},
+        {"7", "7\\mathrm{~cm}^2"},
+        {"7", "\\mathbf{7}"},
+        {"7", "7\\text{.}"},
+        {"-7", "-7 \\text{ m}^2."},
+        {"7", "7\\%."},
+        {"1440", "1 440"},
+        {"-x", "-X"},
+        {"x = 7", "X = 7"},
+        {"\\pi r^2", "\\pi R^2"},
         {"7\\%", "7%"},
         {"x = 7", "x=7"},
         {"x = 7", "7"},
         {"x = 41,300", "41,300"},
+        {"41,300", "x = 41,300"},
+        {"41,300", "= 41,300"},
+        {"30^\\circ", "\\angle ABC = 30^\\circ"},
+        {"\\angle ABC", "\\angle{ABC}"},
+        {"\\mathbb{R}", "\\mathbb R"},
+        {"\\langle 1,2\\rangle", "\\left\\langle 1, 2 \\right\\rangle"},
+        {"0.\\overline{3}", ".\\overline{3}"},
+        {"\\frac{ac}{b}", "{ac \\over b}"},
+        {"\\frac{3}{7}", "3 \\over 7"},
         {"(1,2)", "\\left( 1, 2 \\right)"},
         {"(x,y) = (1,2)", "(1,2)"},
         {"\\text{(C)}", "C"},
@@ -109,7 +127,10 @@ static void test_values_that_agree(void) {
         {"\\sqrt[3]{-8}+\\sqrt{2}", "\\sqrt{2}-2"},
         {"\\log_2 12", "2+\\log_2 3"},
         {"\\ln 8", "3\\ln 2"},
-        {"\\sin 75^\\circ", "\\frac{\\sqrt{6}+\\sqrt{2}}{4}"},
+        {"\\sin 75^\\circ", "\\sin(75^\\circ)"},
+        {"\\frac{3}{2}", "2.25^{0.5}"},
+        {"\\sqrt{x}", "x^{0.5}"},
+        {"28x", "4(7)x"},
         {"\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"},
         {"e^{2x}", "(e^x)^2"},
         {"\\cot x", "\\frac{\\cos x}{\\sin x}"},
@@ -129,11 +150,37 @@ static void test_values_that_agree(void) {
         {"\\lfloor \\sqrt{10} \\rfloor x", "3x"},
         {"y = 2x+3", "2x - y + 3 = 0"},
         {"x < 3", "3 > x"},
-        {"2x < 6", "x < 3"},
-        {"-x < -3", "x > 3"},
-        {"1 < x \\le 2", "2 \\ge x > 1"},
+        {"1 < 2x \\le 3", "1 < x+x \\le 3"},
     };
     EXPECT_ALL(same, MATH_EQUAL);
+}
+
+/* What is the same to a reader, and to none of the field's graders (README.md). */
+static void test_values_no_grader_equates(void) {
+    static const pair other[] = {
+        {"\\frac{1}{2}", "\\sin 30^\\circ"},
+        {"\\frac{1}{3}", "0.\\overline{3}"},
+        {"\\sqrt{66}", "66^{0.5}"},
+        {"15\\sqrt{3}", "15 \\cdot 3^{0.5}"},
+        {"x < 3", "2x < 6"},
+        {"1 < x \\le 2", "2 \\ge x > 1"},
+        {"\\vec{v}", "v"},
+        {"\\mathbb{R}", "R"},
+        {"(1,2)", "\\langle 1,2\\rangle"},
+    };
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+        for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++)
+            CU_ASSERT_NOT_EQUAL(judge(other[i].gold, other[i].answer, (math_policy)policy).outcome,
+                                MATH_EQUAL);
+    static const pair integers[] = {
+        {"28", "4(7)"},
+        {"28", "\\frac{5(28)}{5}"},
+        {"28", "(2)(14)"},
+        {"28", "20+2(4)"},
+        {"28", "\\frac{5(\\frac{28}{1})}{5}"},
+    };
+    for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
+        expect(integers[i].gold, integers[i].answer, MATH_FIELD, MATH_DIFFERENT);
 }
 
 static void test_values_that_differ(void) {
@@ -200,8 +247,36 @@ static void test_what_is_no_answer(void) {
         {"\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix}",
          "\\begin{vmatrix} 1 & 2 \\\\ 3 & 4 \\end{vmatrix}"},
         {"\\sqrt{3}", "\\sqrt{3}."},
+        {"\\$7.50", "\\$7.50."},
+        {"7", "**7**"},
+        {"7", "`7`"},
+        {"\\sqrt{3}", "\u221a3"},
+        {"x^2+1", "x\u00b2+1"},
+        {"2x+1", "2\u00b7x+1"},
+        {"-7", "\u20137"},
+        {"(1,\\infty)", "(1,\u221e)"},
+        {"\\sqrt{3}", "\\sqrt{3}\u00b0"},
+        {"(1,2)", "(1,2)\u00b0"},
+        {"x^2", "x**2"},
+        {"7", "7 cm^2"},
+        {"7", "7 meters^{\\circ}"},
+        {"7", "(7 \\text{ km})"},
+        {"7", "7\\text{ cm} \\approx 7"},
+        {"7.5", "7.5 percent"},
+        {"x+1", "x+1 percent"},
+        {"x \\le 7", "x \\le 7 percent"},
+        {"2x+1", "\\mathbf{2x+1}"},
+        {"1440", "1\\,440"},
+        {"(1,2)", "x = (1,2) = (1,2)"},
     };
     EXPECT_ALL(unread, MATH_UNPARSED);
+    /* a thousands separator that may be something else */
+    static const pair separated[] = {
+        {"1440", "x = 1,440"},       {"58,500", "\\theta = 58,500"},    {"58,500", "2+3=58,500"},
+        {"58,500", "f(x) = 58,500"}, {"58,500", "58,500 \\approx 1.2"}, {"58,500", "58 500"},
+    };
+    for (size_t i = 0; i < sizeof(separated) / sizeof(separated[0]); i++)
+        expect(separated[i].gold, separated[i].answer, MATH_FIELD, MATH_UNPARSED);
     expect("", "", MATH_FIELD, MATH_UNPARSED);
     CU_ASSERT(judge("\\frac{7", "7", MATH_FIELD).gold_unread);
     CU_ASSERT_FALSE(judge("7", "\\frac{7", MATH_FIELD).gold_unread);
@@ -422,6 +497,7 @@ CU_TestInfo tests_math[] = {
     {"spellings of one thing are equal", test_spellings_of_one_thing},
     {"values that agree are equal", test_values_that_agree},
     {"values that differ are different", test_values_that_differ},
+    {"values that no grader equates are not equal", test_values_no_grader_equates},
     {"what is no answer is unparsed", test_what_is_no_answer},
     {"field and strict differ as documented", test_policies},
     {"random polynomials against their expansion", test_random_polynomials},
