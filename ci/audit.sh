@@ -62,7 +62,7 @@ for file in $(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort); do
         complain "$file does not compile"
         continue
     }
-    grep -E 'C75[0-9]{2}' "$work/$name.log" >&2 && complain "$file: the compiler serialised or ignored what the kernel relies on"
+    grep -E 'serialized|setmaxnreg.*ignored' "$work/$name.log" >&2 && complain "$file: the compiler serialised or ignored what the kernel relies on"
     digest <"$work/$name.log" >"$work/$name.kernels"
     found=''
     while IFS='|' read -r kernel regs stack stores loads bars smem; do

@@ -66,6 +66,10 @@ int bench_arm_sets(const bench_shape *s, mla_precision p, size_t cache_bytes) {
     return 1 + (int)ceil(kCacheTurnover * (double)cache_bytes / set_bytes(s, p));
 }
 
+bool bench_arm_is_large(const bench_shape *s, mla_precision p, size_t cache_bytes) {
+    return cache_bytes && set_bytes(s, p) >= kCacheTurnover * (double)cache_bytes;
+}
+
 double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets) {
     return set_bytes(s, p) * sets;
 }
@@ -567,6 +571,29 @@ snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns, snap_e
     int set = arm->next;
     arm->next = (set + 1) % arm->sets;
     return scope == BENCH_KERNEL ? step_kernel(arm, set, ns, err) : step_served(arm, set, ns, err);
+}
+
+static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
+    int set = arm->next;
+    arm->next = (set + 1) % arm->sets;
+    if (scope == BENCH_KERNEL)
+        return enqueue_kernel(arm, set, err);
+    return arm->served[set] ? lab_replay(arm->be, arm->served[set], err)
+                            : enqueue_served(arm, set, err);
+}
+
+snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
+                           snap_err *err) {
+    snap_status st = bench_arm_step(arm, scope, ns, err); /* metadata, recordings */
+    if (st != SNAP_OK)
+        return st;
+    TRY(mla_timer_start(arm->be, err));
+    for (int i = 0; i < steps; i++)
+        TRY(enqueue(arm, scope, err));
+    TRY(mla_timer_stop(arm->be, ns, err));
+    *ns /= steps;
+cleanup:
+    return st;
 }
 
 snap_status bench_arm_result(bench_arm *arm, uint16_t *out, float *lse, snap_err *err) {

@@ -18,6 +18,9 @@ typedef struct bench_arm bench_arm;
 /* Sets that make a step cold on a device with that last-level cache; 1 when it is unknown (0). */
 int bench_arm_sets(const bench_shape *s, mla_precision p, size_t cache_bytes);
 
+/* Does one set alone turn a cache of that size over? */
+bool bench_arm_is_large(const bench_shape *s, mla_precision p, size_t cache_bytes);
+
 /* Device memory that so many sets take, without the plan's own. */
 double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets);
 
@@ -43,6 +46,11 @@ const numbers *bench_arm_numbers(const bench_arm *arm);
 
 /* One step of the scope on the next set; *ns is its time. */
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+/* @steps steps without a pause; *ns is the mean time of one. The kernel scope's metadata are those of
+ * the first step: it wants an arm of one set. */
+snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
 /* Back to set 0: the next step runs on it. */

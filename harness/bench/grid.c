@@ -86,6 +86,38 @@ static snap_status check_width(const char *option, int64_t width, int64_t high, 
                    (long long)high, (long long)width);
 }
 
+/* "H/s_q/batch/context" */
+static snap_status add_shape(void *ctx, const char *part, snap_err *err) {
+    bench_grid *g = ctx;
+    const char *at = part;
+    int64_t v[4];
+    for (int i = 0; i < 4; i++) {
+        char number[24];
+        size_t n = strcspn(at, "/");
+        bool last = at[n] == '\0';
+        (void)snprintf(number, sizeof number, "%.*s", (int)n, at);
+        if (last != (i == 3) || !text_to_int(number, &v[i]))
+            return err_set(err, SNAP_E_USAGE, "--shapes must list H/s_q/batch/context, got '%s'",
+                           part);
+        at += n + !last;
+    }
+    bench_shape s = {.d_c = g->d_c, .d_r = g->d_r};
+    if (v[0] < 1 || v[0] > MLA_MAX_HEADS || v[1] < 1 || v[1] > MLA_MAX_SQ || v[2] < 1 ||
+        v[2] > BENCH_MAX_BATCH || v[3] < 1 || v[3] > MLA_MAX_CONTEXT)
+        return err_set(
+            err, SNAP_E_USAGE,
+            "--shapes: H must be 1..%d, s_q 1..%d, batch 1..%d, context 1..%lld, got '%s'",
+            MLA_MAX_HEADS, MLA_MAX_SQ, BENCH_MAX_BATCH, (long long)MLA_MAX_CONTEXT, part);
+    if (g->n_list == GRID_LIST)
+        return err_set(err, SNAP_E_USAGE, "--shapes lists more than %d", GRID_LIST);
+    s.heads = (int)v[0];
+    s.s_q = (int)v[1];
+    s.batch = (int)v[2];
+    s.context = v[3];
+    g->list[g->n_list++] = s;
+    return SNAP_OK;
+}
+
 snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *t, snap_err *err) {
     static const char *const arms[] = {"bf16", "fp8"}, *const scopes[] = {"kernel", "served"};
     *out = (bench_grid){0};
@@ -101,15 +133,21 @@ snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *t, snap_err
     TRY(check_width("--d-r", t->d_r, MLA_MAX_ROPE, err));
     out->d_c = (int)t->d_c;
     out->d_r = (int)t->d_r;
+    if (t->shapes && t->shapes[0])
+        TRY(text_split(t->shapes, ',', "--shapes", add_shape, out, err));
 cleanup:
     return st;
 }
 
 int bench_grid_shapes(const bench_grid *g) {
+    if (g->n_list)
+        return g->n_list;
     return g->n_heads * g->n_s_q * g->n_batch * g->n_context;
 }
 
 bench_shape bench_grid_shape(const bench_grid *g, int i) {
+    if (g->n_list)
+        return g->list[i];
     bench_shape s = {.d_c = g->d_c, .d_r = g->d_r};
     s.context = g->context[i % g->n_context];
     i /= g->n_context;

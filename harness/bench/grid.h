@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "kernels/mla.h"
 
-enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, BENCH_MAX_BATCH = 4096, GRID_AXIS = 32 };
+enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 64 };
 
 /* What is inside the timed window:
  *   kernel   attention and combine, metadata ready
@@ -32,16 +32,19 @@ typedef struct {
     int64_t context[GRID_AXIS];
     int n_heads, n_s_q, n_batch, n_context;
     int d_c, d_r;
+    bench_shape list[GRID_LIST]; /* where shapes are named one by one, instead of the axes */
+    int n_list;
 } bench_grid;
 
-/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ... */
+/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ...; shapes as
+ * "H/s_q/batch/context", NULL or "" = all products of the axes. */
 typedef struct {
-    const char *arms, *scopes, *heads, *s_q, *batch, *context;
+    const char *arms, *scopes, *heads, *s_q, *batch, *context, *shapes;
     int64_t d_c, d_r;
 } bench_grid_text;
 
 /* SNAP_E_USAGE naming the option and the part that is wrong: unknown, out of the range of mla.h,
- * given twice, or more than GRID_AXIS of them. */
+ * given twice, or more than GRID_AXIS (of shapes: GRID_LIST) of them. */
 snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *text,
                              snap_err *err) SNAP_CHECK_RESULT;
 

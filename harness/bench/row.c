@@ -11,8 +11,9 @@ static const double kNoisy = 0.05; /* interquartile range over median from which
 
 void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
              char out[ROW_KEY]) {
-    (void)snprintf(out, ROW_KEY, "%s %s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
-                   mla_precision_name(p), bench_scope_name(scope), s->heads, s->s_q, s->batch,
+    (void)snprintf(out, ROW_KEY, "%s %s%s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
+                   mla_precision_name(p), bench_scope_name(scope),
+                   ctx->sustained ? " sustained" : "", s->heads, s->s_q, s->batch,
                    (long long)s->context, s->d_c, s->d_r, ctx->distribution, ctx->backend.name,
                    ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
 }
@@ -78,18 +79,29 @@ static js *paired_json(const glances *looks, bool shared) {
     return NULL;
 }
 
-static js *performance_json(const row_measured *m) {
+/* The device's clock where the backend has one, else the processors'. */
+static bool set_clocks(js *o, const row_context *ctx, const row_measured *m) {
+    bool host = ctx->backend.host_memory;
+    return js_set_num(o, "clock_mhz_before", host ? m->before.mhz : m->gpu_before.sm_mhz) &&
+           js_set_num(o, "clock_mhz_during", host ? m->after.mhz : m->gpu_after.sm_mhz);
+}
+
+/* Power and the energy of one step. */
+static bool set_power(js *o, const row_measured *m) {
+    double step_s = stats_summarise(m->timing->sorted, m->timing->n).median / 1e9;
+    return js_set_num(o, "power_w", m->power_w) && js_set_num(o, "energy_j", m->power_w * step_s);
+}
+
+static js *performance_json(const row_context *ctx, const row_measured *m) {
     if (m->status != ROW_PASSED)
         return js_new_null();
     js *o = js_new_object();
-    bool ok =
-        o && set_quartiles(o, m->timing) &&
-        js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
-        js_set_num(o, "clock_mhz_before", m->before.mhz) &&
-        js_set_num(o, "clock_mhz_during", m->after.mhz) &&
-        js_set_new(o, "power_w", js_new_null()) && js_set_new(o, "energy_j", js_new_null()) &&
-        js_set_new(o, "samples_ns", samples_json(m->timing)) &&
-        js_set_new(o, "paired", paired_json(m->looks, env_between(&m->before, &m->after).shared));
+    bool shared = env_between(&m->before, &m->after).shared;
+    bool ok = o && set_quartiles(o, m->timing) &&
+              js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
+              set_clocks(o, ctx, m) && set_power(o, m) &&
+              js_set_new(o, "samples_ns", samples_json(m->timing)) &&
+              js_set_new(o, "paired", paired_json(m->looks, shared));
     if (ok)
         return o;
     js_free(o);
@@ -101,18 +113,22 @@ static bool noisy(const stop_rule *t) {
     return s.q3 - s.q1 > kNoisy * s.median;
 }
 
+static bool push_if(js *flags, bool on, const char *flag) {
+    return !on || js_push_new(flags, js_new_str(flag));
+}
+
 /* The processors' state tells about a backend that runs on them only. */
 static js *flags_json(const row_context *ctx, const row_measured *m) {
     js *flags = js_new_array();
     env_flags env = {0};
+    uint64_t reasons = m->gpu_before.reasons | m->gpu_after.reasons;
     if (ctx->backend.host_memory)
         env = env_between(&m->before, &m->after);
     bool ok = flags != NULL;
-    if (m->status == ROW_PASSED) {
-        ok = ok && (!env.throttled || js_push_new(flags, js_new_str("throttled")));
-        ok = ok && (!env.shared || js_push_new(flags, js_new_str("shared")));
-        ok = ok && (!noisy(m->timing) || js_push_new(flags, js_new_str("noisy")));
-    }
+    if (m->status == ROW_PASSED)
+        ok = ok && push_if(flags, env.throttled || gpu_is_slowed(reasons), "throttled") &&
+             push_if(flags, gpu_is_capped(reasons), "power_capped") &&
+             push_if(flags, env.shared, "shared") && push_if(flags, noisy(m->timing), "noisy");
     if (ok)
         return flags;
     js_free(flags);
@@ -122,20 +138,21 @@ static js *flags_json(const row_context *ctx, const row_measured *m) {
 js *row_json(const row_context *ctx, const row_measured *m) {
     static const char *const names[] = {"passed", "failed", "skipped", "error"};
     js *row = js_new_object();
-    bool ok = row && js_set_str(row, "arm", mla_precision_name(m->precision)) &&
-              js_set_str(row, "backend", ctx->backend.name) &&
-              js_set_str(row, "kernel", ctx->backend.kernel) &&
-              js_set_new(row, "kernel_hash", js_new_str(ctx->kernel_hash)) &&
-              js_set_str(row, "scope", bench_scope_name(m->scope)) &&
-              js_set_new(row, "shape", shape_json(&m->shape)) &&
-              js_set_str(row, "distribution", ctx->distribution) &&
-              js_set_str(row, "cold", m->cold) && js_set_str(row, "origin", "measured") &&
-              js_set_new(row, "source", js_new_null()) &&
-              js_set_str(row, "status", names[m->status]) &&
-              js_set_new(row, "reason", js_new_str(m->status == ROW_PASSED ? NULL : m->reason)) &&
-              js_set_new(row, "correctness", correctness_json(m->verdict)) &&
-              js_set_new(row, "performance", performance_json(m)) &&
-              js_set_new(row, "flags", flags_json(ctx, m));
+    bool ok =
+        row && js_set_str(row, "arm", mla_precision_name(m->precision)) &&
+        js_set_str(row, "backend", ctx->backend.name) &&
+        js_set_str(row, "kernel", m->kernel ? m->kernel : ctx->backend.kernel) &&
+        js_set_new(row, "kernel_hash", js_new_str(m->kernel ? m->kernel_hash : ctx->kernel_hash)) &&
+        js_set_str(row, "mode", ctx->sustained ? "sustained" : "burst") &&
+        js_set_str(row, "scope", bench_scope_name(m->scope)) &&
+        js_set_new(row, "shape", shape_json(&m->shape)) &&
+        js_set_str(row, "distribution", ctx->distribution) && js_set_str(row, "cold", m->cold) &&
+        js_set_str(row, "origin", "measured") && js_set_new(row, "source", js_new_null()) &&
+        js_set_str(row, "status", names[m->status]) &&
+        js_set_new(row, "reason", js_new_str(m->status == ROW_PASSED ? NULL : m->reason)) &&
+        js_set_new(row, "correctness", correctness_json(m->verdict)) &&
+        js_set_new(row, "performance", performance_json(ctx, m)) &&
+        js_set_new(row, "flags", flags_json(ctx, m));
     if (ok)
         return row;
     js_free(row);
@@ -241,6 +258,7 @@ snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
     bool ok = js_set_num(perf, "tflops", w.flop / ns / 1e3) &&
               js_set_num(perf, "gb_s", w.bytes / ns) &&
               js_set_num(perf, "tok_s", (double)s.batch * s.s_q / ns * 1e9) &&
+              js_set_num(perf, "tok_j", (double)s.batch * s.s_q / row_number(row, "energy_j")) &&
               js_set_num(perf, "floor_ns", floor_ns) &&
               js_set_num(perf, "roofline_pct", 100 * floor_ns / ns) &&
               js_set_str(perf, "bound", bytes_bind ? "bytes" : "flops") &&

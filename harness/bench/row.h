@@ -8,6 +8,7 @@
 #include "harness/bench/verify.h"
 #include "harness/measure/env.h"
 #include "harness/measure/glances.h"
+#include "harness/measure/gpu.h"
 #include "harness/measure/stop.h"
 #include "kernels/ceilings.h"
 
@@ -18,8 +19,9 @@ typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 /* What is the same for all cells of a sweep; strings are borrowed. */
 typedef struct {
     mla_backend_info backend;
-    const char *kernel_hash; /* NULL = unknown */
+    const char *kernel_hash; /* of this program; NULL = unknown */
     const char *distribution;
+    bool sustained;
 } row_context;
 
 typedef struct {
@@ -27,12 +29,16 @@ typedef struct {
     mla_precision precision;
     bench_scope scope;
     row_status status;
-    const char *reason;      /* why not ROW_PASSED; borrowed */
-    const char *cold;        /* "rotate" or "none" */
+    const char *reason; /* why not ROW_PASSED; borrowed */
+    const char *kernel; /* which served it, and its machine code's hash; NULL = the backend's */
+    const char *kernel_hash;
+    const char *cold;        /* "rotate", "flush" or "none" */
     const verified *verdict; /* NULL where nothing was judged */
     const stop_rule *timing; /* with samples where status is ROW_PASSED */
     const glances *looks;    /* between the samples; NULL or none where the backend can't */
     env_state before, after;
+    gpu_state gpu_before, gpu_after; /* unknown where there is none */
+    double power_w;                  /* while its steps ran; NAN = unknown */
 } row_measured;
 
 /* The row without what derives from ceilings; the caller owns it. NULL when out of memory. */

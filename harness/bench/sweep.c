@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "harness/bench/interleave.h"
+#include "harness/bench/sustained.h"
+#include "harness/measure/code_hash.h"
 
 static const double kMemoryShare = 0.85; /* of the device's memory that a shape's data may take */
 
@@ -16,7 +18,17 @@ typedef struct {
     stop_rule timing;
     row_status status; /* of the current scope, or of all when there is no arm */
     snap_err why;
+    const char *cold;
+    double power_w;
 } cell;
+
+/* The kernel that serves an arm, and the hash of its machine code: remembered, for it takes a reading of
+ * the whole program. */
+typedef struct {
+    const char *kernel; /* NULL = the backend's own */
+    char hash[HASH_HEX];
+    bool known;
+} kernel_code;
 
 typedef struct {
     const sweep_options *opt;
@@ -26,7 +38,8 @@ typedef struct {
     bench_shape shape;
     cell cells[BENCH_ARMS];
     glances looks; /* of the current scope */
-    const char *cold;
+    kernel_code code[BENCH_ARMS];
+    gpu *device;
     bool flush; /* the backend flushes its caches before a step */
     int done;
 } sweep;
@@ -57,20 +70,39 @@ static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err)
 
 static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
     double bytes = 0;
+    bool one_set = s->flush || s->context.sustained;
     for (int p = 0; p < BENCH_ARMS; p++) {
         sets[p] = bench_arm_sets(&s->shape, (mla_precision)p,
-                                 s->flush ? 0 : s->context.backend.cache_bytes);
+                                 one_set ? 0 : s->context.backend.cache_bytes);
         if (s->opt->grid->arm[p])
             bytes += bench_arm_bytes(&s->shape, (mla_precision)p, sets[p]);
     }
     return bytes;
 }
 
+static void look_up_code(kernel_code *code, const char *kernel) {
+    if (kernel && (!code->kernel || strcmp(kernel, code->kernel) != 0))
+        code->known = code_hash_device(kernel, code->hash, NULL) == SNAP_OK;
+    code->kernel = kernel;
+}
+
+/* How the arm's steps come to start with a cold cache. */
+static const char *coldness(const sweep *s, int p) {
+    size_t cache = s->context.backend.cache_bytes;
+    if (s->flush)
+        return "flush";
+    bool large = bench_arm_is_large(&s->shape, (mla_precision)p, cache);
+    return cache && (!s->context.sustained || large) ? "rotate" : "none";
+}
+
 static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
     cell *c = &s->cells[p];
     snap_err why = {0};
+    c->cold = coldness(s, p);
     snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (mla_precision)p,
                                       &s->from, sets, s->flush, &why);
+    if (st == SNAP_OK)
+        look_up_code(&s->code[p], bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
 }
 
@@ -78,7 +110,6 @@ static snap_status build_arms(sweep *s, snap_err *err) {
     int sets[BENCH_ARMS];
     double need = needed_bytes(s, sets), have = (double)s->context.backend.memory_bytes;
     bool fits = !(have > 0) || need <= kMemoryShare * have;
-    s->cold = s->flush ? "flush" : s->context.backend.cache_bytes ? "rotate" : "none";
     snap_status st = SNAP_OK;
     for (int p = 0; p < BENCH_ARMS && st == SNAP_OK; p++) {
         snap_err why = {0};
@@ -93,6 +124,8 @@ static snap_status build_arms(sweep *s, snap_err *err) {
                                 "the shape needs %.1f GiB, the device has %.1f GiB", need / 0x1p30,
                                 have / 0x1p30),
                         &why, err);
+        if (!fits)
+            s->cells[p].cold = coldness(s, p);
     }
     return st;
 }
@@ -143,10 +176,16 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     note(s, bench_scope_name(scope));
     snap_err why = {0};
     s->looks = (glances){0};
-    snap_status st = interleave_measure(arms, n, scope, rules, &s->looks, s->opt->cancel, &why);
+    double power_w[BENCH_ARMS] = {(double)NAN, (double)NAN};
+    snap_status st =
+        s->context.sustained
+            ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device, power_w,
+                                s->opt->cancel, &why)
+            : interleave_measure(arms, n, scope, rules, &s->looks, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
     for (int i = 0; i < n; i++) {
         who[i]->timing = rules[i];
+        who[i]->power_w = power_w[i];
         if (out == SNAP_OK)
             out = settle(who[i], st, &why, err);
     }
@@ -161,20 +200,35 @@ static snap_status judge_again(cell *c, snap_err *err) {
     return st;
 }
 
-static snap_status add_row(sweep *s, int p, bench_scope scope, const env_state *before,
-                           const env_state *after, snap_err *err) {
+/* The machine's state and the device's at one moment. */
+typedef struct {
+    env_state env;
+    gpu_state gpu;
+} moment;
+
+static moment moment_now(const sweep *s) {
+    return (moment){.env = env_now(), .gpu = gpu_now(s->device)};
+}
+
+static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *before,
+                           const moment *after, snap_err *err) {
     const cell *c = &s->cells[p];
     row_measured m = {.shape = s->shape,
                       .precision = (mla_precision)p,
                       .scope = scope,
                       .status = c->status,
                       .reason = c->why.text,
-                      .cold = s->cold,
+                      .kernel = s->code[p].kernel,
+                      .kernel_hash = s->code[p].known ? s->code[p].hash : NULL,
+                      .cold = c->cold,
                       .verdict = &c->verdict,
                       .timing = &c->timing,
                       .looks = &s->looks,
-                      .before = *before,
-                      .after = *after};
+                      .before = before->env,
+                      .after = after->env,
+                      .gpu_before = before->gpu,
+                      .gpu_after = after->gpu,
+                      .power_w = c->power_w};
     char key[ROW_KEY];
     row_key(&s->context, &s->shape, m.precision, scope, key);
     js *row = row_json(&s->context, &m);
@@ -201,9 +255,9 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         stop_release(&c->timing);
         TRY(judge_arm(s, c, scope, err));
     }
-    env_state before = env_now();
+    moment before = moment_now(s);
     TRY(time_arms(s, scope, err));
-    env_state after = env_now();
+    moment after = moment_now(s);
     for (int p = 0; p < BENCH_ARMS; p++)
         if (s->cells[p].arm && s->cells[p].status == ROW_PASSED)
             TRY(judge_again(&s->cells[p], err));
@@ -278,10 +332,12 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     const bench_grid *g = opt->grid;
     sweep s = {.opt = opt,
                .rows = rows,
-               .flush = lab_can_flush(opt->backend),
+               .flush = lab_can_flush(opt->backend) && !(opt->sustained_s > 0),
                .context = {.kernel_hash = opt->kernel_hash,
-                           .distribution = numbers_kind_name(opt->distribution)}};
+                           .distribution = numbers_kind_name(opt->distribution),
+                           .sustained = opt->sustained_s > 0}};
     mla_backend_describe(opt->backend, &s.context.backend);
+    s.device = gpu_open(s.context.backend.pci);
     snap_status st = numbers_create(&s.from, opt->distribution, g->d_c, g->d_r, opt->seed, err);
     if (st == SNAP_OK)
         st = numbers_upload(&s.from, opt->backend, err);
@@ -290,6 +346,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
         st = run_shape(&s, err);
     }
     numbers_release(&s.from);
+    gpu_close(s.device);
     return st;
 }
 

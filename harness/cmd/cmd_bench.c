@@ -28,7 +28,7 @@ static bench_grid_text grid_text = {.arms = "bf16,fp8",
                                     .d_r = 64};
 static const char *distribution = "normal";
 static int64_t seed = 1, min_samples = 10;
-static double min_time = 0.25, timeout = 5;
+static double min_time = 0.25, timeout = 5, sustained;
 static const char *ceilings_path, *out;
 static const char *what = "kernel";
 
@@ -45,6 +45,8 @@ static const opt options[] = {
     {OPT_STR, "s-q", 0, &grid_text.s_q, "LIST", "query tokens a sequence, 1..4", 0, 0},
     {OPT_STR, "batch", 0, &grid_text.batch, "LIST", "sequences", 0, 0},
     {OPT_STR, "context", 0, &grid_text.context, "LIST", "tokens in the cache of each", 0, 0},
+    {OPT_STR, "shapes", 0, &grid_text.shapes, "LIST",
+     "H/s_q/batch/context, instead of the four lists above", 0, 0},
     {OPT_INT, "d-c", 0, &grid_text.d_c, "N", "latent width", 32, MLA_MAX_CONTENT},
     {OPT_INT, "d-r", 0, &grid_text.d_r, "N", "RoPE width", 32, MLA_MAX_ROPE},
     {OPT_STR, "distribution", 0, &distribution, "NAME",
@@ -54,6 +56,11 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_NUM, "min-time", 0, &min_time, "S", "measured time of a cell, at least", 0, 3600},
     {OPT_NUM, "timeout", 0, &timeout, "S", "wall time of a shape and scope, at most", 0, 3600},
+    {OPT_NUM, "sustained", 0, &sustained, "S",
+     "instead of single steps on a cold cache: loops of so many seconds without a pause, two an "
+     "arm; "
+     "2 or more for power and tokens per joule",
+     0, 600},
     {OPT_INT, "min-samples", 0, &min_samples, "N", "samples of a cell, unless time runs out", 1,
      10000},
     {OPT_STR, "ceilings", 0, &ceilings_path, "PATH",
@@ -231,9 +238,9 @@ static void add_row(table *t, const js *rows, size_t i) {
 }
 
 static void fill_table(table *t, const js *rows) {
-    static const char *const heads[] = {"arm",     "scope",    "H",      "s_q",  "batch",
-                                        "context", "us",       "TFLOPS", "GB/s", "% roof",
-                                        "% then",  "bound",    "FP8/BF16", "flags"};
+    static const char *const heads[] = {"arm",     "scope", "H",        "s_q",  "batch",
+                                        "context", "us",    "TFLOPS",   "GB/s", "% roof",
+                                        "% then",  "bound", "FP8/BF16", "flags"};
     t->heads = heads;
     t->columns = 14;
     for (size_t i = 0; i < js_len(rows); i++)
@@ -279,6 +286,7 @@ static snap_status sweep_all(mla_backend *be, const bench_grid *grid, numbers_ki
                                       .max_samples = kMaxSamples,
                                       .min_time_s = min_time,
                                       .timeout_s = timeout},
+                           .sustained_s = sustained,
                            .kernel_hash = known ? hash : NULL,
                            .cancel = &cmd_cancelled,
                            .ctx = state,

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/parallel.h"
 #include "base/term.h"
+#include "harness/measure/gpu.h"
 
 static snap_status open_best(mla_backend **out, const mla_backend_options *wanted, snap_err *err) {
     for (const char *const *name = mla_backend_list(); *name; name++) {
@@ -37,6 +38,10 @@ snap_status device_results(results **out, const mla_backend *be, const device_op
     snap_status st = results_new(out, command, shared->resolved, seed, err);
     if (st == SNAP_OK)
         st = results_set_backend(*out, info.name, info.device, info.kernel, threads, err);
+    gpu *g = gpu_open(info.pci);
+    if (st == SNAP_OK && g)
+        st = results_set_gpu(*out, gpu_json(g), err);
+    gpu_close(g);
     return st;
 }
 

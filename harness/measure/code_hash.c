@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/fs.h"
+
+enum { kCudaMachine = 190 };
 
 static const char kSelf[] = "/proc/self/exe";
 
@@ -59,5 +60,59 @@ snap_status code_hash_self(char out[HASH_HEX], snap_err *err) {
     if (st == SNAP_OK)
         st = hash_bytes(image.data + offset, size, out, err);
     buf_release(&image);
+    return st;
+}
+
+/* ---- device code ---- */
+
+/* The name of section @s, within the image; "" for a bad one. */
+static const char *section_name(const unsigned char *image, size_t n, const Elf64_Shdr *names,
+                                const Elf64_Shdr *s) {
+    if (!inside(names->sh_offset, names->sh_size, n) || s->sh_name >= names->sh_size)
+        return "";
+    const char *name = (const char *)image + names->sh_offset + s->sh_name;
+    size_t room = names->sh_size - s->sh_name;
+    return memchr(name, '\0', room) ? name : "";
+}
+
+static void take_sections(const unsigned char *image, size_t n, const Elf64_Ehdr *head,
+                          const char *kernel, buf *out) {
+    static const char kCode[] = ".text.";
+    Elf64_Shdr names, s;
+    if (!section_at(image, n, head, head->e_shstrndx, &names))
+        return;
+    for (unsigned i = 0; i < head->e_shnum && section_at(image, n, head, i, &s); i++) {
+        const char *name = section_name(image, n, &names, &s);
+        if (strncmp(name, kCode, strlen(kCode)) == 0 && strstr(name, kernel) &&
+            inside(s.sh_offset, s.sh_size, n))
+            (void)buf_append(out, image + s.sh_offset, s.sh_size);
+    }
+}
+
+void code_find_device(const void *image, size_t n, const char *kernel, buf *out) {
+    const unsigned char *bytes = image, *at = bytes;
+    Elf64_Ehdr head;
+    while ((at = memmem(at, n - (size_t)(at - bytes), ELFMAG, SELFMAG)) != NULL) {
+        size_t left = n - (size_t)(at - bytes);
+        if (left >= sizeof head) {
+            memcpy(&head, at, sizeof head);
+            if (at[EI_CLASS] == ELFCLASS64 && head.e_machine == kCudaMachine)
+                take_sections(at, left, &head, kernel, out);
+        }
+        at += SELFMAG;
+    }
+}
+
+snap_status code_hash_device(const char *kernel, char out[HASH_HEX], snap_err *err) {
+    buf image = {0}, code = {0};
+    snap_status st = fs_read(kSelf, &image, err);
+    if (st == SNAP_OK)
+        code_find_device(image.data, image.len, kernel, &code);
+    if (st == SNAP_OK && !code.len)
+        st = err_set(err, SNAP_E_UNSUPPORTED, "the program has no device code of '%s'", kernel);
+    if (st == SNAP_OK)
+        st = hash_bytes(code.data, code.len, out, err);
+    buf_release(&image);
+    buf_release(&code);
     return st;
 }

@@ -7,10 +7,20 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
 
 /* SNAP_E_IO, SNAP_E_UNSUPPORTED where the binary is no 64-bit ELF file of this byte order. */
 snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
+
+/* For kernels that run on a CUDA device: SHA-256 of the machine code of all kernels of this program
+ * with @kernel ("sm90_fp8") in their names, for every architecture it was built for. The build leaves
+ * device code uncompressed for that. SNAP_E_UNSUPPORTED where there is none. */
+snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* Appends that machine code, found in the ELF images (cubins) that lie in @image. */
+void code_find_device(const void *image, size_t n, const char *kernel, buf *out);
 
 /* Finds .text in an ELF image. SNAP_E_UNSUPPORTED for anything malformed. */
 snap_status code_find_text(const void *image, size_t n, size_t *offset, size_t *size,

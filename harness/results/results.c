@@ -96,6 +96,10 @@ snap_status results_set_backend(results *r, const char *name, const char *device
     return js_set_new(provenance_of(r), "backend", o) ? SNAP_OK : no_memory(err);
 }
 
+snap_status results_set_gpu(results *r, js *gpu, snap_err *err) {
+    return js_set_new(provenance_of(r), "gpu", gpu) ? SNAP_OK : no_memory(err);
+}
+
 /* ---- rows ---- */
 
 static snap_status check_row(const results *r, const char *section, size_t index, js *row,

@@ -578,7 +578,37 @@ static void test_fidelity_refuses(void) {
     CU_ASSERT(fidelity_parse(&opt, "bf16", "mla", "-1", NULL) == SNAP_E_USAGE);
 }
 
+static bool shapes_parse(const char *shapes, bench_grid *g) {
+    bench_grid_text t = {.arms = "bf16,fp8",
+                         .scopes = "kernel",
+                         .heads = "1",
+                         .s_q = "1",
+                         .batch = "1",
+                         .context = "64",
+                         .shapes = shapes,
+                         .d_c = 512,
+                         .d_r = 64};
+    return bench_grid_parse(g, &t, NULL) == SNAP_OK;
+}
+
+static void test_grid_list(void) {
+    static const char *const bad[] = {"16",         "16/1/1",      "16/1/1/64/2", "0/1/1/64",
+                                      "129/1/1/64", "16/5/1/64",   "16/1/0/64",   "16/1/1/2000000",
+                                      "16/x/1/64",  "16/1/1/64,,", "/1/1/64",     "16/1/1/"};
+    bench_grid g;
+    CU_ASSERT_FATAL(shapes_parse("16/2/8/1024,128/1/1/65536", &g));
+    CU_ASSERT(bench_grid_shapes(&g) == 2);
+    bench_shape a = bench_grid_shape(&g, 0), b = bench_grid_shape(&g, 1);
+    CU_ASSERT(a.heads == 16 && a.s_q == 2 && a.batch == 8 && a.context == 1024 && a.d_c == 512);
+    CU_ASSERT(b.heads == 128 && b.s_q == 1 && b.batch == 1 && b.context == 65536 && b.d_r == 64);
+    CU_ASSERT_FATAL(shapes_parse("", &g));
+    CU_ASSERT(bench_grid_shapes(&g) == 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT(!shapes_parse(bad[i], &g));
+}
+
 CU_TestInfo tests_bench[] = {
+    {"shapes one by one", test_grid_list},
     {"order of arms", test_order_is_abba},
     {"order cancels drift", test_order_cancels_drift},
     {"grid", test_grid_product},

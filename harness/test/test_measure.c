@@ -1,5 +1,6 @@
 #include <CUnit/CUnit.h>
 
+#include <elf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "harness/measure/code_hash.h"
 #include "harness/measure/env.h"
 #include "harness/measure/glances.h"
+#include "harness/measure/gpu.h"
 #include "harness/measure/stats.h"
 #include "harness/measure/stop.h"
 
@@ -292,7 +294,62 @@ static void test_ceilings_round_trip(void) {
     js_free(rows);
 }
 
+/* A cubin of one kernel as a linker would lay it out, somewhere in a larger file. */
+static void test_device_code(void) {
+    static const char names[] = "\0.shstrtab\0.text._ZN8sm90_fp86decodeE";
+    enum { kAt = 100, kCode = 16 };
+    unsigned char file[2048] = {0}, *image = file + kAt;
+    Elf64_Ehdr head = {.e_machine = 190,
+                       .e_shentsize = sizeof(Elf64_Shdr),
+                       .e_shnum = 3,
+                       .e_shstrndx = 1,
+                       .e_shoff = 512};
+    Elf64_Shdr sections[3] = {{0},
+                              {.sh_name = 1, .sh_offset = 256, .sh_size = sizeof names},
+                              {.sh_name = 11, .sh_offset = 400, .sh_size = kCode}};
+    buf code = {0};
+    memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = ELFCLASS64;
+    memcpy(image, &head, sizeof head);
+    memcpy(image + 256, names, sizeof names);
+    memset(image + 400, 0xab, kCode);
+    memcpy(image + 512, sections, sizeof sections);
+    code_find_device(file, sizeof file, "sm90_fp8", &code);
+    CU_ASSERT(code.len == kCode && (unsigned char)code.data[0] == 0xab);
+    buf_clear(&code);
+    code_find_device(file, sizeof file, "sm90_bf16", &code);
+    CU_ASSERT(code.len == 0);
+    for (size_t n = 0; n < kAt + 512 + sizeof sections; n++) { /* cut anywhere: nothing, no crash */
+        code_find_device(file, n, "sm90_fp8", &code);
+        CU_ASSERT(code.len == 0);
+    }
+    buf_release(&code);
+}
+
+/* Bits as the NVML reference gives them. */
+static void test_gpu_reasons(void) {
+    CU_ASSERT(!gpu_is_slowed(0) && !gpu_is_capped(0));
+    CU_ASSERT(!gpu_is_slowed(0x1 | 0x2) && !gpu_is_capped(0x1 | 0x2)); /* idle, set clocks */
+    CU_ASSERT(gpu_is_capped(0x4) && !gpu_is_slowed(0x4));
+    for (uint64_t bit = 0; bit < 4; bit++)
+        CU_ASSERT(gpu_is_slowed((uint64_t[]){0x8, 0x20, 0x40, 0x80}[bit]));
+}
+
+static void test_no_gpu(void) {
+    CU_ASSERT_PTR_NULL(gpu_open(""));
+    CU_ASSERT_PTR_NULL(gpu_open("ffff:ff:1f.7"));
+    gpu_state s = gpu_now(NULL);
+    CU_ASSERT(isnan(s.sm_mhz) && isnan(s.energy_j) && s.reasons == 0);
+    js *row = gpu_json(NULL);
+    CU_ASSERT(js_is_null(row));
+    js_free(row);
+    gpu_close(NULL);
+}
+
 CU_TestInfo tests_measure[] = {
+    {"device code in a program", test_device_code},
+    {"reasons of a GPU's clock", test_gpu_reasons},
+    {"no GPU", test_no_gpu},
     {"quantiles of a ramp", test_quantile_ramp},
     {"quantiles, known values", test_quantile_known},
     {"insertion sorts", test_insert_sorts},

@@ -1,5 +1,5 @@
 /* The device's ceilings: each loop in turn in windows of about a millisecond, the best window of the
- * best loop counts. The others' rates stand in its description. */
+ * best loop counts. */
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,6 @@
 namespace {
 
 constexpr size_t kReadBytes = static_cast<size_t>(2) << 30;
-enum { kMostLoops = 4 };
 
 struct loop {
     const char *name;
@@ -42,18 +41,19 @@ cudaError_t window(cuda_backend *be, double *seconds, F launch) {
     return e;
 }
 
-void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, double unit,
+/* The best loop, and beside it the rate of loop @also. */
+void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int also, double unit,
             const char *unit_name) {
     const loop *best = std::max_element(
         loops, loops + n, [](const loop &a, const loop &b) { return a.best < b.best; });
     out->rate = best->best;
     out->worst_window = best->worst;
     out->windows = windows;
-    int at = snprintf(out->how, sizeof out->how, "%s", best->name);
-    for (int i = 0; i < n; i++)
-        if (&loops[i] != best && at > 0 && at < static_cast<int>(sizeof out->how))
-            at += snprintf(out->how + at, sizeof out->how - at, "; %s: %.3g %s", loops[i].name,
-                           loops[i].best / unit, unit_name);
+    if (best == &loops[also])
+        snprintf(out->how, sizeof out->how, "%s", best->name);
+    else
+        snprintf(out->how, sizeof out->how, "%s; %s: %.4g %s", best->name, loops[also].name,
+                 loops[also].best / unit, unit_name);
 }
 
 /* `run(i, &amount)` enqueues loop i once and says how much that is. */
@@ -75,9 +75,12 @@ cudaError_t measure(cuda_backend *be, loop *loops, int n, double seconds, int64_
 }
 
 cudaError_t read_ceiling(cuda_backend *be, double seconds, mla_ceilings *out) {
-    loop loops[] = {{"16-byte loads, 8 in flight, 8 blocks an SM", 0, 0},
-                    {"4 blocks an SM", 0, 0},
-                    {"bulk copies of 40 KB pages", 0, 0}};
+    static const int shape[][2] = {{8, 4}, {8, 8}, {4, 8}, {2, 8}, {4, 32}, {8, 64}};
+    enum { kPlain = sizeof shape / sizeof *shape };
+    loop loops[] = {{"8 loads ahead, 4 blocks/SM", 0, 0},  {"8 loads ahead, 8 blocks/SM", 0, 0},
+                    {"4 loads ahead, 8 blocks/SM", 0, 0},  {"2 loads ahead, 8 blocks/SM", 0, 0},
+                    {"4 loads ahead, 32 blocks/SM", 0, 0}, {"8 loads ahead, 64 blocks/SM", 0, 0},
+                    {"bulk copies of 40 KB", 0, 0}};
     std::vector<int> order(kReadBytes / PROBE_PAGE);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937(1));
@@ -92,16 +95,16 @@ cudaError_t read_ceiling(cuda_backend *be, double seconds, mla_ceilings *out) {
     const read_memory m = {memory, reinterpret_cast<int *>(memory + bytes),
                            static_cast<int>(order.size()),
                            reinterpret_cast<uint32_t *>(memory + bytes + order_bytes)};
-    const int n = be->hopper ? 3 : 2;
+    const int n = be->hopper ? kPlain + 1 : kPlain;
     int64_t windows = 0;
     if (e == cudaSuccess)
         e = measure(be, loops, n, seconds, &windows, [&](int i, double *amount) {
             *amount = static_cast<double>(bytes);
-            return i == 2 ? probe_read_bulk(m, be->sms, be->stream)
-                          : probe_read_plain(m, be->sms, i == 0 ? 8 : 4, be->stream);
+            return i == kPlain ? probe_read_bulk(m, be->sms, be->stream)
+                               : probe_read_plain(m, be->sms, shape[i][0], shape[i][1], be->stream);
         });
     if (e == cudaSuccess)
-        report(&out->read, loops, n, windows, 1e12, "TB/s");
+        report(&out->read, loops, n, windows, n - 1, 1e12, "TB/s");
     out->read_bytes = bytes;
     cudaFree(memory);
     return e;
@@ -115,7 +118,7 @@ cudaError_t wgmma_ceiling(cuda_backend *be, double seconds, float *never, const 
         return probe_wgmma(kind[i], be->sms, flop, never, be->stream);
     });
     if (e == cudaSuccess)
-        report(out, loops, 2, windows, 1e12, "TFLOP/s");
+        report(out, loops, 2, windows, 1, 1e12, "TFLOP/s");
     return e;
 }
 
@@ -126,7 +129,7 @@ cudaError_t mma_ceiling(cuda_backend *be, double seconds, float *never, mla_ceil
         return probe_mma(be->sms, flop, never, be->stream);
     });
     if (e == cudaSuccess)
-        report(out, loops, 1, windows, 1e12, "TFLOP/s");
+        report(out, loops, 1, windows, 0, 1e12, "TFLOP/s");
     return e;
 }
 

@@ -15,7 +15,10 @@ struct read_memory {
 enum { PROBE_PAGE = 40 << 10 }; /* about a page of an FP8 cache */
 
 cudaError_t probe_fill(uint8_t *memory, size_t bytes, cudaStream_t stream);
-cudaError_t probe_read_plain(const read_memory &m, int sms, int blocks_a_sm, cudaStream_t stream);
+
+/* Loads of 16 bytes, 2, 4 or 8 of them in flight a thread. */
+cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_a_sm,
+                             cudaStream_t stream);
 
 /* The copy engine into shared memory, pages in shuffled order; Hopper. */
 cudaError_t probe_read_bulk(const read_memory &m, int sms, cudaStream_t stream);

@@ -3,7 +3,7 @@
 
 namespace {
 
-enum { kThreads = 256, kAhead = 8, kStages = 5 };
+enum { kThreads = 256, kStages = 5 };
 
 __global__ void __launch_bounds__(kThreads) fill(uint32_t *memory, size_t n) {
     const size_t step = static_cast<size_t>(gridDim.x) * kThreads;
@@ -15,6 +15,7 @@ __global__ void __launch_bounds__(kThreads) fill(uint32_t *memory, size_t n) {
 }
 
 /* kAhead loads of 16 bytes in flight a thread; a block's loads are contiguous. */
+template <int kAhead>
 __global__ void __launch_bounds__(kThreads)
     read_plain(const uint4 *from, size_t n, uint32_t *never) {
     uint32_t sum = 0;
@@ -69,8 +70,10 @@ cudaError_t probe_fill(uint8_t *memory, size_t bytes, cudaStream_t stream) {
     return cudaGetLastError();
 }
 
-cudaError_t probe_read_plain(const read_memory &m, int sms, int blocks_a_sm, cudaStream_t stream) {
-    read_plain<<<sms * blocks_a_sm, kThreads, 0, stream>>>(
+cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_a_sm,
+                             cudaStream_t stream) {
+    auto *kernel = ahead == 8 ? read_plain<8> : ahead == 4 ? read_plain<4> : read_plain<2>;
+    kernel<<<sms * blocks_a_sm, kThreads, 0, stream>>>(
         reinterpret_cast<const uint4 *>(m.at), static_cast<size_t>(m.pages) * PROBE_PAGE / 16,
         m.never);
     return cudaGetLastError();

@@ -59,9 +59,10 @@ __global__ void __launch_bounds__(kThreads, 1) products(float *never) {
                 ptx::wgmma_rs_bf16_n64(d, regs, db, true);
         }
         ptx::wgmma_commit();
-        ptx::wgmma_wait<0>();
-        ptx::pin(d);
+        ptx::wgmma_wait<1>(); /* the next group queues behind the last */
     }
+    ptx::wgmma_wait<0>();
+    ptx::pin(d);
     float sum = 0;
     for (float x : d)
         sum += x;

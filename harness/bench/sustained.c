@@ -1,0 +1,61 @@
+#include "harness/bench/sustained.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "harness/bench/interleave.h"
+
+static const double kSampleNs = 3e7;
+
+typedef struct {
+    double joules, seconds;
+} spent;
+
+/* Steps that fill a sample, by the time of one that followed another. */
+static snap_status steps_of_sample(bench_arm *arm, bench_scope scope, int *steps, snap_err *err) {
+    double ns = 0;
+    snap_status st = bench_arm_loop(arm, scope, 2, &ns, err);
+    if (st == SNAP_OK)
+        st = bench_arm_loop(arm, scope, 4, &ns, err);
+    *steps = ns > 0 && ns < kSampleNs ? (int)(kSampleNs / ns) : 1;
+    return st;
+}
+
+static snap_status loop(bench_arm *arm, bench_scope scope, double seconds, stop_rule *rule,
+                        const gpu *device, spent *total, snap_err *err) {
+    int steps = 1;
+    double ns;
+    snap_status st = SNAP_OK;
+    TRY(steps_of_sample(arm, scope, &steps, err));
+    double joules = gpu_now(device).energy_j;
+    int64_t start = clock_now_ns();
+    double wall = 0;
+    while (wall < seconds) {
+        TRY(bench_arm_loop(arm, scope, steps, &ns, err));
+        wall = (double)(clock_now_ns() - start) / 1e9;
+        TRY(stop_add(rule, ns, wall, err));
+    }
+    total->joules += gpu_now(device).energy_j - joules;
+    total->seconds += wall;
+cleanup:
+    return st;
+}
+
+snap_status sustained_measure(bench_arm *const *arms, int n, bench_scope scope, double seconds,
+                              stop_rule *rules, const gpu *device, double *power_w,
+                              const volatile sig_atomic_t *cancel, snap_err *err) {
+    spent total[BENCH_ARMS] = {{0}};
+    snap_status st = SNAP_OK;
+    for (int64_t i = 0; i < 2 * n; i++) {
+        int arm = interleave_arm(i, n);
+        if (cancel && *cancel)
+            TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        TRY(loop(arms[arm], scope, seconds, &rules[arm], device, &total[arm], err));
+    }
+    for (int i = 0; i < n; i++) {
+        power_w[i] = total[i].joules / total[i].seconds;
+        rules[i].reason = STOP_SAMPLES;
+    }
+cleanup:
+    return st;
+}
