@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Two boxes nearer than this, with nothing but a joining word between, are one answer. */
-enum { kJoinMax = 24 };
+enum { kJoinMax = 48 };
 
 /* A box without braces is short. */
 enum { kBareMax = 500 };
@@ -174,9 +174,17 @@ static bool same(span a, span b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
+/* Layout between two boxes; a comma, "and" or "or", bare or as text; and "x =" before the second. */
+#define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
+#define AND_OR "(?:and|or)(?![a-zA-Z])"
+#define AS_TEXT                                                                                    \
+    "\\\\(?:text|mathrm|mbox)\\{[\\s\\\\]*+[,;]?[\\s\\\\]*+(?:" AND_OR ")?[\\s\\\\]*+\\}"
+#define NAMING "(?:[a-zA-Z]\\s*+=\\s*+)?"
+
 /* Does the text between two boxes make them one list? */
 static bool joins(span gap) {
-    static pattern joint = {.regex = "^[\\s$.\\\\()]*(?:,\\s*(?:and|or)?|and|or)[\\s$\\\\()]*$"};
+    static pattern joint = {.regex = "^" LAYOUT "(?:[,;]" LAYOUT "(?:" AND_OR "|" AS_TEXT
+                                     ")?|" AND_OR "|" AS_TEXT "|\\\\&)" LAYOUT NAMING "$"};
     return gap.n <= kJoinMax && pattern_find(&joint, gap, 0, NULL);
 }
 

@@ -26,7 +26,8 @@ span extract_visible(span response, bool *unfinished);
 typedef enum {
     EXTRACT_NO_BOX,
     EXTRACT_BOX,         /* rule "boxed"; "boxed_list" where several that differ are joined by
-                            "and", "or" or a comma: the answer runs from the first to the last */
+                            "and", "or" or a comma, layout and "x =" aside: the answer runs from
+                            the first to the last */
     EXTRACT_EARLIER_BOX, /* the last box never closes (a truncated response), the one before it
                             does: rule "boxed_earlier" */
     EXTRACT_OPEN_BOX,    /* no box closes */
