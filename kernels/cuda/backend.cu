@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/portable/launch.h"
 #include "kernels/cuda/sm90_bf16/launch.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 
@@ -177,9 +178,9 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
         return cuda_check(e, "device properties", err);
     be->sms = be->device.multiProcessorCount;
     be->hopper = be->device.major == 9 && be->device.minor == 0;
-    if (!be->hopper)
+    if (be->device.major < 8)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "%.100s has compute capability %d.%d; the kernels need 9.0", be->device.name,
+                       "%.100s has compute capability %d.%d; the kernels need 8.0", be->device.name,
                        be->device.major, be->device.minor);
     return SNAP_OK;
 }
@@ -190,6 +191,8 @@ cudaError_t prepare(cuda_backend *be) {
         e = cudaEventCreate(&be->started);
     if (e == cudaSuccess)
         e = cudaEventCreate(&be->stopped);
+    if (e == cudaSuccess)
+        e = portable_init();
     if (e == cudaSuccess && be->hopper)
         e = fp8_decode_init();
     if (e == cudaSuccess && be->hopper)

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/portable/launch.h"
 #include "kernels/cuda/sm90_bf16/launch.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 
@@ -99,11 +100,46 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     return bf16_decode_launch(a, l.may_cut, l.stream);
 }
 
+bool serves_portable(const mla_capacity &cap) {
+    return portable_serves(cap.d_c, cap.d_r);
+}
+
+cudaError_t launch_portable(const launch_of_step &l) {
+    const mla_capacity &cap = l.plan.base.cap;
+    const bool fp8 = cap.precision == MLA_FP8;
+    portable_args a = {};
+    a.d_c = cap.d_c;
+    a.d_r = cap.d_r;
+    a.content = l.cache.content;
+    a.rope = l.cache.rope;
+    a.token_scale = fp8 ? l.cache.scale : nullptr;
+    a.pages = static_cast<int>(l.cache.pages);
+    a.q = l.attn.q;
+    a.q_rope = l.attn.q_rope;
+    a.q_scale = l.attn.q_scale;
+    a.block_table = l.step.block_table;
+    a.batch = l.step.batch;
+    a.heads = cap.heads;
+    a.s_q = l.step.s_q;
+    a.table_width = l.step.table_width;
+    a.softmax_scale = l.attn.softmax_scale;
+    a.plan = l.plan.step;
+    a.parts = l.parts;
+    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
+    a.lse = l.attn.lse;
+    a.partial_out = static_cast<float *>(l.plan.partial_out);
+    a.partial_lse = l.plan.partial_lse;
+    return portable_launch(a, l.may_cut, l.stream);
+}
+
+/* The first that serves is taken. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, 512 * sizeof(__nv_bfloat16),
      launch_fp8},
     {"sm90_bf16", true, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, 512 * sizeof(float),
      launch_bf16},
+    {"portable", false, serves_portable, PORTABLE_TILE_TOKENS, portable_parts,
+     PORTABLE_MAX_CONTENT * sizeof(float), launch_portable},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {

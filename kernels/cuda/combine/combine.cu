@@ -75,9 +75,6 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
     __shared__ running shared[kGroups][kAcross];
     const int lane = threadIdx.x % kAcross, group = threadIdx.x / kAcross;
     const int column = min(4 * lane, a.width - 4); /* beyond the width: a duplicate */
-#if __CUDA_ARCH__ >= 900 /* before, launches don't overlap */
-    cudaGridDependencySynchronize();
-#endif
     const int rows = *a.plan.cut_count * a.rows;
     for (int i = blockIdx.x; i < rows; i += gridDim.x) {
         const sched_cut cut = a.plan.cuts[i / a.rows];
@@ -107,16 +104,9 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
 
 template <int kGroups>
 cudaError_t launch(const combine_args &args, cudaStream_t stream) {
-    cudaLaunchAttribute overlap = {};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = min(args.rows * args.batch, kBlocks / kGroups);
-    config.blockDim = dim3(kAcross * kGroups);
-    config.stream = stream;
-    config.attrs = &overlap;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, combine<kGroups>, args);
+    const int blocks = min(args.rows * args.batch, kBlocks / kGroups);
+    combine<kGroups><<<blocks, kAcross * kGroups, 0, stream>>>(args);
+    return cudaGetLastError();
 }
 
 } // namespace
