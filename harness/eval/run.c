@@ -88,7 +88,7 @@ static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
 static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
     const char *name = p->arms[p->n_arms].name;
     for (size_t i = 0; i < p->n_arms; i++)
-        if (strcmp(p->arms[i].name, name) == 0)
+        if (text_equal(p->arms[i].name, name))
             return err_set(err, SNAP_E_USAGE, "%s %s: the name '%s' is taken", flag, text, name);
     p->n_arms++;
     return SNAP_OK;

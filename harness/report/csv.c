@@ -32,7 +32,8 @@ static const char *const kColumns[] = {
     "verdict",       "p_tost",        "p_sign_flip",    "p_mcnemar",
     "baseline_only", "arm_only",      "length_ratio",   "refused",
     "itl_ms",        "pass_at_k_pct", "maj_at_k_pct",   "p_holm",
-    "paired_pct",    "lag_ms",        "control",        "sensitivity"};
+    "paired_pct",    "lag_ms",        "control",        "sensitivity",
+    "prompt_sha256", "sampling"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -164,6 +165,8 @@ static void write_task(const report_model *m, const report_eval *e, const char *
     text(l, "task", e->task);
     text(l, "dataset_sha256", e->dataset_sha256);
     text(l, "grader", e->grader);
+    text(l, "prompt_sha256", e->prompt_sha256);
+    text(l, "sampling", e->sampling);
 }
 
 static void write_arm(const report_model *m, const report_eval *e, const report_arm *a, line *l) {

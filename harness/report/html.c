@@ -378,6 +378,7 @@ static void sections(const report_model *m, buf *page, buf *nav) {
     add_figures(m, figure_parity, &part);
     add_table(m, report_table_parity, &part);
     add_table(m, report_table_arms, &part);
+    add_table(m, report_table_mismatches, &part);
     section(page, nav, "quality", "Quality", &part);
     add_figures(m, figure_fidelity, &part);
     add_table(m, report_table_fidelity, &part);

@@ -185,6 +185,16 @@ static void read_pair(report_pair *p, const js *row) {
     interval_of(length, "ci95_tokens", p->length_ci95);
 }
 
+/* Without the seed, in which two runs may differ; NULL when out of memory. */
+static const char *sampling_of(report_model *m, const js *row) {
+    const js *s = js_get_object(row, "sampling");
+    char text[160];
+    (void)snprintf(text, sizeof text, "T %.10g, top_p %.10g, top_k %.10g, %.10g tokens",
+                   js_get_num(s, "temperature", 0), js_get_num(s, "top_p", 0),
+                   js_get_num(s, "top_k", 0), js_get_num(s, "max_tokens", 0));
+    return arena_strdup(&m->mem, text);
+}
+
 static bool read_eval(report_model *m, report_eval *e, const js *row, int file) {
     const js *dataset = js_get_object(row, "dataset");
     const js *arms = js_get_array(row, "arms"), *pairs = js_get_array(row, "pairs");
@@ -194,6 +204,8 @@ static bool read_eval(report_model *m, report_eval *e, const js *row, int file) 
                        .dataset_sha256 = text_of(dataset, "sha256"),
                        .manifest = text_of(dataset, "manifest"),
                        .grader = text_of(row, "grader"),
+                       .prompt_sha256 = text_of(row, "prompt_sha256"),
+                       .sampling = sampling_of(m, row),
                        .problems = number_of(row, "problems"),
                        .samples_per_problem = number_of(row, "samples_per_problem"),
                        .n_arms = js_len(arms),
@@ -202,7 +214,7 @@ static bool read_eval(report_model *m, report_eval *e, const js *row, int file) 
     report_pair *p = arena_alloc(&m->mem, e->n_pairs + 1, sizeof *p);
     e->arms = a;
     e->pairs = p;
-    if (!a || !p)
+    if (!a || !p || !e->sampling)
         return false;
     for (size_t i = 0; i < e->n_arms; i++)
         read_arm(&a[i], js_at(arms, i));

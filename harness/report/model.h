@@ -66,6 +66,7 @@ typedef struct {
 typedef struct {
     int file;
     const char *task, *dataset, *dataset_sha256, *manifest, *grader;
+    const char *prompt_sha256, *sampling; /* "T 1, top_p 0.95, top_k 0, 32768 tokens" */
     double problems, samples_per_problem;
     const report_arm *arms;
     const report_pair *pairs;

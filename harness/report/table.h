@@ -35,6 +35,7 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, report_table *t);
 bool report_table_parity(const report_model *m, arena *mem, report_table *t);
 bool report_table_arms(const report_model *m, arena *mem, report_table *t);
+bool report_table_mismatches(const report_model *m, arena *mem, report_table *t);
 bool report_table_fidelity(const report_model *m, arena *mem, report_table *t);
 bool report_table_reported(const report_model *m, arena *mem, report_table *t);
 bool report_table_sources(const report_model *m, arena *mem, report_table *t);

@@ -39,6 +39,75 @@ static results *load_fixture(void) {
     return r;
 }
 
+/* Two runs of the fixture's tasks, the second with @value at @key of its first evaluation. */
+static report_model *model_of_two(results *runs[2], const char *key, js *value) {
+    static const char *const names[] = {"one.json", "two.json"};
+    report_model *m;
+    for (int i = 0; i < 2; i++)
+        runs[i] = load_fixture();
+    js *row = js_at(results_section(runs[1], "evals"), 0);
+    if (strcmp(key, "sha256") == 0)
+        row = js_get_object(row, "dataset");
+    CU_ASSERT(js_set_new(row, key, value));
+    CU_ASSERT_EQUAL_FATAL(report_model_new(&m, runs, names, 2, NULL), SNAP_OK);
+    return m;
+}
+
+static js *sampling(double temperature, int seed) {
+    js *s = js_new_object();
+    CU_ASSERT(js_set_num(s, "temperature", temperature) && js_set_num(s, "top_p", 0.95) &&
+              js_set_int(s, "top_k", 0) && js_set_int(s, "max_tokens", 32768) &&
+              js_set_int(s, "seed", seed));
+    return s;
+}
+
+/* A run is not compared with another one of other data, prompts, grader or sampling; of another seed it
+ * is. Every format that is read by people says so. */
+static void test_other_runs_are_not_compared(void) {
+    const struct {
+        const char *key, *says;
+        js *value;
+    } cases[] = {
+        {"grader", "grader", js_new_str("aime-2")},
+        {"prompt_sha256", "prompts",
+         js_new_str("ababababababababababababababababababababababababababababababababab")},
+        {"sha256", "data",
+         js_new_str("cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd")},
+        {"sampling", "sampling", sampling(0.6, 1)},
+        {"sampling", "", sampling(1, 99)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        results *runs[2];
+        report_model *m = model_of_two(runs, cases[i].key, cases[i].value);
+        bool differs = cases[i].says[0] != '\0';
+        arena mem = {0};
+        report_table t;
+        CU_ASSERT(report_table_mismatches(m, &mem, &t));
+        CU_ASSERT_EQUAL_FATAL(t.n_rows, differs ? 1 : 0);
+        if (differs) {
+            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 0), "aime24");
+            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 1), cases[i].says);
+            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 2), "one.json");
+            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 4), "two.json");
+            CU_ASSERT_STRING_NOT_EQUAL(report_table_cell(&t, 0, 3), report_table_cell(&t, 0, 5));
+        }
+        buf md = {0}, html = {0}, tex = {0};
+        report_markdown(m, &md);
+        write_html(m, &html);
+        CU_ASSERT_EQUAL(strstr(buf_str(&md), "Not comparable") != NULL, differs);
+        CU_ASSERT_EQUAL(strstr(buf_str(&html), "Not comparable") != NULL, differs);
+        write_latex(&t, &tex);
+        CU_ASSERT_EQUAL(strstr(buf_str(&tex), "two.json") != NULL, differs);
+        buf_release(&md);
+        buf_release(&html);
+        buf_release(&tex);
+        arena_release(&mem);
+        report_model_free(m);
+        results_free(runs[0]);
+        results_free(runs[1]);
+    }
+}
+
 /* ---- an independent reader of XML: tags nest, attributes are quoted, entities are known ---- */
 
 typedef struct {
@@ -724,6 +793,7 @@ static void test_format_names(void) {
 
 CU_TestInfo tests_report[] = {
     {"rates in every format", test_rates_in_every_format},
+    {"other runs are not compared", test_other_runs_are_not_compared},
     {"the reader of XML finds faults", test_xml_reader},
     {"CSV brings every number back", test_csv_brings_every_number_back},
     {"CSV has no formulas", test_csv_has_no_formulas},
