@@ -318,7 +318,7 @@ static snap_status generate(eval *e, snap_err *err) {
     return st == SNAP_E_CANCELLED ? how_to_go_on(e, err) : st;
 }
 
-static snap_status judge(eval *e, snap_err *err) {
+static snap_status judge_samples(eval *e, snap_err *err) {
     snap_status st;
     e->outcomes = calloc(plan_cells(&e->plan) + 1, sizeof *e->outcomes);
     if (!e->outcomes)
@@ -425,7 +425,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(start_results(&e, config, err));
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
     TRY(generate(&e, err));
-    TRY(judge(&e, err));
+    TRY(judge_samples(&e, err));
     warn(&e);
     TRY(save(&e, err));
     st = check_arms(&e, err);
