@@ -196,6 +196,11 @@ golden-record: $(BUILD)/snapmla
 format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
+# ---- what tests measure: coverage of the intervals, the client's answers to a server's faults ----
+.PHONY: figures
+figures: $(BUILD)/test/evals $(BUILD)/test/generator
+	$(Q)sh ci/figures.sh $(BUILD)
+
 # ---- fuzzing: libFuzzer on every fuzz_X.c, FUZZ_SECONDS each, from seeds/fuzz_X beside it ----
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang-14
@@ -251,6 +256,7 @@ help:
 	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'
 	@echo 'make install      PREFIX=/usr/local DESTDIR='
 	@echo 'make fuzz         libFuzzer on every parser, FUZZ_SECONDS=60 each'
+	@echo 'make figures      what tests measure: coverage of intervals, the table of network faults'
 	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
 	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA NVCC PREFIX DESTDIR CC CFLAGS'
 

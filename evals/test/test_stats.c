@@ -228,9 +228,9 @@ static void test_intervals_cover(void) {
     }
     CU_ASSERT_DOUBLE_EQUAL((double)t_covers / RUNS, 0.95, 0.01);
     CU_ASSERT_DOUBLE_EQUAL((double)bootstrap_covers / RUNS, 0.95, 0.01);
-    if (getenv("SHOW_COVERAGE"))
-        printf("\n95 %% intervals, %d runs of %d problems x %d samples: t %.2f %%, bootstrap %.2f "
-               "%%\n",
+    if (getenv("SHOW_FIGURES"))
+        printf("\n| 95 %% intervals, %d runs of %d problems x %d samples | t covers %.2f %% | "
+               "bootstrap %.2f %% |\n",
                RUNS, COVER_N, COVER_K, 100.0 * t_covers / RUNS, 100.0 * bootstrap_covers / RUNS);
 }
 

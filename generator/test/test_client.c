@@ -7,6 +7,7 @@
 #include "generator/http/client.h"
 #include "generator/test/drive.h"
 #include "generator/test/scripted_server.h"
+#include "generator/test/show.h"
 
 #define WHOLE_REPLY                                                                                \
     { .body = CHAT_WHOLE("42", "stop") }
@@ -45,6 +46,7 @@ static void expect_text(const reply *replies, int n, const generator_options *op
     CU_ASSERT_STRING_EQUAL(d.kept[0].text, text);
     CU_ASSERT_EQUAL(d.kept[0].res.attempts, attempts);
     CU_ASSERT_EQUAL(server_requests(s), attempts);
+    show_row(&replies[0], "answered", attempts);
     drive_release(&d);
     server_free(s);
 }
@@ -59,6 +61,7 @@ static void expect_failure(reply r, const generator_options *opt, const char *er
     CU_ASSERT_EQUAL(strncmp(d.kept[0].error, error, strlen(error)), 0);
     CU_ASSERT_EQUAL(d.kept[0].res.attempts, attempts);
     CU_ASSERT_EQUAL(server_requests(s), attempts);
+    show_row(&r, d.kept[0].error, attempts);
     drive_release(&d);
     server_free(s);
 }
@@ -381,6 +384,7 @@ static void test_a_refused_key_ends_the_run(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "does not accept the API key, or no longer: HTTP "
                                               "401: *** expired; set SNAPMLA_API_KEY"));
     CU_ASSERT_PTR_NULL(strstr(d.err.text, "secret"));
+    show_row(&script[3], d.err.text, 0);
     drive_release(&d);
     server_free(s);
 }
@@ -398,6 +402,7 @@ static void test_an_unreachable_server_ends_the_run(void) {
     CU_ASSERT_EQUAL(d.n_kept, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "/chat/completions cannot be reached: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "(after 3 attempts)"));
+    show_row(NULL, d.err.text, 3);
     drive_release(&d);
     generator_close(g);
     server_free(s);
@@ -409,6 +414,7 @@ static void test_what_is_no_http_server_ends_the_run(void) {
     server *s = play(&r, 1, &whole, 40, &d, SNAP_E_NET);
     CU_ASSERT_EQUAL(d.n_kept, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "/v1/chat/completions cannot be reached: "));
+    show_row(&r, d.err.text, 0);
     drive_release(&d);
     server_free(s);
 }

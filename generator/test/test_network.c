@@ -8,6 +8,7 @@
 #include "generator/test/certificates.h"
 #include "generator/test/drive.h"
 #include "generator/test/scripted_server.h"
+#include "generator/test/show.h"
 
 enum { kDay = 86400 };
 
@@ -46,6 +47,7 @@ static void expect_no_server(const char *url, const char *why) {
         printf("\n%s\n", d.err.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, " cannot be reached: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, why));
+    show_row(NULL, d.err.text, 0);
     drive_release(&d);
 }
 
@@ -128,6 +130,8 @@ static void expect_failures(const char *url, const char *why) {
     }
     if (d.n_kept && !strstr(d.kept[0].error, why))
         printf("\n%s\n", d.kept[0].error);
+    if (d.n_kept)
+        show_row(NULL, d.kept[0].error, d.kept[0].res.attempts);
     drive_release(&d);
 }
 

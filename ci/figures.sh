@@ -1,0 +1,14 @@
+#!/bin/sh
+# Prints what tests measure beside passing: how often the intervals cover in simulation, and what
+# the HTTP client makes of every misbehaviour of a server.
+#   figures.sh BUILD_DIR
+set -eu
+for run in evals:stats generator:client generator:network; do
+    echo "== ${run#*:}"
+    SHOW_FIGURES=1 "$1/test/${run%:*}" --suite "${run#*:}" >"$1/figures.txt" || {
+        cat "$1/figures.txt"
+        exit 1
+    }
+    sed -n '/^| /p; /^ *asserts/p' "$1/figures.txt"
+done
+rm -f "$1/figures.txt"
