@@ -123,21 +123,15 @@ static const spelling commands[] = {
     {"overline", TOK_OVERLINE, 0},
     {"begin", kOpenEnv, 0},
     {"end", kCloseEnv, 0},
-    {"log", TOK_FN, FN_LOG},
-    {"ln", TOK_FN, FN_LN},
-    {"exp", TOK_FN, FN_EXP},
-    {"sin", TOK_FN, FN_SIN},
-    {"cos", TOK_FN, FN_COS},
-    {"tan", TOK_FN, FN_TAN},
-    {"cot", TOK_FN, FN_COT},
-    {"sec", TOK_FN, FN_SEC},
-    {"csc", TOK_FN, FN_CSC},
-    {"arcsin", TOK_FN, FN_ASIN},
-    {"arccos", TOK_FN, FN_ACOS},
-    {"arctan", TOK_FN, FN_ATAN},
-    {"arccot", TOK_FN, FN_ACOT},
-    {"sinh", TOK_FN, FN_SINH},
-    {"cosh", TOK_FN, FN_COSH},
+};
+
+/* Functions, as commands and as bare words. */
+static const spelling functions[] = {
+    {"log", TOK_FN, FN_LOG},     {"ln", TOK_FN, FN_LN},       {"exp", TOK_FN, FN_EXP},
+    {"sin", TOK_FN, FN_SIN},     {"cos", TOK_FN, FN_COS},     {"tan", TOK_FN, FN_TAN},
+    {"cot", TOK_FN, FN_COT},     {"sec", TOK_FN, FN_SEC},     {"csc", TOK_FN, FN_CSC},
+    {"arcsin", TOK_FN, FN_ASIN}, {"arccos", TOK_FN, FN_ACOS}, {"arctan", TOK_FN, FN_ATAN},
+    {"arccot", TOK_FN, FN_ACOT}, {"sinh", TOK_FN, FN_SINH},   {"cosh", TOK_FN, FN_COSH},
     {"tanh", TOK_FN, FN_TANH},
 };
 
@@ -153,18 +147,6 @@ static const spelling words[] = {
     {"percent", TOK_PERCENT, 1},
     {"percentage", TOK_PERCENT, 1},
     {"pct", TOK_PERCENT, 1},
-    {"log", TOK_FN, FN_LOG},
-    {"ln", TOK_FN, FN_LN},
-    {"exp", TOK_FN, FN_EXP},
-    {"sin", TOK_FN, FN_SIN},
-    {"cos", TOK_FN, FN_COS},
-    {"tan", TOK_FN, FN_TAN},
-    {"cot", TOK_FN, FN_COT},
-    {"sec", TOK_FN, FN_SEC},
-    {"csc", TOK_FN, FN_CSC},
-    {"arcsin", TOK_FN, FN_ASIN},
-    {"arccos", TOK_FN, FN_ACOS},
-    {"arctan", TOK_FN, FN_ATAN},
 };
 
 /* Units that may stand without a \text after a value; also with a plural s. */
@@ -235,6 +217,16 @@ static const spelling *find_spelling(const spelling *table, size_t count, const 
         if (table[i].name[0] == s[0] && span_is(s, n, table[i].name))
             return &table[i];
     return NULL;
+}
+
+static const spelling *find_command(const char *s, size_t n) {
+    const spelling *c = find_spelling(commands, COUNT(commands), s, n);
+    return c ? c : find_spelling(functions, COUNT(functions), s, n);
+}
+
+static const spelling *find_word(const char *s, size_t n) {
+    const spelling *w = find_spelling(words, COUNT(words), s, n);
+    return w ? w : find_spelling(functions, COUNT(functions), s, n);
 }
 
 static const char *find_name(const char *const *table, size_t count, const char *s, size_t n) {
@@ -379,7 +371,7 @@ static void lex_letters(lexer *l) {
     while (l->s < l->end && is_letter(*l->s))
         l->s++;
     size_t n = (size_t)(l->s - s);
-    const spelling *w = find_spelling(words, COUNT(words), s, n);
+    const spelling *w = find_word(s, n);
     if (w) {
         push(l, w->kind, w->arg, s, n);
     } else if (n > 1 && after_value(l) && is_unit(s, n)) {
@@ -417,7 +409,7 @@ static bool is_mathematics(const char *s, const char *end) {
         while (s < end && is_letter(*s))
             s++;
         size_t n = (size_t)(s - run);
-        if (n > 1 && !find_spelling(words, COUNT(words), run, n) && !is_unit(run, n))
+        if (n > 1 && !find_word(run, n) && !is_unit(run, n))
             return false;
         s += n == 0;
     }
@@ -467,9 +459,7 @@ static void lex_text(lexer *l) {
     if (n == 0 || (n == 1 && *s == '.')) /* \text{.} ends the sentence around the answer */
         return;
     l->out->text = true;
-    const spelling *w = find_spelling(commands, COUNT(commands), s, n);
-    if (!w || w->kind != TOK_FN)
-        w = find_spelling(words, COUNT(words), s, n);
+    const spelling *w = find_word(s, n);
     math_token_kind kind = w ? (math_token_kind)w->kind : text_kind(l, s, end, glued);
     if (kind == TOK_END)
         lex_piece(l, s, end);
@@ -511,7 +501,7 @@ static void lex_named_command(lexer *l) {
     while (l->s < l->end && is_letter(*l->s))
         l->s++;
     size_t n = (size_t)(l->s - s);
-    const spelling *c = find_spelling(commands, COUNT(commands), s, n);
+    const spelling *c = find_command(s, n);
     const char *letter = c ? NULL : find_name(names, COUNT(names), s, n);
     if (letter)
         push_letter(l, letter, n);
