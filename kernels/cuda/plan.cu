@@ -97,6 +97,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     a.lse = l.attn.lse;
     a.partial_out = static_cast<float *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
+    a.counters = l.plan.counters;
     return bf16_decode_launch(a, l.may_cut, l.stream);
 }
 

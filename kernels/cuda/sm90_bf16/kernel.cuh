@@ -5,6 +5,7 @@
  *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
  *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
 #pragma once
+#include "kernels/cuda/sm90_bf16/merge.cuh"
 #include "kernels/cuda/sm90_bf16/output.cuh"
 
 namespace sm90_bf16 {
@@ -99,6 +100,10 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
         }
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
+        if (item.slot >= 0)
+            ptx::named_sync(kMerge, kMergers);
+        if (item.slot >= 0 && threadIdx.x == 0)
+            announce(p, item, first_row / ROWS);
     }
 }
 
@@ -168,6 +173,8 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
         }
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
+        if (item.slot >= 0)
+            ptx::named_sync(kMerge, kMergers);
     }
 }
 
@@ -176,20 +183,22 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = threadIdx.x >> 7;
     const int row_tile = blockIdx.x % p.row_tiles;
-    if (threadIdx.x == 0) {
-        init_barriers(s);
+    const sched_part part = p.parts[blockIdx.x / p.row_tiles]; /* arrives while barriers are made */
+    if (threadIdx.x == 256) {
         ptx::tma_prefetch(&p.kv);
         ptx::tma_prefetch(&p.q);
     }
-    cudaTriggerProgrammaticLaunchCompletion(); /* combine waits for the memory, not for the launch */
+    if (threadIdx.x == 0)
+        init_barriers(s);
     __syncthreads();
-    const sched_part part = p.parts[blockIdx.x / p.row_tiles];
     if (group == 0) {
         ptx::registers_set<kMathRegs, kLaunchRegs>();
         run_even(s, p, part, row_tile * ROWS);
+        merge_part(s, p, part, row_tile, threadIdx.x);
     } else if (group == 1) {
         ptx::registers_set<kMathRegs, kLaunchRegs>();
         run_odd(s, p, part, row_tile * ROWS);
+        merge_part(s, p, part, row_tile, threadIdx.x);
     } else {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();
         if (threadIdx.x == 256)

@@ -52,8 +52,12 @@ cudaError_t bf16_decode_init(void) {
                                 sizeof(sm90_bf16::shared));
 }
 
+int bf16_row_tiles(int heads, int s_q) {
+    return (heads * s_q + sm90_bf16::ROWS - 1) / sm90_bf16::ROWS;
+}
+
 int bf16_decode_parts(int sms, int heads, int s_q) {
-    const int row_tiles = (heads * s_q + sm90_bf16::ROWS - 1) / sm90_bf16::ROWS;
+    const int row_tiles = bf16_row_tiles(heads, s_q);
     return sms > row_tiles ? sms / row_tiles : 1;
 }
 
@@ -73,17 +77,20 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.lse = a.lse;
     p.partial_out = a.partial_out;
     p.partial_lse = a.partial_lse;
+    p.counters = a.counters;
     p.heads = a.heads;
     p.s_q = a.s_q;
-    p.row_tiles = (p.rows + sm90_bf16::ROWS - 1) / sm90_bf16::ROWS;
+    p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    sm90_bf16::
-        decode<<<a.parts * p.row_tiles, sm90_bf16::kThreads, sizeof(sm90_bf16::shared), stream>>>(
-            p);
-    e = cudaGetLastError();
-    if (e != cudaSuccess || !may_cut)
-        return e;
-    const combine_args merge = {a.plan, a.partial_out, a.partial_lse, a.out,
-                                a.lse,  a.batch,       p.rows,        sm90_bf16::CONTENT};
-    return combine_launch(merge, a.parts, stream);
+    cudaLaunchAttribute resident = {};
+    resident.id = cudaLaunchAttributeCooperative;
+    resident.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = a.parts * p.row_tiles;
+    config.blockDim = sm90_bf16::kThreads;
+    config.dynamicSmemBytes = sizeof(sm90_bf16::shared);
+    config.stream = stream;
+    config.attrs = &resident;
+    config.numAttrs = may_cut ? 1 : 0;
+    return cudaLaunchKernelEx(&config, sm90_bf16::decode, p);
 }

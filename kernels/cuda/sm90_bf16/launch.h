@@ -2,7 +2,10 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_BF16_LAUNCH_H
 #define SNAPMLA_KERNELS_CUDA_SM90_BF16_LAUNCH_H
 
-#include "kernels/cuda/combine/combine.h"
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/sched/sched.h"
 
 struct bf16_decode_args {
     const void *kv; /* content plane of the cache, mla.h: bf16 [pages][64][576] */
@@ -14,8 +17,10 @@ struct bf16_decode_args {
     sched_plan plan; /* of this step, for bf16_decode_parts() parts */
     int parts;
     __nv_bfloat16 *out;
-    float *lse; /* may be null */
-    float *partial_out, *partial_lse;
+    float *lse;         /* may be null */
+    float *partial_out; /* [slots][rows][512] */
+    float *partial_lse; /* [slots][rows] */
+    int *counters;      /* [slots][bf16_row_tiles()], zero before the first launch */
 };
 
 enum { BF16_TILE_TOKENS = 64 }; /* the tile of sched.h */
@@ -23,10 +28,14 @@ enum { BF16_TILE_TOKENS = 64 }; /* the tile of sched.h */
 /* Once a device, before the first launch. */
 cudaError_t bf16_decode_init(void);
 
+/* Tiles of rows of a sequence: a CTA each. */
+int bf16_row_tiles(int heads, int s_q);
+
 /* Parts that fill a device of so many SMs. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
-/* Attention and, where something may be cut, combine. */
+/* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be
+ * cut. Launches that share `counters` must not overlap. */
 cudaError_t bf16_decode_launch(const bf16_decode_args &args, bool may_cut, cudaStream_t stream);
 
 #endif

@@ -83,6 +83,14 @@ __device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, 
         sum[i] = at[0][me.row() + 8 * i] + at[1][me.row() + 8 * i];
 }
 
+/* Four columns in a row of two blocks of 8: even lanes of a quad get those of the first block, odd ones
+ * of the second, so that a quad stores 16 in a row. a, b: the lane's two of either block. */
+template <typename T>
+__device__ __forceinline__ void gather_pair(int t, T &a, T &b) {
+    const T other = __shfl_xor_sync(~0u, t & 1 ? a : b, 1);
+    (t & 1 ? a : b) = other;
+}
+
 __device__ __forceinline__ void store_rows(const params &p, const math_thread &me,
                                            const sched_item &item, int first_row, const row_pair &r,
                                            const float (&o)[128]) {
@@ -91,24 +99,34 @@ __device__ __forceinline__ void store_rows(const params &p, const math_thread &m
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int row = first_row + me.row() + 8 * i;
-        if (row >= p.rows)
-            continue;
+        const bool real = row < p.rows;
         const float inverse = r.sum[i] == 0 ? 0 : 1 / r.sum[i];
         const float log2_sum = r.sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(r.sum[i]);
-        if (me.group == 0 && me.t == 0) {
+        if (real && me.group == 0 && me.t == 0) {
             if (partial)
                 p.partial_lse[base + row] = log2_sum;
             else if (p.lse)
                 p.lse[base + row] = log2_sum * 0.69314718f;
         }
-        const size_t at = (base + row) * CONTENT + me.group * HALF + 2 * me.t;
+        const size_t at =
+            (base + row) * CONTENT + me.group * HALF + 8 * (me.t & 1) + 4 * (me.t >> 1);
 #pragma unroll
-        for (int j = 0; j < HALF / 8; j++) {
-            const float x = o[4 * j + 2 * i] * inverse, y = o[4 * j + 2 * i + 1] * inverse;
-            if (partial)
-                *reinterpret_cast<float2 *>(p.partial_out + at + 8 * j) = make_float2(x, y);
-            else
-                *reinterpret_cast<uint32_t *>(p.out + at + 8 * j) = ptx::pack_bf16x2(x, y);
+        for (int j = 0; j < HALF / 8; j += 2) {
+            const int k = 4 * j + 2 * i;
+            float2 x = {o[k] * inverse, o[k + 1] * inverse};
+            float2 y = {o[k + 4] * inverse, o[k + 5] * inverse};
+            if (partial) {
+                gather_pair(me.t, x.x, y.x);
+                gather_pair(me.t, x.y, y.y);
+                if (real)
+                    *reinterpret_cast<float4 *>(p.partial_out + at + 8 * j) =
+                        make_float4(x.x, x.y, y.x, y.y);
+            } else {
+                uint32_t u = ptx::pack_bf16x2(x.x, x.y), v = ptx::pack_bf16x2(y.x, y.y);
+                gather_pair(me.t, u, v);
+                if (real)
+                    *reinterpret_cast<uint2 *>(p.out + at + 8 * j) = make_uint2(u, v);
+            }
         }
     }
 }

@@ -7,8 +7,18 @@
 namespace sm90_bf16 {
 
 /* Device data is never followed out of bounds. */
-__device__ __forceinline__ int page_at(const params &p, const int *table, int i) {
-    return min(max(__ldg(table + i), 0), p.pages - 1);
+__device__ __forceinline__ int clamp_page(const params &p, int page) {
+    return min(max(page, 0), p.pages - 1);
+}
+
+/* Page i of item k; the first two of a part stand in its record. */
+__device__ __forceinline__ int page_at(const params &p, const sched_part &part, int k,
+                                       const sched_item &item, int i) {
+    const int nth = i - item.tile_begin;
+    const int known = k != part.first ? -1 : nth == 0 ? part.page[0] : nth == 1 ? part.page[1] : -1;
+    if (known >= 0)
+        return clamp_page(p, known);
+    return clamp_page(p, __ldg(p.block_table + static_cast<size_t>(item.seq) * p.table_width + i));
 }
 
 __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffer, int piece,
@@ -17,8 +27,8 @@ __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffe
     const int columns = piece == 0 ? 1 : 2;
     uint64_t *bar = &s.full[buffer][piece];
     ptx::mbarrier_arrive_expect(bar, columns * TILE_BYTES);
-    for (int c = column; c < column + columns; c++)
-        ptx::tma_load_3d(s.kv[buffer][c], &p.kv, bar, 0, page * PAGE, c);
+    for (int c = column; c < column + columns; c++) /* read once: partial results want L2 */
+        ptx::tma_load_3d(s.kv[buffer][c], &p.kv, bar, 0, page * PAGE, c, ptx::policy_evict_first());
 }
 
 /* @parity: of the buffer's use before. */
@@ -40,8 +50,7 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, const sch
         const sched_item item = item_at(p, part, k);
         if (item.tile_begin == item.tile_end)
             continue;
-        const int *table = p.block_table + static_cast<size_t>(item.seq) * p.table_width;
-        int page = page_at(p, table, item.tile_begin);
+        int page = page_at(p, part, k, item, item.tile_begin);
         ptx::mbarrier_wait(&s.empty_q, q_parity);
         q_parity ^= 1;
         ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * TILE_BYTES);
@@ -49,7 +58,7 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, const sch
         for (int i = item.tile_begin; i < item.tile_end; i++) {
             const int buffer = (i - item.tile_begin) & 1, now = page;
             if (i + 1 < item.tile_end)
-                page = page_at(p, table, i + 1);
+                page = page_at(p, part, k, item, i + 1);
             load_page(s, p, buffer, parity >> buffer & 1, now);
             parity ^= 1u << buffer;
         }

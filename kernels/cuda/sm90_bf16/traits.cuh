@@ -13,7 +13,8 @@
  *   named kEvenP        group 0 -> 1        P and E of an even page are written; with it, group 0
  *                                           has read what the odd page before it left
  *   named kOddP         group 1 -> 0        the same of an odd page
- *   named kSums         both                the sums of the item's rows are written */
+ *   named kSums         both                the sums of the item's rows are written
+ *   named kMerge        both                steps of merge.cuh */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,7 @@ struct params {
     float *lse;         /* [batch][rows]; may be null */
     float *partial_out; /* [slots][rows][512] */
     float *partial_lse; /* [slots][rows], base 2 */
+    int *counters;      /* [slots][row_tiles] */
     int rows;           /* of a sequence: s_q x heads */
     int heads, s_q;
     int row_tiles;    /* CTAs a part: ceil(rows / 64) */
@@ -58,7 +60,7 @@ static_assert(offsetof(shared, q) % 1024 == 0 && offsetof(shared, p) % 1024 == 0
               "swizzled tiles begin at 1024 bytes");
 static_assert(kLoadRegs + 2 * kMathRegs <= 3 * kLaunchRegs, "a warp scheduler's registers");
 
-enum named { kEvenP = 1, kOddP, kSums };
+enum named { kEvenP = 1, kOddP, kSums, kMerge };
 
 /* Item k of a part, the first from the part's own record. */
 __device__ __forceinline__ sched_item item_at(const params &p, const sched_part &part, int k) {

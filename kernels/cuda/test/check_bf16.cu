@@ -129,6 +129,7 @@ setup make(const problem &w, uint64_t seed) {
     a.lse = device<float>(all_rows);
     a.partial_out = device<float>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
+    a.counters = upload(std::vector<int>(slots * bf16_row_tiles(w.heads, w.s_q)));
     s.owned = {kv,
                q,
                s.seqlens,
@@ -140,9 +141,10 @@ setup make(const problem &w, uint64_t seed) {
                a.out,
                a.lse,
                a.partial_out,
-               a.partial_lse};
+               a.partial_lse,
+               a.counters};
     CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, BF16_TILE_TOKENS, a.parts,
-                       w.splits, 0));
+                       w.splits, 0, a.block_table, l.width));
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -319,7 +321,7 @@ std::vector<float> time_launches(int reps, Launch launch) {
 
 bool parse(const char *text, problem *w) {
     int context;
-    if (sscanf(text, "%d,%d,%d,%d", &w->heads, &w->s_q, &w->batch, &context) != 4)
+    if (sscanf(text, "%d,%d,%d,%d,%d", &w->heads, &w->s_q, &w->batch, &context, &w->splits) < 4)
         return false;
     w->lengths = equal(w->batch, context);
     return true;
