@@ -1,0 +1,86 @@
+/* shape.h - what a checkpoint's config.json says of its model, in the field's terms.
+ *
+ * One struct for the four families (architectures): DeepSeek-V2, DeepSeek-V3 (with R1, V3.1, Kimi-K2 and
+ * Moonlight), LongCat-Flash, MiniCPM3. What a family lacks is 0. Whatever would change the arithmetic and
+ * is not known here is refused by name, and every number is bounded: a shape that loads is safe to
+ * multiply. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
+#define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef enum { ARCH_DEEPSEEK_V2, ARCH_DEEPSEEK_V3, ARCH_LONGCAT_FLASH, ARCH_MINICPM3 } model_arch;
+
+typedef enum { SCORE_SOFTMAX, SCORE_SIGMOID } score_func;
+
+typedef enum {
+    TOPK_GREEDY,
+    TOPK_GROUP_LIMITED, /* a group scores as its best expert (V2) */
+    TOPK_NOAUX,         /* with e_score_correction_bias; a group scores as its best two (V3) */
+} topk_method;
+
+typedef enum { ROPE_PLAIN, ROPE_YARN, ROPE_LONGROPE } rope_kind;
+
+enum { SHAPE_ROPE_PAIRS = 128, SHAPE_EOS = 16 };
+
+typedef struct {
+    rope_kind kind;
+    double theta;
+    int original_max_position_embeddings;
+    double factor, beta_fast, beta_slow, mscale, mscale_all_dim; /* yarn */
+    double short_factor[SHAPE_ROPE_PAIRS],
+        long_factor[SHAPE_ROPE_PAIRS]; /* longrope: rope dim / 2 */
+} rope_shape;
+
+typedef struct {
+    model_arch arch;
+    int vocab_size, hidden_size, num_hidden_layers, num_attention_heads, max_position_embeddings;
+    bool tie_word_embeddings;             /* lm_head is embed_tokens */
+    double rms_norm_eps, latent_norm_eps; /* of the hidden state; of q_a and kv_a */
+
+    /* attention: LongCat-Flash has two of them, and two dense feed-forwards, a layer */
+    int q_lora_rank; /* 0: one q_proj */
+    int kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
+    double mla_scale_q,
+        mla_scale_kv; /* LongCat-Flash: factors of q and of the normed latent; else 1 */
+    rope_shape rope;
+
+    /* feed-forward */
+    int intermediate_size;
+    int first_k_dense_replace, moe_layer_freq; /* a layer is sparse by shape_is_sparse() */
+    int n_routed_experts, n_shared_experts, num_experts_per_tok, moe_intermediate_size;
+    int zero_expert_num; /* LongCat-Flash: experts behind the routed ones that return their input */
+    int n_group, topk_group;
+    score_func scoring;
+    topk_method topk;
+    bool norm_topk_prob;
+    double routed_scaling_factor;
+
+    /* MiniCPM3: embeddings times scale_emb, branches times scale_depth / sqrt(layers), the last hidden
+     * state over hidden_size / dim_model_base; else 1, and 0 for the other two */
+    double scale_emb, scale_depth, dim_model_base;
+
+    int fp8_block; /* weights e4m3 with a scale for each block of so many rows and columns; 0: none */
+    int bos_id;    /* -1: none */
+    int eos_ids[SHAPE_EOS], n_eos;
+} model_shape;
+
+/* Reads DIR/config.json, and the end-of-sequence ids of DIR/generation_config.json where that has any.
+ * SNAP_E_IO; SNAP_E_INPUT naming file and key; SNAP_E_UNSUPPORTED naming what is not known. */
+snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The same from the text of a config.json; @name is what messages call it. */
+snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
+                              snap_err *err) SNAP_CHECK_RESULT;
+
+/* Whether a layer's feed-forward is experts. */
+bool shape_is_sparse(const model_shape *s, int layer);
+
+/* "DeepseekV3ForCausalLM" */
+const char *model_arch_name(model_arch arch);
+
+#endif

@@ -1,0 +1,41 @@
+/* tensor.h - a tensor as it lies in a safetensors file, and its numbers.
+ *
+ * Weights are matrices [rows, cols], row-major: a linear layer's row is what one output sees. e4m3
+ * weights carry a second tensor `NAME_scale_inv` of FP32 factors [ceil(rows / block), ceil(cols / block)]:
+ * weight = e4m3 * factor of its block (DeepSeek-V3's technical report, sec. 3.3.2). */
+#ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_TENSOR_H
+#define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum { DTYPE_BF16, DTYPE_F16, DTYPE_F32, DTYPE_F8_E4M3, DTYPE_OTHER } tensor_dtype;
+
+enum { TENSOR_DIMS = 4 };
+
+typedef struct {
+    const char *name, *file; /* borrowed from the file */
+    tensor_dtype dtype;
+    int n_dims;
+    int64_t shape[TENSOR_DIMS]; /* dimensions that are not there are 1 */
+    const void *data;           /* little-endian; may lie at any address: read it by memcpy */
+    size_t bytes;
+} tensor;
+
+/* "BF16"; a dtype that we do not compute with is "other". */
+const char *tensor_dtype_name(tensor_dtype dtype);
+
+/**
+ * tensor_read_f32 - a piece of a row as FP32, exactly (e4m3: one rounding, of the product)
+ *
+ * @w:     [rows, cols], or [n] as one row
+ * @scale: of an e4m3 weight, by blocks of @block rows and columns; NULL otherwise
+ * @out:   [n]
+ *
+ * The piece must lie inside the tensor, the scales must fit it (inventory_check() sees to that) and the
+ * dtype must not be DTYPE_OTHER.
+ */
+void tensor_read_f32(const tensor *w, const tensor *scale, int block, int64_t row, int64_t col,
+                     int64_t n, float *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* libFuzzer: any bytes as a safetensors file: an error, or tensors that lie inside it and do not touch. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "generator/local/checkpoint/safetensors.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const safetensors *s, const uint8_t *data, size_t size) {
+    const uint8_t *at = data;
+    for (size_t i = 0; i < s->n; i++) {
+        const tensor *t = &s->tensors[i];
+        const uint8_t *begin = t->data;
+        if (begin < at || (size_t)(begin - data) > size || t->bytes > size - (size_t)(begin - data))
+            abort();
+        at = begin + t->bytes;
+        float x;
+        bool computes = t->dtype != DTYPE_OTHER && t->dtype != DTYPE_F8_E4M3;
+        if (t->bytes && t->n_dims && computes)
+            tensor_read_f32(t, NULL, 1, 0, 0, 1, &x);
+    }
+    if (at != data + size)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    safetensors s;
+    snap_err err = {0};
+    if (safetensors_parse(&s, data, size, "fuzz", &err) == SNAP_OK)
+        check(&s, data, size);
+    else if (!err.text[0])
+        abort();
+    safetensors_close(&s);
+    return 0;
+}
