@@ -30,11 +30,17 @@ __device__ __forceinline__ int lane() {
     return i;
 }
 
+/* The same number, of which the compiler knows nothing: what it had derived from it isn't kept. */
+__device__ __forceinline__ int opaque(int x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 /* Not moved below a later wait, as a plain read may be. */
-__device__ __forceinline__ float4 load_shared_v4(const float4 *p) {
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+__device__ __forceinline__ float2 load_shared_v2(const float2 *p) {
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(v.x), "=f"(v.y)
                  : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
                  : "memory");
     return v;

@@ -1,5 +1,9 @@
-/* One block. Sequences lie on a line of costs; part p takes what lies between its border p x width and
- * the next. Threads take sequences first, then borders; scans number the items and slots. */
+/* One block. Three plans are compared by the cost of their longest part:
+ *   whole   sequences lie on a line of costs; a part takes those whose middle lies in its span
+ *   pieces  every sequence in equal items of at most so many tiles, one item a part
+ *   line    the line is cut at the borders of parts; a part may have the end of one sequence and the
+ *           beginning of another
+ * Threads take sequences first, then parts; scans number the items and slots. */
 #include "kernels/cuda/sched/sched.h"
 
 namespace {
@@ -8,10 +12,10 @@ enum {
     kThreads = 1024,
     kPage = 64,
     kMaxParts = kThreads - 1,
-    kMaxCut = 2048,    /* sequences; beyond it whole ones balance well enough */
-    kFixedTiles = 2,   /* what an item costs beside its tiles: query, first loads, epilogue */
-    kCombineTiles = 3, /* what merging partial results costs a step */
-    kLeastTiles = 1,   /* a cut leaves at least so many tiles on either side */
+    kMaxCut = 2048,  /* sequences; beyond it whole ones balance well enough */
+    kFixedTiles = 2, /* what an item costs beside its tiles: query, first loads, epilogue */
+    kMergeTiles = 3, /* what merging partial results costs a part */
+    kLeastTiles = 1, /* a cut leaves at least so many tiles on either side */
 };
 
 struct sequences {
@@ -50,11 +54,11 @@ struct border {
 struct shared {
     int warp_sum[kThreads / 32];
     int load[kMaxParts]; /* cost of a part that takes whole sequences */
-    int most;
+    int most, most_tiles, piece;
     int begin[kMaxParts + 1]; /* first item of a part */
     border borders[kMaxParts];
     int cuts[kMaxParts + 1]; /* before border p */
-    int start[kMaxCut];      /* of a sequence on the line */
+    int start[kMaxCut];      /* of a sequence on the line, or its first item */
     int slot[kMaxCut];
 };
 
@@ -71,14 +75,15 @@ __device__ int block_scan(shared &s, int value, int *total) {
     if (lane == 31)
         s.warp_sum[warp] = sum;
     __syncthreads();
-    int before = 0;
-    *total = 0;
-    for (int i = 0; i < kThreads / 32; i++) {
-        if (i < warp)
-            before += s.warp_sum[i];
-        *total += s.warp_sum[i];
+    int warps = s.warp_sum[lane]; /* every warp adds up all of them */
+    for (int step = 1; step < 32; step *= 2) {
+        int below = __shfl_up_sync(~0u, warps, step);
+        if (lane >= step)
+            warps += below;
     }
-    return before + sum - value;
+    *total = __shfl_sync(~0u, warps, 31);
+    const int before = __shfl_sync(~0u, warps, max(warp - 1, 0));
+    return (warp ? before : 0) + sum - value;
 }
 
 /* The sequences of one thread, and where they begin on the line. */
@@ -86,7 +91,7 @@ struct run {
     int begin, end, start;
 };
 
-/* ---- whole sequences, or equal items --------------------------------------------------------- */
+/* ---- whole sequences, or so many equal items ------------------------------------------------- */
 
 struct equal_cuts {
     int splits, parts, width;
@@ -171,6 +176,83 @@ __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &s
     __syncthreads();
     if (static_cast<int>(threadIdx.x) <= cuts.parts)
         s.begin[threadIdx.x] = least;
+}
+
+/* ---- one item a part ------------------------------------------------------------------------- */
+
+__device__ int pieces_of(int tiles, int width) {
+    return max((tiles + width - 1) / width, 1);
+}
+
+/* About the smallest width at which all pieces have a part each; 0 if there is none. A warp tries one
+ * of 32 candidates. Takes s.start for the tiles of sequences. */
+__device__ int piece_width(shared &s, const sequences &seqs, int total_tiles, int parts) {
+    const int batch = seqs.batch, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    if (batch > parts)
+        return 0;
+    if (threadIdx.x == 0) {
+        s.most_tiles = 1;
+        s.piece = 1 << 30;
+    }
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) < batch) {
+        s.start[threadIdx.x] = seqs.tiles(threadIdx.x);
+        atomicMax(&s.most_tiles, s.start[threadIdx.x]);
+    }
+    __syncthreads();
+    const int least = max((total_tiles + parts - 1) / parts, 1);
+    int enough = s.most_tiles;
+    if (parts > batch)
+        enough = min(enough, (total_tiles + parts - batch - 1) / (parts - batch));
+    const int step = max((enough - least + 30) / 31, 1), width = least + warp * step;
+    int pieces = 0;
+    for (int b = lane; b < batch; b += 32)
+        pieces += pieces_of(s.start[b], width);
+    pieces = __reduce_add_sync(~0u, pieces);
+    if (lane == 0 && pieces <= parts)
+        atomicMin(&s.piece, width);
+    __syncthreads();
+    return s.piece;
+}
+
+/* Parts are threads: each finds the sequence of its item. */
+__device__ void deal_pieces(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
+                            int width) {
+    const int t = threadIdx.x, tiles = t < seqs.batch ? seqs.tiles(t) : 0;
+    const int own = t < seqs.batch ? pieces_of(tiles, width) : 0;
+    int all, all_slots, all_cut;
+    const int first = block_scan(s, own, &all);
+    const int slot = block_scan(s, own > 1 ? own : 0, &all_slots);
+    const int nth_cut = block_scan(s, own > 1, &all_cut);
+    if (t < seqs.batch) {
+        s.start[t] = first;
+        s.slot[t] = own > 1 ? slot : -1;
+        if (own > 1)
+            plan.cuts[nth_cut] = {t, slot, own};
+    }
+    if (t == 0)
+        *plan.cut_count = all_cut;
+    for (int p = t; p <= parts; p += kThreads)
+        s.begin[p] = min(p, all);
+    __syncthreads();
+    if (t >= all)
+        return;
+    int low = 0, high = seqs.batch;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (s.start[middle] <= t)
+            low = middle;
+        else
+            high = middle;
+    }
+    const int i = t - s.start[low], n = seqs.tiles(low), count = pieces_of(n, width);
+    plan.items[t] = {low,
+                     seqs.tokens(low),
+                     static_cast<int>(static_cast<long long>(n) * i / count),
+                     static_cast<int>(static_cast<long long>(n) * (i + 1) / count),
+                     s.slot[low] < 0 ? -1 : s.slot[low] + i,
+                     s.slot[low],
+                     count};
 }
 
 /* ---- cut at the borders --------------------------------------------------------------------- */
@@ -279,6 +361,28 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
         s.begin[parts] = seqs.batch + all_cuts;
 }
 
+/* ---- which plan ------------------------------------------------------------------------------ */
+
+enum kind { EQUAL, PIECES, LINE };
+
+struct choice {
+    kind kind;
+    int piece; /* tiles */
+};
+
+__device__ choice choose(shared &s, const sequences &seqs, const run &mine, int parts, int width,
+                         int total, int splits) {
+    if (splits != 0)
+        return {EQUAL, 0};
+    const int whole = longest_whole(s, seqs, mine, parts, width);
+    const int piece = piece_width(s, seqs, total - seqs.batch * kFixedTiles, parts);
+    const int line = seqs.batch <= kMaxCut ? width + 2 * kFixedTiles + 2 * kMergeTiles : 1 << 30;
+    const int pieces = piece ? piece + kFixedTiles + kMergeTiles : 1 << 30;
+    if (whole <= min(pieces, line))
+        return {EQUAL, 0};
+    return {pieces <= line ? PIECES : LINE, piece};
+}
+
 __global__ void __launch_bounds__(kThreads)
     schedule(sched_plan plan, sequences seqs, int parts, int splits, page_table table) {
     extern __shared__ int memory[];
@@ -293,11 +397,11 @@ __global__ void __launch_bounds__(kThreads)
     mine.start = block_scan(s, cost, &total);
     const int width = (total + parts - 1) / parts;
 
-    const bool cut =
-        splits == 0 && seqs.batch <= kMaxCut &&
-        longest_whole(s, seqs, mine, parts, width) > width + kFixedTiles + kCombineTiles;
-    if (cut)
+    const choice plan_kind = choose(s, seqs, mine, parts, width, total, splits);
+    if (plan_kind.kind == LINE)
         deal_cut(s, plan, seqs, mine, parts, width);
+    else if (plan_kind.kind == PIECES)
+        deal_pieces(s, plan, seqs, parts, plan_kind.piece);
     else
         deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});
     __syncthreads();

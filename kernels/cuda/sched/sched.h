@@ -5,8 +5,9 @@
  * sequence that is one item gets its result at once; a cut one leaves partial results in slots, to
  * be merged by those who computed them (sm90_fp8) or by combine.
  *
- * The cost of an item is its tiles and kFixedTiles. Two plans are compared on the device: whole
- * sequences dealt out, and the line of all tiles cut at equal costs; a cut costs a merge. */
+ * The cost of an item is its tiles and kFixedTiles. Three plans are compared on the device: whole
+ * sequences dealt out, every sequence in equal pieces with a part each, and the line of all tiles cut at
+ * equal costs; a cut costs a merge. */
 #ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
 #define SNAPMLA_KERNELS_CUDA_SCHED_H
 

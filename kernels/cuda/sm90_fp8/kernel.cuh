@@ -12,15 +12,13 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     }
     for (int i = 0; i < 2; i++) {
         ptx::mbarrier_init(&s.empty_rope[i], 4);
+        ptx::mbarrier_init(&s.full_scales[i], 32);
+        ptx::mbarrier_init(&s.empty_scales[i], 128);
         ptx::mbarrier_init(&s.full_p[i], 128);
         ptx::mbarrier_init(&s.empty_p[i], 256);
     }
     ptx::mbarrier_init(&s.full_q, 1);
     ptx::mbarrier_init(&s.empty_q, 4);
-    ptx::mbarrier_init(&s.full_scales, 32);
-    ptx::mbarrier_init(&s.empty_scales, 128);
-    ptx::mbarrier_init(&s.full_inverse, 32);
-    ptx::mbarrier_init(&s.empty_inverse, 128);
     ptx::mbarrier_init(&s.full_sum, 128);
     ptx::mbarrier_init(&s.empty_sum, 256);
     ptx::mbarrier_init(&s.full_parts, 1);
@@ -32,7 +30,10 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = threadIdx.x >> 7;
     const int row_tile = blockIdx.x % p.row_tiles;
-    const sched_part part = p.parts[blockIdx.x / p.row_tiles]; /* arrives while barriers are made */
+    const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
+    uint4 piece = {}; /* of the part: on its way while barriers are made */
+    if (copies)
+        piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.x / p.row_tiles)[threadIdx.x];
     if (threadIdx.x == 12 * 32) {
         ptx::tma_prefetch(&p.content);
         ptx::tma_prefetch(&p.rope);
@@ -40,19 +41,21 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     }
     if (threadIdx.x == 0)
         init_barriers(s);
+    if (copies)
+        reinterpret_cast<uint4 *>(&s.part)[threadIdx.x] = piece;
     __syncthreads();
     if (group == 0) {
         ptx::registers_set<kSoftmaxRegs, kLaunchRegs>();
-        run_softmax(s, p, part, row_tile);
+        run_softmax(s, p, row_tile);
     } else if (group == 3) {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();
         if (threadIdx.x == 12 * 32)
-            run_loader(s, p, part, row_tile);
+            run_loader(s, p, row_tile);
         else if (threadIdx.x >> 5 == 13)
-            run_scales(s, p, part);
+            run_scales(s, p);
     } else {
         ptx::registers_set<kOutputRegs, kLaunchRegs>();
-        run_output(s, p, group - 1, part, row_tile);
+        run_output(s, p, group - 1, row_tile);
     }
 }
 

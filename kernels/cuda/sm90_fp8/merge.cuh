@@ -180,11 +180,10 @@ __device__ __forceinline__ void merge(shared &s, const params &p, const sched_it
 }
 
 /* The cut sequences of a part. */
-__device__ __forceinline__ void merge_part(shared &s, const params &p, const sched_part &part,
-                                           int row_tile, int thread) {
+__device__ __forceinline__ void merge_part(shared &s, const params &p, int row_tile, int thread) {
     uint32_t parity = 0;
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
         if (thread == 0)

@@ -135,8 +135,12 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
     }
 }
 
-__device__ __forceinline__ void run_output(shared &s, const params &p, int group,
-                                           const sched_part &part, int row_tile) {
+__device__ __forceinline__ int tiles_of(const shared &s, const params &p, int k) {
+    const sched_item item = item_at(s, p, k);
+    return item.tile_end - item.tile_begin;
+}
+
+__device__ __forceinline__ void run_output(shared &s, const params &p, int group, int row_tile) {
     const output_thread me(group);
     const int thread = group * 128 + 32 * me.warp + me.lane;
     const uint32_t base =
@@ -146,8 +150,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
     const bool few = p.rows - row_tile * ROWS <= 32;
     ring<kStages> at;
     uint32_t turn = 0;
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+    for (int k = s.part.first; k < s.part.last; k++) {
         float o[SLICES][32];
 #pragma unroll
         for (int slice = 0; slice < SLICES; slice++)
@@ -155,9 +158,10 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
             for (int i = 0; i < 32; i++)
                 o[slice][i] = 0;
 #pragma unroll 1
-        for (int n = item.tile_end - item.tile_begin; n > 0; n--, turn++, at.advance(2))
+        for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
             multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, few, o);
-        ptx::mbarrier_wait(&s.full_sum, (k - part.first) & 1);
+        ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
+        const sched_item item = item_at(s, p, k);
         store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
         if (item.slot >= 0) {
@@ -166,7 +170,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
                 announce(p, item, row_tile);
         }
     }
-    merge_part(s, p, part, row_tile, thread);
+    merge_part(s, p, row_tile, thread);
 }
 
 } // namespace sm90_fp8

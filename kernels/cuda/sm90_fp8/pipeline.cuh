@@ -6,9 +6,16 @@
 
 namespace sm90_fp8 {
 
-/* Item k of a part, the first from the part's own record. */
-__device__ __forceinline__ sched_item item_at(const params &p, const sched_part &part, int k) {
-    return k == part.first ? part.head : p.items[k];
+/* Item k of the part, the first from the part's own record. Asked for again rather than kept where
+ * registers are short. */
+__device__ __forceinline__ sched_item item_at(const shared &s, const params &p, int k) {
+    const int i = ptx::opaque(k);
+    return i == s.part.first ? s.part.head : p.items[i];
+}
+
+/* The block table's entry for page i of the first item, -1 if the part doesn't bring it. */
+__device__ __forceinline__ int head_page(const shared &s, int i) {
+    return s.part.page[ptx::opaque(i)];
 }
 
 /* Device data is never followed out of bounds. */
@@ -42,24 +49,22 @@ __device__ __forceinline__ void load_page(shared &s, const params &p, int stage,
 }
 
 /* The copy engine's thread. */
-__device__ __forceinline__ void run_loader(shared &s, const params &p, const sched_part &part,
-                                           int row_tile) {
+__device__ __forceinline__ void run_loader(shared &s, const params &p, int row_tile) {
     ring<kStages> at;
-    ring<kRopeStages> rope;
-    uint32_t q_parity = 1;
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+    uint32_t loaded = 0, q_parity = 1; /* pages so far */
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)
             continue;
         const page_range pages = pages_of(p, item);
-        const bool known = k == part.first && part.page[0] >= 0;
-        int next = known ? part.page[1] : entry_at(pages, pages.begin + 1);
-        int now = known ? part.page[0] : entry_at(pages, pages.begin);
+        const bool known = k == s.part.first && head_page(s, 0) >= 0;
+        int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
+        int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < pages.end; i++) {
             ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
-            ptx::mbarrier_wait(&s.empty_rope[rope.stage], rope.parity ^ 1);
+            ptx::mbarrier_wait(&s.empty_rope[loaded & 1], ((loaded >> 1) & 1) ^ 1);
             if (i < pages.last)
-                load_page(s, p, at.stage, rope.stage, clamp_page(p, now));
+                load_page(s, p, at.stage, loaded & 1, clamp_page(p, now));
             else /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
             if (i == pages.begin) {
@@ -71,65 +76,56 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, const sch
             now = next;
             next = entry_at(pages, i + 2);
             at.advance();
-            rope.advance();
+            loaded++;
         }
     }
 }
 
 /* A lane has four tokens of a tile: lanes 0-15 the first page, 16-31 the second. */
-__device__ __forceinline__ void store_scales(shared &s, int lane, float4 a) {
-    s.scales[2 * lane] = {{a.x, a.y}, {__log2f(a.x), __log2f(a.y)}};
-    s.scales[2 * lane + 1] = {{a.z, a.w}, {__log2f(a.z), __log2f(a.w)}};
+__device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a) {
+    reinterpret_cast<float4 *>(to.pair)[lane] = a;
+    float most = fmaxf(fmaxf(a.x, a.y), fmaxf(a.z, a.w));
+#pragma unroll
+    for (int m = 1; m < 16; m *= 2)
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+    if (lane % 16 == 0)
+        to.log_most[lane / 16] = __log2f(most);
 }
 
-__device__ __forceinline__ void store_inverse(shared &s, int lane, float4 a) {
-    reinterpret_cast<float4 *>(s.inverse)[lane] =
-        make_float4(ptx::reciprocal_approx(a.x), ptx::reciprocal_approx(a.y),
-                    ptx::reciprocal_approx(a.z), ptx::reciprocal_approx(a.w));
-}
-
-/* Neutral past the end of the sequence. @entry: of the lane's page. */
+/* Zero past the end of the sequence. @entry: of the lane's page. */
 __device__ __forceinline__ float4 fetch_scales(const params &p, int length, int tile, int lane,
                                                int entry) {
     const int token = TILE * tile + 4 * lane;
-    float4 a = {1, 1, 1, 1};
+    float4 a = {0, 0, 0, 0};
     if (TILE * tile + PAGE * (lane / 16) >= length)
         return a;
     const float *from = p.token_scale + static_cast<size_t>(clamp_page(p, entry)) * PAGE;
     a = __ldg(reinterpret_cast<const float4 *>(from) + lane % 16);
     if (token + 4 > length) {
-        a.x = token < length ? a.x : 1;
-        a.y = token + 1 < length ? a.y : 1;
-        a.z = token + 2 < length ? a.z : 1;
-        a.w = 1;
+        a.x = token < length ? a.x : 0;
+        a.y = token + 1 < length ? a.y : 0;
+        a.z = token + 2 < length ? a.z : 0;
+        a.w = 0;
     }
     return a;
 }
 
-__device__ __forceinline__ void run_scales(shared &s, const params &p, const sched_part &part) {
+__device__ __forceinline__ void run_scales(shared &s, const params &p) {
     const int lane = threadIdx.x & 31;
-    uint32_t parity = 1;
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+    uint32_t turn = 0; /* tiles so far */
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
         const page_range pages = pages_of(p, item);
         if (item.tile_begin == item.tile_end)
             continue;
-        const bool known = k == part.first && part.page[0] >= 0;
-        const int head = lane < 16 ? part.page[0] : part.page[1];
-        const int entry = known ? head : entry_at(pages, pages.begin + lane / 16);
-        float4 next = fetch_scales(p, item.tokens, item.tile_begin, lane, entry);
-        for (int tile = item.tile_begin; tile < item.tile_end; tile++) {
-            const float4 now = next;
-            if (tile + 1 < item.tile_end)
-                next = fetch_scales(p, item.tokens, tile + 1, lane,
-                                    entry_at(pages, 2 * tile + 2 + lane / 16));
-            ptx::mbarrier_wait(&s.empty_scales, parity);
-            store_scales(s, lane, now);
-            ptx::mbarrier_arrive(&s.full_scales);
-            ptx::mbarrier_wait(&s.empty_inverse, parity);
-            store_inverse(s, lane, now);
-            ptx::mbarrier_arrive(&s.full_inverse);
-            parity ^= 1;
+        const bool known = k == s.part.first && head_page(s, 0) >= 0;
+        int entry = known ? head_page(s, lane / 16) : entry_at(pages, pages.begin + lane / 16);
+        for (int tile = item.tile_begin; tile < item.tile_end; tile++, turn++) {
+            const float4 a = fetch_scales(p, item.tokens, tile, lane, entry);
+            entry = entry_at(pages, 2 * tile + 2 + lane / 16);
+            ptx::mbarrier_wait(&s.empty_scales[turn & 1], ((turn >> 1) & 1) ^ 1);
+            store_scales(s.scales[turn & 1], lane, a);
+            ptx::mbarrier_arrive(&s.full_scales[turn & 1]);
         }
     }
 }

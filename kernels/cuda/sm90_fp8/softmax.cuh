@@ -1,7 +1,8 @@
 /* softmax.cuh - the softmax warpgroup: scores of a tile, and its probabilities as e4m3.
  *
  * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)) with an
- * integer E, so that rounding does not depend on E. The sum of P is taken from unrounded values.
+ * integer E, so that rounding does not depend on E, subnormal numbers aside. The sum of P is taken from
+ * unrounded values.
  *
  * A tile's two pages have a set of accumulators each: while one page is exponentiated, the tensor
  * cores compute the scores of the other. Page 0 chooses E of the tile; where page 1 turns out larger,
@@ -126,30 +127,30 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* What the scores of a page are scaled by, in registers: read while the scores are computed, because
- * a read of shared memory under this load takes about 90 clocks. */
+/* a_k of the tokens of a page that a thread has, in registers: read while the scores are computed,
+ * because a read of shared memory under this load takes about 90 clocks. */
 struct page_scales {
-    float4 pair[8]; /* a_k of two tokens, log2 a_k of two tokens */
-};
+    float2 pair[8];
+    float log_most; /* log2 of the largest of the page */
 
-__device__ __forceinline__ void read_scales(const token_pair *from, page_scales &to) {
+    __device__ __forceinline__ void read(const tile_scales &tile, int page, int t) {
+        const float2 *from = tile.pair + page * (PAGE / 2) + t;
 #pragma unroll
-    for (int j = 0; j < 8; j++)
-        to.pair[j] = ptx::load_shared_v4(reinterpret_cast<const float4 *>(from) + 4 * j);
-}
-
-/* y of every score of a page, in place. */
-__device__ __forceinline__ void apply_scales(const page_scales &scales, const row_pair &r,
-                                             float (&score)[32]) {
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-        const float4 pair = scales.pair[j];
-        score[4 * j] = fmaf(score[4 * j] * pair.x, r.scale[0], pair.z);
-        score[4 * j + 1] = fmaf(score[4 * j + 1] * pair.y, r.scale[0], pair.w);
-        score[4 * j + 2] = fmaf(score[4 * j + 2] * pair.x, r.scale[1], pair.z);
-        score[4 * j + 3] = fmaf(score[4 * j + 3] * pair.y, r.scale[1], pair.w);
+        for (int j = 0; j < 8; j++)
+            pair[j] = ptx::load_shared_v2(from + 4 * j);
+        log_most = tile.log_most[page];
     }
-}
+    /* Scores of a page times a_k, in place. */
+    __device__ __forceinline__ void apply(float (&score)[32]) const {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            score[4 * j] *= pair[j].x;
+            score[4 * j + 1] *= pair[j].y;
+            score[4 * j + 2] *= pair[j].x;
+            score[4 * j + 3] *= pair[j].y;
+        }
+    }
+};
 
 /* @valid: tokens of the sequence from the page's first on. */
 __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
@@ -183,17 +184,18 @@ __device__ __forceinline__ float next_unit(float unit, float most, float largest
     return fmaxf(unit, most - kReach);
 }
 
-/* The largest y of a thread's part of its two rows, in units of the largest e4m3. */
+/* A bound of y over a thread's part of its two rows, in units of the largest e4m3: the largest score
+ * and the largest a_k may be of two tokens. */
 struct row_tops {
     float top[2];
 
-    __device__ explicit row_tops(const float (&score)[32]) {
+    __device__ row_tops(const float (&score)[32], const row_pair &r, float log_most) {
         float largest[4] = {score[0], score[1], score[2], score[3]};
 #pragma unroll
         for (int i = 4; i < 32; i++) /* even and odd columns apart halves the chains */
             largest[i % 4] = fmaxf(largest[i % 4], score[i]);
-        top[0] = fmaxf(largest[0], largest[1]) - kLog2Largest;
-        top[1] = fmaxf(largest[2], largest[3]) - kLog2Largest;
+        top[0] = fmaf(fmaxf(largest[0], largest[1]), r.scale[0], log_most - kLog2Largest);
+        top[1] = fmaf(fmaxf(largest[2], largest[3]), r.scale[1], log_most - kLog2Largest);
     }
 };
 
@@ -259,7 +261,7 @@ __device__ __forceinline__ bool raise_units(row_pair &r, const row_tops &tops,
 /* Probabilities of a page, into its half of P. The four bytes of a word are in the order in which
  * V^T fragments come out of ldmatrix. */
 template <typename Between>
-__device__ __forceinline__ void exponentiate(const float2 *inverse, row_pair &r,
+__device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
                                              const float (&score)[32], uint32_t p_address,
                                              int chunk, int swizzle, Between between) {
     float sum[2][2] = {{0, 0}, {0, 0}};
@@ -270,16 +272,11 @@ __device__ __forceinline__ void exponentiate(const float2 *inverse, row_pair &r,
         for (int block = 0; block < 2; block++) {
             float v[8];
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const int j = 4 * half + 2 * block + h;
-                const float2 a = inverse[4 * j];
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    v[4 * h + 2 * i] = ptx::exp2_approx(score[4 * j + 2 * i] - r.unit[i]);
-                    v[4 * h + 2 * i + 1] = ptx::exp2_approx(score[4 * j + 2 * i + 1] - r.unit[i]);
-                    sum[i][0] = fmaf(v[4 * h + 2 * i], a.x, sum[i][0]);
-                    sum[i][1] = fmaf(v[4 * h + 2 * i + 1], a.y, sum[i][1]);
-                }
+            for (int i = 0; i < 8; i++) {
+                const int j = 4 * half + 2 * block + i / 4, row = i / 2 % 2;
+                v[i] = ptx::exp2_approx(fmaf(score[4 * j + i % 4], r.scale[row], -r.unit[row]));
+                sum[row][i % 2] += v[i];
+                v[i] *= i % 2 ? a.pair[j].y : a.pair[j].x;
             }
             packed[2 * block] = ptx::pack_e4m3x4(v[0], v[1], v[4], v[5]);
             packed[2 * block + 1] = ptx::pack_e4m3x4(v[2], v[3], v[6], v[7]);
@@ -295,14 +292,15 @@ __device__ __forceinline__ void exponentiate(const float2 *inverse, row_pair &r,
 
 /* The factor that brings O to the output, and the logarithm of the sum. */
 __device__ __forceinline__ void finish_rows(shared &s, const params &p, const softmax_thread &me,
-                                            const sched_item &item, const row_pair &r,
-                                            int first_row, uint32_t parity) {
+                                            int k, const row_pair &r, int first_row,
+                                            uint32_t parity) {
+    const sched_item item = item_at(s, p, k);
     const float sum[2] = {quad_sum(r.sum[0]), quad_sum(r.sum[1])};
     ptx::mbarrier_wait(&s.empty_sum, parity);
     if (me.t == 0) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int row = me.row() + 8 * i;
+            const int row = ptx::opaque(me.row()) + 8 * i;
             const float log2_sum = sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(sum[i]);
             s.inverse_sum[row] = sum[i] == 0 ? 0 : 1 / sum[i];
             if (first_row + row >= p.rows)
@@ -317,23 +315,19 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-__device__ __forceinline__ void run_softmax(shared &s, const params &p, const sched_part &part,
-                                            int row_tile) {
+__device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_tile) {
     const softmax_thread me;
     ring<kStages> at;
     uint32_t turn = 0, q_parity = 0; /* tiles so far */
     const int p_row = 16 * me.warp + (me.lane & 15);
     const uint32_t p_address = ptx::smem_addr(s.p[0][p_row]);
-    const uint32_t p_warp = ptx::smem_addr(s.p[0][16 * me.warp]);
-    const token_pair *scales = s.scales + me.t;
-    const float2 *inverse = reinterpret_cast<const float2 *>(s.inverse) + me.t;
 
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
-        const int length = item.tokens;
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        const int length = item.tokens, begin = item.tile_begin, end = item.tile_end;
         row_pair r;
         load_rows(r, p, item.seq, row_tile * ROWS + me.row(), me.t);
-        if (item.tile_begin < item.tile_end) {
+        if (begin < end) {
             float score0[32], score1[32];
             page_scales scaling;
             ptx::mbarrier_wait(&s.full_q, q_parity);
@@ -341,39 +335,38 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);
             score_job(s, at.stage, 0).issue_all(r, score0);
 #pragma unroll 1
-            for (int tile = item.tile_begin;; tile++, turn++) {
+            for (int tile = begin;; tile++, turn++) {
                 const int buffer = turn & 1;
                 const int valid = length - tile * TILE;
-                const bool more = tile + 1 < item.tile_end;
+                const bool more = tile + 1 < end;
                 const ring<kStages> second = at.next();
                 const uint32_t p_tile = p_address + buffer * (ROWS * SWIZZLE);
                 const float before[2] = {r.unit[0], r.unit[1]};
-                ptx::mbarrier_wait(&s.full_scales, turn & 1);
+                ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
                 ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
-                read_scales(scales, scaling);
+                scaling.read(s.scales[buffer], 0, me.t);
                 ptx::wgmma_wait<0>();
                 ptx::pin(score0);
                 me.arrive(&s.empty_rope[0]);
                 page.wait();
                 const score_job next(s, second.stage, 1);
                 next.issue<0>(r, score1);
-                apply_scales(scaling, r, score0);
+                scaling.apply(score0);
                 next.issue<1>(r, score1);
                 if (valid - (p.s_q - 1) < PAGE)
                     mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
-                bool change = choose_units(r, row_tops(score0));
+                bool change = choose_units(r, row_tops(score0, r, scaling.log_most));
                 next.issue<2>(r, score1);
-                ptx::mbarrier_wait(&s.full_inverse, turn & 1);
                 ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
-                exponentiate(inverse, r, score0, p_tile, me.lane >> 4, p_row & 7,
+                exponentiate(scaling, r, score0, p_tile, me.lane >> 4, p_row & 7,
                              [&] { next.issue<3>(r, score1); });
 
                 at.advance(2);
                 page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
-                read_scales(scales + PAGE / 2, scaling);
+                scaling.read(s.scales[buffer], 1, me.t);
                 ptx::wgmma_wait<0>();
                 ptx::pin(score1);
-                ptx::mbarrier_arrive(&s.empty_scales);
+                ptx::mbarrier_arrive(&s.empty_scales[buffer]);
                 __syncwarp();
                 if (me.lane == 0) {
                     ptx::mbarrier_arrive(&s.empty_rope[1]);
@@ -390,15 +383,16 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
                     page.wait();
                 const score_job after(s, at.stage, 0); /* without a next tile: of no use */
                 after.issue<0>(r, score0);
-                apply_scales(scaling, r, score1);
+                scaling.apply(score1);
                 after.issue<1>(r, score0);
                 if (valid - (p.s_q - 1) < TILE)
                     mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
-                change |= raise_units(r, row_tops(score1), me, p_warp + buffer * (ROWS * SWIZZLE));
+                change |= raise_units(r, row_tops(score1, r, scaling.log_most), me,
+                                      p_tile - (me.lane & 15) * SWIZZLE);
                 after.issue<2>(r, score0);
-                exponentiate(inverse + PAGE / 2, r, score1, p_tile, 4 + (me.lane >> 4), p_row & 7,
+                exponentiate(scaling, r, score1, p_tile, 4 + (me.lane >> 4), p_row & 7,
                              [&] { after.issue<3>(r, score0); });
-                const bool rescale = change && tile > item.tile_begin;
+                const bool rescale = change && tile > begin;
                 if (me.lane == 0)
                     (&s.rescale[buffer].x)[me.warp] = rescale;
                 if (rescale && me.t == 0) {
@@ -408,7 +402,6 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
                 }
                 ptx::fence_proxy_async();
                 ptx::mbarrier_arrive(&s.full_p[buffer]);
-                ptx::mbarrier_arrive(&s.empty_inverse);
                 if (!more)
                     break;
             }
@@ -416,7 +409,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, const sc
             ptx::pin(score0);
             turn++;
         }
-        finish_rows(s, p, me, item, r, row_tile * ROWS, ((k - part.first) & 1) ^ 1);
+        finish_rows(s, p, me, k, r, row_tile * ROWS, ((k - s.part.first) & 1) ^ 1);
     }
 }
 

@@ -11,10 +11,8 @@
  *   empty_rope[stage] 4 softmax warps     S is computed                         loader
  *   full_q            loader + bytes      the item's queries have landed        softmax
  *   empty_q           4 softmax warps     the item's last S is computed         loader
- *   full_scales       warp 13             a_k and log2 a_k of a tile            softmax
- *   empty_scales      softmax             they are in registers                 warp 13
- *   full_inverse      warp 13             1 / a_k of a tile                     softmax
- *   empty_inverse     softmax             they are read                         warp 13
+ *   full_scales[2]    warp 13             a_k of a tile                         softmax
+ *   empty_scales[2]   softmax             they are in registers                 warp 13
  *   full_p[2]         softmax             P and the shifts of O are written     output
  *   empty_p[2]        output              P is multiplied                       softmax
  *   full_sum          softmax             the item's sums are written           output
@@ -55,8 +53,9 @@ struct params {
     float scale_log2; /* softmax scale x log2(e) */
 };
 
-struct alignas(16) token_pair {
-    float scale[2], log_scale[2]; /* a_k and log2 a_k of two neighbouring tokens */
+struct alignas(16) tile_scales {
+    float2 pair[TILE / 2]; /* a_k of two neighbouring tokens */
+    float log_most[2];     /* log2 of the largest a_k of a page */
 };
 
 struct alignas(1024) shared {
@@ -64,16 +63,15 @@ struct alignas(1024) shared {
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
     uint8_t q[COLUMNS][ROWS][SWIZZLE];
     uint8_t p[2][ROWS][SWIZZLE]; /* e4m3, the 128 tokens of a tile */
-    token_pair scales[TILE / 2];
-    float inverse[TILE];     /* 1 / a_k */
+    tile_scales scales[2];
+    sched_part part;         /* of this CTA */
     float inverse_sum[ROWS]; /* what brings O to the softmax's output */
     int4 rescale[2];         /* which 16-row groups of O change their unit */
     int8_t shift[2][ROWS];   /* E before - E now; NEVER: O becomes 0 */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;
-    uint64_t full_scales, empty_scales;
-    uint64_t full_inverse, empty_inverse;
+    uint64_t full_scales[2], empty_scales[2];
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
     uint64_t full_parts;

@@ -56,6 +56,12 @@ __global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, cons
         scale[slot] = NAN;
 }
 
+void schedule(const setup &s) {
+    const fp8_decode_args &a = s.args;
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, FP8_TILE_TOKENS, a.parts,
+                       s.want.splits, 0, a.block_table, s.width));
+}
+
 setup make(const problem &w, uint64_t seed) {
     setup s = {};
     s.want = w;
@@ -136,8 +142,7 @@ setup make(const problem &w, uint64_t seed) {
                a.plan.items, a.plan.parts, a.plan.cuts,   a.plan.cut_count,
                a.out,        a.lse,        a.partial_out, a.partial_lse,
                a.counters};
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, FP8_TILE_TOKENS, a.parts,
-                       w.splits, 0, a.block_table, s.width));
+    schedule(s);
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -268,17 +273,16 @@ bool check_all() {
     return good;
 }
 
-void time_one(const char *text, bool once) {
-    int h, sq, b, ctx;
-    if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
-        exit(2);
-    setup s =
-        make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
+/* The device's time of something after a flush of its L2, us. */
+template <typename F>
+std::vector<float> time_cold(int reps, F &&launch) {
     const size_t n = size_t(16) << 20;
-    static uint4 *buffer = device<uint4>(n);
+    static uint4 *buffer = nullptr;
     static uint32_t *sink = device<uint32_t>(1);
-    const int reps = once ? 2 : 25;
-    CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
+    if (!buffer) {
+        buffer = device<uint4>(n);
+        CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
+    }
     std::vector<cudaEvent_t> e(2 * reps);
     for (auto &x : e)
         CHECK(cudaEventCreate(&x));
@@ -287,7 +291,7 @@ void time_one(const char *text, bool once) {
         flush_l2<<<1056, 512>>>(buffer, n, sink);
         if (i >= 0)
             CHECK(cudaEventRecord(e[2 * i]));
-        CHECK(fp8_decode_launch(s.args, true, 0));
+        launch();
         if (i >= 0)
             CHECK(cudaEventRecord(e[2 * i + 1]));
     }
@@ -297,13 +301,28 @@ void time_one(const char *text, bool once) {
         CHECK(cudaEventElapsedTime(&us[i], e[2 * i], e[2 * i + 1]));
         us[i] *= 1e3f;
     }
+    for (auto &x : e)
+        CHECK(cudaEventDestroy(x));
     std::sort(us.begin(), us.end());
+    return us;
+}
+
+void time_one(const char *text, bool once) {
+    int h, sq, b, ctx;
+    if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
+        exit(2);
+    setup s =
+        make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
+    const int reps = once ? 2 : 25;
+    const auto plan = time_cold(reps, [&] { schedule(s); });
+    const auto us = time_cold(reps, [&] { CHECK(fp8_decode_launch(s.args, true, 0)); });
     const double tokens = double(b) * ctx, t = us[reps / 2];
     const double compute = tokens * 95.5e-6 * ((h * sq + 63) / 64), memory = tokens * 136.4e-6;
     const double floor = std::max(compute, memory);
-    printf("(%d,%d,%d,%d) %9.1f us  min %9.1f  %6.0f TFLOPS  %5.1f %% of floor  %6.0f GB/s\n", h,
-           sq, b, ctx, t, us[0], tokens * h * sq * 2176 / t * 1e-6, 100 * floor / t,
-           tokens * 644 / t * 1e-3);
+    printf("(%d,%d,%d,%d) %9.1f us  min %9.1f  %6.0f TFLOPS  %5.1f %% of floor  %6.0f GB/s  plan "
+           "%5.1f us\n",
+           h, sq, b, ctx, t, us[0], tokens * h * sq * 2176 / t * 1e-6, 100 * floor / t,
+           tokens * 644 / t * 1e-3, plan[reps / 2]);
     fflush(stdout);
     destroy(s);
 }
