@@ -9,10 +9,14 @@
 
 enum { kShown = 60 }; /* bytes of a body */
 
+static bool is_plain(char c) {
+    return (unsigned char)c >= 0x20 && (unsigned char)c < 0x7f && c != '|';
+}
+
 /* Text in one cell: no line breaks, no bars. */
 static void put_text(buf *out, const char *s, size_t limit) {
     for (size_t i = 0; s[i] && i < limit; i++)
-        (void)buf_printf(out, "%c", strchr("\r\n|", s[i]) ? ' ' : s[i]);
+        (void)buf_printf(out, "%c", is_plain(s[i]) ? s[i] : ' ');
 }
 
 /* How a body ends tells more of it than how it begins. */
