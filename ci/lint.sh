@@ -42,7 +42,7 @@ if command -v mandoc >/dev/null 2>&1; then
 fi
 
 step 'gcc -fanalyzer'
-make -s BUILD="$build/analyze" DEVELOPER=1 CFLAGS='-O1 -fanalyzer -Wno-analyzer-too-complex' -j"$(nproc)" all >/dev/null ||
+make -s BUILD="$build/analyze" DEVELOPER=1 CUDA=0 CFLAGS='-O1 -fanalyzer -Wno-analyzer-too-complex' -j"$(nproc)" all >/dev/null ||
     fail 'gcc -fanalyzer'
 
 # One file a process: with several, clang 14 takes every va_list for uninitialised.

@@ -69,7 +69,7 @@ typedef struct mla_backend mla_backend;
 
 typedef struct {
     const char *isa; /* cpu: "auto", "portable", "avx2", "avx512f", "avx512" (which needs BF16 dot
-                        products); NULL = "auto". Ignored elsewhere */
+                        products); cuda: "auto", "sm90a", "portable"; NULL = "auto" */
     int threads; /* cpu: worker threads, 0 = all cores this process may use. Ignored elsewhere */
 } mla_backend_options;
 

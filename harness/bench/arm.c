@@ -443,7 +443,7 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->pages_a_sequence = pages_of(shape);
     arm->table_width = arm->pages_a_sequence + kSpareEntries;
     snap_status st = SNAP_OK;
-    arm->served = calloc((size_t)sets, sizeof *arm->served);
+    arm->served = calloc((size_t)sets, sizeof(lab_recording *));
     if (!arm->served)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
     TRY(make_plan(arm, err));

@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 
+enum { kFirstRestNs = 100000000 }; /* after what was filled and judged */
+
 int interleave_arm(int64_t i, int n) {
     int at = (int)(i % (2 * n));
     return at < n ? at : 2 * n - 1 - at;
@@ -25,16 +27,23 @@ static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, sna
 }
 
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               glances *looks, const volatile sig_atomic_t *cancel, snap_err *err) {
+                               double rest, glances *looks, const volatile sig_atomic_t *cancel,
+                               snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(warm_up(arms, n, scope, err));
-    int64_t started = clock_now_ns();
+    if (rest > 0)
+        clock_sleep_ns(kFirstRestNs);
+    int64_t started = clock_now_ns(), block = started;
     for (int64_t i = 0; i % (2 * n) != 0 || !all_content(rules, n); i++) {
         int arm = interleave_arm(i, n);
         double ns;
         bool between = i % (2 * n) == 0;
         if (cancel && *cancel && between)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        if (rest > 0 && between) {
+            clock_sleep_ns((int64_t)(rest * (double)(clock_now_ns() - block)));
+            block = clock_now_ns();
+        }
         if (looks && between)
             TRY(glances_take(looks, bench_arm_backend(arms[0]), err));
         TRY(bench_arm_step(arms[arm], scope, &ns, err));

@@ -19,13 +19,15 @@ int interleave_arm(int64_t i, int n);
  * interleave_measure - one warm-up step an arm, then samples until the rules are content
  *
  * @rules:  [n], initialised by the caller with stop_init()
+ * @rest:   idle time between blocks, in times of the block before: a device whose clock follows its
+ *          power then stays at the clock of a short burst; 0 = none
  * @looks:  zeroed by the caller; gets a look at the ceilings between blocks; may be NULL
  * @cancel: asked between blocks; may be NULL
  *
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               glances *looks, const volatile sig_atomic_t *cancel,
+                               double rest, glances *looks, const volatile sig_atomic_t *cancel,
                                snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

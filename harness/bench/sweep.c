@@ -177,11 +177,11 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     s->looks = (glances){0};
     double power_w[BENCH_ARMS] = {(double)NAN, (double)NAN};
-    snap_status st =
-        s->context.sustained
-            ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device, power_w,
-                                s->opt->cancel, &why)
-            : interleave_measure(arms, n, scope, rules, &s->looks, s->opt->cancel, &why);
+    snap_status st = s->context.sustained
+                         ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device,
+                                             power_w, s->opt->cancel, &why)
+                         : interleave_measure(arms, n, scope, rules, s->flush ? s->opt->rest : 0,
+                                              &s->looks, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
     for (int i = 0; i < n; i++) {
         who[i]->timing = rules[i];

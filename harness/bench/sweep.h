@@ -12,6 +12,7 @@ typedef struct {
     numbers_kind distribution;
     uint64_t seed;
     stop_limits limits;                  /* of one shape and scope, both arms together */
+    double rest;                         /* of interleave.h, on a device that flushes */
     double sustained_s;                  /* of a loop of sustained.h; 0 = single steps */
     const char *kernel_hash;             /* NULL = unknown */
     const volatile sig_atomic_t *cancel; /* may be NULL */

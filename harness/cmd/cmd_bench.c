@@ -28,7 +28,7 @@ static bench_grid_text grid_text = {.arms = "bf16,fp8",
                                     .d_r = 64};
 static const char *distribution = "normal";
 static int64_t seed = 1, min_samples = 10;
-static double min_time = 0.25, timeout = 5, sustained;
+static double min_time = 0.25, timeout = 5, rest = 2, sustained;
 static const char *ceilings_path, *out;
 static const char *what = "kernel";
 
@@ -56,6 +56,11 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_NUM, "min-time", 0, &min_time, "S", "measured time of a cell, at least", 0, 3600},
     {OPT_NUM, "timeout", 0, &timeout, "S", "wall time of a shape and scope, at most", 0, 3600},
+    {OPT_NUM, "rest", 0, &rest, "N",
+     "on a GPU: idle time between samples, in times of theirs: steps then run at the clock of a "
+     "burst "
+     "and not at the one that the power limit allows in the long run",
+     0, 100},
     {OPT_NUM, "sustained", 0, &sustained, "S",
      "instead of single steps on a cold cache: loops of so many seconds without a pause, two an "
      "arm; "
@@ -286,6 +291,7 @@ static snap_status sweep_all(mla_backend *be, const bench_grid *grid, numbers_ki
                                       .max_samples = kMaxSamples,
                                       .min_time_s = min_time,
                                       .timeout_s = timeout},
+                           .rest = rest,
                            .sustained_s = sustained,
                            .kernel_hash = known ? hash : NULL,
                            .cancel = &cmd_cancelled,

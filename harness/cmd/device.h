@@ -19,7 +19,8 @@ typedef struct {
     {.type = OPT_GROUP, .help = "Device"},                                                         \
         {OPT_STR, "backend", 0, &(d).backend, "NAME", "auto, or a name that info lists", 0, 0},    \
         {OPT_INT, "threads", 0, &(d).threads, "N", "cpu: threads, 0 = all cores", 0, 1024}, {      \
-        OPT_STR, "isa", 0, &(d).isa, "NAME", "cpu: auto, avx512, avx512f, avx2 or portable", 0, 0  \
+        OPT_STR, "isa", 0, &(d).isa, "NAME",                                                       \
+            "auto, portable; cpu: avx512, avx512f, avx2; cuda: sm90a", 0, 0                        \
     }
 
 /* "auto" takes the first backend other than the CPU that opens, else the CPU. */

@@ -62,7 +62,7 @@ void cuda_describe(const mla_backend *base, mla_backend_info *out) {
     const auto *be = reinterpret_cast<const cuda_backend *>(base);
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "%.100s", be->device.name);
-    snprintf(out->kernel, sizeof out->kernel, "%s", be->hopper ? "sm90a" : "portable");
+    snprintf(out->kernel, sizeof out->kernel, "%s", be->portable ? "portable" : "sm90a");
     snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.0", be->device.pciDomainID,
              be->device.pciBusID, be->device.pciDeviceID);
     out->host_memory = false;
@@ -185,6 +185,19 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
     return SNAP_OK;
 }
 
+/* @isa: "portable" rules Hopper's own kernels out, for comparison. */
+snap_status choose_kernels(cuda_backend *be, const char *isa, snap_err *err) {
+    const bool best = !isa || strcmp(isa, "auto") == 0;
+    if (!best && strcmp(isa, "sm90a") != 0 && strcmp(isa, "portable") != 0)
+        return err_set(err, SNAP_E_USAGE,
+                       "unknown isa '%s' of a CUDA device; one of auto, sm90a, portable", isa);
+    if (!best && strcmp(isa, "sm90a") == 0 && !be->hopper)
+        return err_set(err, SNAP_E_UNSUPPORTED, "%.100s has no sm_90a instructions",
+                       be->device.name);
+    be->portable = !be->hopper || (!best && strcmp(isa, "portable") == 0);
+    return SNAP_OK;
+}
+
 cudaError_t prepare(cuda_backend *be) {
     cudaError_t e = cudaStreamCreateWithFlags(&be->stream, cudaStreamNonBlocking);
     if (e == cudaSuccess)
@@ -202,13 +215,15 @@ cudaError_t prepare(cuda_backend *be) {
 
 } // namespace
 
-extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *,
+extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt,
                                          snap_err *err) {
     auto *be = new (std::nothrow) cuda_backend{};
     if (!be)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
     be->base.ops = &kOps;
     snap_status st = find_device(be, err);
+    if (st == SNAP_OK)
+        st = choose_kernels(be, opt->isa, err);
     if (st == SNAP_OK)
         st = cuda_check(prepare(be), "preparing the device", err);
     if (st == SNAP_OK)

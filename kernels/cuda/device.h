@@ -12,7 +12,8 @@ struct cuda_backend {
     cudaEvent_t started, stopped;
     cudaDeviceProp device;
     int sms;
-    bool hopper;        /* the kernels for sm_90a run here and were not ruled out */
+    bool hopper;        /* compute capability 9.0 */
+    bool portable;      /* only kernels for 8.0 and newer are to be used */
     void *flush_memory; /* what lab_flush() reads; allocated by the first one */
 };
 

@@ -145,7 +145,7 @@ const decode_kernel kKernels[] = {
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
     for (const decode_kernel &k : kKernels)
-        if ((be->hopper || !k.hopper) && k.serves(cap))
+        if ((!be->portable || !k.hopper) && k.serves(cap))
             return &k;
     return nullptr;
 }
