@@ -174,6 +174,7 @@ check:
 lint:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(BUILD)/snapmla.1
 	$(Q)sh ci/lint.sh $(BUILD)
+	$(Q)sh ci/completion.sh $(BUILD)/snapmla
 
 includes:
 	$(Q)sh ci/includes.sh
@@ -231,10 +232,13 @@ SHARED_FILES = $(shell git ls-files configs datasets 2>/dev/null || find configs
 install: all $(BUILD)/snapmla.1
 	install -D -m 755 $(BUILD)/snapmla $(DESTDIR)$(PREFIX)/bin/snapmla
 	install -D -m 644 $(BUILD)/snapmla.1 $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(BUILD)/snapmla --completion > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
 	$(Q)for f in $(SHARED_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/snapmla/$$f || exit 1; done
 
 uninstall:
-	rm -rf $(DESTDIR)$(PREFIX)/bin/snapmla $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1 $(DESTDIR)$(PREFIX)/share/snapmla
+	rm -rf $(DESTDIR)$(PREFIX)/bin/snapmla $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1 $(DESTDIR)$(PREFIX)/share/snapmla \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
 
 test-install: all $(BUILD)/snapmla.1
 	$(Q)sh ci/test_install.sh $(BUILD)

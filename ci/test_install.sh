@@ -16,6 +16,7 @@ make -s BUILD="$1" install DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla eval --suite demo --print-config >/dev/null) ||
     fail 'installed program does not find its suites'
 [ -s "$dir/root/opt/snapmla/share/man/man1/snapmla.1" ] || fail 'no man page'
+[ -s "$dir/root/opt/snapmla/share/bash-completion/completions/snapmla" ] || fail 'no completion'
 make -s BUILD="$1" uninstall DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
 [ -z "$(find "$dir/root" -type f)" ] || fail 'uninstall leaves files'
 

@@ -492,3 +492,19 @@ void opt_mdoc(const opt_command *cmd, buf *out) {
     mdoc_text(cmd->examples, out);
     (void)buf_puts(out, "\n.Ed\n");
 }
+
+/* ---- words for a shell's completion ---- */
+
+static void no_words(const opt *o, buf *out) {
+    (void)o, (void)out;
+}
+
+static void option_words(const opt *o, buf *out) {
+    (void)buf_printf(out, " --%s", o->name);
+    if (o->type == OPT_FLAG)
+        (void)buf_printf(out, " --no-%s", o->name);
+}
+
+void opt_words(const opt_command *cmd, buf *out) {
+    show_tables(cmd, no_words, option_words, out);
+}

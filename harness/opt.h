@@ -72,4 +72,7 @@ void opt_release(opt_shared *shared);
 void opt_help(const opt_command *cmd, buf *out);
 void opt_mdoc(const opt_command *cmd, buf *out);
 
+/* The options as words of a shell: " --suite --data ... -s -d". */
+void opt_words(const opt_command *cmd, buf *out);
+
 #endif
