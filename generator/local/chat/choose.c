@@ -1,0 +1,119 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "generator/local/chat/chat.h"
+
+enum { kConfigMax = 8 << 20 };
+
+static const char *const kNames[] = {"none",        "deepseek-v2",   "deepseek-v3",
+                                     "deepseek-r1", "deepseek-v3.1", "kimi",
+                                     "kimi-k2",     "longcat",       "chatml"};
+_Static_assert(sizeof kNames / sizeof *kNames == CHAT_TEMPLATES, "a name for each");
+
+const char *chat_template_name(chat_template t) {
+    return kNames[t];
+}
+
+static const char kList[] = "none, deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
+                            "kimi-k2, longcat, chatml";
+
+snap_status chat_template_parse(const char *name, chat_template *out, snap_err *err) {
+    for (int i = 0; i < CHAT_TEMPLATES; i++)
+        if (strcmp(name, kNames[i]) == 0) {
+            *out = (chat_template)i;
+            return SNAP_OK;
+        }
+    return err_set(err, SNAP_E_USAGE, "unknown chat template '%.80s' (%s)", name, kList);
+}
+
+/* What a template must contain, all of it, the particular before the general. */
+bool chat_template_recognize(const char *source, chat_template *out) {
+    static const struct {
+        chat_template is;
+        const char *marks[3];
+    } rows[] = {
+        {CHAT_DEEPSEEK_V31,
+         {"<\xEF\xBD\x9C"
+          "Assistant\xEF\xBD\x9C>",
+          "</think>'}}", "thinking"}},
+        {CHAT_DEEPSEEK_R1,
+         {"<\xEF\xBD\x9C"
+          "Assistant\xEF\xBD\x9C><think>\\n",
+          "</think>"}},
+        {CHAT_DEEPSEEK_V3,
+         {"<\xEF\xBD\x9C"
+          "Assistant\xEF\xBD\x9C>",
+          "<\xEF\xBD\x9CUser"}},
+        {CHAT_DEEPSEEK_V2, {"'User: '", "'Assistant: '", "'Assistant:'"}},
+        {CHAT_KIMI_K2, {"<|im_middle|>", "You are Kimi, an AI assistant created by Moonshot AI."}},
+        {CHAT_KIMI, {"<|im_middle|>", "<|im_assistant|>", "You are a helpful assistant"}},
+        {CHAT_LONGCAT, {"[Round ", "USER:", "ASSISTANT:"}},
+        {CHAT_CHATML, {"<|im_start|>", "<|im_end|>"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool all = true;
+        for (int k = 0; k < 3 && rows[i].marks[k]; k++)
+            all = all && strstr(source, rows[i].marks[k]);
+        if (all) { /* the first edition of R1's leaves out thoughts, but does not begin with one */
+            *out = rows[i].is;
+            return *out != CHAT_DEEPSEEK_V3 || !strstr(source, "split('</think>')");
+        }
+    }
+    return false;
+}
+
+static snap_status recognize(const char *source, const char *path, chat_template *out,
+                             snap_err *err) {
+    if (chat_template_recognize(source, out))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_UNSUPPORTED,
+                   "%s: its chat template is not known; name one that fits (%s)", path, kList);
+}
+
+/* A string, or a list of {"name", "template"}, of which "default" counts. */
+static const char *source_of(const js *config) {
+    const js *list = js_get_array(config, "chat_template");
+    for (size_t i = 0; i < js_len(list); i++) {
+        const char *name = js_get_str(js_at(list, i), "name");
+        if (name && strcmp(name, "default") == 0)
+            return js_get_str(js_at(list, i), "template");
+    }
+    return js_get_str(config, "chat_template");
+}
+
+static snap_status choose_from_config(const char *path, chat_template *out, snap_err *err) {
+    js *config = js_parse_file(path, kConfigMax, err);
+    if (!config)
+        return err && err->code ? err->code : SNAP_E_INPUT;
+    const char *source = source_of(config);
+    snap_status st = source ? recognize(source, path, out, err) : SNAP_OK;
+    js_free(config);
+    return st;
+}
+
+static snap_status choose_from_file(const char *path, chat_template *out, snap_err *err) {
+    buf source = {.limit = kConfigMax};
+    snap_status st = fs_read(path, &source, err);
+    if (st == SNAP_OK)
+        st = recognize(buf_str(&source), path, out, err);
+    buf_release(&source);
+    return st;
+}
+
+snap_status chat_template_choose(const char *dir, chat_template *out, snap_err *err) {
+    char *file = fs_join(dir, "chat_template.jinja"),
+         *config = fs_join(dir, "tokenizer_config.json");
+    snap_status st = SNAP_OK;
+    *out = CHAT_NONE;
+    if (!file || !config)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    else if (fs_exists(file))
+        st = choose_from_file(file, out, err);
+    else if (fs_exists(config))
+        st = choose_from_config(config, out, err);
+    free(file);
+    free(config);
+    return st;
+}

@@ -1,0 +1,134 @@
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "generator/local/chat/chat.h"
+
+enum { kMessages = 8 };
+
+static void check_text(const chat_style *style, const gen_message *m, int n, const char *want) {
+    buf got = {0};
+    CU_ASSERT_EQUAL(chat_render(style, m, n, &got, NULL), SNAP_OK);
+    if (strcmp(buf_str(&got), want) != 0)
+        printf("  %s: '%s' for '%s'\n", chat_template_name(style->template), buf_str(&got), want);
+    CU_ASSERT_STRING_EQUAL(buf_str(&got), want);
+    buf_release(&got);
+}
+
+/* ---- as the models' own templates render ---- */
+
+static snap_status check_row(void *ctx, js *row, long line, snap_err *err) {
+    gen_message m[kMessages];
+    chat_style style = {.thinking = js_get_bool(row, "thinking", false),
+                        .bos = js_get_str(row, "bos"),
+                        .eos = js_get_str(row, "eos")};
+    const js *messages = js_get_array(row, "messages");
+    int n = (int)js_len(messages);
+    for (int i = 0; i < n; i++)
+        m[i] = (gen_message){.role = js_get_str(js_at(messages, (size_t)i), "role"),
+                             .content = js_get_str(js_at(messages, (size_t)i), "content")};
+    CU_ASSERT_EQUAL(chat_template_parse(js_get_str(row, "template"), &style.template, err),
+                    SNAP_OK);
+    check_text(&style, m, n, js_get_str(row, "rendered"));
+    ++*(int *)ctx;
+    (void)line;
+    return SNAP_OK;
+}
+
+static void test_originals(void) {
+    buf cases = {0};
+    int rows = 0;
+    CU_ASSERT_EQUAL(fs_read("generator/test/chat/cases.jsonl", &cases, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(js_each_line(buf_str(&cases), cases.len, "cases", check_row, &rows, NULL),
+                    SNAP_OK);
+    CU_ASSERT_EQUAL(rows, 49);
+    buf_release(&cases);
+}
+
+/* ---- as their model cards describe ---- */
+
+static void test_described(void) {
+    static const gen_message m[] = {
+        {"system", "S"}, {"user", "a"}, {"assistant", "b"}, {"user", "c"}};
+    chat_style style = {.template = CHAT_LONGCAT};
+    check_text(&style, m + 1, 1, "[Round 0] USER:a ASSISTANT:");
+    check_text(&style, m, 4,
+               "SYSTEM:S [Round 0] USER:a ASSISTANT:b</longcat_s> [Round 1] USER:c ASSISTANT:");
+    style.template = CHAT_CHATML;
+    check_text(&style, m, 2,
+               "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\na<|im_end|>\n"
+               "<|im_start|>assistant\n");
+    style.template = CHAT_NONE;
+    check_text(&style, m, 4, "Sabc");
+}
+
+static void test_roles(void) {
+    static const gen_message tool = {"tool", "x"};
+    const chat_style style = {.template = CHAT_KIMI};
+    snap_err err = {0};
+    buf out = {0};
+    CU_ASSERT_EQUAL(chat_render(&style, &tool, 1, &out, &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'tool'"));
+    buf_release(&out);
+}
+
+/* ---- recognising ---- */
+
+static void test_recognition(void) {
+    static const struct {
+        const char *source;
+        int is; /* -1: none of these */
+    } rows[] = {
+        {"{{'<｜User｜>'}}{{'<｜Assistant｜>'}}", CHAT_DEEPSEEK_V3},
+        {"{{'<｜User｜>'}}content.split('</think>')[-1]{{'<｜Assistant｜><think>\\n'}}",
+         CHAT_DEEPSEEK_R1},
+        {"{{'<｜User｜>'}}content.split('</think>')[-1]{{'<｜Assistant｜>'}}", -1},
+        {"{%- if not thinking -%}{{'<｜User｜>'}}{{'<｜Assistant｜>'}}{{'</think>'}}",
+         CHAT_DEEPSEEK_V31},
+        {"{{ 'User: ' + c }}{{ 'Assistant: ' + c }}{{ 'Assistant:' }}", CHAT_DEEPSEEK_V2},
+        {"<|im_system|>system<|im_middle|>You are a helpful assistant<|im_assistant|>", CHAT_KIMI},
+        {"<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.", CHAT_KIMI_K2},
+        {"'[Round ' ~ n ~ '] USER:' ' ASSISTANT:'", CHAT_LONGCAT},
+        {"<|im_start|>user<|im_end|>", CHAT_CHATML},
+        {"<s>[INST] {{ c }} [/INST]", -1},
+        {"", -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        chat_template t = CHAT_NONE;
+        bool known = chat_template_recognize(rows[i].source, &t);
+        if ((known ? (int)t : -1) != rows[i].is)
+            printf("  %s: %s\n", rows[i].source, known ? chat_template_name(t) : "unknown");
+        CU_ASSERT_EQUAL(known ? (int)t : -1, rows[i].is);
+    }
+}
+
+static void test_names(void) {
+    snap_err err = {0};
+    chat_template t;
+    for (int i = 0; i < CHAT_TEMPLATES; i++) {
+        CU_ASSERT_EQUAL(chat_template_parse(chat_template_name((chat_template)i), &t, NULL),
+                        SNAP_OK);
+        CU_ASSERT_EQUAL(t, i);
+    }
+    CU_ASSERT_EQUAL(chat_template_parse("llama", &t, &err), SNAP_E_USAGE);
+    for (int i = 0; i < CHAT_TEMPLATES; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, chat_template_name((chat_template)i)));
+}
+
+static void test_folders(void) {
+    chat_template t = CHAT_KIMI;
+    CU_ASSERT_EQUAL(chat_template_choose("generator/test/tokenizer/kimi", &t, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(t, CHAT_NONE); /* its tokenizer_config.json has no template */
+    CU_ASSERT_EQUAL(chat_template_choose("generator/test", &t, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(t, CHAT_NONE);
+}
+
+CU_TestInfo tests_chat[] = {{"as the models' own templates", test_originals},
+                            {"as model cards describe", test_described},
+                            {"roles", test_roles},
+                            {"recognition", test_recognition},
+                            {"names", test_names},
+                            {"folders", test_folders},
+                            CU_TEST_INFO_NULL};
