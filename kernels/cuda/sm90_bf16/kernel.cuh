@@ -17,7 +17,10 @@ __device__ __forceinline__ void init_barriers(shared &s) {
         ptx::mbarrier_init(&s.empty_rope[i], 4);
         for (int half = 0; half < 2; half++)
             ptx::mbarrier_init(&s.empty[i][half], 4);
+        ptx::mbarrier_init(&s.full_p[i], 128);
     }
+    ptx::mbarrier_init(&s.full_sum, 256);
+    ptx::mbarrier_init(&s.stored, 256);
     ptx::mbarrier_init(&s.full_q, 1);
     ptx::mbarrier_init(&s.empty_q, 8);
     ptx::mbarrier_init_fence();
@@ -54,7 +57,7 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
     const math_thread me(0);
     const p_slot slot(s, me);
     const uint32_t v0 = values_low(s, 0, 0), v1 = values_low(s, 1, 0);
-    uint32_t parity = 0, q_parity = 0;
+    uint32_t parity = 0, p_parity = 0, q_parity = 0, stored_parity = 0;
     for (int k = part.first; k < part.last; k++) {
         const sched_item item = item_at(p, part, k);
         row_pair r;
@@ -78,7 +81,7 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
             if (tile + 2 >= item.tile_end)
                 me.arrive(&s.empty_q);
             soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
-            ptx::named_arrive(kEvenP, 256);
+            ptx::mbarrier_arrive(&s.full_p[0]);
             if (unit_changed(unit, r))
                 rescale(unit, r, o);
             r.sum[0] += sum[0];
@@ -88,7 +91,8 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
             ptx::pin(o);
             me.arrive(&s.empty[0][0]);
             if (tile + 1 < item.tile_end) {
-                ptx::named_sync(kOddP, 256);
+                ptx::mbarrier_wait(&s.full_p[1], p_parity);
+                p_parity ^= 1;
                 read_unit(s, me.row(), unit);
                 if (unit_changed(unit, r))
                     rescale(unit, r, o);
@@ -100,10 +104,14 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
         }
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
-        if (item.slot >= 0)
-            ptx::named_sync(kMerge, kMergers);
-        if (item.slot >= 0 && threadIdx.x == 0)
-            announce(p, item, first_row / ROWS);
+        if (item.slot >= 0) {
+            ptx::mbarrier_arrive(&s.stored);
+            if (threadIdx.x == 0) {
+                ptx::mbarrier_wait(&s.stored, stored_parity);
+                announce(p, item, first_row / ROWS);
+            }
+            stored_parity ^= 1;
+        }
     }
 }
 
@@ -112,7 +120,7 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
     const math_thread me(1);
     const p_slot slot(s, me);
     const uint32_t v0 = values_low(s, 0, 1), v1 = values_low(s, 1, 1);
-    uint32_t parity = 0, q_parity = 0;
+    uint32_t parity = 0, p_parity = 0, q_parity = 0;
     for (int k = part.first; k < part.last; k++) {
         const sched_item item = item_at(p, part, k);
         row_pair r;
@@ -133,7 +141,8 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
             float score[32], unit[2], sum[2] = {0, 0};
             uint32_t a[4][4];
             start_scores(s, r, 1, parity, score);
-            ptx::named_sync(kEvenP, 256);
+            ptx::mbarrier_wait(&s.full_p[0], p_parity);
+            p_parity ^= 1;
             read_unit(s, me.row(), unit);
             if (unit_changed(unit, r)) {
                 ptx::wgmma_wait<0>();
@@ -150,7 +159,7 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
             ptx::wgmma_wait<0>();
             ptx::pin(o);
             me.arrive(&s.empty[0][1]);
-            ptx::named_arrive(kOddP, 256);
+            ptx::mbarrier_arrive(&s.full_p[1]);
             if (unit_changed(unit, r))
                 rescale(unit, r, o);
             r.sum[0] += sum[0];
@@ -162,7 +171,8 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
         }
         if (tile < item.tile_end) {
             float unit[2];
-            ptx::named_sync(kEvenP, 256);
+            ptx::mbarrier_wait(&s.full_p[0], p_parity);
+            p_parity ^= 1;
             read_unit(s, me.row(), unit);
             if (unit_changed(unit, r))
                 rescale(unit, r, o);
@@ -174,7 +184,7 @@ __device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
         if (item.slot >= 0)
-            ptx::named_sync(kMerge, kMergers);
+            ptx::mbarrier_arrive(&s.stored);
     }
 }
 
@@ -191,13 +201,12 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     if (threadIdx.x == 0)
         init_barriers(s);
     __syncthreads();
-    if (group == 0) {
+    if (group < 2) {
         ptx::registers_set<kMathRegs, kLaunchRegs>();
-        run_even(s, p, part, row_tile * ROWS);
-        merge_part(s, p, part, row_tile, threadIdx.x);
-    } else if (group == 1) {
-        ptx::registers_set<kMathRegs, kLaunchRegs>();
-        run_odd(s, p, part, row_tile * ROWS);
+        if (group == 0)
+            run_even(s, p, part, row_tile * ROWS);
+        else
+            run_odd(s, p, part, row_tile * ROWS);
         merge_part(s, p, part, row_tile, threadIdx.x);
     } else {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();

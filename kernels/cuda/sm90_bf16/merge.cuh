@@ -158,13 +158,18 @@ __device__ __forceinline__ void announce(const params &p, const sched_item &item
     atomicAdd(counter_of(p, item, row_tile), 1);
 }
 
-/* One thread. The last to leave clears the counter for the next launch. */
+/* One thread. */
 __device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile) {
-    int *counter = counter_of(p, item, row_tile);
+    const int *counter = counter_of(p, item, row_tile);
     int seen;
     do {
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
     } while (seen < item.items);
+}
+
+/* One thread, after it has waited. The last to leave clears the counter for the next launch. */
+__device__ __forceinline__ void depart(const params &p, const sched_item &item, int row_tile) {
+    int *counter = counter_of(p, item, row_tile);
     if (atomicAdd(counter, 1) == 2 * item.items - 1)
         atomicExch(counter, 0);
 }
@@ -202,6 +207,8 @@ __device__ __forceinline__ void merge_part(shared &s, const params &p, const sch
             await(p, item, row_tile);
         ptx::named_sync(kMerge, kMergers); /* also: the merge before is done with its memory */
         merge(s, p, item, row_tile * ROWS, thread);
+        if (thread == 0)
+            depart(p, item, row_tile);
     }
 }
 

@@ -77,7 +77,8 @@ __device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, 
         if (me.t == 0)
             at[me.group][me.row() + 8 * i] = mine;
     }
-    ptx::named_sync(kSums, 256);
+    ptx::mbarrier_arrive(&s.full_sum);
+    ptx::mbarrier_wait(&s.full_sum, n & 1);
 #pragma unroll
     for (int i = 0; i < 2; i++)
         sum[i] = at[0][me.row() + 8 * i] + at[1][me.row() + 8 * i];

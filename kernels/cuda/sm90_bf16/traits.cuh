@@ -10,11 +10,11 @@
  *   empty[page][half]   4 warps             P V of that half is computed            loader
  *   full_q              loader + bytes      the item's queries are here             both groups
  *   empty_q             8 warps             the item's last S is computed           loader
- *   named kEvenP        group 0 -> 1        P and E of an even page are written; with it, group 0
- *                                           has read what the odd page before it left
- *   named kOddP         group 1 -> 0        the same of an odd page
- *   named kSums         both                the sums of the item's rows are written
- *   named kMerge        both                steps of merge.cuh */
+ *   full_p[2]           128 of a group      P and E of its page are written; with it, the    other group
+ *                                           group has read what the page before left
+ *   full_sum            256                 the sums of the item's rows are written both groups
+ *   stored              256                 an item's partial results are stored    thread 0
+ *   named kMerge        256                 steps of merge.cuh                      both groups */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +53,7 @@ struct alignas(1024) shared {
     float sum[2][2][ROWS];                 /* items alternate; of either group */
     uint64_t full[2][kPieces];
     uint64_t empty_rope[2], empty[2][2];
+    uint64_t full_p[2], full_sum, stored;
     uint64_t full_q, empty_q;
 };
 static_assert(sizeof(shared) <= 232448, "an SM lends 227 KB");
@@ -60,7 +61,7 @@ static_assert(offsetof(shared, q) % 1024 == 0 && offsetof(shared, p) % 1024 == 0
               "swizzled tiles begin at 1024 bytes");
 static_assert(kLoadRegs + 2 * kMathRegs <= 3 * kLaunchRegs, "a warp scheduler's registers");
 
-enum named { kEvenP = 1, kOddP, kSums, kMerge };
+enum { kMerge = 1 }; /* a named barrier */
 
 /* Item k of a part, the first from the part's own record. */
 __device__ __forceinline__ sched_item item_at(const params &p, const sched_part &part, int k) {
