@@ -46,12 +46,13 @@ struct share {
     }
 };
 
-/* Reads the LSE of every slot and row of a share, a thread each. */
+/* Reads the LSE of every slot and row of a share, one a thread of the first `threads`. */
 __device__ __forceinline__ void read_lse(const params &p, const sched_item &item, merge_memory &m,
-                                         int first_row, const share &mine, int thread) {
+                                         int first_row, const share &mine, int thread,
+                                         int threads) {
     const size_t base =
         static_cast<size_t>(item.first_slot) * p.rows + first_row + mine.first_row();
-    for (int i = thread; i < mine.rows() * item.items; i += kMergers) {
+    for (int i = thread; i < mine.rows() * item.items; i += threads) {
         const int row = i / item.items, k = i - row * item.items;
         m.weights[i] = __ldcg(p.partial_lse + base + static_cast<size_t>(k) * p.rows + row);
     }
@@ -124,17 +125,16 @@ __device__ __forceinline__ void await(const params &p, const sched_item &item, i
         atomicExch(counter, 0);
 }
 
-/* The slots' shares come through the copy engine, a row of `part` each. */
+/* The slots' shares come through the copy engine, a row of `part` each; one warp asks for them. */
 __device__ __forceinline__ void fetch_parts(shared &s, const params &p, const sched_item &item,
                                             merge_memory &m, int first_row, const share &mine,
-                                            int thread) {
+                                            int lane) {
     const int width = mine.end - mine.begin;
     const uint32_t bytes = width * sizeof(uint2);
-    if (thread == 0)
+    if (lane == 0)
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
-    if (thread < item.items)
-        ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
-    for (int k = thread; k < item.items; k += kMergers) {
+    ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
+    for (int k = lane; k < item.items; k += 32) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
         const auto *from = reinterpret_cast<const uint2 *>(p.partial_out + row * CONTENT);
         ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
@@ -150,8 +150,10 @@ __device__ __forceinline__ void merge(shared &s, const params &p, const sched_it
     const int width = mine.end - mine.begin;
     if (width == 0)
         return;
-    read_lse(p, item, m, first_row, mine, thread);
-    fetch_parts(s, p, item, m, first_row, mine, thread);
+    if (thread >= kMergers - 32)
+        fetch_parts(s, p, item, m, first_row, mine, thread & 31);
+    else
+        read_lse(p, item, m, first_row, mine, thread, kMergers - 32);
     ptx::named_sync(kMergeBarrier, kMergers);
     weigh(p, item, m, first_row, mine, thread >> 5, thread & 31);
     ptx::named_sync(kMergeBarrier, kMergers);

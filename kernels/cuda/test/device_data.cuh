@@ -10,6 +10,9 @@
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/sched/sched.h"
+#include "kernels/cuda/sm90_fp8/config.h"
+
 #define CHECK(expr)                                                                                \
     do {                                                                                           \
         cudaError_t e_ = (expr);                                                                   \
@@ -94,10 +97,20 @@ struct judged {
     const float *lse;
     double *scores; /* [judged rows][longest] */
     int64_t longest;
+
+    /* fp8, to judge what is computed alike as well: sums as the tensor cores make them, P in the units
+     * that the kernel chooses. Null leaves that out. */
+    double *alike;           /* [judged rows][longest] */
+    double *page_unit;       /* [judged rows][longest / PAGE + 2][2] */
+    const sched_item *items; /* a row's units begin anew with each of its items */
+    int item_count;
 };
 
+/* Squares of differences and of the output, the worst row. lse: against exact scores, less what the
+ * tensor cores' sums may be off (lse_bound); lse_alike: against scores as they sum. Both over
+ * max(1, |LSE|). */
 struct verdict {
-    double diff_exact, diff_rounded, norm, row_worst, lse, bad;
+    double diff_exact, diff_rounded, norm, row_worst, lse, bad, lse_alike, lse_bound;
 };
 
 __device__ inline double block_sum(double x, bool maximum = false) {
@@ -122,12 +135,130 @@ __device__ inline double fp8(uint8_t byte) {
     return static_cast<double>(static_cast<float>(x));
 }
 
+/* ---- sums of the fp8 tensor cores -----------------------------------------------------------
+ * What an instruction adds, 32 products and the sum so far, is aligned to the largest exponent among
+ * them (of a product: the sum of its factors' exponents), bits below 2^-kSumBits of that are cut off,
+ * and so are those of the sum. Found by trial on an H200: with this rule scores come out as the device's
+ * to 5e-7; with 12 or 14 bits, in two halves of 16 products, or with the product's own exponent they
+ * differ by 1e-4 to 2e-3. */
+constexpr int kSumBits = 13;
+
+__device__ inline int exponent_e4m3(uint8_t byte) {
+    return max(byte >> 3 & 15, 1) - 7;
+}
+
+__device__ inline double cut_off(double x) {
+    if (x == 0)
+        return 0;
+    const int unit = ilogb(x) - kSumBits;
+    return ldexp(trunc(ldexp(x, -unit)), unit);
+}
+
+struct cut_sum {
+    double value, lost; /* lost: a bound of what was cut off */
+};
+
+/* q . c as a warp, over the content of a token; lane l has product l of every step. */
+__device__ inline cut_sum dot_alike(const uint8_t *q, const uint8_t *c) {
+    const int lane = threadIdx.x % 32;
+    cut_sum s = {0, 0};
+    for (int d = lane; d < D_C; d += 32) {
+        const double product = fp8(q[d]) * fp8(c[d]);
+        int top = product == 0 ? -1000 : exponent_e4m3(q[d]) + exponent_e4m3(c[d]);
+        if (s.value != 0)
+            top = max(top, ilogb(s.value));
+        for (int m = 16; m > 0; m /= 2)
+            top = max(top, __shfl_xor_sync(~0u, top, m));
+        if (top == -1000)
+            continue;
+        const int unit = top - kSumBits;
+        double kept = trunc(ldexp(product, -unit));
+        for (int m = 16; m > 0; m /= 2)
+            kept += __shfl_xor_sync(~0u, kept, m);
+        s.value = cut_off(ldexp(kept + trunc(ldexp(s.value, -unit)), unit));
+        s.lost += ldexp(33.0, unit) + (s.value == 0 ? 0 : ldexp(1.0, ilogb(s.value) - kSumBits));
+    }
+    return s;
+}
+
+/* ---- P as the kernel rounds it -------------------------------------------------------------- */
+
+__device__ inline double round_e4m3(double x) {
+    return static_cast<double>(static_cast<float>(__nv_fp8_e4m3(static_cast<float>(x))));
+}
+
+/* The units of a row's pages, one thread. page_unit[i][0] holds a bound of the page's y, and gets the
+ * unit in which P is rounded; [1] gets the one that it ends in, which page 1 of a tile may raise. */
+__device__ inline void choose_units(const judged &j, int seq, int visible, double (*page)[2]) {
+    const double none = static_cast<double>(sm90_fp8::kNone);
+    const double window = static_cast<double>(sm90_fp8::kWindow);
+    const double headroom = static_cast<double>(sm90_fp8::kHeadroom);
+    const double reach = static_cast<double>(sm90_fp8::kReach);
+    for (int k = 0; k < j.item_count; k++) {
+        const sched_item item = j.items[k];
+        if (item.seq != seq)
+            continue;
+        double unit = none, most = none;
+        for (int i = 2 * item.tile_begin; i < 2 * item.tile_end && i * PAGE < visible; i++) {
+            const double top = page[i][0];
+            const bool out = top > unit || (i % 2 == 0 && top <= unit - window);
+            if (out)
+                unit = ceil(top) + headroom;
+            if (i % 2 == 0)
+                unit = fmax(unit, most - reach);
+            most = fmax(most, unit);
+            page[i][0] = page[i][1] = unit;
+            if (i % 2 == 1)
+                page[i - 1][1] = unit;
+        }
+    }
+}
+
 /* To 4 significant bits, ties to even: what e4m3 does in its normal range to a number in a unit
  * that is a power of two. */
 __device__ inline double four_bits(double x) {
     int e;
     double m = frexp(x, &e);
     return ldexp(rint(m * 16) / 16, e);
+}
+
+/* Turns the row's scores in j.alike, as summed, to P as rounded, over its sum; returns the LSE. */
+__device__ inline double round_alike(const judged &j, int seq, int visible, const int *table) {
+    const double log2e = 1.4426950408889634, largest = static_cast<double>(sm90_fp8::kLog2Largest);
+    double *alike = j.alike + blockIdx.x * j.longest;
+    auto *page = reinterpret_cast<double(*)[2]>(j.page_unit) + blockIdx.x * (j.longest / PAGE + 2);
+    const int length = j.seqlens[seq];
+    auto scale_of = [&](int t) {
+        return static_cast<double>(
+            j.token_scale[table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE]);
+    };
+    double most = -INFINITY, sum = 0;
+    for (int t = threadIdx.x; t < visible; t += 256)
+        most = fmax(most, alike[t]);
+    most = block_sum(most, true);
+    for (int t = threadIdx.x; t < visible; t += 256)
+        sum += exp(alike[t] - most);
+    sum = block_sum(sum);
+    for (int i = threadIdx.x; i * PAGE < visible; i += 256) {
+        double top = -INFINITY, scale = 0;
+        for (int t = i * PAGE; t < min((i + 1) * PAGE, length); t++) {
+            scale = fmax(scale, scale_of(t));
+            top = t < visible ? fmax(top, alike[t] * log2e) : top;
+        }
+        page[i][0] = top + log2(scale) - largest;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        choose_units(j, seq, visible, page);
+    __syncthreads();
+    for (int t = threadIdx.x; t < visible; t += 256) {
+        const double first = page[t / PAGE][0], last = page[t / PAGE][1];
+        double p = round_e4m3(exp2(alike[t] * log2e - first) * scale_of(t));
+        p = last == first ? p : round_e4m3(p * exp2(first - last));
+        alike[t] = p * exp2(last - (most + log(sum)) * log2e);
+    }
+    __syncthreads();
+    return most + log(sum);
 }
 
 /* Block of 256 threads: one row. */
@@ -138,6 +269,7 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
     const int *table = j.table + static_cast<size_t>(seq) * j.table_width;
     double *score = j.scores + blockIdx.x * j.longest;
     const int lane = threadIdx.x % 32;
+    double bound = 0;
     for (int t = threadIdx.x / 32; t < visible; t += 8) {
         const int64_t slot = table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE;
         double dot = 0;
@@ -161,6 +293,20 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
             dot *= static_cast<double>(j.q_scale[row]) * static_cast<double>(j.token_scale[slot]);
         if (lane == 0)
             score[t] = dot * j.softmax_scale;
+        if (!j.alike)
+            continue;
+        const cut_sum cut =
+            dot_alike(j.q + row * static_cast<int64_t>(D_C), j.content + slot * D_C);
+        double exact = 0;
+        for (int d = lane; d < D_C; d += 32)
+            exact += fp8(j.q[row * static_cast<int64_t>(D_C) + d]) * fp8(j.content[slot * D_C + d]);
+        for (int m = 16; m > 0; m /= 2)
+            exact += __shfl_xor_sync(~0u, exact, m);
+        const double unit = static_cast<double>(j.q_scale[row]) *
+                            static_cast<double>(j.token_scale[slot]) * j.softmax_scale;
+        if (lane == 0)
+            j.alike[blockIdx.x * j.longest + t] = score[t] + (cut.value - exact) * unit;
+        bound = fmax(bound, cut.lost * unit);
     }
     __syncthreads();
     double most = -INFINITY, sum = 0;
@@ -174,13 +320,16 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
     for (int t = threadIdx.x; t < visible; t += 256)
         score[t] = exp(score[t] - most);
     __syncthreads();
+    bound = block_sum(bound, true);
+    const double lse_alike = j.alike && visible > 0 ? round_alike(j, seq, visible, table) : 0;
     double exact[2] = {0, 0}, rounded[2] = {0, 0};
     const double unit =
         visible > 0 ? exp(most - 0.6931471805599453 * floor(most / 0.6931471805599453)) : 1;
     for (int t = 0; t < visible; t++) {
         const int64_t slot = table[t / PAGE] * static_cast<int64_t>(PAGE) + t % PAGE;
         const double a = j.content ? static_cast<double>(j.token_scale[slot]) : 1.0;
-        const double p = score[t] * a, p8 = four_bits(p * unit) / unit;
+        const double p = score[t] * a, p8 = j.alike ? j.alike[blockIdx.x * j.longest + t] * sum
+                                                    : four_bits(p * unit) / unit;
         for (int k = 0; k < 2; k++) {
             const int d = threadIdx.x + 256 * k;
             const double v =
@@ -211,11 +360,15 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
                  got = static_cast<double>(j.lse[row]);
     double lse_error =
         visible > 0 ? fabs(got - lse) / fmax(1.0, fabs(lse)) : (got == lse ? 0 : 1e30);
-    if (isnan(lse_error))
-        lse_error = 1e30;
-    out[blockIdx.x] = {d_exact,   d_rounded,
-                       norm,      norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
-                       lse_error, bad};
+    double alike_error = lse_error;
+    if (j.alike && visible > 0)
+        alike_error = fabs(got - lse_alike) / fmax(1.0, fabs(lse));
+    if (isnan(lse_error) || isnan(alike_error))
+        lse_error = alike_error = 1e30;
+    out[blockIdx.x] = {d_exact,     d_rounded,
+                       norm,        norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
+                       lse_error,   bad,
+                       alike_error, bound / fmax(1.0, fabs(lse))};
 }
 
 /* Reads only: dirty lines would be written back at the expense of what is measured next. */
