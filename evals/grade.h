@@ -41,7 +41,8 @@ struct grader {
     const char *id; /* "aime-1": name, policy where there are several, version */
     /* SNAP_E_INPUT when this can't be a gold of the task. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* @gold has passed check_gold. */
+    /* @gold has passed check_gold. NULL: the response is a program, which must be run
+     * (evals/code/judge.h). */
     grade_result (*grade)(const char *gold, grade_input in);
 };
 
@@ -63,5 +64,9 @@ extern const grader grader_math_field, grader_math_strict;
 /* One letter of A..D (GPQA): a box or the last "Answer: X", whichever comes later; else, where the
  * response was not cut off, the last line, a letter in bold, a letter in parentheses. */
 extern const grader grader_letter;
+
+/* Programs (evals/code): LiveCodeBench's under either judge, and programs with assertions behind them
+ * (HumanEval, MBPP). A gold is the SHA-256 of the tests. */
+extern const grader grader_code_real, grader_code_lcb, grader_assertions;
 
 #endif

@@ -51,6 +51,11 @@ typedef struct {
     eval_arm *arms;   /* [n_arms], owned; the first is the baseline */
     size_t n_tasks, n_arms;
     double margin; /* largest difference that counts as none, fraction 0..1 */
+
+    /* Of answers that are programs. */
+    int judge_jobs;                      /* run at once; 0: one a processor */
+    bool rejudge;                        /* also those that have a verdict */
+    const volatile sig_atomic_t *cancel; /* set from a signal handler to stop; may be NULL */
 } eval_plan;
 
 void plan_release(eval_plan *p);

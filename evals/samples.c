@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "evals/extract.h"
+#include "evals/samples_judge.h"
 
 enum { kRowLimit = 256 << 20 };
 
@@ -260,6 +261,19 @@ size_t samples_done_count(const sample_store *s) {
     return n;
 }
 
+static snap_status append_line(sample_store *s, size_t cell, const buf *line, bool failed,
+                               snap_err *err) {
+    (void)pthread_mutex_lock(&s->lock);
+    snap_status st = fs_log_append(&s->log, buf_str(line), line->len, err);
+    if (st == SNAP_OK) {
+        enter(s, cell, (slot){.at = s->end, .len = line->len, .failed = failed});
+        s->end += (int64_t)line->len;
+        s->dirty = true;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
 snap_status samples_append(sample_store *s, const gen_request *req, const gen_result *res,
                            snap_err *err) {
     size_t cell = (size_t)req->id;
@@ -269,15 +283,8 @@ snap_status samples_append(sample_store *s, const gen_request *req, const gen_re
     bool ok = row && set_question(row, s->plan, plan_cell_at(s->plan, cell)) &&
               set_answer(row, res, error);
     snap_status st = row_line(row, ok, &line, err);
-    (void)pthread_mutex_lock(&s->lock);
     if (st == SNAP_OK)
-        st = fs_log_append(&s->log, buf_str(&line), line.len, err);
-    if (st == SNAP_OK) {
-        enter(s, cell, (slot){.at = s->end, .len = line.len, .failed = res->failed});
-        s->end += (int64_t)line.len;
-        s->dirty = true;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
+        st = append_line(s, cell, &line, res->failed, err);
     buf_release(&line);
     return st;
 }
@@ -336,28 +343,79 @@ static bool set_verdict(js *row, const char *grader_id, const grade_result *g) {
            js_set_str(row, "rule", g->rule) && js_set_str(row, "reason", g->reason);
 }
 
+static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_err *err) {
+    buf line = {.limit = kRowLimit};
+    *row = NULL;
+    if (s->slots[cell].at < 0)
+        return SNAP_OK;
+    snap_status st = read_line(s, s->slots[cell], &line, err);
+    if (st == SNAP_OK && !(*row = js_parse(buf_str(&line), line.len, s->path, err)))
+        st = SNAP_E_INPUT;
+    buf_release(&line);
+    return st;
+}
+
+/* The verdict of a pure grader, set in the row. */
+static bool grade_answer(js *row, const task_set *set, const char *gold, grade_input in,
+                         grade_result *r) {
+    const grader *g = set->grader;
+    *r = js_get_bool(row, "failed", false)
+             ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
+             : g->grade(gold, in);
+    return js_set_str(row, "gold", gold) && set_verdict(row, g->id, r);
+}
+
+/* A program's verdict stands in its row. */
+static void recall_verdict(const js *row, grade_result *r) {
+    const char *verdict = js_get_str(row, "verdict"), *text = js_get_str(row, "extracted");
+    *r = (grade_result){.verdict = GRADE_UNPARSED, .rule = js_get_str(row, "rule")};
+    if (text_equal(verdict, grade_verdict_name(GRADE_CORRECT)))
+        r->verdict = GRADE_CORRECT;
+    else if (text_equal(verdict, grade_verdict_name(GRADE_WRONG)))
+        r->verdict = GRADE_WRONG;
+    (void)snprintf(r->extracted, sizeof r->extracted, "%s", text ? text : "");
+}
+
 /* @line: the cell's row with its verdict. */
 static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sample_outcome *out,
                               snap_err *err) {
-    snap_status st = read_line(s, s->slots[cell], line, err);
-    js *row = st == SNAP_OK ? js_parse(buf_str(line), line->len, s->path, err) : NULL;
-    if (!row)
-        return st == SNAP_OK ? SNAP_E_INPUT : st;
+    js *row;
+    snap_status st = read_row(s, cell, &row, err);
+    if (st != SNAP_OK)
+        return st;
     plan_cell c = plan_cell_at(s->plan, cell);
     const task_set *set = &s->plan->tasks[c.task].set;
-    const grader *g = set->grader;
-    const char *gold = set->problems[c.problem].gold;
     size_t n = 0;
+    bool ok = true;
+    grade_result r;
     const char *text = js_get_strn(row, "response", &n);
     grade_input in = {.response = {text ? text : "", text ? n : 0},
                       .truncated = js_get_bool(row, "truncated", false)};
-    grade_result r = js_get_bool(row, "failed", false)
-                         ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
-                         : g->grade(gold, in);
+    if (set->grader->grade)
+        ok = grade_answer(row, set, set->problems[c.problem].gold, in, &r);
+    else
+        recall_verdict(row, &r);
     *out = outcome_of(row, in.response, &r);
-    bool ok = js_set_str(row, "gold", gold) && set_verdict(row, g->id, &r);
     buf_clear(line);
     return row_line(row, ok, line, err);
+}
+
+/* ---- programs ---- */
+
+static snap_status read_program(void *ctx, size_t cell, js **row, snap_err *err) {
+    return read_row(ctx, cell, row, err);
+}
+
+/* The row with its verdict follows the one without, and counts from now on. */
+static snap_status write_program(void *ctx, size_t cell, const js *row, snap_err *err) {
+    sample_store *s = ctx;
+    buf line = {.limit = kRowLimit};
+    js *copy = js_copy(row);
+    snap_status st = row_line(copy, copy != NULL, &line, err);
+    if (st == SNAP_OK)
+        st = append_line(s, cell, &line, false, err);
+    buf_release(&line);
+    return st;
 }
 
 /* The file that is to replace the present one, and where its rows are. */
@@ -437,7 +495,9 @@ static snap_status copy_replace(sample_store *s, graded_copy *c, snap_err *err) 
 
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes, snap_err *err) {
     snap_status st;
-    graded_copy copy;
+    graded_copy copy = {.log = FS_LOG_CLOSED};
+    const judged_rows programs = {s, read_program, write_program};
+    TRY(samples_judge(s->plan, &programs, err));
     TRY(copy_open(s, &copy, err));
     TRY(copy_write(s, &copy, outcomes, err));
     TRY(copy_replace(s, &copy, err));

@@ -63,7 +63,8 @@ snap_status samples_sync(sample_store *s, snap_err *err) SNAP_CHECK_RESULT;
  * @outcomes: [plan_cells()], filled
  *
  * Replaces the file atomically by one in the order of the plan's cells, a row each, with its
- * verdict. SNAP_E_IO, SNAP_E_NOMEM; the old file then stays.
+ * verdict. Programs are run (samples_judge.h), unless they have one already. SNAP_E_IO,
+ * SNAP_E_NOMEM, SNAP_E_ENV, SNAP_E_CANCELLED; the old file then stays.
  */
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -11,9 +11,17 @@
 
 enum { kFileLimit = 256 << 20, kRepeated = 24 };
 
-const task_spec *const task_table[] = {&task_aime24,     &task_aime25, &task_math500,
-                                       &task_hmmt_feb25, &task_gsm8k,  &task_gpqa_diamond,
-                                       &task_synth_aime, NULL};
+const task_spec *const task_table[] = {&task_aime24,
+                                       &task_aime25,
+                                       &task_math500,
+                                       &task_hmmt_feb25,
+                                       &task_gsm8k,
+                                       &task_gpqa_diamond,
+                                       &task_livecodebench,
+                                       &task_humaneval,
+                                       &task_mbpp,
+                                       &task_synth_aime,
+                                       NULL};
 
 const task_spec *task_find(const char *name) {
     for (const task_spec *const *t = task_table; *t; t++)
@@ -22,8 +30,10 @@ const task_spec *task_find(const char *name) {
     return NULL;
 }
 
-const grader *task_grader(const task_spec *t, math_policy policy) {
-    return policy == MATH_STRICT && t->strict_grader ? t->strict_grader : t->grader;
+const grader *task_grader(const task_spec *t, const task_options *options) {
+    if (options->policy == MATH_STRICT && t->strict_grader)
+        return t->strict_grader;
+    return options->judge == JUDGE_LCB && t->lcb_grader ? t->lcb_grader : t->grader;
 }
 
 snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) {
@@ -116,15 +126,19 @@ static bool reserve_one(task_rows *r) {
 
 static snap_status add_problem(task_rows *r, const task_row *row, snap_err *err) {
     task_set *set = r->set;
-    gen_message *message = arena_alloc(&set->mem, 1, sizeof *message);
+    gen_message *messages = arena_alloc(&set->mem, 2, sizeof *messages);
+    int n = 0;
     char number[24];
     (void)snprintf(number, sizeof number, "%zu", set->rows);
     const char *id = row->id ? row->id : arena_strdup(&set->mem, number);
-    if (!message || !id || !reserve_one(r))
+    if (!messages || !id || !reserve_one(r))
         return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
-    *message = (gen_message){"user", row->prompt};
+    if (row->system)
+        messages[n++] = (gen_message){"system", row->system};
+    messages[n++] = (gen_message){"user", row->prompt};
     task_problem *p = &set->problems[set->n++];
-    *p = (task_problem){.id = id, .messages = message, .n_messages = 1, .gold = row->gold};
+    *p = (task_problem){
+        .id = id, .messages = messages, .n_messages = n, .gold = row->gold, .source = r->source};
     return hash_messages(p, err);
 }
 
@@ -140,12 +154,15 @@ snap_status task_rows_add(task_rows *r, const task_row *row, const char *where, 
     return add_problem(r, row, err);
 }
 
+snap_status task_rows_digest(task_rows *r, const char *digest, snap_err *err) {
+    (void)buf_printf(&r->digests, "%s\n", digest);
+    return buf_check(&r->digests, "the digests of a data set", err);
+}
+
 snap_status task_rows_also(task_rows *r, const buf *part, snap_err *err) {
     char digest[HASH_HEX];
     snap_status st = hash_bytes(buf_str(part), part->len, digest, err);
-    if (st == SNAP_OK)
-        (void)buf_printf(&r->digests, "%s\n", digest);
-    return st == SNAP_OK ? buf_check(&r->digests, "the digests of a data set", err) : st;
+    return st == SNAP_OK ? task_rows_digest(r, digest, err) : st;
 }
 
 static snap_status load_line(void *ctx, js *object, long line, snap_err *err) {
@@ -213,15 +230,22 @@ snap_status task_load(const task_spec *t, const char *data, size_t limit,
                       const task_options *options, task_set *out, snap_err *err) {
     static const task_options defaults;
     snap_status st;
-    task_rows rows = {.options = options ? options : &defaults, .set = out, .limit = limit};
+    task_rows rows = {.options = options ? options : &defaults,
+                      .set = out,
+                      .limit = limit,
+                      .in_folder = fs_is_dir(data)};
     buf text = {.limit = kFileLimit};
     *out = (task_set){.task = t,
-                      .grader = task_grader(t, rows.options->policy),
+                      .grader = task_grader(t, rows.options),
                       .keep_prompts = t->confidential && rows.options->keep_text};
     TRY(find_file(t, data, out, err));
-    TRY(fs_read(out->file, &text, err));
-    TRY(hash_bytes(buf_str(&text), text.len, out->sha256, err));
-    TRY(read_rows(&rows, &text, err));
+    if (t->load) {
+        TRY(t->load(&rows, err));
+    } else {
+        TRY(fs_read(out->file, &text, err));
+        TRY(hash_bytes(buf_str(&text), text.len, out->sha256, err));
+        TRY(read_rows(&rows, &text, err));
+    }
     if (!out->n)
         TRY(err_set(err, SNAP_E_INPUT, "%s: no problems", out->file));
     TRY(hash_files(&rows, err));

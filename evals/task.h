@@ -9,16 +9,26 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "evals/code/judge.h"
 #include "evals/grade.h"
 #include "evals/math/math_equal.h"
 #include "generator/generator.h"
 
 /* What a row of a data file says; strings live in the set's arena. */
 typedef struct {
-    const char *id; /* NULL: the row has none, its number in the file is used */
+    const char *id;     /* NULL: the row has none, its number in the file is used */
+    const char *system; /* NULL: none */
     const char *prompt;
     const char *gold;
+    bool skip; /* not asked for: another release, another date */
 } task_row;
+
+/* Where the row of a program's tests is, which may be too large to keep. */
+typedef struct {
+    const char *file;
+    int64_t at;
+    size_t n;
+} task_source;
 
 enum { TASK_FILES = 8 };
 
@@ -28,6 +38,11 @@ typedef struct {
     uint64_t seed;             /* of the order in which options are shown */
     const char *gpqa_password; /* NULL: the one its authors publish */
     bool keep_text;            /* confidential prompts may be written to the disk */
+    judge_kind judge;          /* of programs */
+    const char
+        *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what is there */
+    const char *lcb_from,
+        *lcb_to; /* contests from that day on, up to that day: "2024-08-01"; NULL */
 } task_options;
 
 /* "field" or "strict"; NULL is "field". SNAP_E_USAGE for anything else. */
@@ -43,18 +58,23 @@ struct task_spec {
     bool confidential;             /* its authors ask that no plain text is published */
     const grader *grader;
     const grader *strict_grader; /* for MATH_STRICT; NULL: the same */
+    const grader *lcb_grader;    /* for JUDGE_LCB; NULL: the same */
     /* A row of a .jsonl file. */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
     /* The rows of any other file; NULL: every file is JSON lines. */
     snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
+    /* The rows of files too large to keep; NULL: the file is read into memory. */
+    snap_status (*load)(task_rows *rows, snap_err *err);
+    /* What a program must do, from a row; NULL: answers are no programs. */
+    snap_status (*read_tests)(const js *row, code_tests *out, const char *where, snap_err *err);
 };
 
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
 
-/* The grader of a task under a policy. */
-const grader *task_grader(const task_spec *t, math_policy policy);
+/* The grader of a task under these options. */
+const grader *task_grader(const task_spec *t, const task_options *options);
 
 /* "aime24, aime25, ...": for messages. @out has room for @cap bytes. */
 void task_names(char *out, size_t cap);
@@ -64,6 +84,7 @@ typedef struct {
     const gen_message *messages;
     int n_messages;
     const char *gold;             /* accepted by the grader */
+    task_source source;           /* for task_tests() */
     char prompt_sha256[HASH_HEX]; /* of the messages as JSON */
 } task_problem;
 
@@ -99,12 +120,17 @@ void task_set_release(task_set *set);
 /* The problem with that id; NULL if the set has none. *index may be NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
+/* The tests of a problem whose answers are programs, read again from its file. SNAP_E_INPUT where the
+ * file has changed. Release with tests_release(), also after a failure. */
+snap_status task_tests(const task_set *set, const task_problem *p, code_tests *out,
+                       snap_err *err) SNAP_CHECK_RESULT;
+
 /* A message of a server as it may be kept: where the prompt is confidential, and the message repeats
  * 24 bytes of it, a static text that says so instead. NULL stays NULL. */
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 
 /* The tasks, one file a benchmark. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
-    task_gpqa_diamond, task_synth_aime;
+    task_gpqa_diamond, task_livecodebench, task_humaneval, task_mbpp, task_synth_aime;
 
 #endif

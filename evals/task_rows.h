@@ -8,8 +8,12 @@
 struct task_rows {
     const task_options *options;
     task_set *set;
+    bool in_folder; /* the user named a folder, not the file */
     size_t limit, room;
     buf digests;
+    /* Of the row that is being read, where it is to be read again: where it is, its SHA-256. */
+    task_source source;
+    char gold[HASH_HEX];
 };
 
 /* Counts a row; false: it lies past the limit, and is neither looked at nor added. */
@@ -21,6 +25,9 @@ snap_status task_rows_add(task_rows *r, const task_row *row, const char *where,
 
 /* Another file of the set has been read: its digest becomes part of the set's. */
 snap_status task_rows_also(task_rows *r, const buf *part, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The same where the digest is known. */
+snap_status task_rows_digest(task_rows *r, const char *digest, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- parts of a JSON row ---- */
 

@@ -5,17 +5,26 @@
 #include "base/text.h"
 #include "evals/task.h"
 #include "harness/cmd/cmd.h"
+#include "harness/cmd/grade_code.h"
 
-static const char *task_name, *math_policy_name;
+static const char *task_name, *math_policy_name, *judge_name;
+static int64_t jobs;
 static const size_t kInputLimit = (size_t)8 << 30;
 
 static const opt options[] = {
     {OPT_STR, "task", 't', &task_name, "NAME",
-     "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, synth_aime", 0,
-     0},
+     "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
+     "livecodebench, "
+     "humaneval, mbpp, synth_aime",
+     0, 0},
     {OPT_STR, "math-policy", 0, &math_policy_name, "NAME",
      "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
      0},
+    {OPT_STR, "judge", 0, &judge_name, "KIND",
+     "of programs; real: each test in a Python process of its own; lcb: as LiveCodeBench's own "
+     "checker, to agree with published figures; default: real",
+     0, 0},
+    {OPT_INT, "jobs", 'j', &jobs, "N", "programs judged at once; 0 = one a processor", 0, 1024},
     {.type = OPT_END},
 };
 
@@ -28,15 +37,21 @@ static const opt_command spec = {
         "are\n"
         "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
         "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
-        "Nothing is written if a line is malformed.",
+        "Nothing is written if a line is malformed. Where answers are programs, a line is\n"
+        "{\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or has the tests as "
+        "the data set\n"
+        "publishes them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
+        "(bubblewrap); where that is not possible none is run, and the exit code is 6.",
     .examples =
         "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
-        "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl",
+        "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"
+        "  snapmla grade --task livecodebench --judge lcb programs.jsonl",
     .options = options,
     .max_args = 1,
 };
 
 typedef struct {
+    const task_spec *task;
     const grader *grader;
     const char *name;
     buf out;
@@ -134,9 +149,12 @@ static snap_status find_grader(grading *g, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
     if (!t)
         return err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
-    math_policy policy;
-    snap_status st = task_policy_parse(math_policy_name, &policy, err);
-    g->grader = task_grader(t, policy);
+    task_options o = {0};
+    snap_status st = task_policy_parse(math_policy_name, &o.policy, err);
+    if (st == SNAP_OK)
+        st = judge_kind_parse(judge_name, &o.judge, err);
+    g->task = t;
+    g->grader = task_grader(t, &o);
     return st;
 }
 
@@ -147,7 +165,12 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     buf text = {.limit = kInputLimit};
     TRY(find_grader(&g, err));
     TRY(fs_read(path, &text, err));
-    TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
+    const grade_code_options programs = {
+        .task = g.task, .grader = g.grader, .jobs = (int)jobs, .cancel = &cmd_cancelled};
+    if (g.grader->grade)
+        TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
+    else
+        TRY(grade_code(&programs, &text, g.name, &g.out, err));
     if (fwrite(buf_str(&g.out), 1, g.out.len, stdout) != g.out.len)
         TRY(err_set_errno(err, "cannot write standard output"));
 cleanup:
