@@ -15,22 +15,25 @@ static float numbers[kMost * kMost];
 static uint16_t halves[kMost * kMost];
 static uint8_t bytes[kMost * kMost];
 static float scales[4];
+static tensor weight, scale;
 
-static mat matrix(mat_type type) {
+static mat matrix(tensor_dtype type) {
     rng r = rng_make(5, (uint64_t)type);
     for (int i = 0; i < kRows * kCols; i++) {
         float x = (float)rng_normal(&r);
         numbers[i] = x;
-        halves[i] = type == MAT_F16 ? (uint16_t)(rng_u32(&r) % 0x7c00u | (rng_u32(&r) & 0x8000u))
-                                    : bf16_from_f32(x);
+        halves[i] = type == DTYPE_F16 ? (uint16_t)(rng_u32(&r) % 0x7c00u | (rng_u32(&r) & 0x8000u))
+                                      : bf16_from_f32(x);
         bytes[i] = e4m3_from_f32(x * 30);
     }
     for (int i = 0; i < 4; i++)
         scales[i] = 0.01f * (float)(i + 1);
-    const void *data = type == MAT_F32    ? (const void *)numbers
-                       : type == MAT_E4M3 ? (const void *)bytes
-                                          : (const void *)halves;
-    return (mat){.type = type, .data = data, .scale = scales, .rows = kRows, .cols = kCols};
+    const void *data = type == DTYPE_F32       ? (const void *)numbers
+                       : type == DTYPE_F8_E4M3 ? (const void *)bytes
+                                               : (const void *)halves;
+    weight = (tensor){.dtype = type, .n_dims = 2, .shape = {kRows, kCols, 1, 1}, .data = data};
+    scale = (tensor){.dtype = DTYPE_F32, .n_dims = 2, .shape = {2, 2, 1, 1}, .data = scales};
+    return (mat){.w = &weight, .scale = &scale, .block = 128, .rows = kRows, .cols = kCols};
 }
 
 /* IEEE half precision by its definition. */
@@ -40,17 +43,19 @@ static double half(uint16_t h) {
     return h & 0x8000 ? -x : x;
 }
 
-static double element(mat_type type, int i, int j) {
+static double element(tensor_dtype type, int i, int j) {
     int at = i * kCols + j;
     switch (type) {
-    case MAT_BF16:
+    case DTYPE_BF16:
         return (double)bf16_to_f32(halves[at]);
-    case MAT_F16:
+    case DTYPE_F16:
         return half(halves[at]);
-    case MAT_F32:
+    case DTYPE_F32:
         return (double)numbers[at];
-    case MAT_E4M3:
+    case DTYPE_F8_E4M3:
         return (double)(e4m3_to_f32(bytes[at]) * scales[i / 128 * 2 + j / 128]);
+    case DTYPE_OTHER:
+        break;
     }
     return NAN;
 }
@@ -60,7 +65,7 @@ static double operand(gemm_arith arith, double x) {
 }
 
 /* Runs rows first .. first + count - 1 of the matrix and gives the worst error over sum |x w|. */
-static double worst(const char *isa, gemm_arith arith, mat_type type, mat_side side) {
+static double worst(const char *isa, gemm_arith arith, tensor_dtype type, mat_side side) {
     enum { kFirst = 20, kCount = 90 };
     mat whole = matrix(type), w = mat_rows(&whole, kFirst, kCount);
     int n = side == MAT_ROWS ? kCount : kCols, k = side == MAT_ROWS ? kCols : kCount;
@@ -97,10 +102,10 @@ static double worst(const char *isa, gemm_arith arith, mat_type type, mat_side s
 
 static void test_every_type_and_side(void) {
     for (size_t s = 0; s < sizeof isas / sizeof *isas; s++)
-        for (int type = MAT_BF16; type <= MAT_E4M3; type++)
+        for (int type = DTYPE_BF16; type <= DTYPE_F8_E4M3; type++)
             for (int side = MAT_ROWS; side <= MAT_COLS; side++) {
-                CU_ASSERT(worst(isas[s], GEMM_BF16, (mat_type)type, (mat_side)side) < 1e-6);
-                CU_ASSERT(worst(isas[s], GEMM_F32, (mat_type)type, (mat_side)side) < 1e-6);
+                CU_ASSERT(worst(isas[s], GEMM_BF16, (tensor_dtype)type, (mat_side)side) < 1e-6);
+                CU_ASSERT(worst(isas[s], GEMM_F32, (tensor_dtype)type, (mat_side)side) < 1e-6);
             }
 }
 
@@ -108,7 +113,7 @@ static void test_every_type_and_side(void) {
 static void test_rows_do_not_depend_on_their_neighbours(void) {
     static float many[kM * kMost], one[kMost];
     static uint16_t x[kM * kMost];
-    mat w = matrix(MAT_BF16);
+    mat w = matrix(DTYPE_BF16);
     rng r = rng_make(7, 0);
     for (int i = 0; i < kM * kMost; i++)
         x[i] = bf16_from_f32((float)rng_normal(&r));
@@ -141,7 +146,7 @@ static void test_rows_do_not_depend_on_their_neighbours(void) {
 static void test_jobs_run_together(void) {
     static float y[3][kM * kMost], want[kM * kMost];
     static uint16_t x[kM * kMost];
-    mat w = matrix(MAT_BF16);
+    mat w = matrix(DTYPE_BF16);
     parallel *pool;
     gemm *g;
     for (int i = 0; i < kM * kCols; i++)

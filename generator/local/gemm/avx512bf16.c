@@ -69,6 +69,7 @@ const gemm_isa gemm_avx512bf16 = {
     .cols_bf16 = cols_bf16,
     .cols_f32 = cols_f32,
     .to_bf16 = to_bf16,
+    .exp2 = exp2_row,
 };
 
 TARGET_END

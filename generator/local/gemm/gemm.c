@@ -22,12 +22,9 @@ struct gemm {
 
 static const gemm_isa *const isas[] = {
 #if defined __x86_64__
-    &gemm_avx512bf16,
-    &gemm_avx512f,
-    &gemm_avx2,
+    &gemm_avx512bf16, &gemm_avx512f, &gemm_avx2,
 #endif
-    &gemm_portable,
-    NULL,
+    &gemm_portable,   NULL,
 };
 
 static snap_status pick(const gemm_isa **out, const char *name, snap_err *err) {
@@ -85,6 +82,10 @@ void gemm_pack(const gemm *g, void *out, const float *in, int64_t n) {
         memcpy(out, in, (size_t)n * sizeof *in);
 }
 
+float gemm_exp2(const gemm *g, float *x, int64_t n, float largest) {
+    return g->isa->exp2(x, n, largest);
+}
+
 void gemm_rows(const gemm *g, const gemm_tile *t) {
     (g->arith == GEMM_BF16 ? g->isa->rows_bf16 : g->isa->rows_f32)(t);
 }
@@ -95,9 +96,21 @@ void gemm_cols(const gemm *g, const gemm_tile *t) {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-/* Whether weights are used where they lie. */
-static bool direct(const gemm *g, const mat *w) {
-    return w->type == (g->arith == GEMM_BF16 ? MAT_BF16 : MAT_F32);
+mat mat_rows(const mat *m, int64_t first, int64_t count) {
+    mat part = *m;
+    part.first_row += first;
+    part.rows = count;
+    return part;
+}
+
+void mat_read_row(const mat *m, int64_t row, float *out) {
+    tensor_read_f32(m->w, m->scale, m->block, m->first_row + row, 0, m->cols, out);
+}
+
+/* Whether weights are used where they lie: of the arithmetic's type, at an address for it. */
+static bool direct(const gemm *g, const mat *m) {
+    return m->w->dtype == (g->arith == GEMM_BF16 ? DTYPE_BF16 : DTYPE_F32) &&
+           (uintptr_t)m->w->data % gemm_element(g) == 0;
 }
 
 /* A converted transpose is taken whole, so that each of its rows is read once. */
@@ -162,7 +175,7 @@ static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
     gemm_tile t = {
         .x = job->x, .ldx = job->ldx, .ldw = w->cols, .ldy = job->ldy, .m = job->m, .k = w->cols};
     if (direct(g, w)) {
-        t.w = (const char *)w->data + (size_t)(w->first_row + first) * row_bytes;
+        t.w = (const char *)w->w->data + (size_t)(w->first_row + first) * row_bytes;
         t.y = job->y + first;
         t.n = n;
         gemm_rows(g, &t);
@@ -190,7 +203,7 @@ static void cols_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
                    .n = n,
                    .k = w->rows};
     if (direct(g, w)) {
-        t.w = (const char *)w->data + (size_t)(w->first_row * w->cols + first) * element;
+        t.w = (const char *)w->w->data + (size_t)(w->first_row * w->cols + first) * element;
     } else {
         char *converted = scratch + (size_t)w->cols * sizeof(float);
         convert(g, w, 0, w->rows, (float *)(void *)scratch, converted);

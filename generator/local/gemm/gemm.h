@@ -19,25 +19,22 @@
 
 #include "base/err.h"
 #include "base/parallel.h"
+#include "generator/local/checkpoint/tensor.h"
 
 typedef enum { GEMM_BF16, GEMM_F32 } gemm_arith;
 
-typedef enum { MAT_BF16, MAT_F16, MAT_F32, MAT_E4M3 } mat_type;
-
-enum { MAT_BLOCK = 128 }; /* rows and columns that share a scale of MAT_E4M3 */
-
-/* A matrix in a checkpoint, or some of its rows; memory is borrowed. */
+/* A matrix of a checkpoint, or some of its rows; tensors are borrowed. */
 typedef struct {
-    mat_type type;
-    const void *data;   /* [rows][cols], of row first_row = 0 of the whole */
-    const float *scale; /* MAT_E4M3: [ceil(all rows / 128)][ceil(cols / 128)]; else NULL */
+    const tensor *w;     /* [.., cols] */
+    const tensor *scale; /* of e4m3 blocks of @block rows and columns; else NULL */
+    int block;
     int64_t first_row, rows, cols;
 } mat;
 
 /* Rows first .. first + count - 1. */
 mat mat_rows(const mat *m, int64_t first, int64_t count);
 
-/* Row @row as FP32, exact but for the product with an e4m3 block's scale. */
+/* Row @row as FP32 (tensor_read_f32()). */
 void mat_read_row(const mat *m, int64_t row, float *out);
 
 typedef enum { MAT_ROWS, MAT_COLS } mat_side;
@@ -76,6 +73,9 @@ snap_status gemm_run(gemm *g, const gemm_job *jobs, int count, snap_err *err) SN
 
 /* @n numbers to the arithmetic's type: rounded to nearest even, or copied. */
 void gemm_pack(const gemm *g, void *out, const float *in, int64_t n);
+
+/* x[i] = 2^(x[i] - largest), for x[i] <= largest; gives their sum. @n: a multiple of 16. */
+float gemm_exp2(const gemm *g, float *x, int64_t n, float largest);
 
 /* Small products on the calling thread, all operands in the arithmetic's type:
  * y[i][j] = sum_k x[i][k] w[j][k], and y[i][j] = sum_k x[i][k] w[k][j]. */

@@ -12,6 +12,7 @@ typedef struct {
     void (*cols_bf16)(const gemm_tile *t);
     void (*cols_f32)(const gemm_tile *t);
     void (*to_bf16)(uint16_t *out, const float *in, int64_t n);
+    float (*exp2)(float *x, int64_t n, float largest);
 } gemm_isa;
 
 extern const gemm_isa gemm_portable;

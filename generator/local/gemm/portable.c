@@ -29,4 +29,5 @@ const gemm_isa gemm_portable = {
     .cols_bf16 = cols_bf16,
     .cols_f32 = cols_f32,
     .to_bf16 = to_bf16,
+    .exp2 = exp2_row,
 };

@@ -165,4 +165,14 @@ static void to_bf16(uint16_t *out, const float *in, int64_t n) {
         out[i] = bf16_from_f32(in[i]);
 }
 
+static float exp2_row(float *x, int64_t n, float largest) {
+    vf sum = vf_set(0.0f);
+    for (int64_t i = 0; i < n; i += LANES) {
+        vf y = vf_exp2(vf_load(x + i) - largest);
+        vf_store(x + i, y);
+        sum += y;
+    }
+    return VF_SUM(sum);
+}
+
 #endif

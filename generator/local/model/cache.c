@@ -1,0 +1,192 @@
+#include "generator/local/model/cache.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kernels/formats.h"
+
+enum { kPlanes = 3, kScaleWidth = 128 };
+
+struct kv_cache {
+    mla_backend *be; /* borrowed */
+    cache_format format;
+    int layers, d_c, d_r;
+    int64_t pages;
+    size_t bytes[kPlanes]; /* of a page: content, rope, scale */
+    mla_cache *layer;      /* [layers]; CACHE_F32 keeps floats in `content` */
+};
+
+static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "A", "B", "E", "F"};
+
+snap_status cache_format_parse(const char *name, cache_format *out, snap_err *err) {
+    for (int f = 0; f < CACHE_FORMATS; f++)
+        if (text_equal(name, names[f])) {
+            *out = (cache_format)f;
+            return SNAP_OK;
+        }
+    return err_set(err, SNAP_E_USAGE,
+                   "unknown precision '%s' (bf16, fp8; fp32 for debugging; A, B, E, F to damage)",
+                   name);
+}
+
+const char *cache_format_name(cache_format f) {
+    return names[f];
+}
+
+mla_precision cache_precision(cache_format f) {
+    return f == CACHE_FP8 ? MLA_FP8 : MLA_BF16;
+}
+
+static void *plane(const kv_cache *c, int layer, int which) {
+    const mla_cache *l = &c->layer[layer];
+    return which == 0 ? l->content : which == 1 ? l->rope : (void *)l->scale;
+}
+
+static snap_status allocate(kv_cache *c, snap_err *err) {
+    for (int i = 0; i < c->layers; i++) {
+        mla_cache *l = &c->layer[i];
+        l->pages = c->pages;
+        l->content = mla_alloc(c->be, c->bytes[0] * (size_t)c->pages, err);
+        if (c->bytes[1])
+            l->rope = mla_alloc(c->be, c->bytes[1] * (size_t)c->pages, err);
+        if (c->bytes[2])
+            l->scale = mla_alloc(c->be, c->bytes[2] * (size_t)c->pages, err);
+        for (int p = 0; p < kPlanes; p++)
+            if (c->bytes[p] && !plane(c, i, p))
+                return err_set(err, SNAP_E_NOMEM, "out of memory for %lld cache pages",
+                               (long long)c->pages);
+    }
+    return SNAP_OK;
+}
+
+snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format, int layers,
+                            int64_t pages, int d_c, int d_r, snap_err *err) {
+    *out = NULL;
+    kv_cache *c = calloc(1, sizeof *c);
+    mla_cache *planes = calloc((size_t)layers, sizeof *planes);
+    if (!c || !planes) {
+        free(c);
+        free(planes);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a cache");
+    }
+    mla_page_bytes b = mla_cache_page_bytes(cache_precision(format), d_c, d_r);
+    *c = (kv_cache){.be = be,
+                    .format = format,
+                    .layers = layers,
+                    .d_c = d_c,
+                    .d_r = d_r,
+                    .pages = pages,
+                    .bytes = {b.content * (format == CACHE_F32 ? 2 : 1), b.rope, b.scale},
+                    .layer = planes};
+    snap_status st = allocate(c, err);
+    if (st != SNAP_OK) {
+        kv_cache_free(c);
+        return st;
+    }
+    *out = c;
+    return SNAP_OK;
+}
+
+void kv_cache_free(kv_cache *c) {
+    if (!c)
+        return;
+    for (int i = 0; i < c->layers; i++)
+        for (int p = 0; p < kPlanes; p++)
+            mla_free(c->be, plane(c, i, p));
+    free(c->layer);
+    free(c);
+}
+
+cache_format kv_cache_format(const kv_cache *c) {
+    return c->format;
+}
+
+int64_t kv_cache_pages(const kv_cache *c) {
+    return c->pages;
+}
+
+size_t kv_cache_page_bytes(const kv_cache *c) {
+    return (c->bytes[0] + c->bytes[1] + c->bytes[2]) * (size_t)c->layers;
+}
+
+const mla_cache *kv_cache_layer(const kv_cache *c, int layer) {
+    return &c->layer[layer];
+}
+
+float *kv_cache_rows_f32(const kv_cache *c, int layer) {
+    return c->layer[layer].content;
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* @n numbers through e4m3 under one scale and back; 0 = the scale that their maximum asks for. */
+static void through_e4m3(uint16_t *x, int n, float scale, bool power_of_two) {
+    float largest = QUANT_MIN_MAX;
+    for (int i = 0; i < n; i++)
+        largest = fmaxf(largest, fabsf(bf16_to_f32(x[i])));
+    if (scale == 0)
+        scale = largest / E4M3_MAX;
+    if (power_of_two)
+        scale = exp2f(ceilf(log2f(scale)));
+    for (int i = 0; i < n; i++)
+        x[i] = bf16_from_f32(e4m3_to_f32(e4m3_from_f32(bf16_to_f32(x[i]) / scale)) * scale);
+}
+
+static void damage_row(const kv_cache *c, uint16_t *row) {
+    switch (c->format) {
+    case CACHE_A:
+        through_e4m3(row, c->d_c, 0, false);
+        through_e4m3(row + c->d_c, c->d_r, 0, false);
+        return;
+    case CACHE_B:
+        through_e4m3(row, c->d_c + c->d_r, 1, false);
+        return;
+    case CACHE_E:
+        for (int i = 0; i < c->d_c; i += kScaleWidth)
+            through_e4m3(row + i, c->d_c - i < kScaleWidth ? c->d_c - i : kScaleWidth, 0, false);
+        return;
+    case CACHE_F:
+        through_e4m3(row, c->d_c, 0, true);
+        return;
+    default:
+        return;
+    }
+}
+
+void kv_cache_damage(const kv_cache *c, uint16_t *rows, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        damage_row(c, rows + i * (c->d_c + c->d_r));
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+snap_status kv_cache_read_page(kv_cache *c, int32_t page, void *host, snap_err *err) {
+    snap_status st = SNAP_OK;
+    char *to = host;
+    for (int i = 0; i < c->layers; i++)
+        for (int p = 0; p < kPlanes; p++) {
+            if (c->bytes[p])
+                TRY(mla_copy_out(c->be, to,
+                                 (const char *)plane(c, i, p) + c->bytes[p] * (size_t)page,
+                                 c->bytes[p], err));
+            to += c->bytes[p];
+        }
+cleanup:
+    return st;
+}
+
+snap_status kv_cache_write_page(kv_cache *c, int32_t page, const void *host, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const char *from = host;
+    for (int i = 0; i < c->layers; i++)
+        for (int p = 0; p < kPlanes; p++) {
+            if (c->bytes[p])
+                TRY(mla_copy_in(c->be, (char *)plane(c, i, p) + c->bytes[p] * (size_t)page, from,
+                                c->bytes[p], err));
+            from += c->bytes[p];
+        }
+cleanup:
+    return st;
+}

@@ -1,0 +1,64 @@
+/* runner.h - one model, its cache, and the forward pass over it.
+ *
+ * A step takes pieces: new tokens of some sequences. A piece of one token is a decode step: absorbed
+ * attention through kernels/mla.h. A longer piece is a chunk of a prompt: its tokens enter the cache
+ * first, and then attend to what the cache holds, their own chunk included, with K and V expanded block by
+ * block. So prefill reads the arm's own cache, and agrees with decoding up to rounding.
+ *
+ * Weights are shared, borrowed, and read-only. Sums and everything between the products is FP32;
+ * operands of products are BF16, or FP32 with CACHE_F32.
+ *
+ * A sequence's numbers do not depend on the other pieces of a step, nor on the threads. They do depend on
+ * how a prompt is cut into pieces of one token and of more. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
+#define SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
+
+#include "generator/local/model/cache.h"
+#include "generator/local/model/weights.h"
+
+typedef struct {
+    cache_format format;
+    int64_t pages;   /* in the cache */
+    int64_t context; /* longest sequence, tokens */
+    int max_rows;    /* tokens of a step */
+    int max_decode;  /* pieces of one token in a step */
+    int threads;     /* 0 = all */
+    const char *isa; /* gemm_create()'s and the backend's choice; NULL = the best */
+} runner_options;
+
+typedef struct runner runner;
+
+/* @w must outlive *out, which the caller owns: runner_free(). */
+snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
+                          snap_err *err) SNAP_CHECK_RESULT;
+void runner_free(runner *r); /* NULL is allowed */
+
+kv_cache *runner_cache(runner *r);
+const model_shape *runner_shape(const runner *r);
+const runner_options *runner_limits(const runner *r);
+
+typedef struct {
+    const int32_t *tokens; /* [count] */
+    int count;             /* >= 1 */
+    int64_t position;      /* of the first: what the cache holds before */
+    const int32_t *pages;  /* [ceil((position + count) / MLA_PAGE)] */
+    int logits;            /* of the last so many tokens, 0 .. count */
+    bool chunk;            /* a prompt's, even where it is one token */
+} model_piece;
+
+/**
+ * runner_step - run all pieces through the model
+ *
+ * @logits: [sum of piece.logits][vocab_size], pieces in order
+ *
+ * SNAP_E_SHAPE for a token, position or page out of range, or more rows than the limits; the cache may
+ * then hold anything at the new positions.
+ */
+snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
+                        snap_err *err) SNAP_CHECK_RESULT;
+
+/* What the last step's tokens were sent to: [rows][MoE layers][experts a token], ascending; pieces of
+ * one token first. For tests and statistics; NULL stops it. The memory is the caller's. */
+void runner_watch_experts(runner *r, int32_t *experts);
+
+#endif

@@ -1,0 +1,58 @@
+/* weights.h - the tensors of a checkpoint as the layers use them. Matrices stay in the mapped files;
+ * vectors (norms, biases) are copied as FP32. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
+#define SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
+
+#include "base/arena.h"
+#include "generator/local/checkpoint/checkpoint.h"
+#include "generator/local/checkpoint/shape.h"
+#include "generator/local/gemm/gemm.h"
+
+typedef struct {
+    mat gate, up, down; /* [intermediate][hidden] twice, [hidden][intermediate] */
+} ffn_weights;
+
+typedef struct {
+    mat q;    /* without q_lora: [heads * (nope + rope)][hidden] */
+    mat q_a;  /* with: [q_lora][hidden] */
+    mat q_b;  /* [heads * (nope + rope)][q_lora] */
+    mat kv_a; /* [kv_lora + rope][hidden] */
+    mat kv_b; /* [heads * (nope + v)][kv_lora]: a head's W_UK, then its W_UV */
+    mat o;    /* [hidden][heads * v] */
+    const float *q_a_norm, *kv_a_norm;
+} attention_weights;
+
+typedef struct {
+    mat router;        /* [experts][hidden] */
+    const float *bias; /* [experts]; NULL = none */
+    ffn_weights *expert;
+    ffn_weights shared;
+} moe_weights;
+
+/* A block is attention, then what follows it; LongCat's layers are two blocks each. */
+typedef struct {
+    const float *input_norm, *post_norm;
+    attention_weights attention;
+    bool dense, moe;
+    bool shortcut; /* the experts' result joins at the end of the next block */
+    ffn_weights ffn;
+    moe_weights experts;
+} block_weights;
+
+typedef struct {
+    model_shape shape;
+    mat embed, head;
+    const float *norm;
+    block_weights *block;
+    int blocks;
+    arena mem;
+} model_weights;
+
+/* @c must outlive *out. SNAP_E_INPUT naming a tensor that is missing or of another shape;
+ * SNAP_E_UNSUPPORTED for a shape beyond what the kernels take; SNAP_E_NOMEM. Release with
+ * weights_release(), also after a failure. */
+snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
+                         snap_err *err) SNAP_CHECK_RESULT;
+void weights_release(model_weights *w);
+
+#endif

@@ -1,0 +1,130 @@
+#include "generator/test/tiny_model.h"
+
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/rng.h"
+#include "kernels/formats.h"
+
+const char *const tiny_names[] = {"v2-lite", "v2", "v3", "longcat", "minicpm3", NULL};
+
+static uint64_t splitmix(uint64_t x) {
+    uint64_t z = x + 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static void read_fixture(const char *name, const char *file, buf *out) {
+    char path[128];
+    snap_err err = {0};
+    (void)snprintf(path, sizeof path, "generator/test/model/%s/%s", name, file);
+    CU_ASSERT_EQUAL_FATAL(fs_read(path, out, &err), SNAP_OK);
+}
+
+/* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
+static void add_tensor(char *line, buf *header, buf *data) {
+    char *rest = NULL, *name = strtok_r(line, " ", &rest), *type = strtok_r(NULL, " ", &rest);
+    float spread = strtof(strtok_r(NULL, " ", &rest), NULL),
+          centre = strtof(strtok_r(NULL, " ", &rest), NULL);
+    bool bf16 = strcmp(type, "BF16") == 0;
+    uint64_t seed = rng_stream_of(name), n = 1;
+    size_t start = data->len;
+    (void)buf_printf(header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, type);
+    for (char *size; (size = strtok_r(NULL, " ", &rest)); n *= strtoull(size, NULL, 10))
+        (void)buf_printf(header, "%s%s", n == 1 ? "" : ",", size);
+    for (uint64_t i = 0; i < n; i++) {
+        float u = (float)(splitmix(seed + i) >> 40) * 0x1p-23f - 1.0f, x = centre + spread * u;
+        uint16_t half = bf16_from_f32(x);
+        (void)buf_append(data, bf16 ? (void *)&half : (void *)&x, bf16 ? 2 : 4);
+    }
+    (void)buf_printf(header, "],\"data_offsets\":[%zu,%zu]}", start, data->len);
+}
+
+static void write_file(const char *dir, const char *name, const buf *b) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b->data, b->len, NULL), SNAP_OK);
+}
+
+static void write_checkpoint(const tiny_model *t, const char *name) {
+    buf text = {0}, header = {0}, data = {0}, file = {0}, config = {0};
+    char *rest = NULL;
+    read_fixture(name, "tensors.txt", &text);
+    read_fixture(name, "config.json", &config);
+    (void)buf_puts(&header, "{\"__metadata__\":{}");
+    for (char *line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        add_tensor(line, &header, &data);
+    (void)buf_puts(&header, "}");
+    while (header.len % 8)
+        (void)buf_puts(&header, " ");
+    uint64_t length = header.len;
+    (void)buf_append(&file, &length, sizeof length);
+    (void)buf_append(&file, header.data, header.len);
+    (void)buf_append(&file, data.data, data.len);
+    write_file(t->dir, "model.safetensors", &file);
+    write_file(t->dir, "config.json", &config);
+    buf_release(&text);
+    buf_release(&header);
+    buf_release(&data);
+    buf_release(&file);
+    buf_release(&config);
+}
+
+static void read_reference(tiny_model *t, const char *name) {
+    buf b = {0};
+    size_t n = (size_t)TINY_TOKENS * (size_t)t->shape.vocab_size;
+    read_fixture(name, "reference.bin", &b);
+    CU_ASSERT_FATAL(b.len >= n * 6);
+    size_t experts = b.len - n * 6;
+    t->per_token = (int)(experts / TINY_TOKENS);
+    t->exact = calloc(n, sizeof *t->exact);
+    t->rounded = calloc(n, sizeof *t->rounded);
+    t->chosen = calloc(experts + 1, sizeof *t->chosen);
+    CU_ASSERT_FATAL(t->exact && t->rounded && t->chosen);
+    memcpy(t->exact, b.data, n * sizeof *t->exact);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, b.data + n * 4 + 2 * i, sizeof half);
+        t->rounded[i] = bf16_to_f32(half);
+    }
+    for (size_t i = 0; i < experts; i++)
+        t->chosen[i] = (unsigned char)b.data[n * 6 + i];
+    buf_release(&b);
+}
+
+void tiny_open(tiny_model *t, const char *name) {
+    snap_err err = {0};
+    *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
+    write_checkpoint(t, name);
+    snap_status st = model_shape_open(&t->shape, t->dir, &err);
+    if (st == SNAP_OK)
+        st = checkpoint_open(&t->files, t->dir, &err);
+    if (st == SNAP_OK)
+        st = weights_bind(&t->weights, &t->shape, t->files, &err);
+    if (st != SNAP_OK)
+        (void)fprintf(stderr, "%s: %s\n", name, err.text);
+    CU_ASSERT_EQUAL_FATAL(st, SNAP_OK);
+    read_reference(t, name);
+    for (int i = 0; i < TINY_TOKENS; i++)
+        t->tokens[i] = (int32_t)(splitmix((uint64_t)i) % (uint64_t)t->shape.vocab_size);
+}
+
+void tiny_close(tiny_model *t) {
+    char path[128];
+    weights_release(&t->weights);
+    checkpoint_close(t->files);
+    free(t->exact);
+    free(t->rounded);
+    free(t->chosen);
+    (void)snprintf(path, sizeof path, "%s/config.json", t->dir);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", t->dir);
+    (void)unlink(path);
+    (void)rmdir(t->dir);
+}

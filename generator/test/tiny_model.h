@@ -1,0 +1,29 @@
+/* tiny_model.h - the checkpoints of generator/test/model, made from their description (make_fixtures.py
+ * there), and what transformers computed with them. */
+#ifndef SNAPMLA_GENERATOR_TEST_TINY_MODEL_H
+#define SNAPMLA_GENERATOR_TEST_TINY_MODEL_H
+
+#include "generator/local/checkpoint/checkpoint.h"
+#include "generator/local/model/weights.h"
+
+enum { TINY_TOKENS = 80 };
+
+typedef struct {
+    char dir[64]; /* temporary: config.json and model.safetensors */
+    model_shape shape;
+    checkpoint *files;
+    model_weights weights;
+    int32_t tokens[TINY_TOKENS];
+    float *exact;    /* [TINY_TOKENS][vocab] logits in FP32 */
+    float *rounded;  /* the same in BF16 */
+    int32_t *chosen; /* [TINY_TOKENS][per_token] experts of all layers, in BF16 */
+    int per_token;
+} tiny_model;
+
+extern const char *const tiny_names[]; /* NULL-terminated */
+
+/* Fails the test where it can't. Release with tiny_close(). */
+void tiny_open(tiny_model *t, const char *name);
+void tiny_close(tiny_model *t);
+
+#endif
