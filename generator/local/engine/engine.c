@@ -1,0 +1,586 @@
+#include "generator/local/engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/engine/pool.h"
+
+/* A prompt that sequences start from: it holds its pages while any of them still waits to. */
+typedef struct prompt {
+    struct prompt *next;
+    int32_t *tokens; /* owned */
+    int n;
+    int waiting;    /* sequences */
+    int computed;   /* tokens in the cache; n = ready */
+    int32_t *pages; /* owned; the first `held` are held */
+    int held;
+    float *logits; /* owned; of the last token */
+} prompt;
+
+typedef struct sequence {
+    struct sequence *next; /* queue, running or swapped list */
+    engine_request req;    /* its prompt pointer is not used any more */
+    prompt *from;          /* until it runs */
+    rng rng;
+    int32_t *tokens; /* owned: the prompt, then what was drawn */
+    int n, n_prompt, room;
+    int64_t cached; /* tokens in the cache: all but the last */
+    int32_t *pages; /* owned [table]; the first `held` are held */
+    int held;
+    char *swapped; /* owned: `held` pages in host memory; NULL = in the cache */
+} sequence;
+
+/* First in, first out. */
+typedef struct {
+    sequence *first, *last;
+    int n;
+} sequence_list;
+
+struct engine {
+    runner *r;
+    kv_cache *cache;
+    sampler *sampler;
+    page_pool pool;
+    int vocab, chunk, table;
+    int64_t context;
+    prompt *prompts;
+    sequence_list queue, running, swapped;
+    model_piece *piece; /* [max_decode + 1] */
+    float *logits;      /* [max_decode + 1][vocab] */
+    char *page;         /* one page, to copy through */
+    engine_stats stats;
+    int64_t running_steps, running_sum;
+};
+
+static void push(sequence_list *l, sequence *s) {
+    s->next = NULL;
+    if (l->last)
+        l->last->next = s;
+    else
+        l->first = s;
+    l->last = s;
+    l->n++;
+}
+
+static void push_front(sequence_list *l, sequence *s) {
+    s->next = l->first;
+    l->first = s;
+    if (!l->last)
+        l->last = s;
+    l->n++;
+}
+
+static void take_out(sequence_list *l, sequence *s) {
+    sequence *before = NULL;
+    for (sequence *i = l->first; i != s; i = i->next)
+        before = i;
+    if (before)
+        before->next = s->next;
+    else
+        l->first = s->next;
+    if (l->last == s)
+        l->last = before;
+    l->n--;
+}
+
+static int pages_for(int64_t tokens) {
+    return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
+}
+
+/* ---- prompts ------------------------------------------------------------------------------------ */
+
+static void prompt_drop_pages(engine *e, prompt *p) {
+    for (int i = 0; i < p->held; i++)
+        pool_drop(&e->pool, p->pages[i]);
+    p->held = p->computed = 0;
+}
+
+/* All prompts give up their pages, to be computed again. How many those were. */
+static int drop_prompts(engine *e) {
+    int pages = 0;
+    for (prompt *p = e->prompts; p; p = p->next) {
+        pages += p->held;
+        prompt_drop_pages(e, p);
+    }
+    return pages;
+}
+
+static void prompt_free(engine *e, prompt *p) {
+    if (!p)
+        return;
+    prompt_drop_pages(e, p);
+    free(p->tokens);
+    free(p->pages);
+    free(p->logits);
+    free(p);
+}
+
+/* A sequence left the prompt; the last one takes it along. */
+static void prompt_leave(engine *e, prompt *p) {
+    if (--p->waiting > 0)
+        return;
+    prompt **at = &e->prompts;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    prompt_free(e, p);
+}
+
+static prompt *prompt_new(const engine *e, const int32_t *tokens, int n) {
+    prompt *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->n = n;
+    p->tokens = calloc((size_t)n, sizeof *p->tokens);
+    p->pages = calloc((size_t)pages_for(n), sizeof *p->pages);
+    p->logits = calloc((size_t)e->vocab, sizeof *p->logits);
+    if (!p->tokens || !p->pages || !p->logits) {
+        free(p->tokens);
+        free(p->pages);
+        free(p->logits);
+        free(p);
+        return NULL;
+    }
+    memcpy(p->tokens, tokens, (size_t)n * sizeof *tokens);
+    return p;
+}
+
+/* The prompt of these tokens, one more sequence waiting for it. */
+static prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
+    prompt *p = e->prompts;
+    while (p && (p->n != n || memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
+        p = p->next;
+    if (!p && (p = prompt_new(e, tokens, n))) {
+        p->next = e->prompts;
+        e->prompts = p;
+    } else if (p) {
+        e->stats.shared += n;
+    }
+    if (p)
+        p->waiting++;
+    return p;
+}
+
+/* ---- sequences ---------------------------------------------------------------------------------- */
+
+static void sequence_drop_pages(engine *e, sequence *s) {
+    for (int i = 0; i < s->held && !s->swapped; i++)
+        pool_drop(&e->pool, s->pages[i]);
+    s->held = 0;
+}
+
+static void sequence_free(engine *e, sequence *s) {
+    if (!s)
+        return;
+    sequence_drop_pages(e, s);
+    if (s->from)
+        prompt_leave(e, s->from);
+    free(s->tokens);
+    free(s->pages);
+    free(s->swapped);
+    free(s);
+}
+
+static void finish(engine *e, sequence_list *l, sequence *s, finish_reason why) {
+    take_out(l, s);
+    s->req.done(s->req.user, why);
+    sequence_free(e, s);
+}
+
+snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
+    if (req->n_prompt < 1 || req->n_prompt >= e->context)
+        return err_set(err, SNAP_E_SHAPE, "a prompt of %d tokens: 1 to %lld fit", req->n_prompt,
+                       (long long)e->context - 1);
+    for (int i = 0; i < req->n_prompt; i++)
+        if (req->prompt[i] < 0 || req->prompt[i] >= e->vocab)
+            return err_set(err, SNAP_E_SHAPE, "token %d is not in the vocabulary of %d",
+                           (int)req->prompt[i], e->vocab);
+    int64_t room = e->context - req->n_prompt;
+    room = req->n_prompt + (req->max_tokens < room ? req->max_tokens : room) + 1;
+    sequence *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence");
+    s->req = *req;
+    s->n = s->n_prompt = req->n_prompt;
+    s->room = (int)room;
+    s->rng = rng_make(req->seed, 0);
+    s->tokens = calloc((size_t)room, sizeof *s->tokens);
+    s->pages = calloc((size_t)e->table, sizeof *s->pages);
+    s->from = s->tokens && s->pages ? prompt_join(e, req->prompt, req->n_prompt) : NULL;
+    if (!s->from) {
+        sequence_free(e, s);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %lld tokens",
+                       (long long)room);
+    }
+    memcpy(s->tokens, req->prompt, (size_t)s->n * sizeof *s->tokens);
+    push(&e->queue, s);
+    return SNAP_OK;
+}
+
+/* Draws the next token from logits and says whether the sequence goes on. */
+static bool draw(engine *e, sequence *s, const float *logits, finish_reason *why) {
+    float logprob;
+    int32_t token =
+        sampler_draw(e->sampler, &s->req.sampling, logits, s->tokens, s->n, &s->rng, &logprob);
+    *why = FINISH_STOP;
+    for (int i = 0; i < s->req.n_stop_ids; i++)
+        if (token == s->req.stop_ids[i])
+            return false;
+    s->tokens[s->n++] = token;
+    if (!s->req.token(s->req.user, token, logprob))
+        return false;
+    *why = FINISH_LENGTH;
+    return s->n - s->n_prompt < s->req.max_tokens && s->n <= e->context - 1;
+}
+
+/* ---- swapping ----------------------------------------------------------------------------------- */
+
+static snap_status swap_out(engine *e, sequence *s, snap_err *err) {
+    snap_status st = SNAP_OK;
+    size_t bytes = kv_cache_page_bytes(e->cache);
+    char *host = malloc(bytes * (size_t)s->held + 1);
+    if (!host)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for swapping %d pages", s->held);
+    for (int i = 0; i < s->held; i++)
+        TRY(kv_cache_read_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+    for (int i = 0; i < s->held; i++)
+        pool_drop(&e->pool, s->pages[i]);
+    s->swapped = host;
+    host = NULL;
+    take_out(&e->running, s);
+    push_front(&e->swapped, s);
+    e->stats.preemptions++;
+cleanup:
+    free(host);
+    return st;
+}
+
+static snap_status swap_in(engine *e, sequence *s, snap_err *err) {
+    snap_status st = SNAP_OK;
+    size_t bytes = kv_cache_page_bytes(e->cache);
+    for (int i = 0; i < s->held; i++)
+        s->pages[i] = pool_take(&e->pool);
+    char *host = s->swapped;
+    s->swapped = NULL;
+    take_out(&e->swapped, s);
+    push(&e->running, s);
+    for (int i = 0; i < s->held; i++)
+        TRY(kv_cache_write_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+cleanup:
+    free(host);
+    return st;
+}
+
+/* ---- admission ---------------------------------------------------------------------------------- */
+
+/* Swapped sequences come back in their order, each with a page to grow. */
+static snap_status admit_swapped(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int most = runner_limits(e->r)->max_decode;
+    while (st == SNAP_OK && e->swapped.n && e->running.n < most) {
+        sequence *s = e->swapped.first;
+        /* Nothing else runs: what a prompt holds for later is given up. */
+        if (!e->running.n && e->pool.n_free <= s->held)
+            (void)drop_prompts(e);
+        if (e->pool.n_free <= s->held && !(e->running.n == 0 && e->pool.n_free == s->held))
+            break;
+        st = swap_in(e, s, err);
+    }
+    return st;
+}
+
+/* The first in the queue's prompt gets its pages. */
+static void start_prompt(engine *e, prompt *p) {
+    int need = pages_for(p->n);
+    if (p->held)
+        return;
+    if (!e->running.n && e->pool.n_free < need)
+        (void)drop_prompts(e);
+    if (e->pool.n_free < need + e->running.n) /* those that run will grow */
+        return;
+    while (p->held < need)
+        p->pages[p->held++] = pool_take(&e->pool);
+}
+
+/* A sequence gets a ready prompt's pages: full ones together, a copy of the last. When nothing else
+ * runs and there is no room for a copy, it takes them over. */
+static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err) {
+    snap_status st = SNAP_OK;
+    prompt *p = s->from;
+    bool partial = p->n % MLA_PAGE != 0, alone = p->waiting == 1;
+    *done = true;
+    if (!partial || alone || e->pool.n_free) {
+        for (int i = 0; i < p->held; i++) {
+            s->pages[i] = p->pages[i];
+            pool_hold(&e->pool, s->pages[i]);
+        }
+        s->held = p->held;
+        if (partial && !alone) {
+            int last = s->held - 1;
+            TRY(kv_cache_read_page(e->cache, p->pages[last], e->page, err));
+            pool_drop(&e->pool, s->pages[last]);
+            s->pages[last] = pool_take(&e->pool);
+            TRY(kv_cache_write_page(e->cache, s->pages[last], e->page, err));
+        }
+        return SNAP_OK;
+    }
+    if (e->running.n || e->swapped.n) {
+        *done = false;
+        return SNAP_OK;
+    }
+    memcpy(s->pages, p->pages, (size_t)p->held * sizeof *s->pages);
+    s->held = p->held;
+    p->held = p->computed = 0;
+cleanup:
+    return st;
+}
+
+static snap_status admit_queue(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int most = runner_limits(e->r)->max_decode;
+    while (e->queue.n && !e->swapped.n && e->running.n < most) {
+        sequence *s = e->queue.first;
+        prompt *p = s->from;
+        bool done;
+        finish_reason why;
+        if (pages_for(p->n) > e->pool.pages) {
+            finish(e, &e->queue, s, FINISH_NO_ROOM);
+            continue;
+        }
+        start_prompt(e, p);
+        if (p->computed < p->n)
+            break;
+        TRY(fork_pages(e, s, &done, err));
+        if (!done)
+            break;
+        s->cached = s->n;
+        bool on = s->req.max_tokens > 0 && draw(e, s, p->logits, &why);
+        why = s->req.max_tokens > 0 ? why : FINISH_LENGTH;
+        prompt_leave(e, p);
+        s->from = NULL;
+        if (on) {
+            take_out(&e->queue, s);
+            push(&e->running, s);
+        } else {
+            finish(e, &e->queue, s, why);
+        }
+    }
+cleanup:
+    return st;
+}
+
+/* ---- step --------------------------------------------------------------------------------------- */
+
+/* A page for the next token of every running sequence; those that came last make room. */
+static snap_status make_room(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (sequence *s = e->running.first, *next; s; s = next) {
+        next = s->next;
+        while (!s->swapped && s->held < pages_for(s->cached + 1)) {
+            int32_t page = pool_take(&e->pool);
+            if (page >= 0) {
+                s->pages[s->held++] = page;
+            } else if (e->running.n > 1) {
+                TRY(swap_out(e, e->running.last, err));
+            } else if (!drop_prompts(e)) {
+                finish(e, &e->running, s, FINISH_NO_ROOM);
+                return SNAP_OK;
+            }
+        }
+        if (s->swapped)
+            break; /* it was the last one */
+    }
+cleanup:
+    return st;
+}
+
+static int build_step(engine *e) {
+    int n = 0;
+    for (sequence *s = e->running.first; s; s = s->next)
+        e->piece[n++] = (model_piece){.tokens = s->tokens + s->cached,
+                                      .count = 1,
+                                      .position = s->cached,
+                                      .pages = s->pages,
+                                      .logits = 1};
+    prompt *p = e->queue.first ? e->queue.first->from : NULL;
+    if (p && p->held && p->computed < p->n) {
+        int left = p->n - p->computed, count = left < e->chunk ? left : e->chunk;
+        e->piece[n++] = (model_piece){.tokens = p->tokens + p->computed,
+                                      .count = count,
+                                      .position = p->computed,
+                                      .pages = p->pages,
+                                      .logits = count == left,
+                                      .chunk = true};
+    }
+    return n;
+}
+
+static void count_step(engine *e, int pieces) {
+    engine_stats *s = &e->stats;
+    int pages = e->pool.pages - e->pool.n_free;
+    s->steps++;
+    s->decoded += e->running.n;
+    if (pieces > e->running.n)
+        s->prefilled += e->piece[pieces - 1].count;
+    s->most_running = e->running.n > s->most_running ? e->running.n : s->most_running;
+    s->most_pages = pages > s->most_pages ? pages : s->most_pages;
+    if (e->running.n) {
+        e->running_steps++;
+        e->running_sum += e->running.n;
+    }
+}
+
+/* What the step gave: a token for each that ran, the prompt's progress. */
+static void take_results(engine *e, int pieces) {
+    int n = 0;
+    bool prefilled = pieces > e->running.n;
+    for (sequence *s = e->running.first, *next; s; s = next) {
+        finish_reason why;
+        next = s->next;
+        s->cached++;
+        if (!draw(e, s, e->logits + (int64_t)n * e->vocab, &why))
+            finish(e, &e->running, s, why);
+        n++;
+    }
+    if (!prefilled)
+        return;
+    prompt *p = e->queue.first->from;
+    p->computed += e->piece[pieces - 1].count;
+    if (p->computed == p->n)
+        memcpy(p->logits, e->logits + (int64_t)n * e->vocab, (size_t)e->vocab * sizeof *p->logits);
+}
+
+snap_status engine_step(engine *e, snap_err *err) {
+    snap_status st;
+    TRY(admit_swapped(e, err));
+    TRY(admit_queue(e, err));
+    TRY(make_room(e, err));
+    int pieces = build_step(e);
+    if (pieces) {
+        TRY(runner_step(e->r, e->piece, pieces, e->logits, err));
+        count_step(e, pieces);
+        take_results(e, pieces);
+    }
+cleanup:
+    return st;
+}
+
+int engine_pending(const engine *e) {
+    return e->queue.n + e->running.n + e->swapped.n;
+}
+
+engine_stats engine_stats_of(const engine *e) {
+    engine_stats s = e->stats;
+    s.mean_running = e->running_steps ? (double)e->running_sum / (double)e->running_steps : 0;
+    return s;
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+snap_status engine_create(engine **out, runner *r, snap_err *err) {
+    *out = NULL;
+    snap_status st;
+    const runner_options *o = runner_limits(r);
+    engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for an engine");
+    e->r = r;
+    e->cache = runner_cache(r);
+    e->vocab = runner_shape(r)->vocab_size;
+    e->context = o->context;
+    e->table = pages_for(o->context);
+    e->chunk = o->max_rows - o->max_decode;
+    if (e->chunk < 1)
+        TRY(err_set(err, SNAP_E_SHAPE, "steps of %d tokens leave no room for prompts beside %d",
+                    o->max_rows, o->max_decode));
+    TRY(sampler_create(&e->sampler, e->vocab, err));
+    TRY(pool_init(&e->pool, (int32_t)o->pages, err));
+    e->piece = calloc((size_t)o->max_decode + 1, sizeof *e->piece);
+    e->logits = calloc(((size_t)o->max_decode + 1) * (size_t)e->vocab, sizeof *e->logits);
+    e->page = malloc(kv_cache_page_bytes(e->cache));
+    if (!e->piece || !e->logits || !e->page)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d sequences", o->max_decode));
+    *out = e;
+    e = NULL;
+cleanup:
+    engine_free(e);
+    return st;
+}
+
+static void free_list(engine *e, sequence_list *l) {
+    while (l->first) {
+        sequence *s = l->first;
+        take_out(l, s);
+        sequence_free(e, s);
+    }
+}
+
+void engine_free(engine *e) {
+    if (!e)
+        return;
+    free_list(e, &e->queue);
+    free_list(e, &e->running);
+    free_list(e, &e->swapped);
+    sampler_free(e->sampler);
+    pool_release(&e->pool);
+    free(e->piece);
+    free(e->logits);
+    free(e->page);
+    free(e);
+}
+
+/* ---- teacher forcing ----------------------------------------------------------------------------- */
+
+/* What a scored text asks for. */
+typedef struct {
+    int n;
+    float *rows, *logprobs;
+    engine_logits_fn fn;
+    void *ctx;
+} scoring;
+
+static snap_status score_piece(engine *e, const scoring *s, const model_piece *p, snap_err *err) {
+    snap_status st = runner_step(e->r, p, 1, s->rows, err);
+    for (int i = 0; st == SNAP_OK && i < p->count; i++) {
+        const float *row = s->rows + (int64_t)i * e->vocab;
+        if (p->position + i + 1 < s->n)
+            s->logprobs[p->position + i] = (float)token_logprob(row, e->vocab, p->tokens[i + 1]);
+        if (s->fn)
+            s->fn(s->ctx, p->position + i, row);
+    }
+    return st;
+}
+
+snap_status engine_score(engine *e, const int32_t *tokens, int n, int piece, float *logprobs,
+                         engine_logits_fn logits, void *ctx, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int held = 0, need = pages_for(n);
+    int32_t *pages = calloc((size_t)need + 1, sizeof *pages);
+    float *rows = calloc((size_t)piece * (size_t)e->vocab, sizeof *rows);
+    scoring s = {.n = n, .rows = rows, .logprobs = logprobs, .fn = logits, .ctx = ctx};
+    if (!pages || !rows) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for scoring %d tokens", n);
+        goto cleanup;
+    }
+    if (engine_pending(e) || need > e->pool.n_free)
+        TRY(err_set(err, SNAP_E_SHAPE, "%d tokens need %d pages, %d are free", n, need,
+                    (int)e->pool.n_free));
+    while (held < need)
+        pages[held++] = pool_take(&e->pool);
+    for (int64_t at = 0; at < n; at += piece) {
+        int count = n - at < piece ? (int)(n - at) : piece;
+        model_piece p = {.tokens = tokens + at,
+                         .count = count,
+                         .position = at,
+                         .pages = pages,
+                         .logits = count,
+                         .chunk = piece > 1};
+        TRY(score_piece(e, &s, &p, err));
+    }
+cleanup:
+    for (int i = 0; i < held; i++)
+        pool_drop(&e->pool, pages[i]);
+    free(pages);
+    free(rows);
+    return st;
+}

@@ -1,0 +1,155 @@
+#include "generator/local/engine/sampler.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    double p; /* unnormalised, the best one's is 1 */
+    int32_t id;
+} candidate;
+
+struct sampler {
+    int vocab;
+    float *logits;        /* [vocab] penalised */
+    bool *marked;         /* [vocab] all false between calls */
+    candidate *candidate; /* [vocab] */
+};
+
+snap_status sampler_create(sampler **out, int vocab, snap_err *err) {
+    *out = NULL;
+    sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for sampling");
+    s->vocab = vocab;
+    s->logits = calloc((size_t)vocab, sizeof *s->logits);
+    s->marked = calloc((size_t)vocab, sizeof *s->marked);
+    s->candidate = calloc((size_t)vocab, sizeof *s->candidate);
+    if (!s->logits || !s->marked || !s->candidate) {
+        sampler_free(s);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for sampling");
+    }
+    *out = s;
+    return SNAP_OK;
+}
+
+void sampler_free(sampler *s) {
+    if (!s)
+        return;
+    free(s->logits);
+    free(s->marked);
+    free(s->candidate);
+    free(s);
+}
+
+double token_logprob(const float *logits, int n, int32_t token) {
+    double largest = -INFINITY, sum = 0;
+    for (int i = 0; i < n; i++)
+        largest = fmax(largest, (double)logits[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp((double)logits[i] - largest);
+    return (double)logits[token] - largest - log(sum);
+}
+
+static void penalise(sampler *s, double penalty, const int32_t *seen, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float *x = &s->logits[seen[i]];
+        if (!s->marked[seen[i]])
+            *x = (float)(*x > 0 ? (double)*x / penalty : (double)*x * penalty);
+        s->marked[seen[i]] = true;
+    }
+    for (int64_t i = 0; i < n; i++)
+        s->marked[seen[i]] = false;
+}
+
+static int32_t largest_of(const float *x, int n) {
+    int32_t at = 0;
+    for (int32_t i = 1; i < n; i++)
+        if (x[i] > x[at] || (isnan(x[at]) && !isnan(x[i])))
+            at = i;
+    return at;
+}
+
+/* Descending probability, ascending id. */
+static int by_probability(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->p != y->p)
+        return x->p < y->p ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The tokens that can matter, by id, and the sum over all. Those below (1 - top_p) / vocab of the sum,
+ * together less than 1 - top_p of it, are no part of the fewest that reach top_p. */
+static int collect(sampler *s, double temperature, double top_p, double *sum) {
+    double best = (double)s->logits[largest_of(s->logits, s->vocab)];
+    int n = 0;
+    *sum = 0;
+    for (int32_t i = 0; i < s->vocab; i++) {
+        double p = exp(((double)s->logits[i] - best) / temperature);
+        s->candidate[i] = (candidate){p > 0 ? p : 0, i}; /* NaN gives 0 */
+        *sum += s->candidate[i].p;
+    }
+    double least = *sum * (1 - top_p) / s->vocab;
+    for (int32_t i = 0; i < s->vocab; i++)
+        if (s->candidate[i].p > 0 && s->candidate[i].p >= least)
+            s->candidate[n++] = s->candidate[i];
+    return n;
+}
+
+/* How many of the sorted candidates the nucleus keeps: shares are of those that top-k left. */
+static int nucleus(const candidate *c, int n, double top_p, double sum) {
+    double reached = 0;
+    for (int i = 0; i < n; i++) {
+        reached += c[i].p;
+        if (reached >= top_p * sum)
+            return i + 1;
+    }
+    return n;
+}
+
+static double sum_of(const candidate *c, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += c[i].p;
+    return sum;
+}
+
+static int32_t draw(sampler *s, const sampling *how, rng *r) {
+    double top_p = how->top_p > 0 && how->top_p < 1 ? how->top_p : 1, sum;
+    bool top_k = how->top_k > 0 && how->top_k < s->vocab;
+    /* With top-k, the nucleus is of what that leaves: nothing can be left out beforehand. */
+    int n = collect(s, how->temperature, top_k ? 1 : top_p, &sum);
+    if (top_k || top_p < 1)
+        qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
+    if (top_k) {
+        n = n < how->top_k ? n : how->top_k;
+        sum = sum_of(s->candidate, n);
+    }
+    if (top_p < 1)
+        n = nucleus(s->candidate, n, top_p, sum);
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (s->candidate[i].p >= how->min_p)
+            s->candidate[kept++] = s->candidate[i];
+    double left = rng_uniform(r) * sum_of(s->candidate, kept);
+    for (int i = 0; i < kept; i++) {
+        left -= s->candidate[i].p;
+        if (left < 0)
+            return s->candidate[i].id;
+    }
+    return s->candidate[kept - 1].id;
+}
+
+int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
+                     int64_t n_seen, rng *r, float *logprob) {
+    memcpy(s->logits, logits, (size_t)s->vocab * sizeof *logits);
+    if (how->repetition_penalty > 0 && how->repetition_penalty != 1)
+        penalise(s, how->repetition_penalty, seen, n_seen);
+    int32_t best = largest_of(s->logits, s->vocab);
+    bool drawn = how->temperature > 0 && isfinite(s->logits[best]);
+    int32_t token = drawn ? draw(s, how, r) : best;
+    if (logprob)
+        *logprob = (float)token_logprob(logits, s->vocab, token);
+    return token;
+}

@@ -1,0 +1,291 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/engine/engine.h"
+#include "generator/test/tiny_model.h"
+
+enum { kSamples = 12, kTokens = 70, kNoStop = -1 };
+
+typedef struct {
+    int32_t token[kTokens];
+    float logprob[kTokens];
+    int n, done;
+    finish_reason why;
+    int32_t stop_at; /* the caller stops after this token */
+} sample;
+
+static bool take(void *user, int32_t token, float logprob) {
+    sample *s = user;
+    if (s->n < kTokens) {
+        s->token[s->n] = token;
+        s->logprob[s->n] = logprob;
+    }
+    s->n++;
+    return token != s->stop_at;
+}
+
+static void note_done(void *user, finish_reason why) {
+    sample *s = user;
+    s->done++;
+    s->why = why;
+}
+
+static runner *start(const tiny_model *t, cache_format format, int64_t pages, int decode) {
+    runner *r = NULL;
+    runner_options opt = {.format = format,
+                          .pages = pages,
+                          .context = 128,
+                          .max_rows = decode + 24,
+                          .max_decode = decode,
+                          .threads = 1};
+    CU_ASSERT_EQUAL_FATAL(runner_create(&r, &t->weights, &opt, NULL), SNAP_OK);
+    return r;
+}
+
+/* Sample @i: prompts of different lengths, three samples each, some of a page exactly. */
+static engine_request request(const tiny_model *t, int i, sample *s) {
+    static const int lengths[] = {50, 64, 33, 40};
+    *s = (sample){.stop_at = kNoStop};
+    return (engine_request){.prompt = t->tokens + i / 3,
+                            .n_prompt = lengths[i / 3 % 4],
+                            .sampling = {.temperature = 1.0, .top_p = 0.95},
+                            .seed = 100 + (uint64_t)i,
+                            .max_tokens = i % 2 ? 60 : 25,
+                            .token = take,
+                            .done = note_done,
+                            .user = s};
+}
+
+/* Runs all samples, @together at once; pages and how many decode limit them. */
+static engine_stats run(const tiny_model *t, cache_format format, int64_t pages, int decode,
+                        int together, sample *samples) {
+    engine *e = NULL;
+    engine_stats sum = {0};
+    runner *r = start(t, format, pages, decode);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    for (int i = 0; i < kSamples; i++) {
+        engine_request req = request(t, i, &samples[i]);
+        CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+        while (engine_pending(e) >= together || (i == kSamples - 1 && engine_pending(e)))
+            CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    }
+    sum = engine_stats_of(e);
+    engine_free(e);
+    runner_free(r);
+    return sum;
+}
+
+static void same(const sample *a, const sample *b) {
+    for (int i = 0; i < kSamples; i++) {
+        CU_ASSERT_EQUAL(a[i].done, 1);
+        CU_ASSERT_EQUAL(b[i].done, 1);
+        CU_ASSERT_EQUAL(a[i].n, i % 2 ? 60 : 25);
+        CU_ASSERT_EQUAL(a[i].why, FINISH_LENGTH);
+        CU_ASSERT_EQUAL(a[i].n, b[i].n);
+        CU_ASSERT_EQUAL(memcmp(a[i].token, b[i].token, sizeof a[i].token), 0);
+        CU_ASSERT_EQUAL(memcmp(a[i].logprob, b[i].logprob, sizeof a[i].logprob), 0);
+    }
+}
+
+static void test_a_sample_does_not_depend_on_its_neighbours(void) {
+    static const cache_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32};
+    static sample alone[kSamples], together[kSamples], tight[kSamples], few[kSamples];
+    for (int f = 0; f < 3; f++) {
+        tiny_model t;
+        tiny_open(&t, "v3");
+        engine_stats one = run(&t, formats[f], 40, 4, 1, alone),
+                     all = run(&t, formats[f], 40, 12, kSamples, together),
+                     swapped = run(&t, formats[f], 7, 12, kSamples, tight);
+        (void)run(&t, formats[f], 40, 3, kSamples, few);
+        same(alone, together);
+        same(alone, tight);
+        same(alone, few);
+        CU_ASSERT_EQUAL(one.most_running, 1);
+        CU_ASSERT_EQUAL(one.shared, 0);
+        CU_ASSERT(all.most_running > 6);
+        CU_ASSERT_EQUAL(all.preemptions, 0);
+        CU_ASSERT(all.shared > 0);
+        CU_ASSERT(all.prefilled < one.prefilled);
+        CU_ASSERT(swapped.preemptions > 0);
+        CU_ASSERT_EQUAL(swapped.most_pages, 7);
+        CU_ASSERT(all.steps * 3 < one.steps);
+        tiny_close(&t);
+    }
+}
+
+/* Three samples of one prompt hold its full pages once. */
+static void test_samples_share_pages(void) {
+    tiny_model t;
+    engine *e = NULL;
+    sample s[4];
+    tiny_open(&t, "v2-lite");
+    runner *r = start(&t, CACHE_BF16, 40, 8);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    for (int i = 0; i < 4; i++) {
+        engine_request req = request(&t, i, &s[i]);
+        req.prompt = t.tokens;
+        req.n_prompt = 70;
+        req.max_tokens = 20;
+        CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    }
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    engine_stats stats = engine_stats_of(e);
+    CU_ASSERT_EQUAL(stats.prefilled, 70);
+    CU_ASSERT_EQUAL(stats.shared, 3 * 70);
+    CU_ASSERT(stats.most_pages <= 1 + 4 + 1); /* of 8 without sharing */
+    CU_ASSERT_EQUAL(stats.decoded, 4 * 19);
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
+typedef struct {
+    int32_t best[128];
+    int vocab;
+} argmaxes;
+
+static void note_best(void *ctx, int64_t position, const float *logits) {
+    argmaxes *a = ctx;
+    int at = 0;
+    for (int i = 1; i < a->vocab; i++)
+        at = logits[i] > logits[at] ? i : at;
+    a->best[position] = at;
+}
+
+static void test_greedy_is_what_scoring_expects(void) {
+    tiny_model t;
+    engine *e = NULL;
+    sample s;
+    float logprobs[128];
+    int32_t text[128];
+    tiny_open(&t, "longcat");
+    argmaxes best = {.vocab = t.shape.vocab_size};
+    runner *r = start(&t, CACHE_F32, 8, 4);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    engine_request req = request(&t, 3, &s);
+    req.sampling.temperature = 0;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    int n = req.n_prompt + s.n;
+    memcpy(text, req.prompt, (size_t)req.n_prompt * sizeof *text);
+    memcpy(text + req.n_prompt, s.token, (size_t)s.n * sizeof *text);
+    CU_ASSERT_EQUAL(engine_score(e, text, n, 20, logprobs, note_best, &best, NULL), SNAP_OK);
+    for (int i = 0; i < s.n; i++) {
+        CU_ASSERT_EQUAL(best.best[req.n_prompt + i - 1], s.token[i]);
+        CU_ASSERT_DOUBLE_EQUAL((double)logprobs[req.n_prompt + i - 1], (double)s.logprob[i], 1e-5);
+    }
+    CU_ASSERT_EQUAL(engine_score(e, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_OK);
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
+static void test_stops(void) {
+    tiny_model t;
+    engine *e = NULL;
+    sample s[4], whole;
+    tiny_open(&t, "minicpm3");
+    runner *r = start(&t, CACHE_BF16, 8, 4);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    engine_request req = request(&t, 1, &whole);
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    int32_t stop = whole.token[10];
+    int at = 0;
+    while (whole.token[at] != stop)
+        at++;
+    for (int i = 0; i < 4; i++) {
+        req = request(&t, 1, &s[i]);
+        if (i == 0) {
+            req.stop_ids = &stop;
+            req.n_stop_ids = 1;
+        } else if (i == 1) {
+            s[i].stop_at = stop;
+        } else if (i == 2) {
+            req.max_tokens = 0;
+        } else {
+            req.max_tokens = 1 << 30; /* the context ends it: 128 - 50 */
+        }
+        CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    }
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(s[0].n, at);
+    CU_ASSERT_EQUAL(s[0].why, FINISH_STOP);
+    CU_ASSERT_EQUAL(s[1].n, at + 1);
+    CU_ASSERT_EQUAL(s[1].why, FINISH_STOP);
+    CU_ASSERT_EQUAL(s[2].n, 0);
+    CU_ASSERT_EQUAL(s[2].why, FINISH_LENGTH);
+    CU_ASSERT_EQUAL(s[3].n, 128 - 50);
+    CU_ASSERT_EQUAL(s[3].why, FINISH_LENGTH);
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
+static void test_refusals(void) {
+    tiny_model t;
+    engine *e = NULL;
+    sample s, big;
+    snap_err err = {0};
+    int32_t wrong[2] = {0, 64};
+    tiny_open(&t, "v2-lite");
+    runner *r = start(&t, CACHE_FP8, 1, 4);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    engine_request req = request(&t, 0, &s);
+    req.n_prompt = 0;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_E_SHAPE);
+    req.n_prompt = 128;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_E_SHAPE);
+    req.prompt = wrong;
+    req.n_prompt = 2;
+    CU_ASSERT_EQUAL(engine_add(e, &req, &err), SNAP_E_SHAPE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "token 64"));
+    /* One page: a prompt of two never fits, one that grows beyond it ends there. */
+    req = request(&t, 0, &big);
+    req.n_prompt = 70;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    req = request(&t, 0, &s);
+    req.max_tokens = 100;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(big.why, FINISH_NO_ROOM);
+    CU_ASSERT_EQUAL(s.why, FINISH_NO_ROOM);
+    CU_ASSERT_EQUAL(s.n, 64 - 50 + 1);
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
+/* The same bytes hold more sequences in FP8: 576 against 1152 + ... bytes a token at these widths. */
+static void test_one_budget_admits_more_in_fp8(void) {
+    static sample s[kSamples];
+    tiny_model t;
+    tiny_open(&t, "v3");
+    size_t bf16 = mla_cache_token_bytes(MLA_BF16, t.shape.kv_lora_rank, t.shape.qk_rope_head_dim),
+           fp8 = mla_cache_token_bytes(MLA_FP8, t.shape.kv_lora_rank, t.shape.qk_rope_head_dim);
+    int64_t budget = 10;
+    engine_stats a = run(&t, CACHE_BF16, budget, 12, kSamples, s),
+                 b = run(&t, CACHE_FP8, budget * (int64_t)bf16 / (int64_t)fp8, 12, kSamples, s);
+    CU_ASSERT(b.most_running > a.most_running);
+    CU_ASSERT(b.steps < a.steps);
+    tiny_close(&t);
+}
+
+CU_TestInfo tests_engine[] = {
+    {"a sample does not depend on its neighbours, nor on swapping",
+     test_a_sample_does_not_depend_on_its_neighbours},
+    {"samples of a prompt share its pages", test_samples_share_pages},
+    {"greedy tokens are what scoring expects", test_greedy_is_what_scoring_expects},
+    {"stop ids, the caller's word, max tokens, the context", test_stops},
+    {"what does not fit", test_refusals},
+    {"one budget admits more in FP8", test_one_budget_admits_more_in_fp8},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,140 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <string.h>
+
+#include "generator/local/engine/sampler.h"
+
+enum { kVocab = 40, kDraws = 20000 };
+
+static float logits[kVocab];
+
+static void make_logits(void) {
+    rng r = rng_make(3, 0);
+    for (int i = 0; i < kVocab; i++)
+        logits[i] = (float)(2 * rng_normal(&r));
+}
+
+/* By the definitions, one after the other, on all tokens. */
+static void expected(const sampling *how, double *p) {
+    double sum = 0, best = 0;
+    for (int i = 0; i < kVocab; i++)
+        sum += p[i] = exp((double)logits[i] / how->temperature);
+    for (int i = 0; i < kVocab; i++) {
+        int above = 0;
+        for (int j = 0; j < kVocab; j++)
+            above += logits[j] > logits[i];
+        if (how->top_k && above >= how->top_k)
+            p[i] = 0;
+    }
+    sum = 0;
+    for (int i = 0; i < kVocab; i++)
+        sum += p[i];
+    double kept[kVocab];
+    for (int i = 0; i < kVocab; i++) {
+        double above = 0;
+        for (int j = 0; j < kVocab; j++)
+            above += p[j] > p[i] ? p[j] : 0;
+        kept[i] = above < how->top_p * sum ? p[i] : 0;
+        best = fmax(best, p[i]);
+    }
+    sum = 0;
+    for (int i = 0; i < kVocab; i++)
+        sum += p[i] = kept[i] >= how->min_p * best ? kept[i] : 0;
+    for (int i = 0; i < kVocab; i++)
+        p[i] /= sum;
+}
+
+static void test_draws_follow_the_definitions(void) {
+    static const sampling hows[] = {
+        {.temperature = 1, .top_p = 1},
+        {.temperature = 0.6, .top_p = 0.9},
+        {.temperature = 1.5, .top_p = 1, .top_k = 5},
+        {.temperature = 1, .top_p = 0.8, .top_k = 6},
+        {.temperature = 1, .top_p = 1, .min_p = 0.1},
+        {.temperature = 0.8, .top_p = 0.95, .top_k = 12, .min_p = 0.02},
+    };
+    sampler *s;
+    make_logits();
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
+    for (size_t h = 0; h < sizeof hows / sizeof *hows; h++) {
+        double p[kVocab], chi = 0;
+        int count[kVocab] = {0}, cells = 0;
+        rng r = rng_make(17, h);
+        expected(&hows[h], p);
+        for (int i = 0; i < kDraws; i++)
+            count[sampler_draw(s, &hows[h], logits, NULL, 0, &r, NULL)]++;
+        for (int i = 0; i < kVocab; i++) {
+            double want = p[i] * kDraws;
+            if (p[i] == 0) {
+                CU_ASSERT_EQUAL(count[i], 0);
+            } else if (want >= 5) {
+                chi += pow(count[i] - want, 2) / want;
+                cells++;
+            }
+        }
+        /* mean cells - 1, variance twice that: five standard deviations */
+        CU_ASSERT(chi < cells - 1 + 5 * sqrt(2.0 * cells));
+        CU_ASSERT(cells > 2);
+    }
+    sampler_free(s);
+}
+
+static void test_greedy_and_penalty(void) {
+    sampler *s;
+    int32_t seen[] = {2, 3, 2};
+    float logprob;
+    rng r = rng_make(1, 0);
+    sampling greedy = {.top_p = 1}, penalty = {.top_p = 1, .repetition_penalty = 2};
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, 5, NULL), SNAP_OK);
+    float x[5] = {1.0f, 0.8f, 1.5f, -0.1f, 1.5f};
+    CU_ASSERT_EQUAL(sampler_draw(s, &greedy, x, seen, 3, &r, &logprob), 2);
+    double sum = exp(1.0) + exp((double)0.8f) + 2 * exp(1.5) + exp((double)-0.1f);
+    CU_ASSERT_DOUBLE_EQUAL((double)logprob, 1.5 - log(sum), 1e-6);
+    /* 1.5 / 2 once, though seen twice; the log-probability stays the model's */
+    CU_ASSERT_EQUAL(sampler_draw(s, &penalty, x, seen, 3, &r, &logprob), 4);
+    float y[5] = {0.5f, 0.8f, 1.5f, -0.1f, -3.0f};
+    CU_ASSERT_EQUAL(sampler_draw(s, &penalty, y, seen, 3, &r, &logprob), 1);
+    CU_ASSERT_DOUBLE_EQUAL((double)logprob, token_logprob(y, 5, 1), 1e-6);
+    float negative[5] = {-1.5f, -2.0f, -1.0f, -1.2f, -2.0f};
+    CU_ASSERT_EQUAL(sampler_draw(s, &penalty, negative, seen, 3, &r, NULL), 0);
+    sampler_free(s);
+}
+
+static void test_odd_logits(void) {
+    sampler *s;
+    rng r = rng_make(1, 0);
+    sampling how = {.temperature = 1, .top_p = 0.9, .top_k = 3};
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, 4, NULL), SNAP_OK);
+    float nan[4] = {NAN, 1, NAN, 0}, all_nan[4] = {NAN, NAN, NAN, NAN},
+          huge[4] = {-INFINITY, INFINITY, 0, 1}, flat[4] = {-INFINITY, -INFINITY, 3e38f, -3e38f};
+    for (int i = 0; i < 100; i++) {
+        CU_ASSERT_EQUAL(sampler_draw(s, &how, nan, NULL, 0, &r, NULL) % 2, 1);
+        int32_t any = sampler_draw(s, &how, all_nan, NULL, 0, &r, NULL);
+        CU_ASSERT(any >= 0 && any < 4);
+        CU_ASSERT_EQUAL(sampler_draw(s, &how, huge, NULL, 0, &r, NULL), 1);
+        CU_ASSERT_EQUAL(sampler_draw(s, &how, flat, NULL, 0, &r, NULL), 2);
+    }
+    sampler_free(s);
+}
+
+static void test_one_number_a_draw(void) {
+    sampler *s;
+    sampling how = {.temperature = 1, .top_p = 0.9};
+    rng a = rng_make(9, 0), b = a;
+    make_logits();
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
+    for (int i = 0; i < 10; i++) {
+        (void)sampler_draw(s, &how, logits, NULL, 0, &a, NULL);
+        (void)rng_uniform(&b);
+    }
+    CU_ASSERT_EQUAL(rng_u32(&a), rng_u32(&b));
+    sampler_free(s);
+}
+
+CU_TestInfo tests_sampler[] = {
+    {"draws follow the definitions", test_draws_follow_the_definitions},
+    {"greedy, repetition penalty, log-probability", test_greedy_and_penalty},
+    {"NaN, infinities", test_odd_logits},
+    {"a draw takes one number", test_one_number_a_draw},
+    CU_TEST_INFO_NULL,
+};
