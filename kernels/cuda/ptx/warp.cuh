@@ -104,13 +104,6 @@ __device__ __forceinline__ float exp2_approx(float x) {
     return y;
 }
 
-/* 1 / x, relative error 2^-23. */
-__device__ __forceinline__ float reciprocal_approx(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 /* A warpgroup's registers a thread, from the number it was launched with; more than the CTA has left
  * waits for others to give some back. */
 template <int N, int Now>

@@ -117,6 +117,13 @@ __device__ __forceinline__ void clear_tail(shared &s, int stage, int index, int 
     }
 }
 
+/* The last tile; `second` is the stage of its second page. */
+__device__ __forceinline__ void clear_tile(shared &s, int second, int index, int valid) {
+    ptx::named_sync(1, 128); /* every warp's S is computed */
+    clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
+    clear_tail(s, second, index, valid - PAGE);
+}
+
 __device__ __forceinline__ float quad_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
     return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
@@ -290,6 +297,21 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
     r.sum[1] += sum[1][0] + sum[1][1];
 }
 
+/* Hands a tile over to the output groups: P is written, and where units have changed, by how much. */
+__device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
+                                             bool rescale, const float (&before)[2],
+                                             const row_pair &r) {
+    if (me.lane == 0)
+        (&s.rescale[buffer].x)[me.warp] = rescale;
+    if (rescale && me.t == 0) {
+        int8_t *shift = &s.shift[buffer][me.row()];
+        shift[0] = static_cast<int8_t>(fmaxf(before[0] - r.unit[0], NEVER));
+        shift[8] = static_cast<int8_t>(fmaxf(before[1] - r.unit[1], NEVER));
+    }
+    ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&s.full_p[buffer]);
+}
+
 /* The factor that brings O to the output, and the logarithm of the sum. */
 __device__ __forceinline__ void finish_rows(shared &s, const params &p, const softmax_thread &me,
                                             int k, const row_pair &r, int first_row,
@@ -373,12 +395,8 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
                     if (!more)
                         ptx::mbarrier_arrive(&s.empty_q);
                 }
-                if (valid < TILE) {
-                    ptx::named_sync(1, 128); /* every warp's S is computed */
-                    clear_tail(s, second.stage == 0 ? kStages - 1 : second.stage - 1, me.index(),
-                               valid);
-                    clear_tail(s, second.stage, me.index(), valid - PAGE);
-                }
+                if (valid < TILE)
+                    clear_tile(s, second.stage, me.index(), valid);
                 if (more)
                     page.wait();
                 const score_job after(s, at.stage, 0); /* without a next tile: of no use */
@@ -392,16 +410,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
                 after.issue<2>(r, score0);
                 exponentiate(scaling, r, score1, p_tile, 4 + (me.lane >> 4), p_row & 7,
                              [&] { after.issue<3>(r, score0); });
-                const bool rescale = change && tile > begin;
-                if (me.lane == 0)
-                    (&s.rescale[buffer].x)[me.warp] = rescale;
-                if (rescale && me.t == 0) {
-                    int8_t *shift = &s.shift[buffer][me.row()];
-                    shift[0] = static_cast<int8_t>(fmaxf(before[0] - r.unit[0], NEVER));
-                    shift[8] = static_cast<int8_t>(fmaxf(before[1] - r.unit[1], NEVER));
-                }
-                ptx::fence_proxy_async();
-                ptx::mbarrier_arrive(&s.full_p[buffer]);
+                publish_tile(s, me, buffer, change && tile > begin, before, r);
                 if (!more)
                     break;
             }
