@@ -6,7 +6,7 @@ namespace sm90_bf16 {
 
 enum {
     ROWS = 64,                     /* query rows of one sequence a CTA: the M of one wgmma */
-    PAGE = 64,                     /* tokens: the N of S, two wgmma's worth of K of O */
+    PAGE = 64,                     /* tokens: the N of S, four k-steps of O */
     CONTENT = 512,                 /* d_c */
     ROPE = 64,                     /* d_r */
     WIDTH = CONTENT + ROPE,        /* of a row of the cache and of the queries */

@@ -10,11 +10,11 @@
  *   empty[page][half]   4 warps             P V of that half is computed            loader
  *   full_q              loader + bytes      the item's queries are here             both groups
  *   empty_q             8 warps             the item's last S is computed           loader
- *   full_p[2]           128 of a group      P and E of its page are written; with it, the    other group
- *                                           group has read what the page before left
- *   full_sum            256                 the sums of the item's rows are written both groups
- *   stored              256                 an item's partial results are stored    thread 0
- *   named kMerge        256                 steps of merge.cuh                      both groups */
+ *   full_p[page]        128 of its group    P and E of the page are written; with it,      other group
+ *                                           what the page before left has been read
+ *   full_sum            256                 the sums of the item's rows are written     both groups
+ *   stored              256                 an item's partial results are stored        thread 0
+ *   named kMerge        256                 steps of merge.cuh                          both groups */
 #pragma once
 #include <cstddef>
 #include <cstdint>
