@@ -167,7 +167,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 .PHONY: check lint includes audit sanitize goldens golden-record format
 # One after the other: each builds what it needs with all processors.
 check:
-	$(Q)for step in test lint includes sanitize test-install; do \
+	$(Q)for step in test lint includes audit sanitize test-install; do \
 	    $(MAKE) --no-print-directory $$step || exit 1; done
 	@echo "check: all passed"
 
@@ -254,7 +254,7 @@ help:
 	@echo 'make              build/snapmla'
 	@echo 'make demo         install what is missing, build, run a small benchmark and evaluation, write a report'
 	@echo 'make test         install what is missing, build, run all tests'
-	@echo 'make check        test, lint, include order, sanitizers, installation'
+	@echo 'make check        test, lint, include order, audit, sanitizers, installation'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make audit        registers, spills, shared memory and machine code of the Hopper kernels'
 	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'

@@ -66,7 +66,7 @@ for file in $(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort); do
     digest <"$work/$name.log" >"$work/$name.kernels"
     found=''
     while IFS='|' read -r kernel regs stack stores loads bars smem; do
-        plain=$(c++filt "$kernel" 2>/dev/null | sed 's/(anonymous namespace):://g; s/(.*//; s/^void //; s/|/\\|/g')
+        plain=$(c++filt "$kernel" 2>/dev/null | sed 's/(anonymous namespace):://g; s/([a-z_]*)\([0-9]\)/\1/g; s/(.*//; s/^void //; s/|/\\|/g')
         q=$(count_in "$work/$name.cubin" "$kernel" QGMMA)
         h=$(count_in "$work/$name.cubin" "$kernel" HGMMA)
         echo "| ${file#kernels/cuda/} | $plain | $regs | $stack | $stores | $loads | $bars | $smem | $q | $h |" >>"$table"
