@@ -129,6 +129,13 @@ static bool is_integer_literal(part p) {
     return true;
 }
 
+/* [-] digits [%]: what may have a thousands separator */
+static bool is_numeral(part p) {
+    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
+        p = child(p, 0);
+    return is_kind(p, NODE_NUM);
+}
+
 /* [-] integer / integer */
 static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     bool negative = is_kind(p, NODE_NEG);
@@ -289,7 +296,7 @@ static part unnamed(part p, bool any) {
     bool named = is_name(left, is_expression(right)) && !is_kind(right, NODE_WORD);
     bool constant = math_is_constant(right.t, right.i);
     if ((at(p)->arg == REL_EQ && (named || (any && constant))) ||
-        (at(p)->arg == REL_IN && named && !is_expression(right)))
+        (at(p)->arg == REL_IN && named && !is_expression(right) && !is_kind(right, NODE_MATRIX)))
         return right;
     return p;
 }
@@ -306,6 +313,8 @@ static bool same_expression(judge *j, part g, part a) {
         return false;
     if (a.t->juxtaposed && is_integer_literal(g))
         return decide(j, false, "integers multiplied without a sign");
+    if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
+        return decide(j, false, "a thousands separator in an expression");
     return same_value(j, g, a);
 }
 
@@ -369,6 +378,14 @@ static bool same(judge *j, part g, part a) {
     return decide(j, false, "another kind of object");
 }
 
+/* "7 or 7" is 7. */
+static bool same_repeated(judge *j, part one, part list, bool gold_first) {
+    for (part m = child(list, 0); m.i; m = next(m))
+        if (!is_expression(m) || !(gold_first ? same(j, one, m) : same(j, m, one)))
+            return decide(j, false, "a value and a list");
+    return decide(j, true, "the same value, repeated");
+}
+
 static bool is_collection(part p) {
     return is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || p.t->has_pm;
 }
@@ -379,6 +396,10 @@ static bool same_answer(judge *j) {
         g = unnamed(g, false);
         a = unnamed(a, !j->strict);
     }
+    if (!j->strict && is_expression(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
+        return same_repeated(j, g, a, true);
+    if (!j->strict && is_expression(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
+        return same_repeated(j, a, g, false);
     return is_collection(g) || is_collection(a) ? same_collection(j, g, a) : same(j, g, a);
 }
 
@@ -483,7 +504,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return unread(gold_why ? gold_why : "empty", true);
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
-    *grouped = g.grouped || a.grouped;
+    *grouped = (g.grouped || a.grouped) && !g.zeros && !a.zeros;
     if (is_spaced_otherwise(&g, &a))
         return unread("thousands separated by spaces", false);
     if (compare_whole_numbers(&g, &a, &v))
@@ -492,6 +513,8 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return verdict(MATH_EQUAL, "written alike");
     if (math_words_equal(&g, &a))
         return verdict(MATH_EQUAL, "the same words");
+    if (g.typed || a.typed)
+        return unread("a function's name without a backslash", g.typed);
     if (g.prose || a.prose)
         return unread("prose", g.prose);
     if (is_ambiguous(&g, &a)) {

@@ -20,10 +20,9 @@ typedef struct {
     math_token *k; /* next token */
     math_token *first;
     int depth;
-    int bars;       /* open |...|: the next bar closes */
-    int relations;  /* parsed so far */
-    bool separated; /* a number has a thousands separator */
-    bool unit;      /* the last factor had one */
+    int bars;      /* open |...|: the next bar closes */
+    int relations; /* parsed so far */
+    bool unit;     /* the last factor had one */
     const char *why;
 } parser;
 
@@ -266,6 +265,8 @@ static uint16_t parse_bracketed(parser *p) {
         return fail(p, "unbalanced brackets");
     } else if (p->k[-2].kind == TOK_UNIT) {
         return fail(p, "a unit in brackets");
+    } else if (node->kind == NODE_REL && node->arg == REL_IN) {
+        return fail(p, "a membership in brackets");
     }
     return n;
 }
@@ -299,8 +300,11 @@ static uint16_t parse_braced_set(parser *p) {
 static uint16_t parse_absolute(parser *p) {
     p->k++;
     p->bars++;
+    p->unit = false;
     uint16_t n = parse_sum(p);
     p->bars--;
+    if (p->unit || p->t->separated)
+        return fail(p, "a unit or a separator between bars");
     return n ? expect(p, TOK_BAR, new_unary(p, NODE_FN, FN_ABS, n)) : 0;
 }
 
@@ -344,11 +348,9 @@ static uint16_t parse_matrix(parser *p) {
     if (!array && !text_is(name->text, "pmatrix") && !text_is(name->text, "bmatrix") &&
         !text_is(name->text, "matrix") && !text_is(name->text, "smallmatrix"))
         return fail(p, "an environment that is no matrix");
-    if (array && p->k->kind == TOK_LBRACE) {
-        uint64_t columns = 0;
-        if (!parse_subscript(p, &columns))
-            return fail(p, "unbalanced brackets");
-    }
+    uint64_t columns = 0;
+    if (array && (p->k->kind != TOK_LBRACE || !parse_subscript(p, &columns)))
+        return fail(p, "an array without columns");
     uint16_t matrix = new_node(p, NODE_MATRIX, 0), last = 0;
     while (matrix && p->k->kind != TOK_END_ENV) {
         uint16_t row = new_node(p, NODE_LIST, 0), cell = 0;
@@ -516,7 +518,7 @@ static uint16_t parse_degree(parser *p, uint16_t a) {
 static uint16_t parse_percent_word(parser *p, uint16_t a) {
     const math_token *number = p->k - 1;
     bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);
-    if (!whole || p->separated || number->kind != TOK_NUM || p->k[1].kind != TOK_END ||
+    if (!whole || p->t->separated || number->kind != TOK_NUM || p->k[1].kind != TOK_END ||
         memchr(number->text.s, '.', number->text.len))
         return fail(p, "a percentage of what is no integer");
     p->k++;
@@ -533,9 +535,10 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         p->k++;
         return new_unary(p, NODE_FN, FN_FACTORIAL, a);
     case TOK_PERCENT:
-        if (p->k->arg)
+        if (p->k->arg == 1)
             return parse_percent_word(p, a);
-        p->k++;
+        if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
+            return a; /* a unit like others */
         if (p->t->node[a].kind == NODE_PERCENT)
             return fail(p, "a percentage of what is no number");
         if (p->t->node[a].kind == NODE_BASED)
@@ -719,7 +722,10 @@ static uint16_t parse_relation(parser *p) {
     while (left && p->k->kind == TOK_REL) {
         int op = p->k->arg;
         p->k++;
+        p->unit = false;
         uint16_t right = parse_set(p);
+        if (p->unit && left && p->t->node[left].kind == NODE_WORD)
+            return fail(p, "a word for a name, and a unit");
         if (right && p->relations != before) /* their shared parts would multiply */
             return fail(p, "a relation within a relation");
         if (!right)
@@ -764,13 +770,21 @@ static bool mark_pm(math_tree *t, uint16_t i) {
     return n->pm;
 }
 
+static bool is_numeral(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    return n->kind == NODE_NUM || (n->kind == NODE_NEG && math_at(t, n->first)->kind == NODE_NUM);
+}
+
 const char *math_parse(math_tree *out, math_tokens *t) {
-    parser p = {.t = out, .k = t->tok, .first = t->tok, .separated = t->separated};
+    parser p = {.t = out, .k = t->tok, .first = t->tok};
     out->used = 1;
     out->root = 0;
     out->has_pm = out->has_percent = out->juxtaposed = false;
-    accept(&p, TOK_APPROX);
+    out->separated = t->separated;
+    bool about = accept(&p, TOK_APPROX);
     uint16_t root = parse_list(&p);
+    if (about && root && !is_numeral(out, root))
+        root = fail(&p, "approximately what is no number");
     if (root && out->has_pm)
         mark_pm(out, root);
     /* what follows the \approx of a constant is the same, rounded */

@@ -23,7 +23,7 @@ typedef struct {
 
 enum { kMaxNested = 4 };
 
-enum { kLayout = 200, kText, kBold, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
+enum { kLayout = 200, kText, kPlainText, kBold, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
 
 /* Commands, without the backslash. */
 static const spelling commands[] = {
@@ -34,14 +34,14 @@ static const spelling commands[] = {
     {"sqrt", TOK_SQRT, 0},
     {"over", TOK_OVER, 0},
     {"text", kText, 0},
-    {"mbox", kText, 0},
+    {"mbox", kPlainText, 0},
     {"textbf", kText, 0},
     {"textit", kText, 0},
     {"textrm", kText, 0},
     {"textnormal", kText, 0},
     {"hbox", kText, 0},
     {"mathrm", kText, 0},
-    {"mathit", kText, 0},
+    {"mathit", kPlainText, 0},
     {"mathsf", kText, 0},
     {"operatorname", kText, 0},
     {"left", kLayout, 0},
@@ -331,6 +331,7 @@ static void lex_number(lexer *l) {
             keep_digits(l, g, 3);
             s = g + 3;
             l->out->grouped |= sign == ',';
+            l->out->zeros |= sign == ',' && *g == '0';
             l->out->separated |= sign == ',' || sign == '{';
             l->out->spaced_group |= sign == ' ';
         }
@@ -373,6 +374,7 @@ static void lex_letters(lexer *l) {
     size_t n = (size_t)(l->s - s);
     const spelling *w = find_word(s, n);
     if (w) {
+        l->out->typed |= w->kind == TOK_FN;
         push(l, w->kind, w->arg, s, n);
     } else if (n > 1 && after_value(l) && is_unit(s, n)) {
         if (l->s < l->end && *l->s == '^')
@@ -400,20 +402,24 @@ static const char *group_end(const lexer *l, const char *s) {
     return l->end;
 }
 
-/* Whether the content of a \text is mathematics after all: no run of letters is a plain word. */
+/* Whether the content of a \text is mathematics after all: no run of letters is a plain word, and
+ * letters don't label a number, as in "(b) 0". */
 static bool is_mathematics(const char *s, const char *end) {
+    bool letter = false, digit = false;
     while (s < end) {
         if ((unsigned char)*s >= 0x80)
             return false;
+        digit |= is_digit(*s);
         const char *run = s;
         while (s < end && is_letter(*s))
             s++;
         size_t n = (size_t)(s - run);
+        letter |= n == 1 && !is_unit(run, n);
         if (n > 1 && !find_word(run, n) && !is_unit(run, n))
             return false;
         s += n == 0;
     }
-    return true;
+    return !letter || !digit;
 }
 
 /* Cuts a piece of the input on its own, so that it can't reach beyond its end. */
@@ -456,13 +462,15 @@ static void lex_text(lexer *l) {
     while (end > s && is_space(end[-1]))
         end--;
     size_t n = (size_t)(end - s);
-    if (n == 0 || (n == 1 && *s == '.')) /* \text{.} ends the sentence around the answer */
+    if (n == 0 || (n == 1 && *s == '.' && after_value(l))) /* \text{.} ends a sentence */
         return;
     l->out->text = true;
     const spelling *w = find_word(s, n);
     math_token_kind kind = w ? (math_token_kind)w->kind : text_kind(l, s, end, glued);
     if (kind == TOK_END)
         lex_piece(l, s, end);
+    else if (kind == TOK_PERCENT)
+        push(l, kind, 2, s, n);
     else
         push(l, kind, w ? w->arg : 0, s, n);
 }
@@ -481,19 +489,20 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
-/* Names and numbers may be bold; no grader takes an expression. */
-static void check_bold(lexer *l) {
+/* Names, units and numbers may be bold or in an \mbox; no grader takes an expression there. */
+static bool check_plain(lexer *l) {
     const char *s = skip_spaces(l, l->s);
     if (s == l->end || *s != '{')
-        return;
+        return true;
     bool letters = false, digits = false, others = false;
     for (const char *end = group_end(l, s++); s < end; s++) {
         letters |= is_letter(*s);
         digits |= is_digit(*s);
-        others |= !is_letter(*s) && !is_digit(*s) && !strchr(" .,-()", *s);
+        others |= !is_letter(*s) && !is_digit(*s) && !strchr(" .-()/", *s);
     }
     if (others || (letters && digits))
-        l->why = "an expression in bold";
+        l->why = "an expression in bold or in a box";
+    return !l->why;
 }
 
 static void lex_named_command(lexer *l) {
@@ -512,7 +521,11 @@ static void lex_named_command(lexer *l) {
     else if (c->kind == kText)
         lex_text(l);
     else if (c->kind == kBold)
-        check_bold(l);
+        check_plain(l);
+    else if (c->kind == kPlainText && check_plain(l))
+        lex_text(l);
+    else if (c->kind == kPlainText)
+        return;
     else if (c->kind == kOpenEnv)
         lex_env(l, TOK_BEGIN);
     else if (c->kind == kCloseEnv)
@@ -704,7 +717,7 @@ static const char *check_degrees(const math_tokens *t) {
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group) {
     out->count = out->pool_used = 0;
     out->grouped = out->separated = out->spaced_group = false;
-    out->text = out->prose = false;
+    out->zeros = out->typed = out->text = out->prose = false;
     if (n > kMathMaxInput)
         return "longer than 4096 bytes";
     lexer l = {.out = out, .s = s, .end = s + n, .group = group};
@@ -782,6 +795,8 @@ bool math_is_short_naming(const math_tokens *t) {
     for (int i = 0; i < 2 && k->kind == TOK_SYM && k->text.len == 1; i++)
         k++;
     if (k == t->tok || k->kind != TOK_REL || k->arg != REL_EQ)
+        return false;
+    if (k == t->tok + 2 && k->spaced)
         return false;
     for (k++; k->kind != TOK_END; k++)
         if (k->kind == TOK_REL || k->kind == TOK_APPROX)

@@ -42,7 +42,7 @@ typedef enum {
     TOK_CARET,
     TOK_UNDERSCORE,
     TOK_BANG,
-    TOK_PERCENT, /* arg: 1 if it is spelled out */
+    TOK_PERCENT, /* arg: 1 if it is spelled out, 2 if in a \text */
     TOK_DEGREE,  /* \circ, after an optional caret; arg: 1 if typed as the UTF-8 sign */
     TOK_PRIME,
     TOK_COMMA, /* also ';', "and", "or" */
@@ -115,6 +115,8 @@ typedef struct {
     bool text;                          /* some of it came in a \text */
     bool prose;                         /* bare words, one after the other */
     bool grouped;                       /* a plain comma was taken for a thousands separator */
+    bool zeros;                         /* a zero follows such a comma: no list of numbers */
+    bool typed;                         /* a function's name without its backslash */
     bool spaced_group;                  /* a space was */
     bool separated;                     /* a comma was, in whatever spelling */
     char pool[kMathMaxInput];           /* what number tokens point at */
@@ -138,7 +140,7 @@ bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
 /* Whether an answer says more than a value: "x = 5", "\sqrt2 \approx 1.41". */
 bool math_is_statement(const math_tokens *t);
 
-/* Whether it only names a value, by one or two letters: "x = 5". */
+/* Whether it only names a value, by two characters at most: "x = 5", "xy=5". */
 bool math_is_short_naming(const math_tokens *t);
 
 /* Whether both are made of letters only, at least one of them a \text, and spell the same words:

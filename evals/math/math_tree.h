@@ -58,6 +58,7 @@ typedef struct {
     uint16_t root;
     bool has_pm, has_percent;
     bool rounded;    /* "\approx 1.41" followed, and was left out */
+    bool separated;  /* a number has a thousands separator */
     bool juxtaposed; /* integers are multiplied by brackets alone, 4(7), somewhere */
 } math_tree;
 

@@ -81,10 +81,14 @@ static void test_spellings_of_one_thing(void) {
         {"7", "7\\text{.}"},
         {"-7", "-7 \\text{ m}^2."},
         {"7", "7\\%."},
+        {"7.5", "7.5\\text{ percent}"},
+        {"x+1", "x+1\\text{ percent}"},
+        {"7", "\\approx 7"},
         {"1440", "1 440"},
         {"-x", "-X"},
         {"x = 7", "X = 7"},
         {"\\pi r^2", "\\pi R^2"},
+        {"\\sin x", "sin x"},
         {"7\\%", "7%"},
         {"x = 7", "x=7"},
         {"x = 7", "7"},
@@ -177,10 +181,14 @@ static void test_values_no_grader_equates(void) {
         {"28", "\\frac{5(28)}{5}"},
         {"28", "(2)(14)"},
         {"28", "20+2(4)"},
+        {"58,500", "\\frac{58,500}{1}"},
+        {"15,042", "15, 42"},
         {"28", "\\frac{5(\\frac{28}{1})}{5}"},
     };
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
         expect(integers[i].gold, integers[i].answer, MATH_FIELD, MATH_DIFFERENT);
+    expect("0", "\\text{(b) 0}", MATH_FIELD, MATH_DIFFERENT);
+    expect("15,000", "15,000 exactly", MATH_FIELD, MATH_DIFFERENT);
 }
 
 static void test_values_that_differ(void) {
@@ -262,6 +270,14 @@ static void test_what_is_no_answer(void) {
         {"7", "7 meters^{\\circ}"},
         {"7", "(7 \\text{ km})"},
         {"7", "7\\text{ cm} \\approx 7"},
+        {"2x", "\\approx 2x"},
+        {"x+1", "\\mbox{x+1}"},
+        {"7 \\text{ cm}", "\\text{Area} = 7 \\text{ cm}"},
+        {"7", "|7 \\text{ cm}|"},
+        {"x \\in [1,2]", "(x \\in [1,2])"},
+        {"1", "cos(0)"},
+        {"\\ln 2", "ln(2)"},
+        {"\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}", "\\begin{array} 1 \\\\ 2 \\end{array}"},
         {"7.5", "7.5 percent"},
         {"x+1", "x+1 percent"},
         {"x \\le 7", "x \\le 7 percent"},
@@ -274,6 +290,7 @@ static void test_what_is_no_answer(void) {
     static const pair separated[] = {
         {"1440", "x = 1,440"},       {"58,500", "\\theta = 58,500"},    {"58,500", "2+3=58,500"},
         {"58,500", "f(x) = 58,500"}, {"58,500", "58,500 \\approx 1.2"}, {"58,500", "58 500"},
+        {"58,500", "AB = 58,500"},
     };
     for (size_t i = 0; i < sizeof(separated) / sizeof(separated[0]); i++)
         expect(separated[i].gold, separated[i].answer, MATH_FIELD, MATH_UNPARSED);
@@ -305,6 +322,10 @@ static void test_policies(void) {
         {"50\\%", "0.5\\%", MATH_DIFFERENT, MATH_DIFFERENT},
         {"100,200", "200,100", MATH_DIFFERENT, MATH_DIFFERENT},
         {"100,200", "100, 200", MATH_EQUAL, MATH_EQUAL},
+        {"7", "7 \\text{ or } 7", MATH_EQUAL, MATH_DIFFERENT},
+        {"\\frac{1}{2}, 0.5", "\\frac{1}{2}", MATH_EQUAL, MATH_DIFFERENT},
+        {"7", "a=7, b=7", MATH_DIFFERENT, MATH_DIFFERENT},
+        {"7", "7 \\text{ or } 8", MATH_DIFFERENT, MATH_DIFFERENT},
         {"5", "2+3=5", MATH_EQUAL, MATH_DIFFERENT},
         {"5", "m+n=5", MATH_EQUAL, MATH_DIFFERENT},
         {"m+n=5", "5", MATH_DIFFERENT, MATH_DIFFERENT},
