@@ -286,6 +286,10 @@ static void test_oniguruma(void) {
     CU_ASSERT_EQUAL(find("^b", "a\nb"), 203);
     CU_ASSERT_EQUAL(find("x{,2}y", "xxxy"), 104);
     CU_ASSERT_EQUAL(find("\\p{N}{1,3}", "a1234"), 104);
+    CU_ASSERT_EQUAL(find("\\p{Han}", "\u3002\u4E00"), 306); /* the script, not its extensions */
+    CU_ASSERT_EQUAL(find("[^\\p{Han}]", "\u4E00\u3002"), 306);
+    CU_ASSERT_EQUAL(find("\\p{^Han}", "\u4E00\u3002"), 306);
+    CU_ASSERT_EQUAL(find("\\p{^L}+", "a1"), 102);
     CU_ASSERT_EQUAL(find("\\u4e00", "\u4E00"), 3);
     CU_ASSERT_EQUAL(find("(?i:'S|'t)", "it's"), 204);
     CU_ASSERT_EQUAL(find("[]a]+", "xa]"), 103);
@@ -293,9 +297,10 @@ static void test_oniguruma(void) {
 }
 
 static void test_refused_patterns(void) {
-    static const char *const rows[] = {"[a&&b]", "[a[b]]",  "[[:alpha:]]", "\\bx",  "\\h",    "\\R",
-                                       "(?m:a)", "(?<n>a)", "a{1,2}+",     "a{",    "[\\W]",  "\\",
-                                       "(a",     "[a",      "(*UTF)a",     "\\Kab", "(?1)(a)"};
+    static const char *const rows[] = {"[a&&b]",  "[a[b]]", "[[:alpha:]]", "\\bx",    "\\h",
+                                       "\\R",     "(?m:a)", "(?<n>a)",     "a{1,2}+", "a{",
+                                       "[\\W]",   "\\",     "\\p{Letter}", "(a",      "[a",
+                                       "(*UTF)a", "\\Kab",  "(?1)(a)"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snap_err err = {0};
         regex *re = NULL;

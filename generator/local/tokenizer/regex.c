@@ -80,6 +80,17 @@ static size_t braced(const char *s, size_t n) {
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
+/* A script's name means Script there, Script_Extensions here: U+3002 is Han by the latter only. All names
+ * of categories have one or two letters. */
+static void append_braced(translator *t, char escape, const char *s, size_t n) {
+    bool negated = n > 1 && s[1] == '^';
+    size_t skip = negated ? 2 : 1;
+    bool script = escape != 'x' && n - skip - 1 > 2;
+    (void)buf_puts(&t->out, negated ? "{^" : "{");
+    (void)buf_puts(&t->out, script ? "sc:" : "");
+    (void)buf_append(&t->out, s + skip, n - skip);
+}
+
 static snap_status translate_escape(translator *t, snap_err *err) {
     if (t->n - t->at < 2)
         return refuse("\\", 1, err);
@@ -95,9 +106,11 @@ static snap_status translate_escape(translator *t, snap_err *err) {
     bool letter = (esc[1] | 32) >= 'a' && (esc[1] | 32) <= 'z';
     if (letter && !strchr(t->in_class ? "pPnrtfaex" : "pPnrtfaexAzZ", esc[1]))
         return refuse(esc, 2, err);
-    size_t n = 2 + (strchr("pPx", esc[1]) ? braced(esc + 2, t->n - t->at) : 0);
-    (void)buf_append(&t->out, esc, n);
-    t->at += n - 2;
+    size_t n = strchr("pPx", esc[1]) ? braced(esc + 2, t->n - t->at) : 0;
+    (void)buf_append(&t->out, esc, 2);
+    if (n)
+        append_braced(t, esc[1], esc + 2, n);
+    t->at += n;
     return SNAP_OK;
 }
 

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Compares our tokenizer with Hugging Face's on the same texts, and times both on one core.
 
-Development only: needs the PyPI package `tokenizers`; compiles our sources into a shared library.
+Development only: needs the PyPI package `tokenizers` (for a tiktoken.model: `tiktoken`); compiles our
+sources into a shared library.
 
     agree.py DIR [--text FOLDER]... [--megabytes 8] [--every-character]
 
-DIR holds a tokenizer.json. Characters are those that Python's own Unicode tables know (3.11: Unicode
+DIR holds a tokenizer.json or Kimi's tiktoken.model. Characters are those that Python's own Unicode tables know (3.11: Unicode
 14, as PCRE2 10.42's): younger ones are letters to one side and unassigned to the other. Texts are made here (24 scripts, emoji, control characters, digits, code,
 white space, malformed UTF-8, the tokenizer's own added tokens); --text adds every .txt, .po, .md, .c
 and .py below a folder. Exits 1 on any difference."""
 import argparse
 import ctypes
+import importlib.metadata
+import json
 import os
 import pathlib
 import random
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unicodedata
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -127,9 +131,9 @@ class Ours:
         self.c = ctypes.CDLL(lib)
         self.err = Err()
         self.t, self.e = ctypes.c_void_p(), ctypes.c_void_p()
-        start = time.perf_counter()
+        start = time.process_time()
         self.check(self.c.tokenizer_open(ctypes.byref(self.t), str(folder).encode(), ctypes.byref(self.err)))
-        self.load_s = time.perf_counter() - start
+        self.load_s = time.process_time() - start
         self.check(self.c.tok_encoder_create(ctypes.byref(self.e), self.t, ctypes.byref(self.err)))
 
     def check(self, status):
@@ -157,6 +161,46 @@ class Ours:
         text = ctypes.string_at(out.data, out.len) if out.len else b""
         self.c.buf_release(ctypes.byref(out))
         return text
+
+
+class Tiktoken:
+    """Kimi's tokenizer over OpenAI's library, with the calls of Hugging Face's that are used below."""
+
+    def __init__(self, folder):
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+        ranks = load_tiktoken_bpe(os.path.join(folder, "tiktoken.model"))
+        config = json.loads((pathlib.Path(folder) / "tokenizer_config.json").read_text())
+        names = {int(i): t["content"] for i, t in config["added_tokens_decoder"].items()}
+        self.special = {names.get(i, f"<|reserved_token_{i}|>"): i for i in range(len(ranks), len(ranks) + 256)}
+        upper, lower = (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]")
+        head, tail = r"[^\r\n\p{L}\p{N}]?", r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        pattern = "|".join([r"[\p{Han}]+", head + upper + "*" + lower + "+" + tail, head + upper + "+" + lower + "*" + tail,
+                            r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
+        self.e = tiktoken.Encoding("kimi", pat_str=pattern, mergeable_ranks=ranks, special_tokens=self.special)
+
+    def encode(self, text, add_special_tokens=False):
+        return types.SimpleNamespace(ids=self.e.encode(text, allowed_special="all"))
+
+    def decode(self, ids, skip_special_tokens=False):
+        first = self.e.n_vocab - len(self.special)
+        return self.e.decode([i for i in ids if i < first or not skip_special_tokens])
+
+    def get_vocab_size(self):
+        return self.e.n_vocab
+
+    def contents(self):
+        return list(self.special)
+
+
+class HuggingFace:
+    def __init__(self, folder):
+        import tokenizers
+        self.t = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+        self.encode, self.decode, self.get_vocab_size = self.t.encode, self.t.decode, self.t.get_vocab_size
+
+    def contents(self):
+        return [t.content for t in self.t.get_added_tokens_decoder().values()]
 
 
 def show(name, text, ours, theirs):
@@ -212,12 +256,15 @@ def main():
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--every-character", action="store_true")
     args = ap.parse_args()
-    import tokenizers
-    theirs = tokenizers.Tokenizer.from_file(os.path.join(args.dir, "tokenizer.json"))
-    byte_level = '"ByteLevel"' in theirs.decoder.__getstate__().decode() if theirs.decoder else False
+    start = time.process_time()
+    huggingface = os.path.exists(os.path.join(args.dir, "tokenizer.json"))
+    theirs = HuggingFace(args.dir) if huggingface else Tiktoken(args.dir)
+    theirs_load_s = time.process_time() - start
     ours = Ours(args.dir)
-    print(f"tokenizers {tokenizers.__version__}; ours loads in {ours.load_s * 1e3:.0f} ms")
-    added = [t.content for t in theirs.get_added_tokens_decoder().values()]
+    name = "tokenizers" if huggingface else "tiktoken"
+    print(f"{name} {importlib.metadata.version(name)}; loading: ours {ours.load_s:.2f} s, theirs {theirs_load_s:.2f} s")
+    byte_level = not huggingface or '"ByteLevel"' in theirs.t.decoder.__getstate__().decode()
+    added = theirs.contents()
     rng = random.Random(args.seed)
     sets = {"made here": list(documents(synthetic(args.seed, args.megabytes * 1e6, added), rng))}
     for folder in args.text:

@@ -45,6 +45,7 @@ CASES = [
     "٣٤٥٦ ½ Ⅷ ²³", "ſ K İ ı ß", "\ufeff\ufffd\ufffe", "𝒳𝓎 𐍈 𠀀𠀁", "<|end|>", "a<|end|>b", "<|user|>hi<|end|><|user|>",
     "< |end|> <|end |>", "<think>x</think>", "<tool>a <tool>\tb", "toolbox tool a tool", "▁ ▁▁a", "<0x41> <s> </s> <unk>",
     "a" * 300, " " * 300, "ab" * 200, "缓存" * 150, "\n" * 70, "0" * 70, "!?" * 60, "日本語 text 混ぜる 123円",
+    "有效的值。\"\n\nx", "値は。です、「一」ー々〇", "é\u0301漢\u0301字",
 ]
 
 
