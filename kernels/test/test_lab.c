@@ -1,0 +1,116 @@
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/formats.h"
+#include "kernels/judge.h"
+#include "kernels/lab.h"
+
+enum { kContent = 64, kRope = 32, kWidth = kContent + kRope };
+
+static mla_backend *cpu(void) {
+    mla_backend *be = NULL;
+    CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", NULL, NULL) == SNAP_OK);
+    return be;
+}
+
+/* A pool whose numbers say where they come from. */
+static uint16_t *numbered_pool(void) {
+    uint16_t *pool = malloc(sizeof *pool * DRAW_POOL * kWidth);
+    CU_ASSERT_FATAL(pool != NULL);
+    for (int i = 0; i < DRAW_POOL * kWidth; i++)
+        pool[i] = (uint16_t)(i / kWidth ^ i % kWidth << 9);
+    return pool;
+}
+
+/* Content is a row of the pool turned, RoPE another's, both whole. */
+static void test_draw_is_a_turned_row(void) {
+    uint16_t *pool = numbered_pool(), row[kWidth];
+    draw_source s = {.pool = pool, .d_c = kContent, .d_r = kRope, .seed = 3};
+    int turned = 0, mixed = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        draw_parts p = draw_parts_of(s.seed, i, kContent);
+        CU_ASSERT_FATAL(p.content < DRAW_POOL && p.rope < DRAW_POOL && p.turn < kContent);
+        draw_row(&s, i, row);
+        for (uint32_t d = 0; d < kContent; d++)
+            CU_ASSERT(row[d] == pool[p.content * kWidth + (d + p.turn) % kContent]);
+        CU_ASSERT(memcmp(row + kContent, pool + p.rope * kWidth + kContent, kRope * sizeof *row) ==
+                  0);
+        turned += p.turn != 0;
+        mixed += p.rope != p.content;
+    }
+    CU_ASSERT(turned > 900 && mixed > 900);
+    free(pool);
+}
+
+static void test_draw_on_cpu(void) {
+    mla_backend *be = cpu();
+    uint16_t *pool = numbered_pool(), want[kWidth], out[6 * kWidth];
+    draw_source s = {.pool = pool, .d_c = kContent, .d_r = kRope, .seed = 4};
+    const uint64_t first[] = {5, UINT64_MAX}; /* the second group wraps */
+    CU_ASSERT(lab_draw(be, &s, first, 2, 3, out, NULL) == SNAP_OK);
+    for (uint64_t i = 0; i < 6; i++) {
+        draw_row(&s, first[i / 3] + i % 3, want);
+        CU_ASSERT(memcmp(out + i * kWidth, want, sizeof want) == 0);
+    }
+    free(pool);
+    mla_backend_close(be);
+}
+
+/* What a backend lacks it says, and never pretends. */
+static void test_cpu_lacks(void) {
+    mla_backend *be = cpu();
+    lab_recording *r;
+    snap_err err = {0};
+    unsigned char bytes[100] = {0};
+    CU_ASSERT(!lab_can_flush(be) && !lab_can_record(be) && !lab_can_attend(be));
+    CU_ASSERT(lab_flush(be, &err) == SNAP_E_UNSUPPORTED);
+    CU_ASSERT(lab_record(be, NULL) == SNAP_E_UNSUPPORTED);
+    CU_ASSERT(lab_record_end(be, &r, NULL) == SNAP_E_UNSUPPORTED && r == NULL);
+    lab_recording_free(be, NULL);
+    CU_ASSERT(lab_fill(be, bytes, 0xff, 99, NULL) == SNAP_OK);
+    CU_ASSERT(bytes[0] == 0xff && bytes[98] == 0xff && bytes[99] == 0);
+    mla_backend_close(be);
+}
+
+/* Rows known from elsewhere are judged as rows that the oracle makes. */
+static void test_known_rows(void) {
+    enum { kHeads = 2, kSq = 2, kRows = 3 };
+    const int64_t row[kRows] = {0, 3, 6}; /* batch 2 */
+    uint16_t out[8 * kContent];
+    float lse[8];
+    double ref[kRows * kContent], ref_lse[kRows] = {0.5, 2, -4};
+    for (int i = 0; i < 8 * kContent; i++)
+        out[i] = bf16_from_f32(1.0f);
+    for (int i = 0; i < 8; i++)
+        lse[i] = 2.0f;
+    for (int i = 0; i < kRows * kContent; i++)
+        ref[i] = i / kContent == 1 ? 1.25 : 1.0;
+    judge_known in = {.heads = kHeads,
+                      .s_q = kSq,
+                      .d_c = kContent,
+                      .out = out,
+                      .lse = lse,
+                      .row = row,
+                      .rows = kRows,
+                      .ref = ref,
+                      .ref_lse = ref_lse};
+    judge_error e = judge_known_rows(&in);
+    CU_ASSERT(e.rows == kRows && e.nonfinite == 0);
+    CU_ASSERT_DOUBLE_EQUAL(e.row_rel, 0.2, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(e.out_rel, sqrt(0.0625 / (1 + 1.5625 + 1)), 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(e.lse_err, 1.5, 1e-12); /* |2 - 0.5| / 1, |2 + 4| / 4 */
+    CU_ASSERT(e.worst_b == 0 && e.worst_s == 1 && e.worst_h == 1);
+    out[6 * kContent] = 0x7fc0;
+    CU_ASSERT(judge_known_rows(&in).nonfinite == 1);
+}
+
+CU_TestInfo tests_lab[] = {
+    {"a drawn row is a turned row of the pool", test_draw_is_a_turned_row},
+    {"drawing on the CPU", test_draw_on_cpu},
+    {"what the CPU lacks", test_cpu_lacks},
+    {"rows known from elsewhere", test_known_rows},
+    CU_TEST_INFO_NULL,
+};
