@@ -152,6 +152,19 @@ static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     return true;
 }
 
+/* 2.26 \cdot 10^2: rounded to the field's graders, and no integer. */
+static bool is_scientific(part p) {
+    while (is_kind(p, NODE_NEG))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_MUL))
+        return false;
+    part mantissa = child(p, 0), power = child(p, 1);
+    if (!is_numeral(mantissa) || is_integer_literal(mantissa) || !is_kind(power, NODE_POW))
+        return false;
+    int64_t base;
+    return math_integer(p.t, at(power)->first, &base) && base == 10;
+}
+
 static bool same_as_written(judge *j, part g, part a) {
     int64_t n, d, m, e;
     if (fraction_literal(g, &n, &d) && fraction_literal(a, &m, &e) && (n != m || d != e))
@@ -313,6 +326,8 @@ static bool same_expression(judge *j, part g, part a) {
         return false;
     if (a.t->juxtaposed && is_integer_literal(g))
         return decide(j, false, "integers multiplied without a sign");
+    if (is_integer_literal(g) && is_scientific(a))
+        return decide(j, false, "an integer in scientific notation");
     if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
         return decide(j, false, "a thousands separator in an expression");
     return same_value(j, g, a);

@@ -265,8 +265,9 @@ static uint16_t parse_bracketed(parser *p) {
         return fail(p, "unbalanced brackets");
     } else if (p->k[-2].kind == TOK_UNIT) {
         return fail(p, "a unit in brackets");
-    } else if (node->kind == NODE_REL && node->arg == REL_IN) {
-        return fail(p, "a membership in brackets");
+    } else if ((node->kind == NODE_REL && node->arg == REL_IN) ||
+               (node->kind == NODE_UNION && open == '[')) {
+        return fail(p, "a set in brackets");
     }
     return n;
 }

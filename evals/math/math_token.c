@@ -518,14 +518,10 @@ static void lex_named_command(lexer *l) {
         l->why = "unknown command";
     else if (c->kind == kLayout)
         l->spaced = true;
-    else if (c->kind == kText)
-        lex_text(l);
     else if (c->kind == kBold)
         check_plain(l);
-    else if (c->kind == kPlainText && check_plain(l))
+    else if (c->kind == kText || (c->kind == kPlainText && check_plain(l)))
         lex_text(l);
-    else if (c->kind == kPlainText)
-        return;
     else if (c->kind == kOpenEnv)
         lex_env(l, TOK_BEGIN);
     else if (c->kind == kCloseEnv)

@@ -135,6 +135,7 @@ static void test_values_that_agree(void) {
         {"\\frac{3}{2}", "2.25^{0.5}"},
         {"\\sqrt{x}", "x^{0.5}"},
         {"28x", "4(7)x"},
+        {"0.0226", "2.26 \\cdot 10^{-2}"},
         {"\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"},
         {"e^{2x}", "(e^x)^2"},
         {"\\cot x", "\\frac{\\cos x}{\\sin x}"},
@@ -183,6 +184,8 @@ static void test_values_no_grader_equates(void) {
         {"28", "20+2(4)"},
         {"58,500", "\\frac{58,500}{1}"},
         {"15,042", "15, 42"},
+        {"226", "2.26 \\cdot 10^{2}"},
+        {"-226", "-2.26 \\times 10^2"},
         {"28", "\\frac{5(\\frac{28}{1})}{5}"},
     };
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
@@ -275,6 +278,7 @@ static void test_what_is_no_answer(void) {
         {"7 \\text{ cm}", "\\text{Area} = 7 \\text{ cm}"},
         {"7", "|7 \\text{ cm}|"},
         {"x \\in [1,2]", "(x \\in [1,2])"},
+        {"(1,2)\\cup(3,4)", "[(1,2)\\cup(3,4)]"},
         {"1", "cos(0)"},
         {"\\ln 2", "ln(2)"},
         {"\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}", "\\begin{array} 1 \\\\ 2 \\end{array}"},
