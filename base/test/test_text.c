@@ -64,7 +64,8 @@ static void test_xml_escapes(void) {
                            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\xEF\xBF\xBD\n");
     buf_clear(&b);
     /* U+FFFD and U+FFFF's neighbours stay: U+FFEF, U+FFFC, U+1FFFF; a byte alone goes */
-    text_append_xml(&b, "\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xAF|\xEF\xBF\xBC|\xF0\x9F\xBF\xBF|\xFF|\xC3");
+    text_append_xml(
+        &b, "\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xAF|\xEF\xBF\xBC|\xF0\x9F\xBF\xBF|\xFF|\xC3");
     CU_ASSERT_STRING_EQUAL(buf_str(&b), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xAF|\xEF\xBF\xBC|"
                                         "\xF0\x9F\xBF\xBF|\xEF\xBF\xBD|\xEF\xBF\xBD");
     buf_release(&b);
