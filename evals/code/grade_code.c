@@ -13,8 +13,7 @@ static bool find_program(const grader *g, grade_input in, extraction *x, const c
     span text = extract_visible(in.response, &thinking);
     if (in.extracted) {
         *x = (extraction){"given", in.response};
-        *why = "empty program";
-        return !text_is_blank(in.response.s, in.response.n);
+        return true;
     }
     *why = thinking || text_is_blank(text.s, text.n) ? grade_why_nothing(in, text, thinking)
            : in.truncated                            ? "cut off before a program was complete"

@@ -7,14 +7,18 @@
  *               process, the program as the body of a function, an imitation of standard input.
  *
  * Programs that a real interpreter runs well and LiveCodeBench's checker does not (lcb.py imitates
- * it): those that iterate over standard input, read more than one line of its buffer, take `stdin` from
- * sys when they begin, open file 0, name a class Solution without being asked for one, use `global`
- * for what another function of theirs reads, or meet an empty line with input(). The other way round:
- * `lcb` ignores the exit code; in `real` another one than 0 is an error. `real` has a stack of 256 MiB,
- * as contests have, `lcb` the usual 8.
+ * it): those that iterate over standard input, read more than one line of its buffer, open file 0, import
+ * stdin from sys and look for the end of a line or of the input, write to the buffer of standard output
+ * or through an imported stdout, ask for the working folder, define a class Solution that nobody asked
+ * for, keep in a function what `global` wants in the module, or begin with a __future__ import. The other
+ * way round: in `lcb` tests share the state of modules and a method's object, in `real` every test begins
+ * anew. sys.exit() ends a program well in both, whatever its code. `real` has a stack of 256 MiB, as
+ * contests have, `lcb` the usual 8.
  *
- * Where `lcb` knowingly differs from the original: values go through JSON, so that an object whose ==
- * always says yes does not pass; memory is bounded (4 GiB), processes and the network are refused. */
+ * Where `lcb` knowingly differs from the original: values leave the program as JSON, so that an object
+ * whose == always says yes does not pass; decimal numbers are those in ASCII digits; memory is bounded
+ * (4 GiB); processes and the network are refused; a program that puts no fence around itself is
+ * unparsed, not an empty program. */
 #ifndef SNAPMLA_EVALS_CODE_JUDGE_H
 #define SNAPMLA_EVALS_CODE_JUDGE_H
 
@@ -33,7 +37,7 @@ typedef enum {
     CODE_GLOBAL_TIMEOUT = -1, /* all tests together took too long */
     CODE_WRONG_ANSWER = -2,
     CODE_TIMEOUT = -3,
-    CODE_ERROR = -4,  /* an exception, also while it was loaded; in `real` an exit code too */
+    CODE_ERROR = -4,  /* an exception, also while it was loaded; in `real` a signal too */
     CODE_CRASHED = -5 /* the process ended before its tests did */
 } code_outcome;
 const char *code_verdict(code_outcome c); /* "pass", "wrong", "timeout", "error" */

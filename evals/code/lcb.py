@@ -56,18 +56,24 @@ class Bytes:
 
 
 class Input:
-    """Lines come without their ends; it can't be iterated over; all else is a StringIO's."""
+    """Can't be iterated over; all but three methods are a StringIO's."""
 
     def __init__(self, text):
-        lines = iter(text.split("\n"))
         self.buffer = Bytes(text)
         self.read = lambda *args: text
-        self.readline = lambda *args: next(lines)
         self.readlines = lambda *args: text.split("\n")
         self._stringio = io.StringIO(text)
 
     def __getattr__(self, name):
         return getattr(self._stringio, name)
+
+
+def imitate(file, text):
+    """The standard input that a program imported from sys before: lines come without their ends."""
+    lines = iter(text.split("\n"))
+    file.read = lambda *args: text
+    file.readline = lambda *args: next(lines)
+    file.readlines = lambda *args: text.split("\n")
 
 
 def without_main_test(source):
@@ -111,12 +117,14 @@ def call_with_input(function, text):
     output.close = lambda x: 1
     try:
         try:
+            imitate(kept[0], text)
             sys.stdin, builtins.open = Input(text), mocked_open(text)
             function()
         except SystemExit:
             pass
         finally:
             sys.stdin, builtins.open = kept[0], kept[2]
+            vars(kept[0]).clear()
         signal.alarm(0)
     finally:
         signal.alarm(0)

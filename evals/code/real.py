@@ -24,12 +24,16 @@ def main():
     say(b"S")
     if not name:
         os.close(3)
-        load(source)
+        try:
+            load(source)
+        except SystemExit:
+            pass  # with whatever code
         return
     lines = sys.stdin.read().split("\n")
     arguments = [json.loads(line) for line in lines if line.strip()]
     value = find(load(source), name)(*arguments)
-    say(b"V" + encoded(value))
+    # golds hold no tuples: a program that returns one is not blamed
+    say(b"V" + encoded(list(value) if isinstance(value, tuple) else value))
 
 
 main()

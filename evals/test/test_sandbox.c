@@ -95,7 +95,8 @@ static void test_runs(void) {
     } cases[] = {
         {"print(int(input()) + int(input()))", "7\n", "", 0},
         {"import sys\nfor line in sys.stdin: print(line, end='')", "3\n4\n", "", 0},
-        {"print(open(0).read())\nexit(5)", "3\n4\n\n", "", 5},
+        {"print(open(0).read())\nexit(5)", "3\n4\n\n", "", 0},
+        {"import os\nos._exit(5)", "", "", 5},
         {"print(open('/dev/stdin').read(), end='')", "3\n4\n", "", 0},
         {"import threading\nt = threading.Thread(target=print, args=('t',))\nt.start()\nt.join()",
          "t\n", "", 0},

@@ -1,0 +1,408 @@
+/* What surrounds a judged program, without running one: how outputs and values are compared, how tests
+ * are unpacked, where a program is found in a response. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "evals/code/compare.h"
+#include "evals/code/fenced.h"
+#include "evals/code/pickle.h"
+#include "evals/code/seccomp.h"
+#include "evals/code/tests.h"
+
+static span of(const char *s) {
+    return (span){s, strlen(s)};
+}
+
+/* ---- outputs: what LiveCodeBench's checker says of these pairs ---- */
+
+static void test_output(void) {
+    static const struct {
+        const char *got, *expected;
+        bool same;
+    } cases[] = {
+        {"6.0", "6", true},
+        {"1e0", "1", true},
+        {"0.30000000000000004", "0.3", false},
+        {"0.3", "0.30", true},
+        {"YES", "Yes", false},
+        {" a  b ", "a b", false},
+        {"a b\n", "  a b  \n\n", true},
+        {"a b", "a  b", false},
+        {"1 2", "1  2", true},
+        {"1\n2", "1\n\n2", false},
+        {"1\r\n2\r\n", "1\n2", true},
+        {"", "\n", true},
+        {"", "0", false},
+        {"nan", "nan", true},
+        {"nan 1", "NaN 1", false},
+        {"inf", "Infinity", true},
+        {"Infinity -inf", "inf -Infinity", true},
+        {"-inf", "inf", false},
+        {"-0", "0", true},
+        {"0", "-0.000", true},
+        {"1_0", "10", true},
+        {"1__0", "10", true},
+        {"_1", "1", true},
+        {"+5", "5", true},
+        {"--1", "-1", false},
+        {"1.", "1", true},
+        {".5", "0.5", true},
+        {".", "0", false},
+        {"e5", "5", false},
+        {"1e", "1", false},
+        {"+.5e+1", "5", true},
+        {"0x10", "16", false},
+        {"1e400", "1E+400", true},
+        {"1e400", "1e401", false},
+        {"1e9999999999999999999", "1", false},
+        {"12345678901234567890123456789", "12345678901234567890123456789.0", true},
+        {"12345678901234567890123456789", "12345678901234567890123456788", false},
+        {"1 a", "1.0 a", false},
+        {"1 2 3", "1 2", false},
+        {"1e2 3", "100 3.0", true},
+        {"00012", "12", true},
+        {"1e-3", "0.001", true},
+        {"0.00100", "1e-3", true},
+        {"100", "1e2", true},
+        {"100", "1e3", false},
+        {"1,2", "1, 2", false},
+        {"True", "1", false},
+        {"\xc2\xa0"
+         "5\xe2\x80\x83",
+         "5", true},
+        {"\xe2\x80\x8b"
+         "5",
+         "5", false},
+        {"5\x1c\n", "5", true},
+        {"\xff\xfe", "\xff\xfe", true},
+        {"1\n\n\n2\n", "1\n\n\n2", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool same = compare_output(of(cases[i].got), of(cases[i].expected));
+        if (same != cases[i].same)
+            printf("\n'%s' and '%s'\n", cases[i].got, cases[i].expected);
+        CU_ASSERT_EQUAL(same, cases[i].same);
+    }
+    CU_ASSERT_FALSE(compare_output((span){"5\0", 2}, of("5")));
+    CU_ASSERT_TRUE(compare_output((span){"a\0b", 3}, (span){"a\0b\n", 4}));
+}
+
+/* ---- values: Python's == ---- */
+
+static void test_value(void) {
+    static const struct {
+        const char *got, *expected;
+        value_verdict verdict;
+    } cases[] = {
+        {"[1,2]", " [ 1 , 2 ] ", VALUE_SAME},
+        {"(1,2)", "[1,2]", VALUE_DIFFERS},
+        {"[(1,2)]", "[[1,2]]", VALUE_DIFFERS},
+        {"[]", "[]", VALUE_SAME},
+        {"[]", "{}", VALUE_DIFFERS},
+        {"[1]", "[1,1]", VALUE_DIFFERS},
+        {"3.0", "3", VALUE_SAME},
+        {"3", "3.5", VALUE_DIFFERS},
+        {"true", "1", VALUE_SAME},
+        {"0", "false", VALUE_SAME},
+        {"false", "null", VALUE_DIFFERS},
+        {"null", "null", VALUE_SAME},
+        {"0.30000000000000004", "0.3", VALUE_DIFFERS},
+        {"1e30", "1000000000000000000000000000000", VALUE_DIFFERS},
+        {"1e15", "1000000000000000", VALUE_SAME},
+        {"9007199254740992.0", "9007199254740993", VALUE_DIFFERS},
+        {"9007199254740992.0", "9007199254740992", VALUE_SAME},
+        {"123456789012345678901234567890", "123456789012345678901234567890", VALUE_SAME},
+        {"123456789012345678901234567890", "123456789012345678901234567891", VALUE_DIFFERS},
+        {"-0.0", "0", VALUE_SAME},
+        {"-0", "0", VALUE_SAME},
+        {"NaN", "NaN", VALUE_DIFFERS},
+        {"Infinity", "Infinity", VALUE_SAME},
+        {"1e400", "Infinity", VALUE_SAME},
+        {"-Infinity", "Infinity", VALUE_DIFFERS},
+        {"\"a\\u00e9\\n\"", "\"a\xc3\xa9\\n\"", VALUE_SAME},
+        {"\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\"", VALUE_SAME},
+        {"\"\\ud800\"", "\"\\ud800\"", VALUE_SAME},
+        {"\"\\ud800x\"", "\"\\ud801x\"", VALUE_DIFFERS},
+        {"\"1\"", "1", VALUE_DIFFERS},
+        {"{\"b\":1,\"a\":[2]}", "{\"a\":[2.0],\"b\":true}", VALUE_SAME},
+        {"{\"a\":2}", "{\"a\":1,\"a\":2}", VALUE_SAME},
+        {"{\"a\":1}", "{\"a\":1,\"b\":1}", VALUE_DIFFERS},
+        {"{\"a\":1,\"c\":1}", "{\"a\":1,\"b\":1}", VALUE_DIFFERS},
+        {"!", "!", VALUE_DIFFERS},
+        {"[!]", "[1]", VALUE_DIFFERS},
+        {"", "1", VALUE_MALFORMED},
+        {"1", "", VALUE_MALFORMED},
+        {"1 2", "1", VALUE_MALFORMED},
+        {"[1,]", "[1]", VALUE_MALFORMED},
+        {"[1", "[1]", VALUE_MALFORMED},
+        {"(1]", "[1]", VALUE_MALFORMED},
+        {"{1:2}", "{}", VALUE_MALFORMED},
+        {"01", "1", VALUE_MALFORMED},
+        {"1.", "1", VALUE_MALFORMED},
+        {"\"\\x\"", "\"x\"", VALUE_MALFORMED},
+        {"\"\n\"", "\"x\"", VALUE_MALFORMED},
+        {"nul", "null", VALUE_MALFORMED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        value_verdict v = compare_value(of(cases[i].got), of(cases[i].expected));
+        if (v != cases[i].verdict)
+            printf("\n%s and %s: %d\n", cases[i].got, cases[i].expected, (int)v);
+        CU_ASSERT_EQUAL(v, cases[i].verdict);
+    }
+    buf deep = {0};
+    for (int i = 0; i < 100000; i++)
+        (void)buf_puts(&deep, "[");
+    CU_ASSERT_EQUAL(compare_value((span){buf_str(&deep), deep.len}, of("[]")), VALUE_MALFORMED);
+    buf_release(&deep);
+}
+
+/* ---- pickles ---- */
+
+#define BYTES(text)                                                                                \
+    { text, sizeof text - 1 }
+
+static void test_pickle(void) {
+    /* what Python's pickle.dumps("[]", protocol) gives, protocols 2 to 5, and hand-made long forms */
+    static const span good[] = {
+        BYTES("\x80\x02X\x02\0\0\0[]q\0."),
+        BYTES("\x80\x03X\x02\0\0\0[]q\0."),
+        BYTES("\x80\x04\x95\x06\0\0\0\0\0\0\0\x8c\x02[]\x94."),
+        BYTES("\x80\x05\x95\x06\0\0\0\0\0\0\0\x8c\x02[]\x94."),
+        BYTES("\x80\x04X\x02\0\0\0[]\x94."),
+        BYTES("\x80\x04\x8d\x02\0\0\0\0\0\0\0[]r\0\0\0\0."),
+    };
+    static const span bad[] = {
+        BYTES(""),
+        BYTES("."),
+        BYTES("\x80\x04."),
+        BYTES("\x80\x04X\x02\0\0\0[]\x94"),
+        BYTES("\x80\x04X\x02\0\0\0[].."),
+        BYTES("\x80\x04X\x02\0\0\0[]\x8c\x01x."),
+        BYTES("\x80\x04X\xff\xff\xff\xff[]."),
+        BYTES("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff[]."),
+        BYTES("\x80\x06X\x02\0\0\0[]."),
+        BYTES("X\x02\0\0\0[]\x80\x04."),
+        BYTES("\x80\x04\x95\xff\0\0\0\0\0\0\0X\x02\0\0\0[]."),
+        BYTES("cos\nsystem\n(S'echo bad'\ntR."),        /* a call */
+        BYTES("\x80\x04\x8c\x02os\x8c\x06system\x93."), /* STACK_GLOBAL */
+        BYTES("\x80\x04X\x02\0\0\0[]\x94\x85R."),       /* a tuple, REDUCE */
+        BYTES("\x80\x04]\x94."),                        /* a list */
+        BYTES("\x80\x04K\x01."),                        /* a number */
+        BYTES("\x80\x04C\x02[]."),                      /* bytes */
+        BYTES("V[]\np0\n."),                            /* the text of protocol 0 */
+        BYTES("\x80\x04X\x02\0\0\0[]0."),               /* POP */
+        BYTES("\x80\x04h\0X\x02\0\0\0[]."),             /* from the memo */
+        BYTES("\x80\x04\x82\x01X\x02\0\0\0[]."),        /* an extension */
+        BYTES("\x80\x04X\x02\0\0\0[]b."),               /* BUILD */
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        span text;
+        CU_ASSERT_EQUAL(pickle_text(good[i], &text, "p", NULL), SNAP_OK);
+        CU_ASSERT(text.n == 2 && memcmp(text.s, "[]", 2) == 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        span text;
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(pickle_text(bad[i], &text, "row 7", &err), SNAP_E_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "row 7"));
+    }
+    /* every operation that is not ours is refused, wherever it stands */
+    for (int op = 0; op < 256; op++) {
+        char bytes[] = "\x80\x04X\x02\0\0\0[]?................";
+        span text;
+        bytes[9] = (char)op;
+        bool ours = op == '.' || op == 0x94 || op == 'q' || op == 'r' || op == 0x80 || op == 0x95;
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(pickle_text((span){bytes, sizeof bytes - 1}, &text, "p", &err),
+                        SNAP_E_INPUT);
+        CU_ASSERT_EQUAL(strstr(err.text, "byte 9") != NULL,
+                        !ours || op == '.' || op == 0x80 || op == 0x95);
+    }
+}
+
+/* ---- tests, packed as LiveCodeBench packs them ---- */
+
+static void put_base64(buf *out, const unsigned char *s, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned word = (unsigned)s[i] << 16 | (i + 1 < n ? (unsigned)s[i + 1] << 8 : 0) |
+                        (i + 2 < n ? s[i + 2] : 0);
+        char four[] = {digits[word >> 18], digits[word >> 12 & 63],
+                       i + 1 < n ? digits[word >> 6 & 63] : '=',
+                       i + 2 < n ? digits[word & 63] : '='};
+        (void)buf_append(out, four, 4);
+    }
+}
+
+/* base64 of zlib of a pickle of @text; with @cut bytes of the packed form missing. */
+static void pack(const char *text, size_t cut, buf *out) {
+    size_t n = strlen(text);
+    buf pickle = {0};
+    (void)buf_append(&pickle, "\x80\x04X", 3);
+    for (int i = 0; i < 4; i++)
+        (void)buf_append(&pickle, &(unsigned char){(unsigned char)(n >> 8 * i)}, 1);
+    (void)buf_append(&pickle, text, n);
+    (void)buf_append(&pickle, "\x94.", 2);
+    uLongf room = compressBound(pickle.len);
+    unsigned char *packed = malloc(room);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(packed);
+    CU_ASSERT_EQUAL(compress(packed, &room, (const Bytef *)pickle.data, pickle.len), Z_OK);
+    put_base64(out, packed, room - cut);
+    free(packed);
+    buf_release(&pickle);
+}
+
+static js *published(const char *open, const char *closed, const char *metadata) {
+    js *row = js_new_object();
+    CU_ASSERT(js_set_str(row, "public_test_cases", open) &&
+              js_set_str(row, "private_test_cases", closed) &&
+              js_set_str(row, "metadata", metadata));
+    return row;
+}
+
+static const char kOpen[] =
+    "[{\"input\": \"1\\n\", \"output\": \"2\\n\", \"testtype\": \"stdin\"}]";
+static const char kClosed[] = "[{\"input\": \"3\", \"output\": \"4\", \"testtype\": \"stdin\"}, "
+                              "{\"input\": \"\", \"output\": \"\", \"testtype\": \"stdin\"}]";
+
+static void check_published(const char *closed) {
+    js *row = published(kOpen, closed, "{}");
+    code_tests t;
+    snap_err err = {0};
+    CU_ASSERT_TRUE(tests_present(row));
+    CU_ASSERT_EQUAL(tests_read(row, &t, "row", &err), SNAP_OK);
+    if (err.code)
+        printf("\n%s\n", err.text);
+    CU_ASSERT(t.n == 3 && !t.fn_name);
+    CU_ASSERT_STRING_EQUAL(t.n == 3 ? t.tests[0].input.s : "", "1\n");
+    CU_ASSERT_STRING_EQUAL(t.n == 3 ? t.tests[1].output.s : "", "4");
+    tests_release(&t);
+    js_free(row);
+}
+
+static void expect_refused(js *row, const char *message) {
+    code_tests t;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(tests_read(row, &t, "row 9", &err), SNAP_E_INPUT);
+    if (!strstr(err.text, message) || !strstr(err.text, "row 9"))
+        printf("\n%s\n", err.text);
+    CU_ASSERT(strstr(err.text, message) && strstr(err.text, "row 9"));
+    tests_release(&t);
+    js_free(row);
+}
+
+static void test_published(void) {
+    buf packed = {0}, cut = {0}, list = {0};
+    pack(kClosed, 0, &packed);
+    pack(kClosed, 3, &cut);
+    pack("{}", 0, &list);
+    check_published(kClosed);
+    check_published(buf_str(&packed));
+    expect_refused(published(kOpen, buf_str(&cut), "{}"), "damaged");
+    expect_refused(published(kOpen, buf_str(&list), "{}"), "must be a list");
+    expect_refused(published(kOpen, "!", "{}"), "neither JSON nor base64");
+    expect_refused(published(kOpen, "AAAA", "{}"), "damaged");
+    expect_refused(published(kOpen, "", "{}"), "empty");
+    expect_refused(published(kOpen, "QQ==Q", "{}"), "behind its end");
+    expect_refused(published(kOpen, "[{\"input\": \"1\"}]", "{}"), "needs 'input'");
+    expect_refused(published(kOpen, kClosed, "{\"func_name\": \"f\"}"), "of type 'stdin'");
+    expect_refused(published(kOpen, kClosed, "{\"func_name\": 3}"), "name of a function");
+    expect_refused(published("[]", "[]", "{}"), "no tests");
+    buf_release(&packed);
+    buf_release(&cut);
+    buf_release(&list);
+}
+
+/* A small file that unpacks into more than there may be. */
+static void test_bomb(void) {
+    buf packed = {0}, out = {.limit = 1 << 20}, text = {0};
+    for (int i = 0; i < 1 << 16; i++)
+        (void)buf_puts(&text, "                                                                ");
+    snap_err err = {0};
+    pack(buf_str(&text), 0, &packed);
+    CU_ASSERT(packed.len < 1 << 14);
+    CU_ASSERT_EQUAL(tests_unpack((span){buf_str(&packed), packed.len}, &out, "row", &err),
+                    SNAP_E_NOMEM);
+    buf_release(&packed);
+    buf_release(&text);
+    buf_release(&out);
+}
+
+static void test_lists(void) {
+    static const struct {
+        const char *row, *input, *output, *message;
+    } cases[] = {
+        {"{\"inputs\": [\"1\\n2\"], \"outputs\": [\"3\"]}", "1\n2", "3", NULL},
+        {"{\"inputs\": [[\"1\", \"2\"]], \"outputs\": [\"3\"], \"fn_name\": null}", "1\n2", "3",
+         NULL},
+        {"{\"inputs\": [[[1, 2], 3]], \"outputs\": [[4]], \"fn_name\": \"f\"}", "[1,2]\n3", "[4]",
+         NULL},
+        {"{\"input_output\": \"{\\\"inputs\\\": [\\\"a\\\"], \\\"outputs\\\": [\\\"b\\\"]}\"}", "a",
+         "b", NULL},
+        {"{\"inputs\": [\"1\"], \"outputs\": []}", "", "", "1 inputs, 0 outputs"},
+        {"{\"inputs\": [], \"outputs\": []}", "", "", "no tests"},
+        {"{\"inputs\": [1], \"outputs\": [\"1\"]}", "", "", "neither text nor a list"},
+        {"{\"inputs\": [[1]], \"outputs\": [\"1\"]}", "", "", "a line must be text"},
+        {"{\"inputs\": [\"1\"], \"outputs\": [\"1\"], \"fn_name\": 3}", "", "",
+         "name of a function"},
+        {"{\"inputs\": \"1\", \"outputs\": [\"1\"]}", "", "", "inputs"},
+        {"{}", "", "", "'metadata' must be text"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        js *row = js_parse(cases[i].row, strlen(cases[i].row), "row", NULL);
+        code_tests t;
+        snap_err err = {0};
+        CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+        snap_status st = tests_read(row, &t, "row", &err);
+        CU_ASSERT_EQUAL(st, cases[i].message ? SNAP_E_INPUT : SNAP_OK);
+        if (cases[i].message)
+            CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].message));
+        if (st == SNAP_OK) {
+            CU_ASSERT_STRING_EQUAL(t.tests[0].input.s, cases[i].input);
+            CU_ASSERT_STRING_EQUAL(t.tests[0].output.s, cases[i].output);
+        }
+        tests_release(&t);
+        js_free(row);
+    }
+}
+
+/* ---- fences ---- */
+
+static void test_fenced(void) {
+    static const struct {
+        const char *text, *block, *last; /* NULL: none */
+    } cases[] = {
+        {"so\n```python\nx = 1\n```\nok", "x = 1", "x = 1"},
+        {"```\na\n```\nand\n```py\nb\n\nc\n```", "b\n\nc", "b\n\nc"},
+        {"```python\n```", "", ""},
+        {"no code", NULL, NULL},
+        {"```python\nx = 1", NULL, NULL},
+        {"```python\na\n```\nthen\n```python\nb", "a", "then"},
+        {"  ```python\n  a\n  ```", "  a", "  a"},
+        {"inline ```a``` and\n```\nb\n```", "b", "b"},
+        {"```python\r\na\r\n```\r\n", "a\r", "a\r"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        extraction x;
+        bool found = fenced_block(of(cases[i].text), &x);
+        CU_ASSERT_EQUAL(found, cases[i].block != NULL);
+        if (found)
+            CU_ASSERT(x.answer.n == strlen(cases[i].block) &&
+                      memcmp(x.answer.s, cases[i].block, x.answer.n) == 0);
+        found = fenced_last(of(cases[i].text), &x);
+        CU_ASSERT_EQUAL(found, cases[i].last != NULL);
+        if (found)
+            CU_ASSERT(x.answer.n == strlen(cases[i].last) &&
+                      memcmp(x.answer.s, cases[i].last, x.answer.n) == 0);
+    }
+}
+
+CU_TestInfo tests_code[] = {
+    {"outputs", test_output},     {"values", test_value},
+    {"pickles", test_pickle},     {"published tests", test_published},
+    {"a packed bomb", test_bomb}, {"lists of tests", test_lists},
+    {"fences", test_fenced},      CU_TEST_INFO_NULL,
+};
