@@ -38,6 +38,16 @@ static bool set_verdict(js *row, const grader *g, const char *gold, const code_g
                       failed ? js_new_int((int64_t)v->result.test) : js_new_null());
 }
 
+snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
+    bool programs = false;
+    for (size_t i = 0; i < p->n_tasks; i++)
+        programs = programs || !p->tasks[i].set.grader->grade;
+    sandbox *s = NULL;
+    snap_status st = programs ? sandbox_open(&s, NULL, err) : SNAP_OK;
+    sandbox_close(s);
+    return st;
+}
+
 /* ---- a problem ---- */
 
 typedef struct {

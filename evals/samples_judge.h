@@ -13,6 +13,9 @@ typedef struct {
     snap_status (*write)(void *ctx, size_t cell, const js *row, snap_err *err);
 } judged_rows;
 
+/* SNAP_E_ENV where a plan has programs and they can't be isolated: to be known before anything is asked. */
+snap_status samples_judge_check(const eval_plan *p, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Whether a row has the verdict of this grader for this gold. */
 bool samples_judged(const js *row, const grader *g, const char *gold);
 

@@ -18,8 +18,8 @@ static const char *from;
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What is asked"},
     {OPT_STR, "suite", 's', &o.suite, "LIST",
-     "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, synth_aime, "
-     "configs/suites/NAME.json, a path",
+     "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
+     "livecodebench, humaneval, mbpp, synth_aime, configs/suites/NAME.json, a path",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
      "folder of the data sets, or the one file; default: the "
@@ -32,6 +32,13 @@ static const opt options[] = {
      "of GPQA's archive; default: the one its authors publish", 0, 0},
     {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,
      "write GPQA's prompts into samples.jsonl; its authors ask not to publish them", 0, 0},
+    {OPT_STR, "lcb-version", 0, &o.lcb_version, "NAME",
+     "of LiveCodeBench: release_v1..release_v6, release_latest, one part (v6) or several (v2_v4); "
+     "default: all files that are there",
+     0, 0},
+    {OPT_STR, "lcb-from", 0, &o.lcb_from, "DATE",
+     "LiveCodeBench: contests from that day on, as 2024-08-01", 0, 0},
+    {OPT_STR, "lcb-to", 0, &o.lcb_to, "DATE", "LiveCodeBench: contests up to that day", 0, 0},
     {.type = OPT_GROUP, .help = "Of whom"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
      "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several "
@@ -63,6 +70,12 @@ static const opt options[] = {
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
      "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
      0},
+    {OPT_STR, "judge", 0, &o.judge, "KIND",
+     "of programs; real: each test in a Python process of its own; lcb: as LiveCodeBench's own "
+     "checker, to agree with published figures; default: real",
+     0, 0},
+    {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N", "programs judged at once; 0 = one a processor",
+     0, 1024},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "judge the samples in --out again, and generate nothing", 0, 0},
     {.type = OPT_GROUP, .help = "eval plan: how many samples it takes to show equivalence"},

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/term.h"
 #include "base/text.h"
+#include "evals/samples_judge.h"
 #include "evals/score.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/rows.h"
@@ -72,8 +73,13 @@ static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
     task_options options = {.seed = (uint64_t)e->opt.seed,
                             .gpqa_password = e->opt.gpqa_password,
-                            .keep_text = e->opt.keep_gpqa_text};
+                            .keep_text = e->opt.keep_gpqa_text,
+                            .lcb_version = e->opt.lcb_version,
+                            .lcb_from = e->opt.lcb_from,
+                            .lcb_to = e->opt.lcb_to};
     snap_status st = task_policy_parse(e->opt.math_policy, &options.policy, err);
+    if (st == SNAP_OK)
+        st = judge_kind_parse(e->opt.judge, &options.judge, err);
     for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
         suite_task t = s->tasks[i];
         override_sampling(&e->opt, &t);
@@ -169,6 +175,10 @@ static snap_status make_plan(eval *e, snap_err *err) {
     TRY(suite_resolve(e->opt.suite, &s, err));
     TRY(find_data(e, err));
     TRY(plan_tasks(e, &s, err));
+    e->plan.judge_jobs = (int)e->opt.judge_jobs;
+    e->plan.rejudge = e->opt.regrade;
+    e->plan.cancel = e->opt.generate.cancel;
+    TRY(samples_judge_check(&e->plan, err));
 cleanup:
     return st;
 }
@@ -195,6 +205,9 @@ static js *asked_json(const eval_options *o) {
               js_set_num(row, "temperature", o->temperature) &&
               js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
               js_set_str(row, "math_policy", o->math_policy) &&
+              js_set_str(row, "judge", o->judge) &&
+              js_set_str(row, "lcb_version", o->lcb_version) &&
+              js_set_str(row, "lcb_from", o->lcb_from) && js_set_str(row, "lcb_to", o->lcb_to) &&
               js_set_new(row, "controls", list_json(&o->controls)) &&
               js_set_new(row, "arms", list_json(&o->arms));
     if (ok)
@@ -227,6 +240,10 @@ static snap_status recall(eval *e, snap_err *err) {
     o->top_p = js_get_num(was, "top_p", 0);
     o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
     o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
+    o->judge = o->judge ? o->judge : js_get_str(was, "judge");
+    o->lcb_version = js_get_str(was, "lcb_version");
+    o->lcb_from = js_get_str(was, "lcb_from");
+    o->lcb_to = js_get_str(was, "lcb_to");
     recall_list(was, "arms", &o->arms);
     recall_list(was, "controls", &o->controls);
     return SNAP_OK;
@@ -278,7 +295,7 @@ static js *configuration(const eval *e, const js *given) {
     js *c = js_copy(made);
     if (c && js_set_bool(c, "regrade", true) && js_set_str(c, "out", o->out) &&
         js_set_str(c, "data", o->data) && js_set_num(c, "margin", o->margin_pp) &&
-        js_set_str(c, "math-policy", o->math_policy))
+        js_set_str(c, "math-policy", o->math_policy) && js_set_str(c, "judge", o->judge))
         return c;
     js_free(c);
     return NULL;

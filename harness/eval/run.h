@@ -27,6 +27,9 @@ typedef struct {
     const char *math_policy;   /* "field", "strict"; NULL: field, or what a regraded run had */
     const char *gpqa_password; /* NULL: the published one */
     bool keep_gpqa_text;
+    const char *judge; /* of programs: "real", "lcb"; NULL: real, or what a regraded run had */
+    int64_t judge_jobs;
+    const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
     opt_list
         controls; /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]":
                           an arm known to be worse */
