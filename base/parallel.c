@@ -147,6 +147,11 @@ int parallel_threads(const parallel *p) {
 }
 
 void parallel_for(parallel *p, int64_t count, parallel_fn fn, void *ctx) {
+    if (count <= 1) { /* nobody needs to wake up */
+        if (count == 1)
+            fn(ctx, 0, 0);
+        return;
+    }
     p->fn = fn;
     p->ctx = ctx;
     p->count = count;

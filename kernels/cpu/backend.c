@@ -36,7 +36,8 @@ static void keep_memory(void) {
 static void cpu_close(mla_backend *base) {
     cpu_backend *be = (cpu_backend *)base;
     cpu_probe_free(be->probe);
-    parallel_free(be->pool);
+    if (!be->borrowed)
+        parallel_free(be->pool);
     free(be);
 }
 
@@ -164,10 +165,14 @@ snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, 
     keep_memory();
     be->base.ops = &kOps;
     be->isa = isa;
-    st = parallel_create(&be->pool, opt->threads, err);
-    if (st == SNAP_OK)
-        *out = &be->base;
-    else
+    be->pool = opt->pool;
+    be->borrowed = opt->pool != NULL;
+    if (!be->borrowed)
+        st = parallel_create(&be->pool, opt->threads, err);
+    if (st != SNAP_OK) {
         free(be);
-    return st;
+        return st;
+    }
+    *out = (mla_backend *)be;
+    return SNAP_OK;
 }

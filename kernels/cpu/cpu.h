@@ -11,6 +11,7 @@ typedef struct {
     mla_backend base;
     const cpu_isa *isa;
     parallel *pool;
+    bool borrowed;    /* the pool is the caller's */
     cpu_probe *probe; /* NULL until ceilings are asked for */
     bool measured;    /* the probe knows its fastest loops */
     int64_t started_ns;
