@@ -22,6 +22,8 @@ struct generator {
 /* Openers: @spec as generator_open() takes it, with its prefix. */
 snap_status gen_http_open(generator **out, const char *spec, const generator_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
+snap_status gen_local_open(generator **out, const char *spec, const generator_options *opt,
+                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status gen_replay_open(generator **out, const char *spec, const generator_options *opt,
                             snap_err *err) SNAP_CHECK_RESULT;
 

@@ -10,6 +10,7 @@ static const struct {
 } kinds[] = {
     {"http://", gen_http_open},
     {"https://", gen_http_open},
+    {"local:", gen_local_open},
     {"replay:", gen_replay_open},
 };
 
@@ -19,9 +20,10 @@ snap_status generator_open(generator **out, const char *spec, const generator_op
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (text_starts(spec, kinds[i].prefix))
             return kinds[i].open(out, spec, opt, err);
-    return err_set(err, SNAP_E_USAGE,
-                   "generator '%s' is unknown: expected http://..., https://... or replay:FILE",
-                   spec);
+    return err_set(
+        err, SNAP_E_USAGE,
+        "generator '%s' is unknown: expected http://..., https://..., local:DIR or replay:FILE",
+        spec);
 }
 
 void generator_close(generator *g) {

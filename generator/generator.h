@@ -7,6 +7,7 @@
  *
  *   http     OpenAI-compatible servers: "http://host:port/v1" or https; several serve one arm
  *            together: "http://a/v1|http://b/v1"
+ *   local    a checkpoint's folder, run here: "local:DIR"
  *   replay   recorded completions: "replay:FILE"
  *
  * A request that fails for good (after the generator's own retries) is a result with `failed` set,
@@ -88,6 +89,11 @@ typedef struct {
     double timeout_s;    /* http: silence that ends an attempt; 0 = the default (600) */
     double deadline_s;   /* http: length that ends an attempt; 0 = the default (14400) */
     int in_flight;       /* requests kept going at once; 0 = the generator's default */
+    const char *precision; /* local: of the cache and attention, "bf16" (NULL), "fp8" and others */
+    int64_t cache_bytes;   /* local: of the cache; 0 = the default. The same for every arm */
+    int64_t context;       /* local: longest sequence, tokens; 0 = the default */
+    int threads;           /* local: 0 = all */
+    const char *chat_template;           /* local: a name, or NULL for the checkpoint's own */
     const volatile sig_atomic_t *cancel; /* set from a signal handler to stop; may be NULL */
 } generator_options;
 
@@ -95,7 +101,7 @@ typedef struct {
  * generator_open - the generator that a spec names
  *
  * @out:  caller owns it, release with generator_close()
- * @spec: "http://...", "https://...", several of these with '|' between; "replay:FILE"
+ * @spec: "http://...", "https://...", several of these with '|' between; "local:DIR", "replay:FILE"
  *
  * SNAP_E_USAGE for an unknown spec; what opening a file can give.
  */
@@ -111,7 +117,7 @@ snap_status generator_run(generator *g, gen_source_fn source, void *source_ctx, 
 /* How the last run went; false where there is no client whose work could count. */
 bool generator_load_of(const generator *g, generator_load *out);
 
-/* What the result file says of it: "http", "replay". */
+/* What the result file says of it: "http", "local", "replay". */
 const char *generator_kind(const generator *g);
 
 #endif

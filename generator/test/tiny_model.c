@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/rng.h"
 #include "kernels/formats.h"
 
@@ -27,16 +28,20 @@ static void read_fixture(const char *name, const char *file, buf *out) {
 }
 
 /* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
-static void add_tensor(char *line, buf *header, buf *data) {
+static void add_tensor(char *line, int vocab, buf *header, buf *data) {
     char *rest = NULL, *name = strtok_r(line, " ", &rest), *type = strtok_r(NULL, " ", &rest);
     float spread = strtof(strtok_r(NULL, " ", &rest), NULL),
           centre = strtof(strtok_r(NULL, " ", &rest), NULL);
     bool bf16 = strcmp(type, "BF16") == 0;
+    bool words = vocab && (strstr(name, "lm_head") || strstr(name, "embed_tokens"));
     uint64_t seed = rng_stream_of(name), n = 1;
     size_t start = data->len;
     (void)buf_printf(header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, type);
-    for (char *size; (size = strtok_r(NULL, " ", &rest)); n *= strtoull(size, NULL, 10))
-        (void)buf_printf(header, "%s%s", n == 1 ? "" : ",", size);
+    for (char *text; (text = strtok_r(NULL, " ", &rest)); words = false) {
+        uint64_t size = words ? (unsigned)vocab : strtoul(text, NULL, 10);
+        (void)buf_printf(header, "%s%llu", n == 1 ? "" : ",", (unsigned long long)size);
+        n *= size;
+    }
     for (uint64_t i = 0; i < n; i++) {
         float u = (float)(splitmix(seed + i) >> 40) * 0x1p-23f - 1.0f, x = centre + spread * u;
         uint16_t half = bf16_from_f32(x);
@@ -51,14 +56,28 @@ static void write_file(const char *dir, const char *name, const buf *b) {
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b->data, b->len, NULL), SNAP_OK);
 }
 
-static void write_checkpoint(const tiny_model *t, const char *name) {
-    buf text = {0}, header = {0}, data = {0}, file = {0}, config = {0};
+static void write_config(const char *dir, const char *name, int vocab) {
+    char path[128];
+    buf text = {0};
+    read_fixture(name, "config.json", &text);
+    js *config = js_parse(text.data, text.len, name, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(config);
+    if (vocab)
+        CU_ASSERT_TRUE(js_set_int(config, "vocab_size", vocab));
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
+    js_free(config);
+    buf_release(&text);
+}
+
+void tiny_write(const char *dir, const char *name, int vocab) {
+    buf text = {0}, header = {0}, data = {0}, file = {0};
     char *rest = NULL;
+    write_config(dir, name, vocab);
     read_fixture(name, "tensors.txt", &text);
-    read_fixture(name, "config.json", &config);
     (void)buf_puts(&header, "{\"__metadata__\":{}");
     for (char *line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        add_tensor(line, &header, &data);
+        add_tensor(line, vocab, &header, &data);
     (void)buf_puts(&header, "}");
     while (header.len % 8)
         (void)buf_puts(&header, " ");
@@ -66,13 +85,11 @@ static void write_checkpoint(const tiny_model *t, const char *name) {
     (void)buf_append(&file, &length, sizeof length);
     (void)buf_append(&file, header.data, header.len);
     (void)buf_append(&file, data.data, data.len);
-    write_file(t->dir, "model.safetensors", &file);
-    write_file(t->dir, "config.json", &config);
+    write_file(dir, "model.safetensors", &file);
     buf_release(&text);
     buf_release(&header);
     buf_release(&data);
     buf_release(&file);
-    buf_release(&config);
 }
 
 static void read_reference(tiny_model *t, const char *name) {
@@ -101,7 +118,7 @@ void tiny_open(tiny_model *t, const char *name) {
     snap_err err = {0};
     *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
-    write_checkpoint(t, name);
+    tiny_write(t->dir, name, 0);
     snap_status st = model_shape_open(&t->shape, t->dir, &err);
     if (st == SNAP_OK)
         st = checkpoint_open(&t->files, t->dir, &err);
@@ -115,16 +132,21 @@ void tiny_open(tiny_model *t, const char *name) {
         t->tokens[i] = (int32_t)(splitmix((uint64_t)i) % (uint64_t)t->shape.vocab_size);
 }
 
+void tiny_remove(const char *dir) {
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
+    for (int i = 0; i < 3; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(dir);
+}
+
 void tiny_close(tiny_model *t) {
-    char path[128];
     weights_release(&t->weights);
     checkpoint_close(t->files);
     free(t->exact);
     free(t->rounded);
     free(t->chosen);
-    (void)snprintf(path, sizeof path, "%s/config.json", t->dir);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/model.safetensors", t->dir);
-    (void)unlink(path);
-    (void)rmdir(t->dir);
+    tiny_remove(t->dir);
 }

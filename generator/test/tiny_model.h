@@ -22,6 +22,11 @@ typedef struct {
 
 extern const char *const tiny_names[]; /* NULL-terminated */
 
+/* Writes config.json and model.safetensors of a fixture into @dir, a folder that exists. @vocab, where it
+ * is not 0, takes the place of the fixture's: for a tokenizer that needs more. */
+void tiny_write(const char *dir, const char *name, int vocab);
+void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folder */
+
 /* Fails the test where it can't. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
 void tiny_close(tiny_model *t);

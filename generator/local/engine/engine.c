@@ -5,7 +5,10 @@
 
 #include "generator/local/engine/pool.h"
 
-/* A prompt that sequences start from: it holds its pages while any of them still waits to. */
+enum { kIdlePrompts = 4 };
+
+/* A prompt that sequences start from. It holds its pages while any of them still waits to, and after
+ * that until somebody needs them: the next samples may be on their way. */
 typedef struct prompt {
     struct prompt *next;
     int32_t *tokens; /* owned */
@@ -14,6 +17,7 @@ typedef struct prompt {
     int computed;   /* tokens in the cache; n = ready */
     int32_t *pages; /* owned; the first `held` are held */
     int held;
+    int forks;     /* sequences that started from it since it was computed */
     float *logits; /* owned; of the last token */
 } prompt;
 
@@ -92,7 +96,7 @@ static int pages_for(int64_t tokens) {
 static void prompt_drop_pages(engine *e, prompt *p) {
     for (int i = 0; i < p->held; i++)
         pool_drop(&e->pool, p->pages[i]);
-    p->held = p->computed = 0;
+    p->held = p->computed = p->forks = 0;
 }
 
 /* All prompts give up their pages, to be computed again. How many those were. */
@@ -115,15 +119,37 @@ static void prompt_free(engine *e, prompt *p) {
     free(p);
 }
 
-/* A sequence left the prompt; the last one takes it along. */
+/* Frees the prompts that nobody waits for, all but the newest @kept of them. Whether there were any. */
+static bool free_idle_prompts(engine *e, int kept) {
+    bool any = false;
+    for (prompt **at = &e->prompts; *at;) {
+        prompt *p = *at;
+        if (p->waiting || kept-- > 0) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        prompt_free(e, p);
+        any = true;
+    }
+    return any;
+}
+
 static void prompt_leave(engine *e, prompt *p) {
-    if (--p->waiting > 0)
-        return;
-    prompt **at = &e->prompts;
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
-    prompt_free(e, p);
+    p->waiting--;
+    (void)free_idle_prompts(e, kIdlePrompts);
+}
+
+static int32_t take_page(engine *e) {
+    int32_t page = pool_take(&e->pool);
+    return page < 0 && free_idle_prompts(e, 0) ? pool_take(&e->pool) : page;
+}
+
+/* Whether @n pages are free, idle prompts given up for them. */
+static bool have_pages(engine *e, int n) {
+    if (e->pool.n_free < n)
+        (void)free_idle_prompts(e, 0);
+    return e->pool.n_free >= n;
 }
 
 static prompt *prompt_new(const engine *e, const int32_t *tokens, int n) {
@@ -153,8 +179,6 @@ static prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
     if (!p && (p = prompt_new(e, tokens, n))) {
         p->next = e->prompts;
         e->prompts = p;
-    } else if (p) {
-        e->stats.shared += n;
     }
     if (p)
         p->waiting++;
@@ -280,9 +304,9 @@ static snap_status admit_swapped(engine *e, snap_err *err) {
     while (st == SNAP_OK && e->swapped.n && e->running.n < most) {
         sequence *s = e->swapped.first;
         /* Nothing else runs: what a prompt holds for later is given up. */
-        if (!e->running.n && e->pool.n_free <= s->held)
+        if (!have_pages(e, s->held + 1) && !e->running.n)
             (void)drop_prompts(e);
-        if (e->pool.n_free <= s->held && !(e->running.n == 0 && e->pool.n_free == s->held))
+        if (e->pool.n_free < s->held + (e->running.n > 0))
             break;
         st = swap_in(e, s, err);
     }
@@ -294,7 +318,7 @@ static void start_prompt(engine *e, prompt *p) {
     int need = pages_for(p->n);
     if (p->held)
         return;
-    if (!e->running.n && e->pool.n_free < need)
+    if (!have_pages(e, need + e->running.n) && !e->running.n)
         (void)drop_prompts(e);
     if (e->pool.n_free < need + e->running.n) /* those that run will grow */
         return;
@@ -302,35 +326,28 @@ static void start_prompt(engine *e, prompt *p) {
         p->pages[p->held++] = pool_take(&e->pool);
 }
 
-/* A sequence gets a ready prompt's pages: full ones together, a copy of the last. When nothing else
- * runs and there is no room for a copy, it takes them over. */
+/* A sequence gets a ready prompt's pages: full ones together with the others, of the last one a copy,
+ * or the page itself where only the prompt has it, which will not write there. */
 static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err) {
     snap_status st = SNAP_OK;
     prompt *p = s->from;
-    bool partial = p->n % MLA_PAGE != 0, alone = p->waiting == 1;
-    *done = true;
-    if (!partial || alone || e->pool.n_free) {
-        for (int i = 0; i < p->held; i++) {
-            s->pages[i] = p->pages[i];
-            pool_hold(&e->pool, s->pages[i]);
-        }
-        s->held = p->held;
-        if (partial && !alone) {
-            int last = s->held - 1;
-            TRY(kv_cache_read_page(e->cache, p->pages[last], e->page, err));
-            pool_drop(&e->pool, s->pages[last]);
-            s->pages[last] = pool_take(&e->pool);
-            TRY(kv_cache_write_page(e->cache, s->pages[last], e->page, err));
-        }
+    int last = p->held - 1;
+    bool copy = p->n % MLA_PAGE != 0 && e->pool.holders[p->pages[last]] > 1;
+    *done = !copy || have_pages(e, 1);
+    if (!*done)
         return SNAP_OK;
+    for (int i = 0; i < p->held; i++) {
+        s->pages[i] = p->pages[i];
+        pool_hold(&e->pool, s->pages[i]);
     }
-    if (e->running.n || e->swapped.n) {
-        *done = false;
-        return SNAP_OK;
-    }
-    memcpy(s->pages, p->pages, (size_t)p->held * sizeof *s->pages);
     s->held = p->held;
-    p->held = p->computed = 0;
+    e->stats.shared += p->forks++ ? p->n : 0;
+    if (copy) {
+        pool_drop(&e->pool, s->pages[last]);
+        s->pages[last] = pool_take(&e->pool);
+        TRY(kv_cache_read_page(e->cache, p->pages[last], e->page, err));
+        TRY(kv_cache_write_page(e->cache, s->pages[last], e->page, err));
+    }
 cleanup:
     return st;
 }
@@ -377,7 +394,7 @@ static snap_status make_room(engine *e, snap_err *err) {
     for (sequence *s = e->running.first, *next; s; s = next) {
         next = s->next;
         while (!s->swapped && s->held < pages_for(s->cached + 1)) {
-            int32_t page = pool_take(&e->pool);
+            int32_t page = take_page(e);
             if (page >= 0) {
                 s->pages[s->held++] = page;
             } else if (e->running.n > 1) {
@@ -515,12 +532,17 @@ static void free_list(engine *e, sequence_list *l) {
     }
 }
 
-void engine_free(engine *e) {
-    if (!e)
-        return;
+void engine_clear(engine *e) {
     free_list(e, &e->queue);
     free_list(e, &e->running);
     free_list(e, &e->swapped);
+    (void)free_idle_prompts(e, 0);
+}
+
+void engine_free(engine *e) {
+    if (!e)
+        return;
+    engine_clear(e);
     sampler_free(e->sampler);
     pool_release(&e->pool);
     free(e->piece);
@@ -562,7 +584,7 @@ snap_status engine_score(engine *e, const int32_t *tokens, int n, int piece, flo
         st = err_set(err, SNAP_E_NOMEM, "out of memory for scoring %d tokens", n);
         goto cleanup;
     }
-    if (engine_pending(e) || need > e->pool.n_free)
+    if (engine_pending(e) || !have_pages(e, need))
         TRY(err_set(err, SNAP_E_SHAPE, "%d tokens need %d pages, %d are free", n, need,
                     (int)e->pool.n_free));
     while (held < need)

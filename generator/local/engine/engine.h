@@ -1,8 +1,8 @@
 /* engine.h - many sequences at once over one paged cache (continuous batching).
  *
  * A request is one sample. Each step decodes a token of every running sequence and takes a chunk of the
- * prompt that waits; sequences join and leave between steps. Requests with equal prompts, one after
- * the other, share its pages: it is computed once, full pages are held together, the last one is copied.
+ * prompt that waits; sequences join and leave between steps. Requests with equal prompts share
+ * its pages: it is computed once, full pages are held together, the last one is copied.
  * When no page is free, the sequence that came last is swapped out to host memory and comes back first.
  *
  * A sample's tokens depend on its request alone: products, attention and draws do not see the batch
@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
     int64_t steps, decoded, prefilled; /* tokens computed in either way */
-    int64_t shared;                    /* prompt tokens that were there already */
+    int64_t shared;                    /* prompt tokens that needed no computing */
     int64_t preemptions;               /* sequences swapped out */
     int most_running, most_pages;
     double mean_running; /* sequences a step with any */
@@ -53,6 +53,9 @@ typedef struct engine engine;
  * what is unfinished without a call. */
 snap_status engine_create(engine **out, runner *r, snap_err *err) SNAP_CHECK_RESULT;
 void engine_free(engine *e); /* NULL is allowed */
+
+/* Drops all requests without a call. */
+void engine_clear(engine *e);
 
 /* Queues a request. SNAP_E_SHAPE for a prompt that is empty, longer than the context or with unknown
  * tokens; SNAP_E_NOMEM. */

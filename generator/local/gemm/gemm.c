@@ -10,6 +10,7 @@ enum {
     kRowTile = 32,     /* weight rows of one task */
     kColTile = 128,    /* columns of one task, MAT_COLS */
     kConvertRows = 16, /* weight rows brought to the arithmetic's type at a time */
+    kAlone = 1 << 17,  /* products that are done before another thread has woken up */
 };
 
 struct gemm {
@@ -229,9 +230,15 @@ snap_status gemm_run(gemm *g, const gemm_job *jobs, int count, snap_err *err) {
     if (st != SNAP_OK)
         return st;
     gemm_call call = {g, jobs, count};
-    int64_t tiles = 0;
-    for (int i = 0; i < count; i++)
+    int64_t tiles = 0, products = 0;
+    for (int i = 0; i < count; i++) {
         tiles += tiles_of(g, &jobs[i]);
-    parallel_for(g->pool, tiles, run_tile, &call);
+        products += jobs[i].m * jobs[i].w.rows * jobs[i].w.cols;
+    }
+    if (products > kAlone)
+        parallel_for(g->pool, tiles, run_tile, &call);
+    else
+        for (int64_t i = 0; i < tiles; i++)
+            run_tile(&call, 0, i);
     return SNAP_OK;
 }

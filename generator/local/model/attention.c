@@ -63,11 +63,11 @@ static snap_status project(runner *r, const attention_weights *a, snap_err *err)
     };
     TRY(gemm_run(r->g, both, 2, err));
     if (s->q_lora_rank) {
-        parallel_for(r->pool, rows, normalise_q_a, &ctx);
+        runner_rows(r, rows, normalise_q_a, &ctx);
         gemm_job second = job(&a->q_b, r->b.packed, s->q_lora_rank, rows, r->b.q, queries);
         TRY(gemm_run(r->g, &second, 1, err));
     }
-    parallel_for(r->pool, rows, finish_row, &ctx);
+    runner_rows(r, rows, finish_row, &ctx);
 cleanup:
     return st;
 }
@@ -129,7 +129,7 @@ static snap_status absorb(runner *r, const attention_weights *a, snap_err *err) 
                                   .ldy = (int64_t)heads * width};
     snap_status st = gemm_run(r->g, r->e.jobs, heads, err);
     if (st == SNAP_OK)
-        parallel_for(r->pool, r->step.decode, pack_queries, r);
+        runner_rows(r, r->step.decode, pack_queries, r);
     return st;
 }
 
@@ -173,7 +173,7 @@ snap_status attention_forward(runner *r, int block, snap_err *err) {
         TRY(decode(r, a, block, err));
     if (r->step.decode < r->step.rows)
         TRY(chunks_forward(r, block, err));
-    parallel_for(r->pool, r->step.rows, pack_output, r);
+    runner_rows(r, r->step.rows, pack_output, r);
     gemm_job out = job(&a->o, r->b.packed, a->o.cols, r->step.rows, r->b.h, r->s->hidden_size);
     TRY(gemm_run(r->g, &out, 1, err));
 cleanup:

@@ -65,7 +65,7 @@ static snap_status expand(const block_context *c, int block, snap_err *err) {
                     .y = r->c.expanded,
                     .ldy = kv_b->rows};
     TRY(gemm_run(r->g, &job, 1, err));
-    parallel_for(r->pool, c->keys, pack_expanded, r);
+    runner_rows(r, c->keys, pack_expanded, r);
 cleanup:
     return st;
 }

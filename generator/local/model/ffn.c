@@ -32,7 +32,7 @@ snap_status ffn_forward(runner *r, const ffn_weights *f, int64_t inner, float *o
     gemm_job down = {
         .w = f->down, .x = r->e.inner, .ldx = inner, .m = rows, .y = r->e.down, .ldy = hidden};
     TRY(gemm_run(r->g, both, 2, err));
-    parallel_for(r->pool, rows, apply_gate, &ctx);
+    runner_rows(r, rows, apply_gate, &ctx);
     TRY(gemm_run(r->g, &down, 1, err));
     for (int64_t i = 0; i < rows * hidden; i++)
         out[i] += r->e.down[i];
@@ -89,7 +89,7 @@ static snap_status run_experts(runner *r, const moe_weights *m, int pairs, snap_
     int64_t hidden = r->s->hidden_size, inner = r->s->moe_intermediate_size;
     gate_context ctx = {r, inner};
     int jobs = 0;
-    parallel_for(r->pool, pairs, gather_row, r);
+    runner_rows(r, pairs, gather_row, r);
     for (int e = 0; e < r->s->n_routed_experts; e++) {
         int first = r->e.first[e], rows = r->e.first[e + 1] - first;
         if (!rows)
@@ -106,7 +106,7 @@ static snap_status run_experts(runner *r, const moe_weights *m, int pairs, snap_
         r->e.jobs[jobs++] = job;
     }
     TRY(gemm_run(r->g, r->e.jobs, jobs, err));
-    parallel_for(r->pool, pairs, apply_gate, &ctx);
+    runner_rows(r, pairs, apply_gate, &ctx);
     jobs = 0;
     for (int e = 0; e < r->s->n_routed_experts; e++) {
         int first = r->e.first[e], rows = r->e.first[e + 1] - first;
@@ -160,7 +160,7 @@ snap_status moe_forward(runner *r, const moe_weights *m, float *out, snap_err *e
     choose(r, m);
     r->moe_layer++;
     TRY(run_experts(r, m, sort_pairs(r), err));
-    parallel_for(r->pool, r->step.rows, combine_row, &ctx);
+    runner_rows(r, r->step.rows, combine_row, &ctx);
     if (s->n_shared_experts)
         TRY(ffn_forward(r, &m->shared, (int64_t)s->n_shared_experts * s->moe_intermediate_size, out,
                         err));

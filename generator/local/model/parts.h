@@ -92,7 +92,10 @@ struct runner {
     arena mem;
 };
 
-enum { kKeyBlock = 256, kQueryBlock = 32 };
+enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
+
+/* Runs @fn for rows 0 .. count - 1: on this thread where there are few, each being little work. */
+void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx);
 
 /* a [n] = x [n] * rsqrt(mean(x^2) + eps) * weight [n] * factor */
 void rms_norm(const float *x, const float *weight, int n, double eps, float factor, float *out);

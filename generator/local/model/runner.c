@@ -139,10 +139,10 @@ static snap_status open_parts(runner *r, snap_err *err) {
     bool f32 = r->opt.format == CACHE_F32;
     /* the kernels' name for the set that gemm.h calls avx512bf16 */
     const char *isa = r->opt.isa && strcmp(r->opt.isa, "avx512bf16") == 0 ? "avx512" : r->opt.isa;
-    mla_backend_options be = {.isa = isa, .threads = r->opt.threads};
     TRY(parallel_create(&r->pool, r->opt.threads, err));
     TRY(gemm_create(&r->g, r->pool, f32 ? GEMM_F32 : GEMM_BF16, r->opt.isa, err));
     TRY(gemm_create(&r->g32, r->pool, GEMM_F32, r->opt.isa, err));
+    mla_backend_options be = {.isa = isa, .pool = r->pool};
     TRY(mla_backend_open(&r->be, "cpu", &be, err));
     TRY(create_plans(r, err));
     TRY(kv_cache_create(&r->cache, r->be, r->opt.format, r->w->blocks, r->opt.pages,
@@ -291,6 +291,15 @@ static snap_status begin(runner *r, const model_piece *pieces, int count, snap_e
     return s->decode ? mla_schedule(r->decode_plan, &s->decoding, err) : SNAP_OK;
 }
 
+void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx) {
+    if (count > kFewRows) {
+        parallel_for(r->pool, count, fn, ctx);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        fn(ctx, 0, i);
+}
+
 void rms_norm(const float *x, const float *weight, int n, double eps, float factor, float *out) {
     double sum = 0;
     for (int i = 0; i < n; i++)
@@ -316,7 +325,7 @@ static void normalise_row(void *ctx, int worker, int64_t i) {
 
 void runner_normalise(runner *r, const float *weight) {
     norm_context ctx = {r, weight};
-    parallel_for(r->pool, r->step.rows, normalise_row, &ctx);
+    runner_rows(r, r->step.rows, normalise_row, &ctx);
 }
 
 static void embed(runner *r) {

@@ -1,0 +1,226 @@
+/* generate.c - the local generator behind generator.h: requests become sequences of the engine, their
+ * tokens text and times. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "generator/backend.h"
+#include "generator/local/local.h"
+
+typedef struct local local;
+
+/* A request on its way. */
+typedef struct task {
+    struct task *next;      /* of all */
+    struct task *next_done; /* of those that wait to be delivered */
+    local *g;
+    gen_request req;
+    tok_stream stream;
+    buf text;
+    int64_t start_ns, last_ns, first_ns, end_ns;
+    int64_t prompt_tokens, tokens;
+    hist gaps;
+    finish_reason why;
+} task;
+
+struct local {
+    generator base;
+    local_model model;
+    int in_flight;
+    const volatile sig_atomic_t *cancel;
+    task *all;
+    task *done, **done_end; /* in the order in which they finished */
+};
+
+static bool take_token(void *user, int32_t token, float logprob) {
+    (void)logprob;
+    task *t = user;
+    int64_t now = clock_now_ns();
+    if (!t->tokens++)
+        t->first_ns = now;
+    else
+        hist_add(&t->gaps, now - t->last_ns);
+    t->last_ns = now;
+    tok_stream_push(&t->stream, token, &t->text);
+    return !t->text.failed;
+}
+
+static void take_end(void *user, finish_reason why) {
+    task *t = user;
+    t->why = why;
+    t->end_ns = clock_now_ns();
+    tok_stream_finish(&t->stream, &t->text);
+    *t->g->done_end = t;
+    t->g->done_end = &t->next_done;
+}
+
+static void task_free(local *g, task *t) {
+    task **at = &g->all;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    tok_stream_release(&t->stream);
+    buf_release(&t->text);
+    free(t);
+}
+
+/* A request that never ran, as a result. */
+static snap_status refuse(const gen_request *req, const char *why, gen_sink_fn sink, void *ctx,
+                          snap_err *err) {
+    gen_result res = {.failed = true,
+                      .error = why,
+                      .text = "",
+                      .prompt_tokens = -1,
+                      .completion_tokens = -1,
+                      .start_ns = clock_now_ns(),
+                      .first_token_ns = -1,
+                      .itl_mean_ns = -1,
+                      .itl_p50_ns = -1,
+                      .itl_p99_ns = -1,
+                      .attempts = 1};
+    return sink(ctx, req, &res, err);
+}
+
+static snap_status start(local *g, task *t, snap_err *err) {
+    snap_status st;
+    tok_ids ids = {0};
+    const gen_sampling *s = &t->req.sampling;
+    TRY(local_prompt(&g->model, t->req.messages, t->req.n_messages, &ids, err));
+    t->start_ns = clock_now_ns();
+    t->prompt_tokens = (int64_t)ids.n;
+    t->stream = tok_stream_make(g->model.tokenizer, true);
+    engine_request req = {
+        .prompt = ids.v,
+        .n_prompt = ids.n < INT32_MAX ? (int)ids.n : INT32_MAX,
+        .sampling = {.temperature = s->temperature, .top_p = s->top_p, .top_k = s->top_k},
+        .seed = s->seed,
+        .max_tokens = s->max_tokens,
+        .stop_ids = g->model.stop_ids,
+        .n_stop_ids = g->model.n_stop_ids,
+        .token = take_token,
+        .done = take_end,
+        .user = t};
+    TRY(engine_add(g->model.engine, &req, err));
+cleanup:
+    tok_ids_release(&ids);
+    return st;
+}
+
+/* Out of memory ends the run; anything else is this request's. */
+static snap_status admit(local *g, const gen_request *req, gen_sink_fn sink, void *ctx,
+                         snap_err *err) {
+    snap_err why = {0};
+    task *t = calloc(1, sizeof *t);
+    if (!t)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a request");
+    *t = (task){.g = g, .req = *req, .next = g->all};
+    g->all = t;
+    snap_status st = start(g, t, &why);
+    if (st == SNAP_OK)
+        return SNAP_OK;
+    task_free(g, t);
+    return st == SNAP_E_NOMEM ? err_set(err, st, "%s", why.text)
+                              : refuse(req, why.text, sink, ctx, err);
+}
+
+static snap_status deliver(const task *t, gen_sink_fn sink, void *ctx, snap_err *err) {
+    bool room = t->why != FINISH_NO_ROOM;
+    gen_result res = {
+        .failed = !room,
+        .error = room ? NULL : "the cache has too few pages for this sequence",
+        .text = buf_str(&t->text),
+        .finish_reason = !room                   ? NULL
+                         : t->why == FINISH_STOP ? "stop"
+                                                 : "length",
+        .prompt_tokens = t->prompt_tokens,
+        .completion_tokens = t->tokens,
+        .start_ns = t->start_ns,
+        .first_token_ns = t->tokens ? t->first_ns - t->start_ns : -1,
+        .total_ns = t->end_ns - t->start_ns,
+        .itl_mean_ns = hist_mean_ns(&t->gaps),
+        .itl_p50_ns = hist_quantile_ns(&t->gaps, 0.5),
+        .itl_p99_ns = hist_quantile_ns(&t->gaps, 0.99),
+        .attempts = 1,
+    };
+    snap_status st = buf_check(&t->text, "an answer", err);
+    return st == SNAP_OK ? sink(ctx, &t->req, &res, err) : st;
+}
+
+static snap_status deliver_all(local *g, gen_sink_fn sink, void *ctx, snap_err *err) {
+    snap_status st = SNAP_OK;
+    while (st == SNAP_OK && g->done) {
+        task *t = g->done;
+        g->done = t->next_done;
+        if (!g->done)
+            g->done_end = &g->done;
+        st = deliver(t, sink, ctx, err);
+        task_free(g, t);
+    }
+    return st;
+}
+
+/* What a run leaves when it ends early. */
+static void drop_all(local *g) {
+    engine_clear(g->model.engine);
+    while (g->all)
+        task_free(g, g->all);
+    g->done = NULL;
+    g->done_end = &g->done;
+}
+
+static snap_status local_run(generator *base, gen_source_fn source, void *source_ctx,
+                             gen_sink_fn sink, void *sink_ctx, snap_err *err) {
+    snap_status st = SNAP_OK;
+    local *g = (local *)(void *)base;
+    bool more = true;
+    while (more || engine_pending(g->model.engine)) {
+        gen_request req;
+        if (g->cancel && *g->cancel)
+            TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
+        while (more && engine_pending(g->model.engine) < g->in_flight) {
+            more = source(source_ctx, &req);
+            if (more)
+                TRY(admit(g, &req, sink, sink_ctx, err));
+        }
+        TRY(engine_step(g->model.engine, err));
+        TRY(deliver_all(g, sink, sink_ctx, err));
+    }
+cleanup:
+    drop_all(g);
+    return st;
+}
+
+static void local_shut(generator *base) {
+    local *g = (local *)(void *)base;
+    local_close(&g->model);
+    free(g);
+}
+
+static const generator_ops local_ops = {.kind = "local", .run = local_run, .close = local_shut};
+
+snap_status gen_local_open(generator **out, const char *spec, const generator_options *opt,
+                           snap_err *err) {
+    *out = NULL;
+    snap_status st;
+    local *g = calloc(1, sizeof *g);
+    if (!g)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a generator");
+    g->base.ops = &local_ops;
+    g->cancel = opt->cancel;
+    g->done_end = &g->done;
+    local_options how = {.precision = opt->precision,
+                         .cache_bytes = opt->cache_bytes,
+                         .context = opt->context,
+                         .sequences = opt->in_flight,
+                         .threads = opt->threads,
+                         .chat_template = opt->chat_template};
+    TRY(local_open(&g->model, spec + sizeof "local:" - 1, &how, err));
+    g->in_flight = runner_limits(g->model.runner)->max_decode;
+    *out = &g->base;
+    g = NULL;
+cleanup:
+    if (g)
+        local_shut(&g->base);
+    return st;
+}

@@ -1,0 +1,102 @@
+#include "generator/local/local.h"
+
+#include "generator/local/checkpoint/inventory.h"
+
+static snap_status open_files(local_model *m, const char *dir, snap_err *err) {
+    snap_status st;
+    TRY(model_shape_open(&m->shape, dir, err));
+    TRY(checkpoint_open(&m->files, dir, err));
+    TRY(weights_bind(&m->weights, &m->shape, m->files, err));
+    TRY(tokenizer_open(&m->tokenizer, dir, err));
+    TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
+    if (tokenizer_size(m->tokenizer) > m->shape.vocab_size)
+        TRY(err_set(err, SNAP_E_INPUT, "%s: the tokenizer has %d ids, the model %d", dir,
+                    (int)tokenizer_size(m->tokenizer), m->shape.vocab_size));
+cleanup:
+    return st;
+}
+
+static snap_status choose_template(local_model *m, const char *dir, const local_options *opt,
+                                   snap_err *err) {
+    chat_style *s = &m->style;
+    *s = (chat_style){.thinking = opt->thinking,
+                      .bos = tokenizer_content(m->tokenizer, tokenizer_bos(m->tokenizer)),
+                      .eos = tokenizer_content(m->tokenizer, tokenizer_eos(m->tokenizer))};
+    return opt->chat_template ? chat_template_parse(opt->chat_template, &s->template, err)
+                              : chat_template_choose(dir, &s->template, err);
+}
+
+/* The ends of a sequence by config, generation config and tokenizer. */
+static void collect_stops(local_model *m) {
+    int32_t eos = tokenizer_eos(m->tokenizer);
+    bool known = eos < 0;
+    for (int i = 0; i < m->shape.n_eos; i++) {
+        m->stop_ids[m->n_stop_ids++] = m->shape.eos_ids[i];
+        known |= m->shape.eos_ids[i] == eos;
+    }
+    if (!known)
+        m->stop_ids[m->n_stop_ids++] = eos;
+}
+
+static snap_status cache_pages(const local_model *m, const local_options *opt,
+                               const runner_options *r, int64_t *pages, snap_err *err) {
+    const model_shape *s = &m->shape;
+    int64_t layers = m->weights.blocks, bytes = opt->cache_bytes;
+    size_t token =
+        mla_cache_token_bytes(cache_precision(r->format), s->kv_lora_rank, s->qk_rope_head_dim);
+    if (r->format == CACHE_F32)
+        token *= 2;
+    if (!bytes) {
+        int64_t all =
+            r->max_decode * layers * ((r->context - 1) / MLA_PAGE + 1) * MLA_PAGE *
+            (int64_t)mla_cache_token_bytes(MLA_BF16, s->kv_lora_rank, s->qk_rope_head_dim);
+        bytes = all < LOCAL_CACHE ? all : LOCAL_CACHE;
+    }
+    *pages = bytes / ((int64_t)token * MLA_PAGE * layers);
+    return *pages > 0 ? SNAP_OK
+                      : err_set(err, SNAP_E_NOMEM, "a cache of %lld bytes has no room for a page",
+                                (long long)bytes);
+}
+
+snap_status local_open(local_model *m, const char *dir, const local_options *opt, snap_err *err) {
+    snap_status st;
+    *m = (local_model){0};
+    runner_options r = {.threads = opt->threads};
+    TRY(cache_format_parse(opt->precision ? opt->precision : "bf16", &r.format, err));
+    TRY(open_files(m, dir, err));
+    TRY(choose_template(m, dir, opt, err));
+    collect_stops(m);
+    int64_t longest = m->shape.max_position_embeddings;
+    r.context = opt->context ? opt->context : LOCAL_CONTEXT;
+    if (!opt->context && r.context > longest)
+        r.context = longest;
+    r.max_decode = opt->sequences ? opt->sequences : LOCAL_SEQUENCES;
+    r.max_rows = r.max_decode + LOCAL_CHUNK;
+    TRY(cache_pages(m, opt, &r, &r.pages, err));
+    TRY(runner_create(&m->runner, &m->weights, &r, err));
+    TRY(engine_create(&m->engine, m->runner, err));
+cleanup:
+    return st;
+}
+
+void local_close(local_model *m) {
+    engine_free(m->engine);
+    runner_free(m->runner);
+    tok_encoder_free(m->encoder);
+    tokenizer_free(m->tokenizer);
+    weights_release(&m->weights);
+    checkpoint_close(m->files);
+    *m = (local_model){0};
+}
+
+snap_status local_prompt(local_model *m, const gen_message *messages, int n, tok_ids *ids,
+                         snap_err *err) {
+    snap_status st;
+    buf text = {0};
+    int flags = m->style.template == CHAT_NONE ? TOK_SPECIALS : 0;
+    TRY(chat_render(&m->style, messages, n, &text, err));
+    TRY(tok_encode(m->encoder, buf_str(&text), text.len, flags, ids, err));
+cleanup:
+    buf_release(&text);
+    return st;
+}
