@@ -1,6 +1,8 @@
 #include <CUnit/CUnit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -125,10 +127,44 @@ static void test_folders(void) {
     CU_ASSERT_EQUAL(t, CHAT_NONE);
 }
 
+#define CHATML "<|im_start|><|im_end|>"
+
+static void test_where_templates_stand(void) {
+    static const struct {
+        const char *name, *text;
+        snap_status st;
+        chat_template is;
+    } rows[] = {
+        {"tokenizer_config.json", "{\"chat_template\":\"" CHATML "\"}", SNAP_OK, CHAT_CHATML},
+        {"tokenizer_config.json",
+         "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"[Round USER: ASSISTANT:\"},"
+         "{\"name\":\"default\",\"template\":\"" CHATML "\"}]}",
+         SNAP_OK, CHAT_CHATML},
+        {"tokenizer_config.json", "{\"chat_template\":\"[INST]\"}", SNAP_E_UNSUPPORTED, CHAT_NONE},
+        {"tokenizer_config.json", "{", SNAP_E_INPUT, CHAT_NONE},
+        {"chat_template.jinja", CHATML, SNAP_OK, CHAT_CHATML}, /* comes before the broken config */
+    };
+    char dir[] = "/tmp/snapmla-chat-XXXXXX";
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *path = fs_join(dir, rows[i].name);
+        chat_template t = CHAT_NONE;
+        CU_ASSERT_EQUAL(fs_write_atomic(path, rows[i].text, strlen(rows[i].text), NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(chat_template_choose(dir, &t, NULL), rows[i].st);
+        CU_ASSERT(rows[i].st != SNAP_OK || t == rows[i].is);
+        free(path);
+    }
+    char *config = fs_join(dir, rows[0].name), *jinja = fs_join(dir, "chat_template.jinja");
+    CU_ASSERT_EQUAL(unlink(config) | unlink(jinja) | rmdir(dir), 0);
+    free(config);
+    free(jinja);
+}
+
 CU_TestInfo tests_chat[] = {{"as the models' own templates", test_originals},
                             {"as model cards describe", test_described},
                             {"roles", test_roles},
                             {"recognition", test_recognition},
                             {"names", test_names},
                             {"folders", test_folders},
+                            {"where templates stand", test_where_templates_stand},
                             CU_TEST_INFO_NULL};

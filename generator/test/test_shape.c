@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "generator/local/checkpoint/inventory.h"
@@ -248,6 +250,40 @@ static void test_folder_without_a_config(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "generator/test/config.json"));
 }
 
+/* A chat model's turns end by ids of generation_config.json. */
+static void test_generation_config(void) {
+    static const char *const names[] = {"config.json", "generation_config.json"};
+    static const struct {
+        const char *generation;
+        snap_status st;
+        int n, first;
+    } rows[] = {{"{}", SNAP_OK, 1, 100001},
+                {"{\"eos_token_id\":7}", SNAP_OK, 1, 7},
+                {"{\"eos_token_id\":[8,9]}", SNAP_OK, 2, 8},
+                {"{\"eos_token_id\":[-8]}", SNAP_E_INPUT, 0, 0},
+                {"[", SNAP_E_INPUT, 0, 0}};
+    char dir[] = "/tmp/snapmla-shape-XXXXXX";
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    char *config = fs_join(dir, names[0]), *generation = fs_join(dir, names[1]);
+    CU_ASSERT_EQUAL(fs_write_atomic(config, V2_LITE, strlen(V2_LITE), NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = rows[i].generation;
+        model_shape s;
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(fs_write_atomic(generation, text, strlen(text), NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(model_shape_open(&s, dir, &err), rows[i].st);
+        if (rows[i].st == SNAP_OK) {
+            CU_ASSERT_EQUAL(s.n_eos, rows[i].n);
+            CU_ASSERT_EQUAL(s.eos_ids[0], rows[i].first);
+        } else {
+            CU_ASSERT_PTR_NOT_NULL(strstr(err.text, generation));
+        }
+    }
+    CU_ASSERT_EQUAL(unlink(config) | unlink(generation) | rmdir(dir), 0);
+    free(config);
+    free(generation);
+}
+
 CU_TestInfo tests_shape[] = {{"tensors, as transformers saves them", test_tensors_of_transformers},
                              {"published sizes", test_published_sizes},
                              {"DeepSeek-V2-Lite", test_v2_lite},
@@ -255,4 +291,5 @@ CU_TestInfo tests_shape[] = {{"tensors, as transformers saves them", test_tensor
                              {"defaults", test_defaults},
                              {"refusals", test_refusals},
                              {"a folder without one", test_folder_without_a_config},
+                             {"generation_config.json", test_generation_config},
                              CU_TEST_INFO_NULL};
