@@ -206,7 +206,7 @@ static void try_one(void *ctx, int worker, int64_t i) {
     code_test cases[4];
     code_tests tests = tests_of(&programs[i], cases);
     (void)worker;
-    code_judge *j = programs[i].real == T ? t->hasty : t->judge;
+    code_judge *j = programs[i].real == CODE_TIMEOUT ? t->hasty : t->judge;
     t->status[i] = judge_program(j, (span){programs[i].program, strlen(programs[i].program)},
                                  &tests, &t->results[i], NULL);
 }
