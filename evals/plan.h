@@ -25,15 +25,18 @@ const char *eval_control_name(eval_control c); /* "seeds", "damaged"; NULL for n
 /* Texts are borrowed from whoever made the plan. */
 typedef struct {
     const char *name;
-    const char *spec;      /* as generator_open() takes it */
-    const char *kind;      /* "http", "replay" */
-    const char *model;     /* NULL: not given */
-    const char *precision; /* what the user says runs there; NULL: not given */
+    const char *spec;  /* as generator_open() takes it */
+    const char *kind;  /* "http", "local", "replay" */
+    const char *model; /* NULL: not given */
+    const char
+        *precision; /* local: of the cache; else what the user says runs there; NULL: not given */
     bool no_stream;
-    int max_retries;   /* -1: the generator's default */
-    double timeout_s;  /* 0: the generator's default */
-    double deadline_s; /* 0: the generator's default */
-    int in_flight;     /* 0: the generator's default */
+    int max_retries;                /* -1: the generator's default */
+    double timeout_s;               /* 0: the generator's default */
+    double deadline_s;              /* 0: the generator's default */
+    int in_flight;                  /* 0: the generator's default */
+    int context, cache_mb, threads; /* local: tokens a sequence, MiB of cache; 0: the default */
+    const char *chat_template;      /* local: NULL: the checkpoint's own */
 
     eval_control control;
 

@@ -234,7 +234,7 @@ static void test_opening_fails_clearly(void) {
     err = (snap_err){0};
     CU_ASSERT_EQUAL(generator_open(&g, "ftp://x/", &opt, &err), SNAP_E_USAGE);
     CU_ASSERT_STRING_EQUAL(err.text, "generator 'ftp://x/' is unknown: expected http://..., "
-                                     "https://... or replay:FILE");
+                                     "https://..., local:DIR or replay:FILE");
     CU_ASSERT_PTR_NULL(g);
     generator_close(NULL);
 }

@@ -27,6 +27,10 @@ static const arm_key keys[] = {
     {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6},
     {"deadline", KEY_NUM, offsetof(eval_arm, deadline_s), 0.001, 1e6},
     {"in_flight", KEY_INT, offsetof(eval_arm, in_flight), 1, 4096},
+    {"context", KEY_INT, offsetof(eval_arm, context), 1, 1 << 20},
+    {"cache_mb", KEY_INT, offsetof(eval_arm, cache_mb), 1, 1 << 24},
+    {"threads", KEY_INT, offsetof(eval_arm, threads), 1, 1024},
+    {"template", KEY_TEXT, offsetof(eval_arm, chat_template), 0, 0},
     {"seed", KEY_SEED, offsetof(eval_arm, seed), 0, 9007199254740991.0},
     {"temperature", KEY_NUM, offsetof(eval_arm, temperature), 0, 100},
     {"top_p", KEY_NUM, offsetof(eval_arm, top_p), 1e-9, 1},
@@ -102,10 +106,12 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
                    : err_set(err, SNAP_E_USAGE, "%s %s: '%s' can't be '%s'", p->flag, p->whole,
                              name, value);
     }
-    return err_set(err, SNAP_E_USAGE,
-                   "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
-                   "deadline, in_flight, seed, temperature, top_p, max_tokens)",
-                   p->flag, p->whole, name);
+    return err_set(
+        err, SNAP_E_USAGE,
+        "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
+        "deadline, in_flight, context, cache_mb, threads, template, seed, temperature, top_p, "
+        "max_tokens)",
+        p->flag, p->whole, name);
 }
 
 static snap_status check_name(const parsing *p, snap_err *err) {
@@ -123,7 +129,8 @@ static snap_status check_name(const parsing *p, snap_err *err) {
 static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     static const struct {
         const char *prefix, *kind;
-    } kinds[] = {{"http://", "http"}, {"https://", "http"}, {"replay:", "replay"}};
+    } kinds[] = {
+        {"http://", "http"}, {"https://", "http"}, {"local:", "local"}, {"replay:", "replay"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (text_starts(spec, kinds[i].prefix))
             p->arm->kind = kinds[i].kind;
@@ -131,7 +138,8 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     p->has_spec = true;
     if (!p->arm->kind)
         return err_set(err, SNAP_E_USAGE,
-                       "%s %s: generator '%s' is none of http://..., https://..., replay:FILE",
+                       "%s %s: generator '%s' is none of http://..., https://..., local:DIR, "
+                       "replay:FILE",
                        p->flag, p->whole, spec);
     if (strcmp(p->arm->kind, "http") == 0 && strchr(spec, '@'))
         return err_set(err, SNAP_E_USAGE,

@@ -12,7 +12,7 @@
  *
  * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes, without
  * commas. Keys: model, precision; stream (true, false), retries, timeout and deadline (seconds), in_flight;
- * seed, temperature, top_p, max_tokens.
+ * context, cache_mb, threads, template (local); seed, temperature, top_p, max_tokens.
  *
  * @mem: owns the arm's texts
  *

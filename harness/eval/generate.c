@@ -111,6 +111,11 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .timeout_s = arm->timeout_s,
                            .deadline_s = arm->deadline_s,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
+                           .precision = arm->precision,
+                           .context = arm->context,
+                           .cache_bytes = (int64_t)arm->cache_mb << 20,
+                           .threads = arm->threads,
+                           .chat_template = arm->chat_template,
                            .cancel = opt->cancel};
     snap_status st = generator_open(&a->gen, arm->spec, &g, err);
     if (st != SNAP_OK)
