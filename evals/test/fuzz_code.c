@@ -1,0 +1,95 @@
+/* Any bytes as what surrounds a judged program: pickles, packed tests, values, outputs, responses. The
+ * first byte chooses; what compares two texts gets the halves before and behind the first NUL. */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "evals/code/compare.h"
+#include "evals/code/fenced.h"
+#include "evals/code/pickle.h"
+#include "evals/code/tests.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds) {
+    if (!holds)
+        __builtin_trap();
+}
+
+static bool within(span part, span whole) {
+    return part.s >= whole.s && part.s + part.n <= whole.s + whole.n;
+}
+
+static void try_pickle(span bytes) {
+    span text;
+    snap_err err = {0};
+    snap_status st = pickle_text(bytes, &text, "fuzz", &err);
+    require(st == SNAP_OK ? within(text, bytes) : st == SNAP_E_INPUT && err.text[0]);
+}
+
+static void try_unpack(span bytes) {
+    buf out = {.limit = 1 << 20};
+    snap_err err = {0};
+    snap_status st = tests_unpack(bytes, &out, "fuzz", &err);
+    require(st == SNAP_OK || err.text[0]);
+    require(out.len <= out.limit);
+    buf_release(&out);
+}
+
+static void try_row(span bytes) {
+    js *row = js_parse(bytes.s, bytes.n, "fuzz", NULL);
+    code_tests t = {0};
+    if (js_is_object(row) && tests_read(row, &t, "fuzz", NULL) == SNAP_OK)
+        require(t.n > 0 && t.tests[t.n - 1].output.s);
+    tests_release(&t);
+    js_free(row);
+}
+
+/* A value equals itself unless it holds what equals nothing. */
+static void try_values(span a, span b) {
+    value_verdict v = compare_value(a, b);
+    require(v == compare_value(b, a) || v == VALUE_NO_MEMORY);
+    require((compare_value(a, a) != VALUE_MALFORMED) == compare_is_value(a));
+}
+
+static void try_outputs(span a, span b) {
+    require(compare_output(a, b) == compare_output(b, a));
+    require(compare_output(a, a));
+}
+
+static void try_response(span text) {
+    extraction x;
+    if (fenced_block(text, &x))
+        require(within(x.answer, text));
+    if (fenced_last(text, &x))
+        require(within(x.answer, text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (!size)
+        return 0;
+    const span all = {(const char *)data + 1, size - 1};
+    const char *end = memchr(all.s, '\0', all.n);
+    const span a = {all.s, end ? (size_t)(end - all.s) : all.n};
+    const span b = {all.s + a.n + (end != NULL), all.n - a.n - (end != NULL)};
+    switch (data[0] % 6) {
+    case 0:
+        try_pickle(all);
+        break;
+    case 1:
+        try_unpack(all);
+        break;
+    case 2:
+        try_row(all);
+        break;
+    case 3:
+        try_values(a, b);
+        break;
+    case 4:
+        try_outputs(a, b);
+        break;
+    default:
+        try_response(all);
+    }
+    return 0;
+}
