@@ -195,7 +195,7 @@ static bool read_text(reader *r, span *out) {
 /* ---- items ---- */
 
 static bool same_text(span a, span b) {
-    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+    return a.n == b.n && (!a.n || memcmp(a.s, b.s, a.n) == 0);
 }
 
 typedef struct {
