@@ -153,8 +153,110 @@ static void test_bf16_is_transformers(void) {
     }
 }
 
+/* ---- other caches -------------------------------------------------------------------------------- */
+
+/* Mean over the tokens of KL(softmax a || softmax b) in nats. */
+static double divergence(const tiny_model *t, const float *a, const float *b) {
+    double sum = 0;
+    int n = t->shape.vocab_size;
+    for (int i = 0; i < TINY_TOKENS; i++, a += n, b += n) {
+        double za = 0, zb = 0;
+        for (int j = 0; j < n; j++) {
+            za += exp((double)a[j]);
+            zb += exp((double)b[j]);
+        }
+        for (int j = 0; j < n; j++)
+            sum += exp((double)a[j]) / za * ((double)a[j] - log(za) - (double)b[j] + log(zb));
+    }
+    return sum / TINY_TOKENS;
+}
+
+/* Each format's logits, decoded step by step, against FP32's: rounding e4m3 costs more than BF16, and what
+ * it costs stays small; prompts read the same cache that decoding reads. */
+static void test_formats(void) {
+    for (int m = 0; tiny_names[m]; m++) {
+        tiny_model t;
+        double kl[CACHE_FORMATS];
+        tiny_open(&t, tiny_names[m]);
+        for (int f = 0; f < CACHE_FORMATS; f++) {
+            runner *r = start(&t, (cache_format)f, NULL);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+            float *steps = logits_of(&t, r, 1), *whole = logits_of(&t, r, TINY_TOKENS);
+            kl[f] = divergence(&t, t.exact, steps);
+            CU_ASSERT(kl[f] < 0.03);
+            CU_ASSERT(divergence(&t, steps, whole) < 2 * kl[f] + 1e-4);
+            if (getenv("SHOW_FIGURES"))
+                (void)printf("\n| %s | KL of %s, decoding, from transformers' fp32 | %.1e |",
+                             tiny_names[m], cache_format_name((cache_format)f), kl[f]);
+            free(steps);
+            free(whole);
+            runner_free(r);
+        }
+        CU_ASSERT(kl[CACHE_F32] < 1e-9);
+        CU_ASSERT(kl[CACHE_BF16] < kl[CACHE_FP8]);
+        tiny_close(&t);
+    }
+}
+
+/* Every instruction set computes the same logits up to the order of additions. */
+static void test_instruction_sets(void) {
+    static const char *const isas[] = {"portable", "avx2", "avx512f", "avx512bf16"};
+    tiny_model t;
+    tiny_open(&t, "v3");
+    for (int f = 0; f < 2; f++)
+        for (int i = 0; i < 4; i++) {
+            runner *r = start(&t, f ? CACHE_F32 : CACHE_BF16, isas[i]);
+            if (!r)
+                continue; /* this machine lacks it */
+            float *out = logits_of(&t, r, TINY_TOKENS);
+            comparison c = compare(&t, out, t.exact, NULL);
+            CU_ASSERT(c.median < (f ? 1e-5 : 2e-2));
+            free(out);
+            runner_free(r);
+        }
+    tiny_close(&t);
+}
+
+static void test_what_a_step_refuses(void) {
+    tiny_model t;
+    snap_err err = {0};
+    int32_t bad_page[2] = {0, kPages}, bad_token[2] = {1, 64};
+    float *logits = calloc(TINY_TOKENS * 64, sizeof *logits);
+    tiny_open(&t, "v2");
+    runner *r = start(&t, CACHE_FP8, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    model_piece good = {.tokens = t.tokens, .count = 2, .pages = pages, .logits = 1}, p = good;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, &err), SNAP_OK);
+    p.tokens = bad_token;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, NULL), SNAP_E_SHAPE);
+    p = good;
+    p.position = 63;
+    p.pages = bad_page;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, NULL), SNAP_E_SHAPE);
+    p = good;
+    p.position = kContext - 1;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, NULL), SNAP_E_SHAPE);
+    p = good;
+    p.count = 0;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, NULL), SNAP_E_SHAPE);
+    p = good;
+    p.logits = 3;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, NULL), SNAP_E_SHAPE);
+    model_piece many[5];
+    for (int i = 0; i < 5; i++)
+        many[i] = (model_piece){.tokens = t.tokens, .count = 1, .pages = pages};
+    CU_ASSERT_EQUAL(runner_step(r, many, 5, logits, &err), SNAP_E_SHAPE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "5 sequences"));
+    free(logits);
+    runner_free(r);
+    tiny_close(&t);
+}
+
 CU_TestInfo tests_model[] = {
     {"FP32 logits are transformers', whole, in chunks, step by step", test_fp32_is_transformers},
     {"BF16 logits are transformers' up to rounding", test_bf16_is_transformers},
+    {"formats of the cache", test_formats},
+    {"instruction sets", test_instruction_sets},
+    {"what a step refuses", test_what_a_step_refuses},
     CU_TEST_INFO_NULL,
 };
