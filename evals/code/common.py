@@ -34,6 +34,7 @@ def request():
 
 
 def say(data):
+    data = memoryview(data)
     while data:
         data = data[os.write(3, data) :]
 

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/term.h"
 #include "base/text.h"
+#include "evals/code/sandbox.h"
 #include "harness/cmd/cmd.h"
 #include "harness/results/results.h"
 #include "harness/share.h"
@@ -120,6 +121,19 @@ static js *configs(void) {
     return rows;
 }
 
+/* Whether programs can be judged here. */
+static js *code_judge_state(void) {
+    js *o = js_new_object();
+    sandbox *s = NULL;
+    snap_err why = {0};
+    bool can = sandbox_open(&s, NULL, &why) == SNAP_OK;
+    sandbox_close(s);
+    if (o && js_set_bool(o, "present", can) && js_set_str(o, "reason", can ? NULL : why.text))
+        return o;
+    js_free(o);
+    return NULL;
+}
+
 /* ---- the document ---- */
 
 static snap_status document(js **out, snap_err *err) {
@@ -135,7 +149,7 @@ static snap_status document(js **out, snap_err *err) {
         ok = ok && js_set_new(doc, parts[i], js_copy(js_get(provenance, parts[i])));
     ok = ok && js_set_str(doc, "libc", gnu_get_libc_version()) &&
          js_set_int(doc, "threads", parallel_cpus()) && js_set_new(doc, "backends", backends()) &&
-         js_set_new(doc, "configs", configs());
+         js_set_new(doc, "code_judge", code_judge_state()) && js_set_new(doc, "configs", configs());
     results_free(r);
     *out = doc;
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory");
@@ -201,6 +215,12 @@ static snap_status show(const js *doc, buf *out, snap_err *err) {
     heading(out, "backends");
     for (size_t i = 0; i < js_len(list); i++)
         show_backend(js_at(list, i), "  ", out);
+    const js *judge = js_get_object(doc, "code_judge");
+    heading(out, "code judge");
+    (void)buf_printf(out, "  %s\n",
+                     js_get_bool(judge, "present", false)
+                         ? "yes, python3 in bubblewrap"
+                         : or_unknown(js_get_str(judge, "reason")));
     heading(out, "configurations");
     for (size_t i = 0; i < js_len(files); i++)
         (void)buf_printf(out, "  %s\n    %s\n", or_unknown(js_get_str(js_at(files, i), "path")),
