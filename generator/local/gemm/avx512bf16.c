@@ -35,7 +35,7 @@ INLINE void step(const gemm_tile *t, __m512 *sum, int64_t i0, int64_t j0, int m,
 
 INLINE void dot_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
     (void)in;
-    __m512 sum[kBlockRows * kWideCols];
+    __m512 sum[kTallRows * kBlockCols];
     int64_t k = 0;
     UNROLL
     for (int i = 0; i < m * n; i++)
@@ -47,8 +47,10 @@ INLINE void dot_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, in
     UNROLL
     for (int i = 0; i < m; i++) {
         UNROLL
-        for (int j = 0; j < n; j++)
-            t->y[(i0 + i) * t->ldy + j0 + j] = _mm512_reduce_add_ps(sum[i * n + j]);
+        for (int j = 0; j < n; j++) {
+            float *to = &t->y[(i0 + i) * t->ldy + j0 + j], y = _mm512_reduce_add_ps(sum[i * n + j]);
+            *to = t->add ? *to + y : y;
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 enum {
     kRowTile = 32,     /* weight rows of one task */
     kColTile = 128,    /* columns of one task, MAT_COLS */
+    kDepth = 2048,     /* of a sum: a block of x stays in L1, a tile of weights in L2 */
     kConvertRows = 16, /* weight rows brought to the arithmetic's type at a time */
     kAlone = 1 << 17,  /* products that are done before another thread has woken up */
 };
@@ -170,6 +171,19 @@ static void convert(const gemm *g, const mat *w, int64_t first, int64_t count, f
     }
 }
 
+/* A tile's sums in pieces of kDepth, in order. */
+static void deep_rows(const gemm *g, const gemm_tile *t) {
+    size_t element = gemm_element(g);
+    for (int64_t k = 0; k < t->k; k += kDepth) {
+        gemm_tile piece = *t;
+        piece.x = (const char *)t->x + (size_t)k * element;
+        piece.w = (const char *)t->w + (size_t)k * element;
+        piece.k = t->k - k < kDepth ? t->k - k : kDepth;
+        piece.add = k > 0;
+        gemm_rows(g, &piece);
+    }
+}
+
 static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t n, char *scratch) {
     const mat *w = &job->w;
     size_t row_bytes = (size_t)w->cols * gemm_element(g);
@@ -179,7 +193,7 @@ static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
         t.w = (const char *)w->w->data + (size_t)(w->first_row + first) * row_bytes;
         t.y = job->y + first;
         t.n = n;
-        gemm_rows(g, &t);
+        deep_rows(g, &t);
         return;
     }
     char *converted = scratch + (size_t)w->cols * sizeof(float);
@@ -188,7 +202,7 @@ static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
         convert(g, w, first + j, t.n, (float *)(void *)scratch, converted);
         t.w = converted;
         t.y = job->y + first + j;
-        gemm_rows(g, &t);
+        deep_rows(g, &t);
     }
 }
 

@@ -84,6 +84,7 @@ typedef struct {
     float *y;
     int64_t ldx, ldw, ldy;
     int64_t m, n, k;
+    bool add; /* gemm_rows: to what y holds */
 } gemm_tile;
 void gemm_rows(const gemm *g, const gemm_tile *t);
 void gemm_cols(const gemm *g, const gemm_tile *t);

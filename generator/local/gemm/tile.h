@@ -6,7 +6,8 @@
 #include "generator/local/gemm/isa.h"
 #include "kernels/cpu/vec.h"
 
-enum { kBlockRows = 4, kBlockCols = 4, kWideCols = 8 };
+/* A block's sums, and what it reads beside, must fit the registers: 32 of AVX-512, 16 elsewhere. */
+enum { kTallRows = LANES == 16 ? 6 : 4, kBlockRows = 4, kBlockCols = 4, kWideCols = 8 };
 
 typedef enum { IN_BF16, IN_F32 } tile_in;
 
@@ -25,7 +26,7 @@ INLINE float read_in(const void *p, int64_t i, tile_in in) {
 
 /* y [m][n] at row i0 and column j0: k in the lanes, one sum over the lanes at the end. */
 INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
-    vf sum[kBlockRows * kWideCols];
+    vf sum[kTallRows * kBlockCols > kWideCols ? kTallRows * kBlockCols : kWideCols];
     int64_t k = 0;
     UNROLL
     for (int i = 0; i < m * n; i++)
@@ -51,31 +52,33 @@ INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, i
             for (int64_t l = k; l < t->k; l++)
                 y += read_in(t->x, (i0 + i) * t->ldx + l, in) *
                      read_in(t->w, (j0 + j) * t->ldw + l, in);
-            t->y[(i0 + i) * t->ldy + j0 + j] = y;
+            float *to = &t->y[(i0 + i) * t->ldy + j0 + j];
+            *to = t->add ? *to + y : y;
         }
     }
 }
 
 typedef void (*block_fn)(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n);
 
-/* Walks a tile in blocks: four rows by four columns while there are four rows, else one row by eight:
- * a single row waits for memory, and eight streams hide that best. */
+/* Rows i .. i + m - 1, all columns. */
+INLINE void walk_band(const gemm_tile *t, tile_in in, block_fn block, int64_t i, int m, int n) {
+    int64_t j = 0;
+    for (; j + n <= t->n; j += n)
+        block(t, in, i, j, m, n);
+    for (; j < t->n; j++)
+        block(t, in, i, j, m, 1);
+}
+
+/* Walks a tile in blocks that fit the registers; a single row waits for memory, and eight streams of
+ * weights hide that best. */
 INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
     int64_t i = 0;
-    for (; i + kBlockRows <= t->m; i += kBlockRows) {
-        int64_t j = 0;
-        for (; j + kBlockCols <= t->n; j += kBlockCols)
-            block(t, in, i, j, kBlockRows, kBlockCols);
-        for (; j < t->n; j++)
-            block(t, in, i, j, kBlockRows, 1);
-    }
-    for (; i < t->m; i++) {
-        int64_t j = 0;
-        for (; j + kWideCols <= t->n; j += kWideCols)
-            block(t, in, i, j, 1, kWideCols);
-        for (; j < t->n; j++)
-            block(t, in, i, j, 1, 1);
-    }
+    for (; i + kTallRows <= t->m; i += kTallRows)
+        walk_band(t, in, block, i, kTallRows, kBlockCols);
+    for (; i + kBlockRows <= t->m; i += kBlockRows)
+        walk_band(t, in, block, i, kBlockRows, kBlockCols);
+    for (; i < t->m; i++)
+        walk_band(t, in, block, i, 1, kWideCols);
 }
 
 /* y [m][LANES * vecs]: columns in the lanes. */
