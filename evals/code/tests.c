@@ -177,6 +177,11 @@ bool tests_present(const js *row) {
 
 snap_status tests_read(const js *row, code_tests *out, const char *where, snap_err *err) {
     *out = (code_tests){0};
+    if (!tests_present(row))
+        return err_set(err, SNAP_E_INPUT,
+                       "%s: no tests: a row needs 'inputs' and 'outputs', or what LiveCodeBench "
+                       "publishes (for the samples of a run: eval --regrade)",
+                       where);
     snap_status st = js_get(row, "inputs")             ? read_lists(row, out, where, err)
                      : js_get_str(row, "input_output") ? read_nested(row, out, where, err)
                                                        : read_published(row, out, where, err);

@@ -349,7 +349,7 @@ static void test_lists(void) {
         {"{\"inputs\": [\"1\"], \"outputs\": [\"1\"], \"fn_name\": 3}", "", "",
          "name of a function"},
         {"{\"inputs\": \"1\", \"outputs\": [\"1\"]}", "", "", "inputs"},
-        {"{}", "", "", "'metadata' must be text"},
+        {"{}", "", "", "no tests: a row needs"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         js *row = js_parse(cases[i].row, strlen(cases[i].row), "row", NULL);

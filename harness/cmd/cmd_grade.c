@@ -167,10 +167,10 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(fs_read(path, &text, err));
     const grade_code_options programs = {
         .task = g.task, .grader = g.grader, .jobs = (int)jobs, .cancel = &cmd_cancelled};
-    if (g.grader->grade)
-        TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
-    else
+    if (g.task && g.task->read_tests)
         TRY(grade_code(&programs, &text, g.name, &g.out, err));
+    else
+        TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
     if (fwrite(buf_str(&g.out), 1, g.out.len, stdout) != g.out.len)
         TRY(err_set_errno(err, "cannot write standard output"));
 cleanup:
