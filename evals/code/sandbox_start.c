@@ -100,6 +100,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
                                      /* else they are memory without a ceiling */
                                      "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp",
                                      "--seccomp", "7", "--", NULL});
+    if (s->n_args + 1 == kBoxArguments)
+        SNAP_BUG("no room for the sandbox's arguments");
     return st;
 }
 
@@ -209,12 +211,22 @@ static bool place_files(int fds[BOX_FDS]) {
     return syscall(SYS_close_range, BOX_FDS, ~0U, 0) == 0;
 }
 
+/* Where memory runs out all the same, it is the program that goes. */
+static void volunteer(void) {
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, "1000", 4);
+        (void)close(fd);
+    }
+}
+
 _Noreturn static void child(const char *const *args, int fds[BOX_FDS], pid_t parent) {
     static char *const no_environment[] = {NULL};
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
+    volunteer();
     bool ok = place_files(fds) && chdir("/") == 0 && become_nobody() &&
               prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
     if (ok) {

@@ -102,6 +102,7 @@ static void test_runs(void) {
          "t\n", "", 0},
         {"open('x', 'w').write('y')\nprint(open('/tmp/x').read())", "y\n", "", 0},
         {"print(gcd(6, 4), __name__)", "2 __main__\n", "", 0},
+        {"print(open('/proc/self/oom_score_adj').read(), end='')", "1000\n", "", 0},
         {"raise ValueError('no')", "", "ValueError: no", 1},
         {"x = (", "", "SyntaxError", 1},
         {"import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "", "", 128 + SIGSEGV},
