@@ -70,13 +70,30 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
+/* Underscores mean nothing, wherever they stand. */
+static span skip_underscores(span s) {
+    while (s.n && s.s[0] == '_')
+        s = (span){s.s + 1, s.n - 1};
+    return s;
+}
+
+/* Takes a sign off. */
+static bool take_sign(span *s) {
+    *s = skip_underscores(*s);
+    bool minus = s->n && s->s[0] == '-';
+    if (s->n && (s->s[0] == '-' || s->s[0] == '+'))
+        *s = (span){s->s + 1, s->n - 1};
+    return minus;
+}
+
 static bool same_letters(span s, const char *small) {
-    if (s.n != strlen(small))
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if ((s.s[i] | 0x20) != small[i])
+    for (; *small; small++) {
+        s = skip_underscores(s);
+        if (!s.n || (s.s[0] | 0x20) != *small)
             return false;
-    return true;
+        s = (span){s.s + 1, s.n - 1};
+    }
+    return !skip_underscores(s).n;
 }
 
 static bool read_special(span s, decimal *out) {
@@ -87,11 +104,9 @@ static bool read_special(span s, decimal *out) {
 
 /* The digits behind 'e'. More than Python's decimals take are no number. */
 static bool read_exponent(span s, int64_t *out) {
-    bool minus = s.n && s.s[0] == '-';
-    size_t i = s.n && (s.s[0] == '-' || s.s[0] == '+') ? 1 : 0;
+    bool minus = take_sign(&s), any = false;
     int64_t value = 0;
-    bool any = false;
-    for (; i < s.n; i++) {
+    for (size_t i = 0; i < s.n; i++) {
         if (s.s[i] == '_')
             continue;
         if (!is_digit(s.s[i]) || value > 99999999999999999)
@@ -135,11 +150,7 @@ static bool read_mantissa(span s, decimal *out) {
 static bool read_decimal(span s, decimal *out) {
     int64_t exponent = 0;
     size_t e = 0;
-    *out = (decimal){.negative = s.n && s.s[0] == '-'};
-    if (s.n && (s.s[0] == '-' || s.s[0] == '+')) {
-        s.s++;
-        s.n--;
-    }
+    *out = (decimal){.negative = take_sign(&s)};
     if (read_special(s, out))
         return true;
     while (e < s.n && (s.s[e] | 0x20) != 'e')
