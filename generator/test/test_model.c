@@ -7,7 +7,7 @@
 #include "generator/local/model/runner.h"
 #include "generator/test/tiny_model.h"
 
-enum { kPages = 8, kContext = 128, kMostPerToken = 16 };
+enum { kPages = 8, kContext = 81, kMostPerToken = 16 };
 
 /* Pages of the one sequence, out of order. */
 static const int32_t pages[] = {5, 2};

@@ -123,7 +123,8 @@ static snap_status create_plans(runner *r, snap_err *err) {
                         .d_r = s->qk_rope_head_dim,
                         .batch = r->opt.max_rows,
                         .s_q = 1,
-                        .max_tokens = r->opt.context,
+                        /* whole pages: chunk.c reads some way past a sequence's end */
+                        .max_tokens = (r->opt.context - 1) / MLA_PAGE * MLA_PAGE + MLA_PAGE,
                         .splits = 1};
     TRY(mla_plan_create(&r->append_plan, r->be, &cap, err));
     cap.batch = r->opt.max_decode;
