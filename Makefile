@@ -121,8 +121,8 @@ TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
-# beyond a folder's own: the server that answers by script
-TEST_ALSO_harness := generator/test/scripted_server.c
+# beyond a folder's own: the server that answers by script, tiny checkpoints
+TEST_ALSO_harness := generator/test/scripted_server.c generator/test/tiny_model.c
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh

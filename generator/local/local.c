@@ -42,17 +42,19 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
                                const runner_options *r, int64_t *pages, snap_err *err) {
     const model_shape *s = &m->shape;
     int64_t layers = m->weights.blocks, bytes = opt->cache_bytes;
-    size_t token =
-        mla_cache_token_bytes(cache_precision(r->format), s->kv_lora_rank, s->qk_rope_head_dim);
-    if (r->format == CACHE_F32)
-        token *= 2;
+    int64_t bf16 = (int64_t)mla_cache_token_bytes(MLA_BF16, s->kv_lora_rank, s->qk_rope_head_dim);
+    int64_t token =
+        cache_precision(r->format) == MLA_FP8
+            ? (int64_t)mla_cache_token_bytes(MLA_FP8, s->kv_lora_rank, s->qk_rope_head_dim)
+            : bf16;
+    if (r->format == CACHE_F32) /* for debugging, not compared: twice the bytes */
+        token = bf16 *= 2;
     if (!bytes) {
-        int64_t all =
-            r->max_decode * layers * ((r->context - 1) / MLA_PAGE + 1) * MLA_PAGE *
-            (int64_t)mla_cache_token_bytes(MLA_BF16, s->kv_lora_rank, s->qk_rope_head_dim);
+        int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,
+                all = r->max_decode * layers * pages_each * MLA_PAGE * bf16;
         bytes = all < LOCAL_CACHE ? all : LOCAL_CACHE;
     }
-    *pages = bytes / ((int64_t)token * MLA_PAGE * layers);
+    *pages = bytes / (token * MLA_PAGE * layers);
     return *pages > 0 ? SNAP_OK
                       : err_set(err, SNAP_E_NOMEM, "a cache of %lld bytes has no room for a page",
                                 (long long)bytes);
