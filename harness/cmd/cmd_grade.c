@@ -146,9 +146,11 @@ static snap_status find_grader(grading *g, snap_err *err) {
     const task_spec *t = task_name ? task_find(task_name) : NULL;
     task_names(names, sizeof names);
     if (!task_name)
-        return err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
+        (void)err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
+    else if (!t)
+        (void)err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
     if (!t)
-        return err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
+        return SNAP_E_USAGE;
     task_options o = {0};
     snap_status st = task_policy_parse(math_policy_name, &o.policy, err);
     if (st == SNAP_OK)
@@ -167,7 +169,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(fs_read(path, &text, err));
     const grade_code_options programs = {
         .task = g.task, .grader = g.grader, .jobs = (int)jobs, .cancel = &cmd_cancelled};
-    if (g.task && g.task->read_tests)
+    if (g.task->read_tests)
         TRY(grade_code(&programs, &text, g.name, &g.out, err));
     else
         TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
