@@ -261,6 +261,7 @@ cleanup:
 snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) {
     *out = (mla_glance){0};
     if (!be->ops->glance)
-        return err_set(err, SNAP_E_UNSUPPORTED, "the backend can't look at its ceilings in passing");
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the backend can't look at its ceilings in passing");
     return be->ops->glance(be, out, err);
 }
