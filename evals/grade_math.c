@@ -134,5 +134,5 @@ static grade_result grade_strict(const char *gold, grade_input in) {
     return grade(gold, in, MATH_STRICT);
 }
 
-const grader grader_math_field = {"math-field-2", check_gold, grade_field};
-const grader grader_math_strict = {"math-strict-2", check_gold, grade_strict};
+const grader grader_math_field = {"math-field-3", check_gold, grade_field};
+const grader grader_math_strict = {"math-strict-3", check_gold, grade_strict};

@@ -11,6 +11,7 @@ typedef struct {
     math_tree gold, answer;
     bool strict;  /* MATH_STRICT */
     bool ordered; /* lists, too, are compared in order */
+    bool listed;  /* inside a list: its relations are compared side by side */
     int work;
     const char *reason; /* of the last comparison that decided */
 } judge;
@@ -74,6 +75,8 @@ static const char *undecided(math_eval_status st) {
     switch (st) {
     case EVAL_UNDEFINED:
         return "a value is undefined or too large";
+    case EVAL_CLOSE:
+        return "too close to tell apart";
     case EVAL_COSTLY:
         return "too costly to evaluate";
     default:
@@ -94,11 +97,24 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
 }
 
+static bool same_tree(part g, part a) {
+    return math_same_tree(g.t, g.i, a.t, a.i);
+}
+
+/* [-] n%, or nothing with a percent sign */
+static bool is_percentage(part p) {
+    for (; is_kind(p, NODE_NEG); p = child(p, 0))
+        continue;
+    return !p.t->has_percent || is_kind(p, NODE_PERCENT);
+}
+
 /* n% is n/100, and n: field takes both readings, strict the second. Two signs are read alike. */
 static bool same_value(judge *j, part g, part a) {
     bool gp = g.t->has_percent, ap = a.t->has_percent;
     if (!j->strict && (gp || ap) && same_reading(j, g, gp, a, ap))
         return true;
+    if (gp != ap && !(is_percentage(g) && is_percentage(a)) && !same_tree(g, a))
+        return decide(j, false, "a percent sign within an expression");
     return same_reading(j, g, false, a, false);
 }
 
@@ -239,6 +255,7 @@ static bool same_members(judge *j, part g, part a, bool ordered) {
         return decide(j, false, "too many members");
     if (n != m)
         return decide(j, false, "another number of members");
+    j->listed = true;
     return ordered ? same_in_order(j, gs, as, n) : same_in_any_order(j, gs, as, n);
 }
 
@@ -263,8 +280,10 @@ static int flipped(int rel) {
     }
 }
 
-/* Side by side; equations also if a - b is a multiple of c - d. */
+/* Side by side; an equation that is no member of a list also if a - b is a multiple of c - d. */
 static bool same_relation(judge *j, part g, part a) {
+    if (g.t->chained || a.t->chained) /* their middles are gone */
+        return decide(j, false, "a chain of equations");
     int rg = at(g)->arg, ra = at(a)->arg;
     part left = child(a, 0), right = child(a, 1);
     if (rg == ra && same(j, child(g, 0), left) && same(j, child(g, 1), right))
@@ -273,7 +292,7 @@ static bool same_relation(judge *j, part g, part a) {
         same(j, child(g, 1), left))
         return true;
     part dg = child(g, 2), da = child(a, 2);
-    if (rg != REL_EQ || ra != REL_EQ || !math_has_symbol(dg.t, dg.i) ||
+    if (j->listed || rg != REL_EQ || ra != REL_EQ || !math_has_symbol(dg.t, dg.i) ||
         !math_has_symbol(da.t, da.i))
         return decide(j, false, "another relation");
     math_reading x = reading(j, dg, true), y = reading(j, da, true);
@@ -306,7 +325,9 @@ static part unnamed(part p, bool any) {
     if (!is_kind(p, NODE_REL))
         return p;
     part left = child(p, 0), right = child(p, 1);
-    bool named = is_name(left, is_expression(right)) && !is_kind(right, NODE_WORD);
+    bool based = is_kind(right, NODE_BASED);
+    bool named = is_name(left, (based || is_expression(right)) && !at(right)->pm) &&
+                 !is_kind(right, NODE_WORD);
     bool constant = math_is_constant(right.t, right.i);
     if ((at(p)->arg == REL_EQ && (named || (any && constant))) ||
         (at(p)->arg == REL_IN && named && !is_expression(right) && !is_kind(right, NODE_MATRIX)))
@@ -324,8 +345,13 @@ static bool same_expression(judge *j, part g, part a) {
         return decide(j, is_empty_set(g) && is_empty_set(a), "the empty set");
     if (j->strict && !same_as_written(j, g, a))
         return false;
+    const char *verbatim = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
+    if (verbatim)
+        return same_tree(g, a) ? decide(j, true, "written alike") : decide(j, false, verbatim);
     if (a.t->juxtaposed && is_integer_literal(g))
         return decide(j, false, "integers multiplied without a sign");
+    if (a.t->framed && is_integer_literal(g) && !is_numeral(a))
+        return decide(j, false, "an expression for an integer, in a \\text or with a line break");
     if (is_integer_literal(g) && is_scientific(a))
         return decide(j, false, "an integer in scientific notation");
     if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
@@ -339,6 +365,14 @@ static bool same_word(judge *j, part g, part a) {
     return decide(j, equal, equal ? "the same word" : "another word");
 }
 
+static bool repeats(judge *j, part p) {
+    for (part c = child(p, 0); c.i; c = next(c))
+        for (part d = next(c); d.i; d = next(d))
+            if (same(j, c, d))
+                return true;
+    return false;
+}
+
 /* A list meets a set, and (field) a tuple in round brackets meets a list. */
 static bool same_collection(judge *j, part g, part a) {
     if (is_kind(g, NODE_UNION) != is_kind(a, NODE_UNION))
@@ -350,6 +384,8 @@ static bool same_collection(judge *j, part g, part a) {
     part t = is_kind(g, NODE_TUPLE) ? g : a;
     if (!list || j->strict || at(t)->arg != 0)
         return decide(j, false, "a tuple and something else");
+    if (repeats(j, g))
+        return decide(j, false, "a tuple and a list with repeated members");
     return same_children(j, g, a);
 }
 
@@ -393,10 +429,14 @@ static bool same(judge *j, part g, part a) {
     return decide(j, false, "another kind of object");
 }
 
+static bool is_single(part p) {
+    return is_expression(p) || is_kind(p, NODE_MATRIX);
+}
+
 /* "7 or 7" is 7. */
 static bool same_repeated(judge *j, part one, part list, bool gold_first) {
     for (part m = child(list, 0); m.i; m = next(m))
-        if (!is_expression(m) || !(gold_first ? same(j, one, m) : same(j, m, one)))
+        if (!is_single(m) || !(gold_first ? same(j, one, m) : same(j, m, one)))
             return decide(j, false, "a value and a list");
     return decide(j, true, "the same value, repeated");
 }
@@ -405,15 +445,23 @@ static bool is_collection(part p) {
     return is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || p.t->has_pm;
 }
 
+static bool is_arithmetic(part p) {
+    return math_is_arithmetic(p.t, p.i);
+}
+
 static bool same_answer(judge *j) {
     part g = {&j->gold, j->gold.root, 1}, a = {&j->answer, j->answer.root, 1};
+    if ((g.t->leading || a.t->leading) && !(is_arithmetic(g) && is_arithmetic(a)))
+        return !is_relation(g) && same_tree(g, a)
+                   ? decide(j, true, "written alike")
+                   : decide(j, false, "an equation without its left side");
     if (is_relation(g) != is_relation(a)) {
         g = unnamed(g, false);
         a = unnamed(a, !j->strict);
     }
-    if (!j->strict && is_expression(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
+    if (!j->strict && is_single(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, g, a, true);
-    if (!j->strict && is_expression(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
+    if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, a, g, false);
     return is_collection(g) || is_collection(a) ? same_collection(j, g, a) : same(j, g, a);
 }
@@ -452,6 +500,16 @@ static bool same_text(bytes g, bytes a) {
     }
 }
 
+/* What a name of one or two letters stands in front of, "x = ..."; else the whole. */
+static bytes without_name(bytes a) {
+    size_t i = 0, letters = 0;
+    for (; i < a.n && a.s[i] != '=' && letters <= 2; i++)
+        letters += a.s[i] != ' ';
+    if (i == a.n || a.s[i] != '=' || letters > 2)
+        return a;
+    return (bytes){a.s + i + 1, a.n - i - 1};
+}
+
 /* Whole numbers need no tree. */
 static bool whole_number(const math_tokens *t, bool *negative, math_span *digits) {
     const math_token *k = t->tok;
@@ -484,6 +542,7 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     judge j; /* large: what matters is set here and by math_parse() */
     j.strict = policy == MATH_STRICT;
     j.ordered = ordered;
+    j.listed = false;
     j.work = kMathWork;
     j.reason = "another value";
     const char *why = math_parse(&j.gold, g);
@@ -530,6 +589,8 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return verdict(MATH_EQUAL, "the same words");
     if (g.typed || a.typed)
         return unread("a function's name without a backslash", g.typed);
+    if (a.wrapped && (math_is_statement(&a) || a.tok[0].kind == TOK_REL))
+        return unread("a number in a \\text, behind its name", false);
     if (g.prose || a.prose)
         return unread("prose", g.prose);
     if (is_ambiguous(&g, &a)) {
@@ -550,6 +611,10 @@ snap_status math_equal(const char *gold, size_t gold_len, const char *answer, si
         return SNAP_OK;
     }
     *out = compare(g, a, policy, true, &grouped);
+    if (out->outcome == MATH_UNPARSED && out->gold_unread && same_text(g, without_name(a))) {
+        *out = verdict(MATH_EQUAL, "written alike, save a name");
+        return SNAP_OK;
+    }
     if (out->outcome != MATH_EQUAL && grouped) { /* 100,200 may have been two numbers after all */
         math_verdict list = compare(g, a, policy, false, &grouped);
         if (list.outcome == MATH_EQUAL)

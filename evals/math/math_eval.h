@@ -3,7 +3,8 @@
  * Two expressions denote the same rational function of their symbols if they agree at a random
  * point of a large prime field: were they different, they would agree with a chance of degree/p,
  * about 2^-60 (Schwartz 1980, Zippel 1979), and two fields are asked. pi and e count as symbols,
- * which they are as far as rational functions go. What is no rational function (roots, logarithms,
+ * which they are as far as rational functions go; so does i, since none of the field's graders
+ * uses that its square is -1. What is no rational function (roots, logarithms,
  * angles, symbols in exponents) is computed in 256 bit complex arithmetic, each value with a bound
  * of its error; branches are the principal ones. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EVAL_H
@@ -15,6 +16,7 @@ typedef enum {
     EVAL_OK,
     EVAL_OTHER,     /* defined perhaps, but not in this arithmetic */
     EVAL_UNDEFINED, /* 1/0, log 0, too large, or its error bound has grown too wide */
+    EVAL_CLOSE,     /* nearer to another value than the digits can tell: 2^{1/2^{1000}} and 1 */
     EVAL_COSTLY,    /* the work allowed for one grading is used up */
 } math_eval_status;
 

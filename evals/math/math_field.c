@@ -2,18 +2,16 @@
 
 enum { kMaxFactorial = 2000 };
 
-/* A prime field in Montgomery form: x is stored as x * 2^64 mod p. Both primes are 1 mod 4, so
- * that -1 has a square root, which stands for i. */
+/* A prime field in Montgomery form: x is stored as x * 2^64 mod p. */
 typedef struct {
     uint64_t p;
     uint64_t neg_inverse; /* -1 / p mod 2^64 */
     uint64_t r2;          /* 2^128 mod p */
-    uint64_t i;           /* square root of -1, Montgomery form */
 } field;
 
 static const field fields[kMathFields] = {
-    {0x300000003ade69e1, 0x47d0cde09ffc65df, 0x0bb9e9858c2b6c2a, 0x243533d924a49480},
-    {0x38000000075bcdbd, 0x7008a439ee602a6b, 0x3222768d0fa8c808, 0x128880464d2dfa87},
+    {0x300000003ade69e1, 0x47d0cde09ffc65df, 0x0bb9e9858c2b6c2a},
+    {0x38000000075bcdbd, 0x7008a439ee602a6b, 0x3222768d0fa8c808},
 };
 
 __extension__ typedef unsigned __int128 u128;
@@ -85,11 +83,9 @@ static uint64_t eval_digits(const field *f, math_span s) {
 
 static math_eval_status eval_constant(const context *c, int which, uint64_t *out) {
     switch (which) {
-    case CONST_I:
-        *out = c->f->i;
-        return EVAL_OK;
     case CONST_PI:
     case CONST_E:
+    case CONST_I:
         *out = scramble(c->seed + (uint64_t)which) % c->f->p;
         return EVAL_OK;
     default:

@@ -1,5 +1,6 @@
 #include <limits.h>
 #include <mpfr.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "evals/math/math_eval.h"
@@ -7,9 +8,10 @@
 enum {
     kPrecision = 256, /* bits */
     kLimbs = kPrecision / GMP_NUMB_BITS,
-    kAgreement = 166,        /* bits of 50 digits */
-    kMaxMagnitude = 1 << 15, /* values beyond 2^32768 are too large */
-    kMaxAngle = 64,          /* sin of more than 2^64 is not worth its reduction */
+    kAgreement = 166,            /* bits of 50 digits */
+    kAbsorbed = kAgreement - 16, /* what is smaller by so many bits is lost to a comparison */
+    kMaxMagnitude = 1 << 15,     /* values beyond 2^32768 are too large */
+    kMaxAngle = 64,              /* sin of more than 2^64 is not worth its reduction */
     kMaxDigits = 1000,
     kMaxFactorial = 5000,
     kMaxDegree = 1000, /* of a root */
@@ -60,6 +62,10 @@ static bool is_zero(const value *v) {
     return mpfr_zero_p(v->re) && mpfr_zero_p(v->im);
 }
 
+static bool is_one(const value *v) {
+    return is_real(v) && mpfr_cmp_ui(v->re, 1) == 0;
+}
+
 static long larger(long a, long b) {
     return a > b ? a : b;
 }
@@ -91,7 +97,24 @@ static math_eval_status settle(value *v, long err) {
 
 /* ---- arithmetic ---- */
 
+/* Whether x and y, neither of them zero, differ in size so much that a sum hides one of them. */
+static bool absorbs(const value *x, const value *y) {
+    return !is_zero(x) && !is_zero(y) && labs(magnitude(x) - magnitude(y)) > kAbsorbed;
+}
+
+/* Whether v is 1 to a comparison, though it was computed from what is not. */
+static bool hides_one(const value *v, bool was_one) {
+    value gap;
+    init(&gap);
+    if (was_one || !is_real(v))
+        return false;
+    mpfr_sub_ui(gap.re, v->re, 1, MPFR_RNDN);
+    return magnitude_of(gap.re) < -kAbsorbed;
+}
+
 static math_eval_status add(value *v, const value *a) {
+    if (absorbs(v, a))
+        return EVAL_CLOSE;
     mpfr_add(v->re, v->re, a->re, MPFR_RNDN);
     mpfr_add(v->im, v->im, a->im, MPFR_RNDN);
     return settle(v, larger(v->err, a->err));
@@ -157,6 +180,8 @@ static math_eval_status exponential(value *v) {
     long err = v->err;
     if (magnitude(v) > 17 || err > -8)
         return EVAL_UNDEFINED;
+    if (!is_zero(v) && magnitude(v) < -kAbsorbed)
+        return EVAL_CLOSE;
     value t;
     init(&t);
     mpfr_exp(t.re, v->re, MPFR_RNDN);
@@ -187,7 +212,10 @@ static math_eval_status square_root(value *v) {
         return exponential(v);
     }
     if (mpfr_sgn(v->re) > 0) {
+        bool one = is_one(v);
         mpfr_sqrt(v->re, v->re, MPFR_RNDN);
+        if (hides_one(v, one))
+            return EVAL_CLOSE;
     } else {
         mpfr_neg(v->re, v->re, MPFR_RNDN);
         mpfr_sqrt(v->im, v->re, MPFR_RNDN);
@@ -204,7 +232,10 @@ static math_eval_status root(value *v, int64_t degree) {
         return settle(v, v->err / degree + 1);
     if (is_real(v) && (mpfr_sgn(v->re) > 0 || degree % 2 == 1)) {
         long m = magnitude(v);
+        bool one = is_one(v);
         mpfr_rootn_ui(v->re, v->re, (unsigned long)degree, MPFR_RNDN);
+        if (hides_one(v, one))
+            return EVAL_CLOSE;
         return settle(v, v->err - m + magnitude(v) + 2);
     }
     value part;
@@ -250,6 +281,8 @@ static math_eval_status circular(value *v, int fn) {
     value sine;
     if (magnitude(v) > kMaxAngle)
         return EVAL_UNDEFINED;
+    if (!is_zero(v) && magnitude(v) < -kAbsorbed / 2) /* 1 - x^2/2 */
+        return EVAL_CLOSE;
     init(&sine);
     long err = larger(v->err, -kPrecision);
     mpfr_sin_cos(sine.re, v->re, v->re, MPFR_RNDN);
@@ -278,6 +311,8 @@ static math_eval_status inverse_circular(value *v, int fn) {
         fn -= FN_ACOT - FN_ATAN;
         fn = fn == FN_ATAN ? FN_ATAN : fn == FN_ATAN + 1 ? FN_ACOS : FN_ASIN;
     }
+    if (fn == FN_ATAN && magnitude(v) > kAbsorbed)
+        return EVAL_CLOSE; /* to pi/2 */
     if (fn == FN_ATAN)
         return apply(v, mpfr_atan, 0);
     long err = v->err;
@@ -299,6 +334,8 @@ static math_eval_status inverse_circular(value *v, int fn) {
 static math_eval_status hyperbolic(value *v, int fn) {
     if (magnitude(v) > 14)
         return EVAL_UNDEFINED;
+    if (!is_zero(v) && (magnitude(v) < -kAbsorbed / 2 || (fn == FN_TANH && magnitude(v) > 5)))
+        return EVAL_CLOSE;
     if (fn == FN_TANH)
         return apply(v, mpfr_tanh, 0);
     long err = v->err;
@@ -365,16 +402,16 @@ static math_eval_status eval_symbol(const context *c, uint64_t id, value *out) {
     return EVAL_OK;
 }
 
-static math_eval_status eval_constant(int which, value *out) {
+static math_eval_status eval_constant(const context *c, int which, value *out) {
     switch (which) {
     case CONST_PI:
         return set_pi(out);
     case CONST_E:
         mpfr_set_ui(out->re, 1, MPFR_RNDN);
         return exponential(out);
-    case CONST_I:
-        mpfr_set_ui(out->im, 1, MPFR_RNDN);
-        return EVAL_OK;
+    case CONST_I: /* a letter like others, and not real */
+        mpfr_set_ui(out->im, 3, MPFR_RNDN);
+        return eval_symbol(c, UINT64_C(0x69), out);
     default:
         return EVAL_OTHER;
     }
@@ -529,7 +566,7 @@ static math_eval_status eval(const context *c, uint16_t i, value *out) {
     case NODE_SYM:
         return eval_symbol(c, n->u.id, out);
     case NODE_CONST:
-        return eval_constant(n->arg, out);
+        return eval_constant(c, n->arg, out);
     case NODE_ADD:
     case NODE_MUL:
         return eval_chain(c, n, out);

@@ -118,6 +118,11 @@ static uint16_t expect(parser *p, math_token_kind kind, uint16_t node) {
     return accept(p, kind) ? node : fail(p, "unbalanced brackets");
 }
 
+static void only_as_written(parser *p, const char *why) {
+    if (!p->t->verbatim)
+        p->t->verbatim = why;
+}
+
 static bool enter(parser *p) {
     if (++p->depth <= kMathMaxDepth)
         return true;
@@ -201,6 +206,18 @@ static uint16_t parse_fraction(parser *p) {
     return new_quotient(p, a, b);
 }
 
+/* Of -7 1/2 a sign takes the 7 alone, and 3 4/4 is no mixed number. */
+static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative) {
+    int64_t a, b;
+    if (!fraction)
+        return;
+    const math_node *n = math_at(p->t, math_at(p->t, fraction)->first);
+    bool whole = math_integer(p->t, math_at(p->t, fraction)->first, &a) &&
+                 math_integer(p->t, math_at(p->t, n->next)->first, &b);
+    if ((typed && negative) || (whole && (a == 0 || a >= b)))
+        only_as_written(p, "no mixed number");
+}
+
 static uint16_t parse_number(parser *p) {
     const math_token *k = p->k++;
     uint16_t n = new_number(p, k->text.s, k->text.len);
@@ -217,6 +234,7 @@ static uint16_t parse_number(parser *p) {
     if (!whole || !at_plain_fraction(p->k))
         return n;
     uint16_t fraction;
+    bool typed = p->k->kind == TOK_NUM, negative = k > p->first && k[-1].kind == TOK_MINUS;
     if (accept(p, TOK_FRAC)) {
         fraction = parse_fraction(p);
     } else {
@@ -224,6 +242,7 @@ static uint16_t parse_number(parser *p) {
         fraction = new_quotient(p, a, new_number(p, p->k[2].text.s, p->k[2].text.len));
         p->k += 3;
     }
+    check_mixed(p, fraction, typed, negative);
     return new_binary(p, NODE_ADD, 0, n, fraction);
 }
 
@@ -247,6 +266,7 @@ static uint16_t parse_symbol(parser *p) {
 /* The content of ( ), [ ], or a group: one item stands for itself. */
 static uint16_t parse_bracketed(parser *p) {
     int open = p->k->arg, bars = p->bars;
+    bool sized = p->k->text.len > 0;
     p->k++;
     p->bars = 0;
     uint16_t n = parse_list(p);
@@ -268,18 +288,23 @@ static uint16_t parse_bracketed(parser *p) {
     } else if ((node->kind == NODE_REL && node->arg == REL_IN) ||
                (node->kind == NODE_UNION && open == '[')) {
         return fail(p, "a set in brackets");
+    } else if (sized && node->kind >= NODE_WORD) {
+        return fail(p, "large brackets around what is no value");
     }
     return n;
 }
 
 static uint16_t parse_group(parser *p) {
     int bars = p->bars;
+    bool whole = p->k == p->first;
     p->k++;
     p->bars = 0;
     uint16_t n = parse_list(p);
     p->bars = bars;
     if (n && p->t->node[n].kind == NODE_LIST)
         p->t->node[n].kind = NODE_SET;
+    if (whole && p->k[-1].kind == TOK_UNIT)
+        return fail(p, "a unit in brackets");
     return n ? expect(p, TOK_RBRACE, n) : 0;
 }
 
@@ -295,6 +320,8 @@ static uint16_t parse_braced_set(parser *p) {
         p->t->node[n].kind = NODE_SET;
     else
         n = new_unary(p, NODE_SET, 0, n);
+    if (p->k[-1].kind == TOK_UNIT)
+        return fail(p, "a unit in brackets");
     return n ? expect(p, TOK_RSET, n) : 0;
 }
 
@@ -319,9 +346,11 @@ static uint16_t parse_rounding(parser *p) {
 }
 
 static uint16_t parse_root(parser *p) {
-    bool whole = p->k->arg != 0; /* "sqrt 12" as a word takes it all */
+    bool whole = p->k->arg != 0; /* "sqrt(3)", as a word */
     p->k++;
     uint16_t degree = 0;
+    if ((p->k->kind == TOK_LPAREN && p->k->arg == '(') != whole)
+        return fail(p, "a root typed as sqrt3 or \\sqrt(3)");
     if (p->k->kind == TOK_LPAREN && p->k->arg == '[') {
         degree = parse_bracketed(p);
         if (!degree)
@@ -401,7 +430,9 @@ static bool starts_factor(const parser *p) {
 
 /* Without brackets a function takes the product that follows, up to the next function. */
 static uint16_t parse_function_argument(parser *p) {
-    if (p->k->kind == TOK_LPAREN || p->k->kind == TOK_LBRACE)
+    if (p->k->kind == TOK_LPAREN) /* \ln(2)^3 is the third power of \ln 2 */
+        return parse_atom(p);
+    if (p->k->kind == TOK_LBRACE)
         return parse_factor(p);
     bool negative = accept(p, TOK_MINUS);
     chain product = {.kind = NODE_MUL};
@@ -414,6 +445,14 @@ static uint16_t parse_function_argument(parser *p) {
 
 static bool is_trigonometric(int fn) {
     return fn <= FN_CSC;
+}
+
+static bool has_inverse_function(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    bool found = n->kind == NODE_FN && n->arg >= FN_ASIN && n->arg <= FN_ACSC;
+    for (uint16_t c = n->first; c && !found; c = math_at(t, c)->next)
+        found = has_inverse_function(t, c);
+    return found;
 }
 
 static uint16_t parse_function(parser *p) {
@@ -434,6 +473,8 @@ static uint16_t parse_function(parser *p) {
     }
     uint16_t a = parse_function_argument(p);
     uint16_t n = base ? new_binary(p, NODE_FN, fn, a, base) : new_unary(p, NODE_FN, fn, a);
+    if (a && is_trigonometric(fn) && p->t->node[a].kind != NODE_FN && has_inverse_function(p->t, a))
+        only_as_written(p, "a circular function of inverse ones");
     return power ? new_binary(p, NODE_POW, 0, n, power) : n;
 }
 
@@ -544,6 +585,8 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
             return fail(p, "a percentage of what is no number");
         if (p->t->node[a].kind == NODE_BASED)
             return a;
+        if (!math_is_arithmetic(p->t, a))
+            only_as_written(p, "a percentage of what is no number");
         p->t->has_percent = true;
         return new_unary(p, NODE_PERCENT, 0, a);
     case TOK_DEGREE:
@@ -592,10 +635,16 @@ static bool is_whole_fraction(const math_tree *t, uint16_t i) {
     return over->kind == NODE_INV && is_whole(t, over->first);
 }
 
+static bool is_binomial(const math_tree *t, uint16_t i) {
+    return math_at(t, i)->kind == NODE_FN && math_at(t, i)->arg == FN_BINOMIAL;
+}
+
 /* A factor without a sign before it; @before is the one that it follows. */
 static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
     bool bracket = p->k->kind == TOK_LPAREN;
     uint16_t f = parse_factor(p);
+    if (f && is_binomial(p->t, f) && (is_whole(p->t, before) || is_binomial(p->t, before)))
+        only_as_written(p, "a binomial multiplied without a sign");
     if (f && bracket && is_whole(p->t, before) && (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
         p->t->juxtaposed = true;
     return f;
@@ -626,13 +675,15 @@ static bool starts_term(const math_token *k) {
 
 /* Signs, then a product: - - \pm 3x. */
 static uint16_t parse_term(parser *p) {
-    bool negative = false, signs = starts_term(p->k);
-    int pm = 0;
-    for (; starts_term(p->k); p->k++) {
+    bool negative = false;
+    int pm = 0, signs = 0;
+    for (; starts_term(p->k); p->k++, signs++) {
         negative ^= p->k->kind == TOK_MINUS;
         if (p->k->kind == TOK_PM)
             pm = p->k->arg;
     }
+    if (pm && signs > 1)
+        return fail(p, "signs around \\pm");
     uint16_t a = parse_product(p);
     if (signs && a && p->t->node[a].kind >= NODE_WORD)
         return fail(p, "a sign in front of what is no value");
@@ -715,8 +766,8 @@ static bool add_difference(parser *p, uint16_t rel) {
 /* A chain of equations keeps its ends: x = 10/2 = 5 says x = 5. Other chains, 1 < x < 2, say
  * several things. */
 static uint16_t parse_relation(parser *p) {
-    while (p->k->kind == TOK_REL && p->k->arg == REL_EQ)
-        p->k++; /* "= 5" */
+    for (; p->k == p->first && p->k->kind == TOK_REL && p->k->arg == REL_EQ; p->first++, p->k++)
+        p->t->leading = true;
     chain all = {.kind = NODE_AND};
     int before = p->relations;
     uint16_t left = parse_set(p), rel = 0;
@@ -736,6 +787,7 @@ static uint16_t parse_relation(parser *p) {
             if (kind >= NODE_WORD && kind != NODE_MATRIX)
                 return fail(p, "a chain of equations of what is no value");
             p->t->node[p->t->node[rel].first].next = right;
+            p->t->chained = true;
         } else {
             if (rel && !add_difference(p, rel))
                 return 0;
@@ -751,15 +803,28 @@ static uint16_t parse_relation(parser *p) {
     return rel ? all.node : left;
 }
 
+/* One of "," ";" "and" ", and". A list that has semicolons has nothing else. */
+static bool accept_comma(parser *p, int *semicolon) {
+    bool here = p->k->arg == ';', comma = p->k->arg == 0;
+    if (*semicolon >= 0 && *semicolon != here)
+        return false;
+    *semicolon = here;
+    p->k++;
+    if (comma && p->k->kind == TOK_COMMA && p->k->arg == 'a')
+        p->k++;
+    return true;
+}
+
 static uint16_t parse_list(parser *p) {
+    int semicolon = -1; /* not known yet */
     chain c = {.kind = NODE_LIST};
     for (;;) {
         if (!chain_add(p, &c, parse_relation(p)))
             return 0;
-        if (!accept(p, TOK_COMMA))
+        if (p->k->kind != TOK_COMMA)
             return c.node;
-        while (accept(p, TOK_COMMA)) /* "1, 2, and 3" */
-            continue;
+        if (!accept_comma(p, &semicolon))
+            return fail(p, "commas and semicolons in one list");
     }
 }
 
@@ -771,6 +836,23 @@ static bool mark_pm(math_tree *t, uint16_t i) {
     return n->pm;
 }
 
+/* a, \pm b and a \pm b, or a list of these, have two values; elsewhere the sign has no meaning that
+ * the graders agree on. */
+static bool is_plain_pm(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    if (!n->pm)
+        return true;
+    if (n->kind == NODE_PM)
+        return !math_at(t, n->first)->pm;
+    bool sum = n->kind == NODE_ADD && !math_at(t, n->first)->pm;
+    if (!sum && n->kind != NODE_LIST && n->kind != NODE_SET && n->kind != NODE_REL)
+        return false;
+    for (uint16_t c = n->first; c; c = math_at(t, c)->next)
+        if (!is_plain_pm(t, c))
+            return false;
+    return true;
+}
+
 static bool is_numeral(const math_tree *t, uint16_t i) {
     const math_node *n = math_at(t, i);
     return n->kind == NODE_NUM || (n->kind == NODE_NEG && math_at(t, n->first)->kind == NODE_NUM);
@@ -780,14 +862,20 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     parser p = {.t = out, .k = t->tok, .first = t->tok};
     out->used = 1;
     out->root = 0;
-    out->has_pm = out->has_percent = out->juxtaposed = false;
+    out->has_pm = out->has_percent = out->juxtaposed = out->chained = out->leading = false;
+    out->verbatim = NULL;
+    out->framed = t->wrapped || t->broken;
     out->separated = t->separated;
     bool about = accept(&p, TOK_APPROX);
     uint16_t root = parse_list(&p);
-    if (about && root && !is_numeral(out, root))
+    if (about && root && (!is_numeral(out, root) || t->tok[1].kind == TOK_PLUS))
         root = fail(&p, "approximately what is no number");
     if (root && out->has_pm)
         mark_pm(out, root);
+    if (root && t->broken && math_at(out, root)->kind >= NODE_WORD)
+        only_as_written(&p, "a line break behind what is no value");
+    if (root && out->has_pm && !is_plain_pm(out, root))
+        only_as_written(&p, "\\pm within an expression");
     /* what follows the \approx of a constant is the same, rounded */
     out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root);
     if (root && p.k->kind != TOK_END && !out->rounded)
@@ -799,12 +887,47 @@ const char *math_parse(math_tree *out, math_tokens *t) {
 /* ---- questions about a tree ---- */
 
 bool math_has_symbol(const math_tree *t, uint16_t i) {
-    if (math_at(t, i)->kind == NODE_SYM)
+    const math_node *n = math_at(t, i);
+    if (n->kind == NODE_SYM || (n->kind == NODE_CONST && n->arg == CONST_I))
         return true;
     for (uint16_t c = math_at(t, i)->first; c; c = math_at(t, c)->next)
         if (math_has_symbol(t, c))
             return true;
     return false;
+}
+
+static bool same_node(const math_node *n, const math_node *m) {
+    if (n->kind != m->kind || n->arg != m->arg)
+        return false;
+    if (n->kind == NODE_NUM || n->kind == NODE_WORD)
+        return n->u.text.len == m->u.text.len &&
+               memcmp(n->u.text.s, m->u.text.s, n->u.text.len) == 0;
+    return (n->kind != NODE_SYM && n->kind != NODE_BASED) || n->u.id == m->u.id;
+}
+
+bool math_same_tree(const math_tree *t, uint16_t i, const math_tree *u, uint16_t j) {
+    while (math_at(t, i)->kind == NODE_PERCENT)
+        i = math_at(t, i)->first;
+    while (math_at(u, j)->kind == NODE_PERCENT)
+        j = math_at(u, j)->first;
+    const math_node *n = math_at(t, i), *m = math_at(u, j);
+    if (!same_node(n, m))
+        return false;
+    uint16_t c = n->first, d = m->first;
+    for (; c && d; c = math_at(t, c)->next, d = math_at(u, d)->next)
+        if (!math_same_tree(t, c, u, d))
+            return false;
+    return !c && !d;
+}
+
+bool math_is_arithmetic(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    if (n->kind == NODE_SYM || n->kind == NODE_CONST || n->kind >= NODE_FN)
+        return false;
+    for (uint16_t c = n->first; c; c = math_at(t, c)->next)
+        if (!math_is_arithmetic(t, c))
+            return false;
+    return true;
 }
 
 bool math_is_expression(const math_tree *t, uint16_t i) {

@@ -9,9 +9,12 @@ typedef struct {
     const char *s, *end;
     bool group;      /* plain commas may separate thousands */
     bool spaced;     /* white space since the last token */
+    bool inside;     /* between \( and \) */
+    char gap;        /* the last of it that was '~' or, for \, , ','; else 0 */
+    math_span size;  /* \big and the like since the last token */
+    bool quoted;     /* inside a \text */
     int brackets;    /* open ( [ \{ */
     int envs;        /* open \begin */
-    int nested;      /* pieces within pieces */
     size_t run_end;  /* tokens when a run of several letters ended; 0: none */
     const char *why; /* first error */
 } lexer;
@@ -21,9 +24,15 @@ typedef struct {
     int16_t kind, arg;
 } spelling;
 
-enum { kMaxNested = 4 };
-
-enum { kLayout = 200, kText, kPlainText, kBold, kOpenEnv, kCloseEnv }; /* no tokens: how to go on */
+enum {
+    kLayout = 200,
+    kSize,
+    kText,
+    kPlainText,
+    kBold,
+    kOpenEnv,
+    kCloseEnv
+}; /* no tokens: how to go on */
 
 /* Commands, without the backslash. */
 static const spelling commands[] = {
@@ -46,16 +55,16 @@ static const spelling commands[] = {
     {"operatorname", kText, 0},
     {"left", kLayout, 0},
     {"right", kLayout, 0},
-    {"big", kLayout, 0},
-    {"Big", kLayout, 0},
-    {"bigg", kLayout, 0},
-    {"Bigg", kLayout, 0},
-    {"bigl", kLayout, 0},
-    {"bigr", kLayout, 0},
-    {"Bigl", kLayout, 0},
-    {"Bigr", kLayout, 0},
-    {"biggl", kLayout, 0},
-    {"biggr", kLayout, 0},
+    {"big", kSize, 0},
+    {"Big", kSize, 0},
+    {"bigg", kSize, 0},
+    {"Bigg", kSize, 0},
+    {"bigl", kSize, 0},
+    {"bigr", kSize, 0},
+    {"Bigl", kSize, 0},
+    {"Bigr", kSize, 0},
+    {"biggl", kSize, 0},
+    {"biggr", kSize, 0},
     {"displaystyle", kLayout, 0},
     {"textstyle", kLayout, 0},
     {"limits", kLayout, 0},
@@ -142,8 +151,8 @@ static const spelling words[] = {
     {"infinity", TOK_CONST, CONST_INF},
     {"infty", TOK_CONST, CONST_INF},
     {"inf", TOK_CONST, CONST_INF},
-    {"and", TOK_COMMA, 0},
-    {"or", TOK_COMMA, 0},
+    {"and", TOK_COMMA, 'a'},
+    {"or", TOK_COMMA, 'a'},
     {"percent", TOK_PERCENT, 1},
     {"percentage", TOK_PERCENT, 1},
     {"pct", TOK_PERCENT, 1},
@@ -250,6 +259,8 @@ static void push(lexer *l, math_token_kind kind, int arg, const char *s, size_t 
     t->tok[t->count++] = (math_token){
         .kind = (uint8_t)kind, .arg = (int16_t)arg, .spaced = l->spaced, .text = {s, (uint32_t)n}};
     l->spaced = false;
+    l->gap = 0;
+    l->size = (math_span){0};
 }
 
 /* Whether the last token can end a value, so that a word after it is a unit. */
@@ -367,6 +378,10 @@ static void push_letter(lexer *l, const char *s, size_t n) {
         push(l, TOK_SYM, 0, s, n);
 }
 
+static int unit_place(const lexer *l) {
+    return l->inside ? '(' : l->gap;
+}
+
 static void lex_letters(lexer *l) {
     const char *s = l->s;
     while (l->s < l->end && is_letter(*l->s))
@@ -379,7 +394,7 @@ static void lex_letters(lexer *l) {
     } else if (n > 1 && after_value(l) && is_unit(s, n)) {
         if (l->s < l->end && *l->s == '^')
             l->why = "a power of a unit outside \\text";
-        push(l, TOK_UNIT, 0, s, n);
+        push(l, TOK_UNIT, unit_place(l), s, n);
     } else {
         l->out->prose |= n > 1 && l->spaced && l->run_end > 0 && l->run_end == l->out->count;
         for (size_t i = 0; i < n; i++)
@@ -403,9 +418,9 @@ static const char *group_end(const lexer *l, const char *s) {
 }
 
 /* Whether the content of a \text is mathematics after all: no run of letters is a plain word, and
- * letters don't label a number, as in "(b) 0". */
+ * letters don't label a number, as in "(b) 0", nor are a unit without one. */
 static bool is_mathematics(const char *s, const char *end) {
-    bool letter = false, digit = false;
+    bool letter = false, digit = false, unit = false;
     while (s < end) {
         if ((unsigned char)*s >= 0x80)
             return false;
@@ -415,26 +430,29 @@ static bool is_mathematics(const char *s, const char *end) {
             s++;
         size_t n = (size_t)(s - run);
         letter |= n == 1 && !is_unit(run, n);
+        unit |= is_unit(run, n);
         if (n > 1 && !find_word(run, n) && !is_unit(run, n))
             return false;
         s += n == 0;
     }
-    return !letter || !digit;
+    return digit ? !letter : !unit;
 }
 
 /* Cuts a piece of the input on its own, so that it can't reach beyond its end. */
 static void lex_piece(lexer *l, const char *s, const char *end) {
     const char *after = l->s, *whole_end = l->end;
-    if (++l->nested > kMaxNested) {
-        l->why = "\\text nested too deeply";
-        return;
-    }
     l->s = s;
     l->end = end;
     lex(l);
-    l->nested--;
     l->s = after;
     l->end = whole_end;
+}
+
+/* A number in a \text or in bold. */
+static bool has_digit(const char *s, const char *end) {
+    while (s < end && !is_digit(*s))
+        s++;
+    return s < end;
 }
 
 /* How to read the content of a \text, which has no spaces around it: as a unit after a value, as
@@ -464,15 +482,23 @@ static void lex_text(lexer *l) {
     size_t n = (size_t)(end - s);
     if (n == 0 || (n == 1 && *s == '.' && after_value(l))) /* \text{.} ends a sentence */
         return;
+    if (l->quoted) {
+        l->why = "a \\text within a \\text";
+        return;
+    }
     l->out->text = true;
     const spelling *w = find_word(s, n);
     math_token_kind kind = w ? (math_token_kind)w->kind : text_kind(l, s, end, glued);
-    if (kind == TOK_END)
+    if (kind == TOK_END) {
+        l->out->wrapped |= has_digit(s, end);
+        l->quoted = true;
         lex_piece(l, s, end);
-    else if (kind == TOK_PERCENT)
+        l->quoted = false;
+    } else if (kind == TOK_PERCENT) {
         push(l, kind, 2, s, n);
-    else
-        push(l, kind, w ? w->arg : 0, s, n);
+    } else {
+        push(l, kind, w ? w->arg : kind == TOK_UNIT ? unit_place(l) : 0, s, n);
+    }
 }
 
 /* ---- commands ---- */
@@ -489,7 +515,7 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
-/* Names, units and numbers may be bold or in an \mbox; no grader takes an expression there. */
+/* Names, units and whole numbers may be bold or in an \mbox; no grader takes an expression there. */
 static bool check_plain(lexer *l) {
     const char *s = skip_spaces(l, l->s);
     if (s == l->end || *s != '{')
@@ -499,7 +525,9 @@ static bool check_plain(lexer *l) {
         letters |= is_letter(*s);
         digits |= is_digit(*s);
         others |= !is_letter(*s) && !is_digit(*s) && !strchr(" .-()/", *s);
+        others |= *s == '.' && is_digit(s[1]);
     }
+    l->out->wrapped |= digits;
     if (others || (letters && digits))
         l->why = "an expression in bold or in a box";
     return !l->why;
@@ -518,6 +546,8 @@ static void lex_named_command(lexer *l) {
         l->why = "unknown command";
     else if (c->kind == kLayout)
         l->spaced = true;
+    else if (c->kind == kSize)
+        l->size = (math_span){s, (uint32_t)n};
     else if (c->kind == kBold)
         check_plain(l);
     else if (c->kind == kText || (c->kind == kPlainText && check_plain(l)))
@@ -547,6 +577,10 @@ static void lex_backslash(lexer *l) {
             push(l, TOK_ROW, 0, NULL, 0);
         else if (l->s < l->end && is_letter(*l->s))
             lex_named_command(l);
+        else if (skip_spaces(l, l->s) < l->end)
+            l->why = "more than one line";
+        else
+            l->out->broken = true;
         break;
     case '{':
         l->brackets++;
@@ -564,6 +598,8 @@ static void lex_backslash(lexer *l) {
         break;
     default: /* \$ \( \[ and the spaces \, \; \! */
         l->spaced = true;
+        l->gap = c == ',' ? ',' : l->gap;
+        l->inside = (l->inside || c == '(') && c != ')';
         break;
     }
 }
@@ -616,7 +652,7 @@ static void lex_sign(lexer *l) {
     } table[] = {
         {'+', TOK_PLUS, 0},     {'-', TOK_MINUS, 0},      {'/', TOK_SLASH, 0},
         {'^', TOK_CARET, 0},    {'_', TOK_UNDERSCORE, 0}, {'%', TOK_PERCENT, 0},
-        {'\'', TOK_PRIME, 0},   {',', TOK_COMMA, 0},      {';', TOK_COMMA, 0},
+        {'\'', TOK_PRIME, 0},   {',', TOK_COMMA, 0},      {';', TOK_COMMA, ';'},
         {'(', TOK_LPAREN, '('}, {'[', TOK_LPAREN, '['},   {')', TOK_RPAREN, ')'},
         {']', TOK_RPAREN, ']'}, {'{', TOK_LBRACE, 0},     {'}', TOK_RBRACE, 0},
         {'|', TOK_BAR, 0},      {'.', TOK_POINT, 0},      {':', TOK_COLON, 0},
@@ -626,7 +662,7 @@ static void lex_sign(lexer *l) {
     for (size_t i = 0; i < COUNT(table); i++)
         if (table[i].c == c) {
             l->brackets += table[i].kind == TOK_LPAREN ? 1 : table[i].kind == TOK_RPAREN ? -1 : 0;
-            push(l, table[i].kind, table[i].arg, NULL, 0);
+            push(l, table[i].kind, table[i].arg, l->size.s, l->size.len);
             return;
         }
     l->why = "unexpected character";
@@ -660,6 +696,7 @@ static void lex_one(lexer *l) {
     char c = *l->s;
     if (is_space(c) || c == '$' || c == '"') {
         l->spaced = true;
+        l->gap = c == '~' ? '~' : l->gap;
         l->s++;
     } else if (is_digit(c) || (c == '.' && l->end - l->s > 1 && is_digit(l->s[1]))) {
         lex_number(l);
@@ -710,10 +747,46 @@ static const char *check_degrees(const math_tokens *t) {
     return NULL;
 }
 
+/* Whether a number or a plain fraction, with or without a short name, is all there is before @unit:
+ * no spaces inside, and no plus sign. */
+static bool is_plain_number(const math_tokens *t, const math_token *unit) {
+    const math_token *k = t->tok;
+    if (math_is_statement(t)) {
+        if (!math_is_short_naming(t))
+            return false;
+        while (k->kind != TOK_REL)
+            k++;
+        k++;
+    }
+    const math_token *first = k;
+    for (; k < unit; k++) {
+        bool number = k->kind == TOK_MINUS || k->kind == TOK_NUM || k->kind == TOK_FRAC ||
+                      k->kind == TOK_LBRACE || k->kind == TOK_RBRACE || k->kind == TOK_SLASH;
+        if (!number || (k->spaced && k != first))
+            return false;
+    }
+    return true;
+}
+
+/* A tie binds a unit to a plain number, a thin space to what has no thousands separator. */
+static const char *check_units(const math_tokens *t) {
+    for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
+        if (k->kind != TOK_UNIT)
+            continue;
+        if (k->arg == '(')
+            return "a unit between \\( and \\)";
+        if ((k->arg == '~' && !is_plain_number(t, k)) || (k->arg == ',' && t->separated))
+            return "a space that binds no unit";
+        break; /* others follow the first */
+    }
+    return NULL;
+}
+
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group) {
     out->count = out->pool_used = 0;
     out->grouped = out->separated = out->spaced_group = false;
-    out->zeros = out->typed = out->text = out->prose = false;
+    out->broken = false;
+    out->zeros = out->typed = out->wrapped = out->text = out->prose = false;
     if (n > kMathMaxInput)
         return "longer than 4096 bytes";
     lexer l = {.out = out, .s = s, .end = s + n, .group = group};
@@ -723,7 +796,8 @@ const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group)
         return l.why;
     drop_mark(out);
     out->tok[out->count] = (math_token){.kind = TOK_END};
-    return check_degrees(out);
+    const char *why = check_degrees(out);
+    return why ? why : check_units(out);
 }
 
 /* ---- comparing token by token ---- */
@@ -743,7 +817,8 @@ bool math_tokens_equal(const math_tokens *a, const math_tokens *b) {
     for (;; s++, t++) {
         s = skip_cosmetic(s);
         t = skip_cosmetic(t);
-        if (s->kind != t->kind || s->arg != t->arg)
+        bool comma = s->kind == TOK_COMMA && (s->arg == ';') == (t->arg == ';');
+        if (s->kind != t->kind || (s->arg != t->arg && !comma))
             return false;
         if (s->kind == TOK_END)
             return true;

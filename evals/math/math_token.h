@@ -26,12 +26,13 @@ typedef enum {
     TOK_NUM,   /* text: digits with at most one '.', separators removed */
     TOK_SYM,   /* text: one letter, or the name of a Greek letter */
     TOK_WORD,  /* text: the content of a \text that is neither unit nor mathematics */
-    TOK_UNIT,  /* a unit of measure: ignored after a value */
+    TOK_UNIT,  /* a unit of measure: ignored after a value; arg: '(' between \( and \), else the
+                  '~' or ',' that it follows, or 0 */
     TOK_FN,    /* arg: math_fn */
     TOK_CONST, /* arg: math_const */
     TOK_FRAC,
     TOK_BINOM,
-    TOK_SQRT,
+    TOK_SQRT, /* arg: 1 if typed without its backslash */
     TOK_OVER, /* {a \over b} */
     TOK_OVERLINE,
     TOK_PLUS,
@@ -45,14 +46,14 @@ typedef enum {
     TOK_PERCENT, /* arg: 1 if it is spelled out, 2 if in a \text */
     TOK_DEGREE,  /* \circ, after an optional caret; arg: 1 if typed as the UTF-8 sign */
     TOK_PRIME,
-    TOK_COMMA, /* also ';', "and", "or" */
+    TOK_COMMA, /* arg: 0, ';', or 'a' for "and" and "or" */
     TOK_REL,   /* arg: math_rel */
     TOK_APPROX,
     TOK_CUP,
     TOK_CAP,
     TOK_SETMINUS,
     TOK_EMPTYSET,
-    TOK_LPAREN, /* arg: '(' or '[' */
+    TOK_LPAREN, /* arg: '(' or '['; text: the command that gives its size, if any but \left */
     TOK_RPAREN, /* arg: ')' or ']' */
     TOK_LSET,
     TOK_RSET,
@@ -117,6 +118,8 @@ typedef struct {
     bool grouped;                       /* a plain comma was taken for a thousands separator */
     bool zeros;                         /* a zero follows such a comma: no list of numbers */
     bool typed;                         /* a function's name without its backslash */
+    bool broken;                        /* it ends in a line break */
+    bool wrapped;                       /* a number in a \text or in bold */
     bool spaced_group;                  /* a space was */
     bool separated;                     /* a comma was, in whatever spelling */
     char pool[kMathMaxInput];           /* what number tokens point at */

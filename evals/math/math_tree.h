@@ -60,6 +60,11 @@ typedef struct {
     bool rounded;    /* "\approx 1.41" followed, and was left out */
     bool separated;  /* a number has a thousands separator */
     bool juxtaposed; /* integers are multiplied by brackets alone, 4(7), somewhere */
+    bool framed;     /* a number in a \text or in bold, or a line break at the end */
+    bool chained;    /* a chain of equations lost its middle */
+    bool leading;    /* an equation without its left side, "= 5" */
+    /* NULL, or why the graders of the field read some part of it only as it is written */
+    const char *verbatim;
 } math_tree;
 
 /* Returns NULL, or a static text saying why the tokens are no answer. The tree points into what
@@ -69,7 +74,14 @@ const char *math_parse(math_tree *out, math_tokens *t);
 /* The value of a small integer constant: false if @i is none or is larger than 2^62. */
 bool math_integer(const math_tree *t, uint16_t i, int64_t *value);
 
+/* Symbols, and i, which counts as one (math_eval.h). */
 bool math_has_symbol(const math_tree *t, uint16_t i);
+
+/* Whether two parts are written alike, percent signs aside. */
+bool math_same_tree(const math_tree *t, uint16_t i, const math_tree *u, uint16_t j);
+
+/* Whether @i is made of numbers by sums, products, quotients and powers. */
+bool math_is_arithmetic(const math_tree *t, uint16_t i);
 
 /* Whether @i is an expression: no tuple, set, matrix, relation or word. */
 bool math_is_expression(const math_tree *t, uint16_t i);

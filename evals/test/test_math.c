@@ -139,11 +139,9 @@ static void test_values_that_agree(void) {
         {"\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"},
         {"e^{2x}", "(e^x)^2"},
         {"\\cot x", "\\frac{\\cos x}{\\sin x}"},
+        {"\\ln^3 2", "\\ln(2)^3"},
         {"\\sin^2 x", "1-\\cos^2 x"},
         {"\\sin^{-1} x", "\\arcsin x"},
-        {"(2+i)(3-i)", "7+i"},
-        {"\\frac{1}{1+i}", "\\frac{1-i}{2}"},
-        {"e^{i\\pi/3}", "\\frac{1+i\\sqrt{3}}{2}"},
         {"x^2-1", "(x-1)(x+1)"},
         {"\\frac{x^2-1}{x-1}", "x+1"},
         {"\\frac{1}{x}-\\frac{1}{x+1}", "\\frac{1}{x(x+1)}"},
@@ -172,6 +170,46 @@ static void test_values_no_grader_equates(void) {
         {"\\vec{v}", "v"},
         {"\\mathbb{R}", "R"},
         {"(1,2)", "\\langle 1,2\\rangle"},
+        {"7+i", "(2+i)(3-i)"},
+        {"1+2i", "i(2-i)"},
+        {"\\frac{1-i}{2}", "\\frac{1}{1+i}"},
+        {"\\frac{1+i\\sqrt{3}}{2}", "e^{i\\pi/3}"},
+        {"2i", "\\sqrt{-4}"},
+        {"5", "|3+4i|"},
+        {"(1,1)", "1,1"},
+        {"(4,9)", "\\bigl((4,9)\\bigr)"},
+        {"y = 3x", "\\big(y = 3x\\big)"},
+        {"\\frac{3\\pm\\sqrt{7}}{2}", "\\frac12(3\\pm\\sqrt7)"},
+        {"2\\pm6\\sqrt3", "2(1\\pm3\\sqrt3)"},
+        {"\\pm\\sqrt{3}", "-\\pm\\sqrt{3}"},
+        {"f(x) = 1\\pm\\sqrt2", "1\\pm\\sqrt2"},
+        {"9", "x=\\text{9}"},
+        {"9", "\\mathbf{9} \\approx 8.9"},
+        {"9", "\\text{9 \\text{ (about)}}"},
+        {"2.7", "\\mbox{2.7}"},
+        {"1,500", "1,500\\,\\text{m}"},
+        {"\\sqrt3", "\\sqrt{3}~\\text{m}"},
+        {"6", "{6\\text{ m}}"},
+        {"12", "3 \\cdot 4\\%"},
+        {"12", "\\sqrt{144}\\%"},
+        {"-\\frac{7}{2}", "-3 1/2"},
+        {"4", "3 4/4"},
+        {"30", "5\\binom{4}{2}"},
+        {"\\sqrt{13}", "\\sqrt(13)"},
+        {"\\sqrt{13}", "sqrt{13}"},
+        {"3", "\\text{2+1}"},
+        {"4", "\\sqrt{16}\\\\"},
+        {"5", "5 \\\\ 5"},
+        {"5", "\\(5\\text{ m}\\)"},
+        {"3\\ln 2", "\\ln(2)^3"},
+        {"400", "\\approx +400"},
+        {"2\\pi", "2\\pi~\\text{m}"},
+        {"x=0,y=2", "2x=0,y=2"},
+        {"1,2,3", "1,2;3"},
+        {"1,2", "1 and and 2"},
+        {"x+1", "=1+x"},
+        {"x+y=1", "x+y=1=1"},
+        {"-\\frac{7}{17}", "\\tan(2\\arctan\\frac15-\\frac{\\pi}{4})"},
     };
     for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++)
@@ -302,6 +340,34 @@ static void test_what_is_no_answer(void) {
     CU_ASSERT(judge("\\frac{7", "7", MATH_FIELD).gold_unread);
     CU_ASSERT_FALSE(judge("7", "\\frac{7", MATH_FIELD).gold_unread);
     CU_ASSERT_EQUAL(math_equal(NULL, 0, "7", 1, MATH_FIELD, &(math_verdict){0}), SNAP_E_USAGE);
+}
+
+/* 2^{1/2^{1000}} is no 1, though the first 300 digits are the same: such answers are refused. */
+static void test_values_too_close_to_tell(void) {
+    static const pair close[] = {
+        {"1", "2^{\\frac{1}{2^{1000}}}"},
+        {"1", "\\sqrt[1000]{\\sqrt[1000]{2^{\\frac{1}{2^{140}}}}}"},
+        {"1", "\\cos(10^{-40})"},
+        {"1", "\\tanh 70"},
+        {"\\sqrt{2}", "\\sqrt{2}+10^{-60}"},
+        {"\\frac{\\pi}{2}", "\\arctan(10^{60})"},
+        {"2", "\\sqrt{4+10^{-70}}"},
+    };
+    for (size_t i = 0; i < sizeof(close) / sizeof(close[0]); i++) {
+        math_verdict v = judge(close[i].gold, close[i].answer, MATH_FIELD);
+        CU_ASSERT_EQUAL(v.outcome, MATH_DIFFERENT);
+        CU_ASSERT_STRING_EQUAL(v.reason, "too close to tell apart");
+    }
+    expect("1", "1^{\\frac{1}{2^{1000}}}", MATH_FIELD, MATH_EQUAL);
+    expect("\\sqrt{5}", "\\sqrt[1000]{1}\\sqrt{5}", MATH_FIELD, MATH_EQUAL);
+}
+
+/* A gold that is no LaTeX has its name in front. */
+static void test_names_of_what_is_not_read(void) {
+    expect("11: 4", "x = 11: 4", MATH_FIELD, MATH_EQUAL);
+    expect("\\{x \\mid x \\ge 1\\}", "S=\\{x \\mid x \\ge 1\\}", MATH_FIELD, MATH_EQUAL);
+    expect("11: 4", "x = 11: 5", MATH_FIELD, MATH_UNPARSED);
+    expect("11: 4", "x = 1 = 11: 4", MATH_FIELD, MATH_UNPARSED);
 }
 
 /* The table in math_equal.h. */
@@ -451,10 +517,10 @@ static void test_hostile_answers_meet_a_limit(void) {
         {"\\sqrt{", 300, "", "nested too deeply"},
         {"\\sin ", 300, "x", "nested too deeply"},
         {"x!", 1, "!!!!!!!!!!", "nested too deeply"},
-        {"\\text{", 400, "", "\\text nested too deeply"},
+        {"\\text{", 400, "", "a \\text within a \\text"},
         {"(1<", 8, "x)<1)", "a relation within a relation"},
         {"\\arctan x+", 300, "1", "too costly to evaluate"},
-        {"\\sqrt2+2000!", 170, "", "too costly to evaluate"},
+        {"\\sqrt2+2000!", 170, "", "too close to tell apart"},
         {"10^{10^{10^{10}}}", 1, "", "a value is undefined or too large"},
         {"e^{e^{e^{e^e}}}", 1, "", "a value is undefined or too large"},
         {"\\sin(10^{40})", 1, "", "a value is undefined or too large"},
@@ -524,6 +590,8 @@ CU_TestInfo tests_math[] = {
     {"values that differ are different", test_values_that_differ},
     {"values that no grader equates are not equal", test_values_no_grader_equates},
     {"what is no answer is unparsed", test_what_is_no_answer},
+    {"values too close to tell apart are not equal", test_values_too_close_to_tell},
+    {"a name in front of what is not read", test_names_of_what_is_not_read},
     {"field and strict differ as documented", test_policies},
     {"random polynomials against their expansion", test_random_polynomials},
     {"random radicals against their normal form", test_random_radicals},
