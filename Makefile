@@ -212,9 +212,9 @@ FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base generator evals harness,$(c
 .PHONY: fuzz
 fuzz: $(FUZZERS)
 	$(Q)for f in $(FUZZERS); do sh ci/fuzz.sh $$f $(FUZZ_SECONDS) || exit 1; done
-$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a $(BUILD)/libkernels.a
 	@echo "  LINK    $@"
-	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) -lpthread -lm
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 $(BUILD)/fuzz/all.a: $(patsubst %,$(BUILD)/fuzz/obj/%.o,$(FUZZED))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/fuzz/obj/%.o: % $(BUILD)/build_info.h
