@@ -113,13 +113,24 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
         guess(r, gold, text, policy);
 }
 
+/* Nothing but a minus sign in front of the box: -\boxed{5}. */
+static bool is_negated(span given, const extraction *x) {
+    static const char box[] = "\\boxed{";
+    size_t n = (size_t)(x->answer.s - given.s), len = sizeof(box) - 1;
+    if (n + x->answer.n + 1 != given.n || n < len || memcmp(x->answer.s - len, box, len) != 0)
+        return false;
+    for (n -= len; n > 0 && given.s[n - 1] == ' '; n--)
+        continue;
+    return n == 1 && given.s[0] == '-';
+}
+
 static grade_result grade(const char *gold, grade_input in, math_policy policy) {
     grade_result r = {.verdict = GRADE_UNPARSED, .reason = "empty response"};
     span given = span_trim(in.response);
     extraction x;
     if (!in.extracted)
         search(&r, gold, in, policy);
-    else if (extract_boxed(given, &x) == EXTRACT_BOX)
+    else if (extract_boxed(given, &x) == EXTRACT_BOX && !is_negated(given, &x))
         judge_box(&r, gold, &x, policy);
     else if (given.n)
         judge(&r, gold, "given", given, policy);

@@ -168,8 +168,28 @@ static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     return true;
 }
 
-/* 2.26 \cdot 10^2: rounded to the field's graders, and no integer. */
-static bool is_scientific(part p) {
+/* digits / 10^decimals * 10^exponent is whole in the arithmetic of doubles. */
+static bool is_whole_product(math_span mantissa, int64_t exponent) {
+    double digits = 0, scale = 1;
+    bool point = false;
+    if (mantissa.len > 16 || exponent < 0 || exponent > 22)
+        return exponent > 22;
+    for (uint32_t i = 0; i < mantissa.len; i++) {
+        point |= mantissa.s[i] == '.';
+        if (mantissa.s[i] == '.')
+            continue;
+        digits = 10 * digits + (mantissa.s[i] - '0');
+        scale *= point ? 10 : 1;
+    }
+    double product = digits / scale;
+    for (scale = 1; exponent > 0; exponent--)
+        scale *= 10;
+    product *= scale;
+    return product >= 9007199254740992.0 || product == (double)(int64_t)product;
+}
+
+/* 2.26 \cdot 10^2 is 225.99999999999997 to the field's graders, who compute it in doubles. */
+static bool is_rounded(part p) {
     while (is_kind(p, NODE_NEG))
         p = child(p, 0);
     if (!is_kind(p, NODE_MUL))
@@ -177,8 +197,10 @@ static bool is_scientific(part p) {
     part mantissa = child(p, 0), power = child(p, 1);
     if (!is_numeral(mantissa) || is_integer_literal(mantissa) || !is_kind(power, NODE_POW))
         return false;
-    int64_t base;
-    return math_integer(p.t, at(power)->first, &base) && base == 10;
+    int64_t base, exponent;
+    part e = child(power, 1);
+    return math_integer(p.t, at(power)->first, &base) && base == 10 &&
+           math_integer(p.t, e.i, &exponent) && !is_whole_product(at(mantissa)->u.text, exponent);
 }
 
 static bool same_as_written(judge *j, part g, part a) {
@@ -352,8 +374,8 @@ static bool same_expression(judge *j, part g, part a) {
         return decide(j, false, "integers multiplied without a sign");
     if (a.t->framed && is_integer_literal(g) && !is_numeral(a))
         return decide(j, false, "an expression for an integer, in a \\text or with a line break");
-    if (is_integer_literal(g) && is_scientific(a))
-        return decide(j, false, "an integer in scientific notation");
+    if (is_integer_literal(g) && is_rounded(a))
+        return decide(j, false, "an integer in scientific notation that doubles round");
     if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
         return decide(j, false, "a thousands separator in an expression");
     return same_value(j, g, a);

@@ -198,7 +198,7 @@ static const struct {
     {"\u00bc", NULL},        {"\u00be", NULL},       {"\u2153", NULL},
     {"\u2154", NULL},        {"\u2044", NULL},       {"\u2248", NULL}, /* approximately */
     {"\u20ac", NULL},                                                  /* currencies */
-    {"\u00a3", NULL},        {"\u201c", NULL},                         /* quotes */
+    {"\u00a2", NULL},        {"\u00a3", NULL},       {"\u201c", NULL}, /* quotes */
     {"\u201d", NULL},        {"\u2019", NULL},       {"\u2032", NULL},
     {"\uff0c", NULL}, /* the wide comma */
 };
@@ -525,7 +525,7 @@ static bool check_plain(lexer *l) {
         letters |= is_letter(*s);
         digits |= is_digit(*s);
         others |= !is_letter(*s) && !is_digit(*s) && !strchr(" .-()/", *s);
-        others |= *s == '.' && is_digit(s[1]);
+        others |= *s == '.' && s + 1 < end && is_digit(s[1]);
     }
     l->out->wrapped |= digits;
     if (others || (letters && digits))
@@ -727,14 +727,40 @@ static const math_token *skip_units(const math_token *k) {
     return k;
 }
 
-/* "9." is a numeral, "9 \text{ cm}." too, and so is 90 with the UTF-8 sign of a degree. */
+/* Behind \frac{1}{3} (but not \dfrac, nor of anything but whole numbers). */
+static const math_token *skip_fraction(const math_token *k) {
+    static const uint8_t kinds[] = {TOK_FRAC,   TOK_LBRACE, TOK_NUM,   TOK_RBRACE,
+                                    TOK_LBRACE, TOK_NUM,    TOK_RBRACE};
+    if (k->kind != TOK_FRAC || k->text.len != strlen("frac"))
+        return NULL;
+    for (size_t i = 0; i < COUNT(kinds); i++, k++)
+        if (k->kind != kinds[i])
+            return NULL;
+    return k;
+}
+
+static const math_token *skip_name(const math_tokens *t) {
+    const math_token *k = t->tok;
+    if (math_is_short_naming(t))
+        while (k++->kind != TOK_REL)
+            continue;
+    return k;
+}
+
+/* Full stops that some grader takes: of "x = 9.", "0.5." (but not "\$0.5."), "9 \text{ cm}.", and behind \frac{1}{3}. The
+ * UTF-8 sign of a degree behind a whole number is no more than a mark either. */
 static void drop_mark(math_tokens *t) {
-    const math_token *number = t->tok + (t->tok[0].kind == TOK_MINUS);
-    if (number->kind != TOK_NUM || memchr(number->text.s, '.', number->text.len))
+    const math_token *number = skip_name(t);
+    number += number->kind == TOK_MINUS;
+    const math_token *last = skip_fraction(number);
+    if (!last && number->kind != TOK_NUM)
         return;
-    const math_token *last = skip_units(number + 1);
-    bool sign = number[1].kind == TOK_DEGREE && number[1].arg && number[2].kind == TOK_END;
-    if (sign || (last->kind == TOK_POINT && last[1].kind == TOK_END))
+    bool whole = !last && !memchr(number->text.s, '.', number->text.len);
+    if (!last)
+        last = whole ? skip_units(number + 1) : number + 1;
+    bool sign = whole && number[1].kind == TOK_DEGREE && number[1].arg && number[2].kind == TOK_END;
+    bool money = number->kind == TOK_NUM && !whole && (t->tok[0].spaced || number > t->tok + 1);
+    if (sign || (last->kind == TOK_POINT && last[1].kind == TOK_END && !money))
         t->count--;
 }
 

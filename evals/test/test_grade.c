@@ -84,6 +84,19 @@ static void test_math_declared(void) {
     }
 }
 
+/* An answer as it was given keeps what stands around its box. */
+static void test_math_given(void) {
+    static const example rows[] = {
+        {"7", "-\\boxed{7}", "given", "-\\boxed{7}", GRADE_WRONG},
+        {"-7", "-\\boxed{7}", "given", "-\\boxed{7}", GRADE_CORRECT},
+        {"7", "it is \\boxed{7}", "boxed", "7", GRADE_CORRECT},
+        {"314", "\\boxed{3.14 \\times 10^2}", "boxed", "3.14 \\times 10^2", GRADE_CORRECT},
+        {"226", "\\boxed{2.26 \\times 10^2}", "boxed", "2.26 \\times 10^2", GRADE_WRONG},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(&rows[i], (grade_input){.response = text_of(rows[i].response), .extracted = true});
+}
+
 static void test_math_guessed(void) {
     for (size_t i = 0; i < sizeof guessed / sizeof *guessed; i++) {
         example cut = {guessed[i].gold, guessed[i].response, NULL, "", GRADE_UNPARSED};
@@ -214,6 +227,7 @@ static void test_hostile_responses(void) {
 
 CU_TestInfo tests_grade[] = {
     {"math, declared answers", test_math_declared},
+    {"math, given answers", test_math_given},
     {"math, guessed answers", test_math_guessed},
     {"math, no answer", test_math_nothing},
     {"golds in every dress", test_golds_in_every_dress},
