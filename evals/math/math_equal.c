@@ -473,14 +473,14 @@ static bool is_arithmetic(part p) {
 
 static bool same_answer(judge *j) {
     part g = {&j->gold, j->gold.root, 1}, a = {&j->answer, j->answer.root, 1};
-    if ((g.t->leading || a.t->leading) && !(is_arithmetic(g) && is_arithmetic(a)))
-        return !is_relation(g) && same_tree(g, a)
-                   ? decide(j, true, "written alike")
-                   : decide(j, false, "an equation without its left side");
     if (is_relation(g) != is_relation(a)) {
         g = unnamed(g, false);
         a = unnamed(a, !j->strict);
     }
+    if ((g.t->leading || a.t->leading) && !(is_arithmetic(g) && is_arithmetic(a)))
+        return !is_relation(g) && same_tree(g, a)
+                   ? decide(j, true, "written alike")
+                   : decide(j, false, "an equation without its left side");
     if (!j->strict && is_single(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, g, a, true);
     if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)

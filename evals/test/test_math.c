@@ -138,6 +138,7 @@ static void test_values_that_agree(void) {
         {"314x", "3.14 \\cdot 10^2 x"},
         {"\\frac{1}{3}", "\\frac{1}{3}."},
         {"-0.5", "-0.5."},
+        {"x = 9", "=9"},
         {"x = 9", "x = 9."},
         {"0.0226", "2.26 \\cdot 10^{-2}"},
         {"\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"},
