@@ -63,16 +63,24 @@ static bool set_quartiles(js *o, const stop_rule *t) {
            js_set_num(o, "max_ns", s.max) && js_set_int(o, "count", (int64_t)t->n);
 }
 
-/* Windows are shorter than most steps: who loses his processor now and then shows in a median of these
- * and not of those, so a shared row has no pair. */
-static js *paired_json(const glances *looks, bool shared) {
-    if (!looks || !looks->n || shared)
+static js *rates_json(const mla_ceilings *c) {
+    js *o = js_new_object();
+    bool ok = o && js_set_num(o, "read_bandwidth", c->read.rate) &&
+              js_set_num(o, "bf16_mma", c->bf16.rate) && js_set_num(o, "fp8_mma", c->fp8.rate);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static js *paired_json(const glances *looks) {
+    if (!looks || !looks->n)
         return js_new_null();
-    mla_ceilings then = glances_median(looks);
+    mla_ceilings median = glances_median(looks), best = glances_best(looks);
     js *o = js_new_object();
     bool ok = o && js_set_int(o, "looks", (int64_t)looks->n) &&
-              js_set_num(o, "read_bandwidth", then.read.rate) &&
-              js_set_num(o, "bf16_mma", then.bf16.rate) && js_set_num(o, "fp8_mma", then.fp8.rate);
+              js_set_new(o, "median", rates_json(&median)) &&
+              js_set_new(o, "best", rates_json(&best));
     if (ok)
         return o;
     js_free(o);
@@ -96,12 +104,11 @@ static js *performance_json(const row_context *ctx, const row_measured *m) {
     if (m->status != ROW_PASSED)
         return js_new_null();
     js *o = js_new_object();
-    bool shared = env_between(&m->before, &m->after).shared;
     bool ok = o && set_quartiles(o, m->timing) &&
               js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
               set_clocks(o, ctx, m) && set_power(o, m) &&
               js_set_new(o, "samples_ns", samples_json(m->timing)) &&
-              js_set_new(o, "paired", paired_json(m->looks, shared));
+              js_set_new(o, "paired", paired_json(m->looks));
     if (ok)
         return o;
     js_free(o);
@@ -228,16 +235,36 @@ static bool is_cold(const js *row) {
     return cold && strcmp(cold, "none") != 0;
 }
 
-/* The floor under the rates between the samples. */
-static bool derive_paired(js *perf, mla_precision p, const bench_shape *s, mla_work w, double ns) {
-    js *paired = js_get_object(perf, "paired");
+static mla_ceilings rates_of(const js *paired, const char *which) {
+    const js *o = paired ? js_get_object(paired, which) : NULL;
+    return (mla_ceilings){.read.rate = o ? js_get_num(o, "read_bandwidth", 0) : 0,
+                          .bf16.rate = o ? js_get_num(o, "bf16_mma", 0) : 0,
+                          .fp8.rate = o ? js_get_num(o, "fp8_mma", 0) : 0};
+}
+
+static void raise_rate(mla_ceiling *c, double rate) {
+    c->rate = rate > c->rate ? rate : c->rate;
+}
+
+void row_raise(const js *row, mla_ceilings *c) {
+    const js *p = js_get_object(row, "performance");
+    mla_ceilings best = rates_of(p ? js_get_object(p, "paired") : NULL, "best");
+    raise_rate(&c->read, best.read.rate);
+    raise_rate(&c->bf16, best.bf16.rate);
+    raise_rate(&c->fp8, best.fp8.rate);
+}
+
+/* The floor under the rates between the samples. Windows are shorter than most steps: who loses his
+ * processor now and then shows in a median of these and not of those, so a shared row has none. */
+static bool derive_paired(js *row, mla_precision p, const bench_shape *s, mla_work w, double ns) {
+    js *paired = js_get_object(js_get_object(row, "performance"), "paired");
     if (!paired)
         return true;
-    mla_ceilings then = {.read.rate = js_get_num(paired, "read_bandwidth", 0),
-                         .bf16.rate = js_get_num(paired, "bf16_mma", 0),
-                         .fp8.rate = js_get_num(paired, "fp8_mma", 0)};
-    double floor_ns = mla_floor_ns(&then, p, s->d_c, s->d_r, w, NULL);
-    return js_set_num(paired, "roofline_pct", 100 * floor_ns / ns);
+    mla_ceilings then = rates_of(paired, "median");
+    double pct = 100 * mla_floor_ns(&then, p, s->d_c, s->d_r, w, NULL) / ns;
+    if (row_has_flag(row, "shared") || !isfinite(pct))
+        return js_set_new(paired, "roofline_pct", js_new_null());
+    return js_set_num(paired, "roofline_pct", pct);
 }
 
 snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
@@ -262,7 +289,7 @@ snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
               js_set_num(perf, "floor_ns", floor_ns) &&
               js_set_num(perf, "roofline_pct", 100 * floor_ns / ns) &&
               js_set_str(perf, "bound", bytes_bind ? "bytes" : "flops") &&
-              derive_paired(perf, p, &s, w, ns) &&
+              derive_paired(row, p, &s, w, ns) &&
               set_flag(row, "below_floor", ns < floor_ns && is_cold(row));
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
 }

@@ -54,6 +54,9 @@ void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, benc
  * SNAP_E_NOMEM; SNAP_E_INPUT for a row that row_json() did not make (a journal's). */
 snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Raises the ceilings to the best rates that were seen between the row's samples. */
+void row_raise(const js *row, mla_ceilings *c);
+
 /* FP8 over BF16 of one shape and scope: the ratio of medians; NAN unless both rows passed. Flags the
  * FP8 row weak_baseline where the speed-up exceeds the ratio of the two floors. Both derived. */
 double row_speedup(const js *bf16, js *fp8);

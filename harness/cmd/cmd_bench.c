@@ -194,9 +194,11 @@ static snap_status first_ceilings(ceilings *c, mla_backend *be, snap_err *err) {
     return ceilings_measure(c, be, kProbeRounds, kProbeSeconds, err);
 }
 
-/* A ceiling is the best rate ever seen. Where a row undercuts its floor, either the probes met a busy
+/* A ceiling is the best rate ever seen, between samples too. Where a row undercuts its floor, either the probes met a busy
  * moment, and see more when they look again, or the row is wrong. */
 static snap_status derive(js *rows, ceilings *c, mla_backend *be, snap_err *err) {
+    for (size_t i = 0; i < js_len(rows); i++)
+        row_raise(js_at(rows, i), &c->best);
     snap_status st = sweep_derive(rows, &c->best, err);
     for (int i = 0; i < kRetries && st == SNAP_OK && sweep_has_flag(rows, "below_floor"); i++) {
         TRY(ceilings_measure(c, be, kProbeRounds, kProbeSeconds, err));

@@ -25,8 +25,16 @@ snap_status glances_take(glances *g, mla_backend *be, snap_err *err) {
     return SNAP_OK;
 }
 
+static mla_ceilings quantile(const glances *g, double p) {
+    return (mla_ceilings){.read.rate = stats_quantile(g->read, g->n, p),
+                          .bf16.rate = stats_quantile(g->bf16, g->n, p),
+                          .fp8.rate = stats_quantile(g->fp8, g->n, p)};
+}
+
 mla_ceilings glances_median(const glances *g) {
-    return (mla_ceilings){.read.rate = stats_quantile(g->read, g->n, 0.5),
-                          .bf16.rate = stats_quantile(g->bf16, g->n, 0.5),
-                          .fp8.rate = stats_quantile(g->fp8, g->n, 0.5)};
+    return quantile(g, 0.5);
+}
+
+mla_ceilings glances_best(const glances *g) {
+    return quantile(g, 1.0);
 }

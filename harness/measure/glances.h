@@ -24,7 +24,8 @@ typedef struct {
  * room. A backend without such probes leaves n at 0. Errors of mla_ceilings_glance(). */
 snap_status glances_take(glances *g, mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Median rates as ceilings; n must not be 0. */
+/* Rates as ceilings, medians or the best of each; n must not be 0. */
 mla_ceilings glances_median(const glances *g);
+mla_ceilings glances_best(const glances *g);
 
 #endif

@@ -408,7 +408,8 @@ static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
     stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
     stop_rule timing;
     verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
-    row_context ctx = {.backend = {.name = "cpu", .kernel = "none"}, .distribution = "normal"};
+    row_context ctx = {.backend = {.name = "cpu", .kernel = "none", .host_memory = true},
+                       .distribution = "normal"};
     row_measured m = {.shape = *shape,
                       .precision = p,
                       .cold = "rotate",
@@ -478,6 +479,13 @@ static void test_paired(void) {
     CU_ASSERT(row_derive(row, &c, NULL) == SNAP_OK && row_derive(shared, &c, NULL) == SNAP_OK &&
               row_derive(none, &c, NULL) == SNAP_OK);
     NEAR(row_paired_pct(row), 2 * row_number(row, "roofline_pct"));
+    mla_ceilings low = {.read = {.rate = 1e10}, .bf16 = {.rate = 2e18}, .fp8 = {.rate = 1e17}};
+    row_raise(none, &low);
+    NEAR(low.read.rate, 1e10);
+    row_raise(row, &low); /* to the best look; a better ceiling stays */
+    NEAR(low.read.rate, 4e10);
+    NEAR(low.bf16.rate, 2e18);
+    NEAR(low.fp8.rate, 1e18);
     CU_ASSERT(isnan(row_paired_pct(shared)) && isnan(row_paired_pct(none)));
     js_free(row);
     js_free(shared);
