@@ -302,7 +302,14 @@ static int flipped(int rel) {
     }
 }
 
-/* Side by side; an equation that is no member of a list also if a - b is a multiple of c - d. */
+/* x = 20 */
+static bool is_solved(part p) {
+    part right = child(p, 1);
+    return is_kind(child(p, 0), NODE_SYM) && math_is_constant(right.t, right.i);
+}
+
+/* Side by side; an equation that is no member of a list also if a - b is a multiple of c - d, but
+ * no grader takes 2x = 40 for x = 20. */
 static bool same_relation(judge *j, part g, part a) {
     if (g.t->chained || a.t->chained) /* their middles are gone */
         return decide(j, false, "a chain of equations");
@@ -317,9 +324,10 @@ static bool same_relation(judge *j, part g, part a) {
     if (j->listed || rg != REL_EQ || ra != REL_EQ || !math_has_symbol(dg.t, dg.i) ||
         !math_has_symbol(da.t, da.i))
         return decide(j, false, "another relation");
+    math_match kind = is_solved(g) || is_solved(a) ? MATCH_SIGNED : MATCH_MULTIPLE;
     math_reading x = reading(j, dg, true), y = reading(j, da, true);
     bool equal = false;
-    math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, MATCH_MULTIPLE, &equal);
+    math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, kind, &equal);
     if (st != EVAL_OK)
         return decide(j, false, undecided(st));
     return decide(j, equal, equal ? "the same relation" : "another relation");

@@ -42,6 +42,7 @@ math_eval_status math_eval_field(const math_reading *r, uint16_t i, int field, u
 typedef enum {
     MATCH_SAME,     /* a = b */
     MATCH_MULTIPLE, /* a = c b for a real constant c other than 0 */
+    MATCH_SIGNED,   /* a = b or a = -b */
 } math_match;
 
 /**

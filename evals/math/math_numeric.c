@@ -603,8 +603,9 @@ static math_eval_status close_values(const value *a, const value *b, bool *equal
     return EVAL_OK;
 }
 
-/* Whether a/b is a real constant: @first, which the first point sets. */
-static math_eval_status match_ratio(value *a, value *b, value *first, bool *equal) {
+/* Whether a/b is a real constant, 1 or -1 for MATCH_SIGNED: @first, which the first point sets. */
+static math_eval_status match_ratio(value *a, value *b, math_match kind, value *first,
+                                    bool *equal) {
     CHECK(invert(b));
     CHECK(mul(a, b));
     if (is_zero(a))
@@ -613,7 +614,13 @@ static math_eval_status match_ratio(value *a, value *b, value *first, bool *equa
         return close_values(a, first, equal);
     copy(first, a);
     *equal = is_real(a);
-    return EVAL_OK;
+    if (kind == MATCH_MULTIPLE || !*equal)
+        return EVAL_OK;
+    value one;
+    init(&one);
+    mpfr_set_ui(one.re, 1, MPFR_RNDN);
+    mpfr_abs(a->re, a->re, MPFR_RNDN);
+    return close_values(a, &one, equal);
 }
 
 static math_eval_status match_at(const context *a, uint16_t i, const context *b, uint16_t j,
@@ -623,7 +630,8 @@ static math_eval_status match_at(const context *a, uint16_t i, const context *b,
     init(&y);
     CHECK(eval(a, i, &x));
     CHECK(eval(b, j, &y));
-    return kind == MATCH_SAME ? close_values(&x, &y, equal) : match_ratio(&x, &y, first, equal);
+    return kind == MATCH_SAME ? close_values(&x, &y, equal)
+                              : match_ratio(&x, &y, kind, first, equal);
 }
 
 math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const math_reading *b,
