@@ -353,7 +353,7 @@ static void test_another_prompt_is_refused(void) {
     eval_options o = replayed(&p);
     write_problems(&p, "is it not",
                    0); /* the template, or the problem: the prompt is not the same */
-    expect(&o, SNAP_E_USAGE, "samples.jsonl:1: recorded with another prompt");
+    expect(&o, SNAP_E_USAGE, "recorded with another prompt: not an answer");
     place_close(&p);
 }
 
