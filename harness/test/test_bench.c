@@ -58,6 +58,13 @@ static snap_status fake_append(mla_plan *plan, const mla_step *step, const mla_c
     return st;
 }
 
+static snap_status fake_glance(mla_backend *be, mla_glance *out, snap_err *err) {
+    (void)be;
+    (void)err;
+    *out = (mla_glance){.read = 1e9, .bf16 = 2e9, .fp8 = 3e9};
+    return SNAP_OK;
+}
+
 static mla_backend *open_fake(void) {
     mla_backend *be = NULL;
     mla_backend_options opt = {.isa = "auto", .threads = 2};
@@ -68,6 +75,7 @@ static mla_backend *open_fake(void) {
     fake.describe = fake_describe;
     fake.run = fake_run;
     fake.append_kv = fake_append;
+    fake.glance = fake_glance;
     be->ops = &fake;
     return be;
 }
@@ -243,6 +251,9 @@ static void test_sweep_end_to_end(void) {
         const js *row = js_at(rows, i);
         snap_err err = {0};
         check_row(row);
+        mla_ceilings seen = {0};
+        row_raise(row, &seen);
+        CU_ASSERT(seen.read.rate == 1e9 && seen.bf16.rate == 2e9 && seen.fp8.rate == 3e9);
         CU_ASSERT(is(row, "arm", i % 2 ? "fp8" : "bf16"));
         CU_ASSERT(is(row, "scope", i / 2 % 2 ? "served" : "kernel"));
         CU_ASSERT(results_add(r, "bench", js_copy(row), &err) == SNAP_OK);
