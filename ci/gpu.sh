@@ -1,29 +1,84 @@
 #!/bin/sh
 # What to run on a machine with a CUDA device, where continuous integration has none: the programs that
-# check the kernels, the ceilings, and the shapes that kernels are compared on. Some minutes.
-#   gpu.sh [BUILD [OUT]]     results go to OUT (BUILD/gpu)
-# A check that hangs is ended after CHECK_SECONDS (120). Exits 1 when a check failed.
+# check the kernels, compute-sanitizer over small shapes where it is at hand, the ceilings, the shapes
+# that kernels are compared on, and some of these on the portable kernels. Two minutes.
+#   gpu.sh [--built] [BUILD [OUT]]     results go to OUT (BUILD/gpu)
+# --built compiles nothing: BUILD/test/cuda and the program ($SNAPMLA, BUILD/snapmla) came from elsewhere.
+# Checks run side by side, for they wait for the host more than for the device; one that hangs is ended
+# after CHECK_SECONDS (120). Exits 1 when a check failed.
 set -eu
 cd "$(dirname "$0")/.."
+built=0
+[ "${1:-}" = --built ] && built=1 && shift
 build=${1:-build}
 out=${2:-$build/gpu}
-snapmla=$build/snapmla
+snapmla=${SNAPMLA:-$build/snapmla}
+checks=$build/test/cuda
+sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null || true)
 bad=0
-make BUILD="$build" -j"$(nproc)" all cuda-checks
-mkdir -p "$out"
+[ "$built" = 1 ] || make BUILD="$build" -j"$(nproc)" all cuda-checks
+rm -rf "$out/logs"
+mkdir -p "$out/logs"
 
-for check in "$build"/test/cuda/check_*; do
-    echo "== $(basename "$check")"
-    timeout "${CHECK_SECONDS:-120}" "$check" || {
-        echo "gpu: $(basename "$check") failed" >&2
-        bad=1
-    }
+# start NAME COMMAND...: in the background, its output in a log of that name
+start() {
+    log=$out/logs/$1
+    shift
+    {
+        begun=$(date +%s)
+        code=0
+        timeout -k 5 "${CHECK_SECONDS:-120}" "$@" >"$log.txt" 2>&1 || code=$?
+        echo "$code $(($(date +%s) - begun))" >"$log.end"
+    } &
+}
+
+sanitize() { # TOOL CHECK SHAPE...
+    tool=$1
+    check=$2
+    shift 2
+    [ -z "$sanitizer" ] || start "$tool-$check" "$sanitizer" --kernel-name kns=decode --tool "$tool" \
+        --error-exitcode 9 "$checks/$check" once "$@"
+}
+
+# Waits for all; prints the end of each log, all of it where the check failed.
+finish() {
+    wait
+    for end in "$out"/logs/*.end; do
+        name=$(basename "$end" .end)
+        read -r code seconds <"$end"
+        echo "== $name: exit $code, $seconds s"
+        if [ "$code" = 0 ]; then
+            tail -n 1 "$out/logs/$name.txt"
+        else
+            cat "$out/logs/$name.txt"
+            echo "gpu: $name failed" >&2
+            bad=1
+        fi
+    done
+}
+
+start lab "$checks/check_lab"
+start backend "$checks/check_backend"
+for kernel in fp8 bf16 portable; do
+    start "$kernel" "$checks/check_$kernel" check
 done
+for tool in memcheck racecheck synccheck; do
+    sanitize "$tool" check_bf16 64,1,2,300 128,2,3,500
+    sanitize "$tool" check_fp8 64,1,2,300 128,2,3,500
+done
+finish
+
+bench() { # NAME OPTION...
+    name=$1
+    shift
+    "$snapmla" bench --backend cuda --config configs/h200-table.json --ceilings "$out/roofline.json" \
+        --out "$out/$name.json" "$@" || bad=1
+    "$snapmla" report "$out/$name.json" >"$out/$name.md" || bad=1
+}
 echo '== ceilings'
 "$snapmla" roofline --backend cuda --out "$out/roofline.json"
 echo '== the shapes that kernels are compared on'
-"$snapmla" bench --backend cuda --config configs/h200-table.json --ceilings "$out/roofline.json" \
-    --out "$out/table.json" || bad=1
-"$snapmla" report "$out/table.json" >"$out/table.md"
-echo "$out/table.md"
+bench table
+echo '== some of them on the portable kernels'
+bench portable --isa portable --shapes 16/1/1/1024,16/1/16/8192,64/1/32/8192,128/1/16/8192
 exit $bad

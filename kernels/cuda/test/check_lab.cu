@@ -169,9 +169,10 @@ void check_errors(mla_backend *be) {
            err);
     err = {};
     must(mla_sync(be, &err) == SNAP_OK, "a refused call must leave the device alone", err);
-    /* From here on the context is lost. */
+    /* From here on the context is lost: sequences that are not empty, new tokens nowhere. */
     step.batch = 2;
     err = {};
+    must(lab_fill(be, p, 1, 1 << 20, &err) == SNAP_OK, "fill", err);
     const void *nowhere = reinterpret_cast<const void *>(uintptr_t(1) << 46);
     snap_status st = mla_append_kv(plan, &step, &cache, nowhere, &err);
     if (st == SNAP_OK)
