@@ -55,6 +55,9 @@ typedef struct {
     size_t n_tasks, n_arms;
     double margin; /* largest difference that counts as none, fraction 0..1 */
 
+    /* Of a run that several processes share: this one asks what plan_is_asked() says. 0 of 0: all. */
+    int shard, shards; /* 0..shards-1 */
+
     /* Of answers that are programs. */
     int judge_jobs;                      /* run at once; 0: one a processor */
     bool rejudge;                        /* also those that have a verdict */
@@ -69,6 +72,12 @@ typedef struct {
 } plan_cell;
 
 size_t plan_cells(const eval_plan *p);
+
+/* Whether this process asks the cell: the one shard of (problem + sample) modulo shards, in all arms,
+ * so that shards are of one size, and stay as they are when a run grows. */
+bool plan_is_asked(const eval_plan *p, plan_cell c);
+size_t plan_asked(const eval_plan *p); /* cells */
+
 plan_cell plan_cell_at(const eval_plan *p, size_t index);
 size_t plan_index(const eval_plan *p, plan_cell c);
 

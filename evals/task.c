@@ -185,24 +185,23 @@ static snap_status read_rows(task_rows *r, const buf *text, snap_err *err) {
 
 /* ---- the set as a whole ---- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+static int by_id(const void *a, const void *b) {
+    const task_problem *const *x = a, *const *y = b;
+    return strcmp((*x)->id, (*y)->id);
 }
 
 static snap_status check_unique(task_set *set, snap_err *err) {
-    const char **ids = calloc(set->n + 1, sizeof *ids);
-    if (!ids)
+    set->by_id = arena_alloc(&set->mem, set->n + 1, sizeof(task_problem *));
+    if (!set->by_id)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
     for (size_t i = 0; i < set->n; i++)
-        ids[i] = set->problems[i].id;
-    qsort(ids, set->n, sizeof *ids, by_text);
-    snap_status st = SNAP_OK;
-    for (size_t i = 1; i < set->n && st == SNAP_OK; i++)
-        if (strcmp(ids[i - 1], ids[i]) == 0)
-            st = err_set(err, SNAP_E_INPUT, "%s: problem id '%.80s' occurs twice", set->file,
-                         ids[i]);
-    free(ids);
-    return st;
+        set->by_id[i] = &set->problems[i];
+    qsort(set->by_id, set->n, sizeof(task_problem *), by_id);
+    for (size_t i = 1; i < set->n; i++)
+        if (strcmp(set->by_id[i - 1]->id, set->by_id[i]->id) == 0)
+            return err_set(err, SNAP_E_INPUT, "%s: problem id '%.80s' occurs twice", set->file,
+                           set->by_id[i]->id);
+    return SNAP_OK;
 }
 
 static snap_status hash_prompts(task_set *set, snap_err *err) {
@@ -263,14 +262,12 @@ void task_set_release(task_set *set) {
 }
 
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index) {
-    for (size_t i = 0; i < set->n; i++) {
-        if (strcmp(set->problems[i].id, id) == 0) {
-            if (index)
-                *index = i;
-            return &set->problems[i];
-        }
-    }
-    return NULL;
+    const task_problem key = {.id = id}, *wanted = &key;
+    const task_problem **found =
+        set->n ? bsearch(&wanted, set->by_id, set->n, sizeof(task_problem *), by_id) : NULL;
+    if (found && index)
+        *index = (size_t)(*found - set->problems);
+    return found ? *found : NULL;
 }
 
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message) {

@@ -97,6 +97,7 @@ typedef struct {
     size_t rows;                  /* in the file */
     task_problem *problems;       /* [n], in the file's order */
     size_t n;                     /* rows, or the limit if smaller */
+    const task_problem **by_id;   /* [n], sorted: for task_problem_find() */
     char prompt_sha256[HASH_HEX]; /* of all n prompts' hashes */
     arena mem;
 } task_set;

@@ -15,8 +15,8 @@ typedef struct {
     const char *summary;     /* for `snapmla --help` */
 } cmd;
 
-extern const cmd cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_grade, cmd_report, cmd_fetch,
-    cmd_generate, cmd_info;
+extern const cmd cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_merge, cmd_grade, cmd_report,
+    cmd_fetch, cmd_generate, cmd_info;
 
 /* NULL-terminated table of all commands, in the order of --help. */
 extern const cmd *const cmd_table[];

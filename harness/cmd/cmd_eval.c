@@ -32,6 +32,8 @@ static const opt options[] = {
      "of GPQA's archive; default: the one its authors publish", 0, 0},
     {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,
      "write GPQA's prompts into samples.jsonl; its authors ask not to publish them", 0, 0},
+    {OPT_STR, "shard", 0, &o.shard, "I/N",
+     "ask part I of N only, in a RUN folder of its own; 'snapmla merge' joins the parts", 0, 0},
     {OPT_STR, "lcb-version", 0, &o.lcb_version, "NAME",
      "of LiveCodeBench: release_v1..release_v6, release_latest, one part (v6) or several (v2_v4); "
      "default: all files that are there",
@@ -163,6 +165,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (r)
         printed = print(shared, results_document(r), results_section(r, "evals"), eval_view,
                         st == SNAP_OK ? err : NULL);
+    else if (st == SNAP_OK && o.shard && !shared->json)
+        (void)printf("shard %s is done: join all with snapmla merge\n", o.shard);
     results_free(r);
     return st == SNAP_OK ? printed : st;
 }

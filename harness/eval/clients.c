@@ -28,6 +28,25 @@ snap_status clients_record(results_journal *j, const char *arm, const generator_
     return st;
 }
 
+static void keep_longest(const js *row, const char *key, int64_t *ns) {
+    int64_t is = (int64_t)(js_get_num(row, key, -1) * 1e6);
+    *ns = is > *ns ? is : *ns;
+}
+
+bool clients_add(const results_journal *j, const char *arm, generator_load *to) {
+    char key[kKey];
+    key_of(arm, key);
+    const js *row = results_journal_find(j, key);
+    if (!row)
+        return false;
+    to->transfers += js_get_int(row, "transfers", 0);
+    to->connections += js_get_int(row, "connections", 0);
+    to->outages += js_get_int(row, "outages", 0);
+    keep_longest(row, "lag_ms_p99", &to->lag_p99_ns);
+    keep_longest(row, "lag_ms_max", &to->lag_max_ns);
+    return true;
+}
+
 js *clients_find(const results_journal *j, const char *arm) {
     char key[kKey];
     key_of(arm, key);

@@ -12,6 +12,10 @@
 snap_status clients_record(results_journal *j, const char *arm, const generator_load *load,
                            snap_err *err) SNAP_CHECK_RESULT;
 
+/* Adds what another part of the run did: counts are summed, of lags the longest stays. False where
+ * it has no row of the arm. */
+bool clients_add(const results_journal *j, const char *arm, generator_load *to);
+
 /* The row of an arm as JSON, a copy; null where there is none. NULL when out of memory. */
 js *clients_find(const results_journal *j, const char *arm);
 

@@ -6,20 +6,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
 #include "base/term.h"
 #include "base/text.h"
 #include "evals/samples_judge.h"
 #include "evals/score.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/rows.h"
+#include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
+#include "harness/eval/shard.h"
 #include "harness/eval/suite.h"
 #include "harness/report/report.h"
 #include "harness/share.h"
-
-/* Rows of the journal. */
-static const char kIdentity[] = "identity", kAsked[] = "asked", kConfig[] = "config";
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */
@@ -46,10 +44,8 @@ static void release(eval *e) {
 
 /* A file of the RUN folder, in the arena. */
 static const char *file_in(eval *e, const char *name) {
-    char *path = fs_join(e->opt.out, name);
-    const char *kept = path ? arena_strdup(&e->mem, path) : NULL;
-    free(path);
-    return kept ? kept : name;
+    const char *path = run_file(&e->mem, e->opt.out, name);
+    return path ? path : name;
 }
 
 /* ---- the plan ---- */
@@ -166,17 +162,26 @@ static snap_status find_data(eval *e, snap_err *err) {
     return e->opt.data ? SNAP_OK : err_set(err, SNAP_E_USAGE, "no data folder: give --data DIR");
 }
 
+static snap_status plan_shard(eval *e, snap_err *err) {
+    eval_shard s;
+    snap_status st = shard_parse(e->opt.shard, &s, err);
+    e->plan.shard = s.of ? s.index - 1 : 0;
+    e->plan.shards = s.of;
+    return st;
+}
+
 static snap_status make_plan(eval *e, snap_err *err) {
     snap_status st;
     suite s;
     if (!e->opt.suite)
         return err_set(err, SNAP_E_USAGE, "no task: give --suite NAME[,NAME...]");
+    TRY(plan_shard(e, err));
     TRY(plan_arms(e, err));
     TRY(suite_resolve(e->opt.suite, &s, err));
     TRY(find_data(e, err));
     TRY(plan_tasks(e, &s, err));
     e->plan.judge_jobs = (int)e->opt.judge_jobs;
-    e->plan.rejudge = e->opt.regrade;
+    e->plan.rejudge = e->opt.regrade && !e->opt.keep_verdicts;
     e->plan.cancel = e->opt.generate.cancel;
     TRY(samples_judge_check(&e->plan, err));
 cleanup:
@@ -199,10 +204,10 @@ static js *list_json(const opt_list *list) {
 /* What a regrade needs to build the plan again. */
 static js *asked_json(const eval_options *o) {
     js *row = js_new_object();
-    bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "data", o->data) &&
-              js_set_int(row, "samples", o->samples) && js_set_int(row, "limit", o->limit) &&
-              js_set_int(row, "max_tokens", o->max_tokens) && js_set_int(row, "seed", o->seed) &&
-              js_set_num(row, "temperature", o->temperature) &&
+    bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "shard", o->shard) &&
+              js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
+              js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
+              js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
               js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
               js_set_str(row, "math_policy", o->math_policy) &&
               js_set_str(row, "judge", o->judge) &&
@@ -227,10 +232,11 @@ static void recall_list(const js *was, const char *key, opt_list *out) {
 /* The recorded options; --data, --margin and --math-policy may be given anew. Strings live as long as the journal. */
 static snap_status recall(eval *e, snap_err *err) {
     eval_options *o = &e->opt;
-    const js *was = results_journal_find(e->journal, kAsked);
+    const js *was = results_journal_find(e->journal, RUN_ASKED);
     if (!was)
         return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
     o->suite = js_get_str(was, "suite");
+    o->shard = js_get_str(was, "shard");
     o->data = o->data ? o->data : js_get_str(was, "data");
     o->samples = js_get_int(was, "samples", 0);
     o->limit = js_get_int(was, "limit", 0);
@@ -249,38 +255,35 @@ static snap_status recall(eval *e, snap_err *err) {
     return SNAP_OK;
 }
 
-static snap_status append_row(results_journal *j, const char *key, js *row, snap_err *err) {
-    snap_status st = row ? results_journal_append(j, key, row, err)
-                         : err_set(err, SNAP_E_NOMEM, "out of memory for the journal");
-    js_free(row);
-    return st;
-}
-
-static snap_status open_journal(eval *e, snap_err *err) {
-    snap_status st;
-    char format[HASH_HEX]; /* configurations are compared below, key by key */
-    TRY(hash_bytes("eval", 4, format, err));
-    TRY(results_journal_open(&e->journal, file_in(e, "journal"), format, err));
-cleanup:
-    return st;
-}
-
 static bool has_samples(eval *e) {
     struct stat sb;
     return stat(file_in(e, "samples.jsonl"), &sb) == 0 && sb.st_size > 0;
 }
 
+/* A folder holds one part of a run, or all of it. */
+static snap_status check_shard(const eval *e, snap_err *err) {
+    const char *was = js_get_str(results_journal_find(e->journal, RUN_ASKED), "shard");
+    if (text_equal(was, e->opt.shard))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE, "'%s' holds shard %s, not shard %s (choose another --out)",
+                   e->opt.out, was ? was : "1/1", e->opt.shard ? e->opt.shard : "1/1");
+}
+
 /* Makes sure that the folder is of this plan. One in which nothing was generated yet, because an arm
  * was mistyped, say, is anyone's. */
 static snap_status claim(eval *e, snap_err *err) {
-    const js *recorded = results_journal_find(e->journal, kIdentity);
+    const js *recorded = results_journal_find(e->journal, RUN_IDENTITY);
     snap_status st = SNAP_OK;
-    if (recorded && has_samples(e))
+    if (recorded && has_samples(e)) {
         TRY(plan_check_identity(&e->plan, recorded, e->opt.out, err));
-    else
-        TRY(append_row(e->journal, kIdentity, plan_identity(&e->plan), err));
+        TRY(check_shard(e, err));
+    } else {
+        TRY(run_journal_put(e->journal, RUN_IDENTITY, plan_identity(&e->plan), err));
+    }
+    if (!e->opt.regrade && results_journal_find(e->journal, RUN_MERGED))
+        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* its own from here */
     if (!e->opt.regrade)
-        TRY(append_row(e->journal, kAsked, asked_json(&e->opt), err));
+        TRY(run_journal_put(e->journal, RUN_ASKED, asked_json(&e->opt), err));
 cleanup:
     return st;
 }
@@ -289,7 +292,7 @@ cleanup:
  * given anew. Owned; NULL when out of memory. */
 static js *configuration(const eval *e, const js *given) {
     const eval_options *o = &e->opt;
-    const js *made = o->regrade ? results_journal_find(e->journal, kConfig) : NULL;
+    const js *made = o->regrade ? results_journal_find(e->journal, RUN_CONFIG) : NULL;
     if (!made)
         return given ? js_copy(given) : js_new_object();
     js *c = js_copy(made);
@@ -305,7 +308,7 @@ static snap_status start_results(eval *e, const js *given, snap_err *err) {
     js *config = configuration(e, given);
     snap_status st = config ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the result");
     if (st == SNAP_OK && !e->opt.regrade)
-        st = results_journal_append(e->journal, kConfig, config, err);
+        st = results_journal_append(e->journal, RUN_CONFIG, config, err);
     if (st == SNAP_OK)
         st = results_new(&e->results, "eval", config, e->opt.seed, err);
     js_free(config);
@@ -315,7 +318,7 @@ static snap_status start_results(eval *e, const js *given, snap_err *err) {
 /* ---- the steps ---- */
 
 static snap_status how_to_go_on(const eval *e, snap_err *err) {
-    size_t done = samples_done_count(e->store), all = plan_cells(&e->plan);
+    size_t done = samples_done_count(e->store), all = plan_asked(&e->plan);
     err->text[0] = '\0';
     err->code = SNAP_OK;
     return err_set(err, SNAP_E_CANCELLED,
@@ -324,7 +327,7 @@ static snap_status how_to_go_on(const eval *e, snap_err *err) {
 }
 
 static snap_status generate(eval *e, snap_err *err) {
-    size_t all = plan_cells(&e->plan), before = samples_done_count(e->store);
+    size_t all = plan_asked(&e->plan), before = samples_done_count(e->store);
     run_log(&e->log, "%zu of %zu samples are there", before, all);
     if (e->opt.regrade || before == all)
         return SNAP_OK;
@@ -341,7 +344,8 @@ static snap_status judge_samples(eval *e, snap_err *err) {
     if (!e->outcomes)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts");
     TRY(samples_grade(e->store, e->outcomes, err));
-    TRY(score_run(&e->plan, e->outcomes, &e->scores, err));
+    if (!e->plan.shards)
+        TRY(score_run(&e->plan, e->outcomes, &e->scores, err));
 cleanup:
     return st;
 }
@@ -432,7 +436,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     if (options->regrade && !fs_exists(file_in(&e, "journal")))
         TRY(err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", options->out));
     TRY(fs_mkdirs(options->out, err));
-    TRY(open_journal(&e, err));
+    TRY(run_journal_open(&e.journal, options->out, err));
     if (options->regrade) {
         TRY(recall(&e, err));
         TRY(make_plan(&e, err));
@@ -443,6 +447,8 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
     TRY(generate(&e, err));
     TRY(judge_samples(&e, err));
+    if (e.plan.shards)
+        goto cleanup; /* its statistics would be of part of the questions */
     warn(&e);
     TRY(save(&e, err));
     st = check_arms(&e, err);

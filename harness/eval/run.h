@@ -21,6 +21,7 @@ typedef struct {
     const char *suite; /* --suite */
     const char *data;  /* folder or file */
     opt_list arms;     /* NAME=GENERATOR[,key=value...] */
+    const char *shard; /* "2/4": this process's part of the run; NULL: all of it */
     const char *out;   /* the RUN folder */
     int64_t samples, limit, max_tokens, seed;
     double temperature, top_p, margin_pp;
@@ -34,6 +35,7 @@ typedef struct {
         controls; /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]":
                           an arm known to be worse */
     bool regrade; /* generate nothing; suite, data and arms default to the recorded ones */
+    bool keep_verdicts; /* a regrade runs those programs only that have no verdict yet */
     generate_options generate;
 } eval_options;
 
@@ -42,7 +44,8 @@ typedef struct {
  *
  * @config: the resolved options, for the result file; a regrade stores those of the run that made the
  *          samples, with what it was given anew (data, margin, policy)
- * @out:    the saved result; caller owns it, results_free(); NULL on failure
+ * @out:    the saved result; caller owns it, results_free(); NULL on failure, and for a shard, whose
+ *          samples are judged and kept for merge_shards()
  *
  * SNAP_E_CANCELLED with how to go on; SNAP_E_USAGE for wrong options and for a RUN folder of
  * another configuration; SNAP_E_NET when all samples of an arm failed (the result is saved then, and

@@ -1,0 +1,62 @@
+#include <stdio.h>
+
+#include "base/term.h"
+#include "harness/cmd/cmd.h"
+#include "harness/eval/merge.h"
+#include "harness/eval/view.h"
+
+static merge_options o;
+
+static const opt options[] = {
+    {.type = OPT_GROUP, .help = "What is merged"},
+    {OPT_STR, "data", 'd', &o.data, "PATH",
+     "folder of the data sets; default: where the first shard found them", 0, 0},
+    {OPT_STR, "gpqa-password", 0, &o.gpqa_password, "WORD",
+     "of GPQA's archive; default: the one its authors publish", 0, 0},
+    {OPT_FLAG, "partial", 0, &o.partial, NULL,
+     "go on without the shards that are absent; their samples count as missing", 0, 0},
+    {.type = OPT_GROUP, .help = "Result"},
+    {OPT_STR, "out", 'o', &o.out, "RUN", "folder of the whole run", 0, 0},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "merge",
+    .synopsis = "SHARD... --out RUN",
+    .about =
+        "Joins the folders that 'snapmla eval --shard I/N' made into one run: its samples, its\n"
+        "statistics, its report, as if one process had made them. Merging again, with more shards\n"
+        "or after some went on, is fine; 'snapmla eval' with the shards' options goes on with the\n"
+        "whole.",
+    .examples = "  snapmla merge shard-* --out RUN\n"
+                "  snapmla merge shard-1 shard-3 --partial --out SO_FAR\n",
+    .options = options,
+    .min_args = 1,
+    .max_args = -1,
+};
+
+static snap_status print(const results *r, bool json, snap_err *err) {
+    buf out = {0};
+    snap_status st = json ? js_write(results_document(r), JS_PRETTY, &out, err)
+                          : eval_view(results_section(r, "evals"), term_use_color(1), &out, err);
+    if (st == SNAP_OK)
+        (void)printf("%s%s", buf_str(&out), json ? "\n" : "");
+    buf_release(&out);
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    if (!o.out)
+        return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
+    o.shards = shared->args;
+    o.n = (size_t)shared->n_args;
+    o.cancel = &cmd_cancelled;
+    results *r = NULL;
+    snap_status printed = SNAP_OK, st = merge_shards(&o, shared->resolved, &r, err);
+    if (r)
+        printed = print(r, shared->json, st == SNAP_OK ? err : NULL);
+    results_free(r);
+    return st == SNAP_OK ? printed : st;
+}
+
+const cmd cmd_merge = {&spec, run, "join the shards of an evaluation into one run"};

@@ -1,0 +1,24 @@
+/* run_files.h - what a RUN folder's journal says of the run, by key. */
+#ifndef SNAPMLA_HARNESS_EVAL_RUN_FILES_H
+#define SNAPMLA_HARNESS_EVAL_RUN_FILES_H
+
+#include "base/arena.h"
+#include "harness/results/results.h"
+
+#define RUN_IDENTITY "identity" /* plan_identity(): what every sample depends on */
+#define RUN_ASKED    "asked"    /* the options that make the plan again */
+#define RUN_CONFIG   "config"   /* the resolved options, for the result file */
+#define RUN_MERGED   "merged"   /* {"shards": 4}: samples made elsewhere; {}: and here, since */
+
+/* "RUN/name"; NULL when out of memory. */
+const char *run_file(arena *mem, const char *run, const char *name);
+
+/* Opens or creates RUN/journal and takes its lock: results_journal_open(). */
+snap_status run_journal_open(results_journal **out, const char *run,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* Appends a row, which is freed; NULL counts as out of memory. */
+snap_status run_journal_put(results_journal *j, const char *key, js *row,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
