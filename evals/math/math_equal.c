@@ -596,6 +596,14 @@ static bool is_ambiguous(const math_tokens *g, const math_tokens *a) {
     return a->separated && math_is_statement(a) && !(g->separated && math_is_short_naming(a));
 }
 
+/* x = 100, y = 200: then the other's 100,200 is one number. */
+static bool names_several(const math_tokens *t) {
+    int relations = 0;
+    for (size_t i = 0; i < t->count; i++)
+        relations += t->tok[i].kind == TOK_REL;
+    return relations > 1;
+}
+
 static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool group,
                             bool *grouped) {
     math_tokens g, a;
@@ -608,7 +616,8 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return unread(gold_why ? gold_why : "empty", true);
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
-    *grouped = (g.grouped || a.grouped) && !g.zeros && !a.zeros;
+    *grouped = (g.grouped || a.grouped) && !g.zeros && !a.zeros && !names_several(&g) &&
+               !names_several(&a);
     if (is_spaced_otherwise(&g, &a))
         return unread("thousands separated by spaces", false);
     if (compare_whole_numbers(&g, &a, &v))

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "evals/math/math_marks.h"
+#include "evals/math/math_spelling.h"
 
 typedef struct {
     math_tokens *out;
@@ -18,237 +20,6 @@ typedef struct {
     size_t run_end;  /* tokens when a run of several letters ended; 0: none */
     const char *why; /* first error */
 } lexer;
-
-typedef struct {
-    const char *name;
-    int16_t kind, arg;
-} spelling;
-
-enum {
-    kLayout = 200,
-    kSize,
-    kText,
-    kPlainText,
-    kBold,
-    kOpenEnv,
-    kCloseEnv
-}; /* no tokens: how to go on */
-
-/* Commands, without the backslash. */
-static const spelling commands[] = {
-    {"frac", TOK_FRAC, 0},
-    {"dfrac", TOK_FRAC, 0},
-    {"tfrac", TOK_FRAC, 0},
-    {"cfrac", TOK_FRAC, 0},
-    {"sqrt", TOK_SQRT, 0},
-    {"over", TOK_OVER, 0},
-    {"text", kText, 0},
-    {"mbox", kPlainText, 0},
-    {"textbf", kText, 0},
-    {"textit", kText, 0},
-    {"textrm", kText, 0},
-    {"textnormal", kText, 0},
-    {"hbox", kText, 0},
-    {"mathrm", kText, 0},
-    {"mathit", kPlainText, 0},
-    {"mathsf", kText, 0},
-    {"operatorname", kText, 0},
-    {"left", kLayout, 0},
-    {"right", kLayout, 0},
-    {"big", kSize, 0},
-    {"Big", kSize, 0},
-    {"bigg", kSize, 0},
-    {"Bigg", kSize, 0},
-    {"bigl", kSize, 0},
-    {"bigr", kSize, 0},
-    {"Bigl", kSize, 0},
-    {"Bigr", kSize, 0},
-    {"biggl", kSize, 0},
-    {"biggr", kSize, 0},
-    {"displaystyle", kLayout, 0},
-    {"textstyle", kLayout, 0},
-    {"limits", kLayout, 0},
-    {"quad", kLayout, 0},
-    {"qquad", kLayout, 0},
-    {"thinspace", kLayout, 0},
-    {"boxed", kLayout, 0},
-    {"fbox", kLayout, 0},
-    {"bf", kLayout, 0},
-    {"rm", kLayout, 0},
-    {"ensuremath", kLayout, 0},
-    {"mathbf", kBold, 0},
-    {"boldsymbol", kBold, 0},
-    {"cdot", TOK_TIMES, 0},
-    {"times", TOK_TIMES, 0},
-    {"ast", TOK_TIMES, 0},
-    {"div", TOK_SLASH, 0},
-    {"pm", TOK_PM, 1},
-    {"mp", TOK_PM, -1},
-    {"pi", TOK_CONST, CONST_PI},
-    {"infty", TOK_CONST, CONST_INF},
-    {"imath", TOK_CONST, CONST_I},
-    {"le", TOK_REL, REL_LE},
-    {"leq", TOK_REL, REL_LE},
-    {"leqslant", TOK_REL, REL_LE},
-    {"ge", TOK_REL, REL_GE},
-    {"geq", TOK_REL, REL_GE},
-    {"geqslant", TOK_REL, REL_GE},
-    {"lt", TOK_REL, REL_LT},
-    {"gt", TOK_REL, REL_GT},
-    {"ne", TOK_REL, REL_NE},
-    {"neq", TOK_REL, REL_NE},
-    {"in", TOK_REL, REL_IN},
-    {"equiv", TOK_REL, REL_EQ},
-    {"approx", TOK_APPROX, 0},
-    {"cup", TOK_CUP, 0},
-    {"cap", TOK_CAP, 0},
-    {"setminus", TOK_SETMINUS, 0},
-    {"backslash", TOK_SETMINUS, 0},
-    {"emptyset", TOK_EMPTYSET, 0},
-    {"varnothing", TOK_EMPTYSET, 0},
-    {"circ", TOK_DEGREE, 0},
-    {"degree", TOK_DEGREE, 0},
-    {"prime", TOK_PRIME, 0},
-    {"ldots", TOK_DOTS, 0},
-    {"cdots", TOK_DOTS, 0},
-    {"dots", TOK_DOTS, 0},
-    {"lbrace", TOK_LSET, 0},
-    {"rbrace", TOK_RSET, 0},
-    {"lbrack", TOK_LPAREN, '['},
-    {"rbrack", TOK_RPAREN, ']'},
-    {"langle", TOK_LPAREN, '<'},
-    {"rangle", TOK_RPAREN, '>'},
-    {"mid", TOK_BAR, 0},
-    {"vert", TOK_BAR, 0},
-    {"lvert", TOK_BAR, 0},
-    {"rvert", TOK_BAR, 0},
-    {"lfloor", TOK_LFLOOR, FN_FLOOR},
-    {"rfloor", TOK_RFLOOR, FN_FLOOR},
-    {"lceil", TOK_LFLOOR, FN_CEIL},
-    {"rceil", TOK_RFLOOR, FN_CEIL},
-    {"binom", TOK_BINOM, 0},
-    {"dbinom", TOK_BINOM, 0},
-    {"tbinom", TOK_BINOM, 0},
-    {"overline", TOK_OVERLINE, 0},
-    {"begin", kOpenEnv, 0},
-    {"end", kCloseEnv, 0},
-};
-
-/* Functions, as commands and as bare words. */
-static const spelling functions[] = {
-    {"log", TOK_FN, FN_LOG},     {"ln", TOK_FN, FN_LN},       {"exp", TOK_FN, FN_EXP},
-    {"sin", TOK_FN, FN_SIN},     {"cos", TOK_FN, FN_COS},     {"tan", TOK_FN, FN_TAN},
-    {"cot", TOK_FN, FN_COT},     {"sec", TOK_FN, FN_SEC},     {"csc", TOK_FN, FN_CSC},
-    {"arcsin", TOK_FN, FN_ASIN}, {"arccos", TOK_FN, FN_ACOS}, {"arctan", TOK_FN, FN_ATAN},
-    {"arccot", TOK_FN, FN_ACOT}, {"sinh", TOK_FN, FN_SINH},   {"cosh", TOK_FN, FN_COSH},
-    {"tanh", TOK_FN, FN_TANH},
-};
-
-/* Letters that mean something as a whole word, in and outside of \text. */
-static const spelling words[] = {
-    {"sqrt", TOK_SQRT, 1},
-    {"pi", TOK_CONST, CONST_PI},
-    {"infinity", TOK_CONST, CONST_INF},
-    {"infty", TOK_CONST, CONST_INF},
-    {"inf", TOK_CONST, CONST_INF},
-    {"and", TOK_COMMA, 'a'},
-    {"or", TOK_COMMA, 'a'},
-    {"percent", TOK_PERCENT, 1},
-    {"percentage", TOK_PERCENT, 1},
-    {"pct", TOK_PERCENT, 1},
-};
-
-/* Units that may stand without a \text after a value; also with a plural s. */
-static const char *const units[] = {
-    "degree",     "deg",    "cm",       "mm",     "dm",     "km",         "kg",         "mg",
-    "lb",         "oz",     "ft",       "inch",   "inches", "foot",       "feet",       "yard",
-    "mile",       "mph",    "kmh",      "meter",  "metre",  "centimeter", "centimetre", "kilometer",
-    "millimeter", "gram",   "kilogram", "liter",  "litre",  "gallon",     "pound",      "second",
-    "sec",        "minute", "min",      "hour",   "hr",     "day",        "week",       "month",
-    "year",       "cent",   "unit",     "square", "sq",     "cubic",      "point",
-};
-
-/* Commands that are, or start, a name: \vec{v} is another thing than v. */
-static const char *const names[] = {
-    "alpha",    "beta",     "gamma", "delta",  "epsilon", "varepsilon", "zeta",    "eta",   "theta",
-    "vartheta", "iota",     "kappa", "lambda", "mu",      "nu",         "xi",      "rho",   "sigma",
-    "tau",      "upsilon",  "phi",   "varphi", "chi",     "psi",        "omega",   "Gamma", "Delta",
-    "Theta",    "Lambda",   "Xi",    "Pi",     "Sigma",   "Phi",        "Psi",     "Omega", "ell",
-    "angle",    "triangle", "vec",   "hat",    "bar",     "mathbb",     "mathcal",
-};
-
-/* UTF-8 signs and the LaTeX they stand for; NULL where no grader of the field takes them for it. */
-static const struct {
-    const char *utf8, *latex;
-} signs[] = {
-    {"\u2212", "-"},         {"\u00d7", "\\times "}, {"\u00f7", "\\div "},
-    {"\u22c5", "\\cdot "},   {"\u2217", "\\cdot "},  {"\u03c0", "\\pi "},
-    {"\u2264", "\\le "},     {"\u2265", "\\ge "},    {"\u2260", "\\ne "},
-    {"\u00b1", "\\pm "},     {"\u2213", "\\mp "},    {"\u222a", "\\cup "},
-    {"\u2229", "\\cap "},    {"\u2208", "\\in "},    {"\u2205", "\\emptyset "},
-    {"\u03b1", "\\alpha "},  {"\u03b2", "\\beta "},  {"\u03b8", "\\theta "},
-    {"\u03bb", "\\lambda "}, {"\u03c6", "\\phi "},   {"\u00a0", " "},
-    {"\u2009", " "},         {"\u202f", " "},        {"\u2006", " "},
-    {"\u200b", " "},         {"\u2013", NULL},                         /* dashes */
-    {"\u2014", NULL},        {"\u00b7", NULL},                         /* the middle dot */
-    {"\u221a", NULL},                                                  /* the root */
-    {"\u221e", NULL},                                                  /* infinity */
-    {"\u00b2", NULL},                                                  /* powers */
-    {"\u00b3", NULL},        {"\u2074", NULL},       {"\u00bd", NULL}, /* fractions */
-    {"\u00bc", NULL},        {"\u00be", NULL},       {"\u2153", NULL},
-    {"\u2154", NULL},        {"\u2044", NULL},       {"\u2248", NULL}, /* approximately */
-    {"\u20ac", NULL},                                                  /* currencies */
-    {"\u00a2", NULL},        {"\u00a3", NULL},       {"\u201c", NULL}, /* quotes */
-    {"\u201d", NULL},        {"\u2019", NULL},       {"\u2032", NULL},
-    {"\uff0c", NULL}, /* the wide comma */
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '~';
-}
-
-static bool span_is(const char *s, size_t n, const char *name) {
-    return strlen(name) == n && memcmp(s, name, n) == 0;
-}
-
-static const spelling *find_spelling(const spelling *table, size_t count, const char *s, size_t n) {
-    for (size_t i = 0; i < count; i++)
-        if (table[i].name[0] == s[0] && span_is(s, n, table[i].name))
-            return &table[i];
-    return NULL;
-}
-
-static const spelling *find_command(const char *s, size_t n) {
-    const spelling *c = find_spelling(commands, COUNT(commands), s, n);
-    return c ? c : find_spelling(functions, COUNT(functions), s, n);
-}
-
-static const spelling *find_word(const char *s, size_t n) {
-    const spelling *w = find_spelling(words, COUNT(words), s, n);
-    return w ? w : find_spelling(functions, COUNT(functions), s, n);
-}
-
-static const char *find_name(const char *const *table, size_t count, const char *s, size_t n) {
-    for (size_t i = 0; i < count; i++)
-        if (table[i][0] == s[0] && span_is(s, n, table[i]))
-            return table[i];
-    return NULL;
-}
-
-static bool is_unit(const char *s, size_t n) {
-    return find_name(units, COUNT(units), s, n) ||
-           (n > 1 && s[n - 1] == 's' && find_name(units, COUNT(units), s, n - 1));
-}
 
 static void push(lexer *l, math_token_kind kind, int arg, const char *s, size_t n) {
     math_tokens *t = l->out;
@@ -387,11 +158,11 @@ static void lex_letters(lexer *l) {
     while (l->s < l->end && is_letter(*l->s))
         l->s++;
     size_t n = (size_t)(l->s - s);
-    const spelling *w = find_word(s, n);
+    const math_spelling *w = math_find_word(s, n);
     if (w) {
         l->out->typed |= w->kind == TOK_FN;
         push(l, w->kind, w->arg, s, n);
-    } else if (n > 1 && after_value(l) && is_unit(s, n)) {
+    } else if (n > 1 && after_value(l) && math_is_unit(s, n)) {
         if (l->s < l->end && *l->s == '^')
             l->why = "a power of a unit outside \\text";
         push(l, TOK_UNIT, unit_place(l), s, n);
@@ -429,9 +200,9 @@ static bool is_mathematics(const char *s, const char *end) {
         while (s < end && is_letter(*s))
             s++;
         size_t n = (size_t)(s - run);
-        letter |= n == 1 && !is_unit(run, n);
-        unit |= is_unit(run, n);
-        if (n > 1 && !find_word(run, n) && !is_unit(run, n))
+        letter |= n == 1 && !math_is_unit(run, n);
+        unit |= math_is_unit(run, n);
+        if (n > 1 && !math_find_word(run, n) && !math_is_unit(run, n))
             return false;
         s += n == 0;
     }
@@ -487,7 +258,7 @@ static void lex_text(lexer *l) {
         return;
     }
     l->out->text = true;
-    const spelling *w = find_word(s, n);
+    const math_spelling *w = math_find_word(s, n);
     math_token_kind kind = w ? (math_token_kind)w->kind : text_kind(l, s, end, glued);
     if (kind == TOK_END) {
         l->out->wrapped |= has_digit(s, end);
@@ -538,8 +309,8 @@ static void lex_named_command(lexer *l) {
     while (l->s < l->end && is_letter(*l->s))
         l->s++;
     size_t n = (size_t)(l->s - s);
-    const spelling *c = find_command(s, n);
-    const char *letter = c ? NULL : find_name(names, COUNT(names), s, n);
+    const math_spelling *c = math_find_command(s, n);
+    const char *letter = c ? NULL : math_find_name(s, n);
     if (letter)
         push_letter(l, letter, n);
     else if (!c)
@@ -630,7 +401,7 @@ static bool lex_raised_sign(lexer *l) {
 }
 
 static void lex_relation(lexer *l) {
-    static const spelling relations[] = {
+    static const math_spelling relations[] = {
         {"<=", 0, REL_LE}, {">=", 0, REL_GE}, {"!=", 0, REL_NE}, {"==", 0, REL_EQ},
         {"<", 0, REL_LT},  {">", 0, REL_GT},  {"=", 0, REL_EQ},
     };
@@ -680,16 +451,13 @@ static void lex_utf8(lexer *l) {
         push(l, TOK_DEGREE, 1, s, n);
         return;
     }
-    for (size_t i = 0; i < COUNT(signs); i++)
-        if (span_is(s, n, signs[i].utf8)) {
-            if (!signs[i].latex) {
-                l->why = "a sign that is no LaTeX";
-                return;
-            }
-            lex_piece(l, signs[i].latex, signs[i].latex + strlen(signs[i].latex));
-            return;
-        }
-    push(l, TOK_SYM, 0, s, n);
+    const char *latex;
+    if (!math_find_sign(s, n, &latex))
+        push(l, TOK_SYM, 0, s, n);
+    else if (latex)
+        lex_piece(l, latex, latex + strlen(latex));
+    else
+        l->why = "a sign that is no LaTeX";
 }
 
 static void lex_one(lexer *l) {
@@ -720,94 +488,6 @@ static void lex(lexer *l) {
         lex_one(l);
 }
 
-/* Skips what may stand between a number and a full stop: cm^2, a degree, a percent sign. */
-static const math_token *skip_units(const math_token *k) {
-    while (k->kind == TOK_UNIT || k->kind == TOK_DEGREE || k->kind == TOK_PERCENT)
-        k += k->kind == TOK_UNIT && k[1].kind == TOK_CARET && k[2].kind == TOK_NUM ? 3 : 1;
-    return k;
-}
-
-/* Behind \frac{1}{3} (but not \dfrac, nor of anything but whole numbers). */
-static const math_token *skip_fraction(const math_token *k) {
-    static const uint8_t kinds[] = {TOK_FRAC,   TOK_LBRACE, TOK_NUM,   TOK_RBRACE,
-                                    TOK_LBRACE, TOK_NUM,    TOK_RBRACE};
-    if (k->kind != TOK_FRAC || k->text.len != strlen("frac"))
-        return NULL;
-    for (size_t i = 0; i < COUNT(kinds); i++, k++)
-        if (k->kind != kinds[i])
-            return NULL;
-    return k;
-}
-
-static const math_token *skip_name(const math_tokens *t) {
-    const math_token *k = t->tok;
-    if (math_is_short_naming(t))
-        while (k++->kind != TOK_REL)
-            continue;
-    return k;
-}
-
-/* Full stops that some grader takes: of "x = 9.", "0.5." (but not "\$0.5."), "9 \text{ cm}.", and behind \frac{1}{3}. The
- * UTF-8 sign of a degree behind a whole number is no more than a mark either. */
-static void drop_mark(math_tokens *t) {
-    const math_token *number = skip_name(t);
-    number += number->kind == TOK_MINUS;
-    const math_token *last = skip_fraction(number);
-    if (!last && number->kind != TOK_NUM)
-        return;
-    bool whole = !last && !memchr(number->text.s, '.', number->text.len);
-    if (!last)
-        last = whole ? skip_units(number + 1) : number + 1;
-    bool sign = whole && number[1].kind == TOK_DEGREE && number[1].arg && number[2].kind == TOK_END;
-    bool money = number->kind == TOK_NUM && !whole && (t->tok[0].spaced || number > t->tok + 1);
-    if (sign || (last->kind == TOK_POINT && last[1].kind == TOK_END && !money))
-        t->count--;
-}
-
-/* That sign stands behind nothing else, and no degree behind a unit. */
-static const char *check_degrees(const math_tokens *t) {
-    for (size_t i = 0; i < t->count; i++)
-        if (t->tok[i].kind == TOK_DEGREE &&
-            (t->tok[i].arg || (i > 0 && t->tok[i - 1].kind == TOK_UNIT)))
-            return "a degree of what is no number";
-    return NULL;
-}
-
-/* Whether a number or a plain fraction, with or without a short name, is all there is before @unit:
- * no spaces inside, and no plus sign. */
-static bool is_plain_number(const math_tokens *t, const math_token *unit) {
-    const math_token *k = t->tok;
-    if (math_is_statement(t)) {
-        if (!math_is_short_naming(t))
-            return false;
-        while (k->kind != TOK_REL)
-            k++;
-        k++;
-    }
-    const math_token *first = k;
-    for (; k < unit; k++) {
-        bool number = k->kind == TOK_MINUS || k->kind == TOK_NUM || k->kind == TOK_FRAC ||
-                      k->kind == TOK_LBRACE || k->kind == TOK_RBRACE || k->kind == TOK_SLASH;
-        if (!number || (k->spaced && k != first))
-            return false;
-    }
-    return true;
-}
-
-/* A tie binds a unit to a plain number, a thin space to what has no thousands separator. */
-static const char *check_units(const math_tokens *t) {
-    for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
-        if (k->kind != TOK_UNIT)
-            continue;
-        if (k->arg == '(')
-            return "a unit between \\( and \\)";
-        if ((k->arg == '~' && !is_plain_number(t, k)) || (k->arg == ',' && t->separated))
-            return "a space that binds no unit";
-        break; /* others follow the first */
-    }
-    return NULL;
-}
-
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group) {
     out->count = out->pool_used = 0;
     out->grouped = out->separated = out->spaced_group = false;
@@ -820,91 +500,7 @@ const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group)
     out->tok[out->count] = (math_token){.kind = TOK_END};
     if (l.why)
         return l.why;
-    drop_mark(out);
+    math_drop_mark(out);
     out->tok[out->count] = (math_token){.kind = TOK_END};
-    const char *why = check_degrees(out);
-    return why ? why : check_units(out);
-}
-
-/* ---- comparing token by token ---- */
-
-static bool same_text(math_span a, math_span b) {
-    return a.len == b.len && (a.len == 0 || memcmp(a.s, b.s, a.len) == 0);
-}
-
-static const math_token *skip_cosmetic(const math_token *t) {
-    while (t->kind == TOK_DEGREE || t->kind == TOK_UNIT)
-        t++;
-    return t;
-}
-
-bool math_tokens_equal(const math_tokens *a, const math_tokens *b) {
-    const math_token *s = a->tok, *t = b->tok;
-    for (;; s++, t++) {
-        s = skip_cosmetic(s);
-        t = skip_cosmetic(t);
-        bool comma = s->kind == TOK_COMMA && (s->arg == ';') == (t->arg == ';');
-        if (s->kind != t->kind || (s->arg != t->arg && !comma))
-            return false;
-        if (s->kind == TOK_END)
-            return true;
-        bool named = s->kind == TOK_NUM || s->kind == TOK_SYM || s->kind == TOK_WORD ||
-                     s->kind == TOK_BEGIN || s->kind == TOK_END_ENV;
-        if (named && !same_text(s->text, t->text))
-            return false;
-    }
-}
-
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* The letters of an answer that has nothing else, lower case, without the spaces between words;
- * 0 if it has something else. */
-static size_t spell(const math_tokens *t, char *out) {
-    size_t n = 0;
-    for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
-        bool bracket = k->kind == TOK_LPAREN || k->kind == TOK_RPAREN || k->kind == TOK_LBRACE ||
-                       k->kind == TOK_RBRACE;
-        if (bracket)
-            continue;
-        if (k->text.len == 0 || k->kind == TOK_NUM || k->kind == TOK_BEGIN)
-            return 0;
-        for (uint32_t i = 0; i < k->text.len; i++)
-            if (!is_space(k->text.s[i]) && n < kMathMaxInput)
-                out[n++] = lower(k->text.s[i]);
-    }
-    return n;
-}
-
-bool math_is_statement(const math_tokens *t) {
-    const math_token *k = t->tok;
-    while (k->kind == TOK_REL && k->arg == REL_EQ)
-        k++; /* "= 5" */
-    for (; k->kind != TOK_END; k++)
-        if (k->kind == TOK_REL || k->kind == TOK_APPROX)
-            return true;
-    return false;
-}
-
-bool math_is_short_naming(const math_tokens *t) {
-    const math_token *k = t->tok;
-    for (int i = 0; i < 2 && k->kind == TOK_SYM && k->text.len == 1; i++)
-        k++;
-    if (k == t->tok || k->kind != TOK_REL || k->arg != REL_EQ)
-        return false;
-    if (k == t->tok + 2 && k->spaced)
-        return false;
-    for (k++; k->kind != TOK_END; k++)
-        if (k->kind == TOK_REL || k->kind == TOK_APPROX)
-            return false;
-    return true;
-}
-
-bool math_words_equal(const math_tokens *a, const math_tokens *b) {
-    char s[kMathMaxInput], t[kMathMaxInput];
-    if (!a->text && !b->text)
-        return false;
-    size_t n = spell(a, s), m = spell(b, t);
-    return n > 0 && n == m && memcmp(s, t, n) == 0;
+    return math_check_marks(out);
 }

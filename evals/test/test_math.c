@@ -402,6 +402,8 @@ static void test_policies(void) {
         {"50\\%", "0.5\\%", MATH_DIFFERENT, MATH_DIFFERENT},
         {"100,200", "200,100", MATH_DIFFERENT, MATH_DIFFERENT},
         {"100,200", "100, 200", MATH_EQUAL, MATH_EQUAL},
+        {"100,200", "x = 100, y = 200", MATH_DIFFERENT, MATH_DIFFERENT},
+        {"1,625", "b_1 = 1, X_2 = 625", MATH_DIFFERENT, MATH_DIFFERENT},
         {"7", "7 \\text{ or } 7", MATH_EQUAL, MATH_DIFFERENT},
         {"\\frac{1}{2}, 0.5", "\\frac{1}{2}", MATH_EQUAL, MATH_DIFFERENT},
         {"7", "a=7, b=7", MATH_DIFFERENT, MATH_DIFFERENT},

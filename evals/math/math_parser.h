@@ -1,0 +1,119 @@
+/* math_parser.h - what the parser's two files share: its state, the nodes it makes, and the rules that
+ * call each other. */
+#ifndef SNAPMLA_EVALS_MATH_MATH_PARSER_H
+#define SNAPMLA_EVALS_MATH_MATH_PARSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evals/math/math_tree.h"
+
+typedef struct {
+    math_tree *t;
+    math_token *k; /* next token */
+    math_token *first;
+    int depth;
+    int bars;      /* open |...|: the next bar closes */
+    int relations; /* parsed so far */
+    bool unit;     /* the last factor had one */
+    const char *why;
+} parser;
+
+/* The rules of math_parse.c's grammar. Each returns its node, or 0 with the parser's `why` set. */
+uint16_t math_parse_list(parser *p);
+uint16_t math_parse_sum(parser *p);
+uint16_t math_parse_factor(parser *p);
+uint16_t math_parse_atom(parser *p);
+uint16_t math_parse_exponent(parser *p);
+
+/* Whether the next token can begin a factor. */
+bool math_starts_factor(const parser *p);
+
+static inline uint16_t fail(parser *p, const char *why) {
+    if (!p->why)
+        p->why = why;
+    return 0;
+}
+
+static inline uint16_t new_node(parser *p, math_node_kind kind, int arg) {
+    math_tree *t = p->t;
+    if (p->why)
+        return 0;
+    if (t->used == kMathMaxNodes)
+        return fail(p, "too many parts");
+    t->node[t->used] = (math_node){.kind = (uint8_t)kind, .arg = (int16_t)arg};
+    return t->used++;
+}
+
+/* Nodes with children are 0 if a child is: an error needs no check on its way up. */
+static inline uint16_t new_unary(parser *p, math_node_kind kind, int arg, uint16_t a) {
+    uint16_t n = a ? new_node(p, kind, arg) : 0;
+    if (n)
+        p->t->node[n].first = a;
+    return n;
+}
+
+static inline uint16_t new_binary(parser *p, math_node_kind kind, int arg, uint16_t a, uint16_t b) {
+    uint16_t n = b ? new_unary(p, kind, arg, a) : 0;
+    if (n)
+        p->t->node[a].next = b;
+    return n;
+}
+
+static inline uint16_t new_quotient(parser *p, uint16_t a, uint16_t b) {
+    return new_binary(p, NODE_MUL, 0, a, new_unary(p, NODE_INV, 0, b));
+}
+
+static inline uint16_t new_number(parser *p, const char *digits, size_t n) {
+    uint16_t i = new_node(p, NODE_NUM, 0);
+    if (i)
+        p->t->node[i].u.text = (math_span){digits, (uint32_t)n};
+    return i;
+}
+
+/* An n-ary node that grows; a single child stands for itself. */
+typedef struct {
+    math_node_kind kind;
+    uint16_t node, last;
+} chain;
+
+static inline bool chain_add(parser *p, chain *c, uint16_t child) {
+    if (!child)
+        return false;
+    if (!c->last) {
+        c->node = c->last = child;
+        return true;
+    }
+    if (c->node == c->last)
+        c->node = new_unary(p, c->kind, 0, c->last);
+    if (!c->node)
+        return false;
+    p->t->node[c->last].next = child;
+    c->last = child;
+    return true;
+}
+
+static inline bool accept(parser *p, math_token_kind kind) {
+    if (p->k->kind != kind)
+        return false;
+    p->k++;
+    return true;
+}
+
+static inline uint16_t expect(parser *p, math_token_kind kind, uint16_t node) {
+    return accept(p, kind) ? node : fail(p, "unbalanced brackets");
+}
+
+static inline void only_as_written(parser *p, const char *why) {
+    if (!p->t->verbatim)
+        p->t->verbatim = why;
+}
+
+static inline bool enter(parser *p) {
+    if (++p->depth <= kMathMaxDepth)
+        return true;
+    fail(p, "nested too deeply");
+    return false;
+}
+
+#endif
