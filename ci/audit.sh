@@ -70,7 +70,10 @@ for file in $(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort); do
         q=$(count_in "$work/$name.cubin" "$kernel" QGMMA)
         h=$(count_in "$work/$name.cubin" "$kernel" HGMMA)
         echo "| ${file#kernels/cuda/} | $plain | $regs | $stack | $stores | $loads | $bars | $smem | $q | $h |" >>"$table"
-        [ "$stack$stores$loads" = 000 ] || complain "$file: $plain: $stack B of stack, $stores B of spill stores, $loads B of spill loads"
+        case $file:$stack$stores$loads in
+        *:000 | kernels/cuda/sm90_ablation/*) ;; # the ablation's kernels are made to be worse
+        *) complain "$file: $plain: $stack B of stack, $stores B of spill stores, $loads B of spill loads" ;;
+        esac
         case $file:$q:$h in
         kernels/cuda/sm90_fp8/*:[1-9]*:*) found="$found fp8" ;;
         kernels/cuda/sm90_bf16/*:*:[1-9]*) found="$found bf16" ;;

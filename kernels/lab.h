@@ -9,6 +9,16 @@
 #include "kernels/draw.h"
 #include "kernels/mla.h"
 
+/* One technique left out, so that its share of the speed and of the error is measured. For plans of
+ * MLA_FP8 (mla_capacity.ablation); mla_plan_create() says where there is no such kernel. */
+typedef enum {
+    LAB_WHOLE,
+    LAB_WIDENED, /* BF16 arithmetic on what is dequantised on chip; mla_attn.q is bf16, as for MLA_BF16 */
+    LAB_IN_PLACE, /* products add to the output in the tensor cores' own precision */
+    LAB_SHALLOW,  /* as few pages on chip as the kernel can do with */
+    LAB_ABLATIONS
+} lab_ablation;
+
 /* Which implementation serves a plan's steps: "sm90_fp8". Static memory. */
 const char *lab_plan_kernel(const mla_plan *plan);
 

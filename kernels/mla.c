@@ -60,6 +60,7 @@ static snap_status check_capacity(const mla_capacity *cap, snap_err *err) {
     TRY(check_range("s_q", cap->s_q, 1, MLA_MAX_SQ, err));
     TRY(check_range("max_tokens", cap->max_tokens, 1, MLA_MAX_CONTEXT, err));
     TRY(check_range("splits", cap->splits, 0, INT32_MAX, err));
+    TRY(check_range("ablation", cap->ablation, 0, LAB_ABLATIONS - 1, err));
 cleanup:
     return st;
 }
@@ -146,6 +147,8 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
                             snap_err *err) {
     *out = NULL;
     snap_status st = check_capacity(cap, err);
+    if (st == SNAP_OK && cap->ablation && !be->ops->lab)
+        st = err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
     return st == SNAP_OK ? be->ops->plan_create(out, be, cap, err) : st;
 }
 

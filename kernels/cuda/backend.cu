@@ -7,6 +7,7 @@
 #include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/portable/launch.h"
+#include "kernels/cuda/sm90_ablation/ablation.h"
 #include "kernels/cuda/sm90_bf16/launch.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 
@@ -210,6 +211,12 @@ cudaError_t prepare(cuda_backend *be) {
         e = fp8_decode_init();
     if (e == cudaSuccess && be->hopper)
         e = bf16_decode_init();
+    if (e == cudaSuccess && be->hopper)
+        e = widened_decode_init();
+    if (e == cudaSuccess && be->hopper)
+        e = in_place_decode_init();
+    if (e == cudaSuccess && be->hopper)
+        e = shallow_decode_init();
     return e;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/portable/launch.h"
+#include "kernels/cuda/sm90_ablation/ablation.h"
 #include "kernels/cuda/sm90_bf16/launch.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 
@@ -25,6 +26,7 @@ struct launch_of_step {
 struct decode_kernel {
     const char *name;
     bool hopper; /* needs sm_90a */
+    lab_ablation without;
     bool (*serves)(const mla_capacity &cap);
     int tile_tokens;                           /* of sched.h */
     int (*parts)(int sms, int heads, int s_q); /* that fill a device */
@@ -55,6 +57,7 @@ bool serves_bf16(const mla_capacity &cap) {
     return cap.precision == MLA_BF16 && cap.d_c == 512 && cap.d_r == 64;
 }
 
+template <cudaError_t (*launch)(const fp8_decode_args &, bool, cudaStream_t)>
 cudaError_t launch_fp8(const launch_of_step &l) {
     fp8_decode_args a = {};
     a.content = l.cache.content;
@@ -77,12 +80,15 @@ cudaError_t launch_fp8(const launch_of_step &l) {
     a.partial_out = static_cast<__nv_bfloat16 *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
     a.counters = l.plan.counters;
-    return fp8_decode_launch(a, l.may_cut, l.stream);
+    return launch(a, l.may_cut, l.stream);
 }
 
+template <cudaError_t (*launch)(const bf16_decode_args &, bool, cudaStream_t)>
 cudaError_t launch_bf16(const launch_of_step &l) {
     bf16_decode_args a = {};
     a.kv = l.cache.content;
+    a.rope = l.cache.rope;
+    a.token_scale = l.cache.scale;
     a.pages = static_cast<int>(l.cache.pages);
     a.q = l.attn.q;
     a.block_table = l.step.block_table;
@@ -98,7 +104,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     a.partial_out = static_cast<float *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
     a.counters = l.plan.counters;
-    return bf16_decode_launch(a, l.may_cut, l.stream);
+    return launch(a, l.may_cut, l.stream);
 }
 
 bool serves_portable(const mla_capacity &cap) {
@@ -133,19 +139,27 @@ cudaError_t launch_portable(const launch_of_step &l) {
     return portable_launch(a, l.may_cut, l.stream);
 }
 
+constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16), kFp32Row = 512 * sizeof(float);
+
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
-    {"sm90_fp8", true, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, 512 * sizeof(__nv_bfloat16),
-     launch_fp8},
-    {"sm90_bf16", true, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, 512 * sizeof(float),
-     launch_bf16},
-    {"portable", false, serves_portable, PORTABLE_TILE_TOKENS, portable_parts,
+    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
+     launch_fp8<fp8_decode_launch>},
+    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row,
+     launch_bf16<bf16_decode_launch>},
+    {"portable", false, LAB_WHOLE, serves_portable, PORTABLE_TILE_TOKENS, portable_parts,
      PORTABLE_MAX_CONTENT * sizeof(float), launch_portable},
+    {"widened_fp8", true, LAB_WIDENED, serves_fp8, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row,
+     launch_bf16<widened_decode_launch>},
+    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
+     launch_fp8<in_place_decode_launch>},
+    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
+     launch_fp8<shallow_decode_launch>},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
     for (const decode_kernel &k : kKernels)
-        if ((!be->portable || !k.hopper) && k.serves(cap))
+        if ((!be->portable || !k.hopper) && k.without == cap.ablation && k.serves(cap))
             return &k;
     return nullptr;
 }
@@ -229,8 +243,9 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
     const decode_kernel *kernel = kernel_for(cuda_of(base), *cap);
     if (!kernel)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "the cuda backend has no kernel for %s at %d + %d on this device",
-                       mla_precision_name(cap->precision), cap->d_c, cap->d_r);
+                       "the cuda backend has no %skernel for %s at %d + %d on this device",
+                       cap->ablation ? "ablated " : "", mla_precision_name(cap->precision),
+                       cap->d_c, cap->d_r);
     auto *plan = new (std::nothrow) cuda_plan{};
     if (!plan)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");

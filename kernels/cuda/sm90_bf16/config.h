@@ -2,6 +2,11 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_BF16_CONFIG_H
 #define SNAPMLA_KERNELS_CUDA_SM90_BF16_CONFIG_H
 
+/* 1: pages come from an FP8 cache and become BF16 on the way; what sm90_ablation compiles. */
+#ifndef SM90_BF16_WIDEN
+#define SM90_BF16_WIDEN 0
+#endif
+
 namespace sm90_bf16 {
 
 enum {
@@ -19,8 +24,8 @@ enum {
 enum {
     kThreads = 384,
     kLaunchRegs = 65536 / kThreads / 8 * 8,
-    kLoadRegs = 24,
-    kMathRegs = 240,
+    kLoadRegs = SM90_BF16_WIDEN ? 72 : 24,
+    kMathRegs = SM90_BF16_WIDEN ? 216 : 240,
     kPieces = 5, /* of a page, loaded and awaited apart: RoPE, then content by two columns */
 };
 

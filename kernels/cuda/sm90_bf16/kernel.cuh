@@ -7,13 +7,16 @@
 #pragma once
 #include "kernels/cuda/sm90_bf16/merge.cuh"
 #include "kernels/cuda/sm90_bf16/output.cuh"
+#if SM90_BF16_WIDEN
+#include "kernels/cuda/sm90_ablation/widen.cuh"
+#endif
 
 namespace sm90_bf16 {
 
 __device__ __forceinline__ void init_barriers(shared &s) {
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < kPieces; k++)
-            ptx::mbarrier_init(&s.full[i][k], 1);
+            ptx::mbarrier_init(&s.full[i][k], SM90_BF16_WIDEN ? 128 : 1);
         ptx::mbarrier_init(&s.empty_rope[i], 4);
         for (int half = 0; half < 2; half++)
             ptx::mbarrier_init(&s.empty[i][half], 4);
@@ -210,8 +213,12 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
         merge_part(s, p, part, row_tile, threadIdx.x);
     } else {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();
+#if SM90_BF16_WIDEN
+        run_widener(s, p, part.first, part.last, row_tile);
+#else
         if (threadIdx.x == 256)
             run_loader(s, p, part, row_tile);
+#endif
     }
 }
 

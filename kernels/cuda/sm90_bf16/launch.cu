@@ -32,7 +32,9 @@ cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
     const cuuint64_t q[] = {SWIZZLE / 2, rows, COLUMNS, batch};
     const cuuint64_t q_stride[] = {pitch, SWIZZLE, rows * pitch};
     const cuuint32_t q_box[] = {SWIZZLE / 2, ROWS, COLUMNS - 1, 1};
-    cudaError_t e = make_map(&p.kv, a.kv, 3, kv, kv_stride, kv_box);
+    cudaError_t e = cudaSuccess;
+    if (!SM90_BF16_WIDEN)
+        e = make_map(&p.kv, a.kv, 3, kv, kv_stride, kv_box);
     return e == cudaSuccess ? make_map(&p.q, a.q, 4, q, q_stride, q_box) : e;
 }
 
@@ -68,6 +70,9 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     if (e != cudaSuccess)
         return e;
     p.q_rows = static_cast<const uint32_t *>(a.q);
+    p.content = static_cast<const uint8_t *>(a.kv);
+    p.rope = static_cast<const uint8_t *>(a.rope);
+    p.token_scale = a.token_scale;
     p.block_table = a.block_table;
     p.table_width = a.table_width;
     p.pages = a.pages;

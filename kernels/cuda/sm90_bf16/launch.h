@@ -8,7 +8,9 @@
 #include "kernels/cuda/sched/sched.h"
 
 struct bf16_decode_args {
-    const void *kv; /* content plane of the cache, mla.h: bf16 [pages][64][576] */
+    const void *kv;   /* content plane of the cache, mla.h: bf16 [pages][64][576] */
+    const void *rope; /* for sm90_ablation, whose cache is FP8: its other planes */
+    const float *token_scale;
     int pages;
     const void *q; /* bf16 [batch][rows][576] */
     const int *block_table;

@@ -43,6 +43,13 @@ __device__ __forceinline__ void load_page(shared &s, const params &p, int buffer
     }
 }
 
+__device__ __forceinline__ void load_queries(shared &s, const params &p, int row_tile, int seq,
+                                             uint32_t parity) {
+    ptx::mbarrier_wait(&s.empty_q, parity);
+    ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * TILE_BYTES);
+    ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
+}
+
 __device__ __forceinline__ void run_loader(shared &s, const params &p, const sched_part &part,
                                            int row_tile) {
     uint32_t parity = 3, q_parity = 1; /* bit i of parity: buffer i */
@@ -51,10 +58,8 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, const sch
         if (item.tile_begin == item.tile_end)
             continue;
         int page = page_at(p, part, k, item, item.tile_begin);
-        ptx::mbarrier_wait(&s.empty_q, q_parity);
+        load_queries(s, p, row_tile, item.seq, q_parity);
         q_parity ^= 1;
-        ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * TILE_BYTES);
-        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
         for (int i = item.tile_begin; i < item.tile_end; i++) {
             const int buffer = (i - item.tile_begin) & 1, now = page;
             if (i + 1 < item.tile_end)

@@ -6,6 +6,7 @@
  *
  * Barrier               arrivals            completes when                          awaited by
  *   full[page][piece]   loader + bytes      a piece of a page is here               its group
+ *                       (widening: 128)
  *   empty_rope[page]    4 warps             S is computed                           loader
  *   empty[page][half]   4 warps             P V of that half is computed            loader
  *   full_q              loader + bytes      the item's queries are here             both groups
@@ -30,6 +31,9 @@ struct params {
     CUtensorMap kv;         /* [9][pages x 64][128] B */
     CUtensorMap q;          /* [batch][9][rows][128] B, box without RoPE */
     const uint32_t *q_rows; /* [batch][rows][288], pairs of numbers */
+    const uint8_t *content; /* these three: planes of an FP8 cache, for SM90_BF16_WIDEN only */
+    const uint8_t *rope;
+    const float *token_scale;
     const int *block_table; /* [batch][table_width] */
     int table_width, pages;
     const sched_item *items;

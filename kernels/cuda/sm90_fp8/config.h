@@ -2,6 +2,14 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 #define SNAPMLA_KERNELS_CUDA_SM90_FP8_CONFIG_H
 
+/* What sm90_ablation changes, to measure what it is worth. */
+#ifndef SM90_FP8_STAGES
+#define SM90_FP8_STAGES 5
+#endif
+#ifndef SM90_FP8_IN_PLACE
+#define SM90_FP8_IN_PLACE 0 /* 1: products add to O in the tensor cores, not in FP32 */
+#endif
+
 namespace sm90_fp8 {
 
 enum {
@@ -15,8 +23,8 @@ enum {
 };
 
 enum {
-    kStages = 5,     /* pages of content on chip */
-    kRopeStages = 2, /* and of RoPE, which is needed for S only */
+    kStages = SM90_FP8_STAGES, /* pages of content on chip */
+    kRopeStages = 2,           /* and of RoPE, which is needed for S only */
     kThreads = 512,
     kLaunchRegs = 65536 / kThreads,
     kLoadRegs = 24,

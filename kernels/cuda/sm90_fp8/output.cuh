@@ -92,17 +92,20 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
         for (int h = 0; h < 2; h++) {
             if (h == 1 && few)
                 continue;
-            float product[16];
+            float zeroed[16];
+            auto &product =
+                SM90_FP8_IN_PLACE ? *reinterpret_cast<float(*)[16]>(&o[slice][16 * h]) : zeroed;
             ptx::wgmma_fence();
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 ptx::wgmma_rs_e4m3_n32(product, a[k],
-                                       ptx::descriptor_128(p_tile + h * kHalf + 2 * k), k > 0);
+                                       ptx::descriptor_128(p_tile + h * kHalf + 2 * k),
+                                       SM90_FP8_IN_PLACE || k > 0);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
             ptx::pin(product);
 #pragma unroll
-            for (int i = 0; i < 16; i++)
+            for (int i = 0; i < 16 && !SM90_FP8_IN_PLACE; i++)
                 o[slice][16 * h + i] += product[i];
         }
     }

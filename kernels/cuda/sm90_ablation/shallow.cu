@@ -1,0 +1,8 @@
+/* One page ahead of the tile in work, the least that the schedule can do with. */
+#define SM90_FP8_STAGES   3
+#define sm90_fp8          shallow_fp8
+#define fp8_decode_init   shallow_decode_init
+#define fp8_decode_launch shallow_decode_launch
+#define fp8_decode_parts  shallow_decode_parts
+#define fp8_row_tiles     shallow_row_tiles
+#include "kernels/cuda/sm90_fp8/launch.cu"
