@@ -184,7 +184,9 @@ static void test_formats(void) {
             float *steps = logits_of(&t, r, 1), *whole = logits_of(&t, r, TINY_TOKENS);
             kl[f] = divergence(&t, t.exact, steps);
             CU_ASSERT(kl[f] < 0.03);
-            CU_ASSERT(divergence(&t, steps, whole) < 2 * kl[f] + 1e-4);
+            /* The scales of C and D depend on how a text is cut: both errors count. */
+            CU_ASSERT(divergence(&t, steps, whole) <
+                      (f == CACHE_C || f == CACHE_D ? 4 : 2) * kl[f] + 1e-4);
             if (getenv("SHOW_FIGURES"))
                 (void)printf("\n| %s | KL of %s, decoding, from transformers' fp32 | %.1e |",
                              tiny_names[m], cache_format_name((cache_format)f), kl[f]);
@@ -196,6 +198,45 @@ static void test_formats(void) {
         CU_ASSERT(kl[CACHE_BF16] < kl[CACHE_FP8]);
         tiny_close(&t);
     }
+}
+
+/* Config A, whose RoPE goes through e4m3, against the others, where the logits hang on RoPE as real
+ * models' do; the judge is our FP32, which is transformers' on the unscaled weights. */
+static void test_quantised_rope_is_worse(void) {
+    tiny_model t;
+    double kl[CACHE_FORMATS];
+    float *exact = NULL, largest = 0;
+    tiny_open_strong_rope(&t);
+    int width = t.shape.kv_lora_rank + t.shape.qk_rope_head_dim;
+    runner *r = start(&t, CACHE_F32, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    exact = logits_of(&t, r, 1);
+    const float *rows =
+        kv_cache_rows_f32(runner_cache(r), 1) + (int64_t)pages[0] * MLA_PAGE * width;
+    for (int i = 0; i < MLA_PAGE * width; i++)
+        largest = fmaxf(largest, fabsf(rows[i]));
+    CU_ASSERT(largest > 500 && largest < 2000);
+    runner_free(r);
+    for (int f = 0; f < CACHE_FORMATS; f++) {
+        r = start(&t, (cache_format)f, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        float *steps = logits_of(&t, r, 1);
+        kl[f] = divergence(&t, exact, steps);
+        if (getenv("SHOW_FIGURES"))
+            (void)printf("\n| strong RoPE | KL of %s from fp32 | %.1e |",
+                         cache_format_name((cache_format)f), kl[f]);
+        free(steps);
+        runner_free(r);
+    }
+    CU_ASSERT(kl[CACHE_A] > 10 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_B] > 100 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_C] > 10 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_D] < 4 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_E] < 4 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_F] < 4 * kl[CACHE_FP8]);
+    CU_ASSERT(kl[CACHE_NO_PV] < kl[CACHE_FP8]);
+    free(exact);
+    tiny_close(&t);
 }
 
 /* Every instruction set computes the same logits up to the order of additions. */
@@ -256,6 +297,7 @@ CU_TestInfo tests_model[] = {
     {"FP32 logits are transformers', whole, in chunks, step by step", test_fp32_is_transformers},
     {"BF16 logits are transformers' up to rounding", test_bf16_is_transformers},
     {"formats of the cache", test_formats},
+    {"a quantised RoPE is worse where it matters", test_quantised_rope_is_worse},
     {"instruction sets", test_instruction_sets},
     {"what a step refuses", test_what_a_step_refuses},
     CU_TEST_INFO_NULL,

@@ -29,6 +29,10 @@ void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folde
 
 /* Fails the test where it can't. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
+
+/* "minicpm3" (no experts, so no choice that flips) with the rows of the slowest RoPE pairs scaled: keys there reach 1e3, as in real models (SnapMLA,
+ * arXiv 2602.10718, Fig. 3), and the softmax depends on them. The reference is the unscaled model's. */
+void tiny_open_strong_rope(tiny_model *t);
 void tiny_close(tiny_model *t);
 
 #endif

@@ -32,7 +32,7 @@ static const opt options[] = {
      "a checkpoint: perplexity, KL divergence and changed tokens on --text, on the CPU", 0, 0},
     {OPT_STR, "text", 0, &text_path, "FILE", "- = standard input", 0, 0},
     {OPT_STR, "precisions", 0, &precisions, "LIST",
-     "of the cache: bf16, fp8, fp32, A, B, E, F; the first is the reference", 0, 0},
+     "of the cache: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},
     {OPT_INT, "max-tokens", 0, &max_tokens, "N", "of the text; 0 = up to 32768", 0,
      MLA_MAX_CONTEXT},
     {OPT_FLAG, "prefill", 0, &prefill, NULL, "the text as a prompt, in place of decoding it", 0, 0},

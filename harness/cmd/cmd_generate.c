@@ -29,7 +29,7 @@ static const opt options[] = {
      0},
     {.type = OPT_GROUP, .help = "How"},
     {OPT_STR, "precision", 0, &precision, "NAME",
-     "of the cache and its attention: bf16, fp8; fp32 for debugging; A, B, E, F: damaged", 0, 0},
+     "of the cache and its attention: bf16, fp8; fp32 for debugging; A to F, noPV: damaged", 0, 0},
     {OPT_INT, "samples", 'n', &samples, "N",
      "answers to each prompt, which they share in the cache; streamed when 1", 1, 4096},
     {OPT_NUM, "temperature", 't', &temperature, "T", "0 = greedy", 0, 100},
@@ -67,6 +67,7 @@ static const opt_command spec = {
 /* One answer on its way. */
 typedef struct {
     tok_stream stream;
+    js *ids; /* with --json */
     buf text;
     bool streams; /* prints as it comes */
     int64_t start_ns, first_ns, last_ns, tokens;
@@ -84,6 +85,8 @@ static bool take_token(void *user, int32_t token, float logprob) {
         hist_add(a->gaps, now - a->last_ns);
     a->last_ns = now;
     tok_stream_push(&a->stream, token, &a->text);
+    if (as_json && !js_push_new(a->ids, js_new_int(token)))
+        return false; /* print_json() tells */
     if (a->streams) {
         (void)fputs(buf_str(&a->text), stdout);
         (void)fflush(stdout);
@@ -128,7 +131,7 @@ static void print_stats(const local_model *m, const answer *a, int64_t prompt, i
         tokens += a[i].tokens;
     (void)fprintf(stderr,
                   "prompt %lld tokens, first token after %.0f ms; %lld tokens in %.2f s, %.1f a "
-                  "second; gaps p50 %.1f ms, p99 %.1f ms; %.1f sequences a step, %lld preemptions, "
+                  "second; gaps p50 %.3f ms, p99 %.3f ms; %.1f sequences a step, %lld preemptions, "
                   "%lld prompt tokens shared\n",
                   (long long)prompt, (double)(a->first_ns - a->start_ns) / 1e6, (long long)tokens,
                   (double)ns / 1e9, (double)tokens / ((double)ns / 1e9),
@@ -137,16 +140,18 @@ static void print_stats(const local_model *m, const answer *a, int64_t prompt, i
                   (long long)s.preemptions, (long long)s.shared);
 }
 
-/* {"prompt_tokens", "answers": [{"text", "tokens", "finish_reason"}]}, a line a prompt */
-static snap_status print_json(const answer *a, int64_t prompt, snap_err *err) {
+/* {"prompt_tokens", "answers": [{"text", "ids", "tokens", "finish_reason"}]}, a line a prompt */
+static snap_status print_json(answer *a, int64_t prompt, snap_err *err) {
     buf out = {0};
     js *o = js_new_object(), *list = js_new_array();
     bool ok = o && js_set_int(o, "prompt_tokens", prompt);
     for (int64_t i = 0; i < samples && ok; i++) {
         js *row = js_new_object();
         ok = js_push_new(list, row) && js_set_str(row, "text", buf_str(&a[i].text)) &&
-             js_set_int(row, "tokens", a[i].tokens) &&
+             js_set_int(row, "tokens", a[i].tokens) && (int64_t)js_len(a[i].ids) == a[i].tokens &&
+             js_set_new(row, "ids", a[i].ids) &&
              js_set_str(row, "finish_reason", a[i].why == FINISH_STOP ? "stop" : "length");
+        a[i].ids = NULL;
     }
     ok = js_set_new(o, "answers", list) && ok;
     snap_status st = ok ? js_write(o, JS_COMPACT, &out, err)
@@ -187,6 +192,7 @@ static snap_status answer_one(local_model *m, const char *text, snap_err *err) {
     for (int64_t i = 0; i < samples; i++) {
         a[i].streams = samples == 1 && !as_json;
         a[i].gaps = &gaps;
+        a[i].ids = as_json ? js_new_array() : NULL;
         TRY(queue(m, &ids, &a[i], i, err));
     }
     while (engine_pending(m->engine) && !cmd_cancelled)
@@ -202,6 +208,7 @@ cleanup:
     engine_clear(m->engine);
     for (int64_t i = 0; i < samples; i++) {
         tok_stream_release(&a[i].stream);
+        js_free(a[i].ids);
         buf_release(&a[i].text);
     }
     arena_release(&mem);

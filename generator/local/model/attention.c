@@ -83,12 +83,22 @@ static void append_f32(const runner *r, int block) {
     }
 }
 
+static void damage(const runner *r, int block) {
+    for (int i = 0; i < r->step.pieces; i++) {
+        const step_piece *p = &r->step.piece[i];
+        int64_t first = p->first; /* its row of the table holds the pages up to its own position */
+        int32_t page = r->step.table[first * r->step.table_width + p->position / MLA_PAGE];
+        kv_cache_damage(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s), p->count,
+                        p->position, page);
+    }
+}
+
 static snap_status append(runner *r, int block, snap_err *err) {
     if (r->opt.format == CACHE_F32) {
         append_f32(r, block);
         return SNAP_OK;
     }
-    kv_cache_damage(r->cache, r->b.kv, r->step.rows);
+    damage(r, block);
     return mla_append_kv(r->append_plan, &r->step.all, kv_cache_layer(r->cache, block), r->b.kv,
                          err);
 }

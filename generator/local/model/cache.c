@@ -1,13 +1,12 @@
 #include "generator/local/model/cache.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "kernels/formats.h"
+#include "generator/local/model/damage.h"
 
-enum { kPlanes = 3, kScaleWidth = 128 };
+enum { kPlanes = 3 };
 
 struct kv_cache {
     mla_backend *be; /* borrowed */
@@ -18,7 +17,8 @@ struct kv_cache {
     mla_cache *layer;      /* [layers]; CACHE_F32 keeps floats in `content` */
 };
 
-static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "A", "B", "E", "F"};
+static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "A", "B",
+                                                 "C",    "D",   "E",    "F", "noPV"};
 
 snap_status cache_format_parse(const char *name, cache_format *out, snap_err *err) {
     for (int f = 0; f < CACHE_FORMATS; f++)
@@ -27,7 +27,7 @@ snap_status cache_format_parse(const char *name, cache_format *out, snap_err *er
             return SNAP_OK;
         }
     return err_set(err, SNAP_E_USAGE,
-                   "unknown precision '%s' (bf16, fp8; fp32 for debugging; A, B, E, F to damage)",
+                   "unknown precision '%s' (bf16, fp8; fp32 for debugging; A to F, noPV to damage)",
                    name);
 }
 
@@ -119,45 +119,13 @@ float *kv_cache_rows_f32(const kv_cache *c, int layer) {
     return c->layer[layer].content;
 }
 
-/* ---- damage ---------------------------------------------------------------------------------- */
-
-/* @n numbers through e4m3 under one scale and back; 0 = the scale that their maximum asks for. */
-static void through_e4m3(uint16_t *x, int n, float scale, bool power_of_two) {
-    float largest = QUANT_MIN_MAX;
-    for (int i = 0; i < n; i++)
-        largest = fmaxf(largest, fabsf(bf16_to_f32(x[i])));
-    if (scale == 0)
-        scale = largest / E4M3_MAX;
-    if (power_of_two)
-        scale = exp2f(ceilf(log2f(scale)));
-    for (int i = 0; i < n; i++)
-        x[i] = bf16_from_f32(e4m3_to_f32(e4m3_from_f32(bf16_to_f32(x[i]) / scale)) * scale);
-}
-
-static void damage_row(const kv_cache *c, uint16_t *row) {
-    switch (c->format) {
-    case CACHE_A:
-        through_e4m3(row, c->d_c, 0, false);
-        through_e4m3(row + c->d_c, c->d_r, 0, false);
-        return;
-    case CACHE_B:
-        through_e4m3(row, c->d_c + c->d_r, 1, false);
-        return;
-    case CACHE_E:
-        for (int i = 0; i < c->d_c; i += kScaleWidth)
-            through_e4m3(row + i, c->d_c - i < kScaleWidth ? c->d_c - i : kScaleWidth, 0, false);
-        return;
-    case CACHE_F:
-        through_e4m3(row, c->d_c, 0, true);
-        return;
-    default:
-        return;
-    }
-}
-
-void kv_cache_damage(const kv_cache *c, uint16_t *rows, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        damage_row(c, rows + i * (c->d_c + c->d_r));
+void kv_cache_damage(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
+                     int32_t page) {
+    size_t stored = c->bytes[0] * (size_t)page; /* damaged formats lie in host memory */
+    if (c->format >= CACHE_A)
+        damage_rows(c->format, c->d_c, c->d_r, rows, n,
+                    (uint16_t *)(void *)((char *)c->layer[layer].content + stored),
+                    (int)(position % MLA_PAGE));
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

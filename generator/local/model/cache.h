@@ -12,14 +12,17 @@ typedef enum {
     CACHE_BF16,
     CACHE_FP8,
     CACHE_F32, /* debugging */
-    CACHE_A,   /* content and RoPE e4m3, a scale a token each */
-    CACHE_B,   /* both e4m3, scale 1 */
-    CACHE_E,   /* content e4m3 with a scale for every 128 numbers, RoPE bf16 */
-    CACHE_F,   /* as FP8, the scale rounded up to a power of two, RoPE bf16 exact */
+    CACHE_A,   /* this and all that follow: damaged on the way in, damage.h */
+    CACHE_B,
+    CACHE_C,
+    CACHE_D,
+    CACHE_E,
+    CACHE_F,
+    CACHE_NO_PV,
     CACHE_FORMATS
 } cache_format;
 
-/* "bf16", "fp8", "fp32", "A", "B", "E", "F"; SNAP_E_USAGE for anything else. */
+/* "bf16", "fp8", "fp32", "A" .. "F", "noPV"; SNAP_E_USAGE for anything else. */
 snap_status cache_format_parse(const char *name, cache_format *out,
                                snap_err *err) SNAP_CHECK_RESULT;
 const char *cache_format_name(cache_format f);
@@ -42,8 +45,10 @@ const mla_cache *kv_cache_layer(const kv_cache *c, int layer);
 /* A CACHE_F32 layer: [pages][MLA_PAGE][d_c + d_r]. */
 float *kv_cache_rows_f32(const kv_cache *c, int layer);
 
-/* bf16 rows [n][d_c + d_r] as a damaged format leaves them; nothing for the others. */
-void kv_cache_damage(const kv_cache *c, uint16_t *rows, int64_t n);
+/* bf16 rows [n][d_c + d_r] as a damaged format leaves them; nothing for the others. They are one
+ * sequence's, appended together, the first at @position, which lies in @page. */
+void kv_cache_damage(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
+                     int32_t page);
 
 /* A page of all layers to host memory [kv_cache_page_bytes()] and back. */
 snap_status kv_cache_read_page(kv_cache *c, int32_t page, void *host,
