@@ -10,6 +10,13 @@ const char *grade_verdict_name(grade_verdict v) {
     return names[v];
 }
 
+int grade_metrics(const grader *g) {
+    int n = 0;
+    while (n < GRADE_METRICS && g->metrics[n])
+        n++;
+    return n ? n : 1;
+}
+
 void grade_keep(grade_result *r, span answer) {
     buf text = {0};
     text_append_utf8_lossy(&text, answer.s,

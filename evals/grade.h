@@ -19,7 +19,15 @@ typedef enum {
 } grade_verdict;
 const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
 
-enum { GRADE_EXTRACTED_MAX = 256 };
+/* A set may measure more than what its verdict says (IFEval by instruction, ZebraLogic by cell): up to
+ * this many values, the verdict's first. */
+enum { GRADE_EXTRACTED_MAX = 256, GRADE_METRICS = 4 };
+
+/* One such value of a response, 0..1, and how much it weighs in the mean over problems: how many
+ * instructions, how many cells. */
+typedef struct {
+    double value, weight;
+} grade_score;
 
 typedef struct {
     span response;  /* what the model said; n = 0: an empty answer */
@@ -34,6 +42,7 @@ typedef struct {
     const char *rule;                   /* static; how it was found: "boxed", ...; NULL if not */
     const char *reason;                 /* static; why the verdict is what it is */
     bool open_box;                      /* the last \boxed is cut off */
+    grade_score also[GRADE_METRICS - 1]; /* of the grader's metrics after the first */
 } grade_result;
 
 typedef struct grader grader;
@@ -44,7 +53,13 @@ struct grader {
     /* @gold has passed check_gold. NULL: the response is a program, which must be run
      * (evals/code/judge.h). */
     grade_result (*grade)(const char *gold, grade_input in);
+    const char
+        *metrics[GRADE_METRICS + 1]; /* names, NULL-terminated, the verdict's first; none: the
+                                               verdict alone, accuracy */
 };
+
+/* How many values a grader gives: 1 for the verdict alone. */
+int grade_metrics(const grader *g);
 
 /* Integer equality (AIME): extract.h's rules in their order, the boxed answer first. Stated
  * answers count whether they stand in a box, behind "final answer is" or behind "answer:"; the
@@ -64,6 +79,22 @@ extern const grader grader_math_field, grader_math_strict;
 /* One letter of A..D (GPQA): a box or the last "Answer: X", whichever comes later; else, where the
  * response was not cut off, the last line, a letter in bold, a letter in parentheses. */
 extern const grader grader_letter;
+
+/* The same with ten options, A..J (MMLU-Pro). */
+extern const grader grader_ten_letters;
+
+/* One letter of A..D in the last field "answer": "C" (rule "answer_field"), else as grader_letter finds it
+ * (MMLU-Redux). */
+extern const grader grader_letter_field;
+
+/* A grid as JSON (ZebraLogic): the last object with a "solution" (rule "last_json"; "inner_json" where the
+ * braces of prose are in the way). A gold is the solution, {"header", "rows"}, as JSON. Metrics: puzzle, cell. */
+extern const grader grader_zebra;
+
+/* Instructions that can be checked (IFEval; evals/ifeval/instruction.h). A gold is {"instruction_id_list",
+ * "kwargs"} as JSON. Metrics: by prompt and by instruction, strict and loose; the verdict is
+ * prompt_strict. The second one is for a machine without the language profiles of langdetect. */
+extern const grader grader_ifeval, grader_ifeval_plain;
 
 /* Programs (evals/code): LiveCodeBench's under either judge, and programs with assertions behind them
  * (HumanEval, MBPP). A gold is the SHA-256 of the tests. */

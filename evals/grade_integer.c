@@ -65,7 +65,7 @@ static grade_result grade_aime(const char *gold, grade_input in) {
     return grade(gold, in, false);
 }
 
-const grader grader_aime = {"aime-2", check_gold, grade_aime};
+const grader grader_aime = {.id = "aime-2", .check_gold = check_gold, .grade = grade_aime};
 
 /* ---- GSM8K ---- */
 
@@ -86,4 +86,4 @@ static grade_result grade_gsm8k(const char *gold, grade_input in) {
     return grade(grade_gsm8k_gold(gold), in, true);
 }
 
-const grader grader_gsm8k = {"gsm8k-2", check_gsm8k, grade_gsm8k};
+const grader grader_gsm8k = {.id = "gsm8k-2", .check_gold = check_gsm8k, .grade = grade_gsm8k};

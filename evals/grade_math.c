@@ -145,5 +145,7 @@ static grade_result grade_strict(const char *gold, grade_input in) {
     return grade(gold, in, MATH_STRICT);
 }
 
-const grader grader_math_field = {"math-field-3", check_gold, grade_field};
-const grader grader_math_strict = {"math-strict-3", check_gold, grade_strict};
+const grader grader_math_field = {
+    .id = "math-field-3", .check_gold = check_gold, .grade = grade_field};
+const grader grader_math_strict = {
+    .id = "math-strict-3", .check_gold = check_gold, .grade = grade_strict};

@@ -11,17 +11,11 @@
 
 enum { kFileLimit = 256 << 20, kRepeated = 24 };
 
-const task_spec *const task_table[] = {&task_aime24,
-                                       &task_aime25,
-                                       &task_math500,
-                                       &task_hmmt_feb25,
-                                       &task_gsm8k,
-                                       &task_gpqa_diamond,
-                                       &task_livecodebench,
-                                       &task_humaneval,
-                                       &task_mbpp,
-                                       &task_synth_aime,
-                                       NULL};
+const task_spec *const task_table[] = {
+    &task_aime24,     &task_aime25,       &task_math500,     &task_hmmt_feb25,
+    &task_gsm8k,      &task_gpqa_diamond, &task_beyond_aime, &task_mmlu_pro,
+    &task_mmlu_redux, &task_ifeval,       &task_zebralogic,  &task_livecodebench,
+    &task_humaneval,  &task_mbpp,         &task_synth_aime,  NULL};
 
 const task_spec *task_find(const char *name) {
     for (const task_spec *const *t = task_table; *t; t++)
@@ -31,6 +25,8 @@ const task_spec *task_find(const char *name) {
 }
 
 const grader *task_grader(const task_spec *t, const task_options *options) {
+    if (t->pick_grader)
+        return t->pick_grader();
     if (options->policy == MATH_STRICT && t->strict_grader)
         return t->strict_grader;
     return options->judge == JUDGE_LCB && t->lcb_grader ? t->lcb_grader : t->grader;

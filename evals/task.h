@@ -57,8 +57,9 @@ struct task_spec {
     int samples;                   /* repeats that the field reports: Mean@samples */
     bool confidential;             /* its authors ask that no plain text is published */
     const grader *grader;
-    const grader *strict_grader; /* for MATH_STRICT; NULL: the same */
-    const grader *lcb_grader;    /* for JUDGE_LCB; NULL: the same */
+    const grader *strict_grader;        /* for MATH_STRICT; NULL: the same */
+    const grader *lcb_grader;           /* for JUDGE_LCB; NULL: the same */
+    const grader *(*pick_grader)(void); /* the one that this machine can run; NULL: the first */
     /* A row of a .jsonl file. */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
@@ -132,6 +133,7 @@ const char *task_public_message(const task_set *set, const task_problem *p, cons
 
 /* The tasks, one file a benchmark. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
-    task_gpqa_diamond, task_livecodebench, task_humaneval, task_mbpp, task_synth_aime;
+    task_gpqa_diamond, task_beyond_aime, task_mmlu_pro, task_mmlu_redux, task_ifeval,
+    task_zebralogic, task_livecodebench, task_humaneval, task_mbpp, task_synth_aime;
 
 #endif
