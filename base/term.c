@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
+enum { kNoTerminal = 120, kWidest = 10000 };
 enum { kDelayNs = 1000000000, kRedrawNs = 100000000 };
 
 static term_color color_mode = TERM_AUTO;
@@ -28,6 +31,15 @@ bool term_use_color(int fd) {
     const char *term = getenv("TERM");
     bool dumb = !term || strcmp(term, "dumb") == 0;
     return isatty(fd) && !dumb && !(no_color && *no_color);
+}
+
+int term_width(int fd) {
+    struct winsize size = {0};
+    int64_t columns = 0;
+    const char *set = getenv("COLUMNS");
+    if (set && text_to_int(set, &columns) && columns > 0 && columns <= kWidest)
+        return (int)columns;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : kNoTerminal;
 }
 
 static bool in_foreground(int fd) {

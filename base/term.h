@@ -16,6 +16,9 @@ typedef enum { TERM_AUTO, TERM_ALWAYS, TERM_NEVER } term_color;
 void term_set_color(term_color mode);
 bool term_use_color(int fd);
 
+/* Characters in a line of the terminal at @fd; COLUMNS where it is set, 120 for what is no terminal. */
+int term_width(int fd);
+
 /* --quiet: no progress, no warnings. */
 void term_set_quiet(bool quiet);
 

@@ -7,6 +7,7 @@
 #include "harness/cmd/cmd.h"
 #include "harness/eval/power.h"
 #include "harness/eval/run.h"
+#include "harness/eval/show.h"
 #include "harness/eval/view.h"
 
 static eval_options o = {.seed = 1, .temperature = -1};
@@ -14,6 +15,7 @@ static int64_t in_flight;
 static bool stream = true;
 static double power;
 static const char *from;
+static show_options looking = {.sample = -1, .rows = 50};
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What is asked"},
@@ -87,13 +89,24 @@ static const opt options[] = {
      0.999},
     {OPT_STR, "from", 0, &from, "RUN",
      "take the variances from an earlier run; default: planning values", 0, 0},
+    {.type = OPT_GROUP,
+     .help = "eval show RUN: the questions and answers, of --suite and --arm NAME if given"},
+    {OPT_STR, "only", 0, &looking.only, "LIST",
+     "questions of these kinds: differs (one arm right, another not), wrong, unparsed, truncated, "
+     "empty, failed, correct",
+     0, 0},
+    {OPT_STR, "problem", 0, &looking.problem, "ID", "of that problem", 0, 0},
+    {OPT_INT, "sample", 0, &looking.sample, "K",
+     "of that sample, from 0; with --problem the answers in full; -1 = all", -1, INT_MAX},
+    {OPT_FLAG, "full", 0, &looking.full, NULL, "the answers themselves, arms side by side", 0, 0},
+    {OPT_INT, "rows", 0, &looking.rows, "N", "so many questions at most; 0 = all", 0, INT_MAX},
     {.type = OPT_END},
 };
 
 static const opt_command spec = {
     .name = "eval",
-    .synopsis = "[plan] --suite LIST --arm NAME=GENERATOR... --out RUN [options]",
-    .max_args = 1,
+    .synopsis = "[plan | show RUN] --suite LIST --arm NAME=GENERATOR... --out RUN [options]",
+    .max_args = 2,
     .about =
         "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
         "each arm with the first one: paired differences with confidence intervals and a test of\n"
@@ -109,6 +122,8 @@ static const opt_command spec = {
                 "  snapmla eval --suite aime --out RUN --control seeds \\\n"
                 "      --control damaged=http://127.0.0.1:8002/v1,model=c --arm ...\n"
                 "  snapmla eval --regrade --out RUN\n"
+                "  snapmla eval show RUN --only differs,unparsed\n"
+                "  snapmla eval show RUN --problem 2024-II-4 --sample 3\n"
                 "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9",
     .options = options,
 };
@@ -147,11 +162,35 @@ static snap_status plan(const opt_shared *shared, snap_err *err) {
     return st;
 }
 
+static snap_status print_piece(void *ctx, const buf *text, snap_err *err) {
+    (void)ctx;
+    if (fwrite(buf_str(text), 1, text->len, stdout) == text->len)
+        return SNAP_OK;
+    return err_set_errno(err, "cannot write standard output");
+}
+
+static snap_status show(const opt_shared *shared, snap_err *err) {
+    looking.run = shared->n_args > 1 ? shared->args[1] : o.out;
+    if (!looking.run)
+        return err_set(err, SNAP_E_USAGE, "eval show: no folder of a run is given");
+    if (o.arms.n > 1)
+        return err_set(err, SNAP_E_USAGE, "eval show takes one --arm NAME, or none");
+    looking.tasks = o.suite;
+    looking.arm = o.arms.n ? o.arms.items[0] : NULL;
+    looking.json = shared->json;
+    looking.color = term_use_color(1);
+    looking.width = term_width(1);
+    return eval_show(&looking, print_piece, NULL, err);
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
-    if (shared->n_args && strcmp(shared->args[0], "plan") != 0)
-        return err_set(err, SNAP_E_USAGE, "'eval %s' is unknown: eval or eval plan",
-                       shared->args[0]);
-    if (shared->n_args)
+    const char *verb = shared->n_args ? shared->args[0] : NULL;
+    if (verb && strcmp(verb, "show") == 0)
+        return show(shared, err);
+    if (verb && (strcmp(verb, "plan") != 0 || shared->n_args > 1))
+        return err_set(err, SNAP_E_USAGE, "'eval %s' is unknown: eval, eval plan or eval show RUN",
+                       verb);
+    if (verb)
         return plan(shared, err);
     const char *key = getenv("SNAPMLA_API_KEY");
     o.generate = (generate_options){.api_key = key ? key : getenv("OPENAI_API_KEY"),

@@ -42,14 +42,22 @@ static bool is_number(const char *cell) {
     return isdigit((unsigned char)*cell) || *cell == '-' || *cell == '\0';
 }
 
+/* Characters, not bytes. */
+static int width_of(const char *s) {
+    int n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
 static void layout(const table *t, int width[TABLE_COLUMNS], bool right[TABLE_COLUMNS]) {
     for (int c = 0; c < t->columns; c++) {
-        width[c] = (int)strlen(t->heads[c]);
+        width[c] = width_of(t->heads[c]);
         right[c] = t->n > 0;
     }
     for (size_t i = 0; i < t->n; i++) {
         size_t c = i % (size_t)t->columns;
-        int w = (int)strlen(t->cells[i]);
+        int w = width_of(t->cells[i]);
         width[c] = w > width[c] ? w : width[c];
         right[c] = right[c] && is_number(t->cells[i]);
     }
@@ -67,11 +75,9 @@ snap_status table_write(const table *t, bool color, buf *out, snap_err *err) {
         const char *cell = i < columns ? t->heads[c] : t->cells[i - columns];
         bool bold = color && i < columns;
         bool last = c + 1 == columns;
-        (void)buf_printf(out, "%s%*s%s%s", bold ? "\033[1m" : "",
-                         right[c] ? width[c]
-                         : last   ? 0
-                                  : -width[c],
-                         cell, bold ? "\033[0m" : "", last ? "\n" : "  ");
+        int pad = width[c] - width_of(cell);
+        (void)buf_printf(out, "%s%*s%s%*s%s%s", bold ? "\033[1m" : "", right[c] ? pad : 0, "", cell,
+                         right[c] || last ? 0 : pad, "", bold ? "\033[0m" : "", last ? "\n" : "  ");
     }
     return buf_check(out, "a table", err);
 }
