@@ -88,7 +88,7 @@ INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, i
     for (int i = 0; i < m * vecs; i++)
         sum[i] = vf_set(0.0f);
     for (int64_t k = 0; k < t->k; k++) {
-        vf w[kBlockCols];
+        vf w[kWideCols];
         UNROLL
         for (int v = 0; v < vecs; v++)
             w[v] = load_in(t->w, k * t->ldw + j0 + v * LANES, in);
@@ -118,6 +118,8 @@ INLINE void cols_single(const gemm_tile *t, tile_in in, int64_t i, int64_t j) {
 
 INLINE void walk_cols(const gemm_tile *t, tile_in in, int64_t i, int m) {
     int64_t j = 0;
+    for (; m == 1 && j + kWideCols * LANES <= t->n; j += kWideCols * LANES)
+        cols_block(t, in, i, j, 1, kWideCols);
     for (; j + kBlockCols * LANES <= t->n; j += kBlockCols * LANES) {
         if (m == kBlockRows)
             cols_block(t, in, i, j, kBlockRows, kBlockCols);
