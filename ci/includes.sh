@@ -41,7 +41,7 @@ only 'curl/curl.h' 'base/http.c'
 only 'zip.h' 'base/zip\.c|base/test/zip_maker\.h'
 only 'zlib.h' 'evals/code/tests_unpack\.c|evals/test/.*'
 only 'pcre2.h' 'evals/pattern\.c|generator/local/tokenizer/regex\.c'
-only 'gmp.h|mpfr.h' 'evals/math/.*|evals/test/test_math\.c'
+only 'gmp.h|mpfr.h' 'evals/math/.*|evals/test/test_(math|synth_gold)\.c'
 only 'openssl/.*' 'base/hash.c|.*/test/.*'
 
 # Only harness/cmd and main may print to the user or end the program.

@@ -1,0 +1,35 @@
+/* stream.h - many problems in a row, of several styles and levels. */
+#ifndef SNAPMLA_EVALS_SYNTH_STREAM_H
+#define SNAPMLA_EVALS_SYNTH_STREAM_H
+
+#include "base/parallel.h"
+#include "evals/synth/synth.h"
+
+enum { SYNTH_LEVEL_LIST = 64 };
+
+typedef struct {
+    synth_style style[SYNTH_STYLES];
+    int styles;
+    int level[SYNTH_LEVEL_LIST]; /* one that stands here twice comes twice as often */
+    int levels;
+    synth_split split;
+    uint64_t seed;
+    int64_t start, count; /* problems start .. start + count - 1 of the stream */
+    bool solutions;
+} synth_plan;
+
+/* Takes some lines; an error ends the stream. */
+typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_err *err);
+
+/**
+ * synth_stream - write problems as lines of JSON, made by all threads of a pool
+ *
+ * Problem i is of style i mod styles, and of the level at (i / styles) mod levels. Held-out problems are
+ * never the same twice within @count; a stream for training may repeat itself.
+ *
+ * SNAP_E_USAGE for a plan without styles or levels, and for more held-out problems than there are.
+ */
+snap_status synth_stream(const synth_plan *plan, parallel *pool, synth_sink sink, void *ctx,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

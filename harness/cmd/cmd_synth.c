@@ -1,0 +1,101 @@
+/* cmd_synth.c - problems of our own, for training and for asking. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "evals/synth/stream.h"
+#include "harness/cmd/cmd.h"
+
+static const char *style_list = "aime,math,gpqa,code", *level_list = "1,2,3,4,5",
+                  *split_name = "heldout", *out_path;
+static int64_t count = 100, start, seed = 1, threads;
+static bool solutions;
+
+static const opt options[] = {
+    {OPT_STR, "style", 's', &style_list, "LIST", "aime, math, gpqa, code", 0, 0},
+    {OPT_STR, "level", 'l', &level_list, "LIST",
+     "1 to 5, in turn; one named twice comes twice as often", 0, 0},
+    {OPT_STR, "split", 0, &split_name, "NAME",
+     "heldout: what is asked, no problem twice; train: what is learned from, which has none of "
+     "those",
+     0, 0},
+    {OPT_INT, "count", 'n', &count, "N", "problems", 1, 1e9},
+    {OPT_INT, "start", 0, &start, "N", "the first one's number in the stream", 0, 1e12},
+    {OPT_INT, "seed", 0, &seed, "N", "of the stream", 0, 1e15},
+    {OPT_FLAG, "solutions", 0, &solutions, NULL, "with worked solutions", 0, 0},
+    {OPT_STR, "out", 'o', &out_path, "FILE", "default: standard output", 0, 0},
+    {OPT_INT, "threads", 0, &threads, "N", "0 = all cores", 0, 1024},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "synth",
+    .synopsis = "[options]",
+    .about =
+        "Writes problems of our own, a JSON object a line, in the four styles of the evaluations:\n"
+        "integers (aime), LaTeX (math), one of four options (gpqa), programs with tests (code).\n"
+        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends "
+        "on\n"
+        "style, level, split, seed and its number alone; what is held out is in no stream for\n"
+        "training, whatever the seed.",
+    .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
+                "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
+    .options = options,
+};
+
+static snap_status add_style(void *ctx, const char *part, snap_err *err) {
+    synth_plan *p = ctx;
+    if (p->styles == SYNTH_STYLES)
+        return err_set(err, SNAP_E_USAGE, "--style: at most %d", SYNTH_STYLES);
+    return synth_style_parse(part, &p->style[p->styles++], err);
+}
+
+static snap_status add_level(void *ctx, const char *part, snap_err *err) {
+    synth_plan *p = ctx;
+    int64_t level;
+    if (!text_to_int(part, &level) || level < 1 || level > SYNTH_LEVELS)
+        return err_set(err, SNAP_E_USAGE, "--level '%.20s': must be 1 to %d", part, SYNTH_LEVELS);
+    if (p->levels == SYNTH_LEVEL_LIST)
+        return err_set(err, SNAP_E_USAGE, "--level: at most %d", SYNTH_LEVEL_LIST);
+    p->level[p->levels++] = (int)level;
+    return SNAP_OK;
+}
+
+static snap_status print_lines(void *ctx, const char *lines, size_t n, snap_err *err) {
+    (void)ctx;
+    if (cmd_cancelled)
+        return err_set(err, SNAP_E_CANCELLED, "cancelled");
+    if (fwrite(lines, 1, n, stdout) != n)
+        return err_set_errno(err, "cannot write standard output");
+    return SNAP_OK;
+}
+
+static snap_status keep_lines(void *ctx, const char *lines, size_t n, snap_err *err) {
+    if (cmd_cancelled)
+        return err_set(err, SNAP_E_CANCELLED, "cancelled");
+    (void)buf_append(ctx, lines, n);
+    return buf_check(ctx, "the problems (leave out --out for so many)", err);
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    (void)shared;
+    snap_status st;
+    parallel *pool = NULL;
+    buf kept = {0};
+    synth_plan plan = {
+        .seed = (uint64_t)seed, .start = start, .count = count, .solutions = solutions};
+    TRY(text_split(style_list, ',', "--style", add_style, &plan, err));
+    TRY(text_split(level_list, ',', "--level", add_level, &plan, err));
+    TRY(synth_split_parse(split_name, &plan.split, err));
+    TRY(parallel_create(&pool, (int)threads, err));
+    TRY(synth_stream(&plan, pool, out_path ? keep_lines : print_lines, &kept, err));
+    if (out_path)
+        TRY(fs_write_atomic(out_path, buf_str(&kept), kept.len, err));
+cleanup:
+    parallel_free(pool);
+    buf_release(&kept);
+    return st;
+}
+
+const cmd cmd_synth = {&spec, run, "problems of our own, with worked solutions"};
