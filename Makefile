@@ -54,7 +54,7 @@ endif
 CUDA_VERSION := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 endif
 # Kernels that only Hopper can run.
-HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/sm90_%
+HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/sm90_% generator/local/cuda/sm90_%
 arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
 # One library a folder, in the order of the layers: a library may use those before it only.
@@ -108,7 +108,9 @@ $(BUILD)/backends: FORCE
 .PHONY: FORCE
 FORCE:
 $(BUILD)/obj/kernels/registry.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
+$(BUILD)/obj/generator/local/cuda/absent.c.o $(BUILD)/libgenerator.a: $(BUILD)/backends
 CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
+CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
 $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see

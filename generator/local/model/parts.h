@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_PARTS_H
 
+#include "generator/local/cuda/cuda_model.h"
 #include "generator/local/model/rope.h"
 #include "generator/local/model/route.h"
 #include "generator/local/model/runner.h"
@@ -77,6 +78,7 @@ struct runner {
     mla_backend *be;
     mla_plan *append_plan, *decode_plan;
     kv_cache *cache;
+    cuda_model *cuda; /* does the steps, where it is there; then all below is empty */
     parallel *pool;
     gemm *g, *g32; /* the arithmetic's; FP32 for the router */
     rope rope;

@@ -134,9 +134,13 @@ cleanup:
     return st;
 }
 
+static snap_status create_cache(runner *r, snap_err *err) {
+    return kv_cache_create(&r->cache, r->be, r->opt.format, r->w->blocks, r->opt.pages,
+                           r->s->kv_lora_rank, r->s->qk_rope_head_dim, err);
+}
+
 static snap_status open_parts(runner *r, snap_err *err) {
     snap_status st;
-    const model_shape *s = r->s;
     bool f32 = r->opt.format == CACHE_F32;
     /* the kernels' name for the set that gemm.h calls avx512bf16 */
     const char *isa = r->opt.isa && strcmp(r->opt.isa, "avx512bf16") == 0 ? "avx512" : r->opt.isa;
@@ -146,8 +150,17 @@ static snap_status open_parts(runner *r, snap_err *err) {
     mla_backend_options be = {.isa = isa, .pool = r->pool};
     TRY(mla_backend_open(&r->be, "cpu", &be, err));
     TRY(create_plans(r, err));
-    TRY(kv_cache_create(&r->cache, r->be, r->opt.format, r->w->blocks, r->opt.pages,
-                        s->kv_lora_rank, s->qk_rope_head_dim, err));
+    TRY(create_cache(r, err));
+cleanup:
+    return st;
+}
+
+static snap_status create_on_cuda(runner *r, snap_err *err) {
+    snap_status st;
+    mla_backend_options be = {.isa = r->opt.isa};
+    TRY(mla_backend_open(&r->be, "cuda", &be, err));
+    TRY(create_cache(r, err));
+    TRY(cuda_model_create(&r->cuda, r->be, r->w, r->cache, &r->opt, err));
 cleanup:
     return st;
 }
@@ -161,25 +174,16 @@ static snap_status check_options(const runner_options *o, const model_shape *s, 
     return SNAP_OK;
 }
 
-snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
-                          snap_err *err) {
-    *out = NULL;
+static snap_status create_on_cpu(runner *r, snap_err *err) {
     snap_status st;
-    runner *r = calloc(1, sizeof *r);
-    if (!r)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a model");
-    *r = (runner){.w = w, .s = &w->shape, .opt = *opt};
-    TRY(check_options(opt, r->s, err));
-    if (r->opt.max_decode > r->opt.max_rows)
-        r->opt.max_decode = r->opt.max_rows;
+    if (!r->w->embed.w)
+        return err_set(err, SNAP_E_UNSUPPORTED, "weights without a checkpoint need a CUDA device");
     TRY(open_parts(r, err));
     r->element = gemm_element(r->g);
     r->rope = rope_make(r->s);
     r->router = router_make(r->s);
     r->softmax_scale =
         (float)(rope_softmax_factor(r->s) / sqrt(r->s->qk_nope_head_dim + r->s->qk_rope_head_dim));
-    for (int i = 0; i < w->blocks; i++)
-        r->moe_layers += w->block[i].moe;
     allocator a = {.r = r};
     take_step(&a, r->opt.max_rows);
     take_rows(&a, r->opt.max_rows);
@@ -187,7 +191,34 @@ snap_status runner_create(runner **out, const model_weights *w, const runner_opt
     take_experts(&a, r->opt.max_rows);
     take_chunk(&a, r->opt.max_rows);
     if (a.failed)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for steps of %d tokens", r->opt.max_rows));
+        return err_set(err, SNAP_E_NOMEM, "out of memory for steps of %d tokens", r->opt.max_rows);
+cleanup:
+    return st;
+}
+
+static snap_status choose_device(const char *name, bool *cuda, snap_err *err) {
+    *cuda = name && strcmp(name, "cuda") == 0;
+    if (*cuda || !name || strcmp(name, "cpu") == 0)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE, "unknown device '%s' (cpu, cuda)", name);
+}
+
+snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
+                          snap_err *err) {
+    *out = NULL;
+    snap_status st;
+    bool on_cuda;
+    runner *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a model");
+    *r = (runner){.w = w, .s = &w->shape, .opt = *opt};
+    TRY(choose_device(opt->device, &on_cuda, err));
+    TRY(check_options(opt, r->s, err));
+    if (r->opt.max_decode > r->opt.max_rows)
+        r->opt.max_decode = r->opt.max_rows;
+    for (int i = 0; i < w->blocks; i++)
+        r->moe_layers += w->block[i].moe;
+    TRY(on_cuda ? create_on_cuda(r, err) : create_on_cpu(r, err));
     *out = r;
     r = NULL;
 cleanup:
@@ -198,6 +229,7 @@ cleanup:
 void runner_free(runner *r) {
     if (!r)
         return;
+    cuda_model_free(r->cuda);
     mla_plan_free(r->append_plan);
     mla_plan_free(r->decode_plan);
     kv_cache_free(r->cache);
@@ -219,6 +251,16 @@ const model_shape *runner_shape(const runner *r) {
 
 const runner_options *runner_limits(const runner *r) {
     return &r->opt;
+}
+
+mla_backend *runner_backend(runner *r) {
+    return r->be;
+}
+
+snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) {
+    if (!r->cuda)
+        return err_set(err, SNAP_E_UNSUPPORTED, "the cache is filled at random on CUDA only");
+    return cuda_model_fill_cache(r->cuda, seed, err);
 }
 
 void runner_watch_experts(runner *r, int32_t *experts) {
@@ -266,9 +308,8 @@ static bool is_decode(const runner *r, const model_piece *p) {
     return p->count == 1 && !p->chunk && r->opt.format != CACHE_F32;
 }
 
-static snap_status begin(runner *r, const model_piece *pieces, int count, snap_err *err) {
-    step_state *s = &r->step;
-    s->rows = s->decode = s->pieces = r->moe_layer = 0;
+static snap_status check_pieces(const runner *r, const model_piece *pieces, int count,
+                                snap_err *err) {
     int64_t rows = 0;
     for (int i = 0; i < count; i++) {
         snap_status st = check_piece(r, &pieces[i], rows, err);
@@ -276,6 +317,12 @@ static snap_status begin(runner *r, const model_piece *pieces, int count, snap_e
             return st;
         rows += pieces[i].count;
     }
+    return SNAP_OK;
+}
+
+static snap_status begin(runner *r, const model_piece *pieces, int count, snap_err *err) {
+    step_state *s = &r->step;
+    s->rows = s->decode = s->pieces = r->moe_layer = 0;
     for (int i = 0; i < count; i++)
         if (is_decode(r, &pieces[i]))
             add_piece(r, &pieces[i]);
@@ -405,11 +452,51 @@ static snap_status head(runner *r, const model_piece *pieces, int count, float *
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) {
     snap_status st;
+    TRY(check_pieces(r, pieces, count, err));
+    if (r->cuda) {
+        cuda_model_results out = {.logits = logits, .experts = r->watch};
+        return cuda_model_step(r->cuda, pieces, count, &out, err);
+    }
     TRY(begin(r, pieces, count, err));
     embed(r);
     for (int i = 0; i < r->w->blocks; i++)
         TRY(run_block(r, i, err));
     TRY(head(r, pieces, count, logits, err));
+cleanup:
+    return st;
+}
+
+static int32_t likeliest(const float *logits, int vocab) {
+    int32_t best = 0;
+    for (int32_t i = 1; i < vocab; i++)
+        if (logits[i] > logits[best] || (isnan(logits[best]) && !isnan(logits[i])))
+            best = i;
+    return best;
+}
+
+static snap_status step_and_choose(runner *r, const model_piece *pieces, int count, int32_t *next,
+                                   snap_err *err) {
+    int64_t rows = 0, vocab = r->s->vocab_size;
+    for (int i = 0; i < count; i++)
+        rows += pieces[i].logits;
+    float *logits = calloc((size_t)(rows * vocab) + 1, sizeof *logits);
+    if (!logits)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld rows of logits", (long long)rows);
+    snap_status st = runner_step(r, pieces, count, logits, err);
+    for (int64_t i = 0; i < rows && st == SNAP_OK; i++)
+        next[i] = likeliest(logits + i * vocab, (int)vocab);
+    free(logits);
+    return st;
+}
+
+snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
+                               snap_err *err) {
+    snap_status st;
+    TRY(check_pieces(r, pieces, count, err));
+    if (!r->cuda)
+        return step_and_choose(r, pieces, count, next, err);
+    cuda_model_results out = {.next = next, .experts = r->watch};
+    TRY(cuda_model_step(r->cuda, pieces, count, &out, err));
 cleanup:
     return st;
 }

@@ -18,17 +18,19 @@
 
 typedef struct {
     cache_format format;
-    int64_t pages;   /* in the cache */
-    int64_t context; /* longest sequence, tokens */
-    int max_rows;    /* tokens of a step */
-    int max_decode;  /* pieces of one token in a step */
-    int threads;     /* 0 = all */
-    const char *isa; /* gemm_create()'s and the backend's choice; NULL = the best */
+    int64_t pages;      /* in the cache */
+    int64_t context;    /* longest sequence, tokens */
+    int max_rows;       /* tokens of a step */
+    int max_decode;     /* pieces of one token in a step */
+    int threads;        /* 0 = all */
+    const char *device; /* "cuda": weights, cache and products there; NULL = "cpu" */
+    const char *isa;    /* gemm_create()'s and the backend's choice; NULL = the best */
 } runner_options;
 
 typedef struct runner runner;
 
-/* @w must outlive *out, which the caller owns: runner_free(). */
+/* @w must outlive *out, which the caller owns: runner_free(). On "cuda" it may be weights_outline()'s.
+ * SNAP_E_USAGE for an unknown device; what opening it, and SNAP_E_UNSUPPORTED what it lacks. */
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */
@@ -56,6 +58,18 @@ typedef struct {
  */
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) SNAP_CHECK_RESULT;
+
+/* The same, but only the likeliest token of each [sum of piece.logits] comes back; of equals the lower
+ * id. On a device the logits stay there. */
+snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* Random contents for all pages of the cache, for timing without a prompt. Only on a device that can:
+ * SNAP_E_UNSUPPORTED. */
+snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Where it runs. */
+mla_backend *runner_backend(runner *r);
 
 /* What the last step's tokens were sent to: [rows][MoE layers][experts a token], ascending; pieces of
  * one token first. For tests and statistics; NULL stops it. The memory is the caller's. */

@@ -111,8 +111,6 @@ static snap_status bind_layer(binding *b, int layer) {
     TRY(vector(b, "input_layernorm.weight", s->hidden_size, &k->input_norm));
     TRY(vector(b, "post_attention_layernorm.weight", s->hidden_size, &k->post_norm));
     TRY(bind_attention(b, "self_attn.", &k->attention));
-    k->moe = shape_is_sparse(s, layer);
-    k->dense = !k->moe;
     TRY(k->moe ? bind_moe(b, &k->experts) : bind_ffn(b, "mlp", s->intermediate_size, &k->ffn));
 cleanup:
     return st;
@@ -125,8 +123,6 @@ static snap_status bind_longcat_layer(binding *b, int layer) {
     (void)snprintf(b->prefix, sizeof b->prefix, "model.layers.%d.", layer);
     for (int half = 0; half < 2; half++) {
         block_weights *k = &b->w->block[2 * layer + half];
-        k->dense = true;
-        k->moe = k->shortcut = half == 0;
         (void)snprintf(name, sizeof name, "input_layernorm.%d.weight", half);
         TRY(vector(b, name, s->hidden_size, &k->input_norm));
         (void)snprintf(name, sizeof name, "post_attention_layernorm.%d.weight", half);
@@ -173,18 +169,36 @@ static snap_status check_shape(const model_shape *s, snap_err *err) {
     return SNAP_OK;
 }
 
-snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
-                         snap_err *err) {
+/* Which block is what: LongCat's layers are two, its experts join after the second. */
+static void outline_block(const model_shape *s, int i, block_weights *k) {
+    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
+    k->moe = longcat ? i % 2 == 0 : shape_is_sparse(s, i);
+    k->dense = longcat || !k->moe;
+    k->shortcut = longcat && k->moe;
+}
+
+snap_status weights_outline(model_weights *out, const model_shape *shape, snap_err *err) {
     snap_status st;
     *out = (model_weights){.shape = *shape};
     const model_shape *s = &out->shape;
-    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
-    binding b = {.w = out, .s = s, .c = c, .err = err};
     TRY(check_shape(s, err));
-    out->blocks = s->num_hidden_layers * (longcat ? 2 : 1);
+    out->blocks = s->num_hidden_layers * (s->arch == ARCH_LONGCAT_FLASH ? 2 : 1);
     out->block = arena_alloc(&out->mem, (size_t)out->blocks, sizeof *out->block);
     if (!out->block)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d layers", s->num_hidden_layers));
+    for (int i = 0; i < out->blocks; i++)
+        outline_block(s, i, &out->block[i]);
+cleanup:
+    return st;
+}
+
+snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
+                         snap_err *err) {
+    snap_status st;
+    TRY(weights_outline(out, shape, err));
+    const model_shape *s = &out->shape;
+    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
+    binding b = {.w = out, .s = s, .c = c, .err = err};
     TRY(matrix(&b, "model.embed_tokens", s->vocab_size, s->hidden_size, &out->embed));
     TRY(vector(&b, "model.norm.weight", s->hidden_size, &out->norm));
     if (s->tie_word_embeddings)

@@ -55,4 +55,9 @@ snap_status weights_bind(model_weights *out, const model_shape *shape, const che
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
 
+/* The blocks of a shape without tensors, for a device that draws its weights at random. As weights_bind()
+ * otherwise. */
+snap_status weights_outline(model_weights *out, const model_shape *shape,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
 #endif

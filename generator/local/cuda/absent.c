@@ -1,0 +1,35 @@
+/* absent.c - what builds without CUDA have in place of model.cu. */
+#include "generator/local/cuda/cuda_model.h"
+
+#ifndef SNAPMLA_CUDA
+
+snap_status cuda_model_create(cuda_model **out, mla_backend *be, const model_weights *w,
+                              kv_cache *cache, const runner_options *opt, snap_err *err) {
+    (void)be;
+    (void)w;
+    (void)cache;
+    (void)opt;
+    *out = NULL;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+void cuda_model_free(cuda_model *m) {
+    (void)m;
+}
+
+snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
+                            const cuda_model_results *out, snap_err *err) {
+    (void)m;
+    (void)pieces;
+    (void)count;
+    (void)out;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) {
+    (void)m;
+    (void)seed;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* The chain of a step. Shapes and launches depend on host-known numbers only. */
+#include <algorithm>
+
+#include "generator/local/cuda/attend.h"
+#include "generator/local/cuda/model.h"
+#include "kernels/cuda/device.h"
+
+using namespace device;
+
+namespace {
+
+/* Calls one launch after the other until one fails. */
+struct chain {
+    cuda_model *m;
+    const step_shape &step;
+    snap_err *err;
+    snap_status st;
+
+    bool ok() const {
+        return st == SNAP_OK;
+    }
+    void run(cudaError_t e, const char *what) {
+        if (ok())
+            st = cuda_check(e, what, err);
+    }
+    void run(snap_status s) {
+        if (ok())
+            st = s;
+    }
+
+    bool many(int rows) const {
+        return m->s.hopper && rows > kFewRows;
+    }
+    void product(const gemm_args &a, const char *what) {
+        if (ok())
+            run(many(a.rows) ? gemm_many(m->s, a) : gemm_few(m->s, a), what);
+    }
+};
+
+gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end) {
+    gemm_args a = {};
+    a.w = w;
+    a.x = x;
+    a.x_row = k;
+    a.y = y;
+    a.y_row = end == ends_gate ? n / 2 : n;
+    a.groups = 1;
+    a.rows = rows;
+    a.n = n;
+    a.k = k;
+    a.factor = 1;
+    a.end = end;
+    a.x_rows = rows;
+    return a;
+}
+
+join_from no_join() {
+    return {};
+}
+
+join_from experts_join(const cuda_model *m) {
+    return {m->b.down, m->b.place, m->b.weight, m->b.same, m->slots, 1.0f};
+}
+
+norm_to norm_of(const cuda_model *m, const float *weight) {
+    return {weight, static_cast<float>(m->shape.rms_norm_eps), 1.0f, m->b.packed, nullptr};
+}
+
+/* ---- attention --------------------------------------------------------------------------------- */
+
+project_args projected(const cuda_model *m, const device::block &b, int layer) {
+    const model_shape &s = m->shape;
+    const int queries = s.num_attention_heads * (s.qk_nope_head_dim + s.qk_rope_head_dim),
+              first = s.q_lora_rank ? s.q_lora_rank : queries,
+              in = first + s.kv_lora_rank + s.qk_rope_head_dim;
+    project_args p = {};
+    p.q = s.q_lora_rank ? m->b.q : m->b.in;
+    p.q_row = s.q_lora_rank ? queries : in;
+    p.kv = m->b.in + first;
+    p.kv_row = in;
+    p.heads = s.num_attention_heads;
+    p.nope = s.qk_nope_head_dim;
+    p.rope = s.qk_rope_head_dim;
+    p.rank = s.kv_lora_rank;
+    p.kv_norm = b.kv_a_norm;
+    p.eps = static_cast<float>(s.latent_norm_eps);
+    p.kv_factor = static_cast<float>(s.mla_scale_kv);
+    p.angle = m->b.angle;
+    p.halves = m->turn.halves;
+    p.table_width = m->table_width;
+    p.cache = *kv_cache_layer(m->cache, layer);
+    return p;
+}
+
+void project(chain *c, const device::block &b) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const int queries = s.num_attention_heads * (s.qk_nope_head_dim + s.qk_rope_head_dim),
+              first = s.q_lora_rank ? s.q_lora_rank : queries,
+              in = first + s.kv_lora_rank + s.qk_rope_head_dim, rows = c->step.rows;
+    c->product(linear(b.in, in, s.hidden_size, m->b.packed, rows, m->b.in, ends_f32),
+               "projections");
+    if (!s.q_lora_rank)
+        return;
+    norm_to to = {b.q_a_norm, static_cast<float>(s.latent_norm_eps),
+                  static_cast<float>(s.mla_scale_q), m->b.packed, nullptr};
+    c->run(norm_rows(m->s, m->b.in, in, rows, s.q_lora_rank, to), "norm of queries");
+    c->product(linear(b.q_b, queries, s.q_lora_rank, m->b.packed, rows, m->b.q, ends_f32),
+               "queries");
+}
+
+mla_step decode_step(const cuda_model *m, int rows) {
+    return {rows, 1, m->dev.length, m->dev.table, m->table_width};
+}
+
+/* W_UV of every head on what attention gave. */
+gemm_args values_of(const cuda_model *m, const device::block &b, int rows) {
+    const model_shape &s = m->shape;
+    const int heads = s.num_attention_heads, rank = s.kv_lora_rank;
+    gemm_args a = linear(b.kv_b + static_cast<int64_t>(s.qk_nope_head_dim) * rank, s.v_head_dim,
+                         rank, m->b.o_mla, rows, m->b.o, ends_bf16);
+    a.w_group = static_cast<int64_t>(s.qk_nope_head_dim + s.v_head_dim) * rank;
+    a.x_row = static_cast<int64_t>(heads) * rank;
+    a.x_group = rank;
+    a.y_row = static_cast<int64_t>(heads) * s.v_head_dim;
+    a.y_group = s.v_head_dim;
+    a.groups = heads;
+    return a;
+}
+
+void decode(chain *c, const device::block &b, int layer) {
+    cuda_model *m = c->m;
+    project_args p = projected(m, b, layer);
+    p.rows = c->step.decode;
+    p.length = m->dev.length;
+    p.table = m->dev.table;
+    const bool fp8 = p.cache.scale != nullptr;
+    c->run(project_decode(m->s, p, {b.uk, m->b.q_mla, m->b.q8, m->b.q8_rope, m->b.q8_scale}),
+           "absorbed queries");
+    mla_attn attn = {};
+    attn.q = fp8 ? static_cast<const void *>(m->b.q8) : m->b.q_mla;
+    attn.q_rope = fp8 ? m->b.q8_rope : nullptr;
+    attn.q_scale = fp8 ? m->b.q8_scale : nullptr;
+    attn.softmax_scale = m->softmax_scale;
+    attn.out = m->b.o_mla;
+    const mla_step step = decode_step(m, p.rows);
+    if (c->ok())
+        c->run(mla_run(m->decode_plan, &step, &p.cache, &attn, c->err));
+    c->run(gemm_few(m->s, values_of(m, b, p.rows)), "values");
+}
+
+/* A chunk's attention: as many heads at a time as there is room for. */
+void chunk(chain *c, const device::block &b, int layer, int index) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const chunk_piece &piece = c->step.chunk[index];
+    const int heads = s.num_attention_heads, rank = s.kv_lora_rank,
+              width = rank + s.qk_rope_head_dim, kv = s.qk_nope_head_dim + s.v_head_dim,
+              qk = s.qk_nope_head_dim + s.qk_rope_head_dim;
+    const int length = static_cast<int>(piece.start) + piece.count;
+    const int *table =
+        m->dev.table + static_cast<int64_t>(m->opt.max_decode + index) * m->table_width;
+    project_args p = projected(m, b, layer);
+    p.q += piece.first * p.q_row;
+    p.kv += piece.first * p.kv_row;
+    p.rows = piece.count;
+    p.start = piece.start;
+    p.table = table;
+    p.packed = m->b.q_packed + static_cast<int64_t>(piece.first) * heads * qk;
+    c->run(project_chunk(m->s, p), "queries of a chunk");
+    const mla_step step = {1, 1, m->dev.chunk_length + index, table, m->table_width};
+    if (c->ok())
+        c->run(mla_fetch_kv(m->fetch_plan, &step, &p.cache, 0, 0, length, m->b.kv, c->err));
+    for (int first = 0; first < heads && c->ok(); first += m->heads_at_once) {
+        const int now = std::min(m->heads_at_once, heads - first);
+        gemm_args e = linear(b.kv_b + static_cast<int64_t>(first) * kv * rank, now * kv, rank,
+                             m->b.kv, length, m->b.expanded, ends_bf16);
+        e.x_row = width;
+        c->product(e, "keys and values");
+        c->run(attend_chunk(m->s,
+                            {p.packed, m->b.kv, m->b.expanded,
+                             m->b.o + static_cast<int64_t>(piece.first) * heads * s.v_head_dim,
+                             piece.count, heads, first, now, s.qk_nope_head_dim, s.qk_rope_head_dim,
+                             rank, s.v_head_dim, piece.start, m->softmax_scale}),
+               "attention of a chunk");
+    }
+}
+
+void attention(chain *c, const device::block &b, int layer) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const int values = s.num_attention_heads * s.v_head_dim;
+    project(c, b);
+    if (c->step.decode)
+        decode(c, b, layer);
+    for (int i = 0; i < c->step.chunks; i++)
+        chunk(c, b, layer, i);
+    gemm_args o = linear(b.o, s.hidden_size, values, m->b.o, c->step.rows, m->b.x, ends_add_f32);
+    o.factor = m->branch;
+    c->product(o, "output projection");
+}
+
+/* ---- feed-forward -------------------------------------------------------------------------------- */
+
+void dense(chain *c, const device::block &b) {
+    cuda_model *m = c->m;
+    const int hidden = m->shape.hidden_size, inner = m->shape.intermediate_size,
+              rows = c->step.rows;
+    c->product(linear(b.ffn_in, 2 * inner, hidden, m->b.packed, rows, m->b.inner, ends_gate),
+               "feed-forward");
+    gemm_args down = linear(b.ffn_out, hidden, inner, m->b.inner, rows, m->b.x, ends_add_f32);
+    down.factor = m->branch;
+    c->product(down, "feed-forward");
+}
+
+route_args routing(const cuda_model *m, const device::block &b, int rows, int moe_layer) {
+    const model_shape &s = m->shape;
+    route_args r = {};
+    r.x = m->b.x;
+    r.rows = rows;
+    r.hidden = s.hidden_size;
+    r.norm = b.post_norm;
+    r.gate = b.gate;
+    r.bias = b.bias;
+    r.eps = static_cast<float>(s.rms_norm_eps);
+    r.how = m->how;
+    r.routed = s.n_routed_experts;
+    r.shared = shared_experts(s);
+    r.packed = m->b.packed;
+    r.same = m->b.same;
+    r.scores = m->b.scores;
+    r.chosen = m->b.chosen + static_cast<int64_t>(moe_layer) * m->opt.max_rows * m->how.chosen;
+    r.expert = m->b.expert;
+    r.place = m->b.place;
+    r.weight = m->b.weight;
+    r.first = m->b.first;
+    r.active = m->b.active;
+    r.count = m->b.count;
+    r.row = m->b.pair_row;
+    r.ticket = m->b.ticket;
+    return r;
+}
+
+/* Normalises as well: b.packed. The results stay in b.down until they are joined. */
+void experts(chain *c, const device::block &b, int moe_layer) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
+              pairs = rows * m->slots;
+    const bool gathered = c->many(rows);
+    c->run(route(m->s, routing(m, b, rows, moe_layer)), "choice of experts");
+    if (gathered)
+        c->run(gather(m->s, m->b.packed, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
+                      m->b.pair_x),
+               "rows of experts");
+    gemm_args up = linear(b.experts_in, 2 * inner, hidden, gathered ? m->b.pair_x : m->b.packed,
+                          rows, m->b.expert_inner, ends_gate);
+    up.w_group = static_cast<int64_t>(2) * inner * hidden;
+    up.listed = true;
+    up.groups = gathered ? m->experts : std::min(m->experts, pairs);
+    up.x_rows = pairs;
+    up.experts = {m->b.first, m->b.active, m->b.count, gathered ? nullptr : m->b.pair_row};
+    c->product(up, "experts");
+    gemm_args down =
+        linear(b.experts_out, hidden, inner, m->b.expert_inner, rows, m->b.down, ends_f32);
+    down.w_group = static_cast<int64_t>(hidden) * inner;
+    down.listed = true;
+    down.groups = up.groups;
+    down.x_rows = pairs;
+    down.experts = {m->b.first, m->b.active, m->b.count, nullptr};
+    c->product(down, "experts");
+}
+
+void feed_forward(chain *c, const device::block &b, int moe_layer) {
+    cuda_model *m = c->m;
+    if (b.moe)
+        experts(c, b, moe_layer);
+    else
+        c->run(join_norm(m->s, m->b.x, c->step.rows, m->shape.hidden_size, no_join(),
+                         norm_of(m, b.post_norm)),
+               "norm");
+    if (b.dense)
+        dense(c, b);
+}
+
+} // namespace
+
+snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
+    const model_shape &s = m->shape;
+    chain c = {m, step, err, SNAP_OK};
+    join_from join = no_join();
+    int moe_layer = 0;
+    if (step.decode) {
+        const mla_step all = decode_step(m, step.decode);
+        c.run(mla_schedule(m->decode_plan, &all, err));
+    }
+    c.run(embed(m->s, m->w.embed, m->dev.token, step.rows, s.hidden_size,
+                static_cast<float>(s.scale_emb), m->b.x, m->b.key),
+          "embedding");
+    for (size_t i = 0; i < m->w.blocks.size() && c.ok(); i++) {
+        const device::block &b = m->w.blocks[i];
+        const bool joins = i > 0 && m->w.blocks[i - 1].shortcut;
+        c.run(join_norm(m->s, m->b.x, step.rows, s.hidden_size, join, norm_of(m, b.input_norm)),
+              "norm");
+        attention(&c, b, static_cast<int>(i));
+        feed_forward(&c, b, moe_layer);
+        moe_layer += b.moe;
+        join = joins || (b.moe && !b.shortcut) ? experts_join(m) : no_join();
+    }
+    norm_to last = norm_of(m, m->w.norm);
+    last.factor =
+        s.arch == ARCH_MINICPM3 ? static_cast<float>(s.dim_model_base / s.hidden_size) : 1;
+    last.row = step.gathers ? m->b.want : nullptr;
+    if (step.wanted)
+        c.run(join_norm(m->s, m->b.x, step.wanted, s.hidden_size, join, last), "norm");
+    return c.st;
+}
+
+snap_status logits_of(cuda_model *m, int first, int count, snap_err *err) {
+    const model_shape &s = m->shape;
+    const step_shape none = {};
+    chain c = {m, none, err, SNAP_OK};
+    c.product(linear(m->w.head, s.vocab_size, s.hidden_size,
+                     m->b.packed + static_cast<int64_t>(first) * s.hidden_size, count, m->b.logits,
+                     ends_f32),
+              "logits");
+    c.run(best_token(m->s, m->b.logits, count, s.vocab_size, m->b.key + first), "next token");
+    return c.st;
+}

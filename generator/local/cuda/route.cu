@@ -1,0 +1,340 @@
+/* route(): one launch that normalises rows, scores the experts in FP32, chooses them by the rules of
+ * model/route.h, and sorts what was chosen by expert.
+ *
+ * A block takes some rows and a slice of the experts. The last block of a row group to finish its scores
+ * chooses, a warp a row; the last of all sorts. */
+#include <algorithm>
+
+#include "generator/local/cuda/rows.h"
+
+namespace device {
+namespace {
+
+enum { kThreads = 256, kWarps = kThreads / 32, kRowsMany = 8, kFewRows = 64, kSlices = 16 };
+
+/* Whether this block is the last of @all that come here; the counter is zero again after the last. */
+__device__ __forceinline__ bool last_of(int *ticket, int all) {
+    __shared__ int mine;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mine = atomicAdd(ticket, 1);
+        if (mine == all - 1)
+            *ticket = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    return mine == all - 1;
+}
+
+/* ---- choosing: a warp a row ------------------------------------------------------------------ */
+
+struct best_of {
+    float x;
+    int at;
+};
+
+/* What lies ahead of what: numbers before NaN, larger before smaller, lower places before higher. */
+__device__ __forceinline__ bool ahead(const best_of &a, const best_of &b) {
+    if (b.at < 0 || a.at < 0)
+        return b.at < 0 && a.at >= 0;
+    if (isnan(a.x) != isnan(b.x))
+        return isnan(b.x);
+    return a.x > b.x || (!(a.x < b.x) && a.at < b.at);
+}
+
+__device__ __forceinline__ best_of best_of_warp(best_of b) {
+    for (int m = 16; m > 0; m /= 2) {
+        const best_of other = {__shfl_xor_sync(~0u, b.x, m), __shfl_xor_sync(~0u, b.at, m)};
+        if (ahead(other, b))
+            b = other;
+    }
+    return b;
+}
+
+__device__ __forceinline__ best_of best_left(const float *x, const uint8_t *taken, int n) {
+    best_of b = {0, -1};
+    for (int i = threadIdx.x % 32; i < n; i += 32) {
+        const best_of mine = {x[i], i};
+        if (!taken[i] && ahead(mine, b))
+            b = mine;
+    }
+    return best_of_warp(b);
+}
+
+__device__ void to_scores(const router &r, float *x) {
+    const int lane = threadIdx.x % 32;
+    float most = -INFINITY, sum = 0;
+    for (int i = lane; i < r.experts; i += 32) {
+        if (r.sigmoid)
+            x[i] = 1.0f / (1.0f + expf(-x[i]));
+        most = fmaxf(most, x[i]);
+    }
+    if (r.sigmoid)
+        return;
+    for (int m = 16; m > 0; m /= 2)
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+    for (int i = lane; i < r.experts; i += 32)
+        sum += x[i] = expf(x[i] - most);
+    sum = warp_sum(sum);
+    for (int i = lane; i < r.experts; i += 32)
+        x[i] /= sum;
+}
+
+/* Room of a warp in shared memory. */
+struct choice_room {
+    float *score, *biased, *group; /* [experts], [experts], [groups] */
+    uint8_t *taken, *kept;         /* [experts], [groups] */
+    int *expert;                   /* [chosen] */
+
+    static __host__ __device__ size_t bytes(const router &r) {
+        return (static_cast<size_t>(r.experts) * 9 + static_cast<size_t>(r.groups) * 5 +
+                static_cast<size_t>(r.chosen) * 4 + 63) /
+               16 * 16;
+    }
+
+    __device__ choice_room(char *at, const router &r) {
+        score = reinterpret_cast<float *>(at);
+        biased = score + r.experts;
+        group = biased + r.experts;
+        expert = reinterpret_cast<int *>(group + r.groups);
+        taken = reinterpret_cast<uint8_t *>(expert + r.chosen);
+        kept = taken + r.experts;
+    }
+};
+
+__device__ float judge_group(const router &r, const float *x, int size) {
+    float first = -INFINITY, second = -INFINITY;
+    for (int i = 0; i < size; i++) {
+        if (x[i] > first) {
+            second = first;
+            first = x[i];
+        } else if (x[i] > second) {
+            second = x[i];
+        }
+    }
+    return r.by_two ? first + second : first;
+}
+
+__device__ void leave_groups(const router &r, const choice_room &c) {
+    const int lane = threadIdx.x % 32, size = r.experts / r.groups;
+    for (int g = lane; g < r.groups; g += 32) {
+        c.group[g] = judge_group(r, c.biased + g * size, size);
+        c.kept[g] = 0;
+    }
+    __syncwarp();
+    for (int i = 0; i < r.groups_kept; i++) {
+        const int g = best_left(c.group, c.kept, r.groups).at;
+        __syncwarp();
+        if (lane == 0)
+            c.kept[g] = 1;
+        __syncwarp();
+    }
+    for (int e = lane; e < r.experts; e += 32)
+        c.taken[e] = !c.kept[e / size];
+    __syncwarp();
+}
+
+/* The chosen experts of a row into c.expert, in the order of choice. */
+__device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
+    const int lane = threadIdx.x % 32, n = a.how.experts;
+    for (int i = lane; i < n; i += 32) {
+        c.score[i] = __ldcg(a.scores + row * n + i);
+        c.taken[i] = 0;
+    }
+    __syncwarp();
+    to_scores(a.how, c.score);
+    __syncwarp();
+    for (int i = lane; i < n; i += 32)
+        c.biased[i] = a.bias ? c.score[i] + a.bias[i] : c.score[i];
+    __syncwarp();
+    if (a.how.groups > 1)
+        leave_groups(a.how, c);
+    for (int i = 0; i < a.how.chosen; i++) {
+        const int e = best_left(c.biased, c.taken, n).at;
+        __syncwarp();
+        if (lane == 0) {
+            c.taken[e] = 1;
+            c.expert[i] = e;
+        }
+        __syncwarp();
+    }
+}
+
+/* Writes them ascending, with their weights; the shared experts follow. */
+__device__ void write_choice(const route_args &a, const choice_room &c, int64_t row) {
+    const int lane = threadIdx.x % 32, k = a.how.chosen, slots = k + a.shared;
+    float sum = 0;
+    for (int i = lane; i < k; i += 32)
+        sum += c.score[c.expert[i]];
+    sum = warp_sum(sum);
+    for (int i = lane; i < k; i += 32) {
+        const int e = c.expert[i];
+        int rank = 0;
+        for (int j = 0; j < k; j++)
+            rank += c.expert[j] < e;
+        const float w = a.how.normalize ? c.score[e] / (sum + 1e-20f) : c.score[e];
+        a.chosen[row * k + rank] = e;
+        a.expert[row * slots + rank] = e < a.routed ? e : -1;
+        a.weight[row * slots + rank] = w * a.how.factor;
+    }
+    for (int i = lane; i < a.shared; i += 32) {
+        a.expert[row * slots + k + i] = a.routed + i;
+        a.weight[row * slots + k + i] = 1;
+    }
+}
+
+/* ---- sorting: one block ---------------------------------------------------------------------- */
+
+/* Counting sort of all pairs; @count [experts + 1] in shared memory. */
+__device__ void sort_pairs(const route_args &a, int *count) {
+    const int experts = a.routed + a.shared, slots = a.how.chosen + a.shared;
+    const int pairs = a.rows * slots, lane = threadIdx.x % 32;
+    for (int e = threadIdx.x; e <= experts; e += kThreads)
+        count[e] = 0;
+    __syncthreads();
+    for (int p = threadIdx.x; p < pairs; p += kThreads) {
+        const int e = __ldcg(a.expert + p);
+        if (e >= 0)
+            atomicAdd(count + e, 1);
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        int before = 0, active = 0;
+        for (int from = 0; from < experts; from += 32) {
+            const int e = from + lane, own = e < experts ? count[e] : 0;
+            int sum = own;
+            for (int m = 1; m < 32; m *= 2) {
+                const int other = __shfl_up_sync(~0u, sum, m);
+                sum += lane >= m ? other : 0;
+            }
+            const unsigned used = __ballot_sync(~0u, own > 0);
+            if (own > 0)
+                a.active[active + __popc(used & ((1u << lane) - 1))] = e;
+            if (e < experts) {
+                a.first[e] = before + sum - own;
+                count[e] = before + sum - own;
+            }
+            before += __shfl_sync(~0u, sum, 31);
+            active += __popc(used);
+        }
+        if (lane == 0) {
+            a.first[experts] = before;
+            *a.count = active;
+        }
+    }
+    __syncthreads();
+    for (int p = threadIdx.x; p < pairs; p += kThreads) {
+        const int e = __ldcg(a.expert + p);
+        const int at = e >= 0 ? atomicAdd(count + e, 1) : -1;
+        a.place[p] = at;
+        if (at >= 0)
+            a.row[at] = p / slots;
+    }
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+/* Rows of x, normalised, into shared memory; the first slice of a row group keeps them. */
+template <int ROWS>
+__device__ void normalise(const route_args &a, float *h, int from, float *room) {
+    for (int r = 0; r < ROWS; r++) {
+        const int64_t row = from + r;
+        float squares = 0;
+        if (row >= a.rows)
+            break;
+        for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
+            const float x = a.x[row * a.hidden + i];
+            h[r * a.hidden + i] = x;
+            squares += x * x;
+        }
+        const float scale = rsqrtf(block_sum(squares, room) / static_cast<float>(a.hidden) + a.eps);
+        for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
+            const float x = h[r * a.hidden + i] * scale * a.norm[i];
+            h[r * a.hidden + i] = x;
+            if (blockIdx.y == 0) {
+                a.packed[row * a.hidden + i] = __float2bfloat16_rn(x);
+                if (a.same)
+                    a.same[row * a.hidden + i] = x;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+template <int ROWS>
+__device__ void score(const route_args &a, const float *h, int from) {
+    const int lane = threadIdx.x % 32;
+    for (int e = blockIdx.y * kWarps + threadIdx.x / 32; e < a.how.experts;
+         e += gridDim.y * kWarps) {
+        const float *w = a.gate + static_cast<int64_t>(e) * a.hidden;
+        float sum[ROWS] = {};
+        for (int i = 4 * lane; i < a.hidden; i += 128) {
+            const float4 f = __ldg(reinterpret_cast<const float4 *>(w + i));
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                const float4 x = *reinterpret_cast<const float4 *>(h + r * a.hidden + i);
+                sum[r] += f.x * x.x + f.y * x.y + f.z * x.z + f.w * x.w;
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float all = warp_sum(sum[r]);
+            if (lane == 0 && from + r < a.rows)
+                a.scores[static_cast<int64_t>(from + r) * a.how.experts + e] = all;
+        }
+    }
+}
+
+template <int ROWS>
+__global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
+    extern __shared__ char memory[];
+    __shared__ float room[32];
+    const int from = blockIdx.x * ROWS;
+    let_next();
+    wait_previous();
+    normalise<ROWS>(a, reinterpret_cast<float *>(memory), from, room);
+    score<ROWS>(a, reinterpret_cast<const float *>(memory), from);
+    if (!last_of(a.ticket + 1 + blockIdx.x, gridDim.y))
+        return;
+    const int warps = min(kWarps, ROWS);
+    const int warp = threadIdx.x / 32;
+    if (warp < warps) {
+        const choice_room c(memory + warp * choice_room::bytes(a.how), a.how);
+        for (int r = warp; r < ROWS && from + r < a.rows; r += warps) {
+            choose(a, c, from + r);
+            write_choice(a, c, from + r);
+        }
+    }
+    if (last_of(a.ticket, gridDim.x))
+        sort_pairs(a, reinterpret_cast<int *>(memory));
+}
+
+template <int ROWS>
+cudaError_t launch_rows(const stream_of &s, const route_args &a) {
+    const int groups = (a.rows + ROWS - 1) / ROWS;
+    const int slices =
+        std::max(1, std::min<int>((a.how.experts + kWarps - 1) / kWarps, ROWS == 1 ? kSlices : 1));
+    const size_t bytes = std::max({static_cast<size_t>(ROWS) * a.hidden * sizeof(float),
+                                   std::min<size_t>(ROWS, kWarps) * choice_room::bytes(a.how),
+                                   static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int)});
+    if (bytes > 48 * 1024) {
+        const cudaError_t e = cudaFuncSetAttribute(
+            route_rows<ROWS>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+        if (e != cudaSuccess)
+            return e;
+    }
+    return launch(s, route_rows<ROWS>,
+                  dim3(static_cast<unsigned>(groups), static_cast<unsigned>(slices)), kThreads,
+                  bytes, a);
+}
+
+} // namespace
+
+cudaError_t route(const stream_of &s, const route_args &a) {
+    return a.rows <= kFewRows ? launch_rows<1>(s, a)
+           : a.hidden <= 4096 ? launch_rows<kRowsMany>(s, a)
+                              : launch_rows<4>(s, a);
+}
+
+} // namespace device

@@ -1,0 +1,252 @@
+#include "generator/local/cuda/rows.h"
+
+#include <algorithm>
+#include <cuda_fp8.h>
+
+namespace device {
+namespace {
+
+enum { kThreads = 256, kScoreSlices = 32 };
+
+/* ---- embedding, norms ------------------------------------------------------------------------ */
+
+__global__ void __launch_bounds__(kThreads)
+    embed_row(const bf16 *table, const int *token, int hidden, float factor, float *x,
+              unsigned long long *key) {
+    let_next();
+    wait_previous();
+    const int64_t row = blockIdx.x;
+    const bf16 *from = table + static_cast<int64_t>(token[row]) * hidden;
+    for (int i = threadIdx.x; i < hidden; i += kThreads)
+        x[row * hidden + i] = __bfloat162float(from[i]) * factor;
+    if (threadIdx.x == 0)
+        key[row] = 0;
+}
+
+__device__ __forceinline__ float joined(const join_from &j, int64_t row, int hidden, int i) {
+    float sum = 0;
+    for (int s = 0; s < j.slots; s++) {
+        const int place = j.place[row * j.slots + s];
+        const float from = place >= 0 ? j.down[static_cast<int64_t>(place) * hidden + i]
+                                      : j.same[row * hidden + i];
+        sum += j.weight[row * j.slots + s] * from;
+    }
+    return sum * j.factor;
+}
+
+/* packed = values [n] in shared memory, each by its own thread, times their scale */
+__device__ __forceinline__ void pack_normed(const float *values, int n, const norm_to &to,
+                                            int64_t row, float squares, float *room) {
+    const float scale = rsqrtf(block_sum(squares, room) / static_cast<float>(n) + to.eps);
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        to.packed[row * n + i] = __float2bfloat16_rn(values[i] * scale * to.factor * to.weight[i]);
+}
+
+__global__ void __launch_bounds__(1024)
+    join_norm_row(float *x, int hidden, join_from join, norm_to norm) {
+    extern __shared__ float values[];
+    __shared__ float room[32];
+    let_next();
+    wait_previous();
+    const int64_t row = norm.row ? norm.row[blockIdx.x] : blockIdx.x;
+    float squares = 0;
+    for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
+        float v = x[row * hidden + i];
+        if (join.down) {
+            v += joined(join, row, hidden, i);
+            x[row * hidden + i] = v;
+        }
+        values[i] = v;
+        squares += v * v;
+    }
+    pack_normed(values, hidden, norm, blockIdx.x, squares, room);
+}
+
+__global__ void __launch_bounds__(1024)
+    norm_row(const float *in, int64_t in_row, int n, norm_to norm) {
+    extern __shared__ float values[];
+    __shared__ float room[32];
+    let_next();
+    wait_previous();
+    float squares = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        values[i] = in[blockIdx.x * in_row + i];
+        squares += values[i] * values[i];
+    }
+    pack_normed(values, n, norm, blockIdx.x, squares, room);
+}
+
+/* Few rows: more threads each, for latency. */
+int threads_of(int rows, int n) {
+    return rows > 256 ? kThreads : std::min(1024, (n + 127) / 128 * 32);
+}
+
+/* ---- next token -------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ unsigned long long key_of(float x, int id) {
+    const uint32_t bits = __float_as_uint(x);
+    const uint32_t order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return isnan(x) ? 0 : static_cast<unsigned long long>(order) << 32 | (0xffffffffu - id);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    best(const float *logits, int vocab, unsigned long long *key) {
+    let_next();
+    wait_previous();
+    const float *row = logits + static_cast<int64_t>(blockIdx.y) * vocab;
+    unsigned long long most = 0;
+    for (int i = blockIdx.x * kThreads + threadIdx.x; i < vocab; i += gridDim.x * kThreads)
+        most = max(most, key_of(row[i], i));
+    for (int m = 16; m > 0; m /= 2)
+        most = max(most, __shfl_xor_sync(~0u, most, m));
+    if (threadIdx.x % 32 == 0)
+        atomicMax(key + blockIdx.y, most);
+}
+
+/* ---- pairs -------------------------------------------------------------------------------------- */
+
+__global__ void __launch_bounds__(kThreads)
+    gather_pairs(const bf16 *packed, const int *row, const int *first, int experts, int hidden,
+                 bf16 *to) {
+    let_next();
+    wait_previous();
+    const int pairs = first[experts], words = hidden / 8;
+    for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
+        const uint4 *source =
+            reinterpret_cast<const uint4 *>(packed + static_cast<int64_t>(row[pair]) * hidden);
+        uint4 *target = reinterpret_cast<uint4 *>(to + static_cast<int64_t>(pair) * hidden);
+        for (int i = threadIdx.x; i < words; i += kThreads)
+            target[i] = source[i];
+    }
+}
+
+/* ---- random numbers, angles, layouts -------------------------------------------------------------- */
+
+__device__ __forceinline__ uint32_t mixed(uint64_t x) {
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return static_cast<uint32_t>(x >> 32);
+}
+
+__device__ __forceinline__ float uniform(uint32_t bits) {
+    return static_cast<float>(bits >> 8) * 0x1p-23f - 1.0f;
+}
+
+template <typename T, typename F>
+__global__ void __launch_bounds__(kThreads) fill(T *to, int64_t n, uint64_t seed, F number) {
+    wait_previous();
+    for (int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x; i < n;
+         i += gridDim.x * int64_t(kThreads))
+        to[i] = number(mixed(seed + static_cast<uint64_t>(i)));
+}
+
+struct to_bf16 {
+    float spread;
+    __device__ bf16 operator()(uint32_t bits) const {
+        return __float2bfloat16_rn(spread * uniform(bits));
+    }
+};
+
+struct to_f32 {
+    float centre, spread;
+    __device__ float operator()(uint32_t bits) const {
+        return centre + spread * uniform(bits);
+    }
+};
+
+struct to_e4m3 {
+    __device__ uint8_t operator()(uint32_t bits) const {
+        return __nv_cvt_float_to_fp8(256.0f * uniform(bits), __NV_SATFINITE, __NV_E4M3);
+    }
+};
+
+template <typename T, typename F>
+cudaError_t fill_with(const stream_of &s, T *to, int64_t n, uint64_t seed, F number) {
+    if (n == 0)
+        return cudaSuccess;
+    const int64_t blocks = std::min<int64_t>((n + kThreads - 1) / kThreads, s.sms * 16);
+    return launch(s, fill<T, F>, dim3(static_cast<unsigned>(blocks)), kThreads, 0, to, n, seed,
+                  number);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    transpose(const bf16 *w, int rows, int n_width, int k_width, bf16 *to) {
+    wait_previous();
+    const bf16 *from = w + static_cast<int64_t>(blockIdx.y) * rows * k_width;
+    bf16 *target = to + static_cast<int64_t>(blockIdx.y) * n_width * k_width;
+    const int all = n_width * k_width;
+    for (int i = blockIdx.x * kThreads + threadIdx.x; i < all; i += gridDim.x * kThreads)
+        target[i] = from[static_cast<int64_t>(i % n_width) * k_width + i / n_width];
+}
+
+__global__ void __launch_bounds__(kThreads) angles(rope r, int64_t context, float2 *to) {
+    wait_previous();
+    for (int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x; i < context * r.pairs;
+         i += gridDim.x * int64_t(kThreads)) {
+        const float angle = __fmul_rn(static_cast<float>(i / r.pairs), r.frequency[i % r.pairs]);
+        to[i] = {static_cast<float>(cos(static_cast<double>(angle))) * r.factor,
+                 static_cast<float>(sin(static_cast<double>(angle))) * r.factor};
+    }
+}
+
+} // namespace
+
+cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
+                  float factor, float *x, unsigned long long *key) {
+    return launch(s, embed_row, dim3(static_cast<unsigned>(rows)), kThreads, 0, table, token,
+                  hidden, factor, x, key);
+}
+
+cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,
+                      const norm_to &norm) {
+    return launch(s, join_norm_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, hidden),
+                  static_cast<size_t>(hidden) * sizeof(float), x, hidden, join, norm);
+}
+
+cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,
+                      const norm_to &norm) {
+    return launch(s, norm_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, n),
+                  static_cast<size_t>(n) * sizeof(float), in, in_row, n, norm);
+}
+
+cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
+                   int experts, int most_pairs, int hidden, bf16 *x_pairs) {
+    const int blocks = std::min(most_pairs, s.sms * 16);
+    return launch(s, gather_pairs, dim3(static_cast<unsigned>(blocks)), kThreads, 0, packed, row,
+                  first, experts, hidden, x_pairs);
+}
+
+cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
+                       unsigned long long *key) {
+    const int slices = std::min<int>(kScoreSlices, (vocab + kThreads - 1) / kThreads);
+    return launch(s, best, dim3(static_cast<unsigned>(slices), static_cast<unsigned>(rows)),
+                  kThreads, 0, logits, vocab, key);
+}
+
+cudaError_t fill_bf16(const stream_of &s, bf16 *to, int64_t n, float spread, uint64_t seed) {
+    return fill_with(s, to, n, seed, to_bf16{spread});
+}
+
+cudaError_t fill_f32(const stream_of &s, float *to, int64_t n, float centre, float spread,
+                     uint64_t seed) {
+    return fill_with(s, to, n, seed, to_f32{centre, spread});
+}
+
+cudaError_t fill_e4m3(const stream_of &s, uint8_t *to, int64_t n, uint64_t seed) {
+    return fill_with(s, to, n, seed, to_e4m3{});
+}
+
+cudaError_t transpose_heads(const stream_of &s, const bf16 *w, int heads, int rows, int n_width,
+                            int k_width, bf16 *to) {
+    return launch(s, transpose, dim3(64, static_cast<unsigned>(heads)), kThreads, 0, w, rows,
+                  n_width, k_width, to);
+}
+
+cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, float2 *to) {
+    const int64_t blocks =
+        std::min<int64_t>((context * r.pairs + kThreads - 1) / kThreads, s.sms * 16);
+    return launch(s, angles, dim3(static_cast<unsigned>(blocks)), kThreads, 0, r, context, to);
+}
+
+} // namespace device

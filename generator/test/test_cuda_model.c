@@ -1,0 +1,407 @@
+/* The model on a CUDA device against the model on the CPU, on the tiny checkpoints and on two whose caches
+ * are wide enough for the Hopper kernels. Where there is no device, nothing is tested. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/rng.h"
+#include "generator/local/checkpoint/inventory.h"
+#include "generator/local/model/runner.h"
+#include "generator/test/tiny_model.h"
+#include "kernels/formats.h"
+
+enum { kPages = 64, kContext = 513, kTokens = 300, kMostPerToken = 32, kDecode = 16, kVocab = 512 };
+
+static bool have_cuda(void) {
+    mla_backend *be = NULL;
+    snap_err err = {0};
+    bool have = mla_backend_open(&be, "cuda", NULL, &err) == SNAP_OK;
+    mla_backend_close(be);
+    return have;
+}
+
+/* ---- checkpoints drawn at random ------------------------------------------------------------- */
+
+static const char wide_v2[] =
+    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\","
+    "\"hidden_size\":256,\"intermediate_size\":512,\"moe_intermediate_size\":128,"
+    "\"num_hidden_layers\":4,\"num_attention_heads\":16,\"num_key_value_heads\":16,"
+    "\"n_shared_experts\":2,\"n_routed_experts\":16,\"num_experts_per_tok\":4,"
+    "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":"
+    "128,"
+    "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":512,\"hidden_act\":\"silu\","
+    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,"
+    "\"attention_bias\":false,\"tie_word_embeddings\":false,\"bos_token_id\":0,\"eos_token_id\":1,"
+    "\"torch_dtype\":\"bfloat16\",\"q_lora_rank\":null,\"topk_method\":\"greedy\",\"n_group\":1,"
+    "\"topk_group\":1,\"scoring_func\":\"softmax\",\"norm_topk_prob\":false,"
+    "\"routed_scaling_factor\":1.0}";
+
+static const char wide_v3[] =
+    "{\"architectures\":[\"DeepseekV3ForCausalLM\"],\"model_type\":\"deepseek_v3\","
+    "\"hidden_size\":256,\"intermediate_size\":512,\"moe_intermediate_size\":128,"
+    "\"num_hidden_layers\":4,\"num_attention_heads\":32,\"num_key_value_heads\":32,"
+    "\"n_shared_experts\":1,\"n_routed_experts\":32,\"num_experts_per_tok\":4,"
+    "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":"
+    "128,"
+    "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":512,\"hidden_act\":\"silu\","
+    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,"
+    "\"attention_bias\":false,\"tie_word_embeddings\":false,\"bos_token_id\":0,\"eos_token_id\":1,"
+    "\"torch_dtype\":\"bfloat16\",\"q_lora_rank\":192,\"topk_method\":\"noaux_tc\",\"n_group\":4,"
+    "\"topk_group\":2,\"scoring_func\":\"sigmoid\",\"norm_topk_prob\":true,"
+    "\"routed_scaling_factor\":2.5}";
+
+typedef struct {
+    buf header, data;
+} writing;
+
+static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t cols,
+                              snap_err *err) {
+    (void)err;
+    writing *w = ctx;
+    size_t start = w->data.len;
+    rng r = rng_make(rng_stream_of(name), 0);
+    float spread = cols ? sqrtf(3.0f / (float)cols) : 0.1f, centre = cols ? 0 : 1;
+    bool bias = strstr(name, "bias") != NULL;
+    for (int64_t i = 0; i < rows * (cols ? cols : 1); i++) {
+        float u = (float)(rng_u32(&r) >> 8) * 0x1p-23f - 1.0f;
+        uint16_t x = bf16_from_f32(bias ? 0.05f * u : centre + spread * u);
+        (void)buf_append(&w->data, &x, sizeof x);
+    }
+    (void)buf_printf(&w->header, ",\"%s\":{\"dtype\":\"BF16\",\"shape\":[%lld", name,
+                     (long long)rows);
+    if (cols)
+        (void)buf_printf(&w->header, ",%lld", (long long)cols);
+    (void)buf_printf(&w->header, "],\"data_offsets\":[%zu,%zu]}", start, w->data.len);
+    return SNAP_OK;
+}
+
+static void write_file(const char *dir, const char *name, const void *data, size_t n) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
+}
+
+static void write_random(const char *dir, const char *config) {
+    model_shape shape;
+    writing w = {0};
+    buf file = {0};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(model_shape_parse(&shape, config, strlen(config), "config", &err),
+                          SNAP_OK);
+    (void)buf_puts(&w.header, "{\"__metadata__\":{}");
+    CU_ASSERT_EQUAL(inventory_each(&shape, add_random, &w, &err), SNAP_OK);
+    (void)buf_puts(&w.header, "}");
+    while (w.header.len % 8)
+        (void)buf_puts(&w.header, " ");
+    uint64_t length = w.header.len;
+    (void)buf_append(&file, &length, sizeof length);
+    (void)buf_append(&file, w.header.data, w.header.len);
+    (void)buf_append(&file, w.data.data, w.data.len);
+    write_file(dir, "config.json", config, strlen(config));
+    write_file(dir, "model.safetensors", file.data, file.len);
+    buf_release(&file);
+    buf_release(&w.header);
+    buf_release(&w.data);
+}
+
+/* ---- a model on both devices ----------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    char dir[64];
+    model_shape shape;
+    checkpoint *files;
+    model_weights weights;
+    int32_t tokens[kTokens];
+    int n, per_token;
+} subject;
+
+static void open_subject(subject *s, const char *name, const char *config) {
+    snap_err err = {0};
+    *s = (subject){.name = name};
+    (void)snprintf(s->dir, sizeof s->dir, "/tmp/snapmla-cuda-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->dir));
+    if (config)
+        write_random(s->dir, config);
+    else
+        tiny_write(s->dir, name, 0);
+    CU_ASSERT_EQUAL_FATAL(model_shape_open(&s->shape, s->dir, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&s->files, s->dir, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(weights_bind(&s->weights, &s->shape, s->files, &err), SNAP_OK);
+    s->n = s->shape.max_position_embeddings < kTokens ? 120 : kTokens;
+    rng r = rng_make(7, 0);
+    for (int i = 0; i < s->n; i++)
+        s->tokens[i] = (int32_t)rng_below(&r, (uint32_t)s->shape.vocab_size);
+    for (int i = 0; i < s->weights.blocks; i++)
+        s->per_token += s->weights.block[i].moe ? s->shape.num_experts_per_tok : 0;
+    CU_ASSERT_FATAL(s->per_token <= kMostPerToken);
+}
+
+static void close_subject(subject *s) {
+    weights_release(&s->weights);
+    checkpoint_close(s->files);
+    tiny_remove(s->dir);
+}
+
+static runner *start(const subject *s, cache_format format, const char *device) {
+    runner *r = NULL;
+    snap_err err = {0};
+    runner_options opt = {.format = format,
+                          .pages = kPages,
+                          .context = s->n + 1,
+                          .max_rows = kTokens + kDecode,
+                          .max_decode = kDecode,
+                          .device = device};
+    if (runner_create(&r, &s->weights, &opt, &err) != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    return r;
+}
+
+/* What a run over a subject's tokens gave. */
+typedef struct {
+    float *logits;    /* [n][vocab] */
+    int32_t *experts; /* [n][per_token] */
+} outcome;
+
+static void outcome_free(outcome *o) {
+    free(o->logits);
+    free(o->experts);
+}
+
+/* Pages in an order of their own. */
+static void pages_of(int first, int32_t *pages, int n) {
+    for (int i = 0; i < n; i++)
+        pages[i] = first + (n - 1 - i);
+}
+
+static outcome run(const subject *s, runner *r, int piece) {
+    int32_t pages[kPages];
+    outcome o = {calloc((size_t)s->n * (size_t)s->shape.vocab_size, sizeof(float)),
+                 calloc((size_t)s->n * kMostPerToken, sizeof(int32_t))};
+    pages_of(1, pages, (s->n - 1) / MLA_PAGE + 1);
+    for (int at = 0; at < s->n; at += piece) {
+        int n = s->n - at < piece ? s->n - at : piece;
+        snap_err err = {0};
+        model_piece p = {.tokens = s->tokens + at,
+                         .count = n,
+                         .position = at,
+                         .pages = pages,
+                         .logits = n,
+                         .chunk = piece > 1};
+        runner_watch_experts(r, o.experts + (int64_t)at * s->per_token);
+        CU_ASSERT_EQUAL(runner_step(r, &p, 1, o.logits + (int64_t)at * s->shape.vocab_size, &err),
+                        SNAP_OK);
+        if (err.code != SNAP_OK)
+            (void)fprintf(stderr, "%s\n", err.text);
+    }
+    runner_watch_experts(r, NULL);
+    return o;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static double distance(const float *a, const float *b, int n) {
+    double diff = 0, size = 0;
+    for (int i = 0; i < n; i++) {
+        diff += pow((double)a[i] - (double)b[i], 2);
+        size += pow((double)b[i], 2);
+    }
+    return sqrt(diff / size);
+}
+
+typedef struct {
+    double median, worst;
+    int compared;
+} comparison;
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Tokens that chose the same experts in every layer. */
+static comparison compare(const subject *s, const outcome *a, const outcome *b) {
+    comparison c = {0};
+    double all[kTokens];
+    int vocab = s->shape.vocab_size;
+    size_t bytes = (size_t)s->per_token * sizeof *a->experts;
+    for (int i = 0; i < s->n; i++) {
+        if (memcmp(a->experts + (int64_t)i * s->per_token, b->experts + (int64_t)i * s->per_token,
+                   bytes) != 0)
+            continue;
+        double d = distance(a->logits + (int64_t)i * vocab, b->logits + (int64_t)i * vocab, vocab);
+        all[c.compared++] = isfinite(d) ? d : HUGE_VAL;
+    }
+    qsort(all, (size_t)c.compared, sizeof *all, by_size);
+    c.median = c.compared ? all[c.compared / 2] : HUGE_VAL;
+    c.worst = c.compared ? all[c.compared - 1] : HUGE_VAL;
+    return c;
+}
+
+static void check(const subject *s, cache_format format, const char *what, comparison c,
+                  double bound) {
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| %s | %s | %s | median %.1e, worst %.1e of %d of %d tokens |", s->name,
+                     cache_format_name(format), what, c.median, c.worst, c.compared, s->n);
+    CU_ASSERT(c.median <= bound);
+    CU_ASSERT(c.compared * 10 >= s->n * 8);
+}
+
+/* ---- what is checked ------------------------------------------------------------------------- */
+
+static const double kRounding = 2e-2; /* between two orders of BF16 sums */
+
+static void check_format(const subject *s, cache_format format) {
+    runner *cpu = start(s, format, NULL), *cuda = start(s, format, "cuda");
+    outcome whole_cpu = run(s, cpu, s->n), steps_cpu = run(s, cpu, 1), whole = run(s, cuda, s->n),
+            chunks = run(s, cuda, 37), steps = run(s, cuda, 1);
+    comparison c = compare(s, &whole, &whole_cpu);
+    check(s, format, "prompt, against the CPU", c, kRounding);
+    c = compare(s, &steps, &steps_cpu);
+    check(s, format, "step by step, against the CPU", c, kRounding);
+    c = compare(s, &chunks, &whole);
+    check(s, format, "chunks of 37, against the prompt at once", c, kRounding);
+    c = compare(s, &steps, &whole);
+    check(s, format, "step by step, against the prompt at once", c, kRounding);
+    outcome_free(&whole_cpu);
+    outcome_free(&steps_cpu);
+    outcome_free(&whole);
+    outcome_free(&chunks);
+    outcome_free(&steps);
+    runner_free(cpu);
+    runner_free(cuda);
+}
+
+static void each_subject(void (*check_one)(const subject *s)) {
+    subject s;
+    if (!have_cuda())
+        return;
+    for (int i = 0; tiny_names[i]; i++) {
+        open_subject(&s, tiny_names[i], NULL);
+        check_one(&s);
+        close_subject(&s);
+    }
+    open_subject(&s, "wide V2", wide_v2);
+    check_one(&s);
+    close_subject(&s);
+    open_subject(&s, "wide V3", wide_v3);
+    check_one(&s);
+    close_subject(&s);
+}
+
+static void check_bf16(const subject *s) {
+    check_format(s, CACHE_BF16);
+}
+
+static void check_fp8(const subject *s) {
+    check_format(s, CACHE_FP8);
+}
+
+static void test_bf16_is_the_cpus(void) {
+    each_subject(check_bf16);
+}
+
+static void test_fp8_is_the_cpus(void) {
+    each_subject(check_fp8);
+}
+
+/* Sequences of different lengths, a token each in one step, and the same one by one. */
+static void check_batch(const subject *s) {
+    runner *r = start(s, CACHE_FP8, "cuda");
+    int vocab = s->shape.vocab_size, n = 6;
+    int32_t pages[6][kPages], next[6];
+    model_piece p[6];
+    snap_err err = {0};
+    float *together = calloc((size_t)(n * vocab), sizeof *together),
+          *alone = calloc((size_t)(n * vocab), sizeof *alone);
+    for (int i = 0; i < n; i++) {
+        int length = 5 + 17 * i;
+        pages_of(8 * i, pages[i], 8);
+        p[i] = (model_piece){
+            .tokens = s->tokens + i, .count = length, .pages = pages[i], .chunk = true};
+    }
+    CU_ASSERT_EQUAL(runner_step(r, p, n, NULL, &err), SNAP_OK);
+    for (int i = 0; i < n; i++)
+        p[i] = (model_piece){.tokens = s->tokens + 3 * i,
+                             .count = 1,
+                             .position = 5 + 17 * i,
+                             .pages = pages[i],
+                             .logits = 1};
+    CU_ASSERT_EQUAL(runner_step(r, p, n, together, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(runner_step_greedy(r, p, n, next, &err), SNAP_OK);
+    double worst = 0;
+    for (int i = 0; i < n; i++) {
+        CU_ASSERT_EQUAL(runner_step(r, &p[i], 1, alone + i * vocab, &err), SNAP_OK);
+        worst = fmax(worst, distance(together + i * vocab, alone + i * vocab, vocab));
+        for (int j = 0; j < vocab; j++)
+            CU_ASSERT_FATAL(together[i * vocab + j] <= together[i * vocab + next[i]]);
+    }
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| %s | fp8 | in a batch, against alone | worst %.1e |", s->name, worst);
+    CU_ASSERT(worst < kRounding);
+    free(together);
+    free(alone);
+    runner_free(r);
+}
+
+static void test_batch_is_one_by_one(void) {
+    each_subject(check_batch);
+}
+
+/* A sequence's pages go to the host and come back elsewhere: the same bits. */
+static void check_swap(const subject *s) {
+    runner *r = start(s, CACHE_FP8, "cuda");
+    kv_cache *cache = runner_cache(r);
+    int vocab = s->shape.vocab_size;
+    int32_t pages[2] = {3, 9}, others[2] = {20, 4};
+    snap_err err = {0};
+    float *before = calloc((size_t)vocab, sizeof *before),
+          *after = calloc((size_t)vocab, sizeof *after);
+    char *host = malloc(kv_cache_page_bytes(cache));
+    model_piece p = {.tokens = s->tokens, .count = 100, .pages = pages, .chunk = true};
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, NULL, &err), SNAP_OK);
+    p = (model_piece){
+        .tokens = s->tokens + 100, .count = 1, .position = 100, .pages = pages, .logits = 1};
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, before, &err), SNAP_OK);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(kv_cache_read_page(cache, pages[i], host, &err), SNAP_OK);
+        CU_ASSERT_EQUAL(kv_cache_write_page(cache, others[i], host, &err), SNAP_OK);
+    }
+    p.pages = others;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, after, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(before, after, (size_t)vocab * sizeof *before), 0);
+    free(before);
+    free(after);
+    free(host);
+    runner_free(r);
+}
+
+static void test_swapped_pages(void) {
+    each_subject(check_swap);
+}
+
+static void test_unknown_device(void) {
+    subject s;
+    runner *r = NULL;
+    snap_err err = {0};
+    open_subject(&s, tiny_names[0], NULL);
+    runner_options opt = {
+        .pages = 1, .context = 8, .max_rows = 2, .max_decode = 1, .device = "tpu"};
+    CU_ASSERT_EQUAL(runner_create(&r, &s.weights, &opt, &err), SNAP_E_USAGE);
+    CU_ASSERT_PTR_NULL(r);
+    close_subject(&s);
+}
+
+CU_TestInfo tests_cuda_model[] = {
+    {"an unknown device is refused", test_unknown_device},
+    {"swapped pages give the same bits", test_swapped_pages},
+    {"bf16 gives the CPU's logits", test_bf16_is_the_cpus},
+    {"fp8 gives the CPU's logits", test_fp8_is_the_cpus},
+    {"a batch is one by one", test_batch_is_one_by_one},
+    CU_TEST_INFO_NULL,
+};
