@@ -150,6 +150,10 @@ static const char *header(const transfer *t, const char *name) {
     return found ? h->value : "";
 }
 
+const char *http_response_header(const http_response *res, const char *name) {
+    return res->source ? header(res->source, name) : "";
+}
+
 /* Content-Range: "bytes 100-199/200" begins at 100. */
 static int64_t first_byte(const transfer *t) {
     const char *range = header(t, "Content-Range");
@@ -166,6 +170,7 @@ static http_response response(const transfer *t) {
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     (void)curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
     (void)curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location);
+    r.source = t;
     r.status = (int)status;
     r.type = type ? type : "";
     r.location = location ? location : "";

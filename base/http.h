@@ -43,7 +43,12 @@ typedef struct {
     int64_t first_byte;   /* where in the file the body begins, of a 206; -1 = not stated */
     double retry_after_s; /* Retry-After, seconds or date, from now; -1 = absent */
     const char *message;  /* why it is not complete; "" if it is */
+    const void *source;   /* for http_response_header(); NULL = there are none */
 } http_response;          /* strings are valid during the callback only */
+
+/* A header of the answer, in any case of letters, as sent; "" = none. Valid until the next call and
+ * during the callback only. */
+const char *http_response_header(const http_response *res, const char *name);
 
 /* Takes the next @n > 0 bytes of the body; false ends the transfer as HTTP_STOPPED. */
 typedef bool (*http_body_fn)(void *ctx, const http_response *head, const char *bytes, size_t n);

@@ -34,6 +34,7 @@ typedef struct {
     int max_retries;                /* -1: the generator's default */
     double timeout_s;               /* 0: the generator's default */
     double deadline_s;              /* 0: the generator's default */
+    double rpm, tpm;                /* requests and tokens a minute; 0: no limit */
     int in_flight;                  /* 0: the generator's default */
     int context, cache_mb, threads; /* local: tokens a sequence, MiB of cache; 0: the default */
     const char *chat_template;      /* local: NULL: the checkpoint's own */

@@ -6,7 +6,7 @@
  * server can keep its connections full.
  *
  *   http     OpenAI-compatible servers: "http://host:port/v1" or https; several serve one arm
- *            together: "http://a/v1|http://b/v1"
+ *            together: "http://a/v1|http://b/v1*3", the second with three times the first's share
  *   local    a checkpoint's folder, run here: "local:DIR"
  *   replay   recorded completions: "replay:FILE"
  *
@@ -88,7 +88,9 @@ typedef struct {
     int max_retries;     /* http: further attempts a request; -1 = the default (5) */
     double timeout_s;    /* http: silence that ends an attempt; 0 = the default (600) */
     double deadline_s;   /* http: length that ends an attempt; 0 = the default (14400) */
-    int in_flight;       /* requests kept going at once; 0 = the generator's default */
+    double requests_per_minute; /* http: of all servers together; 0 = no limit */
+    double tokens_per_minute;   /* http: prompts and answers; 0 = no limit */
+    int in_flight;              /* requests kept going at once; 0 = the generator's default */
     const char *precision; /* local: of the cache and attention, "bf16" (NULL), "fp8" and others */
     int64_t cache_bytes;   /* local: of the cache; 0 = the default. The same for every arm */
     int64_t context;       /* local: longest sequence, tokens; 0 = the default */

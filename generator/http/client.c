@@ -15,6 +15,8 @@
 #include "generator/http/chat_answer.h"
 #include "generator/http/chat_request.h"
 #include "generator/http/endpoints.h"
+#include "generator/http/pace.h"
+#include "generator/http/ratelimit.h"
 #include "generator/http/refusal.h"
 #include "generator/http/sse.h"
 
@@ -25,6 +27,7 @@ enum {
     kKeyPart = 8,             /* so many bytes of an API key in a message are too many */
     kDeadlineS = 14400,       /* 32k tokens at less than 3 a second */
     kProbeS = 10,             /* for a health check */
+    kTokenBytes = 4,          /* of a prompt, about: until the server says how many it were */
 };
 
 typedef struct {
@@ -36,6 +39,7 @@ typedef struct {
     bool stream;
     int max_retries, in_flight;
     double silence_s, deadline_s;
+    double rpm, tpm;     /* requests and tokens a minute; 0 = no limit */
     generator_load load; /* of the last run */
     const volatile sig_atomic_t *cancel;
     retry_policy policy;
@@ -58,6 +62,7 @@ typedef struct {
     endpoint *server; /* of the last attempt */
     gen_request req;
     buf request;       /* the JSON body */
+    double expected;   /* tokens that the last attempt was to take */
     size_t idle_bytes; /* of the stream since its last piece of the answer */
     int attempts;
     int64_t due_ns;                    /* SLOT_WAITING: when to start the next attempt */
@@ -88,6 +93,7 @@ struct session {
     http *engine;
     slot *slots;
     probe probes[ENDPOINTS_MAX];
+    pace pace;
     rng jitter; /* of the probes */
     gen_source_fn source;
     gen_sink_fn sink;
@@ -320,11 +326,16 @@ static void deliver(slot *s) {
     run_fail(r, r->sink(r->sink_ctx, &s->req, &res, r->err));
 }
 
-static void wait_to_retry(slot *s, double retry_after_s) {
+/* A server that has too much to do is spared by all, not by the request alone that it refused. */
+static void wait_to_retry(slot *s, const http_response *res) {
     const retry_policy *policy = &s->session->client->policy;
-    double delay_s = retry_delay_s(policy, s->attempts, retry_after_s, rng_uniform(&s->jitter));
-    s->due_ns = clock_now_ns() + (int64_t)(delay_s * 1e9);
+    int64_t now = clock_now_ns();
+    double delay_s =
+        retry_delay_s(policy, s->attempts, res->retry_after_s, rng_uniform(&s->jitter));
+    s->due_ns = now + (int64_t)(delay_s * 1e9);
     s->state = SLOT_WAITING;
+    if (res->status == 429)
+        endpoints_hold(s->server, now, s->due_ns, true);
 }
 
 static bool is_no_server(const http_response *res) {
@@ -339,6 +350,20 @@ static bool is_failing_server(const http_response *res) {
 static void plan_probe(session *r, endpoint *at) {
     double wait_s = retry_delay_s(&r->client->policy, ++at->probes, -1, rng_uniform(&r->jitter));
     at->due_ns = clock_now_ns() + (int64_t)(wait_s * 1e9);
+}
+
+/* What the server says of its limits; what the attempt took of the user's. */
+static void note_limits(slot *s, const http_response *res, int64_t now) {
+    session *r = s->session;
+    double cap_s = r->client->policy.server_cap_s, wait_s = ratelimit_wait_s(res);
+    wait_s = wait_s < cap_s ? wait_s : cap_s;
+    if (wait_s > 0)
+        endpoints_hold(s->server, now, now + (int64_t)(wait_s * 1e9), false);
+    const chat_answer *a = &s->answer;
+    bool known = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
+    int64_t took = s->end == ATTEMPT_OK ? -1 : 0; /* what fails is not counted by most */
+    pace_settle(&r->pace, s->expected, known ? a->prompt_tokens + a->completion_tokens : took,
+                a->completion_tokens);
 }
 
 static void note_health(slot *s, const http_response *res) {
@@ -363,8 +388,9 @@ static void on_done(void *ctx, const http_response *res) {
     r->reached = r->reached || res->status;
     judge(s, res);
     note_health(s, res);
+    note_limits(s, res, clock_now_ns());
     if (s->end == ATTEMPT_MAY_PASS && s->attempts <= r->client->max_retries)
-        wait_to_retry(s, res->retry_after_s);
+        wait_to_retry(s, res);
     else if (is_no_server(res) && !r->reached)
         fail_run(s, "cannot be reached");
     else if (res->status == 401)
@@ -373,7 +399,18 @@ static void on_done(void *ctx, const http_response *res) {
         deliver(s);
 }
 
-static void start_attempt(slot *s) {
+/* The server for an attempt that may start now; NULL where none may, and *next_ns no later than when
+ * one may, as far as that is known. */
+static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
+    int64_t paced_ns = pace_when(&r->pace, now);
+    endpoint *at = paced_ns <= now ? endpoints_choose(&r->client->servers, now) : NULL;
+    int64_t free_ns = paced_ns > now ? paced_ns : endpoints_next_ns(&r->client->servers, now);
+    if (!at && free_ns < *next_ns)
+        *next_ns = free_ns;
+    return at;
+}
+
+static void start_attempt(slot *s, endpoint *server) {
     client *c = s->session->client;
     buf_clear(&s->body);
     sse_clear(&s->events);
@@ -385,7 +422,7 @@ static void start_attempt(slot *s) {
     s->gaps = (hist){0};
     s->attempts++;
     s->state = SLOT_RUNNING;
-    s->server = endpoints_choose(&c->servers);
+    s->server = server;
     s->server->in_flight++;
     s->server->started++;
     const char *headers[] = {"Content-Type: application/json",
@@ -404,12 +441,14 @@ static void start_attempt(slot *s) {
         .ctx = s,
     };
     s->start_ns = clock_now_ns();
+    s->expected = pace_start(&s->session->pace, s->start_ns, (double)s->request.len / kTokenBytes,
+                             s->req.sampling.max_tokens);
     if (s->attempts == 1)
         s->first_start_ns = s->start_ns;
     run_fail(s->session, http_start(s->session->engine, &req, s->session->err));
 }
 
-/* Takes the next request from the source into a free slot. */
+/* Takes the next request from the source into a free slot, to be started when it may. */
 static void admit(session *r, slot *s) {
     if (!r->source(r->source_ctx, &s->req)) {
         r->exhausted = true;
@@ -419,11 +458,10 @@ static void admit(session *r, slot *s) {
     buf_clear(&s->request);
     s->attempts = 0;
     s->jitter = rng_make(s->req.sampling.seed, (uint64_t)s->req.id);
+    s->due_ns = 0;
+    s->state = SLOT_WAITING;
     r->busy++;
-    snap_status st = chat_request_write(&s->req, c->model, c->stream, &s->request, r->err);
-    run_fail(r, st);
-    if (st == SNAP_OK)
-        start_attempt(s);
+    run_fail(r, chat_request_write(&s->req, c->model, c->stream, &s->request, r->err));
 }
 
 /* ---- health ---- */
@@ -475,9 +513,11 @@ static int64_t fill(session *r) {
         slot *s = &r->slots[i];
         if (s->state == SLOT_FREE && !r->exhausted)
             admit(r, s);
-        else if (s->state == SLOT_WAITING && s->due_ns <= now)
-            start_attempt(s);
-        else if (s->state == SLOT_WAITING && s->due_ns < next_ns)
+        bool due = s->state == SLOT_WAITING && s->due_ns <= now;
+        endpoint *at = due && r->st == SNAP_OK ? may_start(r, now, &next_ns) : NULL;
+        if (at)
+            start_attempt(s, at);
+        else if (s->state == SLOT_WAITING && !due && s->due_ns < next_ns)
             next_ns = s->due_ns;
     }
     return next_ns;
@@ -523,7 +563,8 @@ static void meet_servers(session *r) {
     servers->outages = 0;
     for (int i = 0; i < servers->n; i++) {
         endpoint *at = &servers->list[i];
-        *at = (endpoint){.chat_url = at->chat_url, .models_url = at->models_url};
+        *at = (endpoint){
+            .chat_url = at->chat_url, .models_url = at->models_url, .weight = at->weight};
         r->probes[i] = (probe){.session = r, .server = at};
     }
 }
@@ -548,6 +589,7 @@ static snap_status client_run(generator *g, gen_source_fn source, void *source_c
                  .sink_ctx = sink_ctx,
                  .jitter = rng_make(0, rng_stream_of("probes")),
                  .err = err};
+    r.pace = pace_make(c->rpm, c->tpm, clock_now_ns());
     meet_servers(&r);
     TRY(http_create(&r.engine, c->in_flight, c->cancel, err));
     r.slots = slots_create(&r);
@@ -590,6 +632,9 @@ static snap_status check_options(const generator_options *opt, snap_err *err) {
         !(opt->deadline_s >= 0 && opt->deadline_s <= 1e6))
         return err_set(err, SNAP_E_USAGE,
                        "retries must be at least 0, a timeout and a deadline 0 to 1000000 seconds");
+    if (!(opt->requests_per_minute >= 0 && opt->requests_per_minute <= 1e9) ||
+        !(opt->tokens_per_minute >= 0 && opt->tokens_per_minute <= 1e12))
+        return err_set(err, SNAP_E_USAGE, "requests and tokens a minute must not be negative");
     for (const char *k = opt->api_key; k && *k; k++)
         if (*k <= ' ' || *k > '~')
             return err_set(err, SNAP_E_USAGE,
@@ -627,6 +672,8 @@ snap_status client_open(generator **out, const char *urls, const generator_optio
     c->in_flight = opt->in_flight ? opt->in_flight : CLIENT_IN_FLIGHT;
     c->silence_s = opt->timeout_s;
     c->deadline_s = opt->deadline_s > 0 ? opt->deadline_s : kDeadlineS;
+    c->rpm = opt->requests_per_minute;
+    c->tpm = opt->tokens_per_minute;
     c->cancel = opt->cancel;
     c->policy = *policy;
     TRY(check_options(opt, err));

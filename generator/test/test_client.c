@@ -460,7 +460,7 @@ static void test_in_flight_is_a_limit(void) {
 
 /* The first request waits 0.5 s for its second attempt; all others finish before it. */
 static void test_a_wait_holds_nobody_up(void) {
-    static const reply script[] = {{.status = 429, .headers = "Retry-After: 60\r\n"}, WHOLE_REPLY};
+    static const reply script[] = {{.status = 503, .headers = "Retry-After: 60\r\n"}, WHOLE_REPLY};
     generator_options opt = whole;
     opt.in_flight = 2;
     drive d = {0};

@@ -21,18 +21,18 @@ static void test_the_least_loaded_is_chosen(void) {
     CU_ASSERT_STRING_EQUAL(e.list[1].chat_url, "http://b/v1/chat/completions");
     CU_ASSERT_STRING_EQUAL(e.list[2].models_url, "https://c/models");
     for (int i = 0; i < 30; i++) {
-        endpoint *at = endpoints_choose(&e);
+        endpoint *at = endpoints_choose(&e, 0);
         at->in_flight++;
         at->started++;
     }
     CU_ASSERT(e.list[0].in_flight == 10 && e.list[1].in_flight == 10 && e.list[2].in_flight == 10);
     e.list[1].in_flight = 3;
-    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e), &e.list[1]);
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
     CU_ASSERT_TRUE(endpoints_failure(&e, &e.list[1], true));
-    CU_ASSERT_PTR_NOT_EQUAL(endpoints_choose(&e), &e.list[1]);
+    CU_ASSERT_PTR_NOT_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
     CU_ASSERT_FALSE(endpoints_failure(&e, &e.list[1], true)); /* once */
     endpoints_success(&e.list[1]);
-    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e), &e.list[1]);
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
     CU_ASSERT_EQUAL(e.outages, 1);
     endpoints_release(&e);
 }
@@ -49,12 +49,71 @@ static void test_strikes(void) {
     CU_ASSERT_TRUE(endpoints_failure(&e, &e.list[0], false));
     for (int i = 0; i < ENDPOINT_STRIKES; i++)
         (void)endpoints_failure(&e, &e.list[1], false);
-    CU_ASSERT_PTR_NOT_NULL(endpoints_choose(&e)); /* nobody left: one of them all the same */
+    CU_ASSERT_PTR_NOT_NULL(endpoints_choose(&e, 0)); /* nobody left: one of them all the same */
     endpoints_release(&e);
 
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://alone", NULL), SNAP_OK);
     for (int i = 0; i < 10; i++)
         CU_ASSERT_FALSE(endpoints_failure(&e, &e.list[0], true));
+    endpoints_release(&e);
+}
+
+/* The second has three times the weight: it gets three of four. */
+static void test_weights(void) {
+    endpoints e = {0};
+    CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a/v1|http://b/v1*3|http://c/v1*0.5", NULL),
+                          SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(e.list[1].chat_url, "http://b/v1/chat/completions");
+    for (int i = 0; i < 90; i++) {
+        endpoint *at = endpoints_choose(&e, 0);
+        at->in_flight++;
+        at->started++;
+    }
+    CU_ASSERT(e.list[0].in_flight == 20 && e.list[1].in_flight == 60 && e.list[2].in_flight == 10);
+    for (int i = 0; i < 3; i++)
+        e.list[i].in_flight = 0;
+    for (int i = 0; i < 90; i++) /* one at a time: by what they have had */
+        endpoints_choose(&e, 0)->started++;
+    CU_ASSERT(e.list[1].started > 2 * e.list[0].started);
+    endpoints_release(&e);
+    static const char *const bad[] = {"http://a*0", "http://a*1e9", "http://a*5000",
+                                      "http://a*1.2.3", "http://a*2|http://a*3"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CU_ASSERT_EQUAL(endpoints_parse(&e, bad[i], NULL), SNAP_E_USAGE);
+        endpoints_release(&e);
+    }
+    CU_ASSERT_EQUAL(endpoints_parse(&e, "http://a/v*x/y", NULL), SNAP_OK); /* a path of that name */
+    CU_ASSERT_STRING_EQUAL(e.list[0].chat_url, "http://a/v*x/y/chat/completions");
+    endpoints_release(&e);
+}
+
+/* After a refusal nothing until the time it named, then half, then one more for each round. */
+static void test_a_server_that_refuses_is_spared(void) {
+    endpoints e = {0};
+    CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a|http://b", NULL), SNAP_OK);
+    endpoint *a = &e.list[0], *b = &e.list[1];
+    a->in_flight = 16;
+    b->in_flight = 1000;
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 100), a);
+    for (int i = 0; i < 16; i++) { /* all of them together count once */
+        endpoints_hold(a, 100 + i, 1000, true);
+        CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 100 + i), b);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(a->window, 8, 1e-9);
+    endpoints_hold(b, 200, 700, false); /* it said that nothing is left: no window */
+    CU_ASSERT_PTR_NULL(endpoints_choose(&e, 200));
+    CU_ASSERT_EQUAL(endpoints_next_ns(&e, 200), 700);
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 700), b);
+    CU_ASSERT_EQUAL(endpoints_next_ns(&e, 1000), INT64_MAX);
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), b); /* a has more than its window */
+    a->in_flight = 7;
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a);
+    a->in_flight = 8;
+    for (int i = 0; i < 8; i++)
+        endpoints_success(a);
+    CU_ASSERT(a->window > 8.5 && a->window < 9);
+    endpoints_success(a);
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a); /* the ninth */
     endpoints_release(&e);
 }
 
@@ -156,7 +215,69 @@ static void test_a_server_that_recovers_is_used_again(void) {
     server_free(b);
 }
 
+/* Refused at first with a time to wait, then answered: every request gets through, and while the
+ * server is held back nothing is sent there. */
+static void test_limits_of_the_server(void) {
+    static const reply busy = {.status = 429, .headers = "retry-after-ms: 60\r\n"};
+    static const reply spent = {.body = CHAT_WHOLE("42", "stop"),
+                                .headers = "X-RateLimit-Remaining-Requests: 0\r\n"
+                                           "X-RateLimit-Reset-Requests: 80ms\r\n"};
+    const reply replies[] = {
+        busy, busy, busy, busy, spent, spent, {.body = CHAT_WHOLE("42", "stop")}};
+    server *s = server_start(replies, 7);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    char url[100];
+    drive d = {0};
+    generator *g;
+    generator_options opt = {.no_stream = true, .max_retries = 5, .in_flight = 4};
+    (void)snprintf(url, sizeof url, "%s/v1", server_url(s));
+    CU_ASSERT_EQUAL_FATAL(client_open(&g, url, &opt, &quick, &d.err), SNAP_OK);
+    int64_t start = clock_now_ns();
+    CU_ASSERT_EQUAL(drive_run(&d, g, 12), SNAP_OK);
+    CU_ASSERT(clock_now_ns() - start >= 140 * 1000000); /* 60 ms, then 80 */
+    generator_close(g);
+    server_stop(s);
+    CU_ASSERT_EQUAL(d.n_kept, 12);
+    for (int i = 0; i < d.n_kept; i++)
+        CU_ASSERT_FALSE(d.kept[i].failed);
+    CU_ASSERT_EQUAL(server_requests(s), 16);
+    drive_release(&d);
+    server_free(s);
+}
+
+/* 1200 a minute are one every 50 ms, however many may be in flight; a loop that wakes late makes up
+ * for 100 ms at most. */
+static void test_limits_of_the_user(void) {
+    static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
+    server *s = server_start(&fast, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    for (int by_tokens = 0; by_tokens < 2; by_tokens++) {
+        char url[100];
+        drive d = {0};
+        generator *g;
+        generator_options opt = {.no_stream = true, .in_flight = 16};
+        if (by_tokens)
+            opt.tokens_per_minute = 12000; /* 10 tokens an answer */
+        else
+            opt.requests_per_minute = 1200;
+        (void)snprintf(url, sizeof url, "%s/v1", server_url(s));
+        CU_ASSERT_EQUAL_FATAL(client_open(&g, url, &opt, &quick, &d.err), SNAP_OK);
+        int64_t start = clock_now_ns();
+        CU_ASSERT_EQUAL(drive_run(&d, g, 10), SNAP_OK);
+        CU_ASSERT(clock_now_ns() - start >= (9 * 50 - 100) * INT64_C(1000000));
+        CU_ASSERT_EQUAL(d.n_kept, 10);
+        generator_close(g);
+        drive_release(&d);
+    }
+    server_stop(s);
+    server_free(s);
+}
+
 CU_TestInfo tests_endpoints[] = {
+    {"weights", test_weights},
+    {"a server that refuses is spared", test_a_server_that_refuses_is_spared},
+    {"limits of the server", test_limits_of_the_server},
+    {"limits of the user", test_limits_of_the_user},
     {"the least loaded is chosen", test_the_least_loaded_is_chosen},
     {"strikes", test_strikes},
     {"two servers share the work", test_two_servers_share_the_work},

@@ -46,8 +46,9 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "Of whom"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
      "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several "
-     "of them as URL|URL, local:DIR (a checkpoint, run here), or replay:FILE; keys: "
-     "model precision stream retries timeout deadline in_flight seed temperature top_p max_tokens; "
+     "of them as URL|URL*WEIGHT, local:DIR (a checkpoint, run here), or replay:FILE; keys: "
+     "model precision stream retries timeout deadline in_flight rpm tpm (requests and tokens a "
+     "minute) seed temperature top_p max_tokens; "
      "local: precision (bf16, fp8; fp32; A, B, E, F: damaged), context, cache_mb, threads, "
      "template",
      0, 0},

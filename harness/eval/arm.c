@@ -26,6 +26,8 @@ static const arm_key keys[] = {
     {"retries", KEY_INT, offsetof(eval_arm, max_retries), 0, 1000},
     {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6},
     {"deadline", KEY_NUM, offsetof(eval_arm, deadline_s), 0.001, 1e6},
+    {"rpm", KEY_NUM, offsetof(eval_arm, rpm), 0.001, 1e9},
+    {"tpm", KEY_NUM, offsetof(eval_arm, tpm), 0.001, 1e12},
     {"in_flight", KEY_INT, offsetof(eval_arm, in_flight), 1, 4096},
     {"context", KEY_INT, offsetof(eval_arm, context), 1, 1 << 20},
     {"cache_mb", KEY_INT, offsetof(eval_arm, cache_mb), 1, 1 << 24},
@@ -106,12 +108,12 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
                    : err_set(err, SNAP_E_USAGE, "%s %s: '%s' can't be '%s'", p->flag, p->whole,
                              name, value);
     }
-    return err_set(
-        err, SNAP_E_USAGE,
-        "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
-        "deadline, in_flight, context, cache_mb, threads, template, seed, temperature, top_p, "
-        "max_tokens)",
-        p->flag, p->whole, name);
+    return err_set(err, SNAP_E_USAGE,
+                   "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
+                   "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, "
+                   "temperature, top_p, "
+                   "max_tokens)",
+                   p->flag, p->whole, name);
 }
 
 static snap_status check_name(const parsing *p, snap_err *err) {

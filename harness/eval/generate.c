@@ -111,6 +111,8 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .max_retries = arm->max_retries,
                            .timeout_s = arm->timeout_s,
                            .deadline_s = arm->deadline_s,
+                           .requests_per_minute = arm->rpm,
+                           .tokens_per_minute = arm->tpm,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
                            .precision = arm->precision,
                            .context = arm->context,
