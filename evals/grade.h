@@ -53,6 +53,7 @@ struct grader {
     /* @gold has passed check_gold. NULL: the response is a program, which must be run
      * (evals/code/judge.h). */
     grade_result (*grade)(const char *gold, grade_input in);
+    bool by_model; /* another model judges, which must be asked (evals/arena.h); grade is NULL */
     const char
         *metrics[GRADE_METRICS + 1]; /* names, NULL-terminated, the verdict's first; none: the
                                                verdict alone, accuracy */

@@ -321,6 +321,7 @@ static double number_or_nan(const js *row, const char *key) {
 
 static sample_outcome outcome_of(const js *row, span response, const grade_result *g) {
     sample_outcome o = {.present = true, .verdict = g->verdict};
+    memcpy(o.also, g->also, sizeof o.also);
     o.failed = js_get_bool(row, "failed", false);
     o.truncated = js_get_bool(row, "truncated", false);
     o.empty = js_get_bool(row, "empty", false);
@@ -334,10 +335,20 @@ static sample_outcome outcome_of(const js *row, span response, const grade_resul
     return o;
 }
 
+/* {"cell": 0.25, ...}: what a grader measures beside the verdict. */
+static bool set_scores(js *row, const grader *g, const grade_result *r) {
+    js *scores = js_new_object();
+    bool ok = scores != NULL;
+    for (int i = 1; i < grade_metrics(g) && ok; i++)
+        ok = js_set_num(scores, g->metrics[i], r->also[i - 1].value);
+    return js_set_new(row, "scores", scores) && ok;
+}
+
 /* A failed request has nothing to judge: its verdict is null. */
-static bool set_verdict(js *row, const char *grader_id, const grade_result *g) {
+static bool set_verdict(js *row, const grader *by, const grade_result *g) {
     bool failed = js_get_bool(row, "failed", false);
-    return js_set_str(row, "grader", grader_id) &&
+    return js_set_str(row, "grader", by->id) &&
+           (failed || grade_metrics(by) == 1 || set_scores(row, by, g)) &&
            js_set_str(row, "verdict", failed ? NULL : grade_verdict_name(g->verdict)) &&
            js_set_str(row, "extracted", g->rule ? g->extracted : NULL) &&
            js_set_str(row, "rule", g->rule) && js_set_str(row, "reason", g->reason);
@@ -362,7 +373,7 @@ static bool grade_answer(js *row, const task_set *set, const char *gold, grade_i
     *r = js_get_bool(row, "failed", false)
              ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
              : g->grade(gold, in);
-    return js_set_str(row, "gold", gold) && set_verdict(row, g->id, r);
+    return js_set_str(row, "gold", gold) && set_verdict(row, g, r);
 }
 
 /* A program's verdict stands in its row. */

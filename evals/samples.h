@@ -3,7 +3,7 @@
  * A row: task, problem, sample, arm, model, precision, prompt_sha256, sampling, seed, gold;
  * response, reasoning, finish_reason, prompt_tokens, completion_tokens, attempts, ttft_ms,
  * total_ms, failed, error, truncated, empty; after grading also grader, verdict, extracted, rule,
- * reason. What is unknown is null. The prompt itself is a row's only where a confidential one is
+ * reason, and, where the task measures more than that, scores: {"instruction_strict": 0.5, ...}. What is unknown is null. The prompt itself is a row's only where a confidential one is
  * asked for (task_options.keep_text).
  *
  * itl_ms_mean, itl_ms_p50 and itl_ms_p99 are a row's too: gaps between the pieces of its stream.
@@ -24,6 +24,8 @@ typedef struct {
     bool truncated; /* stopped by the length limit */
     bool empty;     /* nothing but reasoning and white space */
     grade_verdict verdict;
+    /* Of the grader's further metrics; where a model judges, of all. */
+    grade_score also[GRADE_METRICS - 1];
     uint64_t text_hash;            /* of the response; 0 where empty or failed */
     int64_t completion_tokens;     /* -1: unknown */
     uint64_t answer_hash;          /* of what was extracted; 0 where nothing was */

@@ -14,27 +14,31 @@ static bool is_scored(const sample_outcome *o) {
     return o->present && !o->failed;
 }
 
-/* Scores of the scored samples among @count into @x; returns how many. */
-static size_t gather_scores(const sample_outcome *o, size_t count, double *x) {
+/* Values of the scored samples among @count into @x; returns how many. @slot: which of `also` they are in; -1:
+ * the verdict's, 1 or 0. */
+static size_t gather_scores(const sample_outcome *o, size_t count, int slot, double *x) {
     size_t n = 0;
     for (size_t k = 0; k < count; k++)
         if (is_scored(&o[k]))
-            x[n++] = o[k].verdict == GRADE_CORRECT ? 1 : 0;
+            x[n++] = slot < 0 ? (double)(o[k].verdict == GRADE_CORRECT) : o[k].also[slot].value;
     return n;
 }
 
-static size_t gather_tokens(const sample_outcome *o, size_t count, double *x) {
+static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, double *x) {
     size_t n = 0;
+    (void)slot;
     for (size_t k = 0; k < count; k++)
         if (is_scored(&o[k]) && o[k].completion_tokens >= 0)
             x[n++] = (double)o[k].completion_tokens;
     return n;
 }
 
-/* Room that scoring one task needs; all of it for every task anew. */
+/* Room that scoring one metric of a task needs; all of it for every one anew. */
 typedef struct {
+    int slot;        /* of the metric in a sample's `also`; -1: the verdict's */
     double *samples; /* [2 * problems * K] raw values of two arms */
     double *a, *b;   /* [problems] means of the problems that count */
+    double *weights; /* [problems] of the problems that count */
     stats_problem *problems;
 } scratch;
 
@@ -42,6 +46,7 @@ static void scratch_release(scratch *s) {
     free(s->samples);
     free(s->a);
     free(s->b);
+    free(s->weights);
     free(s->problems);
 }
 
@@ -50,10 +55,40 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
     s->samples = calloc(2 * cells + 1, sizeof *s->samples);
     s->a = calloc(n + 1, sizeof *s->a);
     s->b = calloc(n + 1, sizeof *s->b);
+    s->weights = calloc(n + 1, sizeof *s->weights);
     s->problems = calloc(n + 1, sizeof *s->problems);
-    if (s->samples && s->a && s->b && s->problems)
+    if (s->samples && s->a && s->b && s->weights && s->problems)
         return SNAP_OK;
     return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
+}
+
+/* ---- weights ---- */
+
+/* How much a problem counts: as much as its samples say; 1 where they say nothing. */
+static double weight_of(const sample_outcome *o, size_t count, int slot) {
+    for (size_t k = 0; slot >= 0 && k < count; k++)
+        if (is_scored(&o[k]) && o[k].also[slot].weight > 0)
+            return o[k].also[slot].weight;
+    return 1;
+}
+
+/* The mean of @x by weight, and by how much a problem counts more than the mean one. */
+typedef struct {
+    double mean, per_weight;
+} weighing;
+
+static weighing weigh(const double *x, const double *weights, size_t n) {
+    double sum = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += weights[i] * x[i];
+        all += weights[i];
+    }
+    return (weighing){.mean = sum / all, .per_weight = (double)n / all};
+}
+
+/* A value whose plain mean and spread are those of the weighted mean (linearisation of a ratio). */
+static double linearised(weighing w, double weight, double x) {
+    return w.mean + weight * w.per_weight * (x - w.mean);
 }
 
 /* ---- one arm ---- */
@@ -132,10 +167,10 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
 }
 
 /* Where all problems are solved always, or never, the spread says nothing: a rate's interval does. */
-static stats_interval arm_interval(const arm_score *s, int samples) {
+static stats_interval arm_interval(const arm_score *s, bool rate) {
     stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
     bool extreme = s->accuracy.mean <= 0 || s->accuracy.mean >= 1;
-    if (s->problems && (samples == 1 || extreme))
+    if (s->problems && (rate || extreme))
         ci = stats_wilson((size_t)llround(s->accuracy.mean * (double)s->problems), s->problems,
                           0.95);
     if (isnan(ci.lo))
@@ -191,18 +226,22 @@ static void choose_ks(int samples, arm_score *s) {
     s->pass[s->n_pass++].k = samples;
 }
 
-static void score_together(const sample_outcome *o, const eval_task *et, double *x, arm_score *s) {
+static void score_together(const sample_outcome *o, const eval_task *et, scratch *tmp,
+                           arm_score *s) {
     size_t k = (size_t)et->samples;
+    double *x = tmp->samples;
+    bool rate = tmp->slot < 0; /* of 0 and 1; others lie between */
     average pass[SCORE_PASS_MAX] = {{0, 0}}, majority = {0}, variance = {0};
-    choose_ks(et->samples, s);
+    if (rate)
+        choose_ks(et->samples, s);
     for (size_t i = 0; i < et->set.n; i++) {
-        size_t n = gather_scores(o + i * k, k, x), correct = 0;
+        size_t n = gather_scores(o + i * k, k, tmp->slot, x), correct = 0;
         for (size_t j = 0; j < n; j++)
             correct += x[j] > 0;
         for (int j = 0; j < s->n_pass; j++)
             average_add(&pass[j], stats_pass_at_k(n, correct, (size_t)s->pass[j].k));
-        average_add(&majority, k > 1 ? majority_of(o + i * k, k) : (double)NAN);
-        average_add(&variance, stats_sampling_variance(n, correct));
+        average_add(&majority, rate && k > 1 ? majority_of(o + i * k, k) : (double)NAN);
+        average_add(&variance, stats_sampling_variance(x, n));
     }
     for (int j = 0; j < s->n_pass; j++)
         s->pass[j].rate = pass[j].sum / pass[j].n;
@@ -218,21 +257,39 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
     const sample_outcome *o = samples_of(p, all, t, arm, 0);
     count_rows(o, cells, &s);
     measure_rows(o, cells, tmp->samples, &s);
-    score_together(o, et, tmp->samples, &s);
+    score_together(o, et, tmp, &s);
     for (size_t i = 0; i < et->set.n; i++) {
         s.identical += count_identical(o + i * k, k);
-        size_t n = gather_scores(o + i * k, k, tmp->samples);
-        if (n)
-            tmp->a[s.problems++] = stats_mean_of(tmp->samples, n).mean;
+        size_t n = gather_scores(o + i * k, k, tmp->slot, tmp->samples);
+        if (!n)
+            continue;
+        tmp->weights[s.problems] = weight_of(o + i * k, k, tmp->slot);
+        tmp->a[s.problems++] = stats_mean_of(tmp->samples, n).mean;
     }
+    weighing w = weigh(tmp->a, tmp->weights, s.problems);
+    for (size_t i = 0; i < s.problems; i++)
+        tmp->a[i] = linearised(w, tmp->weights[i], tmp->a[i]);
     s.accuracy = stats_mean_of(tmp->a, s.problems);
-    s.ci95 = arm_interval(&s, et->samples);
+    s.ci95 = arm_interval(&s, tmp->slot < 0 && et->samples == 1);
     return s;
 }
 
 /* ---- two arms ---- */
 
-typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, double *x);
+typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, int slot, double *x);
+
+/* The values of both arms as those whose plain means and differences are the weighted ones. */
+static void linearise_pairs(scratch *tmp, size_t n) {
+    weighing a = weigh(tmp->a, tmp->weights, n), b = weigh(tmp->b, tmp->weights, n);
+    double *x = tmp->samples; /* of all problems, one behind the other, as gathered */
+    for (size_t i = 0; i < n; i++) {
+        const stats_problem *q = &tmp->problems[i];
+        tmp->a[i] = linearised(a, tmp->weights[i], tmp->a[i]);
+        tmp->b[i] = linearised(b, tmp->weights[i], tmp->b[i]);
+        for (size_t k = 0; k < q->n_a + q->n_b; k++, x++)
+            *x = linearised(k < q->n_a ? a : b, tmp->weights[i], *x);
+    }
+}
 
 /* Problem by problem what both arms have; returns the number of problems. */
 static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
@@ -241,15 +298,17 @@ static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t
     size_t k = (size_t)et->samples, n = 0;
     double *x = tmp->samples;
     for (size_t i = 0; i < et->set.n; i++) {
+        const sample_outcome *baseline = samples_of(p, all, t, pair->baseline, i);
         stats_problem q = {.a = x};
-        q.n_a = gather(samples_of(p, all, t, pair->baseline, i), k, x);
+        q.n_a = gather(baseline, k, tmp->slot, x);
         q.b = x + q.n_a;
-        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, x + q.n_a);
+        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, tmp->slot, x + q.n_a);
         if (!q.n_a || !q.n_b)
             continue;
         x += q.n_a + q.n_b;
         tmp->a[n] = stats_mean_of(q.a, q.n_a).mean;
         tmp->b[n] = stats_mean_of(q.b, q.n_b).mean;
+        tmp->weights[n] = weight_of(baseline, k, tmp->slot);
         tmp->problems[n++] = q;
     }
     return n;
@@ -272,9 +331,10 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     const eval_task *et = &p->tasks[t];
     uint64_t seed = et->sampling.seed;
     size_t n = gather_pairs(p, all, t, pair, gather_scores, tmp);
+    linearise_pairs(tmp, n);
     pair->diff = stats_compare(tmp->a, tmp->b, n, p->margin);
     pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
-    if (et->samples == 1 && n)
+    if (et->samples == 1 && n && tmp->slot < 0)
         pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);
     return stats_bootstrap(tmp->problems, n, STATS_BOOTSTRAP_DRAWS, seed, &pair->bootstrap95, err);
 }
@@ -295,9 +355,10 @@ static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, s
 
 /* ---- the run ---- */
 
-static snap_status score_task(const eval_plan *p, const sample_outcome *all, size_t t,
-                              task_score *out, snap_err *err) {
-    scratch tmp = {0};
+static snap_status score_metric(const eval_plan *p, const sample_outcome *all, size_t t, int metric,
+                                task_score *out, snap_err *err) {
+    bool by_model = p->tasks[t].set.grader->by_model;
+    scratch tmp = {.slot = by_model ? metric : metric - 1};
     snap_status st = scratch_make(&p->tasks[t], &tmp, err);
     for (size_t a = 0; a < p->n_arms && st == SNAP_OK; a++)
         out->arms[a] = score_arm(p, all, t, a, &tmp);
@@ -309,13 +370,36 @@ static snap_status score_task(const eval_plan *p, const sample_outcome *all, siz
     return st;
 }
 
+static snap_status score_task(const eval_plan *p, const sample_outcome *all, size_t t,
+                              task_score *out, snap_err *err) {
+    snap_status st = score_metric(p, all, t, 0, out, err);
+    for (int m = 1; m < grade_metrics(p->tasks[t].set.grader) && st == SNAP_OK; m++)
+        st = score_metric(p, all, t, m, &out->also[m - 1], err);
+    return st;
+}
+
+static bool score_make(const eval_plan *p, task_score *s) {
+    s->arms = calloc(p->n_arms + 1, sizeof *s->arms);
+    s->pairs = calloc(p->n_arms + 1, sizeof *s->pairs);
+    return s->arms && s->pairs;
+}
+
+static void score_free(task_score *s) {
+    free(s->arms);
+    free(s->pairs);
+    free(s->also);
+}
+
 static task_score *scores_new(const eval_plan *p) {
     bool ok = true;
     task_score *scores = calloc(p->n_tasks + 1, sizeof *scores);
     for (size_t t = 0; t < p->n_tasks && scores; t++) {
-        scores[t].arms = calloc(p->n_arms + 1, sizeof *scores[t].arms);
-        scores[t].pairs = calloc(p->n_arms + 1, sizeof *scores[t].pairs);
-        ok = ok && scores[t].arms && scores[t].pairs;
+        int metrics = grade_metrics(p->tasks[t].set.grader);
+        ok = score_make(p, &scores[t]) && ok;
+        scores[t].also = calloc((size_t)metrics, sizeof *scores);
+        for (int m = 1; m < metrics && scores[t].also; m++)
+            ok = score_make(p, &scores[t].also[m - 1]) && ok;
+        ok = scores[t].also && ok;
     }
     if (ok)
         return scores;
@@ -343,8 +427,9 @@ cleanup:
 
 void score_release(const eval_plan *p, task_score *scores) {
     for (size_t t = 0; scores && t < p->n_tasks; t++) {
-        free(scores[t].arms);
-        free(scores[t].pairs);
+        for (int m = 1; m < grade_metrics(p->tasks[t].set.grader) && scores[t].also; m++)
+            score_free(&scores[t].also[m - 1]);
+        score_free(&scores[t]);
     }
     free(scores);
 }

@@ -48,10 +48,17 @@ typedef struct {
     double p_holm; /* p_tost, adjusted over the tasks of the run */
 } pair_score;
 
-typedef struct {
+/* Of one metric of a task. */
+typedef struct task_score task_score;
+struct task_score {
     arm_score *arms;   /* [n_arms] */
     pair_score *pairs; /* [n_arms - 1]: the baseline against each other arm */
-} task_score;
+    task_score
+        *also; /* [grade_metrics() - 1] of the grader's further metrics; owned. A problem counts
+                          there by its weight, as "instructions followed of all instructions": for
+                          intervals, scores are linearised about the weighted mean. They have no
+                          pass@k and maj@k, and are no tests of the family that p_holm adjusts for */
+};
 
 /**
  * score_run - the scores of every task

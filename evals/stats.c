@@ -54,9 +54,9 @@ double stats_pass_at_k(size_t n, size_t correct, size_t k) {
     return 1 - none;
 }
 
-double stats_sampling_variance(size_t n, size_t correct) {
-    double p = (double)correct / (double)n;
-    return n < 2 ? (double)NAN : p * (1 - p) * (double)n / (double)(n - 1);
+double stats_sampling_variance(const double *x, size_t n) {
+    double se = stats_mean_of(x, n).se;
+    return se * se * (double)n;
 }
 
 /* ---- two arms ---- */

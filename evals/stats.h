@@ -41,8 +41,9 @@ stats_interval stats_wilson(size_t successes, size_t n, double level);
  * 1 - C(n-c, k) / C(n, k), unbiased for every n >= k (Chen et al., arXiv 2107.03374). NAN for k > n. */
 double stats_pass_at_k(size_t n, size_t correct, size_t k);
 
-/* Sampling variance of one sample's score, unbiased: p (1-p) n/(n-1). NAN for n < 2. */
-double stats_sampling_variance(size_t n, size_t correct);
+/* Sampling variance of one sample's score, from n samples, unbiased; of rates p (1-p) n/(n-1). NAN for
+ * n < 2. */
+double stats_sampling_variance(const double *x, size_t n);
 
 /* ---- two arms, the same problems ---- */
 

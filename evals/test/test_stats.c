@@ -309,8 +309,8 @@ static void test_pass_at_k(void) {
             }
     CU_ASSERT(isnan(stats_pass_at_k(3, 1, 4)));
     CU_ASSERT_DOUBLE_EQUAL(stats_pass_at_k(4000, 40, 1), 0.01, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(stats_sampling_variance(4, 1), 0.25, 1e-15); /* of 1 0 0 0 */
-    CU_ASSERT(isnan(stats_sampling_variance(1, 1)));
+    CU_ASSERT_DOUBLE_EQUAL(stats_sampling_variance((const double[]){1, 0, 0, 0}, 4), 0.25, 1e-15);
+    CU_ASSERT(isnan(stats_sampling_variance((const double[]){1}, 1)));
 }
 
 /* False "equivalent" at a true difference of the margin: at most the nominal 5 %. Power at no

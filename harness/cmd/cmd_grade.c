@@ -101,12 +101,23 @@ static snap_status input_of(const js *row, const char *where, char number[kNumbe
     return SNAP_OK;
 }
 
+/* {"instruction_strict": 0.5, ...}, where the grader measures more than its verdict. */
+static bool set_scores(js *row, const grader *g, const grade_result *r) {
+    if (grade_metrics(g) == 1)
+        return true;
+    js *scores = js_new_object();
+    bool ok = scores != NULL;
+    for (int i = 1; i < grade_metrics(g) && ok; i++)
+        ok = js_set_num(scores, g->metrics[i], r->also[i - 1].value);
+    return js_set_new(row, "scores", scores) && ok;
+}
+
 static bool write_verdict(grading *g, const grade_result *r) {
     js *row = js_new_object();
     bool ok = row && js_set_str(row, "verdict", grade_verdict_name(r->verdict)) &&
               js_set_str(row, "extracted", r->rule ? r->extracted : NULL) &&
               js_set_str(row, "rule", r->rule) && js_set_str(row, "reason", r->reason) &&
-              js_set_bool(row, "truncated_box", r->open_box) &&
+              js_set_bool(row, "truncated_box", r->open_box) && set_scores(row, g->grader, r) &&
               js_set_str(row, "grader", g->grader->id);
     ok = ok && js_write(row, JS_COMPACT, &g->out, NULL) == SNAP_OK && buf_puts(&g->out, "\n");
     js_free(row);

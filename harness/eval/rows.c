@@ -1,6 +1,7 @@
 #include "harness/eval/rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/fetch/manifest.h"
@@ -157,12 +158,23 @@ static js *sampling_row(gen_sampling s) {
                            js_set_int(o, "seed", (int64_t)s.seed));
 }
 
-js *eval_row(const eval_plan *plan, size_t index, const task_score *score,
+/* "ifeval", "ifeval:prompt_loose". */
+static bool set_name(js *o, const task_set *set, int metric) {
+    const char *name = set->grader->metrics[metric];
+    char full[120];
+    (void)snprintf(full, sizeof full, "%s%s%s", set->task->name, metric ? ":" : "",
+                   metric ? name : "");
+    return js_set_str(o, "task", full) && (!name || js_set_str(o, "metric", name));
+}
+
+js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal) {
     const eval_task *t = &plan->tasks[index];
+    if (metric)
+        score = &score->also[metric - 1];
     js *o = js_new_object();
     bool ok = o && js_set_new(o, "arms", js_new_array()) &&
-              js_set_new(o, "pairs", js_new_array()) && js_set_str(o, "task", t->set.task->name) &&
+              js_set_new(o, "pairs", js_new_array()) && set_name(o, &t->set, metric) &&
               js_set_new(o, "dataset", dataset_row(&t->set)) &&
               js_set_str(o, "prompt_sha256", t->set.prompt_sha256) &&
               js_set_str(o, "grader", t->set.grader->id) &&

@@ -401,8 +401,9 @@ static snap_status report(eval *e, snap_err *err) {
 static snap_status save(eval *e, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t t = 0; t < e->plan.n_tasks; t++)
-        TRY(results_add(e->results, "evals", eval_row(&e->plan, t, &e->scores[t], e->journal),
-                        err));
+        for (int m = 0; m < grade_metrics(e->plan.tasks[t].set.grader); m++)
+            TRY(results_add(e->results, "evals",
+                            eval_row(&e->plan, t, m, &e->scores[t], e->journal), err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
     TRY(report(e, err));
     run_log(&e->log, "wrote run.json and the report");
