@@ -9,6 +9,7 @@
 #include "base/term.h"
 #include "harness/bench/grading.h"
 #include "harness/bench/sweep.h"
+#include "harness/cmd/bench_e2e.h"
 #include "harness/cmd/device.h"
 #include "harness/measure/ceilings.h"
 #include "harness/measure/code_hash.h"
@@ -31,11 +32,13 @@ static int64_t seed = 1, min_samples = 10;
 static double min_time = 0.25, timeout = 5, rest = 2, sustained;
 static const char *ceilings_path, *out;
 static const char *what = "kernel";
+static bench_e2e_options e2e;
 
 static const opt options[] = {
     {OPT_STR, "what", 0, &what, "NAME",
      "kernel: MLA decode steps; grading: verdicts a second on one core, of pairs made up here; of "
-     "the options below it takes --seed and --min-time",
+     "the options below it takes --seed and --min-time; e2e: decode steps of whole models with "
+     "random weights, by --model-config, --arms, --batch (which may list max) and --context",
      0, 0},
     {.type = OPT_GROUP, .help = "Grid (comma lists; the sweep is their product)"},
     {OPT_STR, "arms", 0, &grid_text.arms, "LIST", "bf16, fp8", 0, 0},
@@ -52,6 +55,12 @@ static const opt options[] = {
     {OPT_STR, "distribution", 0, &distribution, "NAME",
      "normal: N(0,1); mla: RoPE columns with outliers up to 1e3", 0, 0},
     {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
+    {.type = OPT_GROUP, .help = "Whole models"},
+    {OPT_STR, "model-config", 0, &e2e.model_config, "FILE",
+     "a model's config.json, or a name of configs/models", 0, 0},
+    {OPT_NUM, "memory", 0, &e2e.memory_gb, "GB",
+     "of the cache, the same for both arms; 0 = what the batches take", 0, 1e6},
+    {OPT_INT, "prompt", 0, &e2e.prompt, "N", "time a prompt of so many tokens as well", 0, 1 << 20},
     DEVICE_OPTIONS(device),
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_NUM, "min-time", 0, &min_time, "S", "measured time of a cell, at least", 0, 3600},
@@ -90,7 +99,8 @@ static const opt_command spec = {
              "others it tells the kernel from the neighbours.",
     .examples = "  snapmla bench --heads 16,128 --batch 8 --context 8192\n"
                 "  snapmla bench --config configs/cpu.json --out RUN\n"
-                "  snapmla bench --what grading",
+                "  snapmla bench --what grading\n"
+                "  snapmla bench --what e2e --model-config deepseek-v2-lite --batch 1,64,max",
     .options = options,
 };
 
@@ -403,12 +413,24 @@ static snap_status run_grading(const opt_shared *shared, snap_err *err) {
     return shared->json ? print_grading_json(rows, err) : print_grading(rows, err);
 }
 
+static snap_status run_e2e(const opt_shared *shared, snap_err *err) {
+    if (out)
+        return err_set(err, SNAP_E_USAGE, "--out: what whole models reach is printed only");
+    e2e.arms = grid_text.arms;
+    e2e.contexts = grid_text.context;
+    e2e.batches = grid_text.batch;
+    e2e.seconds = min_time;
+    return bench_e2e(&e2e, &device, shared, err);
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
+    if (strcmp(what, "e2e") == 0)
+        return run_e2e(shared, err);
     if (strcmp(what, "grading") == 0)
         return run_grading(shared, err);
     if (strcmp(what, "kernel") == 0)
         return run_kernel(shared, err);
-    return err_set(err, SNAP_E_USAGE, "unknown --what '%s' (kernel, grading)", what);
+    return err_set(err, SNAP_E_USAGE, "unknown --what '%s' (kernel, e2e, grading)", what);
 }
 
 const cmd cmd_bench = {&spec, run, "time both arms over a grid of shapes"};
