@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
-#include "generator/local/local.h"
 
 typedef struct {
     const model_fidelity_options *opt;
@@ -17,6 +17,7 @@ typedef struct {
     tok_ids ids;
     int64_t tokens;
     int piece, vocab;
+    model_layers *layers; /* NULL = not looked into */
 } comparison;
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
@@ -106,12 +107,29 @@ static double divergence(const float *p, const float *q, int n) {
     return sum > 0 ? sum : 0;
 }
 
-static void add(model_fidelity_sums *s, double nll, double kl, bool flip) {
+/* |q - p| / |p| */
+static double distance(const float *p, const float *q, int n) {
+    double apart = 0, size = 0;
+    for (int i = 0; i < n; i++) {
+        apart += pow((double)q[i] - (double)p[i], 2);
+        size += pow((double)p[i], 2);
+    }
+    return size > 0 ? sqrt(apart / size) : 0;
+}
+
+/* Of one position. */
+typedef struct {
+    double nll, kl, moved;
+    bool flip;
+} difference;
+
+static void add(model_fidelity_sums *s, difference d) {
     s->tokens++;
-    s->nll += nll;
-    s->kl += kl;
-    s->kl_max = kl > s->kl_max ? kl : s->kl_max;
-    s->flips += flip;
+    s->nll += d.nll;
+    s->kl += d.kl;
+    s->kl_max = d.kl > s->kl_max ? d.kl : s->kl_max;
+    s->flips += d.flip;
+    s->moved += d.moved;
 }
 
 static int range_of(int64_t position) {
@@ -127,29 +145,79 @@ static void compare(comparison *c, int64_t at, int count) {
         for (int i = 0; i < count && at + i + 1 < c->tokens; i++) {
             const float *p = c->logits[0] + (int64_t)i * c->vocab,
                         *q = c->logits[f] + (int64_t)i * c->vocab;
-            double nll = -token_logprob(q, c->vocab, c->ids.v[at + i + 1]);
-            double kl = f ? divergence(p, q, c->vocab) : 0;
-            bool flip = f && likeliest(p, c->vocab) != likeliest(q, c->vocab);
-            add(&c->rows[f].all, nll, kl, flip);
-            add(&c->rows[f].range[range_of(at + i)], nll, kl, flip);
+            difference d = {.nll = -token_logprob(q, c->vocab, c->ids.v[at + i + 1])};
+            if (f) {
+                d.kl = divergence(p, q, c->vocab);
+                d.moved = distance(p, q, c->vocab);
+                d.flip = likeliest(p, c->vocab) != likeliest(q, c->vocab);
+            }
+            add(&c->rows[f].all, d);
+            add(&c->rows[f].range[range_of(at + i)], d);
         }
+}
+
+/* The first format whose runs show what the cache rounds: bf16 numbers, absorbed queries. */
+static int source_of(const comparison *c) {
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->rows[i].format, "bf16") == 0)
+            return i;
+    return -1;
+}
+
+static snap_status watch_layers(comparison *c, snap_err *err) {
+    const char *names[MODEL_FIDELITY_FORMATS];
+    for (int i = 0; i < c->n; i++)
+        names[i] = c->rows[i].format;
+    return c->opt->emit ? model_layers_create(&c->layers, c->model, names, c->n, source_of(c),
+                                              c->opt->threads, err)
+                        : SNAP_OK;
+}
+
+/* The position, @at or later, of the next token at which the layers are looked into: the text's last one where no
+ * moment is left. */
+static int64_t next_moment(const comparison *c, int64_t at) {
+    if (!c->layers)
+        return INT64_MAX;
+    int64_t next = c->tokens - 1;
+    for (int i = 0; i < c->opt->n_moments; i++)
+        if (c->opt->moments[i] > at && c->opt->moments[i] <= next)
+            next = c->opt->moments[i] - 1;
+    return next;
+}
+
+static snap_status run_piece(comparison *c, model_piece *p, snap_err *err) {
+    snap_status st = SNAP_OK;
+    bool look = p->position == next_moment(c, p->position);
+    p->chunk = c->opt->chunks && !look;
+    if (look)
+        model_layers_start(c->layers);
+    for (int f = 0; f < c->n; f++)
+        TRY(runner_step(c->model[f].runner, p, 1, c->logits[f], err));
+    compare(c, p->position, p->count);
+    if (look) {
+        model_layers_stop(c->layers);
+        TRY(model_layers_tell(c->layers, p->position + 1, c->opt->emit, c->opt->ctx, c->opt->cancel,
+                              err));
+    }
+cleanup:
+    return st;
 }
 
 static snap_status run_text(comparison *c, snap_err *err) {
     snap_status st = SNAP_OK;
-    for (int64_t at = 0; at < c->tokens; at += c->piece) {
-        int count = c->tokens - at < c->piece ? (int)(c->tokens - at) : c->piece;
+    for (int64_t at = 0, count; at < c->tokens; at += count) {
+        int64_t moment = next_moment(c, at), left = c->tokens - at;
+        count = left < c->piece ? left : c->piece;
+        if (moment < at + count)
+            count = moment > at ? moment - at : 1; /* a moment's token is decoded alone */
         model_piece p = {.tokens = c->ids.v + at,
-                         .count = count,
+                         .count = (int)count,
                          .position = at,
                          .pages = c->pages,
-                         .logits = count,
-                         .chunk = c->opt->chunks};
+                         .logits = (int)count};
         if (c->opt->cancel && *c->opt->cancel)
             TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
-        for (int f = 0; f < c->n; f++)
-            TRY(runner_step(c->model[f].runner, &p, 1, c->logits[f], err));
-        compare(c, at, count);
+        TRY(run_piece(c, &p, err));
         if (c->opt->progress)
             c->opt->progress(c->opt->ctx, at + count, c->tokens);
     }
@@ -167,9 +235,11 @@ snap_status model_fidelity_run(const model_fidelity_options *opt, model_fidelity
     c->rows = rows;
     TRY(text_split(opt->formats, ',', "precisions", add_format, c, err));
     TRY(open_models(c, err));
+    TRY(watch_layers(c, err));
     TRY(run_text(c, err));
     *n = c->n;
 cleanup:
+    model_layers_free(c->layers);
     for (int i = 0; i < c->n; i++) {
         local_close(&c->model[i]);
         free(c->logits[i]);
@@ -177,5 +247,60 @@ cleanup:
     tok_ids_release(&c->ids);
     free(c->pages);
     free(c);
+    return st;
+}
+
+/* ---- rows of the result file ---- */
+
+/* The most memory that this process ever held. */
+static int64_t peak_bytes(void) {
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
+}
+
+static js *row_of(const model_fidelity_row *r, const model_fidelity_sums *s) {
+    double n = (double)s->tokens;
+    js *o = js_new_object();
+    bool ok = o && js_set_str(o, "kind", "predictions") && js_set_str(o, "precision", r->format) &&
+              js_set_int(o, "cache_bytes_a_token", r->cache_bytes) &&
+              js_set_int(o, "tokens", s->tokens) && js_set_num(o, "perplexity", exp(s->nll / n)) &&
+              js_set_num(o, "kl_mean", s->kl / n) && js_set_num(o, "kl_max", s->kl_max) &&
+              js_set_num(o, "flips_pct", 100 * (double)s->flips / n) &&
+              js_set_num(o, "logits_rel_l2", s->moved / n);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static snap_status give(js *row, bool ok, model_fidelity_emit emit, void *ctx, snap_err *err) {
+    if (row && ok)
+        return emit(ctx, row, err);
+    js_free(row);
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+}
+
+static snap_status tell_format(const model_fidelity_row *r, model_fidelity_emit emit, void *ctx,
+                               snap_err *err) {
+    snap_status st;
+    js *row = row_of(r, &r->all);
+    TRY(give(row, row && js_set_int(row, "peak_rss_bytes", peak_bytes()), emit, ctx, err));
+    int64_t from = 0, end = MODEL_FIDELITY_FIRST;
+    for (int i = 0; i < MODEL_FIDELITY_RANGES; i++, from = end, end *= 2) {
+        if (!r->range[i].tokens)
+            continue;
+        row = row_of(r, &r->range[i]);
+        TRY(give(row, row && js_set_int(row, "first", from) && js_set_int(row, "last", end - 1),
+                 emit, ctx, err));
+    }
+cleanup:
+    return st;
+}
+
+snap_status model_fidelity_tell(const model_fidelity_row *rows, int n, model_fidelity_emit emit,
+                                void *ctx, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < n && st == SNAP_OK; i++)
+        st = tell_format(&rows[i], emit, ctx, err);
     return st;
 }

@@ -12,7 +12,7 @@
 
 static const char kName[] = "snapmla.run";
 static const size_t kFileLimit = (size_t)256 << 20; /* bytes of a result file at most */
-static const char *const kSections[] = {"ceilings", "bench", "fidelity",
+static const char *const kSections[] = {"ceilings", "bench", "fidelity", "model_fidelity",
                                         "e2e",      "evals", "verdicts"};
 enum { SECTIONS = sizeof kSections / sizeof *kSections };
 
@@ -263,11 +263,18 @@ static bool join_sources(js *to, const js *from) {
     return sources && js_push_new(sources, js_copy(js_get_object(from, "provenance")));
 }
 
+/* A section that an older file may lack. */
+static js *section_of(results *r, const char *name) {
+    if (!results_section(r, name))
+        (void)js_set_new(r->document, name, js_new_array());
+    return results_section(r, name);
+}
+
 snap_status results_join(results *to, const results *from, snap_err *err) {
     bool ok = join_sources(to->document, from->document) &&
               join_ceilings(results_section(to, "ceilings"), results_section(from, "ceilings"));
     for (size_t i = 0; i < SECTIONS && ok; i++)
         if (strcmp(kSections[i], "ceilings") != 0)
-            ok = join_rows(results_section(to, kSections[i]), results_section(from, kSections[i]));
+            ok = join_rows(section_of(to, kSections[i]), results_section(from, kSections[i]));
     return ok ? SNAP_OK : no_memory(err);
 }

@@ -2,8 +2,8 @@
  *
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
- * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "e2e", "evals",
- * "verdicts"}, described by harness/results/snapmla.run.schema.json. Every file is checked against
+ * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity", "e2e",
+ * "evals", "verdicts"}, described by harness/results/snapmla.run.schema.json. Every file is checked against
  * it when it is written and when it is read, so a key that a row gains goes into the schema first.
  * Numbers that do not exist are null (js_new_num() does that for NAN), never 0.
  *
@@ -48,7 +48,7 @@ snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESUL
 /**
  * results_add - append a row to a section
  *
- * @section: "ceilings", "bench", "fidelity", "e2e", "evals" or "verdicts"
+ * @section: "ceilings", "bench", "fidelity", "model_fidelity", "e2e", "evals" or "verdicts"
  * @row:     taken over, also on failure; NULL counts as out of memory
  *
  * SNAP_E_INPUT with the path and the reason ("bench[3].performance.median_ns: must be number, got

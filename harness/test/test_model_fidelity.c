@@ -5,9 +5,14 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/rng.h"
 #include "generator/local/local.h"
 #include "generator/test/tiny_model.h"
+#include "harness/bench/layer_bound.h"
+#include "harness/bench/layer_values.h"
 #include "harness/bench/model_fidelity.h"
+#include "harness/results/results.h"
+#include "kernels/formats.h"
 
 static const char kText[] =
     "The cache holds one row a token, and a row holds its content and its place. What is read most "
@@ -61,12 +66,13 @@ static void test_formats_against_the_first(void) {
         CU_ASSERT_EQUAL_FATAL(n, 4);
         for (int i = 0; i < n; i++) {
             CU_ASSERT_EQUAL(rows[i].all.tokens, tokens - 1);
-            CU_ASSERT_EQUAL(rows[i].range[0].tokens, tokens - 1);
-            CU_ASSERT_DOUBLE_EQUAL(rows[i].range[0].kl, rows[i].all.kl, 0);
-            CU_ASSERT_EQUAL(rows[i].range[1].tokens, 0);
+            CU_ASSERT_EQUAL(rows[i].range[0].tokens, 64);
+            CU_ASSERT_EQUAL(rows[i].range[1].tokens, tokens - 1 - 64);
+            CU_ASSERT_DOUBLE_EQUAL(rows[i].range[0].kl + rows[i].range[1].kl, rows[i].all.kl, 1e-9);
         }
         CU_ASSERT_DOUBLE_EQUAL(exp(rows[0].all.nll / (tokens - 1)), want, 1e-4 * want);
-        CU_ASSERT(rows[1].all.kl == 0 && rows[1].all.flips == 0);
+        CU_ASSERT(rows[1].all.kl == 0 && rows[1].all.flips == 0 && rows[1].all.moved == 0);
+        CU_ASSERT(rows[3].all.moved > rows[2].all.moved);
         CU_ASSERT(rows[2].all.kl > 0 && rows[2].all.kl < 0.1 * tokens);
         CU_ASSERT(rows[3].all.kl > 0 && rows[3].all.kl < 0.1 * tokens);
         CU_ASSERT(rows[3].all.kl_max <= rows[3].all.kl);
@@ -99,8 +105,138 @@ static void test_refusals(void) {
     tiny_remove(dir);
 }
 
+/* ---- layers -------------------------------------------------------------------------------------- */
+
+static snap_status keep_row(void *ctx, js *row, snap_err *err) {
+    (void)err;
+    return js_push_new(ctx, row) ? SNAP_OK : SNAP_E_NOMEM;
+}
+
+static int count_kind(const js *rows, const char *kind) {
+    int n = 0;
+    for (size_t i = 0; i < js_len(rows); i++)
+        n += strcmp(js_get_str(js_at(rows, i), "kind"), kind) == 0;
+    return n;
+}
+
+/* Every number of a layer's row lies where it must; formats without damage are the reference itself. */
+static void check_layer_row(const js *row) {
+    const char *kind = js_get_str(row, "kind");
+    if (strcmp(kind, "layer") == 0) {
+        double error = js_get_num(row, "rel_l2", -1);
+        bool plain = strcmp(js_get_str(row, "config"), "bf16") == 0;
+        CU_ASSERT(error > 0 && error < (plain ? 0.01 : 0.2));
+    } else if (strcmp(kind, "bound") == 0) {
+        CU_ASSERT(js_get_num(row, "logit_error", -1) > 0);
+        CU_ASSERT(js_get_num(row, "value_error", -1) > 0);
+        CU_ASSERT(js_get_num(row, "logit_error", -1) < js_get_num(row, "logit_bound", -1));
+        CU_ASSERT(js_get_num(row, "value_error", -1) < js_get_num(row, "value_bound", -1));
+    } else if (strcmp(kind, "depth") == 0) {
+        bool same = strcmp(js_get_str(row, "precision"), "bf16") == 0;
+        double moved = js_get_num(row, "rel_l2", -1);
+        CU_ASSERT(same ? moved == 0 : moved > 0 && moved < 0.5);
+    } else {
+        int64_t width = strcmp(js_get_str(row, "part"), "rope") == 0 ? 32 : 64;
+        CU_ASSERT_EQUAL(js_get_int(row, "values", -1), js_get_int(row, "context", 0) * width);
+        CU_ASSERT(js_get_num(row, "p50", -1) <= js_get_num(row, "p99", -1));
+        CU_ASSERT(js_get_num(row, "p999", -1) <= js_get_num(row, "max", -1));
+    }
+}
+
+static void test_layers(void) {
+    char dir[64];
+    model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
+    int n;
+    make_dir(dir);
+    for (int chunks = 0; chunks < 2; chunks++) {
+        js *list = js_new_array();
+        model_fidelity_options o = {.dir = dir,
+                                    .text = kText,
+                                    .formats = "bf16,bf16,fp8",
+                                    .threads = 1,
+                                    .chunks = chunks,
+                                    .moments = {1000, 20},
+                                    .n_moments = 2,
+                                    .emit = keep_row,
+                                    .ctx = list};
+        CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
+        for (size_t i = 0; i < js_len(list); i++)
+            check_layer_row(js_at(list, i));
+        /* two moments, three layers; D and E need 128 columns */
+        CU_ASSERT_EQUAL(count_kind(list, "layer"), 2 * 3 * (ORACLE_CONFIGS - 2));
+        CU_ASSERT_EQUAL(count_kind(list, "values"), 2 * 3 * 2);
+        CU_ASSERT_EQUAL(count_kind(list, "bound"), 2 * 3);
+        CU_ASSERT_EQUAL(count_kind(list, "depth"), 2 * 3 * 2);
+        CU_ASSERT_EQUAL(js_get_int(js_at(list, 0), "context", 0), 20);
+        CU_ASSERT_EQUAL(model_fidelity_tell(rows, n, keep_row, list, NULL), SNAP_OK);
+        CU_ASSERT(count_kind(list, "predictions") >= 2 * 3);
+        js_free(list);
+    }
+    tiny_remove(dir);
+}
+
+/* A quantile is a value of the sorted list. */
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_values(void) {
+    enum { ROWS = 50, STRIDE = 24, FIRST = 8, WIDTH = 16, N = ROWS * WIDTH };
+    static layer_values v;
+    uint16_t x[ROWS * STRIDE];
+    double sorted[N], sum = 0, share = 0;
+    rng r = rng_make(7, 0);
+    for (int i = 0, n = 0; i < ROWS * STRIDE; i++) {
+        x[i] = bf16_from_f32((float)(rng_normal(&r) * exp(3 * rng_normal(&r))));
+        if (i % STRIDE >= FIRST)
+            sorted[n++] = fabs((double)bf16_to_f32(x[i]));
+    }
+    memset(&v, 0, sizeof v);
+    layer_values_count(&v, x, ROWS, STRIDE, FIRST, WIDTH);
+    qsort(sorted, N, sizeof *sorted, by_size);
+    CU_ASSERT_EQUAL(v.n, N);
+    for (int part = 1; part <= 32; part++) /* shares that binary fractions hold */
+        CU_ASSERT_EQUAL(layer_values_quantile(&v, part / 32.0), sorted[part * N / 32 - 1]);
+    js *row = js_new_object();
+    CU_ASSERT_TRUE_FATAL(layer_values_json(&v, row));
+    for (int i = 0; i < N; i++)
+        sum += sorted[i] * sorted[i];
+    CU_ASSERT_DOUBLE_EQUAL(js_get_num(row, "rms", 0), sqrt(sum / N), 1e-9 * sqrt(sum / N));
+    const js *bins = js_get_array(row, "histogram");
+    for (size_t i = 0; i < js_len(bins); i++) {
+        double low = ldexp(1, (int)js_int(js_at(js_at(bins, i), 0))), count = 0;
+        for (int k = 0; k < N; k++)
+            count += sorted[k] >= low && sorted[k] < 2 * low;
+        CU_ASSERT_DOUBLE_EQUAL(js_num(js_at(js_at(bins, i), 1)), count / N, 1e-12);
+        share += js_num(js_at(js_at(bins, i), 1));
+    }
+    CU_ASSERT_DOUBLE_EQUAL(share, 1, 1e-9);
+    js_free(row);
+}
+
+/* A matrix with known singular values: 3, 2 and 1 between Hadamard bases. */
+static void test_spectral_norm(void) {
+    static const float left[3][4] = {{1, 1, 1, 1}, {1, -1, 1, -1}, {1, 1, -1, -1}};
+    static const float right[3][8] = {
+        {1, 1, 1, 1, 1, 1, 1, 1}, {1, -1, 1, -1, 1, -1, 1, -1}, {1, 1, -1, -1, 1, 1, -1, -1}};
+    float w[4][8] = {{0}};
+    double found = 0;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 8; j++)
+                w[i][j] += (float)(k + 1) * left[k][i] * right[k][j] / sqrtf(32);
+    tensor t = {.dtype = DTYPE_F32, .n_dims = 2, .shape = {4, 8}, .data = w, .bytes = sizeof w};
+    mat m = {.w = &t, .rows = 4, .cols = 8};
+    CU_ASSERT_EQUAL(spectral_norm(&found, &m, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(found, 3, 1e-5);
+}
+
 CU_TestInfo tests_model_fidelity[] = {
     {"formats against the first", test_formats_against_the_first},
+    {"what layers hold, and their bound", test_layers},
+    {"quantiles of magnitudes", test_values},
+    {"the norm of a matrix", test_spectral_norm},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,
 };

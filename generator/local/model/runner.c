@@ -267,6 +267,11 @@ void runner_watch_experts(runner *r, int32_t *experts) {
     r->watch = experts;
 }
 
+void runner_watch_blocks(runner *r, runner_block_fn fn, void *ctx) {
+    r->watch_block = fn;
+    r->watch_ctx = ctx;
+}
+
 /* ---- step -------------------------------------------------------------------------------------- */
 
 static snap_status check_piece(const runner *r, const model_piece *p, int64_t rows, snap_err *err) {
@@ -392,6 +397,21 @@ static void add(float *x, const float *h, int64_t n, float scale) {
         x[i] += scale * h[i];
 }
 
+static void tell_block(runner *r, int block) {
+    const model_shape *s = r->s;
+    int64_t heads = s->num_attention_heads, width = s->kv_lora_rank + s->qk_rope_head_dim,
+            qk = s->qk_nope_head_dim + s->qk_rope_head_dim;
+    for (int64_t i = 0; i < r->step.rows; i++) {
+        runner_block_view v = {.block = block,
+                               .row = (int)i,
+                               .query = r->b.q + i * heads * qk,
+                               .absorbed =
+                                   i < r->step.decode ? r->b.absorbed + i * heads * width : NULL,
+                               .x = r->b.x + i * s->hidden_size};
+        r->watch_block(r->watch_ctx, &v);
+    }
+}
+
 static snap_status run_block(runner *r, int block, snap_err *err) {
     snap_status st;
     const model_shape *s = r->s;
@@ -418,6 +438,8 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     add(r->b.x, r->b.out, n, branch);
     if (joins)
         add(r->b.x, r->b.shortcut, n, 1);
+    if (r->watch_block)
+        tell_block(r, block);
 cleanup:
     return st;
 }

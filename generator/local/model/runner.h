@@ -75,4 +75,16 @@ mla_backend *runner_backend(runner *r);
  * one token first. For tests and statistics; NULL stops it. The memory is the caller's. */
 void runner_watch_experts(runner *r, int32_t *experts);
 
+/* A row when a block is done with it; nothing of it is rounded. */
+typedef struct {
+    int block, row;
+    const float *query;    /* [heads][nope + rope], the position turned in */
+    const float *absorbed; /* [heads][d_c + d_r]; NULL for a row that was not decoded */
+    const float *x;        /* [hidden] the residual stream behind the block */
+} runner_block_view;
+
+/* Called on the CPU for each of them. For tests and statistics; NULL stops it. */
+typedef void (*runner_block_fn)(void *ctx, const runner_block_view *v);
+void runner_watch_blocks(runner *r, runner_block_fn fn, void *ctx);
+
 #endif

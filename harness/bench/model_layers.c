@@ -1,0 +1,289 @@
+#include "harness/bench/model_layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/model/rope.h"
+#include "harness/bench/layer_bound.h"
+#include "harness/bench/layer_values.h"
+#include "kernels/formats.h"
+
+/* What one model's last decoded token went through. */
+typedef struct {
+    const model_shape *shape;
+    local_model *model;
+    const char *name;
+    float *absorbed; /* [blocks][heads][d_c + d_r], of the source only */
+    double *nope;    /* [blocks][heads] norms, of the source only */
+    float *x;        /* [blocks][hidden] */
+} watched;
+
+struct model_layers {
+    watched *run; /* [n] */
+    int n, source, blocks;
+    parallel *pool;
+};
+
+static int width_of(const model_shape *s) {
+    return s->kv_lora_rank + s->qk_rope_head_dim;
+}
+
+/* ---- watching ------------------------------------------------------------------------------------ */
+
+static void take_query(watched *w, const runner_block_view *v) {
+    const model_shape *s = w->shape;
+    int heads = s->num_attention_heads, qk = s->qk_nope_head_dim + s->qk_rope_head_dim;
+    int64_t n = (int64_t)heads * width_of(s);
+    memcpy(w->absorbed + v->block * n, v->absorbed, (size_t)n * sizeof *w->absorbed);
+    for (int h = 0; h < heads; h++) {
+        double sum = 0;
+        for (int d = 0; d < s->qk_nope_head_dim; d++)
+            sum += pow((double)v->query[h * qk + d], 2);
+        w->nope[v->block * heads + h] = sqrt(sum);
+    }
+}
+
+static void take_block(void *ctx, const runner_block_view *v) {
+    watched *w = ctx;
+    int64_t n = w->shape->hidden_size;
+    if (w->absorbed && v->absorbed)
+        take_query(w, v);
+    memcpy(w->x + v->block * n, v->x, (size_t)n * sizeof *w->x);
+}
+
+void model_layers_start(model_layers *l) {
+    for (int i = 0; i < l->n; i++)
+        runner_watch_blocks(l->run[i].model->runner, take_block, &l->run[i]);
+}
+
+void model_layers_stop(model_layers *l) {
+    for (int i = 0; i < l->n; i++)
+        runner_watch_blocks(l->run[i].model->runner, NULL, NULL);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------- */
+
+static snap_status watch(watched *w, local_model *m, const char *name, bool source, snap_err *err) {
+    const model_shape *s = &m->shape;
+    size_t blocks = (size_t)m->weights.blocks, heads = (size_t)s->num_attention_heads;
+    *w = (watched){.shape = s, .model = m, .name = name};
+    w->x = calloc(blocks * (size_t)s->hidden_size, sizeof *w->x);
+    if (source) {
+        w->absorbed = calloc(blocks * heads * (size_t)width_of(s), sizeof *w->absorbed);
+        w->nope = calloc(blocks * heads, sizeof *w->nope);
+    }
+    return w->x && (!source || (w->absorbed && w->nope))
+               ? SNAP_OK
+               : err_set(err, SNAP_E_NOMEM, "out of memory for watching %zu layers", blocks);
+}
+
+snap_status model_layers_create(model_layers **out, local_model *models, const char *const *names,
+                                int n, int source, int threads, snap_err *err) {
+    snap_status st = SNAP_OK;
+    *out = NULL;
+    model_layers *l = calloc(1, sizeof *l);
+    if (!l)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
+    l->source = source;
+    l->blocks = models[0].weights.blocks;
+    l->run = calloc((size_t)n + 1, sizeof *l->run); /* one more: see model_layers_free() */
+    if (!l->run) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
+        goto cleanup;
+    }
+    for (; l->n < n; l->n++)
+        TRY(watch(&l->run[l->n], &models[l->n], names[l->n], l->n == source, err));
+    TRY(parallel_create(&l->pool, threads, err));
+    *out = l;
+    l = NULL;
+cleanup:
+    model_layers_free(l);
+    return st;
+}
+
+void model_layers_free(model_layers *l) {
+    if (!l)
+        return;
+    model_layers_stop(l);
+    for (int i = 0; l->run && i <= l->n; i++) { /* the last may be half made */
+        free(l->run[i].absorbed);
+        free(l->run[i].nope);
+        free(l->run[i].x);
+    }
+    free(l->run);
+    parallel_free(l->pool);
+    free(l);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const model_layers *l;
+    int layer;
+    oracle_step step;
+    const uint16_t *rows; /* bf16 [context][d_c + d_r] */
+    float *q, *kv;        /* owned */
+    oracle_result truth, now;
+    layer_values *values;
+    model_fidelity_emit emit;
+    void *ctx;
+} study;
+
+static js *row_of(const study *t, const char *kind) {
+    js *row = js_new_object();
+    if (row && js_set_str(row, "kind", kind) && js_set_int(row, "layer", t->layer) &&
+        js_set_int(row, "context", t->step.context))
+        return row;
+    js_free(row);
+    return NULL;
+}
+
+/* @ok: whether the row is whole. */
+static snap_status give(const study *t, js *row, bool ok, snap_err *err) {
+    if (row && ok)
+        return t->emit(t->ctx, row, err);
+    js_free(row);
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+}
+
+static snap_status tell_configs(study *t, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const oracle_step *s = &t->step;
+    TRY(oracle_exact(s, &t->truth, err));
+    for (int i = 0; i < ORACLE_CONFIGS; i++) {
+        const oracle_config *c = &oracle_configs[i];
+        if (s->d_c % 128 && (c->tokens == REF_D || c->tokens == REF_E))
+            continue; /* their scales are of 128 columns */
+        TRY(oracle_attend(s, c, &t->now, err));
+        oracle_errors e = oracle_compare(&t->now, &t->truth, s->heads, s->d_c);
+        js *row = row_of(t, "layer");
+        TRY(give(t, row, row && js_set_str(row, "config", c->name) && oracle_errors_json(&e, row),
+                 err));
+    }
+cleanup:
+    return st;
+}
+
+static snap_status tell_values(const study *t, const char *part, int first, int width,
+                               snap_err *err) {
+    const oracle_step *s = &t->step;
+    js *row = row_of(t, "values");
+    memset(t->values, 0, sizeof *t->values);
+    layer_values_count(t->values, t->rows, s->context, s->d_c + s->d_r, first, width);
+    return give(t, row, row && js_set_str(row, "part", part) && layer_values_json(t->values, row),
+                err);
+}
+
+static snap_status tell_bound(const study *t, snap_err *err) {
+    layer_bound b;
+    const watched *w = &t->l->run[t->l->source];
+    const attention_weights *a = &w->model->weights.block[t->layer].attention;
+    snap_status st = layer_bound_measure(&b, &t->step, w->nope + (int64_t)t->layer * t->step.heads,
+                                         a, w->shape, &t->truth, err);
+    if (st != SNAP_OK)
+        return st;
+    js *row = row_of(t, "bound");
+    return give(t, row,
+                row && js_set_num(row, "logit_error", b.logit_error) &&
+                    js_set_num(row, "logit_bound", b.logit_bound) &&
+                    js_set_num(row, "value_error", b.value_error) &&
+                    js_set_num(row, "value_bound", b.value_bound),
+                err);
+}
+
+static snap_status tell_depth(const study *t, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const model_layers *l = t->l;
+    int64_t n = l->run[0].shape->hidden_size;
+    const float *first = l->run[0].x + t->layer * n;
+    for (int i = 1; i < l->n && st == SNAP_OK; i++) {
+        const float *x = l->run[i].x + t->layer * n;
+        double apart = 0, size = 0;
+        for (int64_t d = 0; d < n; d++) {
+            apart += pow((double)x[d] - (double)first[d], 2);
+            size += pow((double)first[d], 2);
+        }
+        js *row = row_of(t, "depth");
+        st = give(t, row,
+                  row && js_set_str(row, "precision", l->run[i].name) &&
+                      js_set_num(row, "rel_l2", sqrt(apart / size)),
+                  err);
+    }
+    return st;
+}
+
+/* ---- a moment ------------------------------------------------------------------------------------ */
+
+static snap_status study_init(study *t, snap_err *err) {
+    oracle_step *s = &t->step;
+    const watched *w = &t->l->run[t->l->source];
+    const model_shape *shape = w->shape;
+    double qk = shape->qk_nope_head_dim + shape->qk_rope_head_dim;
+    s->pool = t->l->pool;
+    s->heads = shape->num_attention_heads;
+    s->d_c = shape->kv_lora_rank;
+    s->d_r = shape->qk_rope_head_dim;
+    s->softmax_scale = rope_softmax_factor(shape) / sqrt(qk);
+    size_t width = (size_t)width_of(shape);
+    t->q = calloc((size_t)s->heads * width, sizeof *t->q);
+    t->kv = calloc((size_t)s->context * width, sizeof *t->kv);
+    t->values = malloc(sizeof *t->values);
+    s->q = t->q;
+    s->kv = t->kv;
+    if (!t->q || !t->kv || !t->values)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens of a layer",
+                       (long long)s->context);
+    snap_status st = oracle_result_init(&t->truth, s->heads, s->d_c, err);
+    return st == SNAP_OK ? oracle_result_init(&t->now, s->heads, s->d_c, err) : st;
+}
+
+static void study_release(study *t) {
+    free(t->q);
+    free(t->kv);
+    free(t->values);
+    oracle_result_release(&t->truth);
+    oracle_result_release(&t->now);
+}
+
+/* The layer's query, rounded as an arm gets it, and its rows, which lie in pages 0, 1, 2, ... */
+static void take_numbers(study *t) {
+    const watched *w = &t->l->run[t->l->source];
+    int64_t width = width_of(w->shape), n = t->step.heads * width;
+    const float *query = w->absorbed + t->layer * n;
+    for (int64_t i = 0; i < n; i++)
+        t->q[i] = bf16_to_f32(bf16_from_f32(query[i]));
+    t->rows = kv_cache_layer(runner_cache(w->model->runner), t->layer)->content;
+    for (int64_t i = 0; i < t->step.context * width; i++)
+        t->kv[i] = bf16_to_f32(t->rows[i]);
+}
+
+static snap_status tell_layer(study *t, snap_err *err) {
+    snap_status st;
+    TRY(tell_depth(t, err));
+    if (t->l->source < 0)
+        return SNAP_OK;
+    take_numbers(t);
+    TRY(tell_configs(t, err));
+    TRY(tell_values(t, "content", 0, t->step.d_c, err));
+    TRY(tell_values(t, "rope", t->step.d_c, t->step.d_r, err));
+    TRY(tell_bound(t, err));
+cleanup:
+    return st;
+}
+
+snap_status model_layers_tell(const model_layers *l, int64_t context, model_fidelity_emit emit,
+                              void *ctx, const volatile sig_atomic_t *cancel, snap_err *err) {
+    snap_status st = SNAP_OK;
+    study t = {.l = l, .step = {.context = context}, .emit = emit, .ctx = ctx};
+    if (l->source >= 0)
+        TRY(study_init(&t, err));
+    for (; t.layer < l->blocks; t.layer++) {
+        if (cancel && *cancel)
+            TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
+        TRY(tell_layer(&t, err));
+    }
+cleanup:
+    study_release(&t);
+    return st;
+}

@@ -1,0 +1,253 @@
+#include "harness/cmd/fidelity_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/term.h"
+#include "harness/bench/grid.h"
+#include "harness/bench/model_fidelity.h"
+
+typedef struct {
+    const fidelity_model_args *args;
+    char text_sha256[HASH_HEX];
+    char reference[16];
+    results *r;
+    term_progress progress;
+} sink;
+
+/* ---- rows into the result file ---------------------------------------------------------------------- */
+
+/* The folder's name: what a model is called. */
+static const char *name_of(const char *dir) {
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    const char *start = dir + n;
+    while (start > dir && start[-1] != '/')
+        start--;
+    return *start ? start : dir;
+}
+
+static snap_status take_row(void *ctx, js *row, snap_err *err) {
+    const sink *s = ctx;
+    const char *kind = js_get_str(row, "kind");
+    bool compared = strcmp(kind, "predictions") == 0 || strcmp(kind, "depth") == 0;
+    bool ok = js_set_str(row, "model", name_of(s->args->dir)) &&
+              js_set_str(row, "origin", "measured") &&
+              js_set_str(row, "text_sha256", s->text_sha256) &&
+              js_set_bool(row, "decoded", !s->args->prefill) &&
+              (!compared || js_set_str(row, "reference", s->reference));
+    if (ok)
+        return results_add(s->r, "model_fidelity", row, err);
+    js_free(row);
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+}
+
+static void show_progress(void *ctx, int64_t done, int64_t all) {
+    sink *s = ctx;
+    (void)all;
+    term_progress_update(&s->progress, done, "tokens");
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+static void fixed(table *t, const js *row, const char *key, int decimals) {
+    table_number(t, js_get_num(row, key, (double)NAN), decimals);
+}
+
+static void science(table *t, const js *row, const char *key) {
+    double x = js_get_num(row, key, (double)NAN);
+    if (isnan(x))
+        table_cell(t, "-");
+    else
+        table_cell(t, "%.2e", x);
+}
+
+static void general(table *t, const js *row, const char *key) {
+    table_cell(t, "%.3g", js_get_num(row, key, 0));
+}
+
+static bool is_kind(const js *row, const char *kind) {
+    return strcmp(js_get_str(row, "kind"), kind) == 0;
+}
+
+static void predictions(table *t, const js *row) {
+    char where[64] = "all";
+    int64_t last = js_get_int(row, "last", -1);
+    if (last >= 0)
+        (void)snprintf(where, sizeof where, "%lld..%lld", (long long)js_get_int(row, "first", 0),
+                       (long long)last);
+    table_cell(t, "%s", js_get_str(row, "precision"));
+    table_cell(t, "%s", where);
+    table_cell(t, "%lld", (long long)js_get_int(row, "tokens", 0));
+    fixed(t, row, "perplexity", 4);
+    science(t, row, "kl_mean");
+    science(t, row, "kl_max");
+    fixed(t, row, "flips_pct", 2);
+    science(t, row, "logits_rel_l2");
+}
+
+static void layer(table *t, const js *row) {
+    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
+    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
+    table_cell(t, "%s", js_get_str(row, "config"));
+    science(t, row, "rmse");
+    science(t, row, "rel_l2");
+    science(t, row, "cosine_diff");
+    science(t, row, "lse_error");
+}
+
+static void values(table *t, const js *row) {
+    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
+    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
+    table_cell(t, "%s", js_get_str(row, "part"));
+    general(t, row, "rms");
+    general(t, row, "p50");
+    general(t, row, "p99");
+    general(t, row, "p999");
+    general(t, row, "max");
+}
+
+static void bound(table *t, const js *row) {
+    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
+    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
+    science(t, row, "logit_error");
+    science(t, row, "logit_bound");
+    science(t, row, "value_error");
+    science(t, row, "value_bound");
+}
+
+static void depth(table *t, const js *row) {
+    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
+    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
+    table_cell(t, "%s", js_get_str(row, "precision"));
+    science(t, row, "rel_l2");
+}
+
+enum { COLUMNS = 8, PREDICTIONS = 4, KINDS };
+
+static const struct {
+    const char *kind, *title;
+    const char *heads[COLUMNS];
+    int columns;
+    void (*add)(table *t, const js *row);
+} kinds[KINDS] = {
+    {"layer",
+     "Layers: each config against FP64 attention over the same numbers",
+     {"context", "layer", "config", "RMSE", "rel. L2", "1-cosine", "LSE error"},
+     7,
+     layer},
+    {"values",
+     "Magnitudes in the cache",
+     {"context", "layer", "part", "rms", "p50", "p99", "p99.9", "max"},
+     8,
+     values},
+    {"bound",
+     "Rounding the cache's rows as snapmla does: what it moves, and what the weights' norms allow",
+     {"context", "layer", "logit", "bound", "output", "bound"},
+     6,
+     bound},
+    {"depth",
+     "Residual stream behind a layer, against the first precision's",
+     {"context", "layer", "precision", "rel. L2"},
+     4,
+     depth},
+    {"predictions",
+     "", /* nothing stands before it in the ordinary case */
+     {"precision", "positions", "tokens", "perplexity", "KL mean", "KL max", "flips %",
+      "logits L2"},
+     8,
+     predictions},
+};
+
+/* Whether there are any. */
+static bool fill_table(table *t, const js *rows, int k) {
+    *t = (table){.heads = kinds[k].heads, .columns = kinds[k].columns};
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (is_kind(js_at(rows, i), kinds[k].kind))
+            kinds[k].add(t, js_at(rows, i));
+    return t->n > 0;
+}
+
+static snap_status print_kind(const js *rows, int k, snap_err *err) {
+    buf text = {0};
+    table t;
+    snap_status st = SNAP_OK;
+    if (fill_table(&t, rows, k)) {
+        TRY(table_write(&t, term_use_color(STDOUT_FILENO), &text, err));
+        (void)printf("%s\n%s\n", kinds[k].title, buf_str(&text));
+    }
+cleanup:
+    table_release(&t);
+    buf_release(&text);
+    return st;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------- */
+
+static snap_status open_results(sink *s, const opt_shared *shared, snap_err *err) {
+    mla_backend *be = NULL;
+    device_options cpu = *s->args->device;
+    cpu.backend = "cpu";
+    snap_status st = device_open(&be, &cpu, err);
+    if (st == SNAP_OK)
+        st = device_results(&s->r, be, &cpu, "fidelity", shared, 0, err);
+    mla_backend_close(be);
+    return st;
+}
+
+static snap_status measure(sink *s, const char *text, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const fidelity_model_args *a = s->args;
+    model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
+    int n = 0;
+    model_fidelity_options what = {.dir = a->dir,
+                                   .text = text,
+                                   .formats = a->precisions,
+                                   .max_tokens = a->max_tokens,
+                                   .chunks = a->prefill,
+                                   .threads = (int)a->device->threads,
+                                   .emit = a->layers ? take_row : NULL,
+                                   .cancel = &cmd_cancelled,
+                                   .progress = show_progress,
+                                   .ctx = s};
+    if (a->layers)
+        TRY(bench_parse_list(a->contexts, "--contexts", 1, MLA_MAX_CONTEXT, what.moments,
+                             MODEL_FIDELITY_MOMENTS, &what.n_moments, err));
+    s->progress = term_progress_start("fidelity", 0);
+    st = model_fidelity_run(&what, rows, &n, err);
+    term_progress_end(&s->progress);
+    TRY(st);
+    TRY(model_fidelity_tell(rows, n, take_row, s, err));
+cleanup:
+    return st;
+}
+
+snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
+                               snap_err *err) {
+    snap_status st;
+    buf text = {0};
+    table last = {0};
+    sink s = {.args = a};
+    if (!a->text)
+        return err_set(err, SNAP_E_USAGE, "--model needs a text: give --text FILE");
+    TRY(fs_read(a->text, &text, err));
+    TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
+    (void)snprintf(s.reference, sizeof s.reference, "%.*s", (int)strcspn(a->precisions, ","),
+                   a->precisions);
+    TRY(open_results(&s, shared, err));
+    TRY(measure(&s, buf_str(&text), err));
+    for (int k = 0; k < PREDICTIONS && !shared->json; k++)
+        TRY(print_kind(results_section(s.r, "model_fidelity"), k, err));
+    (void)fill_table(&last, results_section(s.r, "model_fidelity"), PREDICTIONS);
+    TRY(device_finish(s.r, a->out, shared, &last, err));
+cleanup:
+    table_release(&last);
+    results_free(s.r);
+    buf_release(&text);
+    return st;
+}

@@ -1,0 +1,19 @@
+/* fidelity_model.h - `fidelity --model`: what the cache's formats do to a model. */
+#ifndef SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
+#define SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
+
+#include "harness/cmd/device.h"
+
+typedef struct {
+    const char *dir, *text, *precisions, *contexts, *out;
+    int64_t max_tokens;
+    bool prefill, layers;
+    const device_options *device;
+} fidelity_model_args;
+
+/* Runs, prints, and saves where asked to. SNAP_E_USAGE without a text; what reading, running and saving can
+ * give. */
+snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
