@@ -18,6 +18,9 @@ typedef struct {
     snap_status (*flush)(mla_backend *be, snap_err *err);
     snap_status (*draw)(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
                         int64_t rows, void *out, snap_err *err);
+    snap_status (*unfused)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                           const void *q, const void *kv, const lab_rows *q8,
+                           const lab_rows *staged, snap_err *err);
     snap_status (*record)(mla_backend *be, snap_err *err);
     snap_status (*record_end)(mla_backend *be, lab_recording **out, snap_err *err);
     snap_status (*replay)(mla_backend *be, lab_recording *r, snap_err *err);

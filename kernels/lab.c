@@ -42,6 +42,15 @@ snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *f
     return SNAP_OK;
 }
 
+snap_status lab_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *q,
+                        const void *kv, const lab_rows *q8, const lab_rows *staged, snap_err *err) {
+    if (!plan->be->ops->lab)
+        return cannot("do the dataflow unfused", err);
+    if (plan->cap.precision != MLA_FP8)
+        return err_set(err, SNAP_E_USAGE, "only FP8 has a dataflow that is fused");
+    return plan->be->ops->lab->unfused(plan, step, cache, q, kv, q8, staged, err);
+}
+
 bool lab_can_record(const mla_backend *be) {
     return be->ops->lab != NULL;
 }

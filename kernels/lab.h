@@ -46,6 +46,29 @@ snap_status lab_flush(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
                      int64_t rows, void *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Rows as MLA_FP8 has them: e4m3 [rows][d_c], bf16 [rows][d_r], fp32 [rows]; device memory. */
+typedef struct {
+    void *content, *rope;
+    float *scale;
+} lab_rows;
+
+/**
+ * lab_unfused - what mla_quant_q() and mla_append_kv() do for a step, a pass a thing
+ *
+ * The largest number of each row, its content, its RoPE part, for queries and new tokens apart; then
+ * the tokens once more, to their pages.
+ *
+ * @plan:   of MLA_FP8
+ * @q, @kv: as for those two
+ * @q8:     [batch * s_q * heads], the query planes of mla_attn
+ * @staged: [batch * s_q], scratch
+ *
+ * Results are theirs to the bit. Errors: those of the two.
+ */
+snap_status lab_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *q,
+                        const void *kv, const lab_rows *q8, const lab_rows *staged,
+                        snap_err *err) SNAP_CHECK_RESULT;
+
 /* ---- recording ---- */
 
 typedef struct lab_recording lab_recording;
@@ -69,6 +92,7 @@ typedef struct {
     int64_t context;
     float softmax_scale;
     draw_source tokens, queries; /* pools in device memory */
+    bool bf16_queries;           /* MLA_FP8: the queries are not quantised */
 } lab_step;
 
 bool lab_can_attend(const mla_backend *be);

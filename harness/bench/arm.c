@@ -1,38 +1,11 @@
-#include "harness/bench/arm.h"
+#include "harness/bench/arm_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/rng.h"
 
 enum {
-    kFillPages = 256,   /* pages filled at a time, where the host does it */
-    kFillMany = 8192,   /* and where a device does */
     kSpareEntries = 2,  /* table entries past a sequence's last page */
     kCacheTurnover = 4, /* last-level caches read between two uses of a set */
-};
-
-/* Device memory that holds one slice a set. */
-typedef struct {
-    unsigned char *at;
-    size_t stride; /* bytes from set to set, a multiple of MLA_ALIGN */
-} slices;
-
-struct bench_arm {
-    mla_backend *be; /* borrowed, as is numbers */
-    const numbers *from;
-    bench_shape shape;
-    mla_precision precision;
-    int sets, next;
-    int pages_a_sequence, table_width;
-    mla_plan *plan;
-    mla_cache cache;
-    slices table, q, q8, q_rope, q_scale, kv, out, lse;
-    int32_t *seqlens; /* device [batch], the same for all sets */
-    bool flush;       /* before each step, instead of many sets */
-    bool host_memory;
-    lab_recording **served; /* [sets] a served step each, recorded when it is first taken */
 };
 
 float bench_softmax_scale(void) {
@@ -54,24 +27,26 @@ static int pages_of(const bench_shape *s) {
 }
 
 /* Bytes that one step reads from the cache and writes; pages count whole. */
-static double set_bytes(const bench_shape *s, mla_precision p) {
+static double set_bytes(const bench_shape *s, bench_kind k) {
+    mla_precision p = bench_kind_precision(k);
     double tokens = (double)s->batch * pages_of(s) * MLA_PAGE;
     return tokens * (double)mla_cache_token_bytes(p, s->d_c, s->d_r) +
            (double)rows_of(s) * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + 4.0);
 }
 
-int bench_arm_sets(const bench_shape *s, mla_precision p, size_t cache_bytes) {
+int bench_arm_sets(const bench_shape *s, bench_kind k, size_t cache_bytes) {
     if (!cache_bytes)
         return 1;
-    return 1 + (int)ceil(kCacheTurnover * (double)cache_bytes / set_bytes(s, p));
+    return 1 + (int)ceil(kCacheTurnover * (double)cache_bytes / set_bytes(s, k));
 }
 
-bool bench_arm_is_large(const bench_shape *s, mla_precision p, size_t cache_bytes) {
-    return cache_bytes && set_bytes(s, p) >= kCacheTurnover * (double)cache_bytes;
+bool bench_arm_is_large(const bench_shape *s, bench_kind k, size_t cache_bytes) {
+    return cache_bytes && set_bytes(s, k) >= kCacheTurnover * (double)cache_bytes;
 }
 
-double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets) {
-    return set_bytes(s, p) * sets;
+double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets) {
+    double copy = k == BENCH_COPIED ? set_bytes(s, BENCH_BF16) : 0;
+    return set_bytes(s, k) * sets + copy;
 }
 
 int64_t bench_arm_rows(const bench_arm *arm) {
@@ -84,6 +59,10 @@ mla_backend *bench_arm_backend(const bench_arm *arm) {
 
 const char *bench_arm_kernel(const bench_arm *arm) {
     return lab_plan_kernel(arm->plan);
+}
+
+bench_kind bench_arm_kind(const bench_arm *arm) {
+    return arm->kind;
 }
 
 mla_precision bench_arm_precision(const bench_arm *arm) {
@@ -100,12 +79,12 @@ const numbers *bench_arm_numbers(const bench_arm *arm) {
 
 /* ---- names of numbers: set 0's sequence b has the tokens b * context ... ---- */
 
-static uint64_t token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
+uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
     return (uint64_t)(sequence * arm->shape.context + token);
 }
 
 uint64_t bench_arm_token_index(const bench_arm *arm, int b, int64_t token) {
-    return token_index(arm, b, token);
+    return arm_token_index(arm, b, token);
 }
 
 uint64_t bench_arm_query_index(const bench_arm *arm, int64_t row) {
@@ -121,17 +100,17 @@ static snap_status alloc_slices(bench_arm *arm, slices *s, size_t bytes_a_set, s
     return s->at ? SNAP_OK : SNAP_E_NOMEM;
 }
 
-static void *slice(const slices *s, int set) {
+void *arm_slice(const slices *s, int set) {
     return s->at ? s->at + (size_t)set * s->stride : NULL;
 }
 
-static int64_t set_pages(const bench_arm *arm) {
+int64_t arm_pages(const bench_arm *arm) {
     return (int64_t)arm->shape.batch * arm->pages_a_sequence;
 }
 
 static snap_status alloc_cache(bench_arm *arm, snap_err *err) {
     mla_page_bytes page = mla_cache_page_bytes(arm->precision, arm->shape.d_c, arm->shape.d_r);
-    arm->cache.pages = set_pages(arm) * arm->sets + 1; /* the last one shuffled holds NaN */
+    arm->cache.pages = arm_pages(arm) * arm->sets + 1; /* the last one shuffled holds NaN */
     size_t pages = (size_t)arm->cache.pages;
     arm->cache.content = mla_alloc(arm->be, pages * page.content, err);
     if (!arm->cache.content)
@@ -143,12 +122,54 @@ static snap_status alloc_cache(bench_arm *arm, snap_err *err) {
     return arm->cache.scale ? SNAP_OK : SNAP_E_NOMEM;
 }
 
+static snap_status make_plan(mla_plan **out, const bench_arm *arm, mla_precision p, lab_ablation a,
+                             snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    mla_capacity cap = {.precision = p,
+                        .heads = s->heads,
+                        .d_c = s->d_c,
+                        .d_r = s->d_r,
+                        .batch = s->batch,
+                        .s_q = s->s_q,
+                        .max_tokens = s->context,
+                        .ablation = a};
+    return mla_plan_create(out, arm->be, &cap, err);
+}
+
+static snap_status alloc_staged(bench_arm *arm, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    size_t rows = (size_t)s->batch * (size_t)s->s_q;
+    lab_rows *to = &arm->staged;
+    to->content = mla_alloc(arm->be, rows * (size_t)s->d_c, err);
+    to->rope = to->content ? mla_alloc(arm->be, rows * (size_t)s->d_r * 2, err) : NULL;
+    to->scale = to->rope ? mla_alloc(arm->be, rows * sizeof(float), err) : NULL;
+    return to->scale ? SNAP_OK : SNAP_E_NOMEM;
+}
+
+/* A BF16 cache, and the plan that reads it. */
+static snap_status alloc_copy(bench_arm *arm, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    size_t pages = (size_t)arm_pages(arm);
+    arm->copy.pages = arm_pages(arm);
+    arm->copy.content =
+        mla_alloc(arm->be, pages * mla_cache_page_bytes(MLA_BF16, s->d_c, s->d_r).content, err);
+    arm->copy_table =
+        arm->copy.content ? mla_alloc(arm->be, pages * sizeof *arm->copy_table, err) : NULL;
+    if (!arm->copy_table)
+        return SNAP_E_NOMEM;
+    return make_plan(&arm->copies, arm, MLA_BF16, LAB_WHOLE, err);
+}
+
 static snap_status alloc_all(bench_arm *arm, snap_err *err) {
     const bench_shape *s = &arm->shape;
     size_t rows = (size_t)rows_of(s), d_c = (size_t)s->d_c, d_r = (size_t)s->d_r;
     size_t batch = (size_t)s->batch;
     snap_status st = SNAP_OK;
     TRY(alloc_cache(arm, err));
+    if (arm->kind == BENCH_UNFUSED)
+        TRY(alloc_staged(arm, err));
+    if (arm->kind == BENCH_COPIED)
+        TRY(alloc_copy(arm, err));
     TRY(alloc_slices(arm, &arm->table, batch * (size_t)arm->table_width * sizeof(int32_t), err));
     TRY(alloc_slices(arm, &arm->q, rows * (d_c + d_r) * 2, err));
     TRY(alloc_slices(arm, &arm->kv, batch * (size_t)s->s_q * (d_c + d_r) * 2, err));
@@ -165,260 +186,7 @@ cleanup:
     return st;
 }
 
-/* ---- filling ---- */
-
-/* Every byte 0xff: NaN in bf16, e4m3 and fp32 alike. */
-static snap_status poison(bench_arm *arm, void *device, size_t bytes, snap_err *err) {
-    return device ? lab_fill(arm->be, device, 0xff, bytes, err) : SNAP_OK;
-}
-
-static snap_status poison_cache(bench_arm *arm, snap_err *err) {
-    mla_page_bytes page = mla_cache_page_bytes(arm->precision, arm->shape.d_c, arm->shape.d_r);
-    size_t pages = (size_t)arm->cache.pages;
-    snap_status st = SNAP_OK;
-    TRY(poison(arm, arm->cache.content, pages * page.content, err));
-    TRY(poison(arm, arm->cache.rope, pages * page.rope, err));
-    TRY(poison(arm, arm->cache.scale, pages * page.scale, err));
-cleanup:
-    return st;
-}
-
-/* The pool's page numbers in random order: logical page i is page order[i]. */
-static int32_t *shuffled_pages(const bench_arm *arm) {
-    size_t n = (size_t)arm->cache.pages;
-    int32_t *order = malloc(n * sizeof *order);
-    rng r = rng_make(arm->from->seed, rng_stream_of("bench pages"));
-    for (size_t i = 0; order && i < n; i++) {
-        size_t j = rng_below(&r, (uint32_t)i + 1);
-        order[i] = order[j];
-        order[j] = (int32_t)i;
-    }
-    return order;
-}
-
-/* What stands in a table past a sequence's last page. */
-static int32_t garbage_entry(const bench_arm *arm, int i, int32_t nan_page) {
-    switch (i % 4) {
-    case 0:
-        return -1;
-    case 1:
-        return nan_page;
-    case 2:
-        return INT32_MAX;
-    default:
-        return (int32_t)arm->cache.pages + 7;
-    }
-}
-
-static void fill_table(const bench_arm *arm, int set, const int32_t *order, int32_t *table) {
-    int32_t nan_page = order[arm->cache.pages - 1];
-    for (int b = 0; b < arm->shape.batch; b++) {
-        int32_t *row = table + (int64_t)b * arm->table_width;
-        int64_t first = ((int64_t)set * arm->shape.batch + b) * arm->pages_a_sequence;
-        for (int i = 0; i < arm->table_width; i++)
-            row[i] =
-                i < arm->pages_a_sequence ? order[first + i] : garbage_entry(arm, b + i, nan_page);
-    }
-}
-
-static snap_status upload_tables(bench_arm *arm, const int32_t *order, snap_err *err) {
-    size_t batch = (size_t)arm->shape.batch, entries = batch * (size_t)arm->table_width;
-    int32_t *host = malloc((entries + batch) * sizeof *host);
-    if (!host)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for block tables");
-    snap_status st = SNAP_OK;
-    for (int set = 0; set < arm->sets; set++) {
-        fill_table(arm, set, order, host);
-        TRY(mla_copy_in(arm->be, slice(&arm->table, set), host, entries * sizeof *host, err));
-    }
-    for (size_t b = 0; b < batch; b++)
-        host[b] = (int32_t)arm->shape.context;
-    TRY(mla_copy_in(arm->be, arm->seqlens, host, batch * sizeof *host, err));
-cleanup:
-    free(host);
-    return st;
-}
-
-/* Filling appends MLA_MAX_SQ tokens at a time to many pages at once, each page as a sequence of its
- * own: the backend's own quantiser at the speed of its largest batch. */
-typedef struct {
-    mla_plan *plan;
-    int many;                 /* pages at once */
-    int32_t *lengths, *pages; /* device [many] */
-    uint64_t *first;          /* device [many]: the token that each page's next ones begin with */
-    void *kv;                 /* device bf16 [many][MLA_MAX_SQ][d_c + d_r] */
-    int32_t *host_lengths;
-    uint64_t *host_first;
-} filler;
-
-static snap_status filler_create(filler *f, const bench_arm *arm, snap_err *err) {
-    const bench_shape *s = &arm->shape;
-    int64_t pages = arm->cache.pages - 1, many = arm->host_memory ? kFillPages : kFillMany;
-    f->many = (int)(pages < many ? pages : many);
-    size_t n = (size_t)f->many, kv_bytes = n * MLA_MAX_SQ * (size_t)(s->d_c + s->d_r) * 2;
-    mla_capacity cap = {.precision = arm->precision,
-                        .heads = 1,
-                        .d_c = s->d_c,
-                        .d_r = s->d_r,
-                        .batch = f->many,
-                        .s_q = MLA_MAX_SQ,
-                        .max_tokens = MLA_PAGE,
-                        .splits = 1};
-    snap_status st = SNAP_OK;
-    TRY(mla_plan_create(&f->plan, arm->be, &cap, err));
-    f->lengths = mla_alloc(arm->be, n * sizeof *f->lengths, err);
-    f->pages = f->lengths ? mla_alloc(arm->be, n * sizeof *f->pages, err) : NULL;
-    f->first = f->pages ? mla_alloc(arm->be, n * sizeof *f->first, err) : NULL;
-    f->kv = f->first ? mla_alloc(arm->be, kv_bytes, err) : NULL;
-    f->host_lengths = malloc(n * sizeof *f->host_lengths);
-    f->host_first = malloc(n * sizeof *f->host_first);
-    if (!f->kv || !f->host_lengths || !f->host_first)
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for filling the cache");
-cleanup:
-    return st;
-}
-
-static void filler_release(filler *f, mla_backend *be) {
-    mla_plan_free(f->plan);
-    mla_free(be, f->lengths);
-    mla_free(be, f->pages);
-    mla_free(be, f->first);
-    mla_free(be, f->kv);
-    free(f->host_lengths);
-    free(f->host_first);
-}
-
-/* Tokens of logical page @page that its sequence has. */
-static int tokens_on_page(const bench_arm *arm, int64_t page) {
-    int64_t left = arm->shape.context - page % arm->pages_a_sequence * MLA_PAGE;
-    return left < MLA_PAGE ? (int)left : MLA_PAGE;
-}
-
-/* The MLA_MAX_SQ tokens that bring a page on from @had: its new length, 0 = nothing to do, and the
- * first of them, which lies before the page where it has fewer: nobody reads that one. */
-static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
-    int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
-    int64_t token = page % arm->pages_a_sequence * MLA_PAGE + now - MLA_MAX_SQ;
-    *first = token_index(arm, page / arm->pages_a_sequence, token);
-    return now <= had ? 0 : now;
-}
-
-static snap_status fill_pages(bench_arm *arm, filler *f, const int32_t *order, int64_t first, int n,
-                              snap_err *err) {
-    draw_source tokens = numbers_tokens(arm->from);
-    mla_step step = {.batch = n,
-                     .s_q = MLA_MAX_SQ,
-                     .seqlens = f->lengths,
-                     .block_table = f->pages,
-                     .table_width = 1};
-    size_t count = (size_t)n;
-    snap_status st = mla_copy_in(arm->be, f->pages, order + first, count * sizeof *f->pages, err);
-    for (int had = 0; had < MLA_PAGE && st == SNAP_OK; had += MLA_MAX_SQ) {
-        for (int i = 0; i < n; i++)
-            f->host_lengths[i] = next_tokens(arm, first + i, had, &f->host_first[i]);
-        TRY(mla_copy_in(arm->be, f->lengths, f->host_lengths, count * sizeof *f->lengths, err));
-        TRY(mla_copy_in(arm->be, f->first, f->host_first, count * sizeof *f->first, err));
-        TRY(lab_draw(arm->be, &tokens, f->first, n, MLA_MAX_SQ, f->kv, err));
-        TRY(mla_append_kv(f->plan, &step, &arm->cache, f->kv, err));
-    }
-cleanup:
-    return st;
-}
-
-static snap_status fill_cache(bench_arm *arm, const int32_t *order, snap_err *err) {
-    int64_t pages = arm->cache.pages - 1;
-    filler f = {0};
-    snap_status st = SNAP_OK;
-    TRY(poison_cache(arm, err));
-    TRY(filler_create(&f, arm, err));
-    for (int64_t first = 0; first < pages; first += f.many) {
-        int64_t n = pages - first < f.many ? pages - first : f.many;
-        TRY(fill_pages(arm, &f, order, first, (int)n, err));
-    }
-    st = mla_sync(arm->be, err);
-cleanup:
-    filler_release(&f, arm->be);
-    return st;
-}
-
-/* Rows @first .. of a source, in order, to device memory. */
-static snap_status draw_run(bench_arm *arm, draw_source from, uint64_t first, int64_t rows,
-                            uint64_t *scratch, void *out, snap_err *err) {
-    snap_status st = mla_copy_in(arm->be, scratch, &first, sizeof first, err);
-    return st == SNAP_OK ? lab_draw(arm->be, &from, scratch, 1, rows, out, err) : st;
-}
-
-static snap_status make_queries(bench_arm *arm, int set, uint64_t *scratch, snap_err *err) {
-    const bench_shape *s = &arm->shape;
-    int64_t rows = rows_of(s);
-    snap_status st = draw_run(arm, numbers_queries(arm->from), (uint64_t)(set * rows), rows,
-                              scratch, slice(&arm->q, set), err);
-    if (st == SNAP_OK && arm->precision == MLA_FP8)
-        st = mla_quant_q(arm->be, rows, s->d_c, s->d_r, slice(&arm->q, set), slice(&arm->q8, set),
-                         slice(&arm->q_rope, set), slice(&arm->q_scale, set), err);
-    return st;
-}
-
-/* The step's own tokens, which the served scope appends: the last s_q of each sequence. What would lie
- * before a sequence's first token is drawn and not appended. */
-static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint64_t *scratch,
-                                   snap_err *err) {
-    const bench_shape *s = &arm->shape;
-    draw_source tokens = numbers_tokens(arm->from);
-    for (int b = 0; b < s->batch; b++)
-        host[b] = token_index(arm, (int64_t)set * s->batch + b, s->context - s->s_q);
-    snap_status st = mla_copy_in(arm->be, scratch, host, (size_t)s->batch * sizeof *host, err);
-    return st == SNAP_OK
-               ? lab_draw(arm->be, &tokens, scratch, s->batch, s->s_q, slice(&arm->kv, set), err)
-               : st;
-}
-
-static snap_status fill_steps(bench_arm *arm, snap_err *err) {
-    size_t bytes = (size_t)arm->shape.batch * sizeof(uint64_t);
-    uint64_t *host = malloc(bytes), *scratch = mla_alloc(arm->be, bytes, err);
-    snap_status st =
-        host && scratch ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for queries");
-    for (int set = 0; set < arm->sets && st == SNAP_OK; set++) {
-        st = make_queries(arm, set, scratch, err);
-        if (st == SNAP_OK)
-            st = make_new_tokens(arm, set, host, scratch, err);
-    }
-    if (st == SNAP_OK)
-        st = poison(arm, arm->out.at, arm->out.stride * (size_t)arm->sets, err);
-    if (st == SNAP_OK)
-        st = mla_sync(arm->be, err);
-    mla_free(arm->be, scratch);
-    free(host);
-    return st;
-}
-
-static snap_status fill(bench_arm *arm, snap_err *err) {
-    int32_t *order = shuffled_pages(arm);
-    if (!order)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages",
-                       (long long)arm->cache.pages);
-    snap_status st = SNAP_OK;
-    TRY(upload_tables(arm, order, err));
-    TRY(fill_cache(arm, order, err));
-    TRY(fill_steps(arm, err));
-cleanup:
-    free(order);
-    return st;
-}
-
 /* ---- life ---- */
-
-static snap_status make_plan(bench_arm *arm, snap_err *err) {
-    const bench_shape *s = &arm->shape;
-    mla_capacity cap = {.precision = arm->precision,
-                        .heads = s->heads,
-                        .d_c = s->d_c,
-                        .d_r = s->d_r,
-                        .batch = s->batch,
-                        .s_q = s->s_q,
-                        .max_tokens = s->context};
-    return mla_plan_create(&arm->plan, arm->be, &cap, err);
-}
 
 static bool has_host_memory(const mla_backend *be) {
     mla_backend_info info;
@@ -427,16 +195,19 @@ static bool has_host_memory(const mla_backend *be) {
 }
 
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
-                             mla_precision p, const numbers *from, int sets, bool flush,
+                             bench_kind kind, const numbers *from, int sets, bool flush,
                              snap_err *err) {
     *out = NULL;
+    if (kind >= BENCH_COMPARED && !lab_can_attend(be))
+        return err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
     bench_arm *arm = calloc(1, sizeof *arm);
     if (!arm)
         return err_set(err, SNAP_E_NOMEM, "out of memory for an arm");
     arm->be = be;
     arm->from = from;
     arm->shape = *shape;
-    arm->precision = p;
+    arm->kind = kind;
+    arm->precision = bench_kind_precision(kind);
     arm->sets = sets;
     arm->flush = flush;
     arm->host_memory = has_host_memory(be);
@@ -446,9 +217,9 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->served = calloc((size_t)sets, sizeof(lab_recording *));
     if (!arm->served)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
-    TRY(make_plan(arm, err));
+    TRY(make_plan(&arm->plan, arm, arm->precision, bench_kind_ablation(kind), err));
     TRY(alloc_all(arm, err));
-    TRY(fill(arm, err));
+    TRY(arm_fill(arm, err));
     *out = arm;
     arm = NULL;
 cleanup:
@@ -467,6 +238,11 @@ void bench_arm_free(bench_arm *arm) {
     mla_plan_free(arm->plan);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         mla_free(arm->be, all[i]->at);
+    mla_plan_free(arm->copies);
+    void *const own[] = {arm->staged.content, arm->staged.rope, arm->staged.scale,
+                         arm->copy.content, arm->copy_table};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        mla_free(arm->be, own[i]);
     mla_free(arm->be, arm->cache.content);
     mla_free(arm->be, arm->cache.rope);
     mla_free(arm->be, arm->cache.scale);
@@ -484,18 +260,18 @@ static mla_step step_of(const bench_arm *arm, int set) {
     return (mla_step){.batch = arm->shape.batch,
                       .s_q = arm->shape.s_q,
                       .seqlens = arm->seqlens,
-                      .block_table = slice(&arm->table, set),
+                      .block_table = arm_slice(&arm->table, set),
                       .table_width = arm->table_width};
 }
 
 static mla_attn attn_of(const bench_arm *arm, int set) {
-    bool fp8 = arm->precision == MLA_FP8;
-    return (mla_attn){.q = slice(fp8 ? &arm->q8 : &arm->q, set),
-                      .q_rope = slice(&arm->q_rope, set),
-                      .q_scale = slice(&arm->q_scale, set),
+    bool fp8 = arm->precision == MLA_FP8 && !bench_kind_plain_queries(arm->kind);
+    return (mla_attn){.q = arm_slice(fp8 ? &arm->q8 : &arm->q, set),
+                      .q_rope = arm_slice(&arm->q_rope, set),
+                      .q_scale = arm_slice(&arm->q_scale, set),
                       .softmax_scale = bench_softmax_scale(),
-                      .out = slice(&arm->out, set),
-                      .lse = slice(&arm->lse, set)};
+                      .out = arm_slice(&arm->out, set),
+                      .lse = arm_slice(&arm->lse, set)};
 }
 
 /* The clock starts behind the flush, which leaves the device busy while the host enqueues the step; or
@@ -511,15 +287,48 @@ static snap_status enqueue_kernel(bench_arm *arm, int set, snap_err *err) {
     return mla_run(arm->plan, &step, &arm->cache, &attn, err);
 }
 
-static snap_status enqueue_served(bench_arm *arm, int set, snap_err *err) {
+/* The whole cache to BF16, and attention over that. */
+static snap_status enqueue_copied(bench_arm *arm, int set, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    mla_step step = step_of(arm, set), copy = step;
+    mla_attn attn = attn_of(arm, set);
+    size_t stride =
+        (size_t)arm->pages_a_sequence * mla_cache_page_bytes(MLA_BF16, s->d_c, s->d_r).content;
+    snap_status st = SNAP_OK;
+    copy.block_table = arm->copy_table;
+    copy.table_width = arm->pages_a_sequence;
+    TRY(mla_append_kv(arm->plan, &step, &arm->cache, arm_slice(&arm->kv, set), err));
+    for (int b = 0; b < s->batch; b++)
+        TRY(mla_fetch_kv(arm->plan, &step, &arm->cache, b, 0, s->context,
+                         (unsigned char *)arm->copy.content + (size_t)b * stride, err));
+    TRY(mla_schedule(arm->copies, &copy, err));
+    TRY(mla_run(arm->copies, &copy, &arm->copy, &attn, err));
+cleanup:
+    return st;
+}
+
+/* Queries and new tokens as the arm's cache has them. */
+static snap_status enqueue_dataflow(bench_arm *arm, int set, snap_err *err) {
     const bench_shape *s = &arm->shape;
     mla_step step = step_of(arm, set);
+    const void *q = arm_slice(&arm->q, set), *kv = arm_slice(&arm->kv, set);
+    lab_rows q8 = {arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
+                   arm_slice(&arm->q_scale, set)};
+    if (arm->kind == BENCH_UNFUSED)
+        return lab_unfused(arm->plan, &step, &arm->cache, q, kv, &q8, &arm->staged, err);
     snap_status st = SNAP_OK;
-    if (arm->precision == MLA_FP8)
-        TRY(mla_quant_q(arm->be, rows_of(s), s->d_c, s->d_r, slice(&arm->q, set),
-                        slice(&arm->q8, set), slice(&arm->q_rope, set), slice(&arm->q_scale, set),
-                        err));
-    TRY(mla_append_kv(arm->plan, &step, &arm->cache, slice(&arm->kv, set), err));
+    if (arm->precision == MLA_FP8 && !bench_kind_plain_queries(arm->kind))
+        st =
+            mla_quant_q(arm->be, rows_of(s), s->d_c, s->d_r, q, q8.content, q8.rope, q8.scale, err);
+    return st == SNAP_OK ? mla_append_kv(arm->plan, &step, &arm->cache, kv, err) : st;
+}
+
+static snap_status enqueue_served(bench_arm *arm, int set, snap_err *err) {
+    mla_step step = step_of(arm, set);
+    snap_status st = SNAP_OK;
+    if (arm->kind == BENCH_COPIED)
+        return enqueue_copied(arm, set, err);
+    TRY(enqueue_dataflow(arm, set, err));
     TRY(mla_schedule(arm->plan, &step, err));
     TRY(enqueue_kernel(arm, set, err));
 cleanup:
@@ -598,9 +407,9 @@ cleanup:
 
 snap_status bench_arm_result(bench_arm *arm, uint16_t *out, float *lse, snap_err *err) {
     size_t rows = (size_t)rows_of(&arm->shape);
-    snap_status st = mla_copy_out(arm->be, out, slice(&arm->out, 0),
+    snap_status st = mla_copy_out(arm->be, out, arm_slice(&arm->out, 0),
                                   rows * (size_t)arm->shape.d_c * sizeof *out, err);
     if (st == SNAP_OK)
-        st = mla_copy_out(arm->be, lse, slice(&arm->lse, 0), rows * sizeof *lse, err);
+        st = mla_copy_out(arm->be, lse, arm_slice(&arm->lse, 0), rows * sizeof *lse, err);
     return st;
 }

@@ -16,13 +16,13 @@
 typedef struct bench_arm bench_arm;
 
 /* Sets that make a step cold on a device with that last-level cache; 1 when it is unknown (0). */
-int bench_arm_sets(const bench_shape *s, mla_precision p, size_t cache_bytes);
+int bench_arm_sets(const bench_shape *s, bench_kind k, size_t cache_bytes);
 
 /* Does one set alone turn a cache of that size over? */
-bool bench_arm_is_large(const bench_shape *s, mla_precision p, size_t cache_bytes);
+bool bench_arm_is_large(const bench_shape *s, bench_kind k, size_t cache_bytes);
 
 /* Device memory that so many sets take, without the plan's own. */
-double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets);
+double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
 
 /**
  * bench_arm_create - allocate, and fill through the backend's own append and query quantiser
@@ -31,15 +31,17 @@ double bench_arm_bytes(const bench_shape *s, mla_precision p, int sets);
  * @from: borrowed for the arm's life; uploaded to the backend
  * @flush: flush the caches before each step
  *
- * Errors: those of mla_plan_create(), mla_alloc() and the dataflow operations.
+ * Errors: SNAP_E_UNSUPPORTED for an arm of the ablation on a backend without one, those of
+ * mla_plan_create(), mla_alloc() and the dataflow operations.
  */
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
-                             mla_precision p, const numbers *from, int sets, bool flush,
+                             bench_kind kind, const numbers *from, int sets, bool flush,
                              snap_err *err) SNAP_CHECK_RESULT;
 void bench_arm_free(bench_arm *arm); /* NULL is allowed */
 
 mla_backend *bench_arm_backend(const bench_arm *arm);
 const char *bench_arm_kernel(const bench_arm *arm); /* lab_plan_kernel() */
+bench_kind bench_arm_kind(const bench_arm *arm);
 mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);

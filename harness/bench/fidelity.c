@@ -154,7 +154,7 @@ cleanup:
 
 /* ---- a backend's arm ---- */
 
-static snap_status run_backend(const problem *p, mla_precision precision, const result *into,
+static snap_status run_backend(const problem *p, bench_kind kind, const result *into,
                                snap_err *err) {
     const fidelity_options *opt = p->opt;
     bench_shape shape = {.heads = opt->heads,
@@ -173,7 +173,7 @@ static snap_status run_backend(const problem *p, mla_precision precision, const 
         st = err_set(err, SNAP_E_NOMEM, "out of memory for %zu rows", rows);
         goto cleanup;
     }
-    TRY(bench_arm_create(&arm, opt->backend, &shape, precision, &p->from, 1, false, err));
+    TRY(bench_arm_create(&arm, opt->backend, &shape, kind, &p->from, 1, false, err));
     TRY(bench_arm_step(arm, BENCH_SERVED, &ns, err));
     TRY(bench_arm_result(arm, out, lse, err));
     for (size_t i = 0; i < n; i++)
@@ -263,7 +263,7 @@ static snap_status run_configs(problem *p, fidelity_emit emit, void *ctx, snap_e
         if (opt->config[i]) {
             mla_backend_info info;
             mla_backend_describe(opt->backend, &info);
-            TRY(run_backend(p, (mla_precision)i, &p->now, err));
+            TRY(run_backend(p, (bench_kind)i, &p->now, err));
             TRY(emit_row(p, configs[i].name, info.name, emit, ctx, err));
         }
 cleanup:

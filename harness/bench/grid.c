@@ -5,10 +5,6 @@
 
 #include "base/text.h"
 
-const char *bench_scope_name(bench_scope s) {
-    return s == BENCH_KERNEL ? "kernel" : "served";
-}
-
 void bench_shape_text(const bench_shape *s, char out[96]) {
     (void)snprintf(out, 96, "H %d, s_q %d, batch %d, context %lld", s->heads, s->s_q, s->batch,
                    (long long)s->context);
@@ -131,6 +127,8 @@ snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *t, snap_err
                          &out->n_context, err));
     TRY(check_width("--d-c", t->d_c, MLA_MAX_CONTENT, err));
     TRY(check_width("--d-r", t->d_r, MLA_MAX_ROPE, err));
+    for (int k = BENCH_COMPARED; k < BENCH_ARMS; k++)
+        out->arm[k] = t->ablation;
     out->d_c = (int)t->d_c;
     out->d_r = (int)t->d_r;
     if (t->shapes && t->shapes[0])

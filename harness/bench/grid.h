@@ -6,15 +6,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "kernels/mla.h"
+#include "harness/bench/kind.h"
 
-enum { BENCH_ARMS = 2, BENCH_SCOPES = 2, BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 64 };
-
-/* What is inside the timed window:
- *   kernel   attention and combine, metadata ready
- *   served   quantising the query, appending the step's tokens, metadata, attention, combine */
-typedef enum { BENCH_KERNEL, BENCH_SERVED } bench_scope;
-const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
+enum { BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 64 };
 
 typedef struct {
     int heads, s_q, batch;
@@ -26,7 +20,7 @@ typedef struct {
 void bench_shape_text(const bench_shape *s, char out[96]);
 
 typedef struct {
-    bool arm[BENCH_ARMS]; /* by mla_precision */
+    bool arm[BENCH_ARMS]; /* by bench_kind */
     bool scope[BENCH_SCOPES];
     int heads[GRID_AXIS], s_q[GRID_AXIS], batch[GRID_AXIS];
     int64_t context[GRID_AXIS];
@@ -41,6 +35,7 @@ typedef struct {
 typedef struct {
     const char *arms, *scopes, *heads, *s_q, *batch, *context, *shapes;
     int64_t d_c, d_r;
+    bool ablation; /* the ablation's arms as well */
 } bench_grid_text;
 
 /* SNAP_E_USAGE naming the option and the part that is wrong: unknown, out of the range of mla.h,

@@ -40,14 +40,14 @@ snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope,
         bool between = i % (2 * n) == 0;
         if (cancel && *cancel && between)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
-        if (rest > 0 && between) {
-            clock_sleep_ns((int64_t)(rest * (double)(clock_now_ns() - block)));
-            block = clock_now_ns();
-        }
         if (looks && between) {
             int64_t before = clock_now_ns();
             TRY(glances_take(looks, bench_arm_backend(arms[0]), err));
             started += clock_now_ns() - before; /* looking is not the arms' time */
+        }
+        if (rest > 0 && between) { /* from looking too */
+            clock_sleep_ns((int64_t)(rest * (double)(clock_now_ns() - block)));
+            block = clock_now_ns();
         }
         TRY(bench_arm_step(arms[arm], scope, &ns, err));
         TRY(stop_add(&rules[arm], ns, (double)(clock_now_ns() - started) / 1e9, err));

@@ -9,13 +9,13 @@
 
 static const double kNoisy = 0.05; /* interquartile range over median from which a row is flagged */
 
-void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
+void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]) {
     (void)snprintf(out, ROW_KEY, "%s %s%s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
-                   mla_precision_name(p), bench_scope_name(scope),
-                   ctx->sustained ? " sustained" : "", s->heads, s->s_q, s->batch,
-                   (long long)s->context, s->d_c, s->d_r, ctx->distribution, ctx->backend.name,
-                   ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
+                   bench_kind_name(k), bench_scope_name(scope), ctx->sustained ? " sustained" : "",
+                   s->heads, s->s_q, s->batch, (long long)s->context, s->d_c, s->d_r,
+                   ctx->distribution, ctx->backend.name, ctx->backend.kernel,
+                   ctx->kernel_hash ? ctx->kernel_hash : "");
 }
 
 /* ---- measured ---- */
@@ -146,7 +146,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     static const char *const names[] = {"passed", "failed", "skipped", "error"};
     js *row = js_new_object();
     bool ok =
-        row && js_set_str(row, "arm", mla_precision_name(m->precision)) &&
+        row && js_set_str(row, "arm", bench_kind_name(m->kind)) &&
         js_set_str(row, "backend", ctx->backend.name) &&
         js_set_str(row, "kernel", m->kernel ? m->kernel : ctx->backend.kernel) &&
         js_set_new(row, "kernel_hash", js_new_str(m->kernel ? m->kernel_hash : ctx->kernel_hash)) &&
@@ -272,11 +272,12 @@ snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
     const char *arm = js_get_str(row, "arm");
     double ns = row_number(row, "median_ns");
     bench_shape s;
+    bench_kind kind;
     if (!perf)
         return SNAP_OK;
-    if (!arm || !shape_parse(row, &s) || !(ns > 0))
+    if (!arm || !bench_kind_parse(arm, &kind) || !shape_parse(row, &s) || !(ns > 0))
         return err_set(err, SNAP_E_INPUT, "a row of the journal lacks its arm, shape or median");
-    mla_precision p = strcmp(arm, "fp8") == 0 ? MLA_FP8 : MLA_BF16;
+    mla_precision p = bench_kind_precision(kind);
     mla_work w;
     if (!work_of(&s, p, &w))
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");

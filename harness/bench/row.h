@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     bench_shape shape;
-    mla_precision precision;
+    bench_kind kind;
     bench_scope scope;
     row_status status;
     const char *reason; /* why not ROW_PASSED; borrowed */
@@ -46,7 +46,7 @@ js *row_json(const row_context *ctx, const row_measured *m);
 
 /* A name for the cell, the journal's key: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
  * kernel and the first digits of the kernel's hash. */
-void row_key(const row_context *ctx, const bench_shape *s, mla_precision p, bench_scope scope,
+void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 
 /* Completes a row that passed: tflops, gb_s, tok_s, floor_ns, roofline_pct, bound, paired.roofline_pct

@@ -72,10 +72,10 @@ static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
     double bytes = 0;
     bool one_set = s->flush || s->context.sustained;
     for (int p = 0; p < BENCH_ARMS; p++) {
-        sets[p] = bench_arm_sets(&s->shape, (mla_precision)p,
-                                 one_set ? 0 : s->context.backend.cache_bytes);
+        sets[p] =
+            bench_arm_sets(&s->shape, (bench_kind)p, one_set ? 0 : s->context.backend.cache_bytes);
         if (s->opt->grid->arm[p])
-            bytes += bench_arm_bytes(&s->shape, (mla_precision)p, sets[p]);
+            bytes += bench_arm_bytes(&s->shape, (bench_kind)p, sets[p]);
     }
     return bytes;
 }
@@ -91,7 +91,7 @@ static const char *coldness(const sweep *s, int p) {
     size_t cache = s->context.backend.cache_bytes;
     if (s->flush)
         return "flush";
-    bool large = bench_arm_is_large(&s->shape, (mla_precision)p, cache);
+    bool large = bench_arm_is_large(&s->shape, (bench_kind)p, cache);
     return cache && (!s->context.sustained || large) ? "rotate" : "none";
 }
 
@@ -99,8 +99,8 @@ static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
     cell *c = &s->cells[p];
     snap_err why = {0};
     c->cold = coldness(s, p);
-    snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (mla_precision)p,
-                                      &s->from, sets, s->flush, &why);
+    snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (bench_kind)p, &s->from,
+                                      sets, s->flush, &why);
     if (st == SNAP_OK)
         look_up_code(&s->code[p], bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
@@ -142,6 +142,14 @@ static void drop_arms(sweep *s) {
 
 /* ---- one scope ---- */
 
+static bool asked_for(const sweep *s, int p, bench_scope scope) {
+    return s->opt->grid->arm[p] && bench_kind_has((bench_kind)p, scope);
+}
+
+static bool takes_part(const sweep *s, int p, bench_scope scope) {
+    return s->cells[p].arm && bench_kind_has((bench_kind)p, scope);
+}
+
 /* A wrong result takes the cell its speed. */
 static void heed_verdict(cell *c) {
     if (c->status != ROW_PASSED || c->verdict.verdict == SNAP_OK)
@@ -166,7 +174,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     stop_rule rules[BENCH_ARMS];
     int n = 0;
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (s->cells[p].arm && s->cells[p].status == ROW_PASSED) {
+        if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED) {
             who[n] = &s->cells[p];
             stop_init(&rules[n], &s->opt->limits);
             arms[n++] = s->cells[p].arm;
@@ -176,7 +184,9 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     note(s, bench_scope_name(scope));
     snap_err why = {0};
     s->looks = (glances){0};
-    double power_w[BENCH_ARMS] = {(double)NAN, (double)NAN};
+    double power_w[BENCH_ARMS];
+    for (int i = 0; i < BENCH_ARMS; i++)
+        power_w[i] = (double)NAN;
     snap_status st = s->context.sustained
                          ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device,
                                              power_w, s->opt->cancel, &why)
@@ -214,7 +224,7 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
                            const moment *after, snap_err *err) {
     const cell *c = &s->cells[p];
     row_measured m = {.shape = s->shape,
-                      .precision = (mla_precision)p,
+                      .kind = (bench_kind)p,
                       .scope = scope,
                       .status = c->status,
                       .reason = c->why.text,
@@ -230,7 +240,7 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
                       .gpu_after = after->gpu,
                       .power_w = c->power_w};
     char key[ROW_KEY];
-    row_key(&s->context, &s->shape, m.precision, scope, key);
+    row_key(&s->context, &s->shape, m.kind, scope, key);
     js *row = row_json(&s->context, &m);
     if (!row)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -248,7 +258,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int p = 0; p < BENCH_ARMS; p++) {
         cell *c = &s->cells[p];
-        if (!c->arm)
+        if (!takes_part(s, p, scope))
             continue;
         c->status = ROW_PASSED;
         c->why = (snap_err){0};
@@ -259,10 +269,10 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     TRY(time_arms(s, scope, err));
     moment after = moment_now(s);
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (s->cells[p].arm && s->cells[p].status == ROW_PASSED)
+        if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED)
             TRY(judge_again(&s->cells[p], err));
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (s->opt->grid->arm[p])
+        if (asked_for(s, p, scope))
             TRY(add_row(s, p, scope, &before, &after, err));
 cleanup:
     return st;
@@ -272,21 +282,21 @@ cleanup:
 
 static const js *found(const sweep *s, int p, bench_scope scope) {
     char key[ROW_KEY];
-    row_key(&s->context, &s->shape, (mla_precision)p, scope, key);
+    row_key(&s->context, &s->shape, (bench_kind)p, scope, key);
     return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
 }
 
 /* Arms are timed in turns: a scope is taken over whole or measured again whole. */
 static bool scope_found(const sweep *s, bench_scope scope) {
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (s->opt->grid->arm[p] && !found(s, p, scope))
+        if (asked_for(s, p, scope) && !found(s, p, scope))
             return false;
     return true;
 }
 
 static snap_status take_over(sweep *s, bench_scope scope, snap_err *err) {
     for (int p = 0; p < BENCH_ARMS; p++) {
-        if (!s->opt->grid->arm[p])
+        if (!asked_for(s, p, scope))
             continue;
         if (!js_push_new(s->rows, js_copy(found(s, p, scope))))
             return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -324,8 +334,12 @@ cleanup:
 }
 
 int sweep_count(const bench_grid *g) {
-    int arms = g->arm[0] + g->arm[1], scopes = g->scope[0] + g->scope[1];
-    return bench_grid_shapes(g) * arms * scopes;
+    int rows = 0; /* of a shape */
+    for (int k = 0; k < BENCH_ARMS; k++)
+        for (int scope = 0; scope < BENCH_SCOPES; scope++)
+            rows +=
+                g->arm[k] && g->scope[scope] && bench_kind_has((bench_kind)k, (bench_scope)scope);
+    return bench_grid_shapes(g) * rows;
 }
 
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {

@@ -268,7 +268,8 @@ static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t s
                      .context = s->context,
                      .softmax_scale = bench_softmax_scale(),
                      .tokens = numbers_tokens(from),
-                     .queries = numbers_queries(from)};
+                     .queries = numbers_queries(from),
+                     .bf16_queries = bench_kind_plain_queries(bench_arm_kind(arm))};
     known k = {0};
     snap_status st = SNAP_OK;
     if (!known_alloc(&k, s))
@@ -290,7 +291,8 @@ cleanup:
 }
 
 static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
-    if (lab_can_attend(bench_arm_backend(arm)) && !is_small(arm, kHostWork))
+    bool device = lab_can_attend(bench_arm_backend(arm));
+    if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
         return judge_on_device(v, arm, seed, err);
     return judge_on_host(v, arm, seed, err);
 }
@@ -330,7 +332,7 @@ snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t 
     v->lse = lse;
     out = NULL;
     lse = NULL;
-    v->bound = judge_bound_of(bench_arm_precision(arm), judged_against(arm));
+    v->bound = bench_kind_bound(bench_arm_kind(arm), judged_against(arm));
     TRY(judge_all(v, arm, seed, err));
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
 cleanup:

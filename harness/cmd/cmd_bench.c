@@ -42,6 +42,11 @@ static const opt options[] = {
      0, 0},
     {.type = OPT_GROUP, .help = "Grid (comma lists; the sweep is their product)"},
     {OPT_STR, "arms", 0, &grid_text.arms, "LIST", "bf16, fp8", 0, 0},
+    {OPT_FLAG, "ablation", 0, &grid_text.ablation, NULL,
+     "on a GPU: beside the arms the FP8 one with a technique left out: BF16 arithmetic on what is "
+     "dequantised on chip, sums in place, no deep pipeline, the dataflow unfused, the cache copied "
+     "to BF16",
+     0, 0},
     {OPT_STR, "scope", 0, &grid_text.scopes, "LIST",
      "kernel: attention alone; served: quantising, append and metadata as well", 0, 0},
     {OPT_STR, "heads", 0, &grid_text.heads, "LIST", "query heads on the device, 1..128", 0, 0},

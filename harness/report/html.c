@@ -370,6 +370,7 @@ static void sections(const report_model *m, buf *page, buf *nav) {
     buf part = {0};
     add_figures(m, figure_speedup, &part);
     add_table(m, report_table_speed, &part);
+    add_table(m, report_table_ablation, &part);
     add_table(m, report_table_not_measured, &part);
     section(page, nav, "speed", "Speed", &part);
     add_figures(m, figure_roofline, &part);

@@ -4,11 +4,17 @@
 #include "harness/report/format.h"
 #include "harness/report/writers.h"
 
-const report_table_fn report_tables[] = {report_table_speed,    report_table_not_measured,
-                                         report_table_ceilings, report_table_parity,
-                                         report_table_arms,     report_table_mismatches,
-                                         report_table_fidelity, report_table_reported,
-                                         report_table_sources,  NULL};
+const report_table_fn report_tables[] = {report_table_speed,
+                                         report_table_ablation,
+                                         report_table_not_measured,
+                                         report_table_ceilings,
+                                         report_table_parity,
+                                         report_table_arms,
+                                         report_table_mismatches,
+                                         report_table_fidelity,
+                                         report_table_reported,
+                                         report_table_sources,
+                                         NULL};
 
 static void header(buf *out, const report_table *t) {
     for (int c = 0; c < t->n_columns; c++) {

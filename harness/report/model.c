@@ -327,6 +327,8 @@ static void pair_cells(report_model *m) {
     for (size_t i = 0; i < m->n_measured; i++) {
         const report_cell *c = &m->cells[i], *next = i + 1 < m->n_measured ? c + 1 : NULL;
         bool is_bf16 = strcmp(c->arm, "bf16") == 0;
+        if (report_is_ablated(c))
+            continue;
         bool paired = is_bf16 && next && by_shape(c, next) == 0 && strcmp(next->arm, "fp8") == 0;
         report_speed *s = &m->speeds[m->n_speeds++];
         *s = (report_speed){.bf16 = is_bf16 ? c : NULL, .any = c, .speedup = (double)NAN};
@@ -388,6 +390,17 @@ double report_ceiling_of(const report_model *m, int file, const char *name) {
         if (m->ceilings[i].file == file && strcmp(m->ceilings[i].name, name) == 0)
             return m->ceilings[i].value;
     return 0;
+}
+
+bool report_is_ablated(const report_cell *c) {
+    return strncmp(c->arm, "fp8-", 4) == 0;
+}
+
+const report_cell *report_whole_of(const report_model *m, const report_cell *c) {
+    for (const report_cell *at = c; at-- > m->cells && by_shape(at, c) == 0;)
+        if (strcmp(at->arm, "fp8") == 0)
+            return at;
+    return NULL;
 }
 
 void report_cell_name(const report_cell *c, char out[96]) {

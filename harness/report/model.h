@@ -106,6 +106,12 @@ struct report_model {
 /* The ceiling of a file by name; 0 when it has none. */
 double report_ceiling_of(const report_model *m, int file, const char *name);
 
+/* Is it an arm of the ablation? */
+bool report_is_ablated(const report_cell *c);
+
+/* The FP8 cell of the same shape and scope as a cell of the ablation; NULL when there is none. */
+const report_cell *report_whole_of(const report_model *m, const report_cell *c);
+
 /* "fp8 kernel H16 s1 b8 c8192". */
 void report_cell_name(const report_cell *c, char out[96]);
 

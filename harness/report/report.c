@@ -114,9 +114,11 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
         TRY(put_whole(m, &to, "report.csv", write_csv, err));
     if (formats & REPORT_TEX) {
         static const report_table_fn speed[] = {report_table_speed, NULL},
+                                     ablation[] = {report_table_ablation, NULL},
                                      parity[] = {report_table_parity, report_table_arms,
                                                  report_table_mismatches, NULL};
         TRY(put_latex(m, &to, "speed.tex", speed, err));
+        TRY(put_latex(m, &to, "ablation.tex", ablation, err));
         TRY(put_latex(m, &to, "parity.tex", parity, err));
     }
     for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)

@@ -32,6 +32,7 @@ typedef struct {
  * nothing to show. */
 bool report_table_ceilings(const report_model *m, arena *mem, report_table *t);
 bool report_table_speed(const report_model *m, arena *mem, report_table *t);
+bool report_table_ablation(const report_model *m, arena *mem, report_table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, report_table *t);
 bool report_table_parity(const report_model *m, arena *mem, report_table *t);
 bool report_table_arms(const report_model *m, arena *mem, report_table *t);

@@ -389,6 +389,41 @@ static snap_status sweep_with(diary *d, mla_backend *be, const bench_grid *g, js
     return sweep_run(&opt, rows, NULL);
 }
 
+/* A backend without kernels for it has rows that say so, and the two arms as ever. */
+static void test_ablation_is_the_gpus(void) {
+    bench_grid_text t = tiny;
+    t.heads = "5", t.s_q = "1", t.context = "70", t.ablation = true;
+    bench_grid g = parse(t);
+    mla_backend *be = open_fake();
+    js *rows = sweep_rows(be, &g, SNAP_OK);
+    CU_ASSERT(sweep_count(&g) ==
+              12); /* what the dataflow's arms leave out does not show in kernel */
+    CU_ASSERT_FATAL(js_len(rows) == 12);
+    for (size_t i = 0; i < 12; i++) {
+        const js *row = js_at(rows, i);
+        bench_kind kind = BENCH_ARMS;
+        CU_ASSERT(bench_kind_parse(js_get_str(row, "arm"), &kind));
+        CU_ASSERT(is(row, "status", kind < BENCH_COMPARED ? "passed" : "skipped"));
+        CU_ASSERT(kind < BENCH_COMPARED || is(row, "reason", "the backend has no ablation"));
+        CU_ASSERT(bench_kind_has(kind, is(row, "scope", "kernel") ? BENCH_KERNEL : BENCH_SERVED));
+        CU_ASSERT(isnan(sweep_speedup(rows, i)) == (kind != BENCH_FP8));
+    }
+    mla_plan *plan = NULL;
+    mla_capacity cap = {.precision = MLA_FP8,
+                        .heads = 1,
+                        .d_c = 128,
+                        .d_r = 32,
+                        .batch = 1,
+                        .s_q = 1,
+                        .max_tokens = 64,
+                        .ablation = LAB_SHALLOW};
+    CU_ASSERT(mla_plan_create(&plan, be, &cap, NULL) == SNAP_E_UNSUPPORTED);
+    cap.ablation = LAB_ABLATIONS;
+    CU_ASSERT(mla_plan_create(&plan, be, &cap, NULL) == SNAP_E_SHAPE);
+    js_free(rows);
+    close_fake(be);
+}
+
 static void test_resume(void) {
     mla_backend *be = open_fake();
     bench_grid g = parse(tiny);
@@ -422,7 +457,7 @@ static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
     row_context ctx = {.backend = {.name = "cpu", .kernel = "none", .host_memory = true},
                        .distribution = "normal"};
     row_measured m = {.shape = *shape,
-                      .precision = p,
+                      .kind = p == MLA_FP8 ? BENCH_FP8 : BENCH_BF16,
                       .cold = "rotate",
                       .verdict = &v,
                       .timing = &timing,
@@ -639,6 +674,7 @@ CU_TestInfo tests_bench[] = {
     {"wrong append", test_wrong_append},
     {"broken device", test_broken_device},
     {"too large is skipped", test_too_large_is_skipped},
+    {"ablation is the GPU's", test_ablation_is_the_gpus},
     {"resume", test_resume},
     {"floor by arithmetic", test_floor_by_arithmetic},
     {"floor by bytes", test_floor_by_bytes},

@@ -757,6 +757,52 @@ static void test_the_largest_sweep_stays_below_a_megabyte(void) {
     results_free(r);
 }
 
+/* The cell of the fixture that the ablation is made of, and with which it is compared. */
+static js *passed_fp8(const js *rows) {
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (strcmp(js_get_str(js_at(rows, i), "arm"), "fp8") == 0 &&
+            js_get_object(js_at(rows, i), "performance"))
+            return js_at(rows, i);
+    CU_FAIL_FATAL("no such row");
+    return NULL;
+}
+
+static void test_ablation_is_held_against_the_whole_arm(void) {
+    results *r = load_fixture();
+    js *rows = results_section(r, "bench"), *whole = passed_fp8(rows);
+    report_model *before = model_of(r);
+    size_t speeds = before->n_speeds;
+    report_model_free(before);
+    js *copy = js_copy(whole), *perf = js_get_object(copy, "performance");
+    double ns = js_get_num(perf, "median_ns", 0);
+    CU_ASSERT(js_set_str(copy, "arm", "fp8-in-place"));
+    CU_ASSERT(js_set_num(perf, "median_ns", 1.25 * ns));
+    CU_ASSERT(js_set_num(js_get_object(copy, "correctness"), "error", 0.0875));
+    CU_ASSERT(js_push_new(rows, copy));
+    report_model *m = model_of(r);
+    arena mem = {0};
+    report_table t;
+    CU_ASSERT(m->n_speeds == speeds); /* it is no arm of the comparison */
+    CU_ASSERT_FATAL(report_table_ablation(m, &mem, &t) && t.n_rows == 1);
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 0), "FP32 sums: added up in the tensor cores");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 7), "1.25×");
+    CU_ASSERT_PTR_NOT_NULL(strstr(report_table_cell(&t, 0, 9), "8.7"));
+    buf out = {0};
+    report_markdown(m, &out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "## The FP8 arm with one technique left out"));
+    buf_clear(&out);
+    write_html(m, &out);
+    check_page(buf_str(&out));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "id=\"ablation\""));
+    buf_clear(&out);
+    write_csv(m, &out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "fp8-in-place"));
+    buf_release(&out);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
 static void test_an_empty_run_makes_an_empty_report(void) {
     results *r;
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
@@ -807,6 +853,7 @@ CU_TestInfo tests_report[] = {
     {"absurd numbers", test_absurd_numbers},
     {"figures show every cell", test_figures_show_every_cell},
     {"the largest sweep stays below a megabyte", test_the_largest_sweep_stays_below_a_megabyte},
+    {"the ablation is held against the whole arm", test_ablation_is_held_against_the_whole_arm},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
     {"format names", test_format_names},
     CU_TEST_INFO_NULL};

@@ -50,6 +50,7 @@ namespace {
 void cuda_close(mla_backend *base) {
     cuda_backend *be = cuda_of(base);
     cudaFree(be->flush_memory);
+    cudaFree(be->glance_memory);
     if (be->started)
         cudaEventDestroy(be->started);
     if (be->stopped)
@@ -151,6 +152,7 @@ mla_backend_ops make_ops() {
     ops.append_kv = cuda_append_kv;
     ops.fetch_kv = cuda_fetch_kv;
     ops.ceilings = cuda_ceilings;
+    ops.glance = cuda_glance;
     ops.lab = &cuda_lab_ops;
     return ops;
 }

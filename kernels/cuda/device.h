@@ -12,9 +12,10 @@ struct cuda_backend {
     cudaEvent_t started, stopped;
     cudaDeviceProp device;
     int sms;
-    bool hopper;        /* compute capability 9.0 */
-    bool portable;      /* only kernels for 8.0 and newer are to be used */
-    void *flush_memory; /* what lab_flush() reads; allocated by the first one */
+    bool hopper;         /* compute capability 9.0 */
+    bool portable;       /* only kernels for 8.0 and newer are to be used */
+    void *flush_memory;  /* what lab_flush() reads; allocated by the first one */
+    void *glance_memory; /* what cuda_glance() reads, likewise */
 };
 
 inline cuda_backend *cuda_of(mla_backend *be) {
@@ -40,10 +41,14 @@ const char *cuda_plan_kernel(const mla_plan *plan);
 
 /* lab/ */
 extern const mla_lab_ops cuda_lab_ops;
+snap_status cuda_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                         const void *q, const void *kv, const lab_rows *q8, const lab_rows *staged,
+                         snap_err *err);
 snap_status cuda_attend(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
                         double *out, double *lse, snap_err *err);
 
 /* ceilings/ */
 snap_status cuda_ceilings(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
+snap_status cuda_glance(mla_backend *be, mla_glance *out, snap_err *err);
 
 #endif

@@ -24,7 +24,7 @@ struct problem {
     double softmax_scale;
     int64_t context;
     int rows, runs, heads, s_q;
-    bool fp8;
+    bool fp8, fp8_queries;
 };
 
 __device__ float bf16(uint16_t bits) {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads) attend_run(problem p) {
     const int64_t end = min(begin + kRun, visible);
     double o[kColumns] = {}, most = -INFINITY, sum = 0;
     if (warp == 0) {
-        const float a = take_row(p.queries, row, p.fp8, q);
+        const float a = take_row(p.queries, row, p.fp8_queries, q);
         if (threadIdx.x == 0)
             q_scale = a;
     }
@@ -187,7 +187,8 @@ snap_status cuda_attend(mla_backend *base, const lab_step *step, const int64_t *
                  runs,
                  step->heads,
                  step->s_q,
-                 step->precision == MLA_FP8};
+                 step->precision == MLA_FP8,
+                 step->precision == MLA_FP8 && !step->bf16_queries};
     if (e == cudaSuccess)
         e = cudaMemcpyAsync(const_cast<int64_t *>(p.row), row, row_bytes, cudaMemcpyHostToDevice,
                             stream);
