@@ -97,6 +97,9 @@ extern const grader grader_zebra;
  * prompt_strict. The second one is for a machine without the language profiles of langdetect. */
 extern const grader grader_ifeval, grader_ifeval_plain;
 
+/* Open answers (Arena-Hard), which another model judges: evals/arena.h. Metric: win_rate. */
+extern const grader grader_arena;
+
 /* Programs (evals/code): LiveCodeBench's under either judge, and programs with assertions behind them
  * (HumanEval, MBPP). A gold is the SHA-256 of the tests. */
 extern const grader grader_code_real, grader_code_lcb, grader_assertions;

@@ -11,8 +11,8 @@
 #include "base/fs.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "evals/arena.h"
 #include "evals/extract.h"
-#include "evals/samples_judge.h"
 
 enum { kRowLimit = 256 << 20 };
 
@@ -402,16 +402,20 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
     const char *text = js_get_strn(row, "response", &n);
     grade_input in = {.response = {text ? text : "", text ? n : 0},
                       .truncated = js_get_bool(row, "truncated", false)};
+    bool judged = true;
     if (set->grader->grade)
         ok = grade_answer(row, set, set->problems[c.problem].gold, in, &r);
+    else if (set->grader->by_model)
+        judged = arena_recall(row, &r);
     else
         recall_verdict(row, &r);
     *out = outcome_of(row, in.response, &r);
+    out->unjudged = !judged;
     buf_clear(line);
     return row_line(row, ok, line, err);
 }
 
-/* ---- programs ---- */
+/* ---- judged elsewhere: programs, games ---- */
 
 static snap_status read_program(void *ctx, size_t cell, js **row, snap_err *err) {
     return read_row(ctx, cell, row, err);
@@ -504,15 +508,21 @@ static snap_status copy_replace(sample_store *s, graded_copy *c, snap_err *err) 
     return SNAP_OK;
 }
 
+judged_rows samples_rows(sample_store *s) {
+    return (judged_rows){s, read_program, write_program};
+}
+
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes, snap_err *err) {
     snap_status st;
     graded_copy copy = {.log = FS_LOG_CLOSED};
-    const judged_rows programs = {s, read_program, write_program};
+    const judged_rows programs = samples_rows(s);
     TRY(samples_judge(s->plan, &programs, err));
     TRY(copy_open(s, &copy, err));
     TRY(copy_write(s, &copy, outcomes, err));
     TRY(copy_replace(s, &copy, err));
 cleanup:
+    if (st != SNAP_OK && copy.path)
+        (void)unlink(copy.path); /* where the disk is full, it takes room */
     copy_release(&copy);
     return st;
 }

@@ -16,11 +16,13 @@
 #define SNAPMLA_EVALS_SAMPLES_H
 
 #include "evals/plan.h"
+#include "evals/samples_judge.h"
 
 /* What statistics need to know of a sample. */
 typedef struct {
     bool present; /* there is a row */
     bool failed;
+    bool unjudged;  /* waits for the verdict of another model: counts as failed */
     bool truncated; /* stopped by the length limit */
     bool empty;     /* nothing but reasoning and white space */
     grade_verdict verdict;
@@ -58,6 +60,9 @@ snap_status samples_append(sample_store *s, const gen_request *req, const gen_re
 
 /* Puts appended rows onto the disk. */
 snap_status samples_sync(sample_store *s, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The rows for whoever judges them elsewhere: what is written counts from then on. */
+judged_rows samples_rows(sample_store *s);
 
 /**
  * samples_grade - judge every row again, from what is stored

@@ -38,10 +38,14 @@ static bool set_verdict(js *row, const grader *g, const char *gold, const code_g
                       failed ? js_new_int((int64_t)v->result.test) : js_new_null());
 }
 
+static bool are_programs(const grader *g) {
+    return !g->grade && !g->by_model;
+}
+
 snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
     bool programs = false;
     for (size_t i = 0; i < p->n_tasks; i++)
-        programs = programs || !p->tasks[i].set.grader->grade;
+        programs = programs || are_programs(p->tasks[i].set.grader);
     sandbox *s = NULL;
     snap_status st = programs ? sandbox_open(&s, NULL, err) : SNAP_OK;
     sandbox_close(s);
@@ -137,7 +141,7 @@ snap_status samples_judge(const eval_plan *p, const judged_rows *rows, snap_err 
     snap_status st = SNAP_OK;
     (void)pthread_mutex_init(&j.lock, NULL);
     for (; j.task < p->n_tasks && st == SNAP_OK; j.task++) {
-        if (p->tasks[j.task].set.grader->grade)
+        if (!are_programs(p->tasks[j.task].set.grader))
             continue;
         if (!j.pool)
             st = parallel_create(&j.pool, p->judge_jobs, err);

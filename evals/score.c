@@ -11,34 +11,43 @@ static const sample_outcome *samples_of(const eval_plan *p, const sample_outcome
 }
 
 static bool is_scored(const sample_outcome *o) {
-    return o->present && !o->failed;
+    return o->present && !o->failed && !o->unjudged;
 }
 
-/* Values of the scored samples among @count into @x; returns how many. @slot: which of `also` they are in; -1:
- * the verdict's, 1 or 0. */
-static size_t gather_scores(const sample_outcome *o, size_t count, int slot, double *x) {
+/* What is gathered of samples: their values, and how much each counts. */
+typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, int slot, double *x, double *w);
+
+/* Values of the scored samples among @count into @x; returns how many. @slot: which of `also` they are in;
+ * -1: the verdict's, 1 or 0. */
+static size_t gather_scores(const sample_outcome *o, size_t count, int slot, double *x, double *w) {
     size_t n = 0;
-    for (size_t k = 0; k < count; k++)
-        if (is_scored(&o[k]))
-            x[n++] = slot < 0 ? (double)(o[k].verdict == GRADE_CORRECT) : o[k].also[slot].value;
+    for (size_t k = 0; k < count; k++) {
+        if (!is_scored(&o[k]))
+            continue;
+        x[n] = slot < 0 ? (double)(o[k].verdict == GRADE_CORRECT) : o[k].also[slot].value;
+        w[n++] = slot < 0 ? 1 : o[k].also[slot].weight;
+    }
     return n;
 }
 
-static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, double *x) {
+static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, double *x, double *w) {
     size_t n = 0;
     (void)slot;
-    for (size_t k = 0; k < count; k++)
-        if (is_scored(&o[k]) && o[k].completion_tokens >= 0)
-            x[n++] = (double)o[k].completion_tokens;
+    for (size_t k = 0; k < count; k++) {
+        if (!is_scored(&o[k]) || o[k].completion_tokens < 0)
+            continue;
+        x[n] = (double)o[k].completion_tokens;
+        w[n++] = 1;
+    }
     return n;
 }
 
 /* Room that scoring one metric of a task needs; all of it for every one anew. */
 typedef struct {
     int slot;        /* of the metric in a sample's `also`; -1: the verdict's */
-    double *samples; /* [2 * problems * K] raw values of two arms */
+    double *samples; /* [2 * problems * K] values of two arms */
+    double *weights; /* the same of how much they count */
     double *a, *b;   /* [problems] means of the problems that count */
-    double *weights; /* [problems] of the problems that count */
     stats_problem *problems;
 } scratch;
 
@@ -55,7 +64,7 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
     s->samples = calloc(2 * cells + 1, sizeof *s->samples);
     s->a = calloc(n + 1, sizeof *s->a);
     s->b = calloc(n + 1, sizeof *s->b);
-    s->weights = calloc(n + 1, sizeof *s->weights);
+    s->weights = calloc(2 * cells + 1, sizeof *s->weights);
     s->problems = calloc(n + 1, sizeof *s->problems);
     if (s->samples && s->a && s->b && s->weights && s->problems)
         return SNAP_OK;
@@ -64,31 +73,30 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
 
 /* ---- weights ---- */
 
-/* How much a problem counts: as much as its samples say; 1 where they say nothing. */
-static double weight_of(const sample_outcome *o, size_t count, int slot) {
-    for (size_t k = 0; slot >= 0 && k < count; k++)
-        if (is_scored(&o[k]) && o[k].also[slot].weight > 0)
-            return o[k].also[slot].weight;
-    return 1;
-}
-
-/* The mean of @x by weight, and by how much a problem counts more than the mean one. */
+/* The mean over problems by weight, and by how much a weight is more than the mean one. */
 typedef struct {
     double mean, per_weight;
 } weighing;
 
-static weighing weigh(const double *x, const double *weights, size_t n) {
-    double sum = 0, all = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += weights[i] * x[i];
-        all += weights[i];
+static void weighing_add(weighing *w, const double *x, const double *weights, size_t n) {
+    for (size_t k = 0; k < n; k++) { /* sums at first */
+        w->mean += weights[k] * x[k] / (double)n;
+        w->per_weight += weights[k] / (double)n;
     }
-    return (weighing){.mean = sum / all, .per_weight = (double)n / all};
 }
 
-/* A value whose plain mean and spread are those of the weighted mean (linearisation of a ratio). */
-static double linearised(weighing w, double weight, double x) {
-    return w.mean + weight * w.per_weight * (x - w.mean);
+static void weighing_end(weighing *w, size_t problems) {
+    w->mean /= w->per_weight;
+    w->per_weight = (double)problems / w->per_weight;
+}
+
+/* Makes values of those whose plain mean and spread are the weighted mean's (linearisation of a ratio). */
+static void linearise(weighing w, const double *weights, double *x, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        double more = weights[k] * w.per_weight;
+        if (fabs(more - 1) > 1e-9) /* else the values stay as they are, to the last bit */
+            x[k] = w.mean + more * (x[k] - w.mean);
+    }
 }
 
 /* ---- one arm ---- */
@@ -121,7 +129,7 @@ static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
     for (size_t i = 0; i < cells; i++) {
         s->samples += o[i].present;
         s->missing += !o[i].present;
-        s->failed += o[i].failed;
+        s->failed += o[i].failed || o[i].unjudged;
         if (!is_scored(&o[i]))
             continue;
         s->scored++;
@@ -235,7 +243,7 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
     if (rate)
         choose_ks(et->samples, s);
     for (size_t i = 0; i < et->set.n; i++) {
-        size_t n = gather_scores(o + i * k, k, tmp->slot, x), correct = 0;
+        size_t n = gather_scores(o + i * k, k, tmp->slot, x, tmp->weights), correct = 0;
         for (size_t j = 0; j < n; j++)
             correct += x[j] > 0;
         for (int j = 0; j < s->n_pass; j++)
@@ -249,6 +257,26 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
     s->sampling_variance = variance.sum / variance.n;
 }
 
+/* Means of the problems that count, into tmp->a; returns how many there are. */
+static size_t score_problems(const sample_outcome *o, const eval_task *et, scratch *tmp) {
+    size_t k = (size_t)et->samples, problems = 0, at = 0;
+    weighing w = {0};
+    for (size_t i = 0; i < et->set.n; i++) {
+        double *x = tmp->samples + at, *weights = tmp->weights + at;
+        size_t n = gather_scores(o + i * k, k, tmp->slot, x, weights);
+        if (!n)
+            continue;
+        tmp->problems[problems++] = (stats_problem){.a = x, .n_a = n};
+        weighing_add(&w, x, weights, n);
+        at += n;
+    }
+    weighing_end(&w, problems);
+    linearise(w, tmp->weights, tmp->samples, at);
+    for (size_t i = 0; i < problems; i++)
+        tmp->a[i] = stats_mean_of(tmp->problems[i].a, tmp->problems[i].n_a).mean;
+    return problems;
+}
+
 static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t t, size_t arm,
                            scratch *tmp) {
     arm_score s = {0};
@@ -258,17 +286,9 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
     count_rows(o, cells, &s);
     measure_rows(o, cells, tmp->samples, &s);
     score_together(o, et, tmp, &s);
-    for (size_t i = 0; i < et->set.n; i++) {
+    for (size_t i = 0; i < et->set.n; i++)
         s.identical += count_identical(o + i * k, k);
-        size_t n = gather_scores(o + i * k, k, tmp->slot, tmp->samples);
-        if (!n)
-            continue;
-        tmp->weights[s.problems] = weight_of(o + i * k, k, tmp->slot);
-        tmp->a[s.problems++] = stats_mean_of(tmp->samples, n).mean;
-    }
-    weighing w = weigh(tmp->a, tmp->weights, s.problems);
-    for (size_t i = 0; i < s.problems; i++)
-        tmp->a[i] = linearised(w, tmp->weights[i], tmp->a[i]);
+    s.problems = score_problems(o, et, tmp);
     s.accuracy = stats_mean_of(tmp->a, s.problems);
     s.ci95 = arm_interval(&s, tmp->slot < 0 && et->samples == 1);
     return s;
@@ -276,47 +296,70 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
 
 /* ---- two arms ---- */
 
-typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, int slot, double *x);
-
-/* The values of both arms as those whose plain means and differences are the weighted ones. */
-static void linearise_pairs(scratch *tmp, size_t n) {
-    weighing a = weigh(tmp->a, tmp->weights, n), b = weigh(tmp->b, tmp->weights, n);
-    double *x = tmp->samples; /* of all problems, one behind the other, as gathered */
-    for (size_t i = 0; i < n; i++) {
-        const stats_problem *q = &tmp->problems[i];
-        tmp->a[i] = linearised(a, tmp->weights[i], tmp->a[i]);
-        tmp->b[i] = linearised(b, tmp->weights[i], tmp->b[i]);
-        for (size_t k = 0; k < q->n_a + q->n_b; k++, x++)
-            *x = linearised(k < q->n_a ? a : b, tmp->weights[i], *x);
-    }
-}
-
-/* Problem by problem what both arms have; returns the number of problems. */
+/* The samples of both arms, problem by problem of those that both have; returns the number of problems. */
 static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
                            const pair_score *pair, gather_fn gather, scratch *tmp) {
     const eval_task *et = &p->tasks[t];
     size_t k = (size_t)et->samples, n = 0;
-    double *x = tmp->samples;
+    double *x = tmp->samples, *w = tmp->weights;
     for (size_t i = 0; i < et->set.n; i++) {
-        const sample_outcome *baseline = samples_of(p, all, t, pair->baseline, i);
         stats_problem q = {.a = x};
-        q.n_a = gather(baseline, k, tmp->slot, x);
+        q.n_a = gather(samples_of(p, all, t, pair->baseline, i), k, tmp->slot, x, w);
         q.b = x + q.n_a;
-        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, tmp->slot, x + q.n_a);
+        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, tmp->slot, x + q.n_a, w + q.n_a);
         if (!q.n_a || !q.n_b)
             continue;
         x += q.n_a + q.n_b;
-        tmp->a[n] = stats_mean_of(q.a, q.n_a).mean;
-        tmp->b[n] = stats_mean_of(q.b, q.n_b).mean;
-        tmp->weights[n] = weight_of(baseline, k, tmp->slot);
+        w += q.n_a + q.n_b;
         tmp->problems[n++] = q;
     }
     return n;
 }
 
+static void mean_pairs(scratch *tmp, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        tmp->a[i] = stats_mean_of(tmp->problems[i].a, tmp->problems[i].n_a).mean;
+        tmp->b[i] = stats_mean_of(tmp->problems[i].b, tmp->problems[i].n_b).mean;
+    }
+}
+
+static void linearise_pairs(scratch *tmp, size_t n) {
+    weighing a = {0}, b = {0};
+    double *x = tmp->samples, *w = tmp->weights;
+    for (size_t i = 0; i < n; i++) {
+        const stats_problem *q = &tmp->problems[i];
+        weighing_add(&a, x, w, q->n_a);
+        weighing_add(&b, x + q->n_a, w + q->n_a, q->n_b);
+        x += q->n_a + q->n_b;
+        w += q->n_a + q->n_b;
+    }
+    weighing_end(&a, n);
+    weighing_end(&b, n);
+    x = tmp->samples;
+    w = tmp->weights;
+    for (size_t i = 0; i < n; i++) {
+        const stats_problem *q = &tmp->problems[i];
+        linearise(a, w, x, q->n_a);
+        linearise(b, w + q->n_a, x + q->n_a, q->n_b);
+        x += q->n_a + q->n_b;
+        w += q->n_a + q->n_b;
+    }
+    mean_pairs(tmp, n);
+}
+
+/* Which arm is better is a matter of the scores as they are, not of those linearised. */
+static void count_better(const scratch *tmp, size_t n, stats_paired *diff) {
+    diff->a_better = diff->b_better = 0;
+    for (size_t i = 0; i < n; i++) {
+        diff->a_better += tmp->a[i] > tmp->b[i];
+        diff->b_better += tmp->b[i] > tmp->a[i];
+    }
+}
+
 static void score_length(const eval_plan *p, const sample_outcome *all, size_t t, pair_score *pair,
                          scratch *tmp) {
     size_t n = gather_pairs(p, all, t, pair, gather_tokens, tmp);
+    mean_pairs(tmp, n);
     pair->has_length = n > 0 && stats_mean_of(tmp->a, n).mean > 0;
     if (pair->has_length)
         pair->length = stats_ratio_of(tmp->a, tmp->b, n);
@@ -331,8 +374,13 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     const eval_task *et = &p->tasks[t];
     uint64_t seed = et->sampling.seed;
     size_t n = gather_pairs(p, all, t, pair, gather_scores, tmp);
+    stats_paired better = {0};
+    mean_pairs(tmp, n);
+    count_better(tmp, n, &better);
     linearise_pairs(tmp, n);
     pair->diff = stats_compare(tmp->a, tmp->b, n, p->margin);
+    pair->diff.a_better = better.a_better;
+    pair->diff.b_better = better.b_better;
     pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
     if (et->samples == 1 && n && tmp->slot < 0)
         pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);

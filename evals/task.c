@@ -11,25 +11,11 @@
 
 enum { kFileLimit = 256 << 20, kRepeated = 24 };
 
-const task_spec *const task_table[] = {&task_aime24,
-                                       &task_aime25,
-                                       &task_math500,
-                                       &task_hmmt_feb25,
-                                       &task_gsm8k,
-                                       &task_gpqa_diamond,
-                                       &task_beyond_aime,
-                                       &task_mmlu_pro,
-                                       &task_mmlu_redux,
-                                       &task_ifeval,
-                                       &task_zebralogic,
-                                       &task_livecodebench,
-                                       &task_humaneval,
-                                       &task_mbpp,
-                                       &task_synth_aime,
-                                       &task_synth_math,
-                                       &task_synth_gpqa,
-                                       &task_synth_code,
-                                       NULL};
+const task_spec *const task_table[] = {
+    &task_aime24,       &task_aime25,      &task_math500,       &task_hmmt_feb25, &task_gsm8k,
+    &task_gpqa_diamond, &task_beyond_aime, &task_mmlu_pro,      &task_mmlu_redux, &task_ifeval,
+    &task_zebralogic,   &task_arena_hard,  &task_livecodebench, &task_humaneval,  &task_mbpp,
+    &task_synth_aime,   &task_synth_math,  &task_synth_gpqa,    &task_synth_code, NULL};
 
 const task_spec *task_find(const char *name) {
     for (const task_spec *const *t = task_table; *t; t++)

@@ -134,7 +134,7 @@ const char *task_public_message(const task_set *set, const task_problem *p, cons
 /* The tasks, one file a benchmark. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
     task_gpqa_diamond, task_beyond_aime, task_mmlu_pro, task_mmlu_redux, task_ifeval,
-    task_zebralogic, task_livecodebench, task_humaneval, task_mbpp, task_synth_aime,
-    task_synth_math, task_synth_gpqa, task_synth_code;
+    task_zebralogic, task_arena_hard, task_livecodebench, task_humaneval, task_mbpp,
+    task_synth_aime, task_synth_math, task_synth_gpqa, task_synth_code;
 
 #endif

@@ -21,6 +21,7 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "What is asked"},
     {OPT_STR, "suite", 's', &o.suite, "LIST",
      "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
+     "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, "
      "livecodebench, humaneval, mbpp, synth_aime, configs/suites/NAME.json, a path",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
@@ -83,6 +84,10 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N", "programs judged at once; 0 = one a processor",
      0, 1024},
+    {OPT_STR, "judge-model", 0, &o.judge_model, "GENERATOR[,KEY=VALUE...]",
+     "who judges open answers (arena_hard), as an arm is given, without a name; temperature 0 and "
+     "16000 tokens unless its keys say otherwise",
+     0, 0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "judge the samples in --out again, and generate nothing", 0, 0},
     {.type = OPT_GROUP, .help = "eval plan: how many samples it takes to show equivalence"},

@@ -14,6 +14,7 @@ static const size_t kInputLimit = (size_t)8 << 30;
 static const opt options[] = {
     {OPT_STR, "task", 't', &task_name, "NAME",
      "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
+     "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, "
      "livecodebench, "
      "humaneval, mbpp, synth_aime",
      0, 0},
@@ -153,7 +154,7 @@ cleanup:
 }
 
 static snap_status find_grader(grading *g, snap_err *err) {
-    char names[300];
+    char names[400];
     const task_spec *t = task_name ? task_find(task_name) : NULL;
     task_names(names, sizeof names);
     if (!task_name)
@@ -162,6 +163,9 @@ static snap_status find_grader(grading *g, snap_err *err) {
         (void)err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
     if (!t)
         return SNAP_E_USAGE;
+    if (t->grader->by_model)
+        return err_set(err, SNAP_E_USAGE,
+                       "task '%s' is judged by another model: eval --judge-model asks it", t->name);
     task_options o = {0};
     snap_status st = task_policy_parse(math_policy_name, &o.policy, err);
     if (st == SNAP_OK)

@@ -11,6 +11,7 @@
 #include "evals/samples_judge.h"
 #include "evals/score.h"
 #include "harness/eval/arm.h"
+#include "harness/eval/games.h"
 #include "harness/eval/rows.h"
 #include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
@@ -184,6 +185,7 @@ static snap_status make_plan(eval *e, snap_err *err) {
     e->plan.rejudge = e->opt.regrade && !e->opt.keep_verdicts;
     e->plan.cancel = e->opt.generate.cancel;
     TRY(samples_judge_check(&e->plan, err));
+    TRY(games_check(&e->plan, e->opt.judge_model, err));
 cleanup:
     return st;
 }
@@ -317,13 +319,16 @@ static snap_status start_results(eval *e, const js *given, snap_err *err) {
 
 /* ---- the steps ---- */
 
-static snap_status how_to_go_on(const eval *e, snap_err *err) {
+/* What a run that stopped has, and how it goes on, behind what stopped it. */
+static snap_status how_to_go_on(const eval *e, snap_status st, snap_err *err) {
     size_t done = samples_done_count(e->store), all = plan_asked(&e->plan);
+    char why[400] = "interrupted";
+    if (st != SNAP_E_CANCELLED)
+        (void)snprintf(why, sizeof why, "%.399s", err->text);
     err->text[0] = '\0';
     err->code = SNAP_OK;
-    return err_set(err, SNAP_E_CANCELLED,
-                   "interrupted: %zu of %zu samples are kept in '%s'; the same command goes on",
-                   done, all, e->opt.out);
+    return err_set(err, st, "%s: %zu of %zu samples are kept in '%s'; the same command goes on",
+                   why, done, all, e->opt.out);
 }
 
 static snap_status generate(eval *e, snap_err *err) {
@@ -335,7 +340,21 @@ static snap_status generate(eval *e, snap_err *err) {
         generate_samples(&e->plan, e->store, &e->opt.generate, e->journal, &e->log, err);
     run_log(&e->log, "generated %zu samples%s%s", samples_done_count(e->store) - before,
             st == SNAP_OK ? "" : ", stopped: ", st == SNAP_OK ? "" : err->text);
-    return st == SNAP_E_CANCELLED ? how_to_go_on(e, err) : st;
+    bool kept = st == SNAP_E_CANCELLED || (st != SNAP_OK && samples_done_count(e->store));
+    return kept ? how_to_go_on(e, st, err) : st;
+}
+
+static snap_status play_games(eval *e, snap_err *err) {
+    snap_status st =
+        games_play(&e->plan, e->store, e->opt.judge_model, &e->opt.generate, &e->log, &e->mem, err);
+    if (st == SNAP_E_CANCELLED) {
+        *err = (snap_err){0};
+        return err_set(err, st,
+                       "interrupted between games: those that are over are kept in '%s'; "
+                       "the same command goes on",
+                       e->opt.out);
+    }
+    return st;
 }
 
 static snap_status judge_samples(eval *e, snap_err *err) {
@@ -429,6 +448,8 @@ static snap_status check_arms(const eval *e, snap_err *err) {
 snap_status eval_run(const eval_options *options, const js *config, results **out, snap_err *err) {
     snap_status st;
     eval e = {.opt = *options, .log = FS_LOG_CLOSED};
+    snap_err unheard = {0};
+    err = err ? err : &unheard;
     *out = NULL;
     if (!options->out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
@@ -447,6 +468,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(start_results(&e, config, err));
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
     TRY(generate(&e, err));
+    TRY(play_games(&e, err));
     TRY(judge_samples(&e, err));
     if (e.plan.shards)
         goto cleanup; /* its statistics would be of part of the questions */

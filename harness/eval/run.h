@@ -30,6 +30,7 @@ typedef struct {
     bool keep_gpqa_text;
     const char *judge; /* of programs: "real", "lcb"; NULL: real, or what a regraded run had */
     int64_t judge_jobs;
+    const char *judge_model; /* of open answers: "GENERATOR[,key=value...]" (games.h); NULL: none */
     const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
     opt_list
         controls; /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]":

@@ -75,7 +75,7 @@ cleanup:
 }
 
 static snap_status unknown_task(const char *name, const char *where, snap_err *err) {
-    char names[300];
+    char names[400];
     task_names(names, sizeof names);
     return err_set(err, SNAP_E_USAGE, "%s: unknown task '%s' (tasks: %s)", where, name, names);
 }

@@ -1,0 +1,287 @@
+#include "harness/eval/games.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/term.h"
+#include "base/text.h"
+#include "evals/arena.h"
+#include "harness/eval/arm.h"
+#include "harness/eval/run_log.h"
+
+enum { kJudgeTokens = 16000, kMessages = 2 };
+
+/* An answer, its reference, and the games between them. Lives until both are over. */
+typedef struct match match;
+struct match {
+    match *before, *behind; /* of the table's open ones */
+    size_t cell;
+    js *row, *reference_row; /* owned; the latter NULL where the data has the reference */
+    span answer, reference;
+    gen_message messages[ARENA_GAMES][kMessages];
+    buf text[ARENA_GAMES]; /* of the second messages */
+    arena_game result[ARENA_GAMES];
+    char *said[ARENA_GAMES]; /* owned: what result points into */
+    int asked, over;
+};
+
+typedef struct {
+    const eval_plan *plan;
+    judged_rows rows;
+    const eval_arm *judge;
+    const char *name; /* of the judge, as rows have it */
+    gen_sampling sampling;
+    fs_log *log;
+    size_t next; /* cell */
+    match *open; /* those that are not over */
+    match *half; /* whose second game is still to be asked; NULL: none */
+    snap_status status;
+    snap_err *err;
+    term_progress progress;
+    int64_t games;
+} table;
+
+/* ---- a match ---- */
+
+static void match_free(match *m) {
+    if (!m)
+        return;
+    for (int g = 0; g < ARENA_GAMES; g++) {
+        buf_release(&m->text[g]);
+        free(m->said[g]);
+    }
+    js_free(m->row);
+    js_free(m->reference_row);
+    free(m);
+}
+
+static void link_match(table *t, match *m) {
+    m->behind = t->open;
+    if (t->open)
+        t->open->before = m;
+    t->open = m;
+}
+
+static void unlink_match(table *t, match *m) {
+    *(m->before ? &m->before->behind : &t->open) = m->behind;
+    if (m->behind)
+        m->behind->before = m->before;
+}
+
+static span response_of(const js *row) {
+    size_t n = 0;
+    const char *s = js_get_strn(row, "response", &n);
+    return s ? (span){s, n} : (span){"", 0};
+}
+
+static bool is_answered(const js *row) {
+    return row && !js_get_bool(row, "failed", false);
+}
+
+static snap_status find_reference(table *t, match *m, const task_problem *p, plan_cell c,
+                                  snap_err *err) {
+    const char *given = arena_reference(p);
+    snap_status st = SNAP_OK;
+    if (given) {
+        m->reference = (span){given, strlen(given)};
+        return SNAP_OK;
+    }
+    c.arm = 0;
+    st = t->rows.read(t->rows.ctx, plan_index(t->plan, c), &m->reference_row, err);
+    m->reference = response_of(m->reference_row);
+    return st;
+}
+
+static snap_status word_games(match *m, const task_problem *p, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int g = 0; g < ARENA_GAMES && st == SNAP_OK; g++) {
+        st = arena_word_game(p, g, m->reference, m->answer, &m->text[g], err);
+        m->messages[g][0] = (gen_message){"system", arena_instruction(p)};
+        m->messages[g][1] = (gen_message){"user", buf_str(&m->text[g])};
+    }
+    return st;
+}
+
+/* The match of a cell; *out is NULL where nothing is to be asked. */
+static snap_status match_make(table *t, size_t cell, match **out, snap_err *err) {
+    plan_cell c = plan_cell_at(t->plan, cell);
+    const task_set *set = &t->plan->tasks[c.task].set;
+    const task_problem *p = &set->problems[c.problem];
+    snap_status st;
+    *out = NULL;
+    match *m = calloc(1, sizeof *m);
+    if (!m)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a game");
+    m->cell = cell;
+    TRY(t->rows.read(t->rows.ctx, cell, &m->row, err));
+    if (!is_answered(m->row))
+        goto cleanup;
+    if (c.arm == 0 && !arena_reference(p)) {
+        TRY(arena_set_reference(m->row, set->grader, err));
+        TRY(t->rows.write(t->rows.ctx, cell, m->row, err));
+        goto cleanup;
+    }
+    TRY(find_reference(t, m, p, c, err));
+    m->answer = response_of(m->row);
+    if ((m->reference_row && !is_answered(m->reference_row)) ||
+        (!arena_reference(p) && !m->reference_row) ||
+        arena_is_judged(m->row, t->name, m->reference))
+        goto cleanup;
+    TRY(word_games(m, p, err));
+    link_match(t, m);
+    *out = m;
+    m = NULL;
+cleanup:
+    match_free(m);
+    return st;
+}
+
+/* ---- the judge's requests and answers ---- */
+
+static bool is_due(const table *t, size_t cell) {
+    return t->plan->tasks[plan_cell_at(t->plan, cell).task].set.grader->by_model;
+}
+
+static gen_request request_of(const table *t, match *m) {
+    plan_cell c = plan_cell_at(t->plan, m->cell);
+    gen_request q = plan_request(t->plan, c);
+    int game = m->asked++, samples = t->plan->tasks[c.task].samples;
+    q.id = (int64_t)(intptr_t)m;
+    q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* for recorded judges */
+    q.messages = m->messages[game];
+    q.n_messages = kMessages;
+    q.prompt_sha256 = NULL;
+    q.sampling = t->sampling;
+    q.sampling.seed = (uint64_t)game;
+    return q;
+}
+
+static bool next_game(void *ctx, gen_request *out) {
+    table *t = ctx;
+    size_t cells = plan_cells(t->plan);
+    while (!t->half && t->next < cells && t->status == SNAP_OK) {
+        size_t cell = t->next++;
+        if (is_due(t, cell))
+            t->status = match_make(t, cell, &t->half, t->err);
+    }
+    if (!t->half || t->status != SNAP_OK)
+        return false;
+    *out = request_of(t, t->half);
+    if (t->half->asked == ARENA_GAMES)
+        t->half = NULL;
+    return true;
+}
+
+static snap_status end_match(table *t, match *m, snap_err *err) {
+    plan_cell c = plan_cell_at(t->plan, m->cell);
+    const task_set *set = &t->plan->tasks[c.task].set;
+    snap_status st = arena_set_games(m->row, set->grader, t->name, m->reference, m->result, err);
+    return st == SNAP_OK ? t->rows.write(t->rows.ctx, m->cell, m->row, err) : st;
+}
+
+static snap_status take_game(void *ctx, const gen_request *req, const gen_result *res,
+                             snap_err *err) {
+    table *t = ctx;
+    match *m = (match *)(intptr_t)req->id;
+    int game = req->sample % ARENA_GAMES;
+    const char *text = res->failed ? res->error : res->text;
+    snap_status st = SNAP_OK;
+    m->said[game] = strdup(text ? text : "");
+    if (!m->said[game])
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a judgment");
+    m->result[game] =
+        (arena_game){res->failed ? NULL : m->said[game], res->failed ? m->said[game] : NULL};
+    if (res->failed)
+        run_log(t->log, "judge: %s/%s, game %d failed after %d attempts: %s", req->task,
+                req->problem, game + 1, res->attempts, m->said[game]);
+    term_progress_update(&t->progress, ++t->games, NULL);
+    if (++m->over < ARENA_GAMES)
+        return SNAP_OK;
+    st = end_match(t, m, err);
+    unlink_match(t, m);
+    match_free(m);
+    return st;
+}
+
+/* ---- all games ---- */
+
+static snap_status parse_judge(const char *text, arena *mem, eval_arm *out, snap_err *err) {
+    buf named = {0};
+    (void)buf_printf(&named, "judge=%s", text);
+    const char *kept = named.failed ? NULL : arena_strdup(mem, buf_str(&named));
+    buf_release(&named);
+    if (!kept)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the judge");
+    return arm_parse("--judge-model", kept, mem, out, err);
+}
+
+static snap_status open_judge(const eval_arm *judge, const generate_options *opt, generator **out,
+                              snap_err *err) {
+    generator_options g = {.model = judge->model,
+                           .api_key = opt->api_key,
+                           .no_stream = judge->no_stream || opt->no_stream,
+                           .max_retries = judge->max_retries,
+                           .timeout_s = judge->timeout_s,
+                           .deadline_s = judge->deadline_s,
+                           .in_flight = judge->in_flight ? judge->in_flight : opt->in_flight,
+                           .precision = judge->precision,
+                           .context = judge->context,
+                           .cache_bytes = (int64_t)judge->cache_mb << 20,
+                           .threads = judge->threads,
+                           .chat_template = judge->chat_template,
+                           .cancel = opt->cancel};
+    snap_status st = generator_open(out, judge->spec, &g, err);
+    if (st != SNAP_OK)
+        err_prefix(err, "the judge");
+    return st;
+}
+
+static size_t count_due(const table *t) {
+    size_t n = 0;
+    for (size_t i = 0; i < plan_cells(t->plan); i++)
+        n += is_due(t, i);
+    return n;
+}
+
+snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) {
+    for (size_t i = 0; i < plan->n_tasks; i++)
+        if (plan->tasks[i].set.grader->by_model && !judge && !plan->rejudge)
+            return err_set(err, SNAP_E_USAGE,
+                           "task '%s' is judged by another model: give --judge-model GENERATOR",
+                           plan->tasks[i].set.task->name);
+    return SNAP_OK;
+}
+
+snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
+                       const generate_options *opt, fs_log *log, arena *mem, snap_err *err) {
+    eval_arm arm;
+    generator *gen = NULL;
+    snap_status st = SNAP_OK;
+    snap_err why = {0};
+    table t = {.plan = plan, .rows = samples_rows(store), .judge = &arm, .log = log, .err = &why};
+    size_t due = count_due(&t);
+    if (!judge || !due)
+        return SNAP_OK;
+    TRY(parse_judge(judge, mem, &arm, err));
+    t.name = arm.model ? arm.model : arm.spec;
+    t.sampling = (gen_sampling){.temperature = arm.temperature >= 0 ? arm.temperature : 0,
+                                .top_p = arm.top_p > 0 ? arm.top_p : 1,
+                                .max_tokens = arm.max_tokens ? arm.max_tokens : kJudgeTokens};
+    TRY(open_judge(&arm, opt, &gen, err));
+    t.progress = term_progress_start("judge", (int64_t)due * ARENA_GAMES);
+    st = generator_run(gen, next_game, &t, take_game, &t, err);
+    term_progress_end(&t.progress);
+    if (st == SNAP_OK && t.status != SNAP_OK)
+        st = err_set(err, t.status, "%s", why.text);
+    run_log(log, "judge: %lld games", (long long)t.games);
+    if (st == SNAP_OK)
+        st = samples_sync(store, err);
+cleanup:
+    generator_close(gen);
+    for (match *m = t.open, *behind; m; m = behind) { /* cancelled, or given up */
+        behind = m->behind;
+        match_free(m);
+    }
+    return st;
+}
