@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <time.h>
 
 int64_t clock_now_ns(void) {
@@ -17,8 +18,18 @@ void clock_sleep_ns(int64_t ns) {
     }
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int64_t first_ns; /* of both clocks at the first look */
+static time_t first_wall;
+
+static void look(void) {
+    first_ns = clock_now_ns();
+    first_wall = time(NULL);
+}
+
 void clock_utc(char out[21]) {
-    time_t now = time(NULL);
+    (void)pthread_once(&once, look);
+    time_t now = first_wall + (time_t)((clock_now_ns() - first_ns) / 1000000000);
     struct tm tm;
     (void)gmtime_r(&now, &tm);
     (void)strftime(out, 21, "%Y-%m-%dT%H:%M:%SZ", &tm);

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,8 @@ static sandbox *open_sandbox(void) {
     static bool told;
     sandbox *s = NULL;
     snap_err err = {0};
+    /* what loses its parent becomes this process's child: so that processes_with() finds it */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (sandbox_open(&s, NULL, &err) == SNAP_OK)
         return s;
     CU_ASSERT_EQUAL(err.code, SNAP_E_ENV);
@@ -69,7 +73,28 @@ static sandbox_result run(sandbox *s, const char *program, double seconds) {
     return r;
 }
 
-/* Processes of this machine whose command line or environment holds @word. */
+/* The parent of a process; 0 where there is none any more. */
+static long parent_of(long pid) {
+    char path[64];
+    long parent = 0;
+    buf text = {0};
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    const char *name_end =
+        fs_read(path, &text, NULL) == SNAP_OK ? strrchr(buf_str(&text), ')') : NULL;
+    if (name_end) /* "pid (name) state parent" */
+        parent = strtol(name_end + 4, NULL, 10);
+    buf_release(&text);
+    return parent;
+}
+
+static bool is_ours(long pid) {
+    while (pid > 1 && pid != getpid())
+        pid = parent_of(pid);
+    return pid == getpid();
+}
+
+/* Processes that this one started, or that were left behind by one of those, whose
+ * command line holds @word. */
 static int processes_with(const char *word) {
     int found = 0;
     DIR *proc = opendir("/proc");
@@ -78,7 +103,8 @@ static int processes_with(const char *word) {
         char path[300];
         buf text = {0};
         (void)snprintf(path, sizeof path, "/proc/%s/cmdline", d->d_name);
-        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && fs_read(path, &text, NULL) == SNAP_OK)
+        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && is_ours(strtol(d->d_name, NULL, 10)) &&
+            fs_read(path, &text, NULL) == SNAP_OK)
             found += memmem(buf_str(&text), text.len, word, strlen(word)) != NULL;
         buf_release(&text);
     }

@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-enum { kConnectionsMax = 512, kAskedMax = 2048 };
+enum { kConnectionsMax = 4096, kAskedMax = 2048, kStack = 256 << 10 };
 
 typedef struct {
     server *server;
@@ -125,7 +125,8 @@ static bool read_request(connection *c, asked *out) {
 static const reply *file_request(server *s, const asked *request) {
     (void)pthread_mutex_lock(&s->lock);
     int i = s->n_asked++;
-    if (i < kAskedMax)
+    bool kept = i < kAskedMax;
+    if (kept)
         s->asked[i] = *request;
     if (++s->answering > s->most_at_once)
         s->most_at_once = s->answering;
@@ -138,6 +139,10 @@ static const reply *file_request(server *s, const asked *request) {
         if (pthread_cond_timedwait(&s->changed, &s->lock, &limit) != 0)
             break;
     (void)pthread_mutex_unlock(&s->lock);
+    if (!kept) {
+        free(request->head);
+        free(request->body);
+    }
     return r;
 }
 
@@ -236,6 +241,9 @@ static void *serve(void *ctx) {
 static void *accept_all(void *ctx) {
     server *s = ctx;
     int one = 1;
+    pthread_attr_t small;
+    (void)pthread_attr_init(&small);
+    (void)pthread_attr_setstacksize(&small, kStack);
     while (readable(s, s->listener, -1)) {
         int fd = accept(s->listener, NULL, NULL);
         if (fd < 0 || s->n_connections == kConnectionsMax)
@@ -243,9 +251,10 @@ static void *accept_all(void *ctx) {
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         connection *c = &s->connections[s->n_connections++];
         *c = (connection){.server = s, .fd = fd};
-        if (pthread_create(&c->thread, NULL, serve, c) != 0)
+        if (pthread_create(&c->thread, &small, serve, c) != 0)
             abort();
     }
+    (void)pthread_attr_destroy(&small);
     return NULL;
 }
 
