@@ -1,7 +1,8 @@
 /* csv.c - every row of the result files in one sheet: a column a field, empty where a row has none.
  *
  * Numbers have the digits to come back exactly. The section column tells the kinds of rows apart:
- * ceiling, bench, fidelity, arm, pair. */
+ * ceiling, bench, fidelity, arm, pair, and what a model was found to do: predictions, layer, values, bound,
+ * depth. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +34,12 @@ static const char *const kColumns[] = {
     "baseline_only", "arm_only",      "length_ratio",   "refused",
     "itl_ms",        "pass_at_k_pct", "maj_at_k_pct",   "p_holm",
     "paired_pct",    "lag_ms",        "control",        "sensitivity",
-    "prompt_sha256", "sampling"};
+    "prompt_sha256", "sampling",      "layer",          "part",
+    "reference",     "first",         "last",           "tokens",
+    "perplexity",    "kl_mean",       "kl_max",         "flips_pct",
+    "logits_rel_l2", "cache_bytes",   "peak_bytes",     "rms",
+    "p50",           "p99",           "p999",           "max",
+    "logit_error",   "logit_bound",   "value_error",    "value_bound"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -159,6 +165,31 @@ static void write_fidelity(const report_model *m, const report_fidelity *f, line
     number(l, "max_abs", f->max_abs);
 }
 
+static void write_model_row(const report_model *m, const report_model_row *r, line *l) {
+    static const char *const numbers[] = {
+        "rmse",        "cosine_diff", "rel_l2",      "lse_error",  "max_abs", "first",
+        "last",        "tokens",      "perplexity",  "kl_mean",    "kl_max",  "flips_pct",
+        "rms",         "p50",         "p99",         "p999",       "max",     "logits_rel_l2",
+        "logit_error", "logit_bound", "value_error", "value_bound"};
+    bool predictions = strcmp(r->kind, "predictions") == 0;
+    text(l, "section", r->kind);
+    text(l, "file", m->files[r->file]);
+    text(l, "origin", js_get_str(r->row, "origin"));
+    text(l, "model", r->model);
+    text(l, "config", strcmp(r->kind, "values") == 0 ? "" : r->name);
+    text(l, "part", strcmp(r->kind, "values") == 0 ? r->name : "");
+    const char *reference = js_get_str(r->row, "reference");
+    text(l, "reference", reference ? reference : "");
+    if (!predictions) {
+        number(l, "context", (double)r->context);
+        number(l, "layer", (double)r->layer);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        number(l, numbers[i], js_get_num(r->row, numbers[i], (double)NAN));
+    number(l, "cache_bytes", js_get_num(r->row, "cache_bytes_a_token", (double)NAN));
+    number(l, "peak_bytes", js_get_num(r->row, "peak_rss_bytes", (double)NAN));
+}
+
 static void write_task(const report_model *m, const report_eval *e, const char *section, line *l) {
     text(l, "section", section);
     text(l, "file", m->files[e->file]);
@@ -246,6 +277,10 @@ void write_csv(const report_model *m, buf *out) {
     write_cells(m, &l, out);
     for (size_t i = 0; i < m->n_fidelity; i++) {
         write_fidelity(m, &m->fidelity[i], &l);
+        finish(&l, out);
+    }
+    for (size_t i = 0; i < m->n_model_rows; i++) {
+        write_model_row(m, &m->model_rows[i], &l);
         finish(&l, out);
     }
     for (size_t i = 0; i < m->n_evals; i++)

@@ -17,6 +17,8 @@ bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 bool figure_parity(const report_model *m, size_t index, bool alone, buf *out);
 /* Error against context, a line a configuration; a figure an input distribution. */
 bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out);
+/* Error against layer, a line a configuration; a figure a model, at its longest context. */
+bool figure_layers(const report_model *m, size_t index, bool alone, buf *out);
 
 typedef struct {
     const char *name; /* "speedup": of the file, and of the id */

@@ -383,6 +383,12 @@ static void sections(const report_model *m, buf *page, buf *nav) {
     section(page, nav, "quality", "Quality", &part);
     add_figures(m, figure_fidelity, &part);
     add_table(m, report_table_fidelity, &part);
+    add_table(m, report_table_predictions, &part);
+    add_figures(m, figure_layers, &part);
+    add_table(m, report_table_layers, &part);
+    add_table(m, report_table_values, &part);
+    add_table(m, report_table_bounds, &part);
+    add_table(m, report_table_depth, &part);
     section(page, nav, "fidelity", "Numerical fidelity", &part);
     add_table(m, report_table_reported, &part);
     section(page, nav, "reported", "Reported by others", &part);

@@ -237,6 +237,19 @@ static size_t sources_of(const results *r) {
     return sources ? js_len(sources) : 1;
 }
 
+static void read_model_row(report_model_row *r, const js *row, int file) {
+    const char *config = text_of(row, "config"), *precision = text_of(row, "precision");
+    *r = (report_model_row){.file = file,
+                            .kind = text_of(row, "kind"),
+                            .model = text_of(row, "model"),
+                            .name = *config      ? config
+                                    : *precision ? precision
+                                                 : text_of(row, "part"),
+                            .context = count_of(row, "context"),
+                            .layer = count_of(row, "layer"),
+                            .row = row};
+}
+
 static bool reserve(report_model *m, results *const *runs, int n) {
     size_t sources = 0;
     for (int i = 0; i < n; i++)
@@ -248,9 +261,11 @@ static bool reserve(report_model *m, results *const *runs, int n) {
     m->cells = arena_alloc(&m->mem, cells + 1, sizeof *m->cells);
     m->speeds = arena_alloc(&m->mem, cells + 1, sizeof *m->speeds);
     m->fidelity = arena_alloc(&m->mem, total(runs, n, "fidelity") + 1, sizeof *m->fidelity);
+    m->model_rows =
+        arena_alloc(&m->mem, total(runs, n, "model_fidelity") + 1, sizeof *m->model_rows);
     m->evals = arena_alloc(&m->mem, total(runs, n, "evals") + 1, sizeof *m->evals);
     return m->files && m->sources && m->ceilings && m->cells && m->speeds && m->fidelity &&
-           m->evals;
+           m->model_rows && m->evals;
 }
 
 static void read_sources(report_model *m, const results *r, int file) {
@@ -272,6 +287,9 @@ static bool read_run(report_model *m, const results *r, int file) {
     rows = results_section(r, "fidelity");
     for (size_t i = 0; i < js_len(rows); i++)
         read_fidelity(&m->fidelity[m->n_fidelity++], js_at(rows, i), file);
+    rows = results_section(r, "model_fidelity");
+    for (size_t i = 0; i < js_len(rows); i++)
+        read_model_row(&m->model_rows[m->n_model_rows++], js_at(rows, i), file);
     rows = results_section(r, "evals");
     for (size_t i = 0; i < js_len(rows) && ok; i++)
         ok = read_eval(m, &m->evals[m->n_evals++], js_at(rows, i), file);

@@ -44,6 +44,15 @@ typedef struct {
     double seed, rmse, cosine_diff, rel_l2, lse_error, max_abs;
 } report_fidelity;
 
+/* A row of `model_fidelity`: what a cache format does to a model. */
+typedef struct {
+    int file;
+    const char *kind, *model;
+    const char *name; /* config, precision or part; "" where a kind has none of them */
+    int64_t context, layer;
+    const js *row; /* its numbers, borrowed */
+} report_model_row;
+
 typedef struct {
     const char *name, *generator, *endpoint, *model, *origin;
     double samples, scored, failed, accuracy, se, ci95[2];            /* percent */
@@ -97,8 +106,9 @@ struct report_model {
     report_cell *cells;   /* sorted: measured before reported, then by what the arms share */
     report_speed *speeds; /* measured ones, in the cells' order */
     report_fidelity *fidelity;
+    report_model_row *model_rows;
     report_eval *evals;
-    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_evals;
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals;
     size_t n_measured;                /* cells before the reported ones */
     report_gain gains[REPORT_SCOPES]; /* kernel, served; n = 0 where there is none */
 };

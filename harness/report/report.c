@@ -9,11 +9,9 @@
 #include "harness/report/figures.h"
 #include "harness/report/writers.h"
 
-const figure report_figures[] = {{"speedup", figure_speedup},
-                                 {"roofline", figure_roofline},
-                                 {"parity", figure_parity},
-                                 {"fidelity", figure_fidelity},
-                                 {NULL, NULL}};
+const figure report_figures[] = {{"speedup", figure_speedup}, {"roofline", figure_roofline},
+                                 {"parity", figure_parity},   {"fidelity", figure_fidelity},
+                                 {"layers", figure_layers},   {NULL, NULL}};
 
 /* ---- formats ---- */
 
@@ -116,10 +114,14 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
         static const report_table_fn speed[] = {report_table_speed, NULL},
                                      ablation[] = {report_table_ablation, NULL},
                                      parity[] = {report_table_parity, report_table_arms,
-                                                 report_table_mismatches, NULL};
+                                                 report_table_mismatches, NULL},
+                                     fidelity[] = {report_table_predictions, report_table_layers,
+                                                   report_table_values,      report_table_bounds,
+                                                   report_table_depth,       NULL};
         TRY(put_latex(m, &to, "speed.tex", speed, err));
         TRY(put_latex(m, &to, "ablation.tex", ablation, err));
         TRY(put_latex(m, &to, "parity.tex", parity, err));
+        TRY(put_latex(m, &to, "model.tex", fidelity, err));
     }
     for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)
         TRY(put_figures(m, &to, f, err));

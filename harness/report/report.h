@@ -30,7 +30,7 @@ enum {
     REPORT_HTML = 1 << 0, /* report.html: one page, no request leaves it */
     REPORT_MD = 1 << 1,   /* report.md */
     REPORT_CSV = 1 << 2,  /* report.csv: a line a row of the result files, full precision */
-    REPORT_TEX = 1 << 3,  /* speed.tex, parity.tex: for \input, with booktabs */
+    REPORT_TEX = 1 << 3,  /* speed.tex, ablation.tex, parity.tex, model.tex: for \input, with booktabs */
     REPORT_SVG = 1 << 4,  /* the figures as files */
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };

@@ -38,6 +38,11 @@ bool report_table_parity(const report_model *m, arena *mem, report_table *t);
 bool report_table_arms(const report_model *m, arena *mem, report_table *t);
 bool report_table_mismatches(const report_model *m, arena *mem, report_table *t);
 bool report_table_fidelity(const report_model *m, arena *mem, report_table *t);
+bool report_table_predictions(const report_model *m, arena *mem, report_table *t);
+bool report_table_layers(const report_model *m, arena *mem, report_table *t);
+bool report_table_values(const report_model *m, arena *mem, report_table *t);
+bool report_table_bounds(const report_model *m, arena *mem, report_table *t);
+bool report_table_depth(const report_model *m, arena *mem, report_table *t);
 bool report_table_reported(const report_model *m, arena *mem, report_table *t);
 bool report_table_sources(const report_model *m, arena *mem, report_table *t);
 

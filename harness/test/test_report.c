@@ -803,6 +803,57 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     results_free(r);
 }
 
+/* Three layers of two configs, with errors 1e-3 * (layer + 1) and 1e-2 / (layer + 1). */
+static void add_layers(results *r, const char *model) {
+    for (int i = 0; i < 6; i++) {
+        int layer = i / 2;
+        char row[512];
+        (void)snprintf(row, sizeof row,
+                       "{\"kind\":\"layer\",\"origin\":\"measured\",\"model\":\"m\",\"layer\":%d,"
+                       "\"context\":32768,\"config\":\"%s\",\"rmse\":%g,\"cosine_diff\":1e-4,"
+                       "\"rel_l2\":%.17g,\"lse_error\":0,\"max_abs\":1}",
+                       layer, i % 2 ? "A" : "snapmla", 0.5 + layer,
+                       i % 2 ? 1e-2 / (layer + 1) : 1e-3 * (layer + 1));
+        js *o = js_parse(row, strlen(row), "row", NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(o);
+        CU_ASSERT(js_set_str(o, "model", model));
+        CU_ASSERT_EQUAL_FATAL(results_add(r, "model_fidelity", o, NULL), SNAP_OK);
+    }
+}
+
+static void test_layers_of_a_model(void) {
+    results *r;
+    CU_ASSERT_EQUAL_FATAL(results_new(&r, "fidelity", NULL, 0, NULL), SNAP_OK);
+    add_layers(r, kEvil);
+    js *half = js_copy(js_at(results_section(r, "model_fidelity"), 0));
+    CU_ASSERT(js_delete(half, "rel_l2"));
+    CU_ASSERT_EQUAL(results_add(r, "model_fidelity", half, NULL), SNAP_E_INPUT);
+    report_model *m = model_of(r);
+    arena mem = {0};
+    report_table t;
+    CU_ASSERT_FATAL(report_table_layers(m, &mem, &t) && t.n_rows == 2);
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 2), "snapmla");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 3), "2.00e-03"); /* median */
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 4), "3.00e-03"); /* worst, in layer */
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 5), "2");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 4), "1.00e-02");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 5), "0");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 6), "2.50e+00");
+    check_all(m);
+    check_latex(m, report_table_layers);
+    buf out = {0};
+    CU_ASSERT_TRUE(figure_layers(m, 0, true, &out));
+    CU_ASSERT_EQUAL(count(buf_str(&out), "<circle"), 6);
+    CU_ASSERT_FALSE(figure_layers(m, 1, true, &out));
+    buf_clear(&out);
+    write_csv(m, &out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "0.0033333333333333335"));
+    buf_release(&out);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
 static void test_an_empty_run_makes_an_empty_report(void) {
     results *r;
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
@@ -854,6 +905,7 @@ CU_TestInfo tests_report[] = {
     {"figures show every cell", test_figures_show_every_cell},
     {"the largest sweep stays below a megabyte", test_the_largest_sweep_stays_below_a_megabyte},
     {"the ablation is held against the whole arm", test_ablation_is_held_against_the_whole_arm},
+    {"layers of a model", test_layers_of_a_model},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
     {"format names", test_format_names},
     CU_TEST_INFO_NULL};
