@@ -13,6 +13,7 @@
 #include "evals/code/grade_code.h"
 #include "evals/synth/stream.h"
 #include "evals/task.h"
+#include "generator/local/tokenizer/tokenizer.h"
 
 static const synth_style styles[] = {SYNTH_AIME, SYNTH_MATH, SYNTH_GPQA, SYNTH_CODE};
 
@@ -225,7 +226,7 @@ static void test_programs(void) {
         printf("\nskipped: %s\n", err.text);
         return;
     }
-    for (uint64_t i = 0; i < 20; i++) {
+    for (uint64_t i = 0; i < 12; i++) {
         code_test test[SYNTH_TESTS];
         code_tests tests = {.tests = test, .n = SYNTH_TESTS};
         code_grade g;
@@ -242,6 +243,37 @@ static void test_programs(void) {
     }
     synth_release(&p);
     judge_close(j);
+}
+
+/* ---- lengths, in tokens of the model's own tokenizer ---- */
+
+static void test_lengths(void) {
+    tokenizer *t = NULL;
+    tok_encoder *e = NULL;
+    tok_ids ids = {0};
+    synth_problem p = {0};
+    CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, "training/tokenizer", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(tok_encoder_create(&e, t, NULL), SNAP_OK);
+    for (int s = 0; s < SYNTH_STYLES; s++) {
+        size_t before = 0;
+        for (int level = 1; level <= SYNTH_LEVELS; level++) {
+            size_t sum = 0;
+            for (uint64_t i = 0; i < 30; i++) {
+                make(styles[s], level, SYNTH_TRAIN, 8, i, &p);
+                ids.n = 0;
+                CU_ASSERT_EQUAL(tok_encode(e, buf_str(&p.solution), p.solution.len, 0, &ids, NULL),
+                                SNAP_OK);
+                CU_ASSERT(ids.n <= 8000 && (level < SYNTH_LEVELS || ids.n >= 1000));
+                sum += ids.n;
+            }
+            CU_ASSERT(sum > before); /* levels grow */
+            before = sum;
+        }
+    }
+    tok_ids_release(&ids);
+    tok_encoder_free(e);
+    tokenizer_free(t);
+    synth_release(&p);
 }
 
 /* ---- streams ---- */
@@ -398,6 +430,7 @@ CU_TestInfo tests_synth[] = {{"splits never meet", test_splits},
                              {"no false equation", test_equations},
                              {"graders take the solutions", test_graded},
                              {"programs pass in Python", test_programs},
+                             {"lengths of solutions", test_lengths},
                              {"a stream is a function", test_stream_is_a_function},
                              {"held-out problems differ", test_heldout_is_distinct},
                              {"refused", test_refused},

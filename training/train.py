@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Trains the embedded model: problem stream -> checkpoint, in runs that stop in time and go on later.
+
+    train.py --program build/snapmla --out DIR --budget 1140 --minutes 9    the first run: measures the speed,
+                                                                           plans its steps to fill the budget
+    train.py --program build/snapmla --out DIR --minutes 9                  goes on where the last one stopped
+
+DIR/state.pt is the run's state, DIR/log.jsonl its log: a line each few steps, and for every evaluation the
+held-out problems by style and level: nats a token of the solution, the share that greedy decoding would
+write exactly as the solution has it, and the share expected of samples at temperature 1. Both are lower
+bounds of the accuracy, since a slip need not change the answer.
+
+A run is determined by --seed and --steps (the log has what --budget chose), up to the order of sums on the device.
+"""
+import argparse
+import collections
+import json
+import math
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import attend
+import model as model_module
+import stream
+from muon import Muon
+
+PROMPT_WEIGHT = 0.1
+BALANCE = 1e-3
+WARM, COOL = 0.02, 0.35  # shares of the steps in which the rate rises, and falls to nothing
+MEASURED = 30            # steps from which --budget plans
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def arguments():
+    a = argparse.ArgumentParser(description="Trains the embedded model.")
+    a.add_argument("--program", default="build/snapmla")
+    a.add_argument("--tokenizer", default=str(HERE / "tokenizer" / "tokenizer.json"))
+    a.add_argument("--out", required=True)
+    a.add_argument("--shape", default="model", choices=model_module.SHAPES)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--steps", type=int, default=0, help="of all runs together")
+    a.add_argument("--budget", type=float, default=0, help="seconds of all runs together: --steps is planned from the speed")
+    a.add_argument("--minutes", type=float, default=1e9, help="this run stops after so many, in time to write its state")
+    a.add_argument("--rows", type=int, default=16, help="of a step; divides %d" % stream.ROWS)
+    a.add_argument("--length", type=int, default=stream.LENGTH)
+    a.add_argument("--rate", type=float, default=4e-3)
+    a.add_argument("--optimizer", default="muon", choices=("muon", "adamw"))
+    a.add_argument("--styles", default=stream.STYLES)
+    a.add_argument("--levels", default="1,1,1,2,2,2,3,3,3,4,4,5")
+    a.add_argument("--first-levels", default="1,1,2,2,3", help="of the first --first share of the steps")
+    a.add_argument("--first", type=float, default=0.15)
+    a.add_argument("--attention", default="", help="flex, flex_padded, across or dense; default: the first that works")
+    a.add_argument("--evaluations", type=int, default=8)
+    a.add_argument("--heldout", type=int, default=40, help="problems of each style and level in an evaluation")
+    a.add_argument("--workers", type=int, default=0, help="processes that make problems; 0: two less than there are cores")
+    a.add_argument("--ahead", type=int, default=32, help="blocks that are made ahead")
+    a.add_argument("--plain", action="store_true", help="no torch.compile")
+    return a.parse_args()
+
+
+class Run:
+    def __init__(self, a, pool):
+        self.a, self.pool = a, pool
+        self.began = time.monotonic()
+        self.cuda = torch.cuda.is_available()
+        self.device = torch.device("cuda" if self.cuda else "cpu")
+        self.dir = pathlib.Path(a.out)
+        self.dir.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(a.seed)
+        torch.set_float32_matmul_precision("high")
+        self.model = model_module.Model(model_module.SHAPES[a.shape]).to(self.device)
+        self.optimizers = self.make_optimizers()
+        self.step, self.steps, self.spent = 0, a.steps, 0.0
+        self.positions = torch.arange(a.rows * a.length, device=self.device) % a.length
+        self.compiled = None
+        self.log_file = open(self.dir / "log.jsonl", "a")
+
+    # ---- state ----
+
+    def make_optimizers(self):
+        matrices, rest = [], []
+        for name, p in self.model.named_parameters():
+            inner = p.dim() > 1 and not any(n in name for n in ("embed", "lm_head", "mlp.gate."))
+            (matrices if inner and self.a.optimizer == "muon" else rest).append(p)
+        made = [torch.optim.AdamW([
+            {"params": [p for p in rest if p.dim() > 1], "weight_decay": 0.1},
+            {"params": [p for p in rest if p.dim() == 1], "weight_decay": 0.0}],
+            lr=self.a.rate, betas=(0.9, 0.95), eps=1e-10, fused=self.cuda)]
+        return made + [Muon(matrices, self.a.rate)] if matrices else made
+
+    def save(self):
+        state = {"model": self.model.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
+                 "step": self.step, "steps": self.steps, "spent": self.spent + time.monotonic() - self.began,
+                 "arguments": vars(self.a)}
+        torch.save(state, self.dir / "state.new")
+        os.replace(self.dir / "state.new", self.dir / "state.pt")
+
+    def load(self):
+        path = self.dir / "state.pt"
+        if not path.exists():
+            return
+        state = torch.load(path, map_location=self.device, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        for o, s in zip(self.optimizers, state["optimizers"]):  # none where it was carried (carry.py)
+            o.load_state_dict(s)
+        self.step, self.spent = state["step"], state["spent"]
+        self.steps = self.steps or state["steps"]
+        self.log(event="resumed", steps=self.steps)
+
+    def log(self, **what):
+        line = json.dumps({"step": self.step, "seconds": round(self.spent + time.monotonic() - self.began, 2)} | what)
+        self.log_file.write(line + "\n")
+        self.log_file.flush()
+        print(line, flush=True)
+
+    # ---- one step ----
+
+    def forward(self, how, tokens, documents):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cuda):
+            return self.model(tokens, self.positions[:tokens.shape[1]], how(documents))
+
+    def loss(self, how, tokens, targets, weights, documents):
+        logits = self.forward(how, tokens, documents).float()
+        each = F.cross_entropy(logits[0], targets[0], reduction="none")
+        return (each * weights[0]).sum() / weights.sum(), each
+
+    def to_device(self, block, rows):
+        """Rows of a block as one sequence, documents numbered through."""
+        tokens, weights, documents = (torch.from_numpy(x[rows].astype(np.int64)) for x in block)
+        documents += torch.arange(len(documents))[:, None] * (1 << 16)
+        targets = torch.roll(tokens, -1, 1)
+        share = torch.tensor([0.0, PROMPT_WEIGHT, 1.0])[weights]
+        return [x.reshape(1, -1).to(self.device, non_blocking=True) for x in (tokens, targets, share, documents)]
+
+    def choices(self):
+        ways = {"flex": attend.flex, "flex_padded": attend.flex_padded, "across": attend.across(self.a.rows),
+                "dense": attend.dense(self.a.rows)}
+        if self.a.attention:
+            return [(self.a.attention, ways[self.a.attention])]
+        return list(ways.items())[:3] if self.cuda else [("dense", attend.dense(self.a.rows))]
+
+    def choose(self, batch):
+        """The first way to attend that compiles and runs, forwards and backwards."""
+        for name, how in self.choices():
+            try:
+                loss = self.compile(lambda *b, how=how: self.loss(how, *b))
+                loss(*batch)[0].backward()
+                self.compiled = loss
+                self.compiled_forward = self.compile(lambda t, d, how=how: self.forward(how, t, d))
+                self.model.zero_grad(set_to_none=True)
+                self.log(event="attention", name=name, parameters=sum(p.numel() for p in self.model.parameters()))
+                return
+            except Exception as e:  # what a compiler refuses has no common class
+                self.log(event="attention refused", name=name, why=str(e)[:400])
+                self.model.zero_grad(set_to_none=True)
+                torch._dynamo.reset()
+        sys.exit("no way to attend works here")
+
+    def compile(self, f):
+        return f if self.a.plain else torch.compile(f, dynamic=False)
+
+    def rate(self):
+        if not self.steps:
+            return min(1.0, (self.step + 1) / MEASURED / 4)
+        warm, cool = max(1, WARM * self.steps), max(1, COOL * self.steps)
+        return min(1.0, (self.step + 1) / warm, (self.steps - self.step) / cool)
+
+    def take_step(self, batch):
+        for o in self.optimizers:
+            for g in o.param_groups:
+                g["lr"] = self.a.rate * self.rate()
+        loss, _ = self.compiled(*batch)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for o in self.optimizers:
+            o.step()
+            o.zero_grad(set_to_none=True)
+        self.model.balance(BALANCE)
+        return loss.detach(), norm.detach()
+
+    # ---- held-out problems ----
+
+    @torch.no_grad()
+    def evaluate(self, block, places):
+        self.model.eval()
+        nats, hits = np.zeros(block[0].shape, np.float32), np.zeros(block[0].shape, bool)
+        for at in range(0, len(block[0]), self.a.rows):
+            rows = np.arange(at, at + self.a.rows) % len(block[0])
+            tokens, targets, _, documents = self.to_device(block, rows)
+            logits = self.compiled_forward(tokens, documents).float()[0]
+            nats[rows] = F.cross_entropy(logits, targets[0], reduction="none").cpu().view(len(rows), -1).numpy()
+            hits[rows] = (logits.argmax(-1) == targets[0]).cpu().view(len(rows), -1).numpy()
+        self.model.train()
+        groups = collections.defaultdict(list)
+        for style, level, row, _, first, end in places:
+            n = nats[row, first - 1:end - 1]
+            groups[f"{style}-{level}"].append((n.mean(), hits[row, first - 1:end - 1].all(), math.exp(-n.sum())))
+        table = {k: [round(float(x), 4) for x in np.mean(np.array(v, float), 0)] for k, v in sorted(groups.items())}
+        self.log(event="heldout", nats_greedy_sampled=table)
+
+    # ---- the whole ----
+
+    def levels_of(self, block):
+        steps = self.steps or 10 ** 9
+        first = block * (stream.ROWS // self.a.rows) < self.a.first * steps
+        return self.a.first_levels if first else self.a.levels
+
+    def plan(self, seconds_a_step):
+        """From the time that is left."""
+        left = self.a.budget - self.spent - (time.monotonic() - self.began)
+        self.steps = self.step + int(left * 0.96 / seconds_a_step)
+        self.log(event="planned", steps=self.steps, seconds_a_step=round(seconds_a_step, 4))
+
+    def batches(self):
+        """From the current step on: the blocks are numbered by steps, so a run that goes on needs no memory."""
+        per = stream.ROWS // self.a.rows
+        first = self.step // per
+        made = stream.blocks(self.pool, self.a.program, self.a.seed, self.levels_of, first, self.a.ahead,
+                             length=self.a.length, styles=self.a.styles)
+        for i, block in enumerate(made, first):
+            for part in range(per):
+                if i * per + part >= self.step:
+                    yield self.to_device(block, slice(part * self.a.rows, (part + 1) * self.a.rows))
+
+    def time_is_up(self):
+        return time.monotonic() - self.began > 60 * self.a.minutes
+
+    def train(self):
+        a = self.a
+        self.load()
+        if not (self.steps or a.budget):
+            sys.exit("give --steps or --budget")
+        levels = max(int(x) for x in a.levels.split(","))
+        held = stream.heldout(a.program, a.tokenizer, a.heldout, a.length, a.styles, levels)
+        marks, seen, since = [], 0, time.monotonic()
+        for batch in self.batches():
+            if self.compiled is None:
+                self.choose(batch)
+                since = time.monotonic()
+            loss, norm = self.take_step(batch)
+            self.step += 1
+            marks.append(loss)
+            seen += 1
+            if not self.steps and seen in (MEASURED // 2, MEASURED):
+                loss.item()
+                if seen == MEASURED:
+                    self.plan((time.monotonic() - half) / (MEASURED - MEASURED // 2))
+                half = time.monotonic()
+            if seen % 10 == 0 or self.step == self.steps:
+                now = time.monotonic()
+                self.log(loss=round(torch.stack(marks).mean().item(), 4), norm=round(norm.item(), 3), rate=self.rate(),
+                         tokens=self.step * a.rows * a.length,
+                         tokens_a_second=round(len(marks) * a.rows * a.length / max(now - since, 1e-9)))
+                marks, since = [], now
+            done = self.step == self.steps
+            if self.steps and (done or self.step * a.evaluations // self.steps > (self.step - 1) * a.evaluations // self.steps):
+                self.evaluate(*held)
+                since = time.monotonic()
+            if done or self.time_is_up():
+                break
+        self.save()
+        self.log(event="done" if self.step == self.steps else "stopped", steps=self.steps)
+
+
+def main(a):
+    pool = stream.make_pool(a.tokenizer, a.workers)
+    try:
+        Run(a, pool).train()
+    finally:
+        pool.terminate()
+
+
+if __name__ == "__main__":
+    main(arguments())
