@@ -13,9 +13,10 @@
 #include "base/json.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/numbers.h"
+#include "harness/bench/oracle.h"
 
 /* "bf16", "snapmla", "A" .. "F", and "noPV": snapmla's cache with P in bf16 */
-enum { FIDELITY_CONFIGS = 9 };
+enum { FIDELITY_CONFIGS = ORACLE_CONFIGS };
 
 typedef struct {
     bool config[FIDELITY_CONFIGS], distribution[NUMBERS_KINDS];
