@@ -22,34 +22,27 @@ static const char kStarters[] = " according although among both but despite even
                                 "similarly since so some the there these they "
                                 "this though thus under when while yet ";
 
-/* Words whose capital means that a sentence begins: no part of names and titles. */
+/* Small words, which stand in names and titles as well: their capital says nothing. */
 static const char kSmall[] =
-    " about above across after again against ago almost already also always another any anyone "
-    "anything "
-    "are aren't around as ask at avoid away be because become been before begin behind being below "
-    "beside "
-    "between beyond can can't cannot check choose come consider could create did didn't do does "
-    "doesn't doing "
-    "don't during each either else enjoy ensure every everyone everything explain explore few find "
-    "first for "
-    "from get give given go had has have having help her here hers herself him himself his how i'd "
-    "i'll i'm "
-    "i've instead into is isn't it's its itself just keep know last later learn least let let's "
-    "like "
-    "make making maybe might more much must my myself need neither never next no nobody none not "
-    "nothing "
-    "now of often on once only or other others otherwise our ours out over own perhaps please "
-    "provide "
-    "quite rather read really remember same see several shall should simply somebody someone "
-    "something "
-    "sometimes soon still such take tell than that that's their theirs them themselves then "
-    "therefore "
-    "think those through throughout to together too toward try two unless until up upon us use "
-    "using usually "
-    "very was wasn't we we'll we're we've were what whatever when where whether which whichever "
-    "who whoever "
-    "whom whose why will with within without won't would write you you'll you're you've your yours "
-    "yourself ";
+    " about across after again against ago also another any are aren't around as at avoid away "
+    "be because been before below beside can can't come could did didn't do doesn't don't "
+    "during each every everyone everything few find first for from get give go had has have "
+    "having help his how i'd i'll i'm i've is isn't it's its itself just keep know last later "
+    "let let's like make making maybe might more much must my never next no nobody none not "
+    "now of often on once only or other others our out over own perhaps quite rather read "
+    "really see several shall should somebody something take tell than that that's their "
+    "theirs then those to too toward two until up use usually was wasn't we we'll we're we've "
+    "what whatever when where who whoever whose why will with won't would write you you'll "
+    "you're you've yours ";
+
+/* Words that stand in few names: their capital means that a sentence begins. */
+static const char kOrdinary[] =
+    " above almost already always anyone anything ask become begin behind being between beyond "
+    "cannot check choose consider create does doing either else enjoy ensure explain explore "
+    "given her here hers herself him himself instead into learn least myself need neither "
+    "nothing otherwise ours please provide remember same simply someone sometimes soon still "
+    "such them themselves therefore think through throughout together try unless upon us "
+    "using very were whether which whichever whom within without your yourself ";
 
 enum { kLongestWord = 64 };
 
@@ -124,13 +117,18 @@ static bool is_abbreviation(span token) {
            is_among(kAbbreviations, (span){word.s + start, word.n - start});
 }
 
-/* Long words with the endings of ordinary ones; few names have them. */
+/* Also long words with the endings of ordinary ones. */
 static bool is_ordinary(span word) {
     static const char *const endings[] = {"ing", "ed", "ly", "tion", "ment", "ness", "ity", "ize"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (word.n >= 6 && ends_with(word, endings[i]))
             return true;
-    return is_among(kSmall, word) || is_among(kStarters, word);
+    return is_among(kOrdinary, word);
+}
+
+/* Whether it is known that the word is written small within a sentence. */
+static bool is_small(span word) {
+    return is_ordinary(word) || is_among(kSmall, word) || is_among(kStarters, word);
 }
 
 typedef enum { NO, YES, UNKNOWN } answer;
@@ -158,7 +156,8 @@ static bool is_end(span token, span next) {
                (starts_upper(next) && is_among(kStarters, without_stop(next)));
     if (initial || is_number(token)) {
         answer starter = is_starter(next);
-        if (starter == NO || (starter == UNKNOWN && initial && starts_upper(next)))
+        if (starter == NO ||
+            (starter == UNKNOWN && initial && starts_upper(next) && !is_small(without_stop(next))))
             return false;
     }
     return end;
