@@ -78,6 +78,17 @@ static span last_braces(span text) {
     return found;
 }
 
+/* The {...} that a text begins with; of length 0 where it does not close. */
+static span first_braces(span text) {
+    size_t depth = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        depth += text.s[i] == '{';
+        if (text.s[i] == '}' && --depth == 0)
+            return (span){text.s, i + 1};
+    }
+    return (span){text.s, 0};
+}
+
 /* The object in @text with a "solution" that is one; line ends within it count as nothing, as models break
  * their strings. NULL where there is none. */
 static js *parse_answer(span text) {
@@ -110,8 +121,8 @@ static js *find_answer(span text, const char **rule) {
         if (key[0] != '{')
             continue;
         tries++;
-        span from = {key, (size_t)(end - key)}, object = last_braces(from);
-        answer = object.s == key ? parse_answer(object) : NULL;
+        span object = first_braces((span){key, (size_t)(end - key)});
+        answer = object.n ? parse_answer(object) : NULL;
         *rule = "inner_json";
     }
     return answer;
