@@ -117,11 +117,12 @@ static js *find_answer(span text, const char **rule) {
     const char *key = NULL, *end = text.s + text.n;
     for (const char *at = text.s; (at = memmem(at, (size_t)(end - at), "\"solution\"", 10)); at++)
         key = at;
-    for (int tries = 0; !answer && key && key > text.s && tries < kTries; key--) {
-        if (key[0] != '{')
+    size_t at = key ? (size_t)(key - text.s) : 0;
+    for (int tries = 0; !answer && at > 0 && tries < kTries; at--) {
+        if (text.s[at - 1] != '{')
             continue;
         tries++;
-        span object = first_braces((span){key, (size_t)(end - key)});
+        span object = first_braces((span){text.s + at - 1, text.n - at + 1});
         answer = object.n ? parse_answer(object) : NULL;
         *rule = "inner_json";
     }
