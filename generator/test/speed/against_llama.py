@@ -87,6 +87,14 @@ def make_weights(c):
     return weights
 
 
+def strengthen(c, weights):
+    """Keys' last eight columns of RoPE (neighbours are pairs) become outliers of up to 1e3, the queries' weaker."""
+    for i in range(c["num_hidden_layers"]):
+        a = f"model.layers.{i}.self_attn."
+        weights[a + "kv_a_proj_with_mqa.weight"][-8:] *= 256
+        weights[a + "q_b_proj.weight"].reshape(c["num_attention_heads"], -1, c["q_lora_rank"])[:, -8:] /= 16
+
+
 def write_checkpoint(folder, c, weights):
     (folder / "config.json").write_text(json.dumps(c))
     shutil.copy(HERE.parent / "tokenizer/bytes/tokenizer.json", folder / "tokenizer.json")
@@ -222,10 +230,16 @@ def main():
     a.add_argument("--contexts", default="16,4096")
     a.add_argument("--precision", default="bf16")
     a.add_argument("--keep", help="a folder for the two models")
+    a.add_argument("--outliers", action="store_true", help="only make the checkpoint, its slowest RoPE pairs' "
+                   "keys 256 times as large, as real models have them")
     args = a.parse_args()
     folder = pathlib.Path(args.keep or tempfile.mkdtemp())
     folder.mkdir(exist_ok=True)
     weights = make_weights(CONFIG)
+    if args.outliers:
+        strengthen(CONFIG, weights)
+        write_checkpoint(folder, CONFIG | {"max_position_embeddings": 1 << 17}, weights)
+        return
     write_checkpoint(folder, CONFIG, weights)
     write_gguf(folder / "model.gguf", CONFIG, weights)
     print(f"{sum(x.size for x in weights.values()) / 1e6:.1f} M parameters, {args.threads} threads, "
