@@ -57,6 +57,12 @@ int err_exit_code(snap_status code) {
         return 7;
     case SNAP_E_ENV:
         return 6;
+    case SNAP_E_SLOWER:
+        return 1;
+    case SNAP_E_OPEN:
+        return 4;
+    case SNAP_E_WORSE:
+        return 5;
     default:
         return 3;
     }

@@ -23,6 +23,9 @@ typedef enum {
     SNAP_E_CANCELLED,   /* stopped by a signal; what was finished is kept          exit 3 */
     SNAP_E_WRONG,       /* a result failed its correctness check                   exit 7 */
     SNAP_E_ENV,         /* the environment makes the measurement invalid           exit 6 */
+    SNAP_E_SLOWER,      /* a gate: something became slower                         exit 1 */
+    SNAP_E_OPEN,        /* a gate: the measurements don't decide                   exit 4 */
+    SNAP_E_WORSE,       /* a gate: something became worse in quality               exit 5 */
 } snap_status;
 
 typedef struct {

@@ -11,9 +11,9 @@
 #include "harness/cmd/cmd.h"
 #include "harness/results/results.h"
 
-const cmd *const cmd_table[] = {&cmd_bench,    &cmd_eval,     &cmd_merge,    &cmd_grade,
-                                &cmd_fidelity, &cmd_report,   &cmd_generate, &cmd_synth,
-                                &cmd_fetch,    &cmd_roofline, &cmd_info,     NULL};
+const cmd *const cmd_table[] = {
+    &cmd_bench,    &cmd_eval,  &cmd_merge, &cmd_grade,    &cmd_fidelity, &cmd_gate, &cmd_report,
+    &cmd_generate, &cmd_synth, &cmd_fetch, &cmd_roofline, &cmd_info,     NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 
@@ -43,8 +43,10 @@ static void usage(FILE *to) {
     (void)fputs(
         "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build;\n"
         "'snapmla --completion' prints what bash completes.\n"
-        "\nExit codes: 0 done, 2 usage or configuration, 3 runtime (files, device, network),\n"
-        "6 environment invalid, 7 wrong result\n",
+        "\nExit codes: 0 done, 1 gate failed on speed, 2 usage or configuration, 3 runtime "
+        "(files,\n"
+        "device, network), 4 gate inconclusive, 5 gate failed on quality, 6 environment invalid,\n"
+        "7 wrong result\n",
         to);
 }
 

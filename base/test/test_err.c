@@ -49,6 +49,9 @@ static void test_exit_codes(void) {
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_INPUT), 3);
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_CANCELLED), 3);
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_ENV), 6);
+    CU_ASSERT_EQUAL(err_exit_code(SNAP_E_SLOWER), 1);
+    CU_ASSERT_EQUAL(err_exit_code(SNAP_E_OPEN), 4);
+    CU_ASSERT_EQUAL(err_exit_code(SNAP_E_WORSE), 5);
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_WRONG), 7);
 }
 

@@ -45,7 +45,7 @@ snap_status device_results(results **out, const mla_backend *be, const device_op
     return st;
 }
 
-static snap_status save(results *r, const char *out_path, snap_err *err) {
+snap_status device_save(results *r, const char *out_path, snap_err *err) {
     char *path = results_file_of(out_path);
     if (!path)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
@@ -67,7 +67,7 @@ snap_status device_finish(results *r, const char *out_path, const opt_shared *sh
     buf text = {0};
     snap_status st = SNAP_OK;
     if (out_path)
-        TRY(save(r, out_path, err));
+        TRY(device_save(r, out_path, err));
     if (shared->json)
         TRY(js_write(results_document(r), JS_PRETTY, &text, err));
     else

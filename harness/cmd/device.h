@@ -32,6 +32,9 @@ snap_status device_results(results **out, const mla_backend *be, const device_op
                            const char *command, const opt_shared *shared, int64_t seed,
                            snap_err *err) SNAP_CHECK_RESULT;
 
+/* Writes the result file at @out_path, a file or a run's folder, with the folders above it. */
+snap_status device_save(results *r, const char *out_path, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Saves to @out_path (a file or a run's folder; NULL = nowhere) and prints: the document with
  * --json, else the table. */
 snap_status device_finish(results *r, const char *out_path, const opt_shared *shared,

@@ -1,0 +1,30 @@
+/* arm.h - one side of `gate run`: which program, on which backend, with which precision.
+ *
+ *   PROGRAM[,KEY=VALUE...]    "build-old/snapmla", "self,precision=fp8", "self,isa=avx2,threads=1"
+ *
+ * Keys: name backend isa threads precision delay. "self" is the running program. `delay`, a percentage,
+ * makes each step so much longer by waiting: a known regression, to see whether the gate sees it. */
+#ifndef SNAPMLA_HARNESS_GATE_ARM_H
+#define SNAPMLA_HARNESS_GATE_ARM_H
+
+#include "base/json.h"
+
+enum { GATE_ARM_TEXT = 512 };
+
+typedef struct {
+    char name[64];
+    char program[GATE_ARM_TEXT]; /* path */
+    char backend[64], isa[64];
+    char precision[32]; /* "bf16", "fp8", an ablation's; "" = all of the grid, cell by cell */
+    int threads;        /* 0 = all cores */
+    double delay_pct;
+} gate_arm;
+
+/* @fallback: the values of keys that are absent. SNAP_E_USAGE naming the part that is wrong. */
+snap_status gate_arm_parse(gate_arm *out, const char *text, const gate_arm *fallback,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
+/* As a result keeps it; caller owns it, NULL when out of memory. */
+js *gate_arm_json(const gate_arm *a);
+
+#endif

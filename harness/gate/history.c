@@ -1,0 +1,272 @@
+#include "harness/gate/history.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "harness/bench/row.h"
+#include "harness/gate/change.h"
+#include "harness/gate/verdicts.h"
+
+enum { kFewestRuns = 5, kSeed = 1 };
+static const size_t kLimit = (size_t)256 << 20;
+static const double kAlpha = 0.01; /* many cells, each with a series */
+
+struct gate_history {
+    js *runs; /* the lines of the machine */
+    char machine[200];
+};
+
+static snap_status no_memory(snap_err *err) {
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a history");
+}
+
+static const char *text_of(const js *o, const char *key) {
+    const char *s = js_get_str(o, key);
+    return s ? s : "";
+}
+
+/* ---- writing ---- */
+
+void history_machine(const results *r, char out[200]) {
+    const js *p = js_get_object(results_document(r), "provenance");
+    (void)snprintf(out, 200, "%.16s %s", text_of(js_get_object(p, "host"), "name_sha256"),
+                   text_of(js_get_object(p, "backend"), "device"));
+}
+
+void history_cell_name(const js *row, char out[160]) {
+    const js *s = js_get_object(row, "shape");
+    const char *mode = text_of(row, "mode");
+    (void)snprintf(out, 160, "%s %s H%lld s%lld b%lld c%lld d%lld+%lld, %.24s, %s%s",
+                   text_of(row, "arm"), text_of(row, "scope"), (long long)js_get_int(s, "heads", 0),
+                   (long long)js_get_int(s, "s_q", 0), (long long)js_get_int(s, "batch", 0),
+                   (long long)js_get_int(s, "context", 0), (long long)js_get_int(s, "d_c", 0),
+                   (long long)js_get_int(s, "d_r", 0), text_of(row, "distribution"),
+                   text_of(row, "cold"), strcmp(mode, "sustained") == 0 ? ", sustained" : "");
+}
+
+static js *cells_of(const results *r) {
+    js *cells = js_new_object();
+    const js *rows = results_section(r, "bench");
+    bool ok = cells != NULL;
+    for (size_t i = 0; i < js_len(rows) && ok; i++) {
+        const js *row = js_at(rows, i);
+        char name[160];
+        double ns = row_number(row, "median_ns");
+        history_cell_name(row, name);
+        if (ns > 0 && text_equal(text_of(row, "origin"), "measured"))
+            ok = js_set_num(cells, name, ns);
+    }
+    if (ok)
+        return cells;
+    js_free(cells);
+    return NULL;
+}
+
+snap_status history_append(const char *path, const results *r, snap_err *err) {
+    const js *p = js_get_object(results_document(r), "provenance");
+    char machine[200];
+    buf line = {0};
+    fs_log log = FS_LOG_CLOSED;
+    js *o = js_new_object();
+    snap_status st = SNAP_OK;
+    history_machine(r, machine);
+    bool ok = o && js_set_str(o, "started", text_of(p, "started")) &&
+              js_set_str(o, "commit", text_of(js_get_object(p, "program"), "commit")) &&
+              js_set_str(o, "machine", machine) && js_set_new(o, "cells", cells_of(r));
+    TRY(ok ? js_write(o, JS_COMPACT, &line, err) : no_memory(err));
+    (void)buf_puts(&line, "\n");
+    TRY(buf_check(&line, "a run", err));
+    TRY(fs_log_open(&log, path, err));
+    TRY(fs_log_append(&log, line.data, line.len, err));
+    TRY(fs_log_sync(&log, err));
+cleanup:
+    fs_log_close(&log);
+    buf_release(&line);
+    js_free(o);
+    return st;
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+    const char *path;
+    js *all;
+} reader;
+
+static snap_status read_line(void *ctx, js *line, long number, snap_err *err) {
+    reader *rd = ctx;
+    js *cells = js_get_object(line, "cells");
+    if (!js_get_str(line, "machine") || !js_get_str(line, "commit") ||
+        !js_get_str(line, "started") || !cells)
+        return err_set(err, SNAP_E_INPUT,
+                       "%s:%ld: a run must have 'started', 'commit', 'machine' and 'cells'",
+                       rd->path, number);
+    for (void *it = js_first(cells); it; it = js_next(cells, it))
+        if (!(js_num(js_value(it)) > 0))
+            return err_set(err, SNAP_E_INPUT, "%s:%ld: a time must be a positive number", rd->path,
+                           number);
+    return js_push_new(rd->all, js_copy(line)) ? SNAP_OK : no_memory(err);
+}
+
+static snap_status keep_machine(gate_history *h, const js *all, const char *machine,
+                                snap_err *err) {
+    size_t n = js_len(all);
+    if (!machine && n)
+        machine = js_get_str(js_at(all, n - 1), "machine");
+    (void)snprintf(h->machine, sizeof h->machine, "%s", machine ? machine : "");
+    for (size_t i = 0; i < n; i++)
+        if (text_equal(js_get_str(js_at(all, i), "machine"), machine) &&
+            !js_push_new(h->runs, js_copy(js_at(all, i))))
+            return no_memory(err);
+    return SNAP_OK;
+}
+
+snap_status history_load(gate_history **out, const char *path, const char *machine, bool may_lack,
+                         snap_err *err) {
+    gate_history *h = calloc(1, sizeof *h);
+    buf text = {.limit = kLimit};
+    reader rd = {path, js_new_array()};
+    snap_status st = SNAP_OK;
+    *out = NULL;
+    if (h)
+        h->runs = js_new_array();
+    TRY(h && h->runs && rd.all ? SNAP_OK : no_memory(err));
+    if (!may_lack || fs_exists(path))
+        TRY(fs_read(path, &text, err));
+    TRY(js_each_line(buf_str(&text), text.len, path, read_line, &rd, err));
+    TRY(keep_machine(h, rd.all, machine, err));
+    *out = h;
+    h = NULL;
+cleanup:
+    history_free(h);
+    buf_release(&text);
+    js_free(rd.all);
+    return st;
+}
+
+void history_free(gate_history *h) {
+    if (h)
+        js_free(h->runs);
+    free(h);
+}
+
+size_t history_runs(const gate_history *h) {
+    return js_len(h->runs);
+}
+
+/* ---- series ---- */
+
+/* Logarithms of a cell's times; run[i] is the run of x[i]. Both have room for every run. */
+static size_t series_of(const gate_history *h, const char *cell, double *x, size_t *run) {
+    size_t n = 0;
+    for (size_t i = 0; i < js_len(h->runs); i++) {
+        double ns = js_get_num(js_get_object(js_at(h->runs, i), "cells"), cell, 0);
+        if (!(ns > 0))
+            continue;
+        x[n] = log(ns);
+        run[n++] = i;
+    }
+    return n;
+}
+
+static double spread_of(const double *x, size_t n) {
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return n > 1 ? sqrt(squares / (double)(n - 1)) : (double)NAN;
+}
+
+double history_spread(const gate_history *h, const char *cell) {
+    size_t runs = js_len(h->runs), found = 0;
+    double *x = malloc((runs + 1) * sizeof *x), spread = (double)NAN;
+    size_t *run = malloc((runs + 1) * sizeof *run);
+    change_point points[CHANGE_MAX];
+    size_t n = x && run ? series_of(h, cell, x, run) : 0;
+    if (n >= kFewestRuns && change_find(x, n, kAlpha, kSeed, points, &found, NULL) == SNAP_OK) {
+        size_t from = found ? points[found - 1].at : 0;
+        if (n - from >= kFewestRuns)
+            spread = spread_of(x + from, n - from);
+    }
+    free(x);
+    free(run);
+    return spread;
+}
+
+static double mean_of(const double *x, size_t from, size_t to) {
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += x[i];
+    return sum / (double)(to - from);
+}
+
+/* The change at points[k] of a series, between the levels before and after it. */
+static js *change_row(const gate_history *h, const char *cell, const double *x, const size_t *run,
+                      size_t n, const change_point *points, size_t k, size_t found) {
+    size_t from = k ? points[k - 1].at : 0, at = points[k].at;
+    size_t to = k + 1 < found ? points[k + 1].at : n;
+    double before = mean_of(x, from, at), after = mean_of(x, at, to);
+    const js *first = js_at(h->runs, run[at]);
+    js *o = verdict_new("change", cell, "ok", NULL);
+    bool ok = o && js_set_int(o, "at", (int64_t)run[at] + 1) &&
+              js_set_str(o, "started", text_of(first, "started")) &&
+              js_set_str(o, "commit", text_of(first, "commit")) &&
+              js_set_num(o, "ratio", exp(after - before)) &&
+              js_set_num(o, "baseline_ns", exp(before)) &&
+              js_set_num(o, "current_ns", exp(after)) && js_set_num(o, "p", points[k].p);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static snap_status cell_changes(const gate_history *h, const char *cell, double *x, size_t *run,
+                                js *rows, snap_err *err) {
+    change_point points[CHANGE_MAX];
+    size_t found, n = series_of(h, cell, x, run);
+    snap_status st = change_find(x, n, kAlpha, kSeed, points, &found, err);
+    for (size_t k = 0; k < found && st == SNAP_OK; k++)
+        if (!js_push_new(rows, change_row(h, cell, x, run, n, points, k, found)))
+            st = no_memory(err);
+    return st;
+}
+
+/* The names of all cells of all runs, as keys. */
+static js *names_of(const gate_history *h) {
+    js *names = js_new_object();
+    bool ok = names != NULL;
+    for (size_t i = 0; i < js_len(h->runs) && ok; i++) {
+        js *cells = js_get_object(js_at(h->runs, i), "cells");
+        for (void *it = js_first(cells); it && ok; it = js_next(cells, it))
+            ok = js_set_bool(names, js_key(it), true);
+    }
+    if (ok)
+        return names;
+    js_free(names);
+    return NULL;
+}
+
+snap_status history_changes(const gate_history *h, js **out, snap_err *err) {
+    size_t runs = js_len(h->runs);
+    double *x = malloc((runs + 1) * sizeof *x);
+    size_t *run = malloc((runs + 1) * sizeof *run);
+    js *names = names_of(h), *rows = js_new_array();
+    snap_status st = x && run && names && rows ? SNAP_OK : no_memory(err);
+    if (st == SNAP_OK)
+        for (void *it = js_first(names); it && st == SNAP_OK; it = js_next(names, it))
+            st = cell_changes(h, js_key(it), x, run, rows, err);
+    free(x);
+    free(run);
+    js_free(names);
+    *out = rows;
+    if (st == SNAP_OK)
+        return st;
+    js_free(rows);
+    *out = NULL;
+    return st;
+}

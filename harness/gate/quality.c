@@ -1,0 +1,298 @@
+#include "harness/gate/quality.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "evals/stats.h"
+#include "harness/gate/verdicts.h"
+
+static const size_t kLimit = (size_t)1 << 30; /* bytes of samples */
+static const double kMargin = 2;              /* points, where a run names none */
+
+static snap_status no_memory(snap_err *err) {
+    return err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
+}
+
+static const char *text_of(const js *o, const char *key) {
+    const char *s = js_get_str(o, key);
+    return s ? s : "";
+}
+
+/* ---- a comparison, whatever it comes from ---- */
+
+typedef struct {
+    char name[160];
+    double delta, ci90[2], margin; /* points */
+    double p;                      /* of "no difference" */
+    const char *verdict;           /* "equivalent", ...; "" = refused */
+    const char *refused;           /* why; "" = it was not */
+} comparison;
+
+static const char *judge(const comparison *c, double p_holm, double alpha, const char **reason) {
+    *reason = NULL;
+    if (c->refused[0]) {
+        *reason = c->refused;
+        return "invalid";
+    }
+    bool different = strcmp(c->verdict, "different") == 0;
+    if (strcmp(c->verdict, "equivalent") == 0 || c->ci90[0] > -c->margin)
+        return "ok";
+    if (different && c->delta > 0)
+        return "ok";
+    if (different && p_holm <= alpha)
+        return "regressed";
+    *reason = "neither worse nor as good was shown: more problems or samples are needed";
+    return "inconclusive";
+}
+
+static js *row_of(const comparison *c, double p_holm, double alpha) {
+    const char *reason, *verdict = judge(c, p_holm, alpha, &reason);
+    js *o = verdict_new("quality", c->name, verdict, reason), *ci = js_new_array();
+    bool ok =
+        ci && js_push_new(ci, js_new_num(c->ci90[0])) && js_push_new(ci, js_new_num(c->ci90[1]));
+    if (!isfinite(c->ci90[0]) || !isfinite(c->ci90[1])) {
+        js_free(ci);
+        ci = js_new_null();
+    }
+    ok = o && js_set_num(o, "delta_pp", c->delta) && js_set_num(o, "margin_pp", c->margin) &&
+         js_set_num(o, "p_holm", p_holm) && ok;
+    ok = js_set_new(o, "ci90", ci) && ok;
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+/* ---- within the current run ---- */
+
+/* Of "no difference": the run's own test, else the normal's from the standard error. */
+static double p_of(const js *pair) {
+    double z = js_get_num(pair, "delta_pp", 0) / js_get_num(pair, "se_pp", INFINITY);
+    double p = js_get_num(pair, "p_sign_flip", erfc(fabs(z) / sqrt(2.0)));
+    return isnan(p) ? 1 : p;
+}
+
+static comparison of_pair(const js *eval, const js *pair) {
+    const js *ci = js_get_array(pair, "ci90_pp");
+    comparison c = {.delta = js_get_num(pair, "delta_pp", (double)NAN),
+                    .margin = js_get_num(pair, "margin_pp", kMargin),
+                    .p = p_of(pair),
+                    .verdict = text_of(pair, "verdict"),
+                    .refused = text_of(pair, "refused")};
+    for (size_t i = 0; i < 2; i++)
+        c.ci90[i] = js_len(ci) == 2 ? js_num(js_at(ci, i)) : (double)NAN;
+    (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s against %.48s", text_of(eval, "task"),
+                   text_of(pair, "arm"), text_of(pair, "baseline"));
+    return c;
+}
+
+static bool is_control(const js *pair) {
+    return js_get_str(pair, "control") || js_get_bool(pair, "control", false);
+}
+
+typedef struct {
+    comparison *all;
+    size_t n, capacity;
+} list;
+
+static bool push(list *l, const comparison *c) {
+    if (l->n == l->capacity) {
+        size_t capacity = l->capacity ? 2 * l->capacity : 32;
+        comparison *all = realloc(l->all, capacity * sizeof *all);
+        if (!all)
+            return false;
+        l->all = all;
+        l->capacity = capacity;
+    }
+    l->all[l->n++] = *c;
+    return true;
+}
+
+static bool add_pairs(list *l, const js *evals) {
+    bool ok = true;
+    for (size_t i = 0; i < js_len(evals); i++) {
+        const js *pairs = js_get_array(js_at(evals, i), "pairs");
+        for (size_t k = 0; k < js_len(pairs) && ok; k++) {
+            comparison c = of_pair(js_at(evals, i), js_at(pairs, k));
+            ok = is_control(js_at(pairs, k)) || push(l, &c);
+        }
+    }
+    return ok;
+}
+
+/* ---- between two runs ---- */
+
+/* A problem's score: {"<task>\n<arm>": {"<problem>": [sum, n]}}. */
+typedef struct {
+    js *cells;
+    const char *path;
+} scores;
+
+static js *object_at(js *o, const char *key) {
+    if (!js_get_object(o, key) && !js_set_new(o, key, js_new_object()))
+        return NULL;
+    return js_get_object(o, key);
+}
+
+static snap_status read_sample(void *ctx, js *row, long line, snap_err *err) {
+    scores *s = ctx;
+    const char *task = js_get_str(row, "task"), *arm = js_get_str(row, "arm");
+    const char *problem = js_get_str(row, "problem"), *verdict = js_get_str(row, "verdict");
+    char key[256];
+    if (!task || !arm || !problem)
+        return err_set(err, SNAP_E_INPUT, "%s:%ld: a sample must have 'task', 'arm' and 'problem'",
+                       s->path, line);
+    if (!verdict) /* failed, or not judged yet: no evidence */
+        return SNAP_OK;
+    (void)snprintf(key, sizeof key, "%.120s\n%.120s", task, arm);
+    js *cell = object_at(s->cells, key), *score = cell ? object_at(cell, problem) : NULL;
+    bool ok = score && js_set_int(score, "n", js_get_int(score, "n", 0) + 1) &&
+              js_set_int(score, "correct",
+                         js_get_int(score, "correct", 0) + (strcmp(verdict, "correct") == 0));
+    return ok ? SNAP_OK : no_memory(err);
+}
+
+static snap_status read_scores(scores *s, const char *path, snap_err *err) {
+    buf text = {.limit = kLimit};
+    snap_status st = SNAP_OK;
+    *s = (scores){js_new_object(), path};
+    TRY(s->cells ? SNAP_OK : no_memory(err));
+    TRY(fs_read(path, &text, err));
+    TRY(js_each_line(buf_str(&text), text.len, path, read_sample, s, err));
+cleanup:
+    buf_release(&text);
+    return st;
+}
+
+static double score_of(const js *score) {
+    return (double)js_get_int(score, "correct", 0) / (double)js_get_int(score, "n", 1);
+}
+
+/* Both runs' scores of the problems that they share; n of them. */
+static size_t shared_problems(js *a, const js *b, double *x, double *y) {
+    size_t n = 0;
+    for (void *it = js_first(a); it; it = js_next(a, it)) {
+        const js *other = js_get_object(b, js_key(it));
+        if (!other)
+            continue;
+        x[n] = score_of(js_value(it));
+        y[n++] = score_of(other);
+    }
+    return n;
+}
+
+static const js *eval_of(const results *r, const char *task) {
+    const js *evals = results_section(r, "evals");
+    for (size_t i = 0; i < js_len(evals); i++)
+        if (text_equal(js_get_str(js_at(evals, i), "task"), task))
+            return js_at(evals, i);
+    return NULL;
+}
+
+/* Why two runs of a task say nothing of each other; "" if they do. */
+static const char *why_not(const js *a, const js *b) {
+    if (!a || !b)
+        return "a run has samples of it and no row";
+    if (!text_equal(text_of(js_get_object(a, "dataset"), "sha256"),
+                    text_of(js_get_object(b, "dataset"), "sha256")))
+        return "not comparable: the data differ";
+    if (!text_equal(text_of(a, "prompt_sha256"), text_of(b, "prompt_sha256")))
+        return "not comparable: the prompts differ";
+    if (!text_equal(text_of(a, "grader"), text_of(b, "grader")))
+        return "not comparable: the graders differ";
+    if (!js_equal(js_get(a, "sampling"), js_get(b, "sampling")))
+        return "not comparable: the sampling differs";
+    return "";
+}
+
+static double margin_of(const js *eval) {
+    const js *pairs = js_get_array(eval, "pairs");
+    return js_len(pairs) ? js_get_num(js_at(pairs, 0), "margin_pp", kMargin) : kMargin;
+}
+
+static snap_status compare_cell(list *l, const char *key, js *before, const js *after,
+                                const results *a, const results *b, uint64_t seed, snap_err *err) {
+    size_t room = 1;
+    for (void *it = js_first(before); it; it = js_next(before, it))
+        room++;
+    double *x = malloc(room * sizeof *x), *y = malloc(room * sizeof *y);
+    const char *end = strchr(key, '\n');
+    char task[128];
+    (void)snprintf(task, sizeof task, "%.*s", (int)(end - key), key);
+    const js *eval = eval_of(b, task);
+    size_t n = x && y ? shared_problems(before, after, x, y) : 0;
+    comparison c = {.margin = margin_of(eval), .refused = why_not(eval_of(a, task), eval)};
+    if (!c.refused[0] && !n)
+        c.refused = "the runs share no judged problem";
+    stats_paired diff = stats_compare(x ? x : &c.p, y ? y : &c.p, n, c.margin / 100);
+    c.delta = 100 * diff.delta;
+    c.ci90[0] = 100 * diff.ci90.lo;
+    c.ci90[1] = 100 * diff.ci90.hi;
+    c.verdict = stats_verdict_name(diff.verdict);
+    c.p = n ? stats_sign_flip(x, y, n, seed) : 1;
+    (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s, now against before", task, end + 1);
+    bool ok = x && y && push(l, &c);
+    free(x);
+    free(y);
+    return ok ? SNAP_OK : no_memory(err);
+}
+
+static snap_status add_runs(list *l, const results *a, const results *b,
+                            const gate_quality_options *opt, snap_err *err) {
+    scores before = {0}, after = {0};
+    snap_status st = SNAP_OK;
+    TRY(read_scores(&before, opt->baseline_samples, err));
+    TRY(read_scores(&after, opt->current_samples, err));
+    for (void *it = js_first(before.cells); it; it = js_next(before.cells, it)) {
+        const js *now = js_get_object(after.cells, js_key(it));
+        if (now)
+            TRY(compare_cell(l, js_key(it), js_value(it), now, a, b, opt->seed, err));
+    }
+cleanup:
+    js_free(before.cells);
+    js_free(after.cells);
+    return st;
+}
+
+/* A task that only the baseline has. */
+static bool add_missing(const results *a, const results *b, js *rows) {
+    const js *evals = results_section(a, "evals");
+    bool ok = true;
+    for (size_t i = 0; i < js_len(evals) && ok; i++) {
+        const char *task = text_of(js_at(evals, i), "task");
+        if (!eval_of(b, task))
+            ok = js_push_new(
+                rows, verdict_new("quality", task, "missing", "the current run does not have it"));
+    }
+    return ok;
+}
+
+/* ---- all of them ---- */
+
+snap_status gate_check_quality(const results *baseline, const results *current,
+                               const gate_quality_options *opt, js *rows, snap_err *err) {
+    list l = {0};
+    double *p = NULL;
+    snap_status st = SNAP_OK;
+    bool ok = add_pairs(&l, results_section(current, "evals"));
+    if (ok && opt->baseline_samples && opt->current_samples)
+        TRY(add_runs(&l, baseline, current, opt, err));
+    p = malloc((l.n + 1) * sizeof *p);
+    ok = ok && p;
+    for (size_t i = 0; i < l.n && ok; i++)
+        p[i] = l.all[i].p;
+    if (ok)
+        stats_holm(p, l.n);
+    for (size_t i = 0; i < l.n && ok; i++)
+        ok = js_push_new(rows, row_of(&l.all[i], p[i], opt->alpha));
+    ok = ok && add_missing(baseline, current, rows);
+    st = ok ? SNAP_OK : no_memory(err);
+cleanup:
+    free(p);
+    free(l.all);
+    return st;
+}

@@ -1,0 +1,257 @@
+#include "harness/gate/rank.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    kExact = 25, /* values up to which distributions are counted out */
+    kSums =
+        kExact * kExact + kExact * kExact / 2 /* of signed ranks 325, of rank sums 625; and room */
+};
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double normal_above(double z) {
+    return 0.5 * erfc(z / sqrt(2.0));
+}
+
+/* ---- distributions ---- */
+
+/* p[w]: the chance that the ranks 1..n with a plus, each by a coin, sum to w. */
+static size_t signed_chances(size_t n, double p[kSums]) {
+    size_t most = n * (n + 1) / 2;
+    memset(p, 0, kSums * sizeof *p);
+    p[0] = 1;
+    for (size_t rank = 1; rank <= n; rank++)
+        for (size_t w = most + 1; w-- > 0;)
+            p[w] = p[w] / 2 + (w >= rank ? p[w - rank] / 2 : 0);
+    return most;
+}
+
+/* p[u]: the chance that u of the n * m pairs (x, y) have x below y. One value after the other in
+ * descending order: with i of x and j of y left, the largest is a y with chance j / (i + j), and
+ * then stands above all i. */
+static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
+    static const size_t width = kSums;
+    double(*row)[kSums] = calloc(m + 1, sizeof *row);
+    size_t most = n * m;
+    memset(p, 0, width * sizeof *p);
+    if (!row)
+        return most;
+    for (size_t j = 0; j <= m; j++)
+        row[j][0] = 1; /* no x left */
+    for (size_t i = 1; i <= n; i++) {
+        /* row[j] turns from i - 1 values of x to i */
+        for (size_t j = 1; j <= m; j++) {
+            double share = (double)j / (double)(i + j);
+            for (size_t u = i * j + 1; u-- > 0;)
+                row[j][u] = (1 - share) * row[j][u] + (u >= i ? share * row[j - 1][u - i] : 0);
+        }
+    }
+    memcpy(p, row[m], width * sizeof *p);
+    free(row);
+    return most;
+}
+
+static double tail(const double *p, size_t most, double from) {
+    double sum = 0;
+    for (size_t w = 0; w <= most; w++)
+        if ((double)w >= from)
+            sum += p[w];
+    return fmin(sum, 1);
+}
+
+/* How many of the ordered estimates lie below the lower end of an interval, at most: the largest k with
+ * P(statistic < k) <= alpha. */
+static size_t depth_exact(const double *p, size_t most, double alpha) {
+    double sum = 0;
+    for (size_t k = 0; k <= most; k++) {
+        sum += p[k];
+        if (sum > alpha)
+            return k;
+    }
+    return most;
+}
+
+static size_t depth_normal(double mean, double sd, double alpha) {
+    double lo = 0, hi = 40;
+    for (int i = 0; i < 60; i++) {
+        double z = (lo + hi) / 2;
+        if (normal_above(z) > alpha)
+            lo = z;
+        else
+            hi = z;
+    }
+    double k = floor(mean - 0.5 - hi * sd) + 1;
+    return k > 0 ? (size_t)k : 0;
+}
+
+/* ---- paired ---- */
+
+typedef struct {
+    double size;
+    bool plus;
+} signed_value;
+
+static int by_size(const void *a, const void *b) {
+    const signed_value *x = a, *y = b;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+/* Sum of the ranks of the values above @limit; *ties gets the correction's sum of t^3 - t. */
+static double plus_ranks(const double *x, size_t n, double limit, size_t *used, double *ties) {
+    signed_value v[RANK_MAX];
+    size_t k = 0;
+    double sum = 0;
+    for (size_t i = 0; i < n && k < RANK_MAX; i++)
+        if (x[i] - limit != 0)
+            v[k++] = (signed_value){fabs(x[i] - limit), x[i] > limit};
+    qsort(v, k, sizeof *v, by_size);
+    *ties = 0;
+    for (size_t i = 0, end; i < k; i = end) {
+        for (end = i + 1; end < k && !(v[end].size > v[i].size);)
+            end++;
+        double t = (double)(end - i), rank = (double)(i + 1 + end) / 2;
+        *ties += t * t * t - t;
+        for (size_t j = i; j < end; j++)
+            sum += v[j].plus ? rank : 0;
+    }
+    *used = k;
+    return sum;
+}
+
+double rank_p_above(const double *x, size_t n, double limit) {
+    size_t k;
+    double ties, w = plus_ranks(x, n, limit, &k, &ties);
+    if (!k)
+        return 1;
+    if (k <= kExact && ties == 0) {
+        double p[kSums];
+        size_t most = signed_chances(k, p);
+        return tail(p, most, w);
+    }
+    double c = (double)k, mean = c * (c + 1) / 4;
+    double sd = sqrt(c * (c + 1) * (2 * c + 1) / 24 - ties / 48);
+    return sd > 0 ? normal_above((w - mean - 0.5) / sd) : 1;
+}
+
+double rank_p_below(const double *x, size_t n, double limit) {
+    double turned[RANK_MAX];
+    n = n < RANK_MAX ? n : RANK_MAX;
+    for (size_t i = 0; i < n; i++)
+        turned[i] = -x[i];
+    return rank_p_above(turned, n, -limit);
+}
+
+/* The estimate and its ends out of @n sorted values, @depth of them outside on each side. */
+static rank_estimate cut(const double *sorted, size_t n, size_t depth) {
+    rank_estimate e = {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, (double)-INFINITY,
+                       (double)INFINITY};
+    if (depth && depth <= n / 2) {
+        e.lo = sorted[depth - 1];
+        e.hi = sorted[n - depth];
+    }
+    return e;
+}
+
+snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *out,
+                        snap_err *err) {
+    size_t pairs = n * (n + 1) / 2, k = 0, depth;
+    *out = (rank_estimate){(double)NAN, (double)NAN, (double)NAN};
+    if (!n)
+        return SNAP_OK;
+    double *means = malloc(pairs * sizeof *means);
+    if (!means)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for an estimate");
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            means[k++] = (x[i] + x[j]) / 2;
+    qsort(means, pairs, sizeof *means, by_value);
+    if (n <= kExact) {
+        double p[kSums];
+        size_t most = signed_chances(n, p);
+        depth = depth_exact(p, most, alpha);
+    } else {
+        double c = (double)n;
+        depth = depth_normal(c * (c + 1) / 4, sqrt(c * (c + 1) * (2 * c + 1) / 24), alpha);
+    }
+    *out = cut(means, pairs, depth);
+    free(means);
+    return SNAP_OK;
+}
+
+/* ---- two samples ---- */
+
+/* Pairs with x + limit below y, ties half; *ties as above over both samples together. */
+static double pairs_above(const double *x, size_t n, const double *y, size_t m, double limit,
+                          double *ties) {
+    signed_value v[2 * RANK_MAX];
+    size_t k = 0;
+    double ranks = 0;
+    for (size_t i = 0; i < n; i++)
+        v[k++] = (signed_value){x[i] + limit, false};
+    for (size_t i = 0; i < m; i++)
+        v[k++] = (signed_value){y[i], true};
+    qsort(v, k, sizeof *v, by_size);
+    *ties = 0;
+    for (size_t i = 0, end; i < k; i = end) {
+        for (end = i + 1; end < k && !(v[end].size > v[i].size);)
+            end++;
+        double t = (double)(end - i), rank = (double)(i + 1 + end) / 2;
+        *ties += t * t * t - t;
+        for (size_t j = i; j < end; j++)
+            ranks += v[j].plus ? rank : 0;
+    }
+    return ranks - (double)(m * (m + 1)) / 2;
+}
+
+double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit) {
+    n = n < RANK_MAX ? n : RANK_MAX;
+    m = m < RANK_MAX ? m : RANK_MAX;
+    if (!n || !m)
+        return 1;
+    double ties, u = pairs_above(x, n, y, m, limit, &ties);
+    if (n <= kExact && m <= kExact && ties == 0) {
+        double p[kSums];
+        size_t most = sum_chances(n, m, p);
+        return tail(p, most, u);
+    }
+    double a = (double)n, b = (double)m, all = a + b;
+    double sd = sqrt(a * b / 12 * (all + 1 - ties / (all * (all - 1))));
+    return sd > 0 ? normal_above((u - a * b / 2 - 0.5) / sd) : 1;
+}
+
+double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit) {
+    return rank_p_shift_above(y, m, x, n, -limit);
+}
+
+snap_status rank_shift(const double *x, size_t n, const double *y, size_t m, double alpha,
+                       rank_estimate *out, snap_err *err) {
+    size_t k = 0, depth;
+    *out = (rank_estimate){(double)NAN, (double)NAN, (double)NAN};
+    if (!n || !m)
+        return SNAP_OK;
+    double *shifts = malloc(n * m * sizeof *shifts);
+    if (!shifts)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for an estimate");
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < m; j++)
+            shifts[k++] = y[j] - x[i];
+    qsort(shifts, k, sizeof *shifts, by_value);
+    if (n <= kExact && m <= kExact) {
+        double p[kSums];
+        size_t most = sum_chances(n, m, p);
+        depth = depth_exact(p, most, alpha);
+    } else {
+        double a = (double)n, b = (double)m;
+        depth = depth_normal(a * b / 2, sqrt(a * b * (a + b + 1) / 12), alpha);
+    }
+    *out = cut(shifts, k, depth);
+    free(shifts);
+    return SNAP_OK;
+}

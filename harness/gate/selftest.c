@@ -1,0 +1,253 @@
+#include "harness/gate/selftest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "harness/gate/verdicts.h"
+
+enum { kSimulated = 2000, kSearched = 400, kMostRuns = 200 };
+static const double kDelays[SELFTEST_DELAYS] = {0, 1, 2, 5};
+static const double kPower = 0.95;
+static const double kSuspicious = 0.01; /* chance of so many false alarms that is too small */
+
+void selftest_release(selftest *s) {
+    js_free(s->noise);
+    *s = (selftest){0};
+}
+
+/* ---- runs ---- */
+
+/* What equal arms showed: each cell's sessions of all runs, in order. */
+typedef struct {
+    char name[GATE_NAME];
+    double baseline_ns;
+    double *x; /* owned */
+    size_t n;
+} cell_noise;
+
+typedef struct {
+    cell_noise *cells; /* owned */
+    size_t n;
+} record;
+
+static void record_release(record *rec) {
+    for (size_t i = 0; i < rec->n; i++)
+        free(rec->cells[i].x);
+    free(rec->cells);
+}
+
+static snap_status keep_noise(record *rec, const gate_measured *m, snap_err *err) {
+    if (!rec->cells) {
+        rec->cells = calloc(m->n + 1, sizeof *rec->cells);
+        rec->n = rec->cells ? m->n : 0;
+    }
+    for (size_t i = 0; i < rec->n; i++) {
+        const gate_timed *t = &m->timed[i];
+        cell_noise *c = &rec->cells[i];
+        double *x = realloc(c->x, (c->n + t->n) * sizeof *x);
+        if (!x)
+            return err_set(err, SNAP_E_NOMEM, "out of memory for the noise");
+        memcpy(x + c->n, t->x, t->n * sizeof *x);
+        c->x = x;
+        c->n += t->n;
+        c->baseline_ns = gate_timed_median(t, 0);
+        memcpy(c->name, t->name, GATE_NAME);
+    }
+    return rec->n ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise");
+}
+
+static void tally(selftest_delay *d, const gate_measured *m) {
+    size_t found = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        found += m->cells[i].state == GATE_REGRESSED;
+        d->estimate_pct += 100 * expm1(m->estimates[i].centre);
+    }
+    d->runs++;
+    d->alarms += found > 0;
+    d->cells += m->n;
+    d->found += found;
+}
+
+static snap_status check_passed(const gate_measured *m, snap_err *err) {
+    for (size_t i = 0; i < m->n; i++) {
+        const gate_timed *t = &m->timed[i];
+        const remote_cell *c = &t->about[strcmp(t->about[0].status, "passed") == 0];
+        if (!gate_timed_passed(t))
+            return err_set(err,
+                           strcmp(c->status, "failed") == 0 ? SNAP_E_WRONG : SNAP_E_UNSUPPORTED,
+                           "%s: %s", t->name, c->reason);
+    }
+    return SNAP_OK;
+}
+
+static snap_status one_run(const gate_run_options *opt, selftest *s, int which, record *rec,
+                           snap_err *err) {
+    gate_run_options now = *opt;
+    gate_measured m = {0};
+    snap_status st = SNAP_OK;
+    now.arms[1].delay_pct = kDelays[which];
+    TRY(gate_run(&now, &m, err));
+    TRY(check_passed(&m, err));
+    s->about = m.about[1];
+    tally(&s->delays[which], &m);
+    for (size_t i = 0; i < m.n && which == 0; i++)
+        s->spread_pct = fmax(s->spread_pct, fabs(100 * expm1(m.estimates[i].centre)));
+    if (which == 0)
+        st = keep_noise(rec, &m, err);
+cleanup:
+    gate_measured_release(&m);
+    return st;
+}
+
+/* Equal arms every other time; at least once each. */
+static snap_status all_runs(const gate_run_options *opt, double seconds, selftest *s, record *rec,
+                            snap_err *err) {
+    static const int order[] = {0, 3, 0, 2, 0, 1};
+    enum { kOrder = sizeof order / sizeof *order };
+    int64_t from = clock_now_ns();
+    for (int i = 0; i < kMostRuns; i++) {
+        if (i >= kOrder && (double)(clock_now_ns() - from) / 1e9 > seconds)
+            break;
+        snap_status st = one_run(opt, s, order[i % kOrder], rec, err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    return SNAP_OK;
+}
+
+/* ---- what the noise says ---- */
+
+static js *numbers(const double *x, size_t n) {
+    js *a = js_new_array();
+    bool ok = a != NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = js_push_new(a, js_new_num(x[i]));
+    if (ok)
+        return a;
+    js_free(a);
+    return NULL;
+}
+
+static js *noise_json(const record *rec) {
+    js *all = js_new_array();
+    bool ok = all != NULL;
+    for (size_t i = 0; i < rec->n && ok; i++) {
+        const cell_noise *c = &rec->cells[i];
+        js *o = js_new_object();
+        ok = o && js_set_str(o, "name", c->name) && js_set_num(o, "baseline_ns", c->baseline_ns) &&
+             js_set_new(o, "log_ratios", numbers(c->x, c->n));
+        ok = js_push_new(all, o) && ok;
+    }
+    if (ok)
+        return all;
+    js_free(all);
+    return NULL;
+}
+
+static snap_status simulate(const record *rec, const gate_limits *l, uint64_t seed, selftest *s,
+                            snap_err *err) {
+    gate_noise *noise = calloc(rec->n + 1, sizeof *noise);
+    double *effects = calloc(rec->n + 1, sizeof *effects), share;
+    snap_status st = SNAP_OK;
+    TRY(noise && effects ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    for (size_t i = 0; i < rec->n; i++)
+        noise[i] = (gate_noise){rec->cells[i].x, rec->cells[i].n, rec->cells[i].baseline_ns};
+    for (int d = 0; d < SELFTEST_DELAYS; d++) {
+        for (size_t i = 0; i < rec->n; i++)
+            effects[i] = log1p(kDelays[d] / 100);
+        TRY(gate_simulate(noise, effects, rec->n, l, kSimulated, seed, &s->delays[d].simulated,
+                          err));
+    }
+    TRY(gate_smallest_effect(noise, rec->n, l, kPower, kSearched, seed, &share, err));
+    s->smallest_pct = 100 * share;
+cleanup:
+    free(noise);
+    free(effects);
+    return st;
+}
+
+snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *s, snap_err *err) {
+    record rec = {0};
+    int64_t from = clock_now_ns();
+    snap_status st = SNAP_OK;
+    *s = (selftest){0};
+    for (int d = 0; d < SELFTEST_DELAYS; d++)
+        s->delays[d].delay_pct = kDelays[d];
+    TRY(all_runs(opt, seconds, s, &rec, err));
+    for (int d = 0; d < SELFTEST_DELAYS; d++)
+        s->delays[d].estimate_pct /= (double)s->delays[d].cells;
+    TRY(simulate(&rec, &opt->limits, (uint64_t)opt->remote.seed, s, err));
+    s->noise = noise_json(&rec);
+    TRY(s->noise ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise"));
+    s->seconds = (double)(clock_now_ns() - from) / 1e9;
+cleanup:
+    record_release(&rec);
+    return st;
+}
+
+/* ---- rows ---- */
+
+static double rate(size_t k, size_t n) {
+    return n ? (double)k / (double)n : (double)NAN;
+}
+
+static js *row_of(const selftest_delay *d) {
+    char name[48];
+    (void)snprintf(name, sizeof name, d->delay_pct > 0 ? "delayed by %g %%" : "equal arms",
+                   d->delay_pct);
+    js *o = verdict_new("selftest", name, "ok", NULL);
+    bool ok =
+        o && js_set_num(o, "delay_pct", d->delay_pct) && js_set_int(o, "runs", (int64_t)d->runs) &&
+        js_set_int(o, "alarms", (int64_t)d->alarms) && js_set_int(o, "cells", (int64_t)d->cells) &&
+        js_set_int(o, "found", (int64_t)d->found) &&
+        js_set_num(o, "estimate_pct", d->estimate_pct) &&
+        js_set_int(o, "simulated", (int64_t)d->simulated.comparisons) &&
+        js_set_num(o, "simulated_alarms", rate(d->simulated.alarms, d->simulated.comparisons)) &&
+        js_set_num(o, "simulated_sessions", d->simulated.sessions);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+/* Chance of @k or more alarms in @n runs at a rate of @p. */
+static double binomial_tail(size_t k, size_t n, double p) {
+    double term = pow(1 - p, (double)n), sum = 0;
+    for (size_t i = 0; i <= n; i++) {
+        sum += i >= k ? term : 0;
+        term *= (double)(n - i) / (double)(i + 1) * p / (1 - p);
+    }
+    return sum;
+}
+
+/* What the delays come to. */
+static const char *judge(const selftest *s, const gate_limits *l, const char **reason) {
+    const selftest_delay *equal = &s->delays[0];
+    bool too_many = binomial_tail(equal->alarms, equal->runs, l->alpha) < kSuspicious ||
+                    rate(equal->simulated.alarms, equal->simulated.comparisons) > l->alpha;
+    bool blind = !(s->smallest_pct <= 5);
+    *reason = too_many ? "equal arms differ too often here: this machine can't be a gate"
+              : blind  ? "this machine's noise hides a slow-down of 5 % in a cell"
+                       : NULL;
+    return too_many ? "invalid" : blind ? "inconclusive" : "ok";
+}
+
+js *selftest_rows(const selftest *s, const gate_limits *l) {
+    js *rows = js_new_array();
+    const char *reason, *verdict = judge(s, l, &reason);
+    bool ok = rows != NULL;
+    for (int d = 0; d < SELFTEST_DELAYS && ok; d++)
+        ok = js_push_new(rows, row_of(&s->delays[d]));
+    js *o = verdict_new("selftest", "smallest effect", verdict, reason);
+    ok = o && js_set_num(o, "smallest_pct", s->smallest_pct) && js_set_num(o, "power", kPower) &&
+         js_set_num(o, "spread_pct", s->spread_pct) && js_set_num(o, "seconds", s->seconds) &&
+         js_set_new(o, "noise", js_copy(s->noise)) && ok;
+    ok = js_push_new(rows, o) && ok;
+    if (ok)
+        return rows;
+    js_free(rows);
+    return NULL;
+}

@@ -1,0 +1,398 @@
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "harness/gate/change.h"
+#include "harness/gate/outputs.h"
+#include "harness/gate/simulate.h"
+#include "harness/gate/verdicts.h"
+
+#define NEAR(a, b, eps) CU_ASSERT_DOUBLE_EQUAL(a, b, eps)
+
+/* ---- ranks, against counting ---- */
+
+/* P(W+ >= w) by all 2^n signs. */
+static double signed_brute(const double *x, int n, double limit) {
+    int reached = 0;
+    double rank[16];
+    for (int i = 0; i < n; i++) {
+        rank[i] = 1;
+        for (int j = 0; j < n; j++)
+            rank[i] += fabs(x[j] - limit) < fabs(x[i] - limit);
+    }
+    double w = 0;
+    for (int i = 0; i < n; i++)
+        w += x[i] > limit ? rank[i] : 0;
+    for (int mask = 0; mask < 1 << n; mask++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += mask >> i & 1 ? rank[i] : 0;
+        reached += sum >= w;
+    }
+    return (double)reached / (double)(1 << n);
+}
+
+static void test_signed_ranks(void) {
+    rng r = rng_make(3, 1);
+    for (int n = 1; n <= 12; n++)
+        for (int k = 0; k < 5; k++) {
+            double x[12];
+            for (int i = 0; i < n; i++)
+                x[i] = rng_normal(&r) + 0.3 * k;
+            NEAR(rank_p_above(x, (size_t)n, 0.2), signed_brute(x, n, 0.2), 1e-12);
+        }
+    CU_ASSERT_EQUAL(rank_p_above(NULL, 0, 0), 1.0);
+    NEAR(rank_p_above((double[]){1, 1, 1}, 3, 1), 1, 0); /* nothing but zeros */
+}
+
+/* P(U >= u) by all choices of which values are y's. */
+static double sum_brute(const double *x, int n, const double *y, int m, double limit) {
+    double all[16];
+    int reached = 0, choices = 0;
+    double u = 0;
+    for (int i = 0; i < n; i++)
+        all[i] = x[i] + limit;
+    for (int i = 0; i < m; i++)
+        all[n + i] = y[i];
+    for (int mask = 0; mask < 1 << (n + m); mask++) {
+        double above = 0;
+        if (__builtin_popcount((unsigned)mask) != m)
+            continue;
+        for (int i = 0; i < n + m; i++)
+            for (int j = 0; j < n + m; j++)
+                above += (mask >> i & 1) && !(mask >> j & 1) && all[i] > all[j];
+        if (mask == ((1 << m) - 1) << n)
+            u = above;
+    }
+    for (int mask = 0; mask < 1 << (n + m); mask++) {
+        double above = 0;
+        if (__builtin_popcount((unsigned)mask) != m)
+            continue;
+        for (int i = 0; i < n + m; i++)
+            for (int j = 0; j < n + m; j++)
+                above += (mask >> i & 1) && !(mask >> j & 1) && all[i] > all[j];
+        choices++;
+        reached += above >= u;
+    }
+    return (double)reached / choices;
+}
+
+static void test_rank_sums(void) {
+    rng r = rng_make(3, 2);
+    for (int n = 1; n <= 5; n++)
+        for (int m = 1; m <= 5; m++) {
+            double x[5], y[5];
+            for (int i = 0; i < n; i++)
+                x[i] = rng_normal(&r);
+            for (int i = 0; i < m; i++)
+                y[i] = rng_normal(&r) + 0.7;
+            NEAR(rank_p_shift_above(x, (size_t)n, y, (size_t)m, 0.1), sum_brute(x, n, y, m, 0.1),
+                 1e-12);
+        }
+}
+
+/* Where the normal approximation takes over it rejects as often as it says. */
+static void test_approximations(void) {
+    rng r = rng_make(3, 3);
+    enum { kRuns = 20000, kN = 30 };
+    int paired = 0, shifted = 0;
+    for (int k = 0; k < kRuns; k++) {
+        double x[kN], y[kN];
+        for (int i = 0; i < kN; i++) {
+            x[i] = rng_normal(&r);
+            y[i] = rng_normal(&r) + 0.5;
+        }
+        paired += rank_p_above(x, kN, 0) <= 0.05;
+        shifted += rank_p_shift_above(x, kN, y, kN, 0.5) <= 0.05;
+    }
+    NEAR(paired / (double)kRuns, 0.049, 0.005); /* three standard deviations */
+    NEAR(shifted / (double)kRuns, 0.049, 0.005);
+    /* ties: half above, half below is no evidence */
+    double tied[30];
+    for (int i = 0; i < 30; i++)
+        tied[i] = i % 2 ? 1 : -1;
+    NEAR(rank_p_above(tied, 30, 0), 0.5, 0.02);
+}
+
+/* An interval covers the centre as often as it says, and ends where the test turns. */
+static void test_intervals(void) {
+    rng r = rng_make(3, 4);
+    static const size_t sizes[] = {8, 12, 24, 40};
+    for (size_t s = 0; s < 4; s++) {
+        int covered = 0, runs = 4000;
+        size_t n = sizes[s];
+        for (int k = 0; k < runs; k++) {
+            double x[40];
+            rank_estimate e;
+            for (size_t i = 0; i < n; i++)
+                x[i] = rng_normal(&r) + (rng_below(&r, 10) == 0 ? 5 * rng_normal(&r) : 0);
+            CU_ASSERT_FATAL(rank_centre(x, n, 0.05, &e, NULL) == SNAP_OK);
+            covered += e.lo <= 0 && 0 <= e.hi;
+            CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* normal tails, n > 25 */
+            CU_ASSERT(rank_p_above(x, n, e.lo + 1e-9) > 0.05 - 0.003);
+        }
+        CU_ASSERT(covered > 0.89 * runs); /* 90 % and more: the distribution is discrete */
+        CU_ASSERT(covered < 0.95 * runs);
+    }
+    rank_estimate few;
+    CU_ASSERT_FATAL(rank_centre((double[]){1, 2, 3}, 3, 0.05, &few, NULL) == SNAP_OK);
+    CU_ASSERT(few.centre == 2 && isinf(few.lo) && isinf(few.hi));
+    double x[] = {1, 2, 3, 4, 5, 6, 7}, y[] = {3, 4, 5, 6, 7, 8, 9};
+    CU_ASSERT_FATAL(rank_shift(x, 7, y, 7, 0.05, &few, NULL) == SNAP_OK);
+    CU_ASSERT(few.centre == 2 && few.lo <= 2 && few.hi >= 2 && few.lo > -2);
+}
+
+/* ---- decisions ---- */
+
+static void test_decide(void) {
+    gate_limits l = GATE_DEFAULTS;
+    double slow[12], same[12], open[12];
+    for (int i = 0; i < 12; i++) {
+        double wave = 0.001 * (i % 5 - 2) + 0.0001 * i;
+        slow[i] = 0.05 + wave;
+        same[i] = wave;
+        open[i] = 0.02 + (i % 2 ? 0.01 : -0.01) + wave;
+    }
+    gate_cell cells[3] = {{.x = slow, .n = 12, .threshold = gate_threshold(&l, 1e6)},
+                          {.x = same, .n = 12, .threshold = gate_threshold(&l, 1e6)},
+                          {.x = open, .n = 12, .threshold = gate_threshold(&l, 1e6)}};
+    gate_look(cells, 3, &l);
+    CU_ASSERT(cells[0].state == GATE_REGRESSED && cells[1].state == GATE_OK);
+    CU_ASSERT(cells[2].state == GATE_INCONCLUSIVE && gate_open(cells, 3) == 1);
+    NEAR(cells[0].p_holm, 3 * cells[0].p_slower, 1e-12);
+    NEAR(gate_threshold(&l, 1e6), log(1.02), 1e-12);
+    NEAR(gate_threshold(&l, 1e4), log(1.05), 1e-12); /* half a microsecond of ten */
+    CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_OK);
+    l.sessions = 400;
+    CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_E_USAGE);
+    rank_estimate e[2] = {{log(1.1), log(1.1) - 0.01, log(1.1) + 0.01},
+                          {log(1 / 1.1), log(1 / 1.1) - 0.01, log(1 / 1.1) + 0.01}};
+    gate_mean mean = gate_mean_of(e, 2);
+    NEAR(mean.ratio, 1, 1e-12);
+    NEAR(log(mean.hi), 0.01 / sqrt(2), 1e-9);
+}
+
+/* ---- the promise: recorded noise, ten thousand comparisons ---- */
+
+typedef struct {
+    gate_noise cells[16];
+    double x[16][4096];
+    size_t n;
+} recorded;
+
+static recorded *load_noise(void) {
+    recorded *rec = calloc(1, sizeof *rec);
+    js *all = js_parse_file("harness/test/fixtures/gate_noise.json", 1 << 22, NULL);
+    CU_ASSERT_FATAL(rec && js_len(all) >= 4 && js_len(all) <= 16);
+    for (rec->n = 0; rec->n < js_len(all); rec->n++) {
+        const js *cell = js_at(all, rec->n), *x = js_get_array(cell, "log_ratios");
+        CU_ASSERT_FATAL(js_len(x) >= 50 && js_len(x) <= 4096);
+        for (size_t i = 0; i < js_len(x); i++)
+            rec->x[rec->n][i] = js_num(js_at(x, i));
+        rec->cells[rec->n] =
+            (gate_noise){rec->x[rec->n], js_len(x), js_get_num(cell, "baseline_ns", 0)};
+    }
+    js_free(all);
+    return rec;
+}
+
+static double share(size_t k, size_t n) {
+    return (double)k / (double)n;
+}
+
+static void test_false_alarms(void) {
+    recorded *rec = load_noise();
+    gate_limits l = GATE_DEFAULTS;
+    gate_rates rates;
+    double effects[16] = {0};
+    CU_ASSERT(gate_simulate(rec->cells, effects, rec->n, &l, 10000, 1, &rates, NULL) == SNAP_OK);
+    CU_ASSERT(share(rates.alarms, rates.comparisons) <= 0.05);
+    CU_ASSERT(share(rates.good, rates.comparisons) >= 0.95);
+    printf("\n    10000 comparisons of equal arms, %zu cells: %.4f with a false alarm, %.4f all ok,"
+           " %.1f sessions a cell\n",
+           rec->n, share(rates.alarms, rates.comparisons), share(rates.good, rates.comparisons),
+           rates.sessions);
+    /* the hardest case: every cell exactly at its threshold */
+    for (size_t i = 0; i < rec->n; i++)
+        effects[i] = gate_threshold(&l, rec->cells[i].baseline_ns);
+    CU_ASSERT(gate_simulate(rec->cells, effects, rec->n, &l, 10000, 2, &rates, NULL) == SNAP_OK);
+    CU_ASSERT(share(rates.alarms, rates.comparisons) <= 0.05);
+    printf("    with every cell exactly at its threshold: %.4f\n",
+           share(rates.alarms, rates.comparisons));
+    free(rec);
+}
+
+static void test_power(void) {
+    recorded *rec = load_noise();
+    gate_limits l = GATE_DEFAULTS;
+    gate_rates rates;
+    double least = 1;
+    for (size_t i = 0; i < rec->n; i++) {
+        double effects[16] = {0};
+        effects[i] = log(1.05);
+        CU_ASSERT(gate_simulate(rec->cells, effects, rec->n, &l, 2000, 3, &rates, NULL) == SNAP_OK);
+        least = fmin(least, share(rates.cells, rates.comparisons));
+    }
+    CU_ASSERT(least >= 0.95);
+    printf(
+        "\n    one cell of %zu slower by 5 %%: found in %.4f of comparisons where it is hardest\n",
+        rec->n, least);
+    double smallest;
+    CU_ASSERT(gate_smallest_effect(rec->cells, rec->n, &l, 0.95, 400, 4, &smallest, NULL) ==
+              SNAP_OK);
+    CU_ASSERT(smallest > 0.02 && smallest < 0.05);
+    printf("    smallest slow-down found 19 times of 20: %.2f %%\n", 100 * smallest);
+    free(rec);
+}
+
+/* Without the correction for many cells and looks the same simulation does raise false alarms: it can
+ * tell a gate that keeps its promise from one that doesn't. */
+static void test_simulation_can_fail(void) {
+    double x[400], effects[8];
+    gate_noise noise[8];
+    gate_rates rates;
+    rng r = rng_make(8, 0);
+    gate_limits greedy = GATE_DEFAULTS;
+    for (int i = 0; i < 400; i++)
+        x[i] = 0.01 * rng_normal(&r);
+    for (int i = 0; i < 8; i++) {
+        noise[i] = (gate_noise){x, 400, 1e6};
+        effects[i] = gate_threshold(&greedy, 1e6);
+    }
+    greedy.alpha = 0.3;
+    CU_ASSERT(gate_simulate(noise, effects, 8, &greedy, 1000, 5, &rates, NULL) == SNAP_OK);
+    CU_ASSERT(share(rates.alarms, rates.comparisons) > 0.08);
+}
+
+/* ---- change points ---- */
+
+/* The definition, term by term. */
+static double distance_brute(const double *x, size_t n, size_t at) {
+    double across = 0, left = 0, right = 0, a = (double)at, b = (double)(n - at);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double d = fabs(x[i] - x[j]);
+            across += i < at && j >= at ? d : 0;
+            left += i < j && j < at ? d : 0;
+            right += at <= i && i < j ? d : 0;
+        }
+    double e = 2 * across / (a * b) - (at > 1 ? 2 * left / (a * (a - 1)) : 0) -
+               (n - at > 1 ? 2 * right / (b * (b - 1)) : 0);
+    return a * b / (a + b) * e;
+}
+
+static void test_change_distance(void) {
+    rng r = rng_make(5, 0);
+    double x[12];
+    for (int i = 0; i < 12; i++)
+        x[i] = rng_normal(&r);
+    for (size_t at = 1; at < 12; at++)
+        NEAR(change_distance(x, 12, at), distance_brute(x, 12, at), 1e-9);
+}
+
+static void test_change_points(void) {
+    rng r = rng_make(5, 1);
+    change_point points[CHANGE_MAX];
+    size_t found;
+    double x[90];
+    for (int i = 0; i < 90; i++)
+        x[i] = 0.01 * rng_normal(&r) + (i >= 30 ? 0.05 : 0) - (i >= 65 ? 0.08 : 0);
+    x[10] += 0.5; /* a wild run is no change */
+    CU_ASSERT_FATAL(change_find(x, 90, 0.01, 1, points, &found, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(found, 2);
+    CU_ASSERT(points[0].at >= 29 && points[0].at <= 31);
+    CU_ASSERT(points[1].at >= 64 && points[1].at <= 66);
+    int alarms = 0;
+    for (int k = 0; k < 200; k++) {
+        for (int i = 0; i < 30; i++)
+            x[i] = rng_normal(&r);
+        CU_ASSERT_FATAL(change_find(x, 30, 0.05, (uint64_t)k, points, &found, NULL) == SNAP_OK);
+        alarms += found > 0;
+    }
+    CU_ASSERT(alarms <= 20); /* 5 % of 200, and three standard deviations */
+    CU_ASSERT(change_find(x, 5, 0.05, 1, points, &found, NULL) == SNAP_OK && found == 0);
+}
+
+/* ---- what the verdicts come to, and how they are written ---- */
+
+static js *rows_of(const char *const (*rows)[3], size_t n) {
+    js *all = js_new_array();
+    for (size_t i = 0; i < n; i++)
+        CU_ASSERT(js_push_new(
+            all, verdict_new(rows[i][0], rows[i][1], rows[i][2], "because <&> of\n| it")));
+    return all;
+}
+
+static snap_status status_of(const char *const (*rows)[3], size_t n, snap_err *err) {
+    js *all = rows_of(rows, n);
+    snap_status st = verdict_status(all, err);
+    js_free(all);
+    return st;
+}
+
+static void test_status(void) {
+    static const char *const rows[][3] = {
+        {"speed", "g", "wrong"},     {"speed", "f", "invalid"},   {"quality", "e", "regressed"},
+        {"speed", "d", "regressed"}, {"quality", "c", "missing"}, {"speed", "b", "noise"},
+        {"geomean", "a", "ok"},
+    };
+    static const snap_status want[] = {SNAP_E_WRONG, SNAP_E_ENV, SNAP_E_WORSE, SNAP_E_SLOWER,
+                                       SNAP_E_OPEN,  SNAP_OK,    SNAP_OK};
+    static const int codes[] = {7, 6, 5, 1, 4, 0, 0};
+    for (size_t i = 0; i < 7; i++) {
+        snap_err err = {0};
+        snap_status st = status_of(rows + i, 7 - i, &err);
+        CU_ASSERT_EQUAL(st, want[i]);
+        CU_ASSERT_EQUAL(err_exit_code(st), codes[i]);
+        CU_ASSERT(st == SNAP_OK || strstr(err.text, rows[i][1]));
+    }
+}
+
+static void test_outputs(void) {
+    static const char *const rows[][3] = {{"speed", "fp8 <kernel>, \"H16\"", "regressed"},
+                                          {"quality", "aime|24", "inconclusive"},
+                                          {"speed", "same", "ok"}};
+    js *all = rows_of(rows, 3);
+    buf out = {0};
+    gate_write_junit(all, &out);
+    CU_ASSERT(strstr(buf_str(&out), "tests=\"3\" failures=\"1\" errors=\"1\"") != NULL);
+    CU_ASSERT(strstr(buf_str(&out), "name=\"fp8 &lt;kernel&gt;, &quot;H16&quot;\"") != NULL);
+    buf_clear(&out);
+    gate_write_markdown(all, "gate", &out);
+    CU_ASSERT(strstr(buf_str(&out), "aime\\|24") != NULL);
+    CU_ASSERT(strstr(buf_str(&out), "1 ok, **1 regressed**, **1 inconclusive**") != NULL);
+    buf_clear(&out);
+    gate_write_github(all, &out);
+    CU_ASSERT_STRING_EQUAL(
+        buf_str(&out),
+        "::error title=snapmla gate%3A fp8 <kernel>%2C \"H16\"::regressed; because <&> of%0A| it\n"
+        "::warning title=snapmla gate%3A aime|24::inconclusive; because <&> of%0A| it\n");
+    buf_clear(&out);
+    gate_write_gitlab(all, "gate.json", &out);
+    js *issues = js_parse(buf_str(&out), out.len, "issues", NULL);
+    CU_ASSERT_EQUAL(js_len(issues), 2);
+    CU_ASSERT_STRING_EQUAL(js_get_str(js_at(issues, 0), "severity"), "major");
+    CU_ASSERT_EQUAL(strlen(js_get_str(js_at(issues, 0), "fingerprint")), 64);
+    js_free(issues);
+    buf_release(&out);
+    js_free(all);
+}
+
+CU_TestInfo tests_gate[] = {{"signed ranks, by counting", test_signed_ranks},
+                            {"rank sums, by counting", test_rank_sums},
+                            {"approximations", test_approximations},
+                            {"intervals cover", test_intervals},
+                            {"decisions", test_decide},
+                            {"false alarms under recorded noise", test_false_alarms},
+                            {"power at 5 %", test_power},
+                            {"the simulation can fail", test_simulation_can_fail},
+                            {"energy distance, by definition", test_change_distance},
+                            {"change points", test_change_points},
+                            {"exit codes", test_status},
+                            {"outputs", test_outputs},
+                            CU_TEST_INFO_NULL};
