@@ -77,6 +77,7 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
     TRY(cache_pages(m, opt, &r, &r.pages, err));
     TRY(runner_create(&m->runner, &m->weights, &r, err));
     TRY(engine_create(&m->engine, m->runner, err));
+    engine_recompute(m->engine, opt->recompute);
 cleanup:
     return st;
 }

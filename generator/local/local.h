@@ -12,6 +12,7 @@ typedef struct {
                                   take in BF16 where that is less: the same bytes for every arm */
     int64_t context;           /* tokens a sequence; 0 = LOCAL_CONTEXT, or the model's where less */
     int sequences;             /* at once; 0 = LOCAL_SEQUENCES */
+    bool recompute;            /* engine_recompute() */
     int threads;               /* 0 = all */
     const char *chat_template; /* a name of chat.h; NULL = the checkpoint's own */
     bool thinking;             /* deepseek-v3.1 */

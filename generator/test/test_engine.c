@@ -66,18 +66,20 @@ static void add(engine_stats *sum, const engine *e) {
     sum->prefilled += s.prefilled;
     sum->shared += s.shared;
     sum->preemptions += s.preemptions;
+    sum->recomputed += s.recomputed;
     sum->most_running = s.most_running > sum->most_running ? s.most_running : sum->most_running;
     sum->most_pages = s.most_pages > sum->most_pages ? s.most_pages : sum->most_pages;
 }
 
 /* Runs all samples, @together at once, or each in an engine of its own (1); pages and how many decode
  * limit them. */
-static engine_stats run(const tiny_model *t, cache_format format, int64_t pages, int decode,
-                        int together, sample *samples) {
+static engine_stats run_all(const tiny_model *t, cache_format format, int64_t pages, int decode,
+                            int together, bool recompute, sample *samples) {
     engine *e = NULL;
     engine_stats sum = {0};
     runner *r = start(t, format, pages, decode);
     CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    engine_recompute(e, recompute);
     for (int i = 0; i < kSamples; i++) {
         engine_request req = request(t, i, &samples[i]);
         CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
@@ -93,6 +95,11 @@ static engine_stats run(const tiny_model *t, cache_format format, int64_t pages,
     engine_free(e);
     runner_free(r);
     return sum;
+}
+
+static engine_stats run(const tiny_model *t, cache_format format, int64_t pages, int decode,
+                        int together, sample *samples) {
+    return run_all(t, format, pages, decode, together, false, samples);
 }
 
 static void same(const sample *a, const sample *b) {
@@ -131,6 +138,30 @@ static void test_a_sample_does_not_depend_on_its_neighbours(void) {
         CU_ASSERT(swapped.preemptions > 0);
         CU_ASSERT_EQUAL(swapped.most_pages, 7);
         CU_ASSERT(all.steps * 3 < one.steps);
+        tiny_close(&t);
+    }
+}
+
+/* Computed again instead of swapped: every sample comes to its end; in FP32, where a chunk computes what steps
+ * do, to the same one. */
+static void test_recomputation(void) {
+    static const cache_format formats[] = {CACHE_F32, CACHE_BF16, CACHE_FP8};
+    static sample alone[kSamples], again[kSamples];
+    for (int f = 0; f < 3; f++) {
+        tiny_model t;
+        tiny_open(&t, "v3");
+        (void)run(&t, formats[f], 40, 4, 1, alone);
+        engine_stats s = run_all(&t, formats[f], 7, 12, kSamples, true, again);
+        CU_ASSERT(s.preemptions > 0);
+        CU_ASSERT(s.recomputed > s.preemptions);
+        CU_ASSERT_EQUAL(s.most_pages, 7);
+        if (formats[f] == CACHE_F32)
+            same(alone, again);
+        for (int i = 0; i < kSamples; i++) {
+            CU_ASSERT_EQUAL(again[i].done, 1);
+            CU_ASSERT_EQUAL(again[i].n, alone[i].n);
+            CU_ASSERT_EQUAL(again[i].why, FINISH_LENGTH);
+        }
         tiny_close(&t);
     }
 }
@@ -283,7 +314,7 @@ static void test_refusals(void) {
     tiny_close(&t);
 }
 
-/* The same bytes hold more sequences in FP8: 576 against 1152 + ... bytes a token at these widths. */
+/* The same bytes hold more sequences in FP8: 132 against 192 bytes a token and layer at these widths. */
 static void test_one_budget_admits_more_in_fp8(void) {
     static sample s[kSamples];
     tiny_model t;
@@ -293,6 +324,11 @@ static void test_one_budget_admits_more_in_fp8(void) {
     int64_t budget = 10;
     engine_stats a = run(&t, CACHE_BF16, budget, 12, kSamples, s),
                  b = run(&t, CACHE_FP8, budget * (int64_t)bf16 / (int64_t)fp8, 12, kSamples, s);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| one budget | at once bf16 %d, fp8 %d | steps %lld, %lld | preemptions "
+                     "%lld, %lld |",
+                     a.most_running, b.most_running, (long long)a.steps, (long long)b.steps,
+                     (long long)a.preemptions, (long long)b.preemptions);
     CU_ASSERT(b.most_running > a.most_running);
     CU_ASSERT(b.steps < a.steps);
     tiny_close(&t);
@@ -301,6 +337,7 @@ static void test_one_budget_admits_more_in_fp8(void) {
 CU_TestInfo tests_engine[] = {
     {"a sample does not depend on its neighbours, nor on swapping",
      test_a_sample_does_not_depend_on_its_neighbours},
+    {"recomputation in place of swapping", test_recomputation},
     {"samples of a prompt share its pages", test_samples_share_pages},
     {"greedy tokens are what scoring expects", test_greedy_is_what_scoring_expects},
     {"stop ids, the caller's word, max tokens, the context", test_stops},

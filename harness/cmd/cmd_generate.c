@@ -5,11 +5,13 @@
 #include "base/fs.h"
 #include "base/hist.h"
 #include "base/json.h"
+#include "generator/local/engine/stop.h"
 #include "generator/local/local.h"
 #include "harness/cmd/cmd.h"
 
 static const char *prompt_text, *prompt_file, *system_text, *precision = "bf16", *template_name;
-static bool thinking, stats, as_json;
+static bool thinking, stats, as_json, recompute;
+static opt_list stops;
 static int64_t max_tokens = 512, context, cache_mb, threads, samples = 1, seed = 1, top_k;
 static double temperature = 1.0, top_p = 1.0, min_p, penalty = 1.0;
 
@@ -38,12 +40,19 @@ static const opt options[] = {
     {OPT_NUM, "min-p", 0, &min_p, "P", "a share of the best token's probability; 0 = off", 0, 1},
     {OPT_NUM, "repetition-penalty", 0, &penalty, "X", "1 = off", 0, 100},
     {OPT_INT, "max-tokens", 0, &max_tokens, "N", "of an answer", 1, 1e6},
+    {OPT_LIST, "stop", 0, &stops, "TEXT", "ends an answer, which is cut before it; repeatable", 0,
+     0},
     {OPT_INT, "seed", 0, &seed, "N", "sample i of a prompt draws from seed + i", 0, 1e15},
     {.type = OPT_GROUP, .help = "Machine"},
     {OPT_INT, "context", 0, &context, "N", "tokens a sequence; 0 = 32768, or what the model takes",
      0, 1 << 20},
     {OPT_INT, "cache-mb", 0, &cache_mb, "N", "MiB of cache; 0 = 4096, or less where less will do",
      0, 1 << 24},
+    {OPT_FLAG, "recompute", 0, &recompute, NULL,
+     "a sequence that makes room in the cache is computed again, in place of swapped to memory; "
+     "its "
+     "tokens may change",
+     0, 0},
     {OPT_INT, "threads", 0, &threads, "N", "0 = all cores", 0, 1024},
     {OPT_FLAG, "stats", 0, &stats, NULL, "tokens, times and batch on standard error", 0, 0},
     {.type = OPT_END},
@@ -70,10 +79,27 @@ typedef struct {
     js *ids; /* with --json */
     buf text;
     bool streams; /* prints as it comes */
+    bool stopped; /* by a string of --stop */
+    size_t shown; /* bytes of the text */
     int64_t start_ns, first_ns, last_ns, tokens;
     finish_reason why;
     hist *gaps;
 } answer;
+
+static stop_strings stop_list(void) {
+    return (stop_strings){.text = stops.items, .n = stops.n};
+}
+
+/* Prints what of the text is certain and new; @end: all of it. */
+static void show(answer *a, bool end) {
+    stop_strings stop = stop_list();
+    size_t sure = end ? a->text.len : stop_settled(&stop, buf_str(&a->text), a->text.len);
+    if (!a->streams || sure <= a->shown)
+        return;
+    (void)fwrite(a->text.data + a->shown, 1, sure - a->shown, stdout);
+    (void)fflush(stdout);
+    a->shown = sure;
+}
 
 static bool take_token(void *user, int32_t token, float logprob) {
     (void)logprob;
@@ -84,23 +110,25 @@ static bool take_token(void *user, int32_t token, float logprob) {
     else
         hist_add(a->gaps, now - a->last_ns);
     a->last_ns = now;
+    size_t seen = a->text.len;
+    stop_strings stop = stop_list();
     tok_stream_push(&a->stream, token, &a->text);
     if (as_json && !js_push_new(a->ids, js_new_int(token)))
         return false; /* print_json() tells */
-    if (a->streams) {
-        (void)fputs(buf_str(&a->text), stdout);
-        (void)fflush(stdout);
-        buf_clear(&a->text);
-    }
-    return !cmd_cancelled;
+    a->stopped = stop_cut(&stop, &a->text, seen);
+    if (!a->stopped)
+        show(a, false);
+    return !a->stopped && !cmd_cancelled;
 }
 
 static void take_end(void *user, finish_reason why) {
     answer *a = user;
     a->why = why;
-    tok_stream_finish(&a->stream, &a->text);
+    if (!a->stopped)
+        tok_stream_finish(&a->stream, &a->text);
+    show(a, true);
     if (a->streams)
-        (void)puts(buf_str(&a->text));
+        (void)puts("");
 }
 
 static snap_status queue(local_model *m, const tok_ids *ids, answer *a, int64_t i, snap_err *err) {
@@ -240,6 +268,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
                          .cache_bytes = cache_mb << 20,
                          .context = context,
                          .sequences = samples < LOCAL_SEQUENCES ? (int)samples : LOCAL_SEQUENCES,
+                         .recompute = recompute,
                          .threads = (int)threads,
                          .chat_template = template_name,
                          .thinking = thinking};

@@ -47,6 +47,7 @@ struct engine {
     page_pool pool;
     int vocab, chunk, table;
     int64_t context;
+    bool recompute;
     prompt *prompts;
     sequence_list queue, running, swapped;
     model_piece *piece; /* [max_decode + 1] */
@@ -257,7 +258,7 @@ static bool draw(engine *e, sequence *s, const float *logits, finish_reason *why
     return s->n - s->n_prompt < s->req.max_tokens && s->n <= e->context - 1;
 }
 
-/* ---- swapping ----------------------------------------------------------------------------------- */
+/* ---- making room ----------------------------------------------------------------------------------- */
 
 static snap_status swap_out(engine *e, sequence *s, snap_err *err) {
     snap_status st = SNAP_OK;
@@ -293,6 +294,20 @@ static snap_status swap_in(engine *e, sequence *s, snap_err *err) {
 cleanup:
     free(host);
     return st;
+}
+
+/* Back to the front of the queue, as a prompt of all its tokens: what follows them is drawn from its logits. */
+static snap_status requeue(engine *e, sequence *s, snap_err *err) {
+    prompt *p = prompt_join(e, s->tokens, s->n);
+    if (!p)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %d tokens", s->n);
+    sequence_drop_pages(e, s);
+    s->from = p;
+    take_out(&e->running, s);
+    push_front(&e->queue, s);
+    e->stats.preemptions++;
+    e->stats.recomputed += s->n;
+    return SNAP_OK;
 }
 
 /* ---- admission ---------------------------------------------------------------------------------- */
@@ -391,22 +406,20 @@ cleanup:
 /* A page for the next token of every running sequence; those that came last make room. */
 static snap_status make_room(engine *e, snap_err *err) {
     snap_status st = SNAP_OK;
-    for (sequence *s = e->running.first, *next; s; s = next) {
-        next = s->next;
-        while (!s->swapped && s->held < pages_for(s->cached + 1)) {
+    bool gone = false; /* the one at hand was the last, and made room itself */
+    for (sequence *s = e->running.first; s; s = gone ? NULL : s->next)
+        while (!gone && s->held < pages_for(s->cached + 1)) {
             int32_t page = take_page(e);
             if (page >= 0) {
                 s->pages[s->held++] = page;
             } else if (e->running.n > 1) {
-                TRY(swap_out(e, e->running.last, err));
+                gone = s == e->running.last;
+                TRY((e->recompute ? requeue : swap_out)(e, e->running.last, err));
             } else if (!drop_prompts(e)) {
                 finish(e, &e->running, s, FINISH_NO_ROOM);
                 return SNAP_OK;
             }
         }
-        if (s->swapped)
-            break; /* it was the last one */
-    }
 cleanup:
     return st;
 }
@@ -530,6 +543,10 @@ static void free_list(engine *e, sequence_list *l) {
         take_out(l, s);
         sequence_free(e, s);
     }
+}
+
+void engine_recompute(engine *e, bool on) {
+    e->recompute = on;
 }
 
 void engine_clear(engine *e) {

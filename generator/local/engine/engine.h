@@ -3,7 +3,8 @@
  * A request is one sample. Each step decodes a token of every running sequence and takes a chunk of the
  * prompt that waits; sequences join and leave between steps. Requests with equal prompts share
  * its pages: it is computed once, full pages are held together, the last one is copied.
- * When no page is free, the sequence that came last is swapped out to host memory and comes back first.
+ * When no page is free, the sequence that came last is swapped out to host memory and comes back first; or
+ * it is computed again, where that is asked for.
  *
  * A sample's tokens depend on its request alone: products, attention and draws do not see the batch
  * (runner.h, sampler.h), a prompt is cut into chunks at fixed places, and pages that were swapped come back
@@ -42,7 +43,8 @@ typedef struct {
 typedef struct {
     int64_t steps, decoded, prefilled; /* tokens computed in either way */
     int64_t shared;                    /* prompt tokens that needed no computing */
-    int64_t preemptions;               /* sequences swapped out */
+    int64_t preemptions;               /* sequences that had to make room */
+    int64_t recomputed;                /* tokens of theirs computed again */
     int most_running, most_pages;
     double mean_running; /* sequences a step with any */
 } engine_stats;
@@ -53,6 +55,11 @@ typedef struct engine engine;
  * what is unfinished without a call. */
 snap_status engine_create(engine **out, runner *r, snap_err *err) SNAP_CHECK_RESULT;
 void engine_free(engine *e); /* NULL is allowed */
+
+/* Instead of swapping, drops the pages of a sequence that makes room, and computes it again as a prompt of its
+ * tokens so far: no host memory, but more work. A prompt's chunk rounds otherwise than single steps do,
+ * so a preempted sample's tokens may change. */
+void engine_recompute(engine *e, bool on);
 
 /* Drops all requests without a call. */
 void engine_clear(engine *e);
