@@ -206,7 +206,7 @@ static void test_quantised_rope_is_worse(void) {
     tiny_model t;
     double kl[CACHE_FORMATS];
     float *exact = NULL, largest = 0;
-    tiny_open_strong_rope(&t);
+    tiny_open_as(&t, "minicpm3", TINY_STRONG_ROPE);
     int width = t.shape.kv_lora_rank + t.shape.qk_rope_head_dim;
     runner *r = start(&t, CACHE_F32, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -237,6 +237,40 @@ static void test_quantised_rope_is_worse(void) {
     CU_ASSERT(kl[CACHE_NO_PV] < kl[CACHE_FP8]);
     free(exact);
     tiny_close(&t);
+}
+
+/* Block-scaled e4m3 weights through a whole model: what their numbers written out give, bit for bit, in either
+ * arithmetic and from either cache. */
+static void test_e4m3_weights(void) {
+    static const struct {
+        cache_format format;
+        tiny_flavour written;
+    } runs[] = {{CACHE_F32, TINY_E4M3_AS_F32},
+                {CACHE_BF16, TINY_E4M3_AS_BF16},
+                {CACHE_FP8, TINY_E4M3_AS_BF16}};
+    for (int m = 0; tiny_names[m]; m++)
+        for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+            tiny_model scaled, plain;
+            tiny_open_as(&scaled, tiny_names[m], TINY_E4M3);
+            tiny_open_as(&plain, tiny_names[m], runs[i].written);
+            CU_ASSERT_EQUAL(scaled.shape.fp8_block, 32);
+            runner *a = start(&scaled, runs[i].format, NULL),
+                   *b = start(&plain, runs[i].format, NULL);
+            CU_ASSERT_FATAL(a && b);
+            for (int piece = 1; piece <= TINY_TOKENS; piece += TINY_TOKENS - 1) {
+                float *x = logits_of(&scaled, a, piece), *y = logits_of(&plain, b, piece);
+                size_t n = (size_t)TINY_TOKENS * (size_t)scaled.shape.vocab_size;
+                CU_ASSERT_EQUAL(memcmp(x, y, n * sizeof *x), 0);
+                CU_ASSERT(worst(&scaled, x, scaled.exact) >
+                          1e-3); /* of other numbers than the plain ones */
+                free(x);
+                free(y);
+            }
+            runner_free(a);
+            runner_free(b);
+            tiny_close(&scaled);
+            tiny_close(&plain);
+        }
 }
 
 /* Every instruction set computes the same logits up to the order of additions. */
@@ -298,6 +332,7 @@ CU_TestInfo tests_model[] = {
     {"BF16 logits are transformers' up to rounding", test_bf16_is_transformers},
     {"formats of the cache", test_formats},
     {"a quantised RoPE is worse where it matters", test_quantised_rope_is_worse},
+    {"e4m3 weights are their numbers written out", test_e4m3_weights},
     {"instruction sets", test_instruction_sets},
     {"what a step refuses", test_what_a_step_refuses},
     CU_TEST_INFO_NULL,

@@ -1,6 +1,7 @@
 #include "generator/test/tiny_model.h"
 
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,30 +36,108 @@ static float strength(const char *name, uint64_t row) {
     return strong ? FACTOR : 1;
 }
 
-/* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
-static void add_tensor(char *line, int vocab, bool strong, buf *header, buf *data) {
-    char *rest = NULL, *name = strtok_r(line, " ", &rest), *type = strtok_r(NULL, " ", &rest);
+/* ---- tensors ------------------------------------------------------------------------------------- */
+
+enum { kBlock = 32 /* rows and columns of e4m3 weights that share a scale */ };
+
+/* A tensor of a fixture, as it is to be written. */
+typedef struct {
+    const char *name, *type;
+    uint64_t n, rows, cols;
+    uint64_t sizes[4];
+    int dims;
+    float *x; /* [n] */
+} numbers;
+
+static numbers read_line(char *line, int vocab, tiny_flavour flavour) {
+    numbers t = {.n = 1, .rows = 1};
+    char *rest = NULL;
+    t.name = strtok_r(line, " ", &rest);
+    t.type = strtok_r(NULL, " ", &rest);
     float spread = strtof(strtok_r(NULL, " ", &rest), NULL),
           centre = strtof(strtok_r(NULL, " ", &rest), NULL);
-    bool bf16 = strcmp(type, "BF16") == 0;
-    bool words = vocab && (strstr(name, "lm_head") || strstr(name, "embed_tokens"));
-    uint64_t seed = rng_stream_of(name), n = 1, width = 1;
-    size_t start = data->len;
-    (void)buf_printf(header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, type);
+    bool words = vocab && (strstr(t.name, "lm_head") || strstr(t.name, "embed_tokens"));
     for (char *text; (text = strtok_r(NULL, " ", &rest)); words = false) {
-        uint64_t size = words ? (unsigned)vocab : strtoul(text, NULL, 10);
-        (void)buf_printf(header, "%s%llu", n == 1 ? "" : ",", (unsigned long long)size);
-        n *= size;
-        width = size;
+        t.rows = t.n;
+        t.cols = t.sizes[t.dims++] = words ? (unsigned)vocab : strtoul(text, NULL, 10);
+        t.n *= t.cols;
     }
-    for (uint64_t i = 0; i < n; i++) {
+    t.x = calloc(t.n, sizeof *t.x);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(t.x);
+    uint64_t seed = rng_stream_of(t.name);
+    for (uint64_t i = 0; i < t.n; i++) {
         float u = (float)(splitmix(seed + i) >> 40) * 0x1p-23f - 1.0f, x = centre + spread * u;
-        x *= strong ? strength(name, i / width) : 1;
-        uint16_t half = bf16_from_f32(x);
-        (void)buf_append(data, bf16 ? (void *)&half : (void *)&x, bf16 ? 2 : 4);
+        t.x[i] = x * (flavour == TINY_STRONG_ROPE ? strength(t.name, i / t.cols) : 1);
     }
-    (void)buf_printf(header, "],\"data_offsets\":[%zu,%zu]}", start, data->len);
+    return t;
 }
+
+/* An entry of the header, for @bytes that follow in the data. */
+static void add_entry(buf *header, const char *name, const char *type, const uint64_t *sizes,
+                      int dims, size_t start, size_t bytes) {
+    (void)buf_printf(header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, type);
+    for (int i = 0; i < dims; i++)
+        (void)buf_printf(header, "%s%llu", i ? "," : "", (unsigned long long)sizes[i]);
+    (void)buf_printf(header, "],\"data_offsets\":[%zu,%zu]}", start, start + bytes);
+}
+
+static void add_plain(const numbers *t, const char *type, buf *header, buf *data) {
+    size_t start = data->len;
+    bool bf16 = strcmp(type, "BF16") == 0;
+    for (uint64_t i = 0; i < t->n; i++) {
+        uint16_t half = bf16_from_f32(t->x[i]);
+        (void)buf_append(data, bf16 ? (void *)&half : (void *)&t->x[i], bf16 ? 2 : 4);
+    }
+    add_entry(header, t->name, type, t->sizes, t->dims, start, data->len - start);
+}
+
+/* The block of a number, and the scale that the block's largest one asks for. */
+static uint64_t block_of(const numbers *t, uint64_t i) {
+    uint64_t across = (t->cols + kBlock - 1) / kBlock;
+    return i / t->cols / kBlock * across + i % t->cols / kBlock;
+}
+
+/* As e4m3 with a scale a block, or the same numbers written out. */
+static void add_e4m3(numbers *t, tiny_flavour flavour, buf *header, buf *data) {
+    uint64_t grid[2] = {(t->rows + kBlock - 1) / kBlock, (t->cols + kBlock - 1) / kBlock};
+    float *scale = calloc(grid[0] * grid[1], sizeof *scale);
+    char name[160];
+    buf codes = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scale);
+    for (uint64_t i = 0; i < t->n; i++)
+        scale[block_of(t, i)] = fmaxf(scale[block_of(t, i)], fabsf(t->x[i]) / E4M3_MAX);
+    for (uint64_t i = 0; i < t->n; i++) {
+        uint8_t code = e4m3_from_f32(t->x[i] / scale[block_of(t, i)]);
+        (void)buf_append(&codes, &code, 1);
+        t->x[i] = e4m3_to_f32(code) * scale[block_of(t, i)];
+    }
+    if (flavour == TINY_E4M3) {
+        add_entry(header, t->name, "F8_E4M3", t->sizes, 2, data->len, codes.len);
+        (void)buf_append(data, codes.data, codes.len);
+        while (data->len % sizeof *scale)
+            (void)buf_append(data, "", 1);
+        (void)snprintf(name, sizeof name, "%s_scale_inv", t->name);
+        size_t bytes = grid[0] * grid[1] * sizeof *scale;
+        add_entry(header, name, "F32", grid, 2, data->len, bytes);
+        (void)buf_append(data, scale, bytes);
+    } else {
+        add_plain(t, flavour == TINY_E4M3_AS_BF16 ? "BF16" : "F32", header, data);
+    }
+    buf_release(&codes);
+    free(scale);
+}
+
+/* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
+static void add_tensor(char *line, int vocab, tiny_flavour flavour, buf *header, buf *data) {
+    numbers t = read_line(line, vocab, flavour);
+    if (flavour >= TINY_E4M3 && t.dims == 2 && strstr(t.name, "_proj"))
+        add_e4m3(&t, flavour, header, data);
+    else
+        add_plain(&t, t.type, header, data);
+    free(t.x);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
 
 static void write_file(const char *dir, const char *name, const buf *b) {
     char path[128];
@@ -66,7 +145,7 @@ static void write_file(const char *dir, const char *name, const buf *b) {
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b->data, b->len, NULL), SNAP_OK);
 }
 
-static void write_config(const char *dir, const char *name, int vocab) {
+static void write_config(const char *dir, const char *name, int vocab, tiny_flavour flavour) {
     char path[128];
     buf text = {0};
     read_fixture(name, "config.json", &text);
@@ -74,20 +153,26 @@ static void write_config(const char *dir, const char *name, int vocab) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(config);
     if (vocab)
         CU_ASSERT_TRUE(js_set_int(config, "vocab_size", vocab));
+    if (flavour == TINY_E4M3) {
+        static const char quantised[] =
+            "{\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[32,32]}";
+        CU_ASSERT_TRUE(js_set_new(config, "quantization_config",
+                                  js_parse(quantised, strlen(quantised), "config", NULL)));
+    }
     (void)snprintf(path, sizeof path, "%s/config.json", dir);
     CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
     js_free(config);
     buf_release(&text);
 }
 
-static void write_checkpoint(const char *dir, const char *name, int vocab, bool strong) {
+static void write_checkpoint(const char *dir, const char *name, int vocab, tiny_flavour flavour) {
     buf text = {0}, header = {0}, data = {0}, file = {0};
     char *rest = NULL;
-    write_config(dir, name, vocab);
+    write_config(dir, name, vocab, flavour);
     read_fixture(name, "tensors.txt", &text);
     (void)buf_puts(&header, "{\"__metadata__\":{}");
     for (char *line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        add_tensor(line, vocab, strong, &header, &data);
+        add_tensor(line, vocab, flavour, &header, &data);
     (void)buf_puts(&header, "}");
     while (header.len % 8)
         (void)buf_puts(&header, " ");
@@ -103,7 +188,7 @@ static void write_checkpoint(const char *dir, const char *name, int vocab, bool 
 }
 
 void tiny_write(const char *dir, const char *name, int vocab) {
-    write_checkpoint(dir, name, vocab, false);
+    write_checkpoint(dir, name, vocab, TINY_PLAIN);
 }
 
 static void read_reference(tiny_model *t, const char *name) {
@@ -128,11 +213,11 @@ static void read_reference(tiny_model *t, const char *name) {
     buf_release(&b);
 }
 
-static void open_fixture(tiny_model *t, const char *name, bool strong) {
+void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour) {
     snap_err err = {0};
     *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
-    write_checkpoint(t->dir, name, 0, strong);
+    write_checkpoint(t->dir, name, 0, flavour);
     snap_status st = model_shape_open(&t->shape, t->dir, &err);
     if (st == SNAP_OK)
         st = checkpoint_open(&t->files, t->dir, &err);
@@ -147,11 +232,7 @@ static void open_fixture(tiny_model *t, const char *name, bool strong) {
 }
 
 void tiny_open(tiny_model *t, const char *name) {
-    open_fixture(t, name, false);
-}
-
-void tiny_open_strong_rope(tiny_model *t) {
-    open_fixture(t, "minicpm3", true);
+    tiny_open_as(t, name, TINY_PLAIN);
 }
 
 void tiny_remove(const char *dir) {

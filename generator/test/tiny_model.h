@@ -30,9 +30,17 @@ void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folde
 /* Fails the test where it can't. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
 
-/* "minicpm3" (no experts, so no choice that flips) with the rows of the slowest RoPE pairs scaled: keys there reach 1e3, as in real models (SnapMLA,
- * arXiv 2602.10718, Fig. 3), and the softmax depends on them. The reference is the unscaled model's. */
-void tiny_open_strong_rope(tiny_model *t);
+/* The same with other weights; the reference is the plain model's. */
+typedef enum {
+    TINY_PLAIN,
+    TINY_STRONG_ROPE, /* of "minicpm3" (no experts, so no choice that flips): keys of the slowest RoPE
+                         pairs reach 1e3, as in real models (SnapMLA, arXiv 2602.10718, Fig. 3), and the
+                         softmax depends on them */
+    TINY_E4M3,        /* projections in F8_E4M3 with a scale for each 32 x 32 */
+    TINY_E4M3_AS_F32, /* the same numbers, scales multiplied in */
+    TINY_E4M3_AS_BF16 /* and rounded */
+} tiny_flavour;
+void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
 void tiny_close(tiny_model *t);
 
 #endif
