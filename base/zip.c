@@ -3,6 +3,8 @@
 #include <string.h>
 #include <zip.h>
 
+#include "base/text.h"
+
 /* What a failed call means to the owner of the archive. */
 static snap_status explain(const zip_error_t *why, const char *name, const char *member,
                            snap_err *err) {
@@ -78,23 +80,170 @@ static void undo(buf *out, size_t len) {
         out->data[len] = '\0';
 }
 
-snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,
-                            const char *password, buf *out, snap_err *err) {
+/* Opens an archive in memory, to be closed by zip_discard(); NULL: *err says why. */
+static zip_t *open_bytes(const void *bytes, size_t n, const char *name, const char *member,
+                         snap_err *err) {
     zip_error_t why;
-    size_t before = out->len;
     zip_error_init(&why);
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &why);
     zip_t *archive = source ? zip_open_from_source(source, ZIP_RDONLY, &why) : NULL;
-    snap_status st;
-    if (archive) {
-        st = read_member(archive, name, member, password, out, err);
-        zip_discard(archive); /* frees the source too */
-    } else {
-        st = explain(&why, name, member, err);
+    if (!archive) {
+        (void)explain(&why, name, member, err);
         zip_source_free(source);
     }
     zip_error_fini(&why);
+    return archive;
+}
+
+snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,
+                            const char *password, buf *out, snap_err *err) {
+    snap_err why = {0};
+    size_t before = out->len;
+    zip_t *archive = open_bytes(bytes, n, name, member, &why);
+    if (!archive)
+        return err_set(err, why.code, "%s", why.text);
+    snap_status st = read_member(archive, name, member, password, out, err);
+    zip_discard(archive); /* frees the source too */
     if (st != SNAP_OK)
         undo(out, before);
     return st;
+}
+
+/* ---- all members ---- */
+
+/* "a/b.json": no part is empty, "." or ".."; nothing that a file system or terminal takes for more than
+ * a name. */
+static bool is_safe_name(const char *name) {
+    size_t n = strlen(name);
+    if (!n || n > 255 || name[0] == '/' || name[n - 1] == '/' || !text_is_utf8(name, n))
+        return false;
+    for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        size_t len = strcspn(part, "/");
+        if (!len || (len == 1 && part[0] == '.') || (len == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+    }
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || *c == '\\' || *c == ':')
+            return false;
+    return true;
+}
+
+/* Files made on Unix carry their type. */
+static bool is_plain_file(zip_t *archive, zip_uint64_t index) {
+    enum { kTypeMask = 0170000, kRegular = 0100000 };
+    zip_uint8_t system = 0;
+    zip_uint32_t attributes = 0;
+    if (zip_file_get_external_attributes(archive, index, 0, &system, &attributes) != 0)
+        return false;
+    unsigned type = (attributes >> 16) & kTypeMask;
+    return system != ZIP_OPSYS_UNIX || type == 0 || type == kRegular;
+}
+
+static snap_status check_member(zip_t *archive, zip_uint64_t index, const char *name,
+                                const zip_stat_t *about, snap_err *err) {
+    bool named = (about->valid & ZIP_STAT_NAME) && about->name;
+    if (!named || !is_safe_name(about->name))
+        return err_set(err, SNAP_E_INPUT, "%s: member %llu has a name that is refused", name,
+                       (unsigned long long)index);
+    if (zip_name_locate(archive, about->name, ZIP_FL_ENC_RAW) != (zip_int64_t)index)
+        return err_set(err, SNAP_E_INPUT, "%s: '%s' is there twice", name, about->name);
+    if (!is_plain_file(archive, index))
+        return err_set(err, SNAP_E_INPUT, "%s: '%s' is a link or a device", name, about->name);
+    if (!is_readable(about) || about->encryption_method != ZIP_EM_NONE)
+        return err_set(err, SNAP_E_INPUT,
+                       "%s: '%s' is packed or encrypted in a way that is refused", name,
+                       about->name);
+    return SNAP_OK;
+}
+
+static snap_status read_index(zip_t *archive, zip_uint64_t index, const char *name, size_t *left,
+                              buf *out, zip_stat_t *about, snap_err *err) {
+    snap_status st = SNAP_OK;
+    zip_file_t *file = NULL;
+    if (zip_stat_index(archive, index, ZIP_FL_ENC_RAW, about) != 0)
+        return explain(zip_get_error(archive), name, "a member", err);
+    TRY(check_member(archive, index, name, about, err));
+    file = zip_fopen_index(archive, index, 0);
+    if (!file)
+        TRY(explain(zip_get_error(archive), name, about->name, err));
+    out->limit = *left + 1; /* a limit of 0 would be the default */
+    TRY(read_all(file, false, name, about->name, out, err));
+    if (out->len > *left)
+        TRY(err_set(err, SNAP_E_INPUT, "%s: unpacks to more than is allowed", name));
+    *left -= out->len;
+cleanup:
+    if (file)
+        (void)zip_fclose(file);
+    return st;
+}
+
+snap_status zip_each_member(const void *bytes, size_t n, const char *name, zip_limits limits,
+                            zip_member_fn fn, void *ctx, snap_err *err) {
+    snap_err why = {0};
+    buf content = {0};
+    size_t left = limits.bytes;
+    snap_status st = SNAP_OK;
+    zip_t *archive = open_bytes(bytes, n, name, "a member", &why);
+    if (!archive)
+        return err_set(err, why.code, "%s", why.text);
+    zip_int64_t members = zip_get_num_entries(archive, 0);
+    if (members < 0 || (zip_uint64_t)members > limits.members)
+        TRY(err_set(err, SNAP_E_INPUT, "%s: more than %zu members", name, limits.members));
+    for (zip_uint64_t i = 0; i < (zip_uint64_t)members; i++) {
+        zip_stat_t about = {0};
+        buf_clear(&content);
+        TRY(read_index(archive, i, name, &left, &content, &about, err));
+        TRY(fn(ctx, about.name, &content, err));
+    }
+cleanup:
+    zip_discard(archive);
+    buf_release(&content);
+    return st;
+}
+
+/* ---- a new archive ---- */
+
+static bool add_entry(zip_t *archive, const zip_entry *e) {
+    enum { kMode = 0100644 };
+    zip_source_t *content = zip_source_buffer(archive, e->n ? e->bytes : "", e->n, 0);
+    zip_int64_t index = content ? zip_file_add(archive, e->name, content, ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) {
+        zip_source_free(content);
+        return false;
+    }
+    return zip_file_set_external_attributes(archive, (zip_uint64_t)index, 0, ZIP_OPSYS_UNIX,
+                                            (zip_uint32_t)kMode << 16) == 0 &&
+           zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) == 0; /* 1980-01-01 */
+}
+
+static bool read_back(zip_source_t *store, buf *out) {
+    char chunk[1 << 14];
+    zip_int64_t got = -1;
+    if (zip_source_open(store) != 0)
+        return false;
+    bool ok = true;
+    while (ok && (got = zip_source_read(store, chunk, sizeof chunk)) > 0)
+        ok = buf_append(out, chunk, (size_t)got);
+    (void)zip_source_close(store);
+    return ok && got == 0;
+}
+
+snap_status zip_pack(const zip_entry *entries, size_t n, buf *out, snap_err *err) {
+    zip_source_t *store = zip_source_buffer_create(NULL, 0, 0, NULL);
+    if (!store)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for an archive");
+    zip_source_keep(store);
+    zip_t *archive = zip_open_from_source(store, ZIP_TRUNCATE, NULL);
+    bool ok = archive != NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = add_entry(archive, &entries[i]);
+    if (archive && (!ok || zip_close(archive) != 0)) {
+        zip_discard(archive);
+        ok = false;
+    } else if (!archive) {
+        zip_source_free(store); /* the archive's share of it */
+    }
+    ok = ok && read_back(store, out);
+    zip_source_free(store);
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for an archive");
 }

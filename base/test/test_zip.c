@@ -108,6 +108,102 @@ static void test_other_methods(void) {
     buf_release(&zip);
 }
 
+/* ---- all members ---- */
+
+static const zip_limits kLimits = {4, 1 << 20};
+
+static snap_status collect(void *ctx, const char *member, const buf *content, snap_err *err) {
+    buf *all = ctx;
+    (void)buf_printf(all, "%s=%s;", member, buf_str(content));
+    return buf_check(all, "a test", err);
+}
+
+static snap_status each(const buf *zip, buf *all, snap_err *err) {
+    return zip_each_member(zip->data, zip->len, "x.zip", kLimits, collect, all, err);
+}
+
+static void test_pack(void) {
+    static const zip_entry entries[] = {{"b.json", "{}", 2}, {"a.txt", "hello", 5}, {"c", "", 0}};
+    buf zip = {0}, again = {0}, all = {0};
+    CU_ASSERT(zip_pack(entries, 3, &zip, NULL) == SNAP_OK);
+    CU_ASSERT(zip_pack(entries, 3, &again, NULL) == SNAP_OK);
+    CU_ASSERT(zip.len == again.len && memcmp(zip.data, again.data, zip.len) == 0);
+    CU_ASSERT(each(&zip, &all, NULL) == SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&all), "b.json={};a.txt=hello;c=;");
+    for (size_t n = 1; n < zip.len; n++) { /* a cut archive is refused, wherever it is cut */
+        buf cut = {.data = zip.data, .len = n};
+        CU_ASSERT(each(&cut, &all, NULL) == SNAP_E_INPUT);
+    }
+    buf_release(&zip);
+    buf_release(&again);
+    buf_release(&all);
+}
+
+static void refuse_names(const char *a, const char *b, const char *why) {
+    const zip_entry entries[] = {{a, "1", 1}, {b, "2", 1}};
+    buf zip = {0}, all = {0};
+    snap_err err = {0};
+    CU_ASSERT_FATAL(zip_pack(entries, 2, &zip, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, why));
+    buf_release(&zip);
+    buf_release(&all);
+}
+
+static void test_hostile_names(void) {
+    static const char *const names[] = {"../a", "a/../../b", "/etc/passwd", "a//b", "./a",
+                                        "a\\b", "a\nb",      "c:a",         "d/"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        refuse_names("good", names[i], "a name that is refused");
+}
+
+/* Changes the packed archive: the first member's entry in the central directory, and both its names. */
+static void test_hostile_entries(void) {
+    static const zip_entry entries[] = {{"aa", "1", 1}, {"ab", "2", 1}};
+    buf zip = {0}, all = {0};
+    snap_err err = {0};
+    CU_ASSERT_FATAL(zip_pack(entries, 2, &zip, NULL) == SNAP_OK);
+    char *central = memmem(zip.data, zip.len, "PK\1\2", 4);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(central);
+    char mode[2] = {central[40], central[41]};
+    central[40] = (char)0xff; /* 0120777: a link */
+    central[41] = (char)0xa1;
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'aa' is a link or a device");
+    memcpy(central + 40, mode, 2);
+    CU_ASSERT_EQUAL(each(&zip, &all, NULL), SNAP_OK);
+    for (char *at = zip.data; (at = memmem(at, zip.len - (size_t)(at - zip.data), "ab", 2)); at++)
+        at[1] = 'a';
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'aa' is there twice");
+    buf_release(&zip);
+    buf_release(&all);
+}
+
+static void test_limits(void) {
+    buf letters = {0}, zip = {0}, all = {0};
+    snap_err err = {0};
+    for (int i = 0; i < 1 << 16; i++)
+        (void)buf_puts(&letters, "aaaaaaaaaaaaaaaa");
+    const zip_entry bomb[] = {{"a", letters.data, 600000}, {"b", letters.data, 600000}};
+    CU_ASSERT_FATAL(zip_pack(bomb, 2, &zip, NULL) == SNAP_OK);
+    CU_ASSERT(zip.len < 5000);
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT); /* together above a MiB */
+    buf_clear(&zip);
+    const zip_entry many[] = {{"a", "", 0}, {"b", "", 0}, {"c", "", 0}, {"d", "", 0}, {"e", "", 0}};
+    CU_ASSERT_FATAL(zip_pack(many, 5, &zip, NULL) == SNAP_OK);
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: more than 4 members");
+    buf_clear(&zip);
+    make_zip(&zip, "a.csv", kText, strlen(kText), "secret");
+    CU_ASSERT_EQUAL(each(&zip, &all, NULL), SNAP_E_INPUT);
+    buf_release(&letters);
+    buf_release(&zip);
+    buf_release(&all);
+}
+
 CU_TestInfo tests_zip[] = {
     {"members", test_members},
     {"wrong passwords", test_wrong_passwords},
@@ -115,5 +211,9 @@ CU_TestInfo tests_zip[] = {
     {"damaged archives", test_damaged},
     {"a bomb", test_bomb},
     {"other methods", test_other_methods},
+    {"packing", test_pack},
+    {"hostile names", test_hostile_names},
+    {"links and doubles", test_hostile_entries},
+    {"limits of all members", test_limits},
     CU_TEST_INFO_NULL,
 };

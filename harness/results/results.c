@@ -193,25 +193,41 @@ static snap_status check_document(const results *r, snap_err *err) {
     return st;
 }
 
-snap_status results_load(results **out, const char *path, snap_err *err) {
+/* Takes the document over; @why has what kept it from being read where it is NULL. */
+static snap_status adopt(results **out, js *document, const char *name, snap_err *why,
+                         snap_err *err) {
     results *r = calloc(1, sizeof *r);
-    snap_err why = {0};
     snap_status st = SNAP_OK;
     *out = NULL;
-    if (!r)
+    if (!r) {
+        js_free(document);
         return no_memory(err);
-    r->document = js_parse_file(path, kFileLimit, &why); /* its messages name the file */
-    TRY(r->document ? SNAP_OK : why.code);
-    r->schema = schema_of_results(&why);
-    TRY(r->schema ? SNAP_OK : no_memory(&why));
-    st = check_document(r, &why);
-    err_prefix(&why, "%s", path);
+    }
+    r->document = document;
+    TRY(r->document ? SNAP_OK : why->code);
+    r->schema = schema_of_results(why);
+    TRY(r->schema ? SNAP_OK : no_memory(why));
+    st = check_document(r, why);
+    err_prefix(why, "%s", name);
     TRY(st);
     *out = r;
     r = NULL;
 cleanup:
     results_free(r);
-    return st == SNAP_OK ? st : err_set(err, st, "%s", why.text);
+    return st == SNAP_OK ? st : err_set(err, st, "%s", why->text);
+}
+
+snap_status results_load(results **out, const char *path, snap_err *err) {
+    snap_err why = {0};
+    js *document = js_parse_file(path, kFileLimit, &why); /* its messages name the file */
+    return adopt(out, document, path, &why, err);
+}
+
+snap_status results_parse(results **out, const char *text, size_t n, const char *name,
+                          snap_err *err) {
+    snap_err why = {0};
+    js *document = js_parse(text, n, name, &why);
+    return adopt(out, document, name, &why, err);
 }
 
 /* ---- joining ---- */

@@ -76,6 +76,10 @@ snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK
  * newer major; SNAP_E_IO. Caller owns *out. */
 snap_status results_load(results **out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
+/* The same from memory; @name is what messages call it. */
+snap_status results_parse(results **out, const char *text, size_t n, const char *name,
+                          snap_err *err) SNAP_CHECK_RESULT;
+
 /* Copies all rows of @from to the end of @to and its provenance to @to's "sources". Of two
  * measurements of one ceiling the higher stays: both must be of one machine. SNAP_E_NOMEM. */
 snap_status results_join(results *to, const results *from, snap_err *err) SNAP_CHECK_RESULT;

@@ -1,0 +1,300 @@
+#include <CUnit/CUnit.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/zip.h"
+#include "harness/verify/bundle.h"
+
+static results *load(void) {
+    results *r = NULL;
+    CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/bench.json", NULL) == SNAP_OK);
+    return r;
+}
+
+static js *row(const results *r, size_t i) {
+    return js_at(results_section(r, "bench"), i);
+}
+
+static js *perf(const results *r, size_t i) {
+    return js_get_object(row(r, i), "performance");
+}
+
+/* What a document comes to; the first finding of that kind must mention @what. */
+static void expect(const results *r, snap_status want, const char *what) {
+    verify_findings f = {0};
+    snap_err err = {0};
+    verify_document(r, &f);
+    CU_ASSERT_EQUAL(verify_status(&f, &err), want);
+    CU_ASSERT(f.checks > 50);
+    CU_ASSERT(strstr(err.text, what) != NULL);
+    if (!strstr(err.text, what))
+        printf("    '%s' has no '%s'\n", err.text, what);
+    verify_release(&f);
+}
+
+/* Changes the loaded fixture in one way and says what must be found. */
+typedef void (*forge_fn)(results *r);
+static void forged(forge_fn forge, snap_status want, const char *what) {
+    results *r = load();
+    forge(r);
+    expect(r, want, what);
+    results_free(r);
+}
+
+static void nothing(results *r) {
+    (void)r;
+}
+
+static void config(results *r) {
+    js *p = js_get_object(results_document(r), "provenance");
+    CU_ASSERT(js_set_str(js_get_object(p, "config"), "heads", "1"));
+}
+
+static void times(results *r) {
+    CU_ASSERT(js_set_str(js_get_object(results_document(r), "provenance"), "ended",
+                         "2001-01-01T00:00:00Z"));
+}
+
+static void median(results *r) { /* a speed-up without touching the samples */
+    CU_ASSERT(js_set_num(perf(r, 1), "median_ns", js_get_num(perf(r, 1), "median_ns", 0) * 0.9));
+}
+
+static void rate(results *r) {
+    CU_ASSERT(js_set_num(perf(r, 1), "tflops", js_get_num(perf(r, 1), "tflops", 0) * 1.2));
+}
+
+static void unchecked(results *r) {
+    CU_ASSERT(js_set_new(row(r, 0), "correctness", js_new_null()));
+}
+
+static void wrong(results *r) {
+    CU_ASSERT(js_set_num(js_get_object(row(r, 0), "correctness"), "error", 0.5));
+}
+
+static void generous(results *r) {
+    js *c = js_get_object(row(r, 0), "correctness");
+    CU_ASSERT(js_set_num(c, "error", 0.5) && js_set_num(c, "tolerance", 1));
+}
+
+/* All samples and what follows from them a tenth: consistent, and impossible. */
+static void impossible(results *r) {
+    static const char *const shorter[] = {"min_ns", "q1_ns", "median_ns", "q3_ns", "max_ns"};
+    static const char *const higher[] = {"tflops", "gb_s", "tok_s", "roofline_pct"};
+    js *p = perf(r, 1), *samples = js_new_array();
+    const js *old = js_get_array(p, "samples_ns");
+    for (size_t i = 0; i < js_len(old); i++)
+        CU_ASSERT(js_push_new(samples, js_new_num(js_num(js_at(old, i)) / 10)));
+    CU_ASSERT(js_set_new(p, "samples_ns", samples));
+    for (size_t i = 0; i < 5; i++)
+        CU_ASSERT(js_set_num(p, shorter[i], js_get_num(p, shorter[i], 0) / 10));
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT(js_set_num(p, higher[i], js_get_num(p, higher[i], 0) * 10));
+}
+
+static void flagged(results *r) {
+    js *flags = js_new_array();
+    CU_ASSERT(js_push_new(flags, js_new_str("below_floor")) &&
+              js_set_new(row(r, 0), "flags", flags));
+}
+
+static void mixed(results *r) {
+    CU_ASSERT(js_set_str(row(r, 3), "distribution", "mla"));
+}
+
+static void two_codes(results *r) {
+    CU_ASSERT(js_set_str(row(r, 3), "kernel_hash",
+                         "0000000000000000000000000000000000000000000000000000000000000000"));
+}
+
+static void bad_hash(results *r) {
+    CU_ASSERT(js_set_str(row(r, 0), "kernel_hash", "DEADBEEF"));
+}
+
+static void test_forgeries(void) {
+    forged(nothing, SNAP_OK, "");
+    forged(config, SNAP_E_INPUT, "the configuration has the hash");
+    forged(times, SNAP_E_INPUT, "before it began");
+    forged(median, SNAP_E_INPUT, "median_ns is");
+    forged(rate, SNAP_E_WRONG, "tflops is");
+    forged(unchecked, SNAP_E_WRONG, "nobody checked");
+    forged(wrong, SNAP_E_WRONG, "passed with an error of 0.5");
+    forged(generous, SNAP_E_WRONG, "a tolerance of 1");
+    forged(impossible, SNAP_E_WRONG, "the device's own ceilings need");
+    forged(flagged, SNAP_E_WRONG, "the device's own ceilings need");
+    forged(mixed, SNAP_E_ENV, "differ in distribution");
+    forged(two_codes, SNAP_E_ENV, "two machine codes");
+    forged(bad_hash, SNAP_E_INPUT, "no SHA-256");
+}
+
+/* ---- evals ---- */
+
+static void test_verdicts(void) {
+    results *r = NULL;
+    CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/run.json", NULL) == SNAP_OK);
+    js *eval = js_at(results_section(r, "evals"), 0), *ci = js_new_array();
+    js *pair = js_at(js_get_array(eval, "pairs"), 0);
+    verify_findings f = {0};
+    verify_quality(r, &f);
+    CU_ASSERT_EQUAL(f.n[VERIFY_CORRECTNESS], 0);
+    CU_ASSERT(js_push_new(ci, js_new_num(-5)) && js_push_new(ci, js_new_num(1)));
+    CU_ASSERT(js_set_str(pair, "verdict", "equivalent") && js_set_new(pair, "ci90_pp", ci) &&
+              js_set_num(pair, "margin_pp", 2));
+    verify_release(&f);
+    verify_quality(r, &f);
+    CU_ASSERT_EQUAL(f.n[VERIFY_CORRECTNESS], 1);
+    CU_ASSERT(js_set_str(pair, "arm", "somebody else"));
+    verify_release(&f);
+    verify_quality(r, &f);
+    CU_ASSERT(f.n[VERIFY_FORM] > 0);
+    verify_release(&f);
+    results_free(r);
+}
+
+static snap_status samples_of(results *r, const char *lines, snap_err *err) {
+    buf text = {0};
+    verify_findings f = {0};
+    (void)buf_puts(&text, lines);
+    snap_status st = verify_samples(r, &text, "samples.jsonl", &f, err);
+    if (st == SNAP_OK)
+        st = verify_status(&f, err);
+    verify_release(&f);
+    buf_release(&text);
+    return st;
+}
+
+static void test_samples(void) {
+    results *r = load();
+    snap_err err = {0};
+    js *arm = js_new_object(), *arms = js_new_array(), *eval = js_new_object();
+    CU_ASSERT(js_set_str(arm, "name", "fp8") && js_set_int(arm, "scored", 3) &&
+              js_set_num(arm, "accuracy_pct", 75));
+    CU_ASSERT(js_push_new(arms, arm) && js_set_str(eval, "task", "t") &&
+              js_set_new(eval, "arms", arms) && js_push_new(results_section(r, "evals"), eval));
+#define ROW(p, rest) "{\"task\":\"t\",\"arm\":\"fp8\",\"problem\":\"" p "\"," rest "}\n"
+    static const char good[] = ROW("1", "\"verdict\":\"correct\"") ROW("1", "\"verdict\":\"wrong\"")
+        ROW("2", "\"verdict\":\"correct\"") ROW("2", "\"failed\":true");
+    CU_ASSERT_EQUAL(samples_of(r, good, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(samples_of(r, ROW("1", "\"verdict\":\"correct\""), &err), SNAP_E_INPUT);
+    CU_ASSERT(js_set_num(arm, "accuracy_pct", 80));
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(samples_of(r, good, &err), SNAP_E_WRONG);
+    CU_ASSERT(strstr(err.text, "its samples say 75") != NULL);
+    CU_ASSERT_EQUAL(samples_of(r, "{}\n", &err), SNAP_E_INPUT);
+    CU_ASSERT_EQUAL(samples_of(r, "nonsense\n", &err), SNAP_E_INPUT);
+    results_free(r);
+}
+
+/* ---- bundles ---- */
+
+static char dir[64];
+
+static const char *in_dir(const char *name) {
+    static char path[160];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static snap_status open_bundle(snap_err *err) {
+    results *r = NULL;
+    buf samples = {0};
+    snap_status st = bundle_open(in_dir("b.zip"), &r, &samples, err);
+    CU_ASSERT((st == SNAP_OK) == (r != NULL));
+    results_free(r);
+    buf_release(&samples);
+    return st;
+}
+
+/* Members of a bundle, to be changed and packed again. */
+typedef struct {
+    char names[8][32];
+    buf contents[8];
+    size_t n;
+} parts;
+
+static snap_status take(void *ctx, const char *name, const buf *content, snap_err *err) {
+    parts *p = ctx;
+    CU_ASSERT_FATAL(p->n < 8);
+    (void)snprintf(p->names[p->n], sizeof p->names[0], "%s", name);
+    CU_ASSERT(buf_append(&p->contents[p->n++], buf_str(content), content->len));
+    (void)err;
+    return SNAP_OK;
+}
+
+static parts *unpack(void) {
+    parts *p = calloc(1, sizeof *p);
+    buf zip = {0};
+    CU_ASSERT_FATAL(p && fs_read(in_dir("good.zip"), &zip, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(zip_each_member(zip.data, zip.len, "b", (zip_limits){8, 1 << 24}, take, p,
+                                    NULL) == SNAP_OK);
+    buf_release(&zip);
+    return p;
+}
+
+static void repack(parts *p, size_t n) {
+    zip_entry entries[8];
+    buf zip = {0};
+    for (size_t i = 0; i < n; i++)
+        entries[i] = (zip_entry){p->names[i], p->contents[i].data, p->contents[i].len};
+    CU_ASSERT_FATAL(zip_pack(entries, n, &zip, NULL) == SNAP_OK);
+    CU_ASSERT(fs_write_atomic(in_dir("b.zip"), zip.data, zip.len, NULL) == SNAP_OK);
+    buf_release(&zip);
+    for (size_t i = 0; i < p->n; i++)
+        buf_release(&p->contents[i]);
+    free(p);
+}
+
+static void test_bundle(void) {
+    snap_err err = {0};
+    (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
+    CU_ASSERT_FATAL(bundle_pack("harness/test/fixtures/bench.json", in_dir("good.zip"), &err) ==
+                    SNAP_OK);
+    parts *p = unpack();
+    CU_ASSERT_EQUAL(p->n, 4); /* manifest, run, config, report */
+    repack(p, p->n);
+    CU_ASSERT_EQUAL(open_bundle(&err), SNAP_OK);
+
+    p = unpack();
+    p->contents[1].data[100] ^= 1;
+    repack(p, p->n);
+    CU_ASSERT_EQUAL(open_bundle(&err), SNAP_E_INPUT);
+    CU_ASSERT(strstr(err.text, "'run.json' has another sha256") != NULL);
+
+    p = unpack();
+    repack(p, p->n - 1);
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(open_bundle(&err), SNAP_E_INPUT);
+    CU_ASSERT(strstr(err.text, "is missing") != NULL);
+
+    p = unpack();
+    (void)take(p, "extra.sh", &(buf){.data = (char[]){"rm -rf"}, .len = 6}, NULL);
+    repack(p, p->n);
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(open_bundle(&err), SNAP_E_INPUT);
+    CU_ASSERT(strstr(err.text, "'extra.sh' is not in the manifest") != NULL);
+
+    p = unpack();
+    buf_clear(&p->contents[0]);
+    (void)buf_puts(&p->contents[0], "{\"schema\":{\"name\":\"snapmla.bundle\",\"major\":2}}");
+    repack(p, p->n);
+    CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
+    CU_ASSERT(fs_write_atomic(in_dir("b.zip"), "PK\3\4 no zip", 11, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
+    CU_ASSERT_EQUAL(bundle_pack("harness/test/fixtures/none.json", in_dir("c.zip"), NULL),
+                    SNAP_E_IO);
+    CU_ASSERT(!fs_exists(in_dir("c.zip")));
+    (void)unlink(in_dir("b.zip"));
+    (void)unlink(in_dir("good.zip"));
+    (void)rmdir(dir);
+}
+
+CU_TestInfo tests_verify[] = {{"forgeries", test_forgeries},
+                              {"verdicts against intervals", test_verdicts},
+                              {"accuracies against samples", test_samples},
+                              {"bundles", test_bundle},
+                              CU_TEST_INFO_NULL};
