@@ -57,6 +57,7 @@ def flex(documents, pad=0):
         scale = q.shape[-1] ** -0.5
         if pad:
             q, k = F.pad(q, (0, pad)), F.pad(k, (0, pad))
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()  # its code for the CPU reads others wrongly
         return flex_attention(q, k, v, block_mask=mask, scale=scale)
     return attend
 

@@ -150,7 +150,10 @@ class Run:
         for name, how in self.choices():
             try:
                 loss = self.compile(lambda *b, how=how: self.loss(how, *b))
-                loss(*batch)[0].backward()
+                mean, each = loss(*batch)
+                mean.backward()
+                if name != "across":
+                    self.check(batch, each)
                 self.compiled = loss
                 self.compiled_forward = self.compile(lambda t, d, how=how: self.forward(how, t, d))
                 self.model.zero_grad(set_to_none=True)
@@ -161,6 +164,15 @@ class Run:
                 self.model.zero_grad(set_to_none=True)
                 torch._dynamo.reset()
         sys.exit("no way to attend works here")
+
+    @torch.no_grad()
+    def check(self, batch, each):
+        """The first row by a mask of every pair."""
+        row = [x[:, :self.a.length] for x in batch]
+        _, plain = self.loss(attend.dense(1), *row)
+        apart = (plain - each[:self.a.length]).abs().mean().item()
+        if not apart < 0.05:
+            raise ArithmeticError(f"differs from plain attention by {apart:.3} nats a token")
 
     def compile(self, f):
         return f if self.a.plain else torch.compile(f, dynamic=False)
