@@ -55,8 +55,10 @@ typedef struct {
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
     snap_status (*glance)(mla_backend *be, mla_glance *out, snap_err *err); /* may be NULL */
-    const mla_lab_ops *lab;                                                 /* may be NULL */
-    bool host_memory; /* as in mla_backend_info */
+    snap_status (*limits)(mla_backend *be, double seconds, mla_limits *out,
+                          snap_err *err); /* may be NULL */
+    const mla_lab_ops *lab;               /* may be NULL */
+    bool host_memory;                     /* as in mla_backend_info */
 } mla_backend_ops;
 
 struct mla_backend {

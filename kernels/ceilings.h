@@ -56,6 +56,25 @@ typedef struct {
  */
 snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
+/* What no time can be free of, and what is left of the rates in the long run. */
+typedef struct {
+    double timer_ns;     /* the clock started and stopped with nothing between */
+    double launch_ns;    /* with an empty kernel between, enqueued while the device is busy */
+    double cold_read_ns; /* a read of device memory that waits for another, beyond the caches */
+    double bf16, fp8;    /* FLOP/s of a loop of seconds: what the power limit allows */
+} mla_limits;
+
+/**
+ * mla_limits_measure - figures of mla_limits
+ *
+ * @seconds: of each loop, > 0; power limits take two to show
+ *
+ * Allocates and synchronises. Errors: SNAP_E_UNSUPPORTED from a backend that has no such probes,
+ * SNAP_E_NOMEM, SNAP_E_DEVICE, SNAP_E_USAGE.
+ */
+snap_status mla_limits_measure(mla_limits *out, mla_backend *be, double seconds,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
 /* The work of one step. */
 typedef struct {
     double flop;  /* 2 (2 d_c + d_r) a row and token it sees, for both precisions */

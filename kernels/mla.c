@@ -261,6 +261,15 @@ cleanup:
     return st;
 }
 
+snap_status mla_limits_measure(mla_limits *out, mla_backend *be, double seconds, snap_err *err) {
+    *out = (mla_limits){0};
+    if (!(seconds > 0.0) || !isfinite(seconds))
+        return err_set(err, SNAP_E_USAGE, "seconds must be positive, got '%g'", seconds);
+    if (!be->ops->limits)
+        return err_set(err, SNAP_E_UNSUPPORTED, "the backend can't measure its limits");
+    return be->ops->limits(be, seconds, out, err);
+}
+
 snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) {
     *out = (mla_glance){0};
     if (!be->ops->glance)

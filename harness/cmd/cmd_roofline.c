@@ -10,7 +10,7 @@
 
 static device_options device = DEVICE_DEFAULTS;
 static int64_t rounds = 5;
-static double seconds = 0.3;
+static double seconds = 0.3, sustained = 2;
 static const char *out;
 
 static const opt options[] = {
@@ -18,6 +18,10 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_INT, "rounds", 0, &rounds, "N", "repetitions of each probe; the best one counts", 1, 64},
     {OPT_NUM, "seconds", 0, &seconds, "S", "time of a probe and repetition", 0.01, 60},
+    {OPT_NUM, "sustained", 0, &sustained, "S",
+     "on a GPU: seconds of each loop that shows what the power limit leaves; 0 = none, and no "
+     "latencies either",
+     0, 60},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
      0},
@@ -40,18 +44,20 @@ static int compare_double(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Best, median and lowest round in units that people read: GB/s and GFLOP/s. */
+/* Best, median and lowest round in units that people read: GB/s, GFLOP/s and ns. */
 static void add_row(table *t, const js *row) {
     double v[CEILINGS_MAX_ROUNDS];
     const js *samples = js_get_array(row, "samples");
+    const char *unit = js_get_str(row, "unit");
+    bool bytes = strcmp(unit, "B/s") == 0, time = strcmp(unit, "ns") == 0;
+    double factor = time ? 1 : 1e-9;
     size_t n = js_len(samples);
     for (size_t i = 0; i < n && i < CEILINGS_MAX_ROUNDS; i++)
-        v[i] = js_num(js_at(samples, i)) / 1e9;
+        v[i] = js_num(js_at(samples, i)) * factor;
     qsort(v, n, sizeof *v, compare_double);
-    bool bytes = strcmp(js_get_str(row, "unit"), "B/s") == 0;
     table_cell(t, "%s", js_get_str(row, "name"));
-    table_number(t, js_get_num(row, "value", (double)NAN) / 1e9, 1);
-    table_cell(t, bytes ? "GB/s" : "GFLOP/s");
+    table_number(t, js_get_num(row, "value", (double)NAN) * factor, 1);
+    table_cell(t, "%s", time ? "ns" : bytes ? "GB/s" : "GFLOP/s");
     table_number(t, stats_quantile(v, n, 0.5), 1);
     table_number(t, v[0], 1);
     table_cell(t, "%s", js_get_str(row, "method"));
@@ -82,6 +88,19 @@ static snap_status measure(ceilings *c, mla_backend *be, snap_err *err) {
     return st;
 }
 
+static snap_status add_limits(results *r, mla_backend *be, snap_err *err) {
+    mla_limits limits;
+    snap_err why = {0};
+    if (!(sustained > 0))
+        return SNAP_OK;
+    snap_status st = mla_limits_measure(&limits, be, sustained, &why);
+    if (st == SNAP_E_UNSUPPORTED)
+        return SNAP_OK;
+    if (st != SNAP_OK)
+        return err_set(err, st, "%s", why.text);
+    return results_add_all(r, "ceilings", ceilings_limits_json(&limits), err);
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
     static const char *const heads[] = {"ceiling", "best", "unit", "median", "lowest", "method"};
     mla_backend *be = NULL;
@@ -93,6 +112,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(device_results(&r, be, &device, "roofline", shared, 0, err));
     TRY(measure(&c, be, err));
     TRY(results_add_all(r, "ceilings", ceilings_json(&c), err));
+    TRY(add_limits(r, be, err));
     js *rows = results_section(r, "ceilings");
     for (size_t i = 0; i < js_len(rows); i++)
         add_row(&t, js_at(rows, i));

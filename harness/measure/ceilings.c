@@ -74,6 +74,40 @@ js *ceilings_json(const ceilings *c) {
     return rows;
 }
 
+static js *limit_json(const char *name, double value, const char *unit, const char *method) {
+    js *row = js_new_object(), *samples = js_new_array();
+    bool ok = row && samples && js_push_new(samples, js_new_num(value)) &&
+              js_set_str(row, "name", name) && js_set_num(row, "value", value) &&
+              js_set_str(row, "unit", unit) && js_set_str(row, "method", method) &&
+              js_set_str(row, "origin", "measured");
+    ok = js_set_new(row, "samples", samples) && ok;
+    if (ok)
+        return row;
+    js_free(row);
+    return NULL;
+}
+
+js *ceilings_limits_json(const mla_limits *l) {
+    const struct {
+        const char *name;
+        double value;
+        const char *unit, *method;
+    } all[] = {
+        {"bf16_mma_sustained", l->bf16, "FLOP/s", "a loop of seconds, its second half"},
+        {"fp8_mma_sustained", l->fp8, "FLOP/s", "a loop of seconds, its second half"},
+        {"timer", l->timer_ns, "ns", "the clock around nothing, behind a long read"},
+        {"launch", l->launch_ns, "ns", "the clock around an empty kernel, behind a long read"},
+        {"cold_read", l->cold_read_ns, "ns", "reads that wait for each other, in 2 GB"},
+    };
+    js *rows = js_new_array();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!js_push_new(rows, limit_json(all[i].name, all[i].value, all[i].unit, all[i].method))) {
+            js_free(rows);
+            return NULL;
+        }
+    return rows;
+}
+
 static const js *find_row(const js *rows, const char *name) {
     for (size_t i = 0; i < js_len(rows); i++) {
         const char *found = js_get_str(js_at(rows, i), "name");

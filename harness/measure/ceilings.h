@@ -22,6 +22,9 @@ snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double se
 /* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */
 js *ceilings_json(const ceilings *c);
 
+/* Rows of the same kind for what mla_limits_measure() found; NULL when out of memory. */
+js *ceilings_limits_json(const mla_limits *limits);
+
 /* From such rows. SNAP_E_INPUT naming @where when one of the three is missing or not positive. */
 snap_status ceilings_parse(ceilings *c, const js *rows, const char *where,
                            snap_err *err) SNAP_CHECK_RESULT;

@@ -6,15 +6,23 @@
 static const char *ceiling_name(const char *name) {
     static const char *const names[][2] = {{"read_bandwidth", "memory reads"},
                                            {"bf16_mma", "BF16 multiply-add"},
-                                           {"fp8_mma", "FP8 multiply-add"}};
+                                           {"fp8_mma", "FP8 multiply-add"},
+                                           {"bf16_mma_sustained", "BF16 multiply-add, sustained"},
+                                           {"fp8_mma_sustained", "FP8 multiply-add, sustained"},
+                                           {"timer", "clock around nothing"},
+                                           {"launch", "empty launch"},
+                                           {"cold_read", "cold read"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i][0]) == 0)
             return names[i][1];
     return name;
 }
 
-/* B/s as GB/s; FLOP/s as TFLOPS, as GFLOPS where that is more readable. */
+/* B/s as GB/s; FLOP/s as TFLOPS, as GFLOPS where that is more readable; times as they are. */
 static const char *readable_unit(const report_ceiling *c, double *factor) {
+    *factor = 1;
+    if (strcmp(c->unit, "ns") == 0)
+        return "ns";
     bool bytes = strcmp(c->unit, "B/s") == 0, small = c->value < 1e13;
     *factor = bytes || small ? 1e-9 : 1e-12;
     return bytes ? "GB/s" : small ? "GFLOPS" : "TFLOPS";

@@ -14,6 +14,7 @@
 #include "harness/measure/gpu.h"
 #include "harness/measure/stats.h"
 #include "harness/measure/stop.h"
+#include "harness/results/results.h"
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-12 * (1 + fabs((double)(b))))
 
@@ -294,6 +295,30 @@ static void test_ceilings_round_trip(void) {
     js_free(rows);
 }
 
+/* Limits stand beside the ceilings in a file, which are read as before. */
+static void test_limits_beside_ceilings(void) {
+    mla_limits limits = {
+        .timer_ns = 1280, .launch_ns = 2944, .cold_read_ns = 348, .bf16 = 8.8e14, .fp8 = 1.7e15};
+    ceilings c = {.rounds = 1, .best = {{.rate = 4e12}, {.rate = 9e14}, {.rate = 1.8e15}}}, back;
+    results *r = NULL;
+    snap_err err = {0};
+    for (int k = 0; k < CEILINGS_KINDS; k++)
+        c.samples[k][0] = 1e12;
+    CU_ASSERT_FATAL(results_new(&r, "roofline", NULL, 0, NULL) == SNAP_OK);
+    CU_ASSERT(results_add_all(r, "ceilings", ceilings_json(&c), NULL) == SNAP_OK);
+    CU_ASSERT(results_add_all(r, "ceilings", ceilings_limits_json(&limits), NULL) == SNAP_OK);
+    const js *rows = results_section(r, "ceilings");
+    CU_ASSERT(js_len(rows) == CEILINGS_KINDS + 5);
+    CU_ASSERT(ceilings_parse(&back, rows, "test", NULL) == SNAP_OK);
+    NEAR(back.best.fp8.rate, 1.8e15);
+    results_free(r);
+    mla_backend *be = NULL;
+    CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", NULL, NULL) == SNAP_OK);
+    CU_ASSERT(mla_limits_measure(&limits, be, 1, &err) == SNAP_E_UNSUPPORTED);
+    CU_ASSERT(mla_limits_measure(&limits, be, 0, NULL) == SNAP_E_USAGE);
+    mla_backend_close(be);
+}
+
 /* A cubin of one kernel as a linker would lay it out, somewhere in a larger file. */
 static void test_device_code(void) {
     static const char names[] = "\0.shstrtab\0.text._ZN8sm90_fp86decodeE";
@@ -367,5 +392,6 @@ CU_TestInfo tests_measure[] = {
     {"code hash of broken images", test_code_find_hostile},
     {"looks at the ceilings take a third of the time at most", test_glances},
     {"ceilings through JSON", test_ceilings_round_trip},
+    {"limits beside ceilings", test_limits_beside_ceilings},
     CU_TEST_INFO_NULL,
 };

@@ -153,6 +153,7 @@ mla_backend_ops make_ops() {
     ops.fetch_kv = cuda_fetch_kv;
     ops.ceilings = cuda_ceilings;
     ops.glance = cuda_glance;
+    ops.limits = cuda_limits;
     ops.lab = &cuda_lab_ops;
     return ops;
 }
@@ -208,7 +209,7 @@ cudaError_t prepare(cuda_backend *be) {
     if (e == cudaSuccess)
         e = cudaEventCreate(&be->stopped);
     if (e == cudaSuccess)
-        e = portable_init();
+        e = portable_init(0);
     if (e == cudaSuccess && be->hopper)
         e = fp8_decode_init();
     if (e == cudaSuccess && be->hopper)

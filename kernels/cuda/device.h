@@ -50,5 +50,6 @@ snap_status cuda_attend(mla_backend *be, const lab_step *step, const int64_t *ro
 /* ceilings/ */
 snap_status cuda_ceilings(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
 snap_status cuda_glance(mla_backend *be, mla_glance *out, snap_err *err);
+snap_status cuda_limits(mla_backend *be, double seconds, mla_limits *out, snap_err *err);
 
 #endif

@@ -13,9 +13,14 @@ struct row_state {
 };
 
 /* A warp's 16 x 8 scores. */
-__device__ __forceinline__ void compute_scores(const params &p, const memory &m, const uint8_t *k) {
+template <int kStep>
+__device__ __forceinline__ void compute_scores(const params &p, const memory<kStep> &m,
+                                               const uint8_t *k) {
+    constexpr int across = kStep / 8;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = warp / 4 * 16, token = warp % 4 * 8;
+    const int row = warp / across * 16, token = warp % across * 8;
+    if (row >= ROWS)
+        return;
     /* A: 16 rows x 16 numbers; B: 8 tokens x 32 numbers. */
     const uint32_t a_at = smem_addr(m.q) + (row + lane % 16) * p.pitch + lane / 16 * 16;
     const uint32_t b_at = smem_addr(k) + (token + lane % 8) * p.pitch + lane / 8 * 16;
@@ -47,13 +52,14 @@ __device__ __forceinline__ float eight_sum(float x) {
 }
 
 /* @valid: tokens of the sequence from the step's first on that the row sees. */
-template <bool kFp8>
-__device__ __forceinline__ void soften(const memory &m, int valid, row_state &r) {
+template <bool kFp8, int kStep>
+__device__ __forceinline__ void soften(const memory<kStep> &m, int valid, row_state &r) {
+    constexpr int each = kStep / 8;
     const int row = threadIdx.x / 8, lane = threadIdx.x % 8;
-    float y[4], most = r.most, sum = 0;
+    float y[each], most = r.most, sum = 0;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int t = 4 * lane + i;
+    for (int i = 0; i < each; i++) {
+        const int t = each * lane + i;
         y[i] = m.s->score[row][t] * m.s->row_scale[row];
         if (kFp8)
             y[i] *= m.s->token_scale[t];
@@ -63,16 +69,18 @@ __device__ __forceinline__ void soften(const memory &m, int valid, row_state &r)
     }
     most = eight_max(most);
     const float factor = r.most == -INFINITY ? 0 : ptx::exp2_approx(r.most - most);
-    float v[4];
+    float v[each];
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < each; i++) {
         v[i] = y[i] == -INFINITY ? 0 : ptx::exp2_approx(y[i] - most);
         sum += v[i];
         if (kFp8)
-            v[i] *= m.s->token_scale[4 * lane + i];
+            v[i] *= m.s->token_scale[each * lane + i];
     }
-    *reinterpret_cast<uint2 *>(m.s->p[row] + 8 * lane) =
-        make_uint2(ptx::pack_bf16x2(v[0], v[1]), ptx::pack_bf16x2(v[2], v[3]));
+#pragma unroll
+    for (int i = 0; i < each; i += 2)
+        *reinterpret_cast<uint32_t *>(m.s->p[row] + 2 * (each * lane + i)) =
+            ptx::pack_bf16x2(v[i], v[i + 1]);
     if (lane == 0)
         m.s->factor[row] = factor;
     r.sum = r.sum * factor + eight_sum(sum);
@@ -82,17 +90,20 @@ __device__ __forceinline__ void soften(const memory &m, int valid, row_state &r)
 /* A warp's columns: of pair i, 8 at 16 (warp + 8 i) and the next 8, of rows 16 m + g and 8 further. */
 using output = float[kPairs][2][2][4];
 
-__device__ __forceinline__ void multiply_values(const params &p, const memory &m, const uint8_t *k,
-                                                output &o) {
+template <int kStep>
+__device__ __forceinline__ void multiply_values(const params &p, const memory<kStep> &m,
+                                                const uint8_t *k, output &o) {
+    constexpr int slices = kStep / 16;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
-    uint32_t a[2][2][4]; /* of P: rows, tokens by 16 */
+    uint32_t a[2][slices][4]; /* of P: rows, tokens by 16 */
     bool rescale = false;
     float factor[2][2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const uint32_t at = smem_addr(m.s->p[16 * half + lane % 16]) + lane / 16 * 16;
-        ptx::ldmatrix_x4(a[half][0], at);
-        ptx::ldmatrix_x4(a[half][1], at + 32);
+#pragma unroll
+        for (int i = 0; i < slices; i++)
+            ptx::ldmatrix_x4(a[half][i], at + 32 * i);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             factor[half][i] = m.s->factor[16 * half + 8 * i + g];
@@ -106,9 +117,10 @@ __device__ __forceinline__ void multiply_values(const params &p, const memory &m
         const int column = 16 * (warp + kWarps * i);
         if (column >= p.d_c)
             break;
-        uint32_t b[2][4];
-        ptx::ldmatrix_x4_trans(b[0], v_at + 2 * column);
-        ptx::ldmatrix_x4_trans(b[1], v_at + 2 * column + 16 * p.pitch);
+        uint32_t b[slices][4];
+#pragma unroll
+        for (int j = 0; j < slices; j++)
+            ptx::ldmatrix_x4_trans(b[j], v_at + 2 * column + 16 * j * p.pitch);
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll
@@ -118,14 +130,17 @@ __device__ __forceinline__ void multiply_values(const params &p, const memory &m
 #pragma unroll
                     for (int j = 0; j < 4; j++)
                         d[j] *= factor[half][j / 2];
-                ptx::mma_bf16(d, a[half][0], b[0][2 * n], b[0][2 * n + 1]);
-                ptx::mma_bf16(d, a[half][1], b[1][2 * n], b[1][2 * n + 1]);
+#pragma unroll
+                for (int j = 0; j < slices; j++)
+                    ptx::mma_bf16(d, a[half][j], b[j][2 * n], b[j][2 * n + 1]);
             }
     }
 }
 
-__device__ __forceinline__ void finish_row(const params &p, const memory &m, const sched_item &item,
-                                           int first_row, const row_state &r) {
+template <int kStep>
+__device__ __forceinline__ void finish_row(const params &p, const memory<kStep> &m,
+                                           const sched_item &item, int first_row,
+                                           const row_state &r) {
     const int row = threadIdx.x / 8;
     if (threadIdx.x % 8 != 0)
         return;
@@ -139,7 +154,8 @@ __device__ __forceinline__ void finish_row(const params &p, const memory &m, con
         p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] = log2_sum * 0.69314718f;
 }
 
-__device__ __forceinline__ void store_output(const params &p, const memory &m,
+template <int kStep>
+__device__ __forceinline__ void store_output(const params &p, const memory<kStep> &m,
                                              const sched_item &item, int first_row,
                                              const output &o) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -169,9 +185,9 @@ __device__ __forceinline__ void store_output(const params &p, const memory &m,
         }
 }
 
-template <bool kFp8>
-__device__ __forceinline__ void run_item(const params &p, const memory &m, const sched_item &item,
-                                         int first_row) {
+template <bool kFp8, int kStep>
+__device__ __forceinline__ void run_item(const params &p, const memory<kStep> &m,
+                                         const sched_item &item, int first_row) {
     const token_source from = {p.block_table + static_cast<size_t>(item.seq) * p.table_width,
                                item.tokens};
     const int begin = item.tile_begin * PAGE, end = min(item.tile_end * PAGE, item.tokens);
@@ -183,7 +199,7 @@ __device__ __forceinline__ void run_item(const params &p, const memory &m, const
         start_tokens<kFp8>(p, m, from, begin, 0);
     load_queries<kFp8>(p, m, item.seq, first_row);
     int turn = 0;
-    for (int first = begin; first < end; first += STEP, turn++) {
+    for (int first = begin; first < end; first += kStep, turn++) {
         const uint8_t *k = m.k(kFp8 ? 0 : turn & 1);
         ptx::copy_async_wait<0>();
         __syncthreads();
@@ -191,8 +207,8 @@ __device__ __forceinline__ void run_item(const params &p, const memory &m, const
             widen_tokens(p, m, from, first);
             __syncthreads();
         }
-        if (first + STEP < end)
-            start_tokens<kFp8>(p, m, from, first + STEP, turn + 1);
+        if (first + kStep < end)
+            start_tokens<kFp8>(p, m, from, first + kStep, turn + 1);
         compute_scores(p, m, k);
         __syncthreads();
         soften<kFp8>(m, visible - first, r);
@@ -206,10 +222,10 @@ __device__ __forceinline__ void run_item(const params &p, const memory &m, const
     __syncthreads();
 }
 
-template <bool kFp8>
+template <bool kFp8, int kStep>
 __global__ void __launch_bounds__(kThreads, 2) decode(const __grid_constant__ params p) {
     extern __shared__ uint4 shared[];
-    const memory m(p, reinterpret_cast<uint8_t *>(shared));
+    const memory<kStep> m(p, reinterpret_cast<uint8_t *>(shared));
     const sched_part &part = p.parts[blockIdx.x / p.row_tiles];
     for (int k = part.first; k < part.last; k++)
         run_item<kFp8>(p, m, p.items[k], blockIdx.x % p.row_tiles * ROWS);

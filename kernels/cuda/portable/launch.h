@@ -29,8 +29,9 @@ enum {
     PORTABLE_MAX_ROPE = 256,
 };
 
-/* Once a device, before the first launch. */
-cudaError_t portable_init(void);
+/* Once a device, before the first launch. @limit: bytes of shared memory that the only CTA of an SM may
+ * take, to try what a lesser device does; 0 = what this one lends. */
+cudaError_t portable_init(int limit);
 
 /* Whether a CTA's shared memory on this device holds such rows. */
 bool portable_serves(int d_c, int d_r);

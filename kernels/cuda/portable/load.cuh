@@ -35,51 +35,55 @@ struct token_source {
     }
 };
 
-/* Starts copying `bytes` of each of STEP rows; 8 threads a row. */
+/* Starts copying `bytes` of each of a step's rows. */
+template <int kStep>
 __device__ __forceinline__ void copy_rows(const params &p, const token_source &from, int first,
                                           const uint8_t *plane, int bytes, uint8_t *to, int pitch) {
-    const int row = threadIdx.x / 8, token = first + row;
+    constexpr int across = kThreads / kStep;
+    const int row = threadIdx.x / across, token = first + row;
     const bool real = token < from.tokens;
     const uint8_t *src = plane + (real ? from.slot(p, token) : 0) * bytes;
     const uint32_t dst = smem_addr(to) + row * pitch;
-    for (int i = threadIdx.x % 8 * 16; i < bytes; i += 8 * 16)
+    for (int i = threadIdx.x % across * 16; i < bytes; i += across * 16)
         ptx::copy_async_16(dst + i, src + i, real);
 }
 
 /* Starts copying the tokens of a step: bf16 rows to their place, fp8 ones as they are. */
-template <bool kFp8>
-__device__ __forceinline__ void start_tokens(const params &p, const memory &m,
+template <bool kFp8, int kStep>
+__device__ __forceinline__ void start_tokens(const params &p, const memory<kStep> &m,
                                              const token_source &from, int first, int turn) {
     if (kFp8) {
-        copy_rows(p, from, first, p.content, p.d_c, m.raw(), p.d_c + 2 * p.d_r);
-        copy_rows(p, from, first, p.rope, 2 * p.d_r, m.raw() + p.d_c, p.d_c + 2 * p.d_r);
+        copy_rows<kStep>(p, from, first, p.content, p.d_c, m.raw(), p.d_c + 2 * p.d_r);
+        copy_rows<kStep>(p, from, first, p.rope, 2 * p.d_r, m.raw() + p.d_c, p.d_c + 2 * p.d_r);
     } else {
-        copy_rows(p, from, first, p.content, 2 * (p.d_c + p.d_r), m.k(turn & 1), p.pitch);
+        copy_rows<kStep>(p, from, first, p.content, 2 * (p.d_c + p.d_r), m.k(turn & 1), p.pitch);
     }
     ptx::copy_async_commit();
 }
 
 /* Raw fp8 rows to bf16 ones. */
-__device__ __forceinline__ void widen_tokens(const params &p, const memory &m,
+template <int kStep>
+__device__ __forceinline__ void widen_tokens(const params &p, const memory<kStep> &m,
                                              const token_source &from, int first) {
+    constexpr int across = kThreads / kStep;
     const int raw_pitch = p.d_c + 2 * p.d_r;
-    const uint8_t *src = m.raw() + threadIdx.x / 8 * raw_pitch;
-    uint8_t *dst = m.k(0) + threadIdx.x / 8 * p.pitch;
-    for (int i = threadIdx.x % 8 * 4; i < p.d_c; i += 8 * 4)
+    const uint8_t *src = m.raw() + threadIdx.x / across * raw_pitch;
+    uint8_t *dst = m.k(0) + threadIdx.x / across * p.pitch;
+    for (int i = threadIdx.x % across * 4; i < p.d_c; i += across * 4)
         *reinterpret_cast<uint2 *>(dst + 2 * i) =
             widen4(*reinterpret_cast<const uint32_t *>(src + i));
-    for (int i = threadIdx.x % 8 * 4; i < 2 * p.d_r; i += 8 * 4)
+    for (int i = threadIdx.x % across * 4; i < 2 * p.d_r; i += across * 4)
         *reinterpret_cast<uint32_t *>(dst + 2 * p.d_c + i) =
             *reinterpret_cast<const uint32_t *>(src + p.d_c + i);
-    if (threadIdx.x < STEP) {
+    if (threadIdx.x < kStep) {
         const int token = first + static_cast<int>(threadIdx.x);
         m.s->token_scale[threadIdx.x] =
             token < from.tokens ? __ldg(p.token_scale + from.slot(p, token)) : 0;
     }
 }
 
-template <bool kFp8>
-__device__ __forceinline__ void load_queries(const params &p, const memory &m, int seq,
+template <bool kFp8, int kStep>
+__device__ __forceinline__ void load_queries(const params &p, const memory<kStep> &m, int seq,
                                              int first_row) {
     const int row = first_row + static_cast<int>(threadIdx.x) / 8;
     const bool real = row < p.rows;

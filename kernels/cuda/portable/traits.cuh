@@ -1,15 +1,16 @@
 /* traits.cuh - shapes, parameters and shared memory of the portable kernel.
  *
- * A CTA of 8 warps has 32 query rows of one sequence and takes 32 tokens a step:
+ * A CTA of 8 warps has 32 query rows of one sequence and takes 32 tokens a step, or 16 where the device
+ * lends a CTA too little shared memory for that:
  *
  *   load     queries once an item; tokens of the next step while this one is computed
- *   scores   S = Q K^T: a warp 16 rows x 8 tokens
- *   softmax  8 threads a row, 4 tokens each: P, and what O is to be multiplied by
+ *   scores   S = Q K^T: a warp 16 rows x 8 tokens; of 16 tokens, half of the warps
+ *   softmax  8 threads a row, 4 or 2 tokens each: P, and what O is to be multiplied by
  *   output   O += P V: a warp every eighth pair of 8 columns, all 32 rows
  *
  * Shared memory, in rows of `pitch` bytes (d_c + d_r bf16 numbers and 16 bytes against conflicts):
  *
- *   q [32]   k(0) [32]   BF16: k(1) [32]; FP8: raw() [32], d_c + 2 d_r bytes each   then struct small */
+ *   q [32]   k(0) [step]   BF16: k(1) [step]; FP8: raw() [step], d_c + 2 d_r bytes each   struct small */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +22,12 @@ namespace portable {
 
 enum {
     ROWS = 32,
-    STEP = 32, /* tokens */
     PAGE = 64,
     kThreads = 256,
     kWarps = kThreads / 32,
     kPairs = 512 / 16 / kWarps, /* pairs of 8 columns of O that a warp has at most */
-    kPitchP = STEP * 2 + 16,    /* bytes */
+    kLongStep = 32,             /* tokens */
+    kShortStep = 16,
 };
 
 struct params {
@@ -48,21 +49,24 @@ struct params {
     float scale_log2; /* softmax scale x log2(e) */
 };
 
+template <int kStep>
 struct small {
-    float score[ROWS][STEP + 1];
-    uint8_t p[ROWS][kPitchP]; /* bf16 */
-    float token_scale[STEP], row_scale[ROWS];
+    float score[ROWS][kStep + 1];
+    uint8_t p[ROWS][kStep * 2 + 16]; /* bf16 */
+    float token_scale[kStep], row_scale[ROWS];
     float factor[ROWS]; /* what O is multiplied by; at the end 1 / sum */
 };
 
+template <int kStep>
 struct memory {
     uint8_t *q, *tokens;
-    small *s;
+    small<kStep> *s;
     int stage; /* bytes of a buffer of tokens */
 
     __device__ memory(const params &p, uint8_t *base)
         : q(base), tokens(base + ROWS * p.pitch),
-          s(reinterpret_cast<small *>(tokens + 2 * STEP * p.pitch)), stage(STEP * p.pitch) {
+          s(reinterpret_cast<small<kStep> *>(tokens + 2 * kStep * p.pitch)),
+          stage(kStep * p.pitch) {
     }
     __device__ uint8_t *k(int i) const {
         return tokens + i * stage;
@@ -73,8 +77,9 @@ struct memory {
 };
 
 /* Bytes of shared memory: raw fp8 tokens are shorter than bf16 ones. */
+template <int kStep>
 inline size_t memory_bytes(int d_c, int d_r) {
-    return static_cast<size_t>(ROWS + 2 * STEP) * ((d_c + d_r) * 2 + 16) + sizeof(small);
+    return static_cast<size_t>(ROWS + 2 * kStep) * ((d_c + d_r) * 2 + 16) + sizeof(small<kStep>);
 }
 
 } // namespace portable

@@ -55,12 +55,110 @@ __device__ __forceinline__ void soften(shared &s, const params &p, const math_th
     ptx::fence_proxy_async();
 }
 
-__device__ __forceinline__ void run_even(shared &s, const params &p, const sched_part &part,
-                                         int first_row) {
-    const math_thread me(0);
+/* Where a group stands in its barriers' phases. */
+struct phases {
+    uint32_t page = 0, p = 0, q = 0, stored = 0;
+};
+
+__device__ __forceinline__ void even_pages(shared &s, const params &p, const math_thread &me,
+                                           const sched_item &item, int first_row, phases &at,
+                                           row_pair &r, float (&o)[128]) {
     const p_slot slot(s, me);
     const uint32_t v0 = values_low(s, 0, 0), v1 = values_low(s, 1, 0);
-    uint32_t parity = 0, p_parity = 0, q_parity = 0, stored_parity = 0;
+#pragma unroll 1
+    for (int tile = item.tile_begin; tile < item.tile_end; tile += 2, at.page ^= 1) {
+        float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
+        uint32_t a[4][4];
+        start_scores(s, r, 0, at.page, score);
+        ptx::wgmma_wait<0>();
+        ptx::pin(score);
+        me.arrive(&s.empty_rope[0]);
+        if (tile + 2 >= item.tile_end)
+            me.arrive(&s.empty_q);
+        soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+        ptx::mbarrier_arrive(&s.full_p[0]);
+        if (unit_changed(unit, r))
+            rescale(unit, r, o);
+        r.sum[0] += sum[0];
+        r.sum[1] += sum[1];
+        multiply_own(a, v0, o);
+        ptx::wgmma_wait<0>();
+        ptx::pin(o);
+        me.arrive(&s.empty[0][0]);
+        if (tile + 1 < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_p[1], at.p);
+            at.p ^= 1;
+            read_unit(s, me.row(), unit);
+            if (unit_changed(unit, r))
+                rescale(unit, r, o);
+            multiply_other(s, 1, v1, o);
+            ptx::wgmma_wait<0>();
+            ptx::pin(o);
+            me.arrive(&s.empty[1][0]);
+        }
+    }
+}
+
+__device__ __forceinline__ void odd_pages(shared &s, const params &p, const math_thread &me,
+                                          const sched_item &item, int first_row, phases &at,
+                                          row_pair &r, float (&o)[128]) {
+    const p_slot slot(s, me);
+    const uint32_t v0 = values_low(s, 0, 1), v1 = values_low(s, 1, 1);
+    int tile = item.tile_begin;
+    if (tile + 1 == item.tile_end)
+        me.arrive(&s.empty_q);
+#pragma unroll 1
+    for (; tile + 1 < item.tile_end; tile += 2, at.page ^= 1) {
+        float score[32], unit[2], sum[2] = {0, 0};
+        uint32_t a[4][4];
+        start_scores(s, r, 1, at.page, score);
+        ptx::mbarrier_wait(&s.full_p[0], at.p);
+        at.p ^= 1;
+        read_unit(s, me.row(), unit);
+        if (unit_changed(unit, r)) {
+            ptx::wgmma_wait<0>();
+            ptx::pin(score);
+            rescale(unit, r, o);
+        }
+        multiply_other(s, 0, v0, o);
+        ptx::wgmma_wait<1>();
+        ptx::pin(score);
+        me.arrive(&s.empty_rope[1]);
+        if (tile + 3 >= item.tile_end)
+            me.arrive(&s.empty_q);
+        soften(s, p, me, slot, first_row, item.tokens - (tile + 1) * PAGE, score, unit, a, sum);
+        ptx::wgmma_wait<0>();
+        ptx::pin(o);
+        me.arrive(&s.empty[0][1]);
+        ptx::mbarrier_arrive(&s.full_p[1]);
+        if (unit_changed(unit, r))
+            rescale(unit, r, o);
+        r.sum[0] += sum[0];
+        r.sum[1] += sum[1];
+        multiply_own(a, v1, o);
+        ptx::wgmma_wait<0>();
+        ptx::pin(o);
+        me.arrive(&s.empty[1][1]);
+    }
+    if (tile < item.tile_end) {
+        float unit[2];
+        ptx::mbarrier_wait(&s.full_p[0], at.p);
+        at.p ^= 1;
+        read_unit(s, me.row(), unit);
+        if (unit_changed(unit, r))
+            rescale(unit, r, o);
+        multiply_other(s, 0, v0, o);
+        ptx::wgmma_wait<0>();
+        ptx::pin(o);
+        me.arrive(&s.empty[0][1]);
+    }
+}
+
+/* Both groups: what is not a matter of pages is here once, for code is read cold as data are. */
+__device__ __forceinline__ void run_math(shared &s, const params &p, const sched_part &part,
+                                         int group, int first_row) {
+    const math_thread me(group);
+    phases at;
     for (int k = part.first; k < part.last; k++) {
         const sched_item item = item_at(p, part, k);
         row_pair r;
@@ -70,124 +168,23 @@ __device__ __forceinline__ void run_even(shared &s, const params &p, const sched
         for (int i = 0; i < 128; i++)
             o[i] = 0;
         if (item.tile_begin < item.tile_end) {
-            ptx::mbarrier_wait(&s.full_q, q_parity);
-            q_parity ^= 1;
+            ptx::mbarrier_wait(&s.full_q, at.q);
+            at.q ^= 1;
         }
-#pragma unroll 1
-        for (int tile = item.tile_begin; tile < item.tile_end; tile += 2, parity ^= 1) {
-            float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
-            uint32_t a[4][4];
-            start_scores(s, r, 0, parity, score);
-            ptx::wgmma_wait<0>();
-            ptx::pin(score);
-            me.arrive(&s.empty_rope[0]);
-            if (tile + 2 >= item.tile_end)
-                me.arrive(&s.empty_q);
-            soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
-            ptx::mbarrier_arrive(&s.full_p[0]);
-            if (unit_changed(unit, r))
-                rescale(unit, r, o);
-            r.sum[0] += sum[0];
-            r.sum[1] += sum[1];
-            multiply_own(a, v0, o);
-            ptx::wgmma_wait<0>();
-            ptx::pin(o);
-            me.arrive(&s.empty[0][0]);
-            if (tile + 1 < item.tile_end) {
-                ptx::mbarrier_wait(&s.full_p[1], p_parity);
-                p_parity ^= 1;
-                read_unit(s, me.row(), unit);
-                if (unit_changed(unit, r))
-                    rescale(unit, r, o);
-                multiply_other(s, 1, v1, o);
-                ptx::wgmma_wait<0>();
-                ptx::pin(o);
-                me.arrive(&s.empty[1][0]);
-            }
-        }
+        if (group == 0)
+            even_pages(s, p, me, item, first_row, at, r, o);
+        else
+            odd_pages(s, p, me, item, first_row, at, r, o);
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
         if (item.slot >= 0) {
             ptx::mbarrier_arrive(&s.stored);
             if (threadIdx.x == 0) {
-                ptx::mbarrier_wait(&s.stored, stored_parity);
+                ptx::mbarrier_wait(&s.stored, at.stored);
                 announce(p, item, first_row / ROWS);
             }
-            stored_parity ^= 1;
+            at.stored ^= 1;
         }
-    }
-}
-
-__device__ __forceinline__ void run_odd(shared &s, const params &p, const sched_part &part,
-                                        int first_row) {
-    const math_thread me(1);
-    const p_slot slot(s, me);
-    const uint32_t v0 = values_low(s, 0, 1), v1 = values_low(s, 1, 1);
-    uint32_t parity = 0, p_parity = 0, q_parity = 0;
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
-        row_pair r;
-        float o[128];
-        load_rows(r, p, item.seq, first_row + me.row(), me.t);
-#pragma unroll
-        for (int i = 0; i < 128; i++)
-            o[i] = 0;
-        if (item.tile_begin < item.tile_end) {
-            ptx::mbarrier_wait(&s.full_q, q_parity);
-            q_parity ^= 1;
-            if (item.tile_begin + 1 == item.tile_end)
-                me.arrive(&s.empty_q);
-        }
-        int tile = item.tile_begin;
-#pragma unroll 1
-        for (; tile + 1 < item.tile_end; tile += 2, parity ^= 1) {
-            float score[32], unit[2], sum[2] = {0, 0};
-            uint32_t a[4][4];
-            start_scores(s, r, 1, parity, score);
-            ptx::mbarrier_wait(&s.full_p[0], p_parity);
-            p_parity ^= 1;
-            read_unit(s, me.row(), unit);
-            if (unit_changed(unit, r)) {
-                ptx::wgmma_wait<0>();
-                ptx::pin(score);
-                rescale(unit, r, o);
-            }
-            multiply_other(s, 0, v0, o);
-            ptx::wgmma_wait<1>();
-            ptx::pin(score);
-            me.arrive(&s.empty_rope[1]);
-            if (tile + 3 >= item.tile_end)
-                me.arrive(&s.empty_q);
-            soften(s, p, me, slot, first_row, item.tokens - (tile + 1) * PAGE, score, unit, a, sum);
-            ptx::wgmma_wait<0>();
-            ptx::pin(o);
-            me.arrive(&s.empty[0][1]);
-            ptx::mbarrier_arrive(&s.full_p[1]);
-            if (unit_changed(unit, r))
-                rescale(unit, r, o);
-            r.sum[0] += sum[0];
-            r.sum[1] += sum[1];
-            multiply_own(a, v1, o);
-            ptx::wgmma_wait<0>();
-            ptx::pin(o);
-            me.arrive(&s.empty[1][1]);
-        }
-        if (tile < item.tile_end) {
-            float unit[2];
-            ptx::mbarrier_wait(&s.full_p[0], p_parity);
-            p_parity ^= 1;
-            read_unit(s, me.row(), unit);
-            if (unit_changed(unit, r))
-                rescale(unit, r, o);
-            multiply_other(s, 0, v0, o);
-            ptx::wgmma_wait<0>();
-            ptx::pin(o);
-            me.arrive(&s.empty[0][1]);
-        }
-        exchange_sums(s, me, k - part.first, r.sum);
-        store_rows(p, me, item, first_row, r, o);
-        if (item.slot >= 0)
-            ptx::mbarrier_arrive(&s.stored);
     }
 }
 
@@ -206,10 +203,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     __syncthreads();
     if (group < 2) {
         ptx::registers_set<kMathRegs, kLaunchRegs>();
-        if (group == 0)
-            run_even(s, p, part, row_tile * ROWS);
-        else
-            run_odd(s, p, part, row_tile * ROWS);
+        run_math(s, p, part, group, row_tile * ROWS);
         merge_part(s, p, part, row_tile, threadIdx.x);
     } else {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();

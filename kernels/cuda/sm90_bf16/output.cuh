@@ -42,6 +42,7 @@ __device__ __forceinline__ bool unit_changed(const float (&unit)[2], const row_p
 }
 
 __device__ __forceinline__ void rescale(const float (&unit)[2], row_pair &r, float (&o)[128]) {
+    const bool fresh = __all_sync(~0u, r.unit[0] == kNone && r.unit[1] == kNone);
     float factor[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -49,6 +50,8 @@ __device__ __forceinline__ void rescale(const float (&unit)[2], row_pair &r, flo
         r.sum[i] *= factor[i];
         r.unit[i] = unit[i];
     }
+    if (fresh) /* O is zero: its instructions needn't even be read */
+        return;
 #pragma unroll
     for (int i = 0; i < 128; i++)
         o[i] *= factor[i / 2 % 2];
@@ -92,6 +95,34 @@ __device__ __forceinline__ void gather_pair(int t, T &a, T &b) {
     (t & 1 ? a : b) = other;
 }
 
+/* A row's columns of the group, as fp32 or as bf16. @to: of this lane's first four. */
+__device__ __forceinline__ void store_partial(float *to, int t, int i, float inverse, bool real,
+                                              const float (&o)[128]) {
+#pragma unroll
+    for (int j = 0; j < HALF / 8; j += 2) {
+        const int k = 4 * j + 2 * i;
+        float2 x = {o[k] * inverse, o[k + 1] * inverse};
+        float2 y = {o[k + 4] * inverse, o[k + 5] * inverse};
+        gather_pair(t, x.x, y.x);
+        gather_pair(t, x.y, y.y);
+        if (real)
+            *reinterpret_cast<float4 *>(to + 8 * j) = make_float4(x.x, x.y, y.x, y.y);
+    }
+}
+
+__device__ __forceinline__ void store_whole(__nv_bfloat16 *to, int t, int i, float inverse,
+                                            bool real, const float (&o)[128]) {
+#pragma unroll
+    for (int j = 0; j < HALF / 8; j += 2) {
+        const int k = 4 * j + 2 * i;
+        uint32_t u = ptx::pack_bf16x2(o[k] * inverse, o[k + 1] * inverse);
+        uint32_t v = ptx::pack_bf16x2(o[k + 4] * inverse, o[k + 5] * inverse);
+        gather_pair(t, u, v);
+        if (real)
+            *reinterpret_cast<uint2 *>(to + 8 * j) = make_uint2(u, v);
+    }
+}
+
 __device__ __forceinline__ void store_rows(const params &p, const math_thread &me,
                                            const sched_item &item, int first_row, const row_pair &r,
                                            const float (&o)[128]) {
@@ -101,6 +132,8 @@ __device__ __forceinline__ void store_rows(const params &p, const math_thread &m
     for (int i = 0; i < 2; i++) {
         const int row = first_row + me.row() + 8 * i;
         const bool real = row < p.rows;
+        if (first_row + 16 * me.warp + 8 * i >= p.rows) /* none of the warp's */
+            break;
         const float inverse = r.sum[i] == 0 ? 0 : 1 / r.sum[i];
         const float log2_sum = r.sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(r.sum[i]);
         if (real && me.group == 0 && me.t == 0) {
@@ -111,24 +144,10 @@ __device__ __forceinline__ void store_rows(const params &p, const math_thread &m
         }
         const size_t at =
             (base + row) * CONTENT + me.group * HALF + 8 * (me.t & 1) + 4 * (me.t >> 1);
-#pragma unroll
-        for (int j = 0; j < HALF / 8; j += 2) {
-            const int k = 4 * j + 2 * i;
-            float2 x = {o[k] * inverse, o[k + 1] * inverse};
-            float2 y = {o[k + 4] * inverse, o[k + 5] * inverse};
-            if (partial) {
-                gather_pair(me.t, x.x, y.x);
-                gather_pair(me.t, x.y, y.y);
-                if (real)
-                    *reinterpret_cast<float4 *>(p.partial_out + at + 8 * j) =
-                        make_float4(x.x, x.y, y.x, y.y);
-            } else {
-                uint32_t u = ptx::pack_bf16x2(x.x, x.y), v = ptx::pack_bf16x2(y.x, y.y);
-                gather_pair(me.t, u, v);
-                if (real)
-                    *reinterpret_cast<uint2 *>(p.out + at + 8 * j) = make_uint2(u, v);
-            }
-        }
+        if (partial)
+            store_partial(p.partial_out + at, me.t, i, inverse, real, o);
+        else
+            store_whole(p.out + at, me.t, i, inverse, real, o);
     }
 }
 

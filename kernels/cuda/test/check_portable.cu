@@ -1,7 +1,8 @@
 /* check_portable - the portable kernel against the FP64 judge on the host, and its time.
  *
- *   check_portable check                                 exit 1 if any figure is out of bounds
- *   check_portable time bf16|fp8 H,s_q,batch,context ... */
+ *   check_portable check                                 exit 1 if any figure is out of bounds;
+ *                                                        as it is, and with 99 KB of shared memory
+ *   check_portable time bf16|fp8 H,s_q,batch,context ... with LITTLE_MEMORY set: with 99 KB */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -281,10 +282,21 @@ bool time_one(mla_precision precision, const char *text) {
 
 } // namespace
 
+/* As where compute capability is 8.6, 8.9 or 12.0. */
+constexpr int kLittleMemory = 99 << 10;
+
+bool check_twice() {
+    const bool good = check_all();
+    CHECK(portable_init(kLittleMemory));
+    printf("with %d bytes of shared memory:\n", kLittleMemory);
+    return check_all() && good;
+}
+
 int main(int argc, char **argv) {
-    CHECK(portable_init());
+    const char *little = getenv("LITTLE_MEMORY");
+    CHECK(portable_init(little ? kLittleMemory : 0));
     if (argc == 2 && !strcmp(argv[1], "check"))
-        return check_all() ? 0 : 1;
+        return check_twice() ? 0 : 1;
     bool good = argc > 3 && !strcmp(argv[1], "time");
     for (int i = 3; i < argc && good; i++)
         good = time_one(strcmp(argv[2], "fp8") ? MLA_BF16 : MLA_FP8, argv[i]);
