@@ -9,7 +9,7 @@
 #include "harness/results/results.h"
 
 static const char *out_dir, *format_list = "html,md,csv,tex";
-static bool join;
+static bool join, show_samples = true, keep_gpqa_text;
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Output"},
@@ -19,6 +19,10 @@ static const opt options[] = {
      "which files: html, md, csv, tex, svg (figures), or all", 0, 0},
     {OPT_FLAG, "join", 0, &join, NULL, "report all files as one run and write it as DIR/run.json",
      0, 0},
+    {OPT_FLAG, "samples", 0, &show_samples, NULL,
+     "questions and answers on the HTML page, where a DIR has them", 0, 0},
+    {OPT_FLAG, "keep-gpqa-text", 0, &keep_gpqa_text, NULL,
+     "also the answers to GPQA, which may quote it; its authors ask not to publish it", 0, 0},
     {.type = OPT_END},
 };
 
@@ -99,6 +103,19 @@ cleanup:
     return st;
 }
 
+static snap_status add_samples(report_model *m, const opt_shared *shared, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < shared->n_args && show_samples && st == SNAP_OK; i++) {
+        char *path = fs_join(shared->args[i], "samples.jsonl");
+        if (!path)
+            st = err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", shared->args[i]);
+        else if (fs_exists(path))
+            st = report_model_add_samples(m, shared->args[i], path, keep_gpqa_text, err);
+        free(path);
+    }
+    return st;
+}
+
 /* What goes to standard output: the document, the paths of the files, or Markdown. */
 static snap_status print(results *r, const report_model *m, const buf *paths,
                          const opt_shared *shared, snap_err *err) {
@@ -134,6 +151,7 @@ static snap_status report(results **runs, int n, const opt_shared *shared, snap_
     if (join)
         TRY(save_joined(runs[0], &paths, err));
     TRY(report_model_new(&m, runs, names, n, err));
+    TRY(add_samples(m, shared, err));
     if (out_dir)
         TRY(report_write(m, out_dir, formats, &paths, err));
     TRY(print(runs[0], m, &paths, shared, err));

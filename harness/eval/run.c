@@ -412,6 +412,9 @@ static snap_status report(eval *e, snap_err *err) {
     report_model *model = NULL;
     snap_status st = report_model_new(&model, runs, names, 1, err);
     if (st == SNAP_OK)
+        st = report_model_add_samples(model, e->opt.out, file_in(e, "samples.jsonl"),
+                                      e->opt.keep_gpqa_text, err);
+    if (st == SNAP_OK)
         st = report_write(model, e->opt.out, REPORT_DEFAULT, NULL, err);
     report_model_free(model);
     return st;

@@ -381,6 +381,8 @@ static void sections(const report_model *m, buf *page, buf *nav) {
     add_table(m, report_table_arms, &part);
     add_table(m, report_table_mismatches, &part);
     section(page, nav, "quality", "Quality", &part);
+    write_samples(m->samples, &part);
+    section(page, nav, "samples", "Samples", &part);
     add_figures(m, figure_fidelity, &part);
     add_table(m, report_table_fidelity, &part);
     add_table(m, report_table_predictions, &part);

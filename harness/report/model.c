@@ -397,7 +397,21 @@ snap_status report_model_new(report_model **out, results *const *runs, const cha
     return SNAP_OK;
 }
 
+snap_status report_model_add_samples(report_model *m, const char *name, const char *path,
+                                     bool confidential, snap_err *err) {
+    report_samples *s = arena_alloc(&m->mem, 1, sizeof *s), **end = &m->samples;
+    if (!s || !(s->name = arena_strdup(&m->mem, name)))
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
+    s->confidential = confidential;
+    while (*end)
+        end = &(*end)->next;
+    *end = s;
+    return sample_index_open(&s->index, path, err);
+}
+
 void report_model_free(report_model *m) {
+    for (report_samples *s = m ? m->samples : NULL; s; s = s->next)
+        sample_index_close(&s->index);
     if (m)
         arena_release(&m->mem);
     free(m);

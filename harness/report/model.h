@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "harness/report/report.h"
+#include "harness/report/samples.h"
 
 typedef struct {
     const char *name, *method, *unit, *origin;
@@ -110,6 +111,7 @@ struct report_model {
     report_eval *evals;
     size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals;
     size_t n_measured;                /* cells before the reported ones */
+    report_samples *samples;          /* of the runs that have some, a list; NULL */
     report_gain gains[REPORT_SCOPES]; /* kernel, served; n = 0 where there is none */
 };
 

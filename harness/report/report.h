@@ -26,12 +26,25 @@ snap_status report_model_new(report_model **out, results *const *runs, const cha
                              int n, snap_err *err) SNAP_CHECK_RESULT;
 void report_model_free(report_model *m); /* NULL is allowed */
 
+/**
+ * report_model_add_samples - show questions and answers of a run on its page, too
+ *
+ * @name:         of the run
+ * @path:         its samples.jsonl
+ * @confidential: also answers to questions whose authors ask not to publish them
+ *
+ * Errors: as sample_index_open().
+ */
+snap_status report_model_add_samples(report_model *m, const char *name, const char *path,
+                                     bool confidential, snap_err *err) SNAP_CHECK_RESULT;
+
 enum {
     REPORT_HTML = 1 << 0, /* report.html: one page, no request leaves it */
     REPORT_MD = 1 << 1,   /* report.md */
     REPORT_CSV = 1 << 2,  /* report.csv: a line a row of the result files, full precision */
-    REPORT_TEX = 1 << 3,  /* speed.tex, ablation.tex, parity.tex, model.tex: for \input, with booktabs */
-    REPORT_SVG = 1 << 4,  /* the figures as files */
+    REPORT_TEX =
+        1 << 3, /* speed.tex, ablation.tex, parity.tex, model.tex: for \input, with booktabs */
+    REPORT_SVG = 1 << 4, /* the figures as files */
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };
 
