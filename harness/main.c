@@ -11,9 +11,10 @@
 #include "harness/cmd/cmd.h"
 #include "harness/results/results.h"
 
-const cmd *const cmd_table[] = {&cmd_bench, &cmd_eval,   &cmd_merge,    &cmd_grade, &cmd_fidelity,
-                                &cmd_gate,  &cmd_report, &cmd_verify,   &cmd_pack,  &cmd_generate,
-                                &cmd_synth, &cmd_fetch,  &cmd_roofline, &cmd_info,  NULL};
+const cmd *const cmd_table[] = {&cmd_bench,    &cmd_eval,     &cmd_merge,    &cmd_grade,
+                                &cmd_fidelity, &cmd_gate,     &cmd_report,   &cmd_compare,
+                                &cmd_verify,   &cmd_pack,     &cmd_generate, &cmd_synth,
+                                &cmd_fetch,    &cmd_roofline, &cmd_info,     NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/report/compare.h"
 #include "harness/report/format.h"
 #include "harness/report/writers.h"
 
@@ -39,7 +40,9 @@ static const char *const kColumns[] = {
     "perplexity",    "kl_mean",       "kl_max",         "flips_pct",
     "logits_rel_l2", "cache_bytes",   "peak_bytes",     "rms",
     "p50",           "p99",           "p999",           "max",
-    "logit_error",   "logit_bound",   "value_error",    "value_bound"};
+    "logit_error",   "logit_bound",   "value_error",    "value_bound",
+    "mode",          "device",        "tok_j",          "tok_usd",
+    "against_first", "differs"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -104,6 +107,8 @@ static void write_identity(const report_model *m, const report_cell *c, line *l)
     text(l, "status", c->status);
     text(l, "reason", c->reason);
     text(l, "flags", c->flags);
+    text(l, "mode", c->mode);
+    text(l, "device", report_device_of(m, c->file));
 }
 
 static void write_measures(const report_cell *c, line *l) {
@@ -130,6 +135,18 @@ static void write_measures(const report_cell *c, line *l) {
     number(l, "mhz_during", c->mhz_during);
     number(l, "power_w", c->power_w);
     number(l, "energy_j", c->energy_j);
+    number(l, "tok_j", c->tok_j);
+}
+
+static void write_comparison(const report_model *m, const report_cell *c, line *l) {
+    for (size_t i = 0; i < m->n_compared; i++) {
+        const compared *row = &m->compared[i];
+        if (row->cell != c)
+            continue;
+        number(l, "tok_usd", row->tok_usd);
+        number(l, "against_first", row->ratio);
+        text(l, "differs", row->differs);
+    }
 }
 
 /* The speed-up stands in the FP8 row. */
@@ -140,6 +157,7 @@ static void write_cells(const report_model *m, line *l, buf *out) {
             s++;
         write_identity(m, c, l);
         write_measures(c, l);
+        write_comparison(m, c, l);
         if (s < m->n_speeds && m->speeds[s].fp8 == c)
             number(l, "speedup", m->speeds[s].speedup);
         finish(l, out);

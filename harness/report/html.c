@@ -240,8 +240,10 @@ static void card_fidelity(const report_model *m, buf *out) {
 
 static void cards(const report_model *m, buf *out) {
     buf items = {0};
-    card_gains(m, &items);
-    card_roofline(m, &items);
+    if (!m->n_compared) { /* means over machines say nothing of any */
+        card_gains(m, &items);
+        card_roofline(m, &items);
+    }
     card_parity(m, &items);
     card_damage(m, &items);
     card_fidelity(m, &items);
@@ -368,6 +370,9 @@ static void section(buf *page, buf *nav, const char *id, const char *title, buf 
 
 static void sections(const report_model *m, buf *page, buf *nav) {
     buf part = {0};
+    add_table(m, report_table_machines, &part);
+    add_table(m, report_table_compare, &part);
+    section(page, nav, "compare", "Comparison", &part);
     add_figures(m, figure_speedup, &part);
     add_table(m, report_table_speed, &part);
     add_table(m, report_table_ablation, &part);

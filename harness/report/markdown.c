@@ -4,22 +4,13 @@
 #include "harness/report/format.h"
 #include "harness/report/writers.h"
 
-const report_table_fn report_tables[] = {report_table_speed,
-                                         report_table_ablation,
-                                         report_table_not_measured,
-                                         report_table_ceilings,
-                                         report_table_parity,
-                                         report_table_arms,
-                                         report_table_mismatches,
-                                         report_table_fidelity,
-                                         report_table_predictions,
-                                         report_table_layers,
-                                         report_table_values,
-                                         report_table_bounds,
-                                         report_table_depth,
-                                         report_table_reported,
-                                         report_table_sources,
-                                         NULL};
+const report_table_fn report_tables[] = {
+    report_table_machines, report_table_compare,      report_table_speed,
+    report_table_ablation, report_table_not_measured, report_table_ceilings,
+    report_table_parity,   report_table_arms,         report_table_mismatches,
+    report_table_fidelity, report_table_predictions,  report_table_layers,
+    report_table_values,   report_table_bounds,       report_table_depth,
+    report_table_reported, report_table_sources,      NULL};
 
 static void header(buf *out, const report_table *t) {
     for (int c = 0; c < t->n_columns; c++) {
@@ -73,7 +64,8 @@ static void gains(const report_model *m, buf *out) {
 
 void report_markdown(const report_model *m, buf *out) {
     (void)buf_puts(out, "# snapmla report\n");
-    gains(m, out);
+    if (!m->n_compared) /* a mean over machines says nothing of any */
+        gains(m, out);
     for (const report_table_fn *build = report_tables; *build; build++) {
         arena mem = {0};
         report_table t;

@@ -53,6 +53,7 @@ static void read_performance(report_cell *c, const js *p) {
     c->tflops = number_of(p, "tflops");
     c->gb_s = number_of(p, "gb_s");
     c->tok_s = number_of(p, "tok_s");
+    c->tok_j = number_of(p, "tok_j");
     c->floor_ns = number_of(p, "floor_ns");
     c->roofline_pct = number_of(p, "roofline_pct");
     c->paired_pct = number_of(js_get_object(p, "paired"), "roofline_pct");
@@ -101,7 +102,8 @@ static void read_cell(report_model *m, report_cell *c, const js *row, int file) 
                        .origin = text_of(row, "origin"),
                        .source = text_of(row, "source"),
                        .status = text_of(row, "status"),
-                       .reason = text_of(row, "reason")};
+                       .reason = text_of(row, "reason"),
+                       .mode = text_of(row, "mode")};
     read_shape(c, js_get_object(row, "shape"));
     read_correctness(c, js_get_object(row, "correctness"));
     read_performance(c, js_get_object(row, "performance"));

@@ -21,12 +21,12 @@ typedef struct {
 typedef struct {
     int file;
     const char *arm, *backend, *kernel, *kernel_hash, *scope, *distribution, *cold, *origin;
-    const char *source, *status, *reason, *bound, *stop_reason;
+    const char *source, *status, *reason, *bound, *stop_reason, *mode;
     int64_t heads, s_q, batch, context, d_c, d_r;
     double error, tolerance, lse_error, lse_tolerance, rows_checked;
     double min_ns, q1_ns, median_ns, q3_ns, max_ns, count;
     double tflops, gb_s, tok_s, floor_ns, roofline_pct, paired_pct, mhz_before, mhz_during, power_w,
-        energy_j;
+        energy_j, tok_j;
     const char *flags; /* "noisy, throttled" */
 } report_cell;
 
@@ -98,8 +98,13 @@ typedef struct {
 
 enum { REPORT_SCOPES = 2 };
 
+struct compared; /* compare.h */
+
 struct report_model {
     arena mem;
+    double *usd_per_hour;            /* [n_files], NAN = unknown; NULL where nobody compares */
+    const struct compared *compared; /* rows of report_compare(); NULL, 0 without it */
+    size_t n_compared;
     const char **files; /* names */
     int n_files;
     report_source *sources;

@@ -111,13 +111,16 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
     if (formats & REPORT_CSV)
         TRY(put_whole(m, &to, "report.csv", write_csv, err));
     if (formats & REPORT_TEX) {
-        static const report_table_fn speed[] = {report_table_speed, NULL},
+        static const report_table_fn compare[] = {report_table_machines, report_table_compare,
+                                                  NULL},
+                                     speed[] = {report_table_speed, NULL},
                                      ablation[] = {report_table_ablation, NULL},
                                      parity[] = {report_table_parity, report_table_arms,
                                                  report_table_mismatches, NULL},
                                      fidelity[] = {report_table_predictions, report_table_layers,
                                                    report_table_values,      report_table_bounds,
                                                    report_table_depth,       NULL};
+        TRY(put_latex(m, &to, "compare.tex", compare, err));
         TRY(put_latex(m, &to, "speed.tex", speed, err));
         TRY(put_latex(m, &to, "ablation.tex", ablation, err));
         TRY(put_latex(m, &to, "parity.tex", parity, err));

@@ -38,12 +38,22 @@ void report_model_free(report_model *m); /* NULL is allowed */
 snap_status report_model_add_samples(report_model *m, const char *name, const char *path,
                                      bool confidential, snap_err *err) SNAP_CHECK_RESULT;
 
+/**
+ * report_compare - put the model's files side by side: tables of machines and cells come first
+ *
+ * @prices: {"part of a device's name": dollars an hour, ...}, the longest part that fits counts; NULL = none
+ *
+ * SNAP_E_ENV where no cell is in two files; SNAP_E_USAGE for a price that is no positive number;
+ * SNAP_E_NOMEM.
+ */
+snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
+
 enum {
     REPORT_HTML = 1 << 0, /* report.html: one page, no request leaves it */
     REPORT_MD = 1 << 1,   /* report.md */
     REPORT_CSV = 1 << 2,  /* report.csv: a line a row of the result files, full precision */
     REPORT_TEX =
-        1 << 3, /* speed.tex, ablation.tex, parity.tex, model.tex: for \input, with booktabs */
+        1 << 3, /* compare.tex, speed.tex, ablation.tex, parity.tex, model.tex: for \input */
     REPORT_SVG = 1 << 4, /* the figures as files */
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };

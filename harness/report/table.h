@@ -31,6 +31,8 @@ typedef struct {
 /* Each builds its table in the arena; false when out of memory. n_rows is 0 where the model has
  * nothing to show. */
 bool report_table_ceilings(const report_model *m, arena *mem, report_table *t);
+bool report_table_machines(const report_model *m, arena *mem, report_table *t);
+bool report_table_compare(const report_model *m, arena *mem, report_table *t);
 bool report_table_speed(const report_model *m, arena *mem, report_table *t);
 bool report_table_ablation(const report_model *m, arena *mem, report_table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, report_table *t);
@@ -47,6 +49,9 @@ bool report_table_reported(const report_model *m, arena *mem, report_table *t);
 bool report_table_sources(const report_model *m, arena *mem, report_table *t);
 
 typedef bool (*report_table_fn)(const report_model *m, arena *mem, report_table *t);
+
+/* The device that a file's rows were measured on; "" = not said. */
+const char *report_device_of(const report_model *m, int file);
 
 const char *report_table_cell(const report_table *t, size_t row, int column);
 

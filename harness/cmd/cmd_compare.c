@@ -1,0 +1,119 @@
+/* cmd_compare.c - `snapmla compare`: machines side by side. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cmd/cmd.h"
+#include "harness/report/report.h"
+#include "harness/results/results.h"
+
+static const char *out_dir, *format_list = "html,md,csv,tex", *prices_path;
+
+static const opt options[] = {
+    {OPT_STR, "prices", 0, &prices_path, "FILE",
+     "JSON object of dollars an hour by (part of) a device's name: tokens a dollar are shown", 0,
+     0},
+    {.type = OPT_GROUP, .help = "Output"},
+    {OPT_STR, "out", 'o', &out_dir, "DIR", "write the files here; without it Markdown is printed",
+     0, 0},
+    {OPT_STR, "format", 0, &format_list, "LIST",
+     "which files: html, md, csv, tex, svg (figures), or all", 0, 0},
+    {.type = OPT_END},
+};
+
+static const opt_command spec = {
+    .name = "compare",
+    .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
+    .about =
+        "Lines up results of several machines, of any vendor: times, percent of each device's own\n"
+        "measured roofline, tokens per joule, tokens per dollar, and times as fast as the first\n"
+        "file. Rows measured under other conditions than the first file's are marked and get no\n"
+        "ratio; files without a cell in common are refused with exit code 6.",
+    .examples = "  snapmla compare a.json b.json\n"
+                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison\n",
+    .options = options,
+    .min_args = 2,
+    .max_args = -1,
+};
+
+enum { kPricesLimit = 1 << 20 };
+
+static snap_status load(results **r, const char *argument, snap_err *err) {
+    char *path = results_file_of(argument);
+    snap_status st = path ? results_load(r, path, err)
+                          : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", argument);
+    free(path);
+    return st;
+}
+
+static snap_status load_prices(js **prices, snap_err *err) {
+    *prices = prices_path ? js_parse_file(prices_path, kPricesLimit, err) : NULL;
+    if (!prices_path)
+        return SNAP_OK;
+    if (!*prices)
+        return SNAP_E_INPUT;
+    return js_is_object(*prices)
+               ? SNAP_OK
+               : err_set(err, SNAP_E_USAGE, "%s: must be an object of prices", prices_path);
+}
+
+static snap_status print(const report_model *m, const buf *paths, snap_err *err) {
+    buf text = {0};
+    if (!out_dir)
+        report_markdown(m, &text);
+    snap_status st = buf_check(&text, "the comparison", err);
+    (void)fputs(out_dir ? buf_str(paths) : buf_str(&text), stdout);
+    buf_release(&text);
+    return st;
+}
+
+static snap_status print_json(results *const *runs, int n, snap_err *err) {
+    js *all = js_new_array();
+    buf text = {0};
+    bool ok = all != NULL;
+    for (int i = 0; i < n && ok; i++)
+        ok = js_push_new(all, js_copy(results_document(runs[i])));
+    snap_status st = ok ? js_write(all, JS_PRETTY, &text, err)
+                        : err_set(err, SNAP_E_NOMEM, "out of memory for the comparison");
+    if (st == SNAP_OK)
+        (void)puts(buf_str(&text));
+    buf_release(&text);
+    js_free(all);
+    return st;
+}
+
+static snap_status compare(results **runs, int n, const opt_shared *shared, snap_err *err) {
+    report_model *m = NULL;
+    js *prices = NULL;
+    buf paths = {0};
+    unsigned formats;
+    snap_status st = SNAP_OK;
+    TRY(report_parse_formats(format_list, &formats, err));
+    TRY(load_prices(&prices, err));
+    for (int i = 0; i < n; i++)
+        TRY(load(&runs[i], shared->args[i], err));
+    TRY(report_model_new(&m, runs, shared->args, n, err));
+    TRY(report_compare(m, prices, err));
+    if (out_dir)
+        TRY(report_write(m, out_dir, formats, &paths, err));
+    TRY(shared->json ? print_json(runs, n, err) : print(m, &paths, err));
+cleanup:
+    report_model_free(m);
+    js_free(prices);
+    buf_release(&paths);
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    int n = shared->n_args;
+    results **runs = calloc((size_t)n, sizeof(results *));
+    if (!runs)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
+    snap_status st = compare(runs, n, shared, err);
+    for (int i = 0; i < n; i++)
+        results_free(runs[i]);
+    free(runs);
+    return st;
+}
+
+const cmd cmd_compare = {&spec, run, "results of several machines, side by side"};
