@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#include "generator/local/tokenizer/young.h"
+
 /* One walk down the chain. */
 typedef struct {
     const splitter *sp;
     split_work *w;
     split_fn fn;
     void *ctx;
+    bool young; /* the text has characters that patterns don't know */
 } walk;
 
 static snap_status from_step(const walk *k, int step, const char *s, size_t n, bool first,
@@ -78,9 +81,16 @@ static snap_status cut(const walk *k, int step, const char *s, size_t n, bool fi
     size_t done = 0, from = 0;
     bool found = true, any = false;
     snap_status st = SNAP_OK;
+    const char *seen = s; /* by the pattern */
+    if (k->young) {
+        buf *shadow = &k->w->text[step];
+        young_shadow(s, n, shadow);
+        TRY(buf_check(shadow, "a text", err));
+        seen = buf_str(shadow);
+    }
     while (from <= n) {
         regex_match m;
-        TRY(regex_find(c.step->re, k->w->re, s, n, from, &m, &found, err));
+        TRY(regex_find(c.step->re, k->w->re, seen, n, from, &m, &found, err));
         if (!found)
             break;
         from = m.end;
@@ -142,7 +152,7 @@ static snap_status from_step(const walk *k, int step, const char *s, size_t n, b
 
 snap_status split_text(const splitter *sp, split_work *w, const char *s, size_t n, bool first,
                        split_fn fn, void *ctx, snap_err *err) {
-    const walk k = {.sp = sp, .w = w, .fn = fn, .ctx = ctx};
+    const walk k = {.sp = sp, .w = w, .fn = fn, .ctx = ctx, .young = young_any(s, n)};
     return n ? from_step(&k, 0, s, n, first, err) : SNAP_OK;
 }
 
