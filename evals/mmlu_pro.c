@@ -116,32 +116,36 @@ static snap_status read_line(void *ctx, js *object, long line, snap_err *err) {
 
 /* ---- examples ---- */
 
-static snap_status add_field(reading *f, const char *name, field **out, const char *where,
-                             snap_err *err) {
-    *out = field_of(f, name);
-    if (*out)
-        return SNAP_OK;
-    if (f->n == kFields)
-        return err_set(err, SNAP_E_INPUT, "%s: more than %d categories", where, kFields);
-    *out = &f->fields[f->n];
-    snap_status st = row_keep(f->rows, name, &(*out)->name, where, err);
-    f->n += st == SNAP_OK;
-    return st;
+/* A new one is added; NULL, and a message, where there is no room. */
+static field *need_field(reading *f, const char *name, const char *where, snap_err *err) {
+    field *found = field_of(f, name);
+    if (found)
+        return found;
+    if (f->n == kFields) {
+        (void)err_set(err, SNAP_E_INPUT, "%s: more than %d categories", where, kFields);
+        return NULL;
+    }
+    found = &f->fields[f->n];
+    if (row_keep(f->rows, name, &found->name, where, err) != SNAP_OK)
+        return NULL;
+    f->n++;
+    return found;
 }
 
 static snap_status read_example(void *ctx, js *row, long line, snap_err *err) {
     reading *f = ctx;
     char where[300];
     const char *category, *worked;
-    field *to;
     int options;
     snap_status st;
     (void)snprintf(where, sizeof where, "%.240s:%ld", f->path, line);
     TRY(js_need_str(row, "category", &category, where, err));
     TRY(js_need_str(row, "cot_content", &worked, where, err));
-    TRY(add_field(f, category, &to, where, err));
+    field *to = need_field(f, category, where, err);
+    if (!to)
+        return err ? err->code : SNAP_E_INPUT;
     if (to->n == kExamples)
-        goto cleanup;
+        return SNAP_OK;
     TRY(word_question(row, &to->text, &options, where, err));
     (void)buf_printf(&to->text, "Answer: %s\n\n", text_starts(worked, "A: ") ? worked + 3 : worked);
     TRY(buf_check(&to->text, where, err));

@@ -426,29 +426,25 @@ static snap_status score_task(const eval_plan *p, const sample_outcome *all, siz
     return st;
 }
 
-static bool score_make(const eval_plan *p, task_score *s) {
-    s->arms = calloc(p->n_arms + 1, sizeof *s->arms);
-    s->pairs = calloc(p->n_arms + 1, sizeof *s->pairs);
+static bool score_make(const eval_plan *p, arena *mem, task_score *s) {
+    s->arms = arena_alloc(mem, p->n_arms, sizeof *s->arms);
+    s->pairs = arena_alloc(mem, p->n_arms, sizeof *s->pairs);
     return s->arms && s->pairs;
 }
 
-static void score_free(task_score *s) {
-    free(s->arms);
-    free(s->pairs);
-    free(s->also);
+static bool score_make_all(const eval_plan *p, arena *mem, task_score *s, int metrics) {
+    s->also = arena_alloc(mem, GRADE_METRICS, sizeof *s->also);
+    bool ok = s->also && score_make(p, mem, s);
+    for (int m = 1; m < metrics && ok; m++)
+        ok = score_make(p, mem, &s->also[m - 1]);
+    return ok;
 }
 
 static task_score *scores_new(const eval_plan *p) {
-    bool ok = true;
     task_score *scores = calloc(p->n_tasks + 1, sizeof *scores);
-    for (size_t t = 0; t < p->n_tasks && scores; t++) {
-        int metrics = grade_metrics(p->tasks[t].set.grader);
-        ok = score_make(p, &scores[t]) && ok;
-        scores[t].also = calloc((size_t)metrics, sizeof *scores);
-        for (int m = 1; m < metrics && scores[t].also; m++)
-            ok = score_make(p, &scores[t].also[m - 1]) && ok;
-        ok = scores[t].also && ok;
-    }
+    bool ok = scores != NULL;
+    for (size_t t = 0; t < p->n_tasks && ok; t++)
+        ok = score_make_all(p, &scores[0].mem, &scores[t], grade_metrics(p->tasks[t].set.grader));
     if (ok)
         return scores;
     score_release(p, scores);
@@ -474,10 +470,8 @@ cleanup:
 }
 
 void score_release(const eval_plan *p, task_score *scores) {
-    for (size_t t = 0; scores && t < p->n_tasks; t++) {
-        for (int m = 1; m < grade_metrics(p->tasks[t].set.grader) && scores[t].also; m++)
-            score_free(&scores[t].also[m - 1]);
-        score_free(&scores[t]);
-    }
+    (void)p;
+    if (scores)
+        arena_release(&scores[0].mem);
     free(scores);
 }

@@ -53,11 +53,11 @@ typedef struct task_score task_score;
 struct task_score {
     arm_score *arms;   /* [n_arms] */
     pair_score *pairs; /* [n_arms - 1]: the baseline against each other arm */
-    task_score
-        *also; /* [grade_metrics() - 1] of the grader's further metrics; owned. A problem counts
+    task_score *also;  /* [grade_metrics() - 1] of the grader's further metrics. A problem counts
                           there by its weight, as "instructions followed of all instructions": for
                           intervals, scores are linearised about the weighted mean. They have no
                           pass@k and maj@k, and are no tests of the family that p_holm adjusts for */
+    arena mem;         /* of the first task's: what all of them hold */
 };
 
 /**

@@ -132,17 +132,19 @@ static int visible(const struct dirent *e) {
 snap_status language_open(language_profiles **out, const char *folder, snap_err *err) {
     struct dirent **names = NULL;
     snap_status st = SNAP_OK;
-    int n = scandir(folder, &names, visible, alphasort); /* in the same order everywhere */
-    language_profiles *p = calloc(1, sizeof *p);
     *out = NULL;
+    language_profiles *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", folder);
+    int n = scandir(folder, &names, visible, alphasort); /* in the same order everywhere */
     if (n < 0)
         TRY(err_set_errno(err, "cannot read the folder '%s'", folder));
-    if (!p)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", folder));
     for (int i = 0; i < n; i++)
         TRY(read_profile(p, folder, names[i]->d_name, err));
-    if (!p->n_entries)
-        TRY(err_set(err, SNAP_E_INPUT, "'%s' holds no language profiles", folder));
+    if (!p->entries) {
+        st = err_set(err, SNAP_E_INPUT, "'%s' holds no language profiles", folder);
+        goto cleanup;
+    }
     qsort(p->entries, p->n_entries, sizeof *p->entries, by_group);
     *out = p;
     p = NULL;
@@ -229,27 +231,22 @@ static size_t drop_latin(uint32_t *text, size_t n) {
     return kept;
 }
 
-/* Letters that langdetect's profiles don't tell apart. */
+/* Letters that langdetect's profiles don't tell apart; signs are spaces. */
 static uint32_t normal(uint32_t c) {
-    if (c < 0x80)
-        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? c : ' ';
-    if (c == 0xa0 || c == 0xab || c == 0xb0 || c == 0xbb || (c >= 0x2000 && c <= 0x206f))
-        return ' ';
-    if (c == 0x219)
-        return 0x15f;
-    if (c == 0x21b)
-        return 0x163;
-    if (c == 0x6cc)
-        return 0x64a;
-    if (c >= 0x1ea0 && c <= 0x1eff)
-        return 0x1ec3;
-    if (c >= 0x3040 && c <= 0x309f)
-        return 0x3042;
-    if (c >= 0x30a0 && c <= 0x30ff)
-        return 0x30a2;
-    if ((c >= 0x3100 && c <= 0x312f) || (c >= 0x31a0 && c <= 0x31bf))
-        return 0x3105;
-    return c >= 0xac00 && c <= 0xd7af ? 0xac00 : c;
+    static const struct {
+        uint32_t from, to, as;
+    } classes[] = {
+        {0, 'A' - 1, ' '},        {'Z' + 1, 'a' - 1, ' '},  {'z' + 1, 0x7f, ' '},
+        {0xa0, 0xa0, ' '},        {0xab, 0xab, ' '},        {0xb0, 0xb0, ' '},
+        {0xbb, 0xbb, ' '},        {0x219, 0x219, 0x15f},    {0x21b, 0x21b, 0x163},
+        {0x6cc, 0x6cc, 0x64a},    {0x1ea0, 0x1eff, 0x1ec3}, {0x2000, 0x206f, ' '},
+        {0x3040, 0x309f, 0x3042}, {0x30a0, 0x30ff, 0x30a2}, {0x3100, 0x312f, 0x3105},
+        {0x31a0, 0x31bf, 0x3105}, {0xac00, 0xd7af, 0xac00},
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes && c >= classes[i].from; i++)
+        if (c <= classes[i].to)
+            return classes[i].as;
+    return c;
 }
 
 /* ---- groups ---- */

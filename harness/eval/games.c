@@ -255,7 +255,7 @@ snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err)
 
 snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
                        const generate_options *opt, fs_log *log, arena *mem, snap_err *err) {
-    eval_arm arm;
+    eval_arm arm = {0};
     generator *gen = NULL;
     snap_status st = SNAP_OK;
     snap_err why = {0};
