@@ -169,7 +169,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 .PHONY: check lint includes audit sanitize goldens golden-record format
 # One after the other: each builds what it needs with all processors.
 check:
-	$(Q)for step in test lint includes audit sanitize test-install; do \
+	$(Q)for step in test lint includes audit sanitize test-install test-jobs; do \
 	    $(MAKE) --no-print-directory $$step || exit 1; done
 	@echo "check: all passed"
 
@@ -230,7 +230,7 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 	$(Q){ cat harness/man/snapmla.1.head; $(BUILD)/snapmla --man-options; cat harness/man/snapmla.1.tail; } > $@
 
 SHARED_FILES = $(shell git ls-files configs datasets 2>/dev/null || find configs datasets -type f)
-.PHONY: install uninstall test-install dist
+.PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1
 	install -D -m 755 $(BUILD)/snapmla $(DESTDIR)$(PREFIX)/bin/snapmla
 	install -D -m 644 $(BUILD)/snapmla.1 $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1
@@ -244,6 +244,9 @@ uninstall:
 
 test-install: all $(BUILD)/snapmla.1
 	$(Q)sh ci/test_install.sh $(BUILD)
+
+test-jobs: all
+	$(Q)sh ci/test_jobs.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
 	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
