@@ -320,7 +320,7 @@ static void rule_text(synth_problem *p, int64_t d[kClasses][kDegreeMax + 1], int
 
 static bool rule(synth_problem *p, rng *r) {
     int degree = (int)BY_LEVEL(p, 1, 2, 3, 4, 4), m = (int)draw(r, 1, BY_LEVEL(p, 1, 1, 1, 2, 4));
-    int64_t d[kClasses][kDegreeMax + 1];
+    int64_t d[kClasses][kDegreeMax + 1] = {{0}};
     if (p->level == SYNTH_LEVELS)
         m += kClasses - 4;
     for (int i = 0; i < m; i++)

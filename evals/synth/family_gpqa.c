@@ -34,7 +34,7 @@ static const element elements[] = {{"C", 12},  {"H", 1},   {"N", 14},  {"O", 16}
 enum { kElements = sizeof elements / sizeof *elements, kParts = 6 };
 
 static bool mass(synth_problem *p, rng *r) {
-    int n = (int)BY_LEVEL(p, 2, 3, 4, 6, 0), chosen[kParts];
+    int n = (int)BY_LEVEL(p, 2, 3, 4, 6, 0), chosen[kParts] = {0};
     int64_t count[kParts], sum = 0, last = 0, lightest = 0;
     say(&p->params, " ");
     for (int i = 0; i < n; i++) {
@@ -83,7 +83,8 @@ static int64_t quarter(int g1, int g2, int want) {
 }
 
 static void say_locus(buf *out, const genotypes *g, int who, int i) {
-    int upper = g->letter[i], lower = upper + 'a' - 'A', dominant = g->dominant[who][i];
+    char upper = g->letter[i], lower = (char)(upper + 'a' - 'A');
+    int dominant = g->dominant[who][i];
     say(out, "%c%c", dominant > 0 ? upper : lower, dominant > 1 ? upper : lower);
 }
 

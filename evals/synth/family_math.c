@@ -231,7 +231,7 @@ static int64_t work_det2(buf *w, int64_t a, int64_t b, int64_t c, int64_t d) {
 /* The determinant of m with column @swap replaced by v (none: -1), along the first row. */
 static int64_t work_det(buf *w, int n, int64_t m[kUnknowns][kUnknowns], const int64_t *v,
                         int swap) {
-    int64_t x[kUnknowns][kUnknowns];
+    int64_t x[kUnknowns][kUnknowns] = {{0}};
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             x[i][j] = j == swap ? v[i] : m[i][j];
@@ -242,7 +242,7 @@ static int64_t work_det(buf *w, int n, int64_t m[kUnknowns][kUnknowns], const in
     }
     for (int i = 0; i < n; i++)
         say(w, "%lld,%lld,%lld\n", LL(x[i][0]), LL(x[i][1]), LL(x[i][2]));
-    int64_t minor[kUnknowns], product[kUnknowns], det = 0;
+    int64_t minor[kUnknowns] = {0}, product[kUnknowns] = {0}, det = 0;
     for (int j = 0; j < n; j++) {
         int p = j == 0, q = j == 2 ? 1 : 2;
         minor[j] = work_det2(w, x[1][p], x[1][q], x[2][p], x[2][q]);

@@ -69,15 +69,17 @@ static void clear(synth_problem *p) {
 }
 
 static snap_status check(const synth_problem *p, snap_err *err) {
-    const buf *parts[] = {&p->params, &p->problem, &p->solution, &p->answer};
-    snap_status st = SNAP_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && st == SNAP_OK; i++)
-        st = buf_check(parts[i], "a problem", err);
+    snap_status st;
+    TRY(buf_check(&p->params, "a problem", err));
+    TRY(buf_check(&p->problem, "a problem", err));
+    TRY(buf_check(&p->solution, "a solution", err));
+    TRY(buf_check(&p->answer, "an answer", err));
     for (int i = 0; i < p->n_tests && st == SNAP_OK; i++) {
         st = buf_check(&p->input[i], "a test", err);
         if (st == SNAP_OK)
             st = buf_check(&p->output[i], "a test", err);
     }
+cleanup:
     return st;
 }
 

@@ -42,7 +42,7 @@ static int split_places(int64_t b, int64_t part[kDigits]) {
 }
 
 int64_t work_multiply(buf *out, int64_t a, int64_t b) {
-    int64_t part[kDigits];
+    int64_t part[kDigits] = {0};
     int n = split_places(b, part);
     say(out, "%lld*%lld", LL(a), LL(b));
     if (n > 1 && a > 9) {
