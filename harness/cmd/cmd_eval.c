@@ -22,7 +22,8 @@ static const opt options[] = {
     {OPT_STR, "suite", 's', &o.suite, "LIST",
      "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
      "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, "
-     "livecodebench, humaneval, mbpp, synth_aime, configs/suites/NAME.json, a path",
+     "livecodebench, humaneval, mbpp, synth_aime, synth_math, synth_gpqa, synth_code, "
+     "configs/suites/NAME.json, a path",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
      "folder of the data sets, or the one file; default: the "

@@ -16,7 +16,7 @@ static const opt options[] = {
      "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
      "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, "
      "livecodebench, "
-     "humaneval, mbpp, synth_aime",
+     "humaneval, mbpp, synth_aime, synth_math, synth_gpqa, synth_code",
      0, 0},
     {OPT_STR, "math-policy", 0, &math_policy_name, "NAME",
      "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
