@@ -273,8 +273,46 @@ static int write_chunk(const char *bytes, size_t n, void *out) {
     return buf_append(out, bytes, n) ? 0 : -1;
 }
 
+/* Pretty text in which what stands within an array's element has lost its lines. */
+static bool fold_elements(const buf *pretty, buf *out) {
+    const char *text = buf_str(pretty);
+    int depth = 0, array = 0; /* array: depth of the outermost one; 0 = outside */
+    bool string = false, ok = true;
+    size_t from = 0;
+    for (size_t i = 0; i < pretty->len && ok; i++) {
+        char c = text[i];
+        if (string && c == '\\')
+            i++;
+        else if (c == '"')
+            string = !string;
+        else if (string)
+            continue;
+        else if (c == '{' || c == '[')
+            depth++, array = array || c == '{' ? array : depth;
+        else if (c == '}' || c == ']')
+            array = depth == array ? 0 : array, depth--;
+        else if (c == '\n' && array && depth > array) {
+            ok = buf_append(out, text + from, i - from);
+            from = i + 1 + strspn(text + i + 1, " ");
+            i = from - 1;
+        }
+    }
+    return ok && buf_append(out, text + from, pretty->len - from);
+}
+
+static snap_status write_rows(const js *v, buf *out, snap_err *err) {
+    buf pretty = {0};
+    snap_status st = js_write(v, JS_PRETTY, &pretty, err);
+    if (st == SNAP_OK && !fold_elements(&pretty, out))
+        st = err_set(err, SNAP_E_NOMEM, "a JSON value cannot be written: out of memory");
+    buf_release(&pretty);
+    return st;
+}
+
 snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) {
     size_t flags = JSON_SORT_KEYS | JSON_ENCODE_ANY;
+    if (style == JS_ROWS)
+        return write_rows(v, out, err);
     flags |= style == JS_PRETTY ? JSON_INDENT(2) : JSON_COMPACT;
     if (v && json_dump_callback(v, write_chunk, out, flags) == 0)
         return SNAP_OK;
@@ -283,7 +321,7 @@ snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) {
 
 snap_status js_write_file(const js *v, const char *path, snap_err *err) {
     buf text = {0};
-    snap_status st = js_write(v, JS_PRETTY, &text, err);
+    snap_status st = js_write(v, JS_ROWS, &text, err);
     if (st == SNAP_OK && !buf_puts(&text, "\n"))
         st = buf_check(&text, path, err);
     if (st == SNAP_OK)

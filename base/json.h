@@ -93,12 +93,13 @@ bool js_delete(js *object, const char *key);
 
 /* ---- writing ---- */
 
-typedef enum { JS_COMPACT, JS_PRETTY } js_style;
+/* JS_ROWS is pretty, but an element of an array takes one line: a file of many rows stays small. */
+typedef enum { JS_COMPACT, JS_PRETTY, JS_ROWS } js_style;
 
 /* Appends the text, keys sorted, numbers round-trip exactly; no newline at the end. */
 snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Pretty text with a closing newline, written atomically. */
+/* JS_ROWS with a closing newline, written atomically. */
 snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- JSON lines ---- */

@@ -81,6 +81,26 @@ static void test_numbers_round_trip(void) {
     }
 }
 
+/* Against a text written by hand; brackets, quotes and lines in strings are no structure. */
+static void test_rows_take_a_line(void) {
+    static const char in[] =
+        "{\"b\":[{\"x\":[1,2],\"s\":\"a]\\\"{\\n [\"},[],3],\"a\":{\"c\":{\"d\":null}},"
+        "\"e\":[],\"f\":[[1,{\"g\":[2]}],\"\\\\\"]}";
+    static const char want[] =
+        "{\n  \"a\": {\n    \"c\": {\n      \"d\": null\n    }\n  },\n"
+        "  \"b\": [\n    {\"s\": \"a]\\\"{\\n [\",\"x\": [1,2]},\n    [],\n    3\n  ],\n"
+        "  \"e\": [],\n  \"f\": [\n    [1,{\"g\": [2]}],\n    \"\\\\\"\n  ]\n}";
+    js *v = js_parse(in, strlen(in), "test", NULL), *back;
+    buf out = {0};
+    CU_ASSERT_FATAL(v && js_write(v, JS_ROWS, &out, NULL) == SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&out), want);
+    back = js_parse(buf_str(&out), out.len, "test", NULL);
+    CU_ASSERT(js_equal(v, back));
+    js_free(back);
+    js_free(v);
+    buf_release(&out);
+}
+
 static void test_invalid_utf8_is_repaired_on_the_way_out(void) {
     js *v = js_new_strn("a\xff\xc3\xa9", 4);
     CU_ASSERT_STRING_EQUAL(js_str(v), "a\xEF\xBF\xBD\xc3\xa9");
@@ -118,6 +138,7 @@ CU_TestInfo tests_json[] = {
     {"deep nesting is refused", test_deep_nesting_is_refused},
     {"lookups", test_lookups},
     {"numbers round-trip", test_numbers_round_trip},
+    {"rows take a line", test_rows_take_a_line},
     {"invalid UTF-8 is repaired on the way out", test_invalid_utf8_is_repaired_on_the_way_out},
     {"JSON lines", test_lines},
     CU_TEST_INFO_NULL};

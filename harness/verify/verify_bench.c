@@ -81,11 +81,12 @@ static void check_samples(const checker *c, const js *row, const char *where) {
 
 static void check_correctness(const checker *c, const js *row, const char *where) {
     const js *o = js_get_object(row, "correctness");
-    mla_precision p = strcmp(text_of(row, "arm"), "fp8") == 0 ? MLA_FP8 : MLA_BF16;
+    bench_kind kind = BENCH_BF16;
+    (void)bench_kind_parse(text_of(row, "arm"), &kind);
     double error = js_get_num(o, "error", (double)NAN), limit = js_get_num(o, "tolerance", 0);
     double lse = js_get_num(o, "lse_error", 0),
            lse_limit = js_get_num(o, "lse_tolerance", INFINITY);
-    double widest = judge_bound_of(p, REF_P_BF16).out_rel; /* of any arithmetic of the precision */
+    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* of any arithmetic of the arm */
     c->f->checks++;
     if (!o || js_get_int(o, "rows_checked", 0) < 1)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output nobody checked");

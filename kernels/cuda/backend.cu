@@ -1,5 +1,6 @@
 /* One CUDA device behind mla.h: opening it, its memory, its copies and its clock. */
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -119,7 +120,7 @@ snap_status cuda_timer_stop(mla_backend *base, double *ns, snap_err *err) {
         e = cudaEventSynchronize(be->stopped);
     if (e == cudaSuccess)
         e = cudaEventElapsedTime(&ms, be->started, be->stopped);
-    *ns = static_cast<double>(ms) * 1e6;
+    *ns = std::round(static_cast<double>(ms) * 1e6); /* events tell no more */
     return cuda_check(e, "device work", err);
 }
 
