@@ -56,6 +56,11 @@ struct chunk_args {
 cudaError_t attend_init();
 cudaError_t attend_chunk(const stream_of &s, const chunk_args &a);
 
+/* The same on Hopper, for the heads that it serves. */
+bool attend_sm90_serves(const chunk_args &a);
+cudaError_t attend_sm90_init();
+cudaError_t attend_chunk_sm90(const stream_of &s, const chunk_args &a);
+
 } // namespace device
 
 #endif

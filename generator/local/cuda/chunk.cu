@@ -220,6 +220,8 @@ cudaError_t attend_init() {
 }
 
 cudaError_t attend_chunk(const stream_of &s, const chunk_args &a) {
+    if (s.hopper && attend_sm90_serves(a))
+        return attend_chunk_sm90(s, a);
     const dim3 grid(static_cast<unsigned>(a.heads),
                     static_cast<unsigned>((a.rows + QUERIES - 1) / QUERIES));
     return launch(s, chunk, grid, kThreads, sizeof(shared_memory), a);

@@ -237,6 +237,7 @@ route_args routing(const cuda_model *m, const device::block &b, int rows, int mo
     r.active = m->b.active;
     r.count = m->b.count;
     r.row = m->b.pair_row;
+    r.total = m->b.total;
     r.ticket = m->b.ticket;
     return r;
 }
@@ -259,7 +260,9 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     up.listed = true;
     up.groups = gathered ? m->experts : std::min(m->experts, pairs);
     up.x_rows = pairs;
-    up.experts = {m->b.first, m->b.active, m->b.count, gathered ? nullptr : m->b.pair_row};
+    up.experts = {
+        m->b.first,        m->b.active,        m->b.count, gathered ? nullptr : m->b.pair_row,
+        shared_experts(s), s.n_routed_experts, false};
     c->product(up, "experts");
     gemm_args down =
         linear(b.experts_out, hidden, inner, m->b.expert_inner, rows, m->b.down, ends_f32);
@@ -267,7 +270,8 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     down.listed = true;
     down.groups = up.groups;
     down.x_rows = pairs;
-    down.experts = {m->b.first, m->b.active, m->b.count, nullptr};
+    down.experts = {m->b.first,        m->b.active,        m->b.count, nullptr,
+                    shared_experts(s), s.n_routed_experts, true};
     c->product(down, "experts");
 }
 

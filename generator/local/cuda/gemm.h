@@ -27,6 +27,9 @@ struct expert_list {
     const int *active; /* [*count] experts that have any */
     const int *count;
     const int *row; /* [pairs] the row of x; NULL = x has a row a pair */
+    int known,
+        first_known; /* so many experts lead the list and have all rows: from first_known on */
+    bool settled;    /* the lists were there before the last kernel began */
 };
 
 struct gemm_args {
@@ -46,6 +49,10 @@ struct gemm_args {
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
+
+cudaError_t gemm_few_sm90_init();
+cudaError_t gemm_few_sm90(const stream_of &s,
+                          const gemm_args &a); /* what gemm_few() is on Hopper */
 
 cudaError_t gemm_many_init();
 cudaError_t gemm_many(const stream_of &s, const gemm_args &a); /* x_group and y_group: 0 */

@@ -26,6 +26,11 @@ __device__ __forceinline__ void let_next() {
 #endif
 }
 
+/* The line of an address, into L2. */
+__device__ __forceinline__ void ask_line(const void *at) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
 /* Where work goes. */
 struct stream_of {
     cudaStream_t stream;

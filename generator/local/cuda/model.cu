@@ -1,3 +1,4 @@
+#include "generator/local/cuda/maps.h"
 #include "generator/local/cuda/model.h"
 
 #include <algorithm>
@@ -133,6 +134,7 @@ void take_experts(allocator *a) {
     a->take(&b.first, m->experts + 1);
     a->take(&b.active, m->experts);
     a->take(&b.count, 1);
+    a->take(&b.total, m->experts);
     a->take(&b.pair_row, pairs);
     a->take(&b.ticket, rows + 1);
     a->check(
@@ -208,12 +210,21 @@ snap_status create_plans(cuda_model *m, snap_err *err) {
     return mla_plan_create(&m->decode_plan, m->be, &cap, err);
 }
 
+cudaError_t prepare_hopper() {
+    cudaError_t e = maps_init();
+    if (e == cudaSuccess)
+        e = gemm_many_init();
+    if (e == cudaSuccess)
+        e = gemm_few_sm90_init();
+    return e == cudaSuccess ? attend_sm90_init() : e;
+}
+
 snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
     snap_status st = check_shape(m->shape, m->opt, err);
     if (st == SNAP_OK)
         st = cuda_check(attend_init(), "preparing kernels", err);
     if (st == SNAP_OK && m->s.hopper)
-        st = cuda_check(gemm_many_init(), "preparing kernels", err);
+        st = cuda_check(prepare_hopper(), "preparing kernels", err);
     if (st == SNAP_OK)
         st = create_plans(m, err);
     if (st == SNAP_OK)

@@ -8,7 +8,7 @@
 enum {
     kMostChunks = 64, /* pieces of a prompt in a step */
     kLogitRows = 256, /* computed at a time */
-    kFewRows = 64,    /* up to here products are bound by memory */
+    kFewRows = 16,    /* up to here products are gemm_few()'s */
 };
 
 /* What the host tells a step; its image on the device has the same layout. */
@@ -37,7 +37,7 @@ struct row_buffers {
     int *chosen; /* [MoE layers][max_rows][chosen] */
     int *expert, *place;
     float *weight;
-    int *first, *active, *count, *pair_row, *ticket;
+    int *first, *active, *count, *pair_row, *ticket, *total;
     device::bf16 *kv, *expanded; /* of a chunk: [context][rank + rope], [context][heads' share] */
     float *logits;               /* [kLogitRows][vocab] */
     unsigned long long *key;     /* [max_rows] */

@@ -65,12 +65,14 @@ __device__ void append_row(const project_args &a, int row) {
     if (position < 0)
         return;
     float squares = 0, largest = 0;
+#pragma unroll 8
     for (int d = lane; d < a.rank; d += 32)
         squares += x[d] * x[d];
     const float norm = rsqrtf(warp_sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
     const int64_t slot = slot_of(a, row, position);
     if (!a.cache.scale) {
         bf16 *to = static_cast<bf16 *>(a.cache.content) + slot * width;
+#pragma unroll 8
         for (int d = lane; d < a.rank; d += 32)
             to[d] = __float2bfloat16_rn(x[d] * norm * a.kv_norm[d]);
         for (int d = lane; d < a.rope; d += 32)
@@ -108,6 +110,7 @@ __device__ __forceinline__ void absorb_tile(const project_args &a, const bf16 *u
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const bf16 *top = uk + static_cast<int64_t>(tile * 16 + g) * a.nope, *bottom = top + 8 * a.nope;
     float sum[4] = {};
+#pragma unroll 4
     for (int col = 8 * t; col < a.nope; col += 32) {
         const uint4 w0 = load_weights(top, col, a.nope), w1 = load_weights(bottom, col, a.nope);
         const uint4 x = *reinterpret_cast<const uint4 *>(&room.nope[g][col]);
@@ -162,6 +165,8 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
         return;
     }
     const bf16 *uk = to.uk + static_cast<int64_t>(head) * a.rank * a.nope;
+    for (int i = threadIdx.x * 64; i < a.rank * a.nope; i += kThreads * 64)
+        ask_line(uk + i);
     wait_previous();
     for (int i = threadIdx.x; i < kRows * a.nope; i += kThreads) {
         const int r = i / a.nope, d = i % a.nope;

@@ -4,6 +4,7 @@
  * A block takes some rows and a slice of the experts. The last block of a row group to finish its scores
  * chooses, a warp a row; the last of all sorts. */
 #include <algorithm>
+#include <climits>
 
 #include "generator/local/cuda/rows.h"
 
@@ -29,37 +30,25 @@ __device__ __forceinline__ bool last_of(int *ticket, int all) {
 
 /* ---- choosing: a warp a row ------------------------------------------------------------------ */
 
-struct best_of {
-    float x;
-    int at;
-};
-
-/* What lies ahead of what: numbers before NaN, larger before smaller, lower places before higher. */
-__device__ __forceinline__ bool ahead(const best_of &a, const best_of &b) {
-    if (b.at < 0 || a.at < 0)
-        return b.at < 0 && a.at >= 0;
-    if (isnan(a.x) != isnan(b.x))
-        return isnan(b.x);
-    return a.x > b.x || (!(a.x < b.x) && a.at < b.at);
+/* Orders numbers as floats are ordered: NaN first, then -inf .. inf; never 0. */
+__device__ __forceinline__ uint32_t order_of(float x) {
+    const uint32_t bits = __float_as_uint(x + 0.0f); /* -0 as 0 */
+    return isnan(x) ? 1 : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-__device__ __forceinline__ best_of best_of_warp(best_of b) {
-    for (int m = 16; m > 0; m /= 2) {
-        const best_of other = {__shfl_xor_sync(~0u, b.x, m), __shfl_xor_sync(~0u, b.at, m)};
-        if (ahead(other, b))
-            b = other;
-    }
-    return b;
-}
-
-__device__ __forceinline__ best_of best_left(const float *x, const uint8_t *taken, int n) {
-    best_of b = {0, -1};
+/* The largest of what is not taken, of equals the first; a NaN only where nothing else is left. */
+__device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, int n) {
+    uint32_t most = 0;
+    int at = INT_MAX;
     for (int i = threadIdx.x % 32; i < n; i += 32) {
-        const best_of mine = {x[i], i};
-        if (!taken[i] && ahead(mine, b))
-            b = mine;
+        const uint32_t own = taken[i] ? 0 : order_of(x[i]);
+        if (own > most) {
+            most = own;
+            at = i;
+        }
     }
-    return best_of_warp(b);
+    const uint32_t all = __reduce_max_sync(~0u, most);
+    return __reduce_min_sync(~0u, most == all ? at : INT_MAX);
 }
 
 __device__ void to_scores(const router &r, float *x) {
@@ -124,7 +113,7 @@ __device__ void leave_groups(const router &r, const choice_room &c) {
     }
     __syncwarp();
     for (int i = 0; i < r.groups_kept; i++) {
-        const int g = best_left(c.group, c.kept, r.groups).at;
+        const int g = best_left(c.group, c.kept, r.groups);
         __syncwarp();
         if (lane == 0)
             c.kept[g] = 1;
@@ -151,7 +140,7 @@ __device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
     if (a.how.groups > 1)
         leave_groups(a.how, c);
     for (int i = 0; i < a.how.chosen; i++) {
-        const int e = best_left(c.biased, c.taken, n).at;
+        const int e = best_left(c.biased, c.taken, n);
         __syncwarp();
         if (lane == 0) {
             c.taken[e] = 1;
@@ -186,10 +175,39 @@ __device__ void write_choice(const route_args &a, const choice_room &c, int64_t 
 
 /* ---- sorting: one block ---------------------------------------------------------------------- */
 
+/* A warp turns how many pairs the experts have into where theirs begin, and lists those that have any: the
+ * shared ones first. */
+__device__ void scan_counts(const route_args &a, int *count) {
+    const int experts = a.routed + a.shared, lane = threadIdx.x;
+    int before = 0, active = a.shared;
+    for (int from = 0; from < experts; from += 32) {
+        const int e = from + lane, own = e < experts ? count[e] : 0;
+        int sum = own;
+        for (int m = 1; m < 32; m *= 2) {
+            const int other = __shfl_up_sync(~0u, sum, m);
+            sum += lane >= m ? other : 0;
+        }
+        const bool listed = own > 0 && e < a.routed;
+        const unsigned used = __ballot_sync(~0u, listed);
+        if (e >= a.routed && e < experts)
+            a.active[e - a.routed] = e;
+        if (listed)
+            a.active[active + __popc(used & ((1u << lane) - 1))] = e;
+        if (e < experts)
+            a.first[e] = count[e] = before + sum - own;
+        before += __shfl_sync(~0u, sum, 31);
+        active += __popc(used);
+    }
+    if (lane == 0) {
+        a.first[experts] = before;
+        *a.count = active;
+    }
+}
+
 /* Counting sort of all pairs; @count [experts + 1] in shared memory. */
 __device__ void sort_pairs(const route_args &a, int *count) {
     const int experts = a.routed + a.shared, slots = a.how.chosen + a.shared;
-    const int pairs = a.rows * slots, lane = threadIdx.x % 32;
+    const int pairs = a.rows * slots;
     for (int e = threadIdx.x; e <= experts; e += kThreads)
         count[e] = 0;
     __syncthreads();
@@ -199,30 +217,8 @@ __device__ void sort_pairs(const route_args &a, int *count) {
             atomicAdd(count + e, 1);
     }
     __syncthreads();
-    if (threadIdx.x < 32) {
-        int before = 0, active = 0;
-        for (int from = 0; from < experts; from += 32) {
-            const int e = from + lane, own = e < experts ? count[e] : 0;
-            int sum = own;
-            for (int m = 1; m < 32; m *= 2) {
-                const int other = __shfl_up_sync(~0u, sum, m);
-                sum += lane >= m ? other : 0;
-            }
-            const unsigned used = __ballot_sync(~0u, own > 0);
-            if (own > 0)
-                a.active[active + __popc(used & ((1u << lane) - 1))] = e;
-            if (e < experts) {
-                a.first[e] = before + sum - own;
-                count[e] = before + sum - own;
-            }
-            before += __shfl_sync(~0u, sum, 31);
-            active += __popc(used);
-        }
-        if (lane == 0) {
-            a.first[experts] = before;
-            *a.count = active;
-        }
-    }
+    if (threadIdx.x < 32)
+        scan_counts(a, count);
     __syncthreads();
     for (int p = threadIdx.x; p < pairs; p += kThreads) {
         const int e = __ldcg(a.expert + p);
@@ -269,6 +265,7 @@ __device__ void score(const route_args &a, const float *h, int from) {
          e += gridDim.y * kWarps) {
         const float *w = a.gate + static_cast<int64_t>(e) * a.hidden;
         float sum[ROWS] = {};
+#pragma unroll 4
         for (int i = 4 * lane; i < a.hidden; i += 128) {
             const float4 f = __ldg(reinterpret_cast<const float4 *>(w + i));
 #pragma unroll
@@ -286,12 +283,22 @@ __device__ void score(const route_args &a, const float *h, int from) {
     }
 }
 
+/* This block's weights into L2, while the kernel before still runs. */
+__device__ void ask_weights(const route_args &a) {
+    const int lane = threadIdx.x % 32, line = 128 / sizeof(float);
+    for (int e = blockIdx.y * kWarps + threadIdx.x / 32; e < a.how.experts; e += gridDim.y * kWarps)
+        for (int i = lane * line; i < a.hidden; i += 32 * line)
+            ask_line(a.gate + static_cast<int64_t>(e) * a.hidden + i);
+}
+
 template <int ROWS>
 __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
     extern __shared__ char memory[];
     __shared__ float room[32];
     const int from = blockIdx.x * ROWS;
     let_next();
+    if (ROWS == 1)
+        ask_weights(a);
     wait_previous();
     normalise<ROWS>(a, reinterpret_cast<float *>(memory), from, room);
     score<ROWS>(a, reinterpret_cast<const float *>(memory), from);
@@ -306,8 +313,72 @@ __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
             write_choice(a, c, from + r);
         }
     }
-    if (last_of(a.ticket, gridDim.x))
+    __syncthreads();
+    if (ROWS == 1 && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
         sort_pairs(a, reinterpret_cast<int *>(memory));
+}
+
+/* ---- sorting many: three launches ------------------------------------------------------------- */
+
+enum { kPairsOfBlock = 2048 };
+
+/* Pairs of this block an expert has, in shared memory. */
+__device__ void count_block(const route_args &a, int *count) {
+    const int experts = a.routed + a.shared, pairs = a.rows * (a.how.chosen + a.shared);
+    const int from = blockIdx.x * kPairsOfBlock, to = min(from + kPairsOfBlock, pairs);
+    for (int e = threadIdx.x; e < experts; e += kThreads)
+        count[e] = 0;
+    __syncthreads();
+    for (int p = from + threadIdx.x; p < to; p += kThreads)
+        if (a.expert[p] >= 0)
+            atomicAdd(count + a.expert[p], 1);
+    __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreads) count_pairs(route_args a) {
+    extern __shared__ int own[];
+    let_next();
+    wait_previous();
+    count_block(a, own);
+    for (int e = threadIdx.x; e < a.routed + a.shared; e += kThreads)
+        if (own[e])
+            atomicAdd(a.total + e, own[e]);
+}
+
+__global__ void __launch_bounds__(32) sum_counts(route_args a) {
+    let_next();
+    wait_previous();
+    scan_counts(a, a.total);
+}
+
+__global__ void __launch_bounds__(kThreads) place_pairs(route_args a) {
+    extern __shared__ int next[];
+    let_next();
+    wait_previous();
+    const int slots = a.how.chosen + a.shared, pairs = a.rows * slots;
+    const int from = blockIdx.x * kPairsOfBlock, to = min(from + kPairsOfBlock, pairs);
+    count_block(a, next);
+    for (int e = threadIdx.x; e < a.routed + a.shared; e += kThreads)
+        next[e] = next[e] ? atomicAdd(a.total + e, next[e]) : 0;
+    __syncthreads();
+    for (int p = from + threadIdx.x; p < to; p += kThreads) {
+        const int e = a.expert[p], at = e >= 0 ? atomicAdd(next + e, 1) : -1;
+        a.place[p] = at;
+        if (at >= 0)
+            a.row[at] = p / slots;
+    }
+}
+
+cudaError_t sort_many(const stream_of &s, const route_args &a) {
+    const size_t bytes = static_cast<size_t>(a.routed + a.shared) * sizeof(int);
+    const int pairs = a.rows * (a.how.chosen + a.shared);
+    const dim3 grid(static_cast<unsigned>((pairs + kPairsOfBlock - 1) / kPairsOfBlock));
+    cudaError_t e = cudaMemsetAsync(a.total, 0, bytes, s.stream);
+    if (e == cudaSuccess)
+        e = launch(s, count_pairs, grid, kThreads, bytes, a);
+    if (e == cudaSuccess)
+        e = launch(s, sum_counts, dim3(1), 32, 0, a);
+    return e == cudaSuccess ? launch(s, place_pairs, grid, kThreads, bytes, a) : e;
 }
 
 template <int ROWS>
@@ -332,9 +403,10 @@ cudaError_t launch_rows(const stream_of &s, const route_args &a) {
 } // namespace
 
 cudaError_t route(const stream_of &s, const route_args &a) {
-    return a.rows <= kFewRows ? launch_rows<1>(s, a)
-           : a.hidden <= 4096 ? launch_rows<kRowsMany>(s, a)
-                              : launch_rows<4>(s, a);
+    if (a.rows <= kFewRows)
+        return launch_rows<1>(s, a);
+    const cudaError_t e = a.hidden <= 4096 ? launch_rows<kRowsMany>(s, a) : launch_rows<4>(s, a);
+    return e == cudaSuccess ? sort_many(s, a) : e;
 }
 
 } // namespace device

@@ -23,62 +23,109 @@ __global__ void __launch_bounds__(kThreads)
         key[row] = 0;
 }
 
-__device__ __forceinline__ float joined(const join_from &j, int64_t row, int hidden, int i) {
-    float sum = 0;
-    for (int s = 0; s < j.slots; s++) {
-        const int place = j.place[row * j.slots + s];
-        const float from = place >= 0 ? j.down[static_cast<int64_t>(place) * hidden + i]
-                                      : j.same[row * hidden + i];
-        sum += j.weight[row * j.slots + s] * from;
+enum { kMostSlots = 2 * ROUTE_MAX_CHOSEN, kSlotsAtOnce = 8 };
+
+/* A row's choices. */
+struct choices {
+    int place[kMostSlots];
+    float weight[kMostSlots];
+};
+
+__device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x) {
+    sum.x += w * x.x;
+    sum.y += w * x.y;
+    sum.z += w * x.z;
+    sum.w += w * x.w;
+}
+
+/* Four numbers of what the experts gave to a row, in their order; reads some at once. */
+__device__ __forceinline__ float4 joined(const join_from &j, const choices &c, int64_t row,
+                                         int hidden, int i) {
+    float4 sum = {};
+    for (int from = 0; from < j.slots; from += kSlotsAtOnce) {
+        float4 x[kSlotsAtOnce];
+#pragma unroll
+        for (int s = 0; s < kSlotsAtOnce; s++) {
+            const int place = from + s < j.slots ? c.place[from + s] : 0;
+            const float *at =
+                place >= 0 ? j.down + static_cast<int64_t>(place) * hidden : j.same + row * hidden;
+            x[s] = *reinterpret_cast<const float4 *>(at + i);
+        }
+#pragma unroll
+        for (int s = 0; s < kSlotsAtOnce; s++)
+            if (from + s < j.slots)
+                add_scaled(sum, c.weight[from + s], x[s]);
     }
-    return sum * j.factor;
+    return sum;
 }
 
 /* packed = values [n] in shared memory, each by its own thread, times their scale */
 __device__ __forceinline__ void pack_normed(const float *values, int n, const norm_to &to,
                                             int64_t row, float squares, float *room) {
     const float scale = rsqrtf(block_sum(squares, room) / static_cast<float>(n) + to.eps);
-    for (int i = threadIdx.x; i < n; i += blockDim.x)
-        to.packed[row * n + i] = __float2bfloat16_rn(values[i] * scale * to.factor * to.weight[i]);
+    for (int i = 4 * threadIdx.x; i < n; i += 4 * blockDim.x) {
+        const float4 v = *reinterpret_cast<const float4 *>(values + i);
+        const float4 w = *reinterpret_cast<const float4 *>(to.weight + i);
+        const __nv_bfloat162 low =
+            __floats2bfloat162_rn(v.x * scale * to.factor * w.x, v.y * scale * to.factor * w.y);
+        const __nv_bfloat162 high =
+            __floats2bfloat162_rn(v.z * scale * to.factor * w.z, v.w * scale * to.factor * w.w);
+        *reinterpret_cast<uint2 *>(to.packed + row * n + i) = {
+            *reinterpret_cast<const uint32_t *>(&low), *reinterpret_cast<const uint32_t *>(&high)};
+    }
+}
+
+__device__ __forceinline__ float squares_of(const float4 &v) {
+    return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 }
 
 __global__ void __launch_bounds__(1024)
     join_norm_row(float *x, int hidden, join_from join, norm_to norm) {
-    extern __shared__ float values[];
+    extern __shared__ __align__(16) float values[];
     __shared__ float room[32];
+    __shared__ choices chosen;
     let_next();
     wait_previous();
     const int64_t row = norm.row ? norm.row[blockIdx.x] : blockIdx.x;
     float squares = 0;
-    for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
-        float v = x[row * hidden + i];
-        if (join.down) {
-            v += joined(join, row, hidden, i);
-            x[row * hidden + i] = v;
+    if (join.down) {
+        for (int s = threadIdx.x; s < join.slots; s += blockDim.x) {
+            chosen.place[s] = join.place[row * join.slots + s];
+            chosen.weight[s] = join.weight[row * join.slots + s];
         }
-        values[i] = v;
-        squares += v * v;
+        __syncthreads();
+    }
+    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x) {
+        float4 *at = reinterpret_cast<float4 *>(x + row * hidden + i);
+        float4 v = *at;
+        if (join.down) {
+            add_scaled(v, join.factor, joined(join, chosen, row, hidden, i));
+            *at = v;
+        }
+        *reinterpret_cast<float4 *>(values + i) = v;
+        squares += squares_of(v);
     }
     pack_normed(values, hidden, norm, blockIdx.x, squares, room);
 }
 
 __global__ void __launch_bounds__(1024)
     norm_row(const float *in, int64_t in_row, int n, norm_to norm) {
-    extern __shared__ float values[];
+    extern __shared__ __align__(16) float values[];
     __shared__ float room[32];
     let_next();
     wait_previous();
     float squares = 0;
-    for (int i = threadIdx.x; i < n; i += blockDim.x) {
-        values[i] = in[blockIdx.x * in_row + i];
-        squares += values[i] * values[i];
+    for (int i = 4 * threadIdx.x; i < n; i += 4 * blockDim.x) {
+        const float4 v = *reinterpret_cast<const float4 *>(in + blockIdx.x * in_row + i);
+        *reinterpret_cast<float4 *>(values + i) = v;
+        squares += squares_of(v);
     }
     pack_normed(values, n, norm, blockIdx.x, squares, room);
 }
 
 /* Few rows: more threads each, for latency. */
 int threads_of(int rows, int n) {
-    return rows > 256 ? kThreads : std::min(1024, (n + 127) / 128 * 32);
+    return std::min(rows > 256 ? static_cast<int>(kThreads) : 1024, (n + 127) / 128 * 32);
 }
 
 /* ---- next token -------------------------------------------------------------------------------- */

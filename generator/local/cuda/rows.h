@@ -51,6 +51,7 @@ struct route_args {
     int *expert, *place; /* [rows][chosen + shared]: -1 where there is nothing to compute */
     float *weight;
     int *first, *active, *count, *row; /* expert_list; row: [pairs] */
+    int *total;                        /* [experts] scratch */
     int *ticket;                       /* [1 + row blocks] zero, and zero again */
 };
 

@@ -1,0 +1,109 @@
+/* few.cuh - what the two kernels of gemm_few share: fragments, rows of tokens, the end of a tile.
+ *
+ * The order of k within a product is free as long as both operands agree. So a thread takes 16 bytes, eight
+ * neighbouring numbers, of the weight rows and tokens that the mma fragments give it, and calls them the
+ * k that the instruction wants there: no shuffles, whole lines of memory. */
+#pragma once
+#include "generator/local/cuda/gemm.h"
+#include "kernels/cuda/ptx/barrier.cuh"
+#include "kernels/cuda/ptx/mma.cuh"
+
+namespace device {
+namespace {
+
+enum {
+    kWarps = 8,
+    kThreads = 32 * kWarps,
+    kRows = 16,     /* of weights, a block */
+    kUnit = 64,     /* of k: a line of a bf16 row */
+    kPitch = 20,    /* floats a token in the reduction: no bank conflicts */
+    kFewTokens = 8, /* of an instruction */
+    kReduceBarrier = 1,
+};
+
+__device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &top,
+                                              const uint4 &bottom, const uint4 &x) {
+    const uint32_t first[4] = {top.x, bottom.x, top.y, bottom.y};
+    const uint32_t second[4] = {top.z, bottom.z, top.w, bottom.w};
+    ptx::mma_bf16(sum, first, x.x, x.y);
+    ptx::mma_bf16(sum, second, x.z, x.w);
+}
+
+/* Which rows of x and y a group's tokens are. */
+struct token_rows {
+    int first, count; /* in y */
+    const int *row;   /* in x; NULL = as in y */
+
+    __device__ const bf16 *of(const gemm_args &a, const bf16 *x, int token) const {
+        const int at = first + (token < count ? token : count - 1);
+        return x + (row ? row[at] : at) * a.x_row;
+    }
+};
+
+__device__ __forceinline__ token_rows tokens_of(const gemm_args &a, int group) {
+    if (!a.listed)
+        return {0, a.rows, nullptr};
+    const int first = a.experts.first[group];
+    return {first, a.experts.first[group + 1] - first, a.experts.row};
+}
+
+/* 16 rows of a group's weights. */
+struct tile_of {
+    int group, col;
+};
+
+__device__ __forceinline__ void store(const gemm_args &a, int64_t row, int64_t col, float sum) {
+    const int64_t at = row * a.y_row + col;
+    if (a.end == ends_f32)
+        static_cast<float *>(a.y)[at] = sum;
+    else if (a.end == ends_add_f32)
+        static_cast<float *>(a.y)[at] += a.factor * sum;
+    else
+        static_cast<bf16 *>(a.y)[at] = __float2bfloat16_rn(sum);
+}
+
+__device__ __forceinline__ float silu(float x) {
+    return x / (1.0f + __expf(-x));
+}
+
+__device__ __forceinline__ float reduce(const float *room, int warp_floats, int token, int row) {
+    float sum = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; w++)
+        sum += room[w * warp_floats + token * kPitch + row];
+    return sum;
+}
+
+/* Adds up the warps' sums and writes the tile's numbers of y, those of rows first .. */
+template <int TILES>
+__device__ __forceinline__ void finish(const gemm_args &a, const float (&sum)[TILES][4],
+                                       float *room, const tile_of &tile, int64_t first,
+                                       int tokens) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int warp_floats = TILES * kFewTokens * kPitch;
+    const int64_t columns = a.listed ? 0 : tile.group * a.y_group;
+    float *own = room + warp * warp_floats;
+#pragma unroll
+    for (int i = 0; i < TILES; i++) {
+        float *to = own + (i * kFewTokens + 2 * t) * kPitch + g;
+        to[0] = sum[i][0];
+        to[kPitch] = sum[i][1];
+        to[8] = sum[i][2];
+        to[kPitch + 8] = sum[i][3];
+    }
+    ptx::named_sync(kReduceBarrier, kThreads);
+    const int width = a.end == ends_gate ? 8 : 16;
+    for (int i = threadIdx.x; i < tokens * width; i += kThreads) {
+        const int token = i / width, r = i % width, col = tile.col * width + r;
+        const float x = reduce(room, warp_floats, token, r);
+        if (a.end == ends_gate)
+            static_cast<bf16 *>(a.y)[columns + (first + token) * a.y_row + col] =
+                __float2bfloat16_rn(silu(x) * reduce(room, warp_floats, token, r + 8));
+        else if (col < a.n)
+            store(a, first + token, columns + col, x);
+    }
+    ptx::named_sync(kReduceBarrier, kThreads);
+}
+
+} // namespace
+} // namespace device
