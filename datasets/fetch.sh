@@ -151,6 +151,29 @@ convert() {
     mv "$target.part.jsonl" "$target.part"
 }
 
+# $1: path, $2: URL. The same in answers of 100 rows, until they are all there.
+pages() {
+    have=0
+    all=-1
+    rm -f "$target.part.jsonl"
+    while [ "$have" != "$all" ]; do
+        rm -f "$target.part"
+        download "$1" - - "$2&offset=$have&length=100"
+        command -v jq >/dev/null 2>&1 || die 3 "$set: needs jq, or the program, to convert '$target'"
+        counts=$(jq -re 'if (.rows | length) > 0 and (.partial | not) and
+                ([.rows[].truncated_cells[]?] | length) == 0
+            then "\(.rows | length) \(.num_rows_total)" else error("rows are missing or cut short") end' \
+            <"$target.part") && jq -c '.rows[].row' <"$target.part" >>"$target.part.jsonl" || counts=
+        [ -z "$counts" ] || have=$((have + ${counts%% *}))
+        if [ -z "$counts" ] || [ "$have" -gt "${counts##* }" ]; then
+            rm -f "$target.part" "$target.part.jsonl"
+            die 3 "$set: $2 is not the rows of a set"
+        fi
+        all=${counts##* }
+    done
+    mv "$target.part.jsonl" "$target.part"
+}
+
 # $1: set, $2: path, $3: bytes, $4: sha256, $5: URL, $6: converter
 fetch() {
     set=$1
@@ -169,6 +192,12 @@ fetch() {
     fi
     mkdir -p "$(dirname "$target")" || die 3 "cannot create the folder of '$target'"
     state=fetched
+    if [ "$converter" = hf_pages ]; then
+        pages "$2" "$url"
+        mv "$target.part" "$target" || die 3 "cannot replace '$target'"
+        printf '%-9s %s\n' $state "$target"
+        return
+    fi
     [ ! -s "$target.part" ] || [ "$want" = - ] || state=resumed
     download "$2" "$bytes" "$want" "$url"
     if [ $state = resumed ] && ! is_whole "$bytes" "$want"; then

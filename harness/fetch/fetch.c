@@ -14,7 +14,7 @@
 #include "harness/fetch/download.h"
 #include "harness/fetch/rows.h"
 
-enum { kRowsLimit = 256 << 20 };
+enum { kRowsLimit = 256 << 20, kPage = 100 };
 
 typedef struct {
     const fetch_options *opt;
@@ -185,11 +185,58 @@ cleanup:
     return st;
 }
 
+/* One answer of several, its rows appended to @lines. */
+static snap_status bring_page(fetcher *f, const errand *e, int64_t offset, buf *lines,
+                              int64_t *count, int64_t *total, snap_err *err) {
+    buf url = {0}, text = {.limit = kRowsLimit};
+    snap_status st;
+    download_forget(e->part); /* a page is brought whole */
+    (void)buf_printf(&url, "%s&offset=%lld&length=%d", e->url, (long long)offset, kPage);
+    TRY(buf_check(&url, "a URL", err));
+    download_request req = {.url = buf_str(&url),
+                            .part = e->part,
+                            .name = e->file->path,
+                            .bytes = -1,
+                            .retries = f->opt->retries,
+                            .wait_s = f->opt->wait_s};
+    TRY(download(f->engine, &req, NULL, err));
+    TRY(fs_read(e->part, &text, err));
+    TRY(rows_page_to_lines(buf_str(&text), text.len, buf_str(&url), lines, count, total, err));
+cleanup:
+    buf_release(&text);
+    buf_release(&url);
+    return st;
+}
+
+/* Page by page; one that is cut off begins anew, as the pages between may have changed. */
+static snap_status bring_pages(fetcher *f, const errand *e, snap_err *err) {
+    buf lines = {.limit = kRowsLimit};
+    int64_t have = 0, all = -1;
+    snap_status st = SNAP_OK;
+    while (have != all) {
+        int64_t count, total;
+        TRY(bring_page(f, e, have, &lines, &count, &total, err));
+        have += count;
+        if ((all >= 0 && total != all) || have > total)
+            TRY(err_set(err, SNAP_E_INPUT, "%s: changes while it is fetched (%lld rows, then %lld)",
+                        e->url, (long long)all, (long long)total));
+        all = total;
+    }
+    TRY(fs_write_atomic(e->target, buf_str(&lines), lines.len, err));
+cleanup:
+    download_forget(e->part);
+    buf_release(&lines);
+    return st;
+}
+
 static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err *err) {
     snap_status st;
     bool resumed;
     TRY(make_parent(e->target, err));
     TRY(check_room(e, f->opt->dir, err));
+    *out = FETCH_NEW;
+    if (e->convert && e->file->pages)
+        return bring_pages(f, e, err);
     TRY(collect(f, e, &resumed, err));
     TRY(put_in_place(e, err));
     *out = resumed ? FETCH_RESUMED : FETCH_NEW;

@@ -71,13 +71,15 @@ static snap_status read_file(const js *o, arena *mem, manifest_file *f, const ch
     TRY(maybe_text(o, "convert", mem, &convert, where, err));
     f->bytes = js_get_int(o, "bytes", -1);
     f->convert = convert != NULL;
+    f->pages = convert && strcmp(convert, "hf_pages") == 0;
     if (!is_safe_path(f->path))
         TRY(err_set(err, SNAP_E_INPUT, "%s: 'path' must stay in the data folder, not '%s'", where,
                     f->path));
     if (f->sha256 && !is_sha256(f->sha256))
         TRY(err_set(err, SNAP_E_INPUT, "%s: 'sha256' must be 64 lower-case digits", where));
-    if (convert && strcmp(convert, "hf_rows") != 0)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: 'convert' must be null or 'hf_rows', not '%s'", where,
+    if (convert && !f->pages && strcmp(convert, "hf_rows") != 0)
+        TRY(err_set(err, SNAP_E_INPUT,
+                    "%s: 'convert' must be null, 'hf_rows' or 'hf_pages', not '%s'", where,
                     convert));
     snap_err url = {0};
     if (http_check_url(f->url, &url) != SNAP_OK)

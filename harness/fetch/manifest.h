@@ -21,6 +21,7 @@ typedef struct {
     const char *sha256; /* of what the URL brings, 64 lower-case digits; NULL = not known */
     int64_t bytes;      /* the same; -1 = not known */
     bool convert;       /* the URL brings the Hugging Face rows API's JSON, not JSON lines */
+    bool pages;         /* and in many answers: it lacks its "&offset=..&length=.." */
 } manifest_file;
 
 typedef struct {

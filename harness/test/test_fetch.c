@@ -45,6 +45,7 @@ typedef struct {
     bool no_sum, no_bytes, convert;
     const char *mirror; /* a folder on the server */
     const char *url;    /* instead of the server's */
+    bool pages;
 } how;
 
 static void write_manifest(place *p, const how *h) {
@@ -63,7 +64,10 @@ static void write_manifest(place *p, const how *h) {
         "\"licence\": \"ours\", \"notice\": null, \"home\": \"http://127.0.0.1/\", \"files\": [\n"
         "{\"path\": \"lines/test.jsonl\", \"bytes\": %s, \"sha256\": %s, \"url\": \"%s/a\", "
         "\"convert\": %s}\n]}\n]\n}\n",
-        bytes, sha, h->url ? h->url : server_url(p->s), h->convert ? "\"hf_rows\"" : "null");
+        bytes, sha, h->url ? h->url : server_url(p->s),
+        h->pages     ? "\"hf_pages\""
+        : h->convert ? "\"hf_rows\""
+                     : "null");
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(p->list, buf_str(&text), text.len, NULL), SNAP_OK);
     buf_release(&text);
 }
@@ -212,7 +216,13 @@ static const good_case good[] = {
      NULL,
      FETCH_NEW,
      {0}},
-    {"size and sum unknown", {WHOLE}, 1, NULL, NULL, FETCH_NEW, {true, true, false, NULL, NULL}},
+    {"size and sum unknown",
+     {WHOLE},
+     1,
+     NULL,
+     NULL,
+     FETCH_NEW,
+     {true, true, false, NULL, NULL, false}},
 };
 
 static void test_good(void) {
@@ -508,6 +518,35 @@ static void test_convert(void) {
     place_close(&p);
 }
 
+#define PAGE(from, n, total)                                                                       \
+    "{\"rows\": [{\"row_idx\": 0, \"row\": {\"n\": " #from "}}" n "], \"num_rows_total\": " #total \
+    "}"
+#define AND(k) ", {\"row\": {\"n\": " #k "}}"
+
+/* Two answers are one file; what was asked says from where on. */
+static void test_pages(void) {
+    static const reply replies[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 3)}};
+    static const reply changing[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 4)}};
+    static const reply empty[] = {{.body = PAGE(0, AND(1), 3)},
+                                  {.body = "{\"rows\": [], \"num_rows_total\": 3}"}};
+    static const how paged = {.no_sum = true, .no_bytes = true, .pages = true};
+    place p;
+    place_open(&p, replies, 2, paged);
+    CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK);
+    expect_whole(&p, "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n");
+    place_close(&p);
+    place_open(&p, changing, 2, paged);
+    CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "changes while it is fetched (3 rows, then 4)"));
+    CU_ASSERT(!fs_exists(p.target) && !fs_exists(p.part));
+    place_close(&p);
+    place_open(&p, empty, 2, paged);
+    CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "holds 0 rows, not all of 3"));
+    CU_ASSERT(!fs_exists(p.target));
+    place_close(&p);
+}
+
 static void test_rows_refused(void) {
     static const char *const cases[] = {
         "",
@@ -721,6 +760,7 @@ CU_TestInfo tests_fetch[] = {{"what goes well", test_good},
                              {"one process at a time", test_lock},
                              {"what is there", test_look},
                              {"rows to lines", test_convert},
+                             {"pages of rows", test_pages},
                              {"rows refused", test_rows_refused},
                              {"manifest refused", test_manifest_refused},
                              {"shipped manifest", test_shipped_manifest},
