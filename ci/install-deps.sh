@@ -3,7 +3,7 @@
 #   install-deps.sh build|test|lint
 # What each set is for: build - the program; test - and its tests; lint - and every check of `make check`.
 set -eu
-build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev bubblewrap python3 util-linux'
+build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
 test="$build libcunit1-dev ca-certificates"
 lint="$test clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe file patchelf libxml2-utils"
 
@@ -18,7 +18,7 @@ esac
 if ! command -v dpkg-query >/dev/null 2>&1; then
     pkg-config --exists libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib && exit 0
     echo "install-deps: needs a C compiler, make, pkg-config, and the development files of" >&2
-    echo "libcurl, jansson, pcre2, openssl, libzip, gmp, mpfr and zlib (for tests: cunit; to judge programs: bubblewrap, python3)" >&2
+    echo "libcurl, jansson, pcre2, openssl, libzip, gmp, mpfr and zlib (for tests: cunit; to judge programs: bubblewrap, python3; languages: python3-langdetect)" >&2
     exit 1
 fi
 

@@ -18,9 +18,11 @@ static const struct {
     int problems;
     double variance;
 } planning[] = {
-    {"aime24", 30, 0.08},     {"aime25", 30, 0.08},  {"hmmt_feb25", 30, 0.08},
-    {"math500", 500, 0.035},  {"gsm8k", 1319, 0.03}, {"gpqa_diamond", 198, 0.115},
-    {"synth_aime", 12, 0.08},
+    {"aime24", 30, 0.08},          {"aime25", 30, 0.08},       {"hmmt_feb25", 30, 0.08},
+    {"math500", 500, 0.035},       {"gsm8k", 1319, 0.03},      {"gpqa_diamond", 198, 0.115},
+    {"beyond_aime", 100, 0.10},    {"mmlu_pro", 12032, 0.07},  {"mmlu_redux", 5330, 0.05},
+    {"ifeval", 541, 0.07},         {"zebralogic", 1000, 0.06}, {"arena_hard", 750, 0.06},
+    {"livecodebench", 1055, 0.07}, {"synth_aime", 12, 0.08},
 };
 
 typedef struct {
