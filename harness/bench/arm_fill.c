@@ -28,9 +28,11 @@ cleanup:
 /* The pool's page numbers in random order: logical page i is page order[i]. */
 static int32_t *shuffled_pages(const bench_arm *arm) {
     size_t n = (size_t)arm->cache.pages;
-    int32_t *order = malloc(n * sizeof *order);
+    int32_t *order = calloc(n, sizeof *order);
     rng r = rng_make(arm->from->seed, rng_stream_of("bench pages"));
-    for (size_t i = 0; order && i < n; i++) {
+    if (!order)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
         size_t j = rng_below(&r, (uint32_t)i + 1);
         order[i] = order[j];
         order[j] = (int32_t)i;
