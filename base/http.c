@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hist.h"
@@ -14,6 +16,7 @@ enum {
     kStepMs = 100,            /* a signal is noticed after this at the latest */
     kConnectTimeoutS = 30,
     kSilenceS = 600,
+    kEvents = 256, /* sockets a step; those beyond are in the next one */
 };
 
 typedef struct transfer transfer;
@@ -35,11 +38,15 @@ struct transfer {
 
 struct http {
     CURLM *multi;
+    int poll;          /* epoll, of the sockets that libcurl names */
+    int64_t timer_ns;  /* when libcurl wants to be called; INT64_MAX = never */
+    int64_t check_ns;  /* no transfer's time is up before */
+    int64_t looked_ns; /* when sockets were last looked at; 0 = not yet */
     transfer *transfers;
     int running;
     const volatile sig_atomic_t *cancel;
     int64_t done, connections;
-    int64_t ready_ns; /* what is handled now could not have been handled before; 0 = no step yet */
+    int64_t ready_ns; /* what is handled now could not have been handled before */
     hist lag;
 };
 
@@ -50,16 +57,50 @@ static void init(void) {
     init_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+/* libcurl wants to know of this socket, of another direction of it, or no longer. */
+static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused) {
+    http *h = ctx;
+    struct epoll_event e = {.data.fd = fd};
+    (void)easy, (void)unused;
+    e.events |= what == CURL_POLL_IN || what == CURL_POLL_INOUT ? EPOLLIN : 0;
+    e.events |= what == CURL_POLL_OUT || what == CURL_POLL_INOUT ? EPOLLOUT : 0;
+    if (what == CURL_POLL_REMOVE)
+        (void)epoll_ctl(h->poll, EPOLL_CTL_DEL, fd, NULL); /* gone already when it was closed */
+    else if (epoll_ctl(h->poll, EPOLL_CTL_MOD, fd, &e) != 0 &&
+             epoll_ctl(h->poll, EPOLL_CTL_ADD, fd, &e) != 0)
+        return -1;
+    return 0;
+}
+
+/* libcurl wants to be called after so long, whatever comes; negative: no longer. */
+static int set_timer(CURLM *multi, long ms, void *ctx) {
+    http *h = ctx;
+    (void)multi;
+    h->timer_ns = ms < 0 ? INT64_MAX : clock_now_ns() + (int64_t)ms * 1000000;
+    return 0;
+}
+
+static bool connect_engine(http *h) {
+    return curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, watch_socket) == CURLM_OK &&
+           curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h) == CURLM_OK &&
+           curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, set_timer) == CURLM_OK &&
+           curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h) == CURLM_OK;
+}
+
 snap_status http_create(http **out, int connections, const volatile sig_atomic_t *cancel,
                         snap_err *err) {
     *out = NULL;
     (void)pthread_once(&init_once, init);
     http *h = init_result == CURLE_OK ? calloc(1, sizeof *h) : NULL;
-    if (h)
-        h->multi = curl_multi_init();
-    if (!h || !h->multi) {
-        free(h);
+    if (!h)
         return err_set(err, SNAP_E_NOMEM, "libcurl cannot be initialised: out of memory");
+    h->timer_ns = h->check_ns = INT64_MAX;
+    h->poll = epoll_create1(EPOLL_CLOEXEC);
+    h->multi = curl_multi_init();
+    if (h->poll < 0 || !h->multi || !connect_engine(h)) {
+        snap_status st = err_set_errno(err, "libcurl cannot be initialised");
+        http_free(h);
+        return st;
     }
     h->cancel = cancel;
     (void)curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, (long)connections);
@@ -90,7 +131,10 @@ void http_free(http *h) {
         next = t->next;
         transfer_end(t);
     }
-    (void)curl_multi_cleanup(h->multi);
+    if (h->multi)
+        (void)curl_multi_cleanup(h->multi);
+    if (h->poll >= 0)
+        (void)close(h->poll);
     free(h);
 }
 
@@ -296,6 +340,18 @@ static transfer *transfer_create(http *h, const http_request *req) {
     return t;
 }
 
+/* When a transfer's time is up, unless it is heard before. *late: by its deadline. */
+static int64_t end_of(const transfer *t, bool *late) {
+    int64_t silent_ns = t->heard_ns + t->silence_ns;
+    *late = t->deadline_ns < silent_ns;
+    return *late ? t->deadline_ns : silent_ns;
+}
+
+/* The next look is no later than a transfer's end. */
+static void check_by(http *h, int64_t end_ns) {
+    h->check_ns = end_ns < h->check_ns ? end_ns : h->check_ns;
+}
+
 static snap_status check_headers(const http_request *req, snap_err *err) {
     for (int i = 0; i < req->n_headers; i++)
         if (strpbrk(req->headers[i], "\r\n") || !strchr(req->headers[i], ':'))
@@ -318,6 +374,8 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) {
         t->next->link = &t->next;
     h->transfers = t;
     h->running++;
+    bool late;
+    check_by(h, end_of(t, &late));
     return SNAP_OK;
 }
 
@@ -375,8 +433,8 @@ static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
     transfer_end(t);
 }
 
-static int finish_ended(http *h) {
-    int ended = 0, left;
+static void finish_ended(http *h) {
+    int left;
     const CURLMsg *m;
     while ((m = curl_multi_info_read(h->multi, &left))) {
         char *owner = NULL;
@@ -385,30 +443,27 @@ static int finish_ended(http *h) {
         transfer *t = (transfer *)(void *)owner;
         hist_add(&h->lag, clock_now_ns() - h->ready_ns);
         finish(t, t->aborted == HTTP_COMPLETE ? outcome_of(rc) : t->aborted, rc);
-        ended++;
     }
-    return ended;
 }
 
-/* Ends the transfers whose time is up; returns when the next one's will be. */
-static int64_t finish_overdue(http *h, int *ended) {
-    int64_t now = clock_now_ns(), next_ns = INT64_MAX;
+/* Ends the transfers whose time is up. What is heard meanwhile only moves an end away, so that there is
+ * nothing to look for before the first of them. */
+static void finish_overdue(http *h) {
+    int64_t now = clock_now_ns();
     transfer *t = h->transfers;
+    h->check_ns = INT64_MAX;
     while (t) {
         transfer *after = t->next; /* on_done() may put new transfers before it, none after */
-        int64_t silent_ns = t->heard_ns + t->silence_ns;
-        bool late = t->deadline_ns < silent_ns;
-        int64_t end_ns = late ? t->deadline_ns : silent_ns;
+        bool late;
+        int64_t end_ns = end_of(t, &late);
         if (now >= end_ns) {
             hist_add(&h->lag, now - end_ns);
             finish(t, late ? HTTP_LATE : HTTP_SILENT, CURLE_OK);
-            ++*ended;
-        } else if (end_ns < next_ns) {
-            next_ns = end_ns;
+        } else {
+            check_by(h, end_ns);
         }
         t = after;
     }
-    return next_ns;
 }
 
 static int wait_ms(int64_t until_ns) {
@@ -418,31 +473,48 @@ static int wait_ms(int64_t until_ns) {
     return left > kStepMs * INT64_C(1000000) ? kStepMs : (int)((left + 999999) / 1000000);
 }
 
-/* Sleeps only if nothing can be read yet: then what comes is handled at once, and not behind what
- * came during the last step. */
-static CURLMcode wait_for_bytes(http *h, int ms) {
-    int ready = 0;
-    CURLMcode rc = curl_multi_poll(h->multi, NULL, 0, 0, &ready);
-    if (rc != CURLM_OK || ready || !ms)
-        return rc;
-    rc = curl_multi_poll(h->multi, NULL, 0, ms, NULL);
-    h->ready_ns = clock_now_ns();
+/* The sockets with something to do. Sleeps only if there is none yet: then what comes is handled at
+ * once, and not behind what came during the last step. */
+static int wait_for_sockets(http *h, int64_t until_ns, struct epoll_event events[kEvents]) {
+    int64_t looked_ns = clock_now_ns();
+    int n = epoll_wait(h->poll, events, kEvents, 0), ms = wait_ms(until_ns);
+    h->ready_ns = h->looked_ns ? h->looked_ns : looked_ns; /* since then it may have been waiting */
+    if (n == 0 && ms > 0) {
+        n = epoll_wait(h->poll, events, kEvents, ms);
+        h->ready_ns = looked_ns = clock_now_ns();
+    }
+    h->looked_ns = looked_ns;
+    return n; /* negative: a signal came */
+}
+
+static int actions_of(uint32_t events) {
+    return (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+           (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+}
+
+static CURLMcode move_bytes(http *h, const struct epoll_event *events, int n) {
+    CURLMcode rc = CURLM_OK;
+    int running;
+    for (int i = 0; i < n && rc == CURLM_OK; i++)
+        rc = curl_multi_socket_action(h->multi, events[i].data.fd, actions_of(events[i].events),
+                                      &running);
+    if (rc == CURLM_OK && h->timer_ns <= clock_now_ns()) {
+        h->timer_ns = INT64_MAX; /* it is set anew where libcurl wants that */
+        rc = curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
     return rc;
 }
 
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) {
+    struct epoll_event events[kEvents];
     if (h->cancel && *h->cancel)
         return err_set(err, SNAP_E_CANCELLED, "cancelled");
-    int running;
-    int64_t looked_ns = clock_now_ns();
-    if (!h->ready_ns)
-        h->ready_ns = looked_ns;
-    CURLMcode rc = curl_multi_perform(h->multi, &running);
-    int ended = finish_ended(h);
-    int64_t due_ns = finish_overdue(h, &ended);
-    h->ready_ns = looked_ns; /* what came since then has been waiting */
-    if (rc == CURLM_OK && !ended)
-        rc = wait_for_bytes(h, wait_ms(due_ns < until_ns ? due_ns : until_ns));
+    int64_t due_ns = h->timer_ns < h->check_ns ? h->timer_ns : h->check_ns;
+    int n = wait_for_sockets(h, due_ns < until_ns ? due_ns : until_ns, events);
+    CURLMcode rc = move_bytes(h, events, n);
+    finish_ended(h);
+    if (h->check_ns <= clock_now_ns())
+        finish_overdue(h);
     if (rc != CURLM_OK)
         return err_set(err, SNAP_E_NET, "libcurl failed: %s", curl_multi_strerror(rc));
     return SNAP_OK;

@@ -99,6 +99,8 @@ struct session {
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;
     int busy;       /* slots that are not free */
+    bool changed;   /* a slot was freed or is to wait: look at them */
+    int64_t due_ns; /* look at them then in any case */
     bool exhausted; /* the source has no more */
     bool reached;   /* the server has answered something */
     snap_status st;
@@ -322,6 +324,7 @@ static void deliver(slot *s) {
         .attempts = s->attempts,
     };
     s->state = SLOT_FREE;
+    r->changed = true;
     r->busy--;
     run_fail(r, r->sink(r->sink_ctx, &s->req, &res, r->err));
 }
@@ -334,6 +337,7 @@ static void wait_to_retry(slot *s, const http_response *res) {
         retry_delay_s(policy, s->attempts, res->retry_after_s, rng_uniform(&s->jitter));
     s->due_ns = now + (int64_t)(delay_s * 1e9);
     s->state = SLOT_WAITING;
+    s->session->changed = true;
     if (res->status == 429)
         endpoints_hold(s->server, now, s->due_ns, true);
 }
@@ -470,6 +474,7 @@ static void admit(session *r, slot *s) {
 static void on_probed(void *ctx, const http_response *res) {
     const probe *p = ctx;
     p->server->probing = false;
+    p->session->changed = true;
     if (res->status && res->status < 500)
         endpoints_success(p->server);
     else
@@ -506,9 +511,9 @@ static int64_t look_after_servers(session *r, int64_t now) {
 
 /* ---- a run ---- */
 
-/* Starts what can be started; returns when the next waiting request or health check is due. */
-static int64_t fill(session *r) {
-    int64_t now = clock_now_ns(), next_ns = look_after_servers(r, now);
+/* Starts what can be started; returns when the next waiting request is due. */
+static int64_t fill(session *r, int64_t now) {
+    int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->in_flight && r->st == SNAP_OK; i++) {
         slot *s = &r->slots[i];
         if (s->state == SLOT_FREE && !r->exhausted)
@@ -523,9 +528,20 @@ static int64_t fill(session *r) {
     return next_ns;
 }
 
+/* Between two answers nothing can be started: then there is nothing to look for. Returns when to look
+ * again at the latest. */
+static int64_t fill_if_due(session *r) {
+    int64_t now = clock_now_ns(), probe_ns = look_after_servers(r, now);
+    if (r->changed || r->due_ns <= now) {
+        r->changed = false;
+        r->due_ns = fill(r, now);
+    }
+    return probe_ns < r->due_ns ? probe_ns : r->due_ns;
+}
+
 static snap_status run_all(session *r) {
     for (;;) {
-        int64_t next_ns = fill(r);
+        int64_t next_ns = fill_if_due(r);
         if (r->st == SNAP_OK && !r->busy)
             return SNAP_OK;
         if (r->st == SNAP_OK)
