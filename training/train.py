@@ -32,8 +32,9 @@ from muon import Muon
 
 PROMPT_WEIGHT = 0.1
 BALANCE = 1e-3
-WARM, COOL = 0.02, 0.35  # shares of the steps in which the rate rises, and falls to nothing
+WARM, COOL = 120, 0.35   # steps in which the rate rises; share of them in which it falls to nothing
 MEASURED = 30            # steps from which --budget plans
+AGAIN = 90               # seconds for starting once more, evaluations and writing
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -49,7 +50,7 @@ def arguments():
     a.add_argument("--minutes", type=float, default=1e9, help="this run stops after so many, in time to write its state")
     a.add_argument("--rows", type=int, default=16, help="of a step; divides %d" % stream.ROWS)
     a.add_argument("--length", type=int, default=stream.LENGTH)
-    a.add_argument("--rate", type=float, default=4e-3)
+    a.add_argument("--rate", type=float, default=3e-3)
     a.add_argument("--optimizer", default="muon", choices=("muon", "adamw"))
     a.add_argument("--styles", default=stream.STYLES)
     a.add_argument("--levels", default="1,1,1,2,2,2,3,3,3,4,4,5")
@@ -155,7 +156,6 @@ class Run:
                 if name != "across":
                     self.check(batch, each)
                 self.compiled = loss
-                self.compiled_forward = self.compile(lambda t, d, how=how: self.forward(how, t, d))
                 self.model.zero_grad(set_to_none=True)
                 self.log(event="attention", name=name, parameters=sum(p.numel() for p in self.model.parameters()))
                 return
@@ -178,10 +178,9 @@ class Run:
         return f if self.a.plain else torch.compile(f, dynamic=False)
 
     def rate(self):
-        if not self.steps:
-            return min(1.0, (self.step + 1) / MEASURED / 4)
-        warm, cool = max(1, WARM * self.steps), max(1, COOL * self.steps)
-        return min(1.0, (self.step + 1) / warm, (self.steps - self.step) / cool)
+        steps = self.steps or 10 ** 9  # not planned yet: far from the end
+        warm = max(1, min(WARM, steps // 10))
+        return min(1.0, (self.step + 1) / warm, (steps - self.step) / (COOL * steps))
 
     def take_step(self, batch):
         for o in self.optimizers:
@@ -202,12 +201,11 @@ class Run:
     def evaluate(self, block, places):
         self.model.eval()
         nats, hits = np.zeros(block[0].shape, np.float32), np.zeros(block[0].shape, bool)
-        for at in range(0, len(block[0]), self.a.rows):
-            rows = np.arange(at, at + self.a.rows) % len(block[0])
-            tokens, targets, _, documents = self.to_device(block, rows)
-            logits = self.compiled_forward(tokens, documents).float()[0]
-            nats[rows] = F.cross_entropy(logits, targets[0], reduction="none").cpu().view(len(rows), -1).numpy()
-            hits[rows] = (logits.argmax(-1) == targets[0]).cpu().view(len(rows), -1).numpy()
+        for row in range(len(block[0])):  # plainly: compiling once more takes longer
+            tokens, targets, _, documents = self.to_device(block, slice(row, row + 1))
+            logits = self.forward(attend.dense(1), tokens, documents).float()[0]
+            nats[row] = F.cross_entropy(logits, targets[0], reduction="none").cpu().numpy()
+            hits[row] = (logits.argmax(-1) == targets[0]).cpu().numpy()
         self.model.train()
         groups = collections.defaultdict(list)
         for style, level, row, _, first, end in places:
@@ -215,6 +213,13 @@ class Run:
             groups[f"{style}-{level}"].append((n.mean(), hits[row, first - 1:end - 1].all(), math.exp(-n.sum())))
         table = {k: [round(float(x), 4) for x in np.mean(np.array(v, float), 0)] for k, v in sorted(groups.items())}
         self.log(event="heldout", nats_greedy_sampled=table)
+
+    def unigram(self, block):
+        """The nats a token that the best model of single tokens would need for the held-out solutions: their entropy."""
+        tokens, weights, _ = block
+        counts = np.bincount(np.roll(tokens, -1, 1)[weights == 2])
+        share = counts[counts > 0] / counts.sum()
+        self.log(event="unigram", nats=round(float(-(share * np.log(share)).sum()), 4))
 
     # ---- the whole ----
 
@@ -225,8 +230,8 @@ class Run:
 
     def plan(self, seconds_a_step):
         """From the time that is left."""
-        left = self.a.budget - self.spent - (time.monotonic() - self.began)
-        self.steps = self.step + int(left * 0.96 / seconds_a_step)
+        left = self.a.budget - AGAIN - self.spent - (time.monotonic() - self.began)
+        self.steps = self.step + int(left / seconds_a_step)
         self.log(event="planned", steps=self.steps, seconds_a_step=round(seconds_a_step, 4))
 
     def batches(self):
@@ -250,6 +255,7 @@ class Run:
             sys.exit("give --steps or --budget")
         levels = max(int(x) for x in a.levels.split(","))
         held = stream.heldout(a.program, a.tokenizer, a.heldout, a.length, a.styles, levels)
+        self.unigram(held[0])
         marks, seen, since = [], 0, time.monotonic()
         for batch in self.batches():
             if self.compiled is None:
@@ -265,14 +271,17 @@ class Run:
                     self.plan((time.monotonic() - half) / (MEASURED - MEASURED // 2))
                 half = time.monotonic()
             if seen % 10 == 0 or self.step == self.steps:
-                now = time.monotonic()
-                self.log(loss=round(torch.stack(marks).mean().item(), 4), norm=round(norm.item(), 3), rate=self.rate(),
+                now, mean = time.monotonic(), torch.stack(marks).mean().item()
+                if not math.isfinite(mean):
+                    sys.exit("the loss is no number: the state before is kept; try a lower --rate")
+                self.log(loss=round(mean, 4), norm=round(norm.item(), 3), rate=round(self.rate(), 4),
                          tokens=self.step * a.rows * a.length,
                          tokens_a_second=round(len(marks) * a.rows * a.length / max(now - since, 1e-9)))
                 marks, since = [], now
             done = self.step == self.steps
             if self.steps and (done or self.step * a.evaluations // self.steps > (self.step - 1) * a.evaluations // self.steps):
                 self.evaluate(*held)
+                self.save()
                 since = time.monotonic()
             if done or self.time_is_up():
                 break
