@@ -8,7 +8,7 @@
 enum {
     kMostChunks = 64, /* pieces of a prompt in a step */
     kLogitRows = 256, /* computed at a time */
-    kFewRows = 16,    /* up to here products are gemm_few()'s */
+    kFewRows = 8,     /* up to here products are gemm_few()'s */
 };
 
 /* What the host tells a step; its image on the device has the same layout. */

@@ -16,7 +16,8 @@ namespace {
 enum {
     kLoadThreads = 32,
     kSlice = 2048, /* of k, a stage */
-    kMostStages = 2,
+    kMostStages = 4,
+    kRingBytes = 200 * 1024,
 };
 
 struct params {
@@ -229,7 +230,8 @@ cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     p.pitch = pitch_of(p.slice);
     const int64_t tiles = static_cast<int64_t>((a.n + kRows - 1) / kRows) * a.groups;
     const int64_t blocks = tiles <= 3 * s.sms ? tiles : s.sms;
-    p.stages = tiles <= 3 * s.sms && a.k <= kSlice ? 1 : 2;
+    const int room = kRingBytes / (kRows * p.pitch);
+    p.stages = tiles <= 3 * s.sms && a.k <= kSlice ? 1 : std::min<int>(room, kMostStages);
     return launch(s, few<TILES>, dim3(static_cast<unsigned>(blocks)), kThreads + kLoadThreads,
                   static_cast<size_t>(p.stages * kRows * p.pitch), p);
 }
@@ -237,7 +239,7 @@ cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
 template <int TILES>
 cudaError_t allow_memory() {
     return cudaFuncSetAttribute(few<TILES>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                2 * kRows * pitch_of(kSlice));
+                                kRingBytes);
 }
 
 } // namespace
