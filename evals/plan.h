@@ -38,6 +38,7 @@ typedef struct {
     int in_flight;                  /* 0: the generator's default */
     int context, cache_mb, threads; /* local: tokens a sequence, MiB of cache; 0: the default */
     const char *chat_template;      /* local: NULL: the checkpoint's own */
+    const char *device;             /* local: NULL: the CPU */
 
     eval_control control;
 

@@ -209,7 +209,8 @@ snap_status gen_local_open(generator **out, const char *spec, const generator_op
     g->base.ops = &local_ops;
     g->cancel = opt->cancel;
     g->done_end = &g->done;
-    local_options how = {.precision = opt->precision,
+    local_options how = {.device = opt->device,
+                         .precision = opt->precision,
                          .cache_bytes = opt->cache_bytes,
                          .context = opt->context,
                          .sequences = opt->in_flight,

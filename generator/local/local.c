@@ -1,5 +1,6 @@
 #include "generator/local/local.h"
 
+#include "base/text.h"
 #include "generator/local/checkpoint/inventory.h"
 
 static snap_status open_files(local_model *m, const char *dir, snap_err *err) {
@@ -63,7 +64,8 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
 snap_status local_open(local_model *m, const char *dir, const local_options *opt, snap_err *err) {
     snap_status st;
     *m = (local_model){0};
-    runner_options r = {.threads = opt->threads};
+    runner_options r = {.threads = opt->threads, .device = opt->device};
+    bool cuda = text_equal(opt->device, "cuda");
     TRY(cache_format_parse(opt->precision ? opt->precision : "bf16", &r.format, err));
     TRY(open_files(m, dir, err));
     TRY(choose_template(m, dir, opt, err));
@@ -73,7 +75,7 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
     if (!opt->context && r.context > longest)
         r.context = longest;
     r.max_decode = opt->sequences ? opt->sequences : LOCAL_SEQUENCES;
-    r.max_rows = r.max_decode + LOCAL_CHUNK;
+    r.max_rows = r.max_decode + (cuda ? LOCAL_CUDA_CHUNK : LOCAL_CHUNK);
     TRY(cache_pages(m, opt, &r, &r.pages, err));
     TRY(runner_create(&m->runner, &m->weights, &r, err));
     TRY(engine_create(&m->engine, m->runner, err));

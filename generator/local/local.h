@@ -14,11 +14,12 @@ typedef struct {
     int sequences;             /* at once; 0 = LOCAL_SEQUENCES */
     bool recompute;            /* engine_recompute() */
     int threads;               /* 0 = all */
+    const char *device;        /* "cpu" (NULL), "cuda" */
     const char *chat_template; /* a name of chat.h; NULL = the checkpoint's own */
     bool thinking;             /* deepseek-v3.1 */
 } local_options;
 
-enum { LOCAL_CONTEXT = 32768, LOCAL_SEQUENCES = 32, LOCAL_CHUNK = 256 };
+enum { LOCAL_CONTEXT = 32768, LOCAL_SEQUENCES = 32, LOCAL_CHUNK = 256, LOCAL_CUDA_CHUNK = 2048 };
 #define LOCAL_CACHE ((int64_t)4 << 30)
 
 typedef struct {

@@ -9,7 +9,8 @@
 #include "generator/local/local.h"
 #include "harness/cmd/cmd.h"
 
-static const char *prompt_text, *prompt_file, *system_text, *precision = "bf16", *template_name;
+static const char *prompt_text, *prompt_file, *system_text, *precision = "bf16", *template_name,
+                                                            *device = "cpu";
 static bool thinking, stats, as_json, recompute;
 static opt_list stops;
 static int64_t max_tokens = 512, context, cache_mb, threads, samples = 1, seed = 1, top_k;
@@ -44,6 +45,7 @@ static const opt options[] = {
      0},
     {OPT_INT, "seed", 0, &seed, "N", "sample i of a prompt draws from seed + i", 0, 1e15},
     {.type = OPT_GROUP, .help = "Machine"},
+    {OPT_STR, "device", 0, &device, "NAME", "cpu, cuda: weights, cache and products there", 0, 0},
     {OPT_INT, "context", 0, &context, "N", "tokens a sequence; 0 = 32768, or what the model takes",
      0, 1 << 20},
     {OPT_INT, "cache-mb", 0, &cache_mb, "N", "MiB of cache; 0 = 4096, or less where less will do",
@@ -264,7 +266,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     local_model m = {0};
     buf text = {0};
-    local_options how = {.precision = precision,
+    local_options how = {.device = device,
+                         .precision = precision,
                          .cache_bytes = cache_mb << 20,
                          .context = context,
                          .sequences = samples < LOCAL_SEQUENCES ? (int)samples : LOCAL_SEQUENCES,

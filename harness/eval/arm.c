@@ -22,6 +22,7 @@ typedef struct {
 static const arm_key keys[] = {
     {"model", KEY_TEXT, offsetof(eval_arm, model), 0, 0},
     {"precision", KEY_TEXT, offsetof(eval_arm, precision), 0, 0},
+    {"device", KEY_TEXT, offsetof(eval_arm, device), 0, 0},
     {"stream", KEY_NOT, offsetof(eval_arm, no_stream), 0, 0},
     {"retries", KEY_INT, offsetof(eval_arm, max_retries), 0, 1000},
     {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6},
@@ -108,12 +109,13 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
                    : err_set(err, SNAP_E_USAGE, "%s %s: '%s' can't be '%s'", p->flag, p->whole,
                              name, value);
     }
-    return err_set(err, SNAP_E_USAGE,
-                   "%s %s: unknown key '%s' (known: model, precision, stream, retries, timeout, "
-                   "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, "
-                   "temperature, top_p, "
-                   "max_tokens)",
-                   p->flag, p->whole, name);
+    return err_set(
+        err, SNAP_E_USAGE,
+        "%s %s: unknown key '%s' (known: model, precision, device, stream, retries, timeout, "
+        "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, "
+        "temperature, top_p, "
+        "max_tokens)",
+        p->flag, p->whole, name);
 }
 
 static snap_status check_name(const parsing *p, snap_err *err) {

@@ -13,7 +13,7 @@
  * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes, without
  * commas. Keys: model, precision; stream (true, false), retries, timeout and deadline (seconds), rpm and
  * tpm (requests and tokens a minute), in_flight;
- * context, cache_mb, threads, template (local); seed, temperature, top_p, max_tokens.
+ * device, context, cache_mb, threads, template (local); seed, temperature, top_p, max_tokens.
  *
  * @mem: owns the arm's texts
  *

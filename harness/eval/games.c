@@ -225,6 +225,7 @@ static snap_status open_judge(const eval_arm *judge, const generate_options *opt
                            .timeout_s = judge->timeout_s,
                            .deadline_s = judge->deadline_s,
                            .in_flight = judge->in_flight ? judge->in_flight : opt->in_flight,
+                           .device = judge->device,
                            .precision = judge->precision,
                            .context = judge->context,
                            .cache_bytes = (int64_t)judge->cache_mb << 20,

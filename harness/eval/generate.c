@@ -114,6 +114,7 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .requests_per_minute = arm->rpm,
                            .tokens_per_minute = arm->tpm,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
+                           .device = arm->device,
                            .precision = arm->precision,
                            .context = arm->context,
                            .cache_bytes = (int64_t)arm->cache_mb << 20,
