@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evals/votes.h"
+
 /* The samples of one problem in one arm. */
 static const sample_outcome *samples_of(const eval_plan *p, const sample_outcome *all, size_t t,
                                         size_t arm, size_t problem) {
@@ -49,12 +51,14 @@ typedef struct {
     double *weights; /* the same of how much they count */
     double *a, *b;   /* [problems] means of the problems that count */
     stats_problem *problems;
+    uint64_t *hashes; /* [K] */
 } scratch;
 
 static void scratch_release(scratch *s) {
     free(s->samples);
     free(s->a);
     free(s->b);
+    free(s->hashes);
     free(s->weights);
     free(s->problems);
 }
@@ -66,7 +70,8 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
     s->b = calloc(n + 1, sizeof *s->b);
     s->weights = calloc(2 * cells + 1, sizeof *s->weights);
     s->problems = calloc(n + 1, sizeof *s->problems);
-    if (s->samples && s->a && s->b && s->weights && s->problems)
+    s->hashes = calloc((size_t)t->samples + 1, sizeof *s->hashes);
+    if (s->hashes && s->samples && s->a && s->b && s->weights && s->problems)
         return SNAP_OK;
     return err_set(err, SNAP_E_NOMEM, "out of memory for the scores");
 }
@@ -101,15 +106,12 @@ static void linearise(weighing w, const double *weights, double *x, size_t n) {
 
 /* ---- one arm ---- */
 
-static size_t count_identical(const sample_outcome *o, size_t count) {
+static size_t count_identical(const sample_outcome *o, size_t count, uint64_t *hashes) {
     size_t n = 0;
-    for (size_t k = 1; k < count; k++)
-        for (size_t j = 0; j < k; j++)
-            if (o[k].text_hash && o[k].text_hash == o[j].text_hash) {
-                n++;
-                break;
-            }
-    return n;
+    for (size_t k = 0; k < count; k++)
+        if (o[k].text_hash)
+            hashes[n++] = o[k].text_hash;
+    return votes_repeats(hashes, n);
 }
 
 static int ascending(const void *x, const void *y) {
@@ -195,27 +197,15 @@ static uint64_t vote_of(const sample_outcome *o) {
 }
 
 /* Whether the answer with most votes is correct; NAN without scored samples. */
-static double majority_of(const sample_outcome *o, size_t count) {
-    size_t most = 0, first = 0, scored = 0;
-    double correct = 0;
+static double majority_of(const sample_outcome *o, size_t count, uint64_t *votes) {
+    size_t n = 0, scored = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t vote = vote_of(&o[i]);
-        size_t votes = 0;
-        bool seen = false;
         scored += is_scored(&o[i]);
-        for (size_t j = 0; j < count && vote; j++) {
-            votes += vote_of(&o[j]) == vote;
-            seen |= j < i && vote_of(&o[j]) == vote;
-        }
-        if (!vote || seen || votes < most)
-            continue;
-        first = votes > most ? 1 : first + 1;
-        correct = (votes > most ? 0 : correct) + (vote == 1 ? 1 : 0);
-        most = votes;
+        if (vote)
+            votes[n++] = vote;
     }
-    if (!scored)
-        return NAN;
-    return first ? correct / (double)first : 0;
+    return scored ? votes_majority(votes, n, 1) : (double)NAN;
 }
 
 /* Mean over the problems for which it is a number. */
@@ -248,7 +238,8 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
             correct += x[j] > 0;
         for (int j = 0; j < s->n_pass; j++)
             average_add(&pass[j], stats_pass_at_k(n, correct, (size_t)s->pass[j].k));
-        average_add(&majority, rate && k > 1 ? majority_of(o + i * k, k) : (double)NAN);
+        average_add(&majority,
+                    rate && k > 1 ? majority_of(o + i * k, k, tmp->hashes) : (double)NAN);
         average_add(&variance, stats_sampling_variance(x, n));
     }
     for (int j = 0; j < s->n_pass; j++)
@@ -287,7 +278,7 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
     measure_rows(o, cells, tmp->samples, &s);
     score_together(o, et, tmp, &s);
     for (size_t i = 0; i < et->set.n; i++)
-        s.identical += count_identical(o + i * k, k);
+        s.identical += count_identical(o + i * k, k, tmp->hashes);
     s.problems = score_problems(o, et, tmp);
     s.accuracy = stats_mean_of(tmp->a, s.problems);
     s.ci95 = arm_interval(&s, tmp->slot < 0 && et->samples == 1);
