@@ -1,0 +1,55 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+
+#include "base/fs.h"
+#include "harness/bench/e2e.h"
+
+static model_shape shape_of(const char *path) {
+    model_shape s = {0};
+    buf text = {0};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(fs_read(path, &text, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(model_shape_parse(&s, text.data, text.len, path, &err), SNAP_OK);
+    buf_release(&text);
+    return s;
+}
+
+/* The published number of parameters, less what a step does not read or reads in FP32. */
+static void test_weight_bytes_of_all_experts(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
+    double all = 15706484224.0, embedding = 102400.0 * 2048, norms = 27 * (2 * 2048 + 512) + 2048,
+           router = 26.0 * 64 * 2048;
+    CU_ASSERT_EQUAL(e2e_weight_bytes(&s, 26 * 64),
+                    2 * (all - embedding - norms - router) + 4 * router);
+}
+
+/* A token's products are two FLOP a weight that it touches, but for the router; and it attends to itself. */
+static void test_flop_of_one_token(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
+    double router = 26.0 * 64 * 2048, touched = e2e_weight_bytes(&s, 26 * 6) - 4 * router,
+           itself = 27.0 * 16 * (128 + 64 + 128);
+    CU_ASSERT_EQUAL(e2e_prompt_flop(&s, 1), touched + 2 * itself);
+}
+
+/* Zero-computation experts take their share of the choices and no products. */
+static void test_flop_of_zero_computation_experts(void) {
+    model_shape s = shape_of("configs/models/longcat-flash-rank-of-64.json"), none = s;
+    double expert = 3.0 * 6144 * 2048;
+    none.n_routed_experts = 0;
+    CU_ASSERT_DOUBLE_EQUAL(e2e_prompt_flop(&s, 1) - e2e_prompt_flop(&none, 1), 2 * 28 * 8 * expert,
+                           1);
+}
+
+static void test_shares_are_models(void) {
+    model_shape v3 = shape_of("configs/models/deepseek-v3-rank-of-32.json");
+    CU_ASSERT_EQUAL(v3.n_routed_experts, v3.num_experts_per_tok);
+    CU_ASSERT_EQUAL(v3.num_hidden_layers, 61);
+}
+
+CU_TestInfo tests_e2e[] = {
+    {"weight bytes of all experts are the published parameters", test_weight_bytes_of_all_experts},
+    {"FLOP of one token", test_flop_of_one_token},
+    {"FLOP of zero-computation experts", test_flop_of_zero_computation_experts},
+    {"shares of models are models", test_shares_are_models},
+    CU_TEST_INFO_NULL,
+};
