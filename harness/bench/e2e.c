@@ -120,7 +120,7 @@ static void size_pool(bench *b, int blocks) {
 
 static snap_status allocate(bench *b, snap_err *err) {
     size_t batch = (size_t)b->most_batch,
-           chosen = (size_t)(b->moe_layers * b->shape->num_experts_per_tok);
+           chosen = (size_t)b->moe_layers * (size_t)b->shape->num_experts_per_tok;
     b->pages = calloc((size_t)b->pool, sizeof *b->pages);
     b->next = calloc(batch, sizeof *b->next);
     b->experts = calloc(batch * chosen + 1, sizeof *b->experts);

@@ -185,7 +185,7 @@ snap_status weights_outline(model_weights *out, const model_shape *shape, snap_e
     out->blocks = s->num_hidden_layers * (s->arch == ARCH_LONGCAT_FLASH ? 2 : 1);
     out->block = arena_alloc(&out->mem, (size_t)out->blocks, sizeof *out->block);
     if (!out->block)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d layers", s->num_hidden_layers));
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %d layers", s->num_hidden_layers);
     for (int i = 0; i < out->blocks; i++)
         outline_block(s, i, &out->block[i]);
 cleanup:
