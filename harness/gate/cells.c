@@ -56,7 +56,7 @@ snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
                            const gate_arm arms[2], snap_err *err) {
     const char *pairs[BENCH_ARMS][2];
     int precisions = precisions_of(grid, arms, pairs), shapes = bench_grid_shapes(grid);
-    size_t all = (size_t)(shapes * precisions * (grid->scope[0] + grid->scope[1]));
+    size_t all = (size_t)shapes * (size_t)precisions * (size_t)(grid->scope[0] + grid->scope[1]);
     *out = NULL;
     *n = 0;
     if (all > GATE_CELLS)

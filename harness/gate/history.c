@@ -132,9 +132,12 @@ snap_status history_load(gate_history **out, const char *path, const char *machi
     reader rd = {path, js_new_array()};
     snap_status st = SNAP_OK;
     *out = NULL;
-    if (h)
-        h->runs = js_new_array();
-    TRY(h && h->runs && rd.all ? SNAP_OK : no_memory(err));
+    if (!h) {
+        js_free(rd.all);
+        return no_memory(err);
+    }
+    h->runs = js_new_array();
+    TRY(h->runs && rd.all ? SNAP_OK : no_memory(err));
     if (!may_lack || fs_exists(path))
         TRY(fs_read(path, &text, err));
     TRY(js_each_line(buf_str(&text), text.len, path, read_line, &rd, err));
@@ -184,8 +187,8 @@ static double spread_of(const double *x, size_t n) {
 
 double history_spread(const gate_history *h, const char *cell) {
     size_t runs = js_len(h->runs), found = 0;
-    double *x = malloc((runs + 1) * sizeof *x), spread = (double)NAN;
-    size_t *run = malloc((runs + 1) * sizeof *run);
+    double *x = calloc(runs + 1, sizeof *x), spread = (double)NAN;
+    size_t *run = calloc(runs + 1, sizeof *run);
     change_point points[CHANGE_MAX];
     size_t n = x && run ? series_of(h, cell, x, run) : 0;
     if (n >= kFewestRuns && change_find(x, n, kAlpha, kSeed, points, &found, NULL) == SNAP_OK) {
@@ -251,22 +254,31 @@ static js *names_of(const gate_history *h) {
     return NULL;
 }
 
+static snap_status all_changes(const gate_history *h, js *names, double *x, size_t *run, js *rows,
+                               snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (void *it = js_first(names); it && st == SNAP_OK; it = js_next(names, it))
+        st = cell_changes(h, js_key(it), x, run, rows, err);
+    return st;
+}
+
 snap_status history_changes(const gate_history *h, js **out, snap_err *err) {
     size_t runs = js_len(h->runs);
-    double *x = malloc((runs + 1) * sizeof *x);
-    size_t *run = malloc((runs + 1) * sizeof *run);
+    double *x = calloc(runs + 1, sizeof *x);
+    size_t *run = calloc(runs + 1, sizeof *run);
     js *names = names_of(h), *rows = js_new_array();
-    snap_status st = x && run && names && rows ? SNAP_OK : no_memory(err);
-    if (st == SNAP_OK)
-        for (void *it = js_first(names); it && st == SNAP_OK; it = js_next(names, it))
-            st = cell_changes(h, js_key(it), x, run, rows, err);
+    snap_status st = SNAP_E_NOMEM;
+    if (x && run && names && rows)
+        st = all_changes(h, names, x, run, rows, err);
+    else
+        (void)no_memory(err);
     free(x);
     free(run);
     js_free(names);
+    if (st != SNAP_OK) {
+        js_free(rows);
+        rows = NULL;
+    }
     *out = rows;
-    if (st == SNAP_OK)
-        return st;
-    js_free(rows);
-    *out = NULL;
     return st;
 }

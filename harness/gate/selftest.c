@@ -147,23 +147,35 @@ static js *noise_json(const record *rec) {
     return NULL;
 }
 
+static snap_status simulate_delays(const gate_noise *noise, double *effects, size_t n,
+                                   const gate_limits *l, uint64_t seed, selftest *s,
+                                   snap_err *err) {
+    double share;
+    for (int d = 0; d < SELFTEST_DELAYS; d++) {
+        for (size_t i = 0; i < n; i++)
+            effects[i] = log1p(kDelays[d] / 100);
+        snap_status st =
+            gate_simulate(noise, effects, n, l, kSimulated, seed, &s->delays[d].simulated, err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    snap_status st = gate_smallest_effect(noise, n, l, kPower, kSearched, seed, &share, err);
+    s->smallest_pct = 100 * share;
+    return st;
+}
+
 static snap_status simulate(const record *rec, const gate_limits *l, uint64_t seed, selftest *s,
                             snap_err *err) {
     gate_noise *noise = calloc(rec->n + 1, sizeof *noise);
-    double *effects = calloc(rec->n + 1, sizeof *effects), share;
-    snap_status st = SNAP_OK;
-    TRY(noise && effects ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
-    for (size_t i = 0; i < rec->n; i++)
-        noise[i] = (gate_noise){rec->cells[i].x, rec->cells[i].n, rec->cells[i].baseline_ns};
-    for (int d = 0; d < SELFTEST_DELAYS; d++) {
+    double *effects = calloc(rec->n + 1, sizeof *effects);
+    snap_status st = SNAP_E_NOMEM;
+    if (noise && effects) {
         for (size_t i = 0; i < rec->n; i++)
-            effects[i] = log1p(kDelays[d] / 100);
-        TRY(gate_simulate(noise, effects, rec->n, l, kSimulated, seed, &s->delays[d].simulated,
-                          err));
+            noise[i] = (gate_noise){rec->cells[i].x, rec->cells[i].n, rec->cells[i].baseline_ns};
+        st = simulate_delays(noise, effects, rec->n, l, seed, s, err);
+    } else {
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
     }
-    TRY(gate_smallest_effect(noise, rec->n, l, kPower, kSearched, seed, &share, err));
-    s->smallest_pct = 100 * share;
-cleanup:
     free(noise);
     free(effects);
     return st;

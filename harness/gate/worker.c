@@ -170,13 +170,14 @@ static void code_of(const worker *w, const char *kernel, char hash[HASH_HEX]) {
 }
 
 static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
-    bench_shape s;
+    bench_shape s = {0};
     bench_kind p = BENCH_BF16;
     snap_err why = {0};
     double ns = (double)NAN;
     char hash[HASH_HEX] = "";
-    snap_status st = w->be ? parse_cell(in, &s, &p, &w->scope, err)
-                           : err_set(err, SNAP_E_INPUT, "a cell before its backend");
+    if (!w->be)
+        return err_set(err, SNAP_E_INPUT, "a cell before its backend");
+    snap_status st = parse_cell(in, &s, &p, &w->scope, err);
     if (st != SNAP_OK)
         return st;
     let_go(w);

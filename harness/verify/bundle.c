@@ -133,12 +133,10 @@ cleanup:
     return st;
 }
 
-snap_status bundle_pack(const char *run, const char *path, snap_err *err) {
-    members *m = calloc(1, sizeof *m);
+static snap_status pack(members *m, const char *run, const char *file, const char *path,
+                        snap_err *err) {
     results *r = NULL;
-    char *file = results_file_of(run);
     snap_status st = SNAP_OK;
-    TRY(m && file ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a bundle"));
     TRY(results_load(&r, file, err));
     buf *to = member_add(m, "run.json", err);
     TRY(to ? fs_read(file, to, err) : SNAP_E_NOMEM);
@@ -149,11 +147,22 @@ snap_status bundle_pack(const char *run, const char *path, snap_err *err) {
         TRY(add_report(m, r, "run.json", err));
     TRY(write_zip(m, path, err));
 cleanup:
+    results_free(r);
+    return st;
+}
+
+snap_status bundle_pack(const char *run, const char *path, snap_err *err) {
+    members *m = calloc(1, sizeof *m);
+    char *file = results_file_of(run);
+    snap_status st = SNAP_E_NOMEM;
+    if (m && file)
+        st = pack(m, run, file, path, err);
+    else
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
     if (m)
         members_release(m);
     free(m);
     free(file);
-    results_free(r);
     return st;
 }
 
@@ -225,31 +234,45 @@ static snap_status check_config(const members *m, const results *r, const char *
                 : err_set(err, SNAP_E_INPUT, "%s: config.json is missing or not run.json's", path);
 }
 
-snap_status bundle_open(const char *path, results **out, buf *samples, snap_err *err) {
-    members *m = calloc(1, sizeof *m);
-    results *r = NULL;
+/* What a bundle holds, checked as far as one file can be without the others' meaning. */
+static snap_status read_members(members *m, const char *path, snap_err *err) {
     buf bytes = {.limit = kBytes};
     snap_status st = SNAP_OK;
-    *out = NULL;
-    TRY(m ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a bundle"));
     TRY(fs_read(path, &bytes, err));
     TRY(zip_each_member(bytes.data, bytes.len, path, (zip_limits){kMembers, kBytes}, take_member, m,
                         err));
     TRY(check_manifest(m, path, err));
+cleanup:
+    buf_release(&bytes);
+    return st;
+}
+
+static snap_status read_run(const members *m, const char *path, results **r, buf *samples,
+                            snap_err *err) {
     const buf *run = member_find(m, "run.json"), *lines = member_find(m, "samples.jsonl");
-    TRY(run ? SNAP_OK : err_set(err, SNAP_E_INPUT, "%s: no run.json", path));
-    TRY(results_parse(&r, buf_str(run), run->len, "run.json", err));
-    TRY(check_config(m, r, path, err));
+    if (!run)
+        return err_set(err, SNAP_E_INPUT, "%s: no run.json", path);
+    snap_status st = results_parse(r, buf_str(run), run->len, "run.json", err);
+    if (st == SNAP_OK)
+        st = check_config(m, *r, path, err);
     if (lines)
         (void)buf_append(samples, buf_str(lines), lines->len);
-    TRY(buf_check(samples, "samples", err));
-    *out = r;
-    r = NULL;
-cleanup:
-    results_free(r);
-    if (m)
-        members_release(m);
+    return st == SNAP_OK ? buf_check(samples, "samples", err) : st;
+}
+
+snap_status bundle_open(const char *path, results **out, buf *samples, snap_err *err) {
+    members *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
+    snap_status st = read_members(m, path, err);
+    if (st == SNAP_OK)
+        st = read_run(m, path, out, samples, err);
+    if (st != SNAP_OK) {
+        results_free(*out);
+        *out = NULL;
+    }
+    members_release(m);
     free(m);
-    buf_release(&bytes);
     return st;
 }
