@@ -5,7 +5,7 @@
 #include "base/rng.h"
 
 /* Problems made at once; other numbers tried for a held-out problem that came before. */
-enum { kBatch = 512, kRetries = 256 };
+enum { kBatch = 512, kRetries = 32 };
 
 typedef struct {
     synth_problem problem;
