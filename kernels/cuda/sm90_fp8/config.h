@@ -33,9 +33,10 @@ enum {
 };
 
 /* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]
- * of e4m3's range, else it is set kHeadroom above; never more than kReach below the largest E so
- * far, whose tokens are then beyond fp32's precision anyway. */
-constexpr float kHeadroom = 7.0f;
+ * of e4m3's range, else it is set so that the largest P is kHeadroom below the largest e4m3, and thus a
+ * number of e4m3 itself; never more than kReach below the largest E so far, whose tokens are then
+ * beyond fp32's precision anyway. */
+constexpr float kHeadroom = 8.0f;
 constexpr float kWindow = 12.0f;
 constexpr float kReach = 40.0f;
 constexpr float kNone = -1e30f;            /* E of a row that has seen no token */

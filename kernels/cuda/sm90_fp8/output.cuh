@@ -41,9 +41,9 @@ __device__ __forceinline__ void load_values(uint32_t address, uint32_t (&a)[4]) 
 }
 
 /* Brings O to the unit of the tile: only 16-row groups in which some row's unit changed. */
-__device__ __forceinline__ void rescale(const shared &s, int buffer, int t,
+__device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
                                         float (&o)[SLICES][32]) {
-    const int4 flags = s.rescale[buffer];
+    const int4 flags = s.rescale[turn & 1];
     if (!(flags.x | flags.y | flags.z | flags.w))
         return;
 #pragma unroll
@@ -52,30 +52,30 @@ __device__ __forceinline__ void rescale(const shared &s, int buffer, int t,
             continue;
 #pragma unroll
         for (int j = 2 * q; j < 2 * q + 2; j++) {
-            const char2 shift = reinterpret_cast<const char2 *>(s.shift[buffer])[4 * j + t];
-            const float x = __int_as_float((shift.x - NEVER) << 23);
-            const float y = __int_as_float((shift.y - NEVER) << 23);
+            const float2 by =
+                reinterpret_cast<const float2 *>(s.rescale_by[turn % kFactors])[4 * j + t];
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++) {
-                o[slice][4 * j] *= x;
-                o[slice][4 * j + 1] *= y;
-                o[slice][4 * j + 2] *= x;
-                o[slice][4 * j + 3] *= y;
+                o[slice][4 * j] *= by.x;
+                o[slice][4 * j + 1] *= by.y;
+                o[slice][4 * j + 2] *= by.x;
+                o[slice][4 * j + 3] *= by.y;
             }
         }
     }
 }
 
 /* @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0. */
-__device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, int buffer,
-                                              uint32_t parity, const ring<kStages> &at,
-                                              uint32_t base, uint32_t chunk, uint32_t p_desc,
-                                              bool few, float (&o)[SLICES][32]) {
+__device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
+                                              const ring<kStages> &at, uint32_t base,
+                                              uint32_t chunk, uint32_t p_desc, bool few,
+                                              float (&o)[SLICES][32]) {
     const ring<kStages> second = at.next();
+    const int buffer = turn & 1;
     const uint32_t p_tile = p_desc + buffer * (ROWS * SWIZZLE / 16);
     const uint32_t page[2] = {base + at.stage * kBytesContent, base + second.stage * kBytesContent};
-    ptx::mbarrier_wait(&s.full_p[buffer], parity); /* implies that both pages are here */
-    rescale(s, buffer, me.t, o);
+    ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1); /* implies that both pages are here */
+    rescale(s, turn, me.t, o);
 #pragma unroll
     for (int slice = 0; slice < SLICES; slice++) {
         const uint32_t offset = slice / 2 * (PAGE * SWIZZLE) + (slice & 1 ? chunk ^ 64 : chunk);
@@ -162,7 +162,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
                 o[slice][i] = 0;
 #pragma unroll 1
         for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
-            multiply_tile(s, me, turn & 1, (turn >> 1) & 1, at, base, chunk, p_desc, few, o);
+            multiply_tile(s, me, turn, at, base, chunk, p_desc, few, o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
         store_rows(s, p, me, item, row_tile * ROWS, o);

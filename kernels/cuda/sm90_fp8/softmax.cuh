@@ -1,8 +1,8 @@
 /* softmax.cuh - the softmax warpgroup: scores of a tile, and its probabilities as e4m3.
  *
- * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)) with an
- * integer E, so that rounding does not depend on E, subnormal numbers aside. The sum of P is taken from
- * unrounded values.
+ * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)). Where E is
+ * set, the largest P' becomes a number of e4m3: what dominates the row isn't rounded. The sum of P
+ * is taken from unrounded values.
  *
  * A tile's two pages have a set of accumulators each: while one page is exponentiated, the tensor
  * cores compute the scores of the other. Page 0 chooses E of the tile; where page 1 turns out larger,
@@ -30,6 +30,11 @@ struct softmax_thread {
     __device__ int index() const {
         return threadIdx.x & 127;
     }
+    /* Where its stmatrix puts the first 16 bytes of a row of P. Computed at each use: kept, it spills. */
+    __device__ uint32_t p_address(const shared &s, int buffer) const {
+        const int l = ptx::opaque(lane), row = 16 * warp + (l & 15);
+        return ptx::smem_addr(s.p[buffer][row]) + 16 * ((l >> 4) ^ (row & 7));
+    }
     /* One arrival a warp, after all its lanes have got here. */
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();
@@ -43,7 +48,6 @@ struct row_pair {
     float scale[2];      /* a_q x softmax scale x log2(e) */
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
     float unit[2];       /* E */
-    float most[2];       /* the largest E so far */
     float sum[2];        /* of P, in units of 2^E */
 };
 
@@ -54,7 +58,7 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
         const size_t at = static_cast<size_t>(seq) * p.rows + (real ? row + 8 * i : 0);
         const auto *rope = reinterpret_cast<const uint32_t *>(p.q_rope + at * (2 * ROPE));
         r.scale[i] = real ? __ldg(p.q_scale + at) * p.scale_log2 : 0;
-        r.unit[i] = r.most[i] = kNone;
+        r.unit[i] = kNone;
         r.sum[i] = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -181,16 +185,6 @@ __device__ __forceinline__ bool serves(float unit, float largest) {
     return (quads & 0x11111111) == 0x11111111 && !__any_sync(~0u, largest > unit);
 }
 
-/* The unit of one row. A row without any token keeps its own. */
-__device__ __forceinline__ float next_unit(float unit, float most, float largest) {
-    largest = quad_max(largest);
-    if (largest == -INFINITY)
-        return unit;
-    if (largest > unit || largest <= unit - kWindow)
-        unit = ceilf(largest) + kHeadroom;
-    return fmaxf(unit, most - kReach);
-}
-
 /* A bound of y over a thread's part of its two rows, in units of the largest e4m3: the largest score
  * and the largest a_k may be of two tokens. */
 struct row_tops {
@@ -206,23 +200,55 @@ struct row_tops {
     }
 };
 
-/* Sets the units of rows that need it. */
-__device__ __forceinline__ void set_units(row_pair &r, const row_tops &tops) {
+/* The unit in which row i's largest P of a page is kHeadroom below the largest e4m3. */
+__device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
+                                        const float (&score)[32], int i) {
+    float most = -INFINITY;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float before = r.unit[i];
-        r.unit[i] = next_unit(before, r.most[i], tops.top[i]);
-        r.most[i] = fmaxf(r.most[i], r.unit[i]);
-        r.sum[i] *= ptx::exp2_approx(before - r.unit[i]);
+    for (int j = 0; j < 8; j++) {
+        const float *s = score + 4 * j + 2 * i;
+        most = fmaxf(most, fmaf(s[0], r.scale[i], __log2f(a.pair[j].x)));
+        most = fmaxf(most, fmaf(s[1], r.scale[i], __log2f(a.pair[j].y)));
     }
+    return quad_max(most) + (kHeadroom - kLog2Largest);
 }
 
-/* Page 0 chooses the tile's units. Returns whether any row's of the warp may have changed. */
-__device__ __forceinline__ bool choose_units(row_pair &r, const row_tops &tops) {
-    const bool held = serves(r.unit[0], tops.top[0]) & serves(r.unit[1], tops.top[1]);
-    if (!held)
-        set_units(r, tops);
-    return !held;
+/* Row i goes to another unit, of which O's factor is kept for the output groups. @again: it has gone to
+ * one in this tile before. */
+__device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me, uint32_t turn,
+                                             row_pair &r, int i, float unit, bool again) {
+    const float shift = r.unit[i] - unit, factor = ptx::exp2_approx(shift);
+    const int row = ptx::opaque(me.row()) + 8 * i;
+    r.unit[i] = unit;
+    r.sum[i] *= factor;
+    __syncwarp(); /* the four have read most_unit */
+    if (me.t == 0) {
+        float &by = s.rescale_by[turn % kFactors][row];
+        by = again ? by * factor : factor;
+        s.most_unit[row] = fmaxf(s.most_unit[row], unit);
+    }
+    return shift;
+}
+
+/* Page 0 chooses the tile's units. Returns whether any row's of the warp may have changed. A row without
+ * any token keeps its own. */
+__device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me, uint32_t turn,
+                                             row_pair &r, const row_tops &tops,
+                                             const page_scales &a, const float (&score)[32]) {
+    if (serves(r.unit[0], tops.top[0]) & serves(r.unit[1], tops.top[1]))
+        return false;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float largest = quad_max(tops.top[i]), anchored = anchor(a, r, score, i);
+        float unit = r.unit[i];
+        if (largest != -INFINITY) {
+            if (largest > unit || largest <= unit - kWindow)
+                unit = anchored;
+            unit = fmaxf(unit, s.most_unit[ptx::opaque(me.row()) + 8 * i] - kReach);
+        }
+        change_unit(s, me, turn, r, i, unit, false);
+    }
+    return true;
 }
 
 /* Brings the warp's 16 rows of page 0's P to a unit that page 1 has raised: a lane has half of a row's
@@ -245,32 +271,29 @@ __device__ __forceinline__ void rescale_page(const softmax_thread &me, const flo
     __syncwarp();
 }
 
-/* Page 1 may only raise them, and takes page 0's P along. */
-__device__ __forceinline__ bool raise_units(row_pair &r, const row_tops &tops,
-                                            const softmax_thread &me, uint32_t address) {
+/* Page 1 may only raise them, and takes page 0's P along. @again: page 0 has chosen new ones. */
+__device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me, uint32_t turn,
+                                            row_pair &r, const row_tops &tops, const page_scales &a,
+                                            const float (&score)[32], bool again) {
     if (!__any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]))
         return false;
     float shift[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const float largest = quad_max(tops.top[i]), before = r.unit[i];
-        if (largest > before) {
-            r.unit[i] = ceilf(largest) + kHeadroom;
-            r.most[i] = fmaxf(r.most[i], r.unit[i]);
-        }
-        shift[i] = before - r.unit[i];
-        r.sum[i] *= ptx::exp2_approx(shift[i]);
+        const float largest = quad_max(tops.top[i]), anchored = anchor(a, r, score, i);
+        const float unit = largest > r.unit[i] ? fmaxf(r.unit[i], anchored) : r.unit[i];
+        shift[i] = change_unit(s, me, turn, r, i, unit, again);
     }
-    rescale_page(me, shift, address);
+    rescale_page(me, shift, ptx::smem_addr(s.p[turn & 1][16 * me.warp]));
     return true;
 }
 
-/* Probabilities of a page, into its half of P. The four bytes of a word are in the order in which
+/* Probabilities of a page, to the lane's first 16 bytes of its half of P and those two further. The four bytes of a word are in the order in which
  * V^T fragments come out of ldmatrix. */
 template <typename Between>
 __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
-                                             const float (&score)[32], uint32_t p_address,
-                                             int chunk, int swizzle, Between between) {
+                                             const float (&score)[32], uint32_t to,
+                                             Between between) {
     float sum[2][2] = {{0, 0}, {0, 0}};
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -290,24 +313,17 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
             if (half == 0 && block == 0)
                 between();
         }
-        ptx::stmatrix_x4(p_address + 16 * ((chunk + 2 * half) ^ swizzle), packed[0], packed[1],
-                         packed[2], packed[3]);
+        ptx::stmatrix_x4(to ^ 32 * half, packed[0], packed[1], packed[2], packed[3]);
     }
     r.sum[0] += sum[0][0] + sum[0][1];
     r.sum[1] += sum[1][0] + sum[1][1];
 }
 
-/* Hands a tile over to the output groups: P is written, and where units have changed, by how much. */
+/* Hands a tile over to the output groups: P is written. @rescale: some row has changed its unit. */
 __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
-                                             bool rescale, const float (&before)[2],
-                                             const row_pair &r) {
+                                             bool rescale) {
     if (me.lane == 0)
         (&s.rescale[buffer].x)[me.warp] = rescale;
-    if (rescale && me.t == 0) {
-        int8_t *shift = &s.shift[buffer][me.row()];
-        shift[0] = static_cast<int8_t>(fmaxf(before[0] - r.unit[0], NEVER));
-        shift[8] = static_cast<int8_t>(fmaxf(before[1] - r.unit[1], NEVER));
-    }
     ptx::fence_proxy_async();
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
@@ -341,8 +357,6 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
     const softmax_thread me;
     ring<kStages> at;
     uint32_t turn = 0, q_parity = 0; /* tiles so far */
-    const int p_row = 16 * me.warp + (me.lane & 15);
-    const uint32_t p_address = ptx::smem_addr(s.p[0][p_row]);
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
@@ -352,6 +366,9 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
         if (begin < end) {
             float score0[32], score1[32];
             page_scales scaling;
+            if (me.t == 0)
+                s.most_unit[me.row()] = s.most_unit[me.row() + 8] = kNone;
+            __syncwarp();
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);
@@ -362,8 +379,6 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
                 const int valid = length - tile * TILE;
                 const bool more = tile + 1 < end;
                 const ring<kStages> second = at.next();
-                const uint32_t p_tile = p_address + buffer * (ROWS * SWIZZLE);
-                const float before[2] = {r.unit[0], r.unit[1]};
                 ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
                 ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
                 scaling.read(s.scales[buffer], 0, me.t);
@@ -377,10 +392,11 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
                 next.issue<1>(r, score1);
                 if (valid - (p.s_q - 1) < PAGE)
                     mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
-                bool change = choose_units(r, row_tops(score0, r, scaling.log_most));
+                bool change = choose_units(s, me, turn, r, row_tops(score0, r, scaling.log_most),
+                                           scaling, score0);
                 next.issue<2>(r, score1);
                 ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
-                exponentiate(scaling, r, score0, p_tile, me.lane >> 4, p_row & 7,
+                exponentiate(scaling, r, score0, me.p_address(s, buffer),
                              [&] { next.issue<3>(r, score1); });
 
                 at.advance(2);
@@ -405,12 +421,12 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
                 after.issue<1>(r, score0);
                 if (valid - (p.s_q - 1) < TILE)
                     mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
-                change |= raise_units(r, row_tops(score1, r, scaling.log_most), me,
-                                      p_tile - (me.lane & 15) * SWIZZLE);
+                change |= raise_units(s, me, turn, r, row_tops(score1, r, scaling.log_most),
+                                      scaling, score1, change);
                 after.issue<2>(r, score0);
-                exponentiate(scaling, r, score1, p_tile, 4 + (me.lane >> 4), p_row & 7,
+                exponentiate(scaling, r, score1, me.p_address(s, buffer) ^ 64,
                              [&] { after.issue<3>(r, score0); });
-                publish_tile(s, me, buffer, change && tile > begin, before, r);
+                publish_tile(s, me, buffer, change && tile > begin);
                 if (!more)
                     break;
             }

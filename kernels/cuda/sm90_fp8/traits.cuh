@@ -13,7 +13,7 @@
  *   empty_q           4 softmax warps     the item's last S is computed         loader
  *   full_scales[2]    warp 13             a_k of a tile                         softmax
  *   empty_scales[2]   softmax             they are in registers                 warp 13
- *   full_p[2]         softmax             P and the shifts of O are written     output
+ *   full_p[2]         softmax             P and the factors of O are written     output
  *   empty_p[2]        output              P is multiplied                       softmax
  *   full_sum          softmax             the item's sums are written           output
  *   empty_sum         output              they are read                         softmax
@@ -58,16 +58,19 @@ struct alignas(16) tile_scales {
     float log_most[2];     /* log2 of the largest a_k of a page */
 };
 
+enum { kFactors = 4 }; /* tiles of rescale_by: it is written before P's buffer is free */
+
 struct alignas(1024) shared {
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
     uint8_t q[COLUMNS][ROWS][SWIZZLE];
     uint8_t p[2][ROWS][SWIZZLE]; /* e4m3, the 128 tokens of a tile */
     tile_scales scales[2];
-    sched_part part;         /* of this CTA */
-    float inverse_sum[ROWS]; /* what brings O to the softmax's output */
-    int4 rescale[2];         /* which 16-row groups of O change their unit */
-    int8_t shift[2][ROWS];   /* E before - E now; NEVER: O becomes 0 */
+    sched_part part;                  /* of this CTA */
+    float inverse_sum[ROWS];          /* what brings O to the softmax's output */
+    int4 rescale[2];                  /* which 16-row groups of O change their unit */
+    float rescale_by[kFactors][ROWS]; /* the factor of a row of such a group */
+    float most_unit[ROWS];            /* the largest E of an item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;
@@ -82,7 +85,6 @@ static_assert(offsetof(shared, rope) % 1024 == 0 && offsetof(shared, q) % 1024 =
               "swizzled tiles begin at 1024 bytes");
 static_assert(kLoadRegs + kSoftmaxRegs + 2 * kOutputRegs <= 512, "a warp scheduler's registers");
 
-enum { NEVER = -127 };
 enum {
     kBytesContent = CONTENT * PAGE,
     kBytesRope = 2 * ROPE * PAGE,

@@ -2,12 +2,14 @@
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
  *   check_fp8 time H,s_q,batch,context ...
+ *   check_fp8 served H,s_q,batch,context ...   a recorded step: queries, new tokens, plan, attention
  *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 
@@ -213,7 +215,7 @@ result check(setup &s, int sample) {
                 scores,
                 longest,
                 device<double>(longest * n),
-                device<double>((longest / PAGE + 2) * 2 * n),
+                device<judged_page>((longest / PAGE + 2) * n),
                 a.plan.items,
                 items_of(s)};
     judge<<<n, 256>>>(j, picked, verdicts);
@@ -223,7 +225,7 @@ result check(setup &s, int sample) {
     CHECK(cudaFree(picked));
     CHECK(cudaFree(scores));
     CHECK(cudaFree(j.alike));
-    CHECK(cudaFree(j.page_unit));
+    CHECK(cudaFree(j.page));
     CHECK(cudaFree(verdicts));
     result r = {};
     double exact = 0, rounded = 0, norm = 0;
@@ -327,12 +329,18 @@ std::vector<float> time_cold(int reps, F &&launch) {
     return us;
 }
 
-void time_one(const char *text, bool once) {
+/* As "H,s_q,batch,context". */
+problem parse(const char *text) {
     int h, sq, b, ctx;
     if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
         exit(2);
-    setup s =
-        make({h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)}, 42);
+    return {h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)};
+}
+
+void time_one(const char *text, bool once) {
+    const problem w = parse(text);
+    const int h = w.heads, sq = w.s_q, b = w.batch, ctx = w.lengths[0];
+    setup s = make(w, 42);
     const int reps = once ? 2 : 25;
     const auto plan = time_cold(reps, [&] { schedule(s); });
     const auto us = time_cold(reps, [&] { CHECK(fp8_decode_launch(s.args, true, 0)); });
@@ -347,6 +355,60 @@ void time_one(const char *text, bool once) {
     destroy(s);
 }
 
+/* What a layer enqueues in a served step. */
+void enqueue_step(const setup &s, const __nv_bfloat16 *q, const __nv_bfloat16 *kv, bool whole,
+                  cudaStream_t stream) {
+    const fp8_decode_args &a = s.args;
+    const int longest = s.width * PAGE;
+    if (whole) {
+        CHECK(quant_q_launch(static_cast<int64_t>(a.batch) * a.s_q * a.heads, D_C, D_R, q,
+                             static_cast<uint8_t *>(const_cast<void *>(a.q)),
+                             static_cast<__nv_bfloat16 *>(const_cast<void *>(a.q_rope)),
+                             const_cast<float *>(a.q_scale), stream));
+        CHECK(append_launch({const_cast<void *>(a.content), const_cast<void *>(a.rope),
+                             const_cast<float *>(a.token_scale), a.pages, D_C, D_R},
+                            {s.seqlens, a.block_table, a.batch, a.s_q, s.width, longest}, kv,
+                            stream));
+        CHECK(sched_launch(a.plan, s.seqlens, a.batch, longest, FP8_TILE_TOKENS, a.parts, 0, stream,
+                           a.block_table, s.width));
+    }
+    CHECK(fp8_decode_launch(a, true, stream));
+}
+
+/* Median time of a recorded step, us. */
+float time_recorded(const setup &s, const __nv_bfloat16 *q, const __nv_bfloat16 *kv, bool whole) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t step;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    enqueue_step(s, q, kv, whole, stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&step, graph, 0));
+    const auto us = time_cold(25, [&] { CHECK(cudaGraphLaunch(step, 0)); });
+    CHECK(cudaGraphExecDestroy(step));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    return us[us.size() / 2];
+}
+
+void time_served(const char *text) {
+    setup s = make(parse(text), 42);
+    const int64_t tokens = static_cast<int64_t>(s.args.batch) * s.args.s_q;
+    const int64_t rows = tokens * s.args.heads;
+    auto *q = device<__nv_bfloat16>(rows * (D_C + D_R));
+    auto *kv = device<__nv_bfloat16>(tokens * (D_C + D_R));
+    fill_bf16<<<1024, 256>>>(q, rows, NORMAL, 7, true);
+    fill_bf16<<<64, 256>>>(kv, tokens, NORMAL, 8, false);
+    CHECK(cudaDeviceSynchronize());
+    const float kernel = time_recorded(s, q, kv, false), served = time_recorded(s, q, kv, true);
+    printf("(%s) kernel %.1f us  served %.1f  %.1f more\n", text, kernel, served, served - kernel);
+    fflush(stdout);
+    CHECK(cudaFree(q));
+    CHECK(cudaFree(kv));
+    destroy(s);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -354,6 +416,9 @@ int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "check"))
         return check_all() ? 0 : 1;
     for (int i = 2; i < argc; i++)
-        time_one(argv[i], !strcmp(argv[1], "once"));
+        if (!strcmp(argv[1], "served"))
+            time_served(argv[i]);
+        else
+            time_one(argv[i], !strcmp(argv[1], "once"));
     return 0;
 }

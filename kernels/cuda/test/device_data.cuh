@@ -83,6 +83,13 @@ __global__ void fill_bf16(__nv_bfloat16 *out, int64_t rows, distribution kind, u
             number(kind, seed, k / (D_C + D_R), static_cast<int>(k % (D_C + D_R)), query));
 }
 
+/* A page as the kernel sees it, in units of the largest e4m3: the largest y, and a bound of it from the
+ * largest score and the largest a_k. The unit in which P is rounded, and the one that it ends in, which
+ * page 1 of a tile may raise. */
+struct judged_page {
+    double top, bound, first, last;
+};
+
 struct judged {
     const uint8_t *content; /* fp8: null for bf16 */
     const __nv_bfloat16 *rope, *kv;
@@ -101,7 +108,7 @@ struct judged {
     /* fp8, to judge what is computed alike as well: sums as the tensor cores make them, P in the units
      * that the kernel chooses. Null leaves that out. */
     double *alike;           /* [judged rows][longest] */
-    double *page_unit;       /* [judged rows][longest / PAGE + 2][2] */
+    judged_page *page;       /* [judged rows][longest / PAGE + 2] */
     const sched_item *items; /* a row's units begin anew with each of its items */
     int item_count;
 };
@@ -187,9 +194,8 @@ __device__ inline double round_e4m3(double x) {
     return static_cast<double>(static_cast<float>(__nv_fp8_e4m3(static_cast<float>(x))));
 }
 
-/* The units of a row's pages, one thread. page_unit[i][0] holds a bound of the page's y, and gets the
- * unit in which P is rounded; [1] gets the one that it ends in, which page 1 of a tile may raise. */
-__device__ inline void choose_units(const judged &j, int seq, int visible, double (*page)[2]) {
+/* The units of a row's pages, one thread. */
+__device__ inline void choose_units(const judged &j, int seq, int visible, judged_page *page) {
     const double none = static_cast<double>(sm90_fp8::kNone);
     const double window = static_cast<double>(sm90_fp8::kWindow);
     const double headroom = static_cast<double>(sm90_fp8::kHeadroom);
@@ -200,16 +206,17 @@ __device__ inline void choose_units(const judged &j, int seq, int visible, doubl
             continue;
         double unit = none, most = none;
         for (int i = 2 * item.tile_begin; i < 2 * item.tile_end && i * PAGE < visible; i++) {
-            const double top = page[i][0];
-            const bool out = top > unit || (i % 2 == 0 && top <= unit - window);
-            if (out)
-                unit = ceil(top) + headroom;
+            const double anchored = page[i].top + headroom;
+            if (i % 2 == 1 && page[i].bound > unit)
+                unit = fmax(unit, anchored);
+            if (i % 2 == 0 && (page[i].bound > unit || page[i].bound <= unit - window))
+                unit = anchored;
             if (i % 2 == 0)
                 unit = fmax(unit, most - reach);
             most = fmax(most, unit);
-            page[i][0] = page[i][1] = unit;
+            page[i].first = page[i].last = unit;
             if (i % 2 == 1)
-                page[i - 1][1] = unit;
+                page[i - 1].last = unit;
         }
     }
 }
@@ -226,7 +233,7 @@ __device__ inline double four_bits(double x) {
 __device__ inline double round_alike(const judged &j, int seq, int visible, const int *table) {
     const double log2e = 1.4426950408889634, largest = static_cast<double>(sm90_fp8::kLog2Largest);
     double *alike = j.alike + blockIdx.x * j.longest;
-    auto *page = reinterpret_cast<double(*)[2]>(j.page_unit) + blockIdx.x * (j.longest / PAGE + 2);
+    judged_page *page = j.page + blockIdx.x * (j.longest / PAGE + 2);
     const int length = j.seqlens[seq];
     auto scale_of = [&](int t) {
         return static_cast<double>(
@@ -240,19 +247,23 @@ __device__ inline double round_alike(const judged &j, int seq, int visible, cons
         sum += exp(alike[t] - most);
     sum = block_sum(sum);
     for (int i = threadIdx.x; i * PAGE < visible; i += 256) {
-        double top = -INFINITY, scale = 0;
+        double top = -INFINITY, score = -INFINITY, scale = 0;
         for (int t = i * PAGE; t < min((i + 1) * PAGE, length); t++) {
             scale = fmax(scale, scale_of(t));
-            top = t < visible ? fmax(top, alike[t] * log2e) : top;
+            if (t >= visible)
+                continue;
+            score = fmax(score, alike[t] * log2e);
+            top = fmax(top, alike[t] * log2e + log2(scale_of(t)));
         }
-        page[i][0] = top + log2(scale) - largest;
+        page[i].top = top - largest;
+        page[i].bound = score + log2(scale) - largest;
     }
     __syncthreads();
     if (threadIdx.x == 0)
         choose_units(j, seq, visible, page);
     __syncthreads();
     for (int t = threadIdx.x; t < visible; t += 256) {
-        const double first = page[t / PAGE][0], last = page[t / PAGE][1];
+        const double first = page[t / PAGE].first, last = page[t / PAGE].last;
         double p = round_e4m3(exp2(alike[t] * log2e - first) * scale_of(t));
         p = last == first ? p : round_e4m3(p * exp2(first - last));
         alike[t] = p * exp2(last - (most + log(sum)) * log2e);
