@@ -1,0 +1,22 @@
+/* choice.cuh - which plan costs least. */
+#pragma once
+#include "kernels/cuda/sched/step.cuh"
+
+namespace {
+
+enum kind { EQUAL, PIECES, LINE };
+
+struct choice {
+    kind kind;
+    int piece; /* tiles */
+};
+
+__device__ choice cheapest(int batch, int width, int whole, int piece) {
+    const int line = batch <= kMaxCut ? width + 2 * kFixedTiles + 2 * kMergeTiles : 1 << 30;
+    const int pieces = piece ? piece + kFixedTiles + kMergeTiles : 1 << 30;
+    if (whole <= min(pieces, line))
+        return {EQUAL, 0};
+    return {pieces <= line ? PIECES : LINE, piece};
+}
+
+} // namespace
