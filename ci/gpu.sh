@@ -1,7 +1,7 @@
 #!/bin/sh
 # What to run on a machine with a CUDA device, where continuous integration has none: the programs that
 # check the kernels, compute-sanitizer over small shapes where it is at hand, the ceilings, the shapes
-# that kernels are compared on, and some of these on the portable kernels. Two minutes.
+# that kernels are compared on, the ablation, and some shapes on the portable kernels. A minute.
 #   gpu.sh [--built] [BUILD [OUT]]     results go to OUT (BUILD/gpu)
 # --built compiles nothing: BUILD/test/cuda and the program ($SNAPMLA, BUILD/snapmla) came from elsewhere.
 # Checks run side by side, for they wait for the host more than for the device; one that hangs is ended
@@ -68,17 +68,20 @@ for tool in memcheck racecheck synccheck; do
 done
 finish
 
-bench() { # NAME OPTION...
+bench() { # NAME CONFIG OPTION...
     name=$1
-    shift
-    "$snapmla" bench --backend cuda --config configs/h200-table.json --ceilings "$out/roofline.json" \
+    config=configs/$2.json
+    shift 2
+    "$snapmla" bench --backend cuda --config "$config" --ceilings "$out/roofline.json" \
         --out "$out/$name.json" "$@" || bad=1
     "$snapmla" report "$out/$name.json" >"$out/$name.md" || bad=1
 }
 echo '== ceilings'
 "$snapmla" roofline --backend cuda --out "$out/roofline.json"
 echo '== the shapes that kernels are compared on'
-bench table
+bench table h200-table
+echo '== what each technique is worth'
+bench ablation ablation
 echo '== some of them on the portable kernels'
-bench portable --isa portable --shapes 16/1/1/1024,16/1/16/8192,64/1/32/8192,128/1/16/8192
+bench portable h200-table --isa portable --shapes 16/1/1/1024,16/1/16/8192,64/1/32/8192,128/1/16/8192
 exit $bad
