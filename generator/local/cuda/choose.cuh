@@ -1,0 +1,154 @@
+/* choose.cuh - which experts a row goes to, from its scores: a warp a row, by the rules of model/route.h. */
+#pragma once
+#include <climits>
+
+#include "generator/local/cuda/rows.h"
+
+namespace device {
+namespace {
+
+/* Orders numbers as floats are ordered: NaN first, then -inf .. inf; never 0. */
+__device__ __forceinline__ uint32_t order_of(float x) {
+    const uint32_t bits = __float_as_uint(x + 0.0f); /* -0 as 0 */
+    return isnan(x) ? 1 : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* The largest of what is not taken, of equals the first; a NaN only where nothing else is left. */
+__device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, int n) {
+    uint32_t most = 0;
+    int at = INT_MAX;
+    for (int i = threadIdx.x % 32; i < n; i += 32) {
+        const uint32_t own = taken[i] ? 0 : order_of(x[i]);
+        if (own > most) {
+            most = own;
+            at = i;
+        }
+    }
+    const uint32_t all = __reduce_max_sync(~0u, most);
+    return __reduce_min_sync(~0u, most == all ? at : INT_MAX);
+}
+
+__device__ void to_scores(const router &r, float *x) {
+    const int lane = threadIdx.x % 32;
+    float most = -INFINITY, sum = 0;
+    for (int i = lane; i < r.experts; i += 32) {
+        if (r.sigmoid)
+            x[i] = 1.0f / (1.0f + expf(-x[i]));
+        most = fmaxf(most, x[i]);
+    }
+    if (r.sigmoid)
+        return;
+    for (int m = 16; m > 0; m /= 2)
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+    for (int i = lane; i < r.experts; i += 32)
+        sum += x[i] = expf(x[i] - most);
+    sum = warp_sum(sum);
+    for (int i = lane; i < r.experts; i += 32)
+        x[i] /= sum;
+}
+
+/* Room of a warp in shared memory. */
+struct choice_room {
+    float *score, *biased, *group; /* [experts], [experts], [groups] */
+    uint8_t *taken, *kept;         /* [experts], [groups] */
+    int *expert;                   /* [chosen] */
+
+    static __host__ __device__ size_t bytes(const router &r) {
+        return (static_cast<size_t>(r.experts) * 9 + static_cast<size_t>(r.groups) * 5 +
+                static_cast<size_t>(r.chosen) * 4 + 63) /
+               16 * 16;
+    }
+
+    __device__ choice_room(char *at, const router &r) {
+        score = reinterpret_cast<float *>(at);
+        biased = score + r.experts;
+        group = biased + r.experts;
+        expert = reinterpret_cast<int *>(group + r.groups);
+        taken = reinterpret_cast<uint8_t *>(expert + r.chosen);
+        kept = taken + r.experts;
+    }
+};
+
+__device__ float judge_group(const router &r, const float *x, int size) {
+    float first = -INFINITY, second = -INFINITY;
+    for (int i = 0; i < size; i++) {
+        if (x[i] > first) {
+            second = first;
+            first = x[i];
+        } else if (x[i] > second) {
+            second = x[i];
+        }
+    }
+    return r.by_two ? first + second : first;
+}
+
+__device__ void leave_groups(const router &r, const choice_room &c) {
+    const int lane = threadIdx.x % 32, size = r.experts / r.groups;
+    for (int g = lane; g < r.groups; g += 32) {
+        c.group[g] = judge_group(r, c.biased + g * size, size);
+        c.kept[g] = 0;
+    }
+    __syncwarp();
+    for (int i = 0; i < r.groups_kept; i++) {
+        const int g = best_left(c.group, c.kept, r.groups);
+        __syncwarp();
+        if (lane == 0)
+            c.kept[g] = 1;
+        __syncwarp();
+    }
+    for (int e = lane; e < r.experts; e += 32)
+        c.taken[e] = !c.kept[e / size];
+    __syncwarp();
+}
+
+/* The chosen experts of a row into c.expert, in the order of choice. */
+__device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
+    const int lane = threadIdx.x % 32, n = a.how.experts;
+    for (int i = lane; i < n; i += 32) {
+        c.score[i] = __ldcg(a.scores + row * n + i);
+        c.taken[i] = 0;
+    }
+    __syncwarp();
+    to_scores(a.how, c.score);
+    __syncwarp();
+    for (int i = lane; i < n; i += 32)
+        c.biased[i] = a.bias ? c.score[i] + a.bias[i] : c.score[i];
+    __syncwarp();
+    if (a.how.groups > 1)
+        leave_groups(a.how, c);
+    for (int i = 0; i < a.how.chosen; i++) {
+        const int e = best_left(c.biased, c.taken, n);
+        __syncwarp();
+        if (lane == 0) {
+            c.taken[e] = 1;
+            c.expert[i] = e;
+        }
+        __syncwarp();
+    }
+}
+
+/* Writes them ascending, with their weights; the shared experts follow. */
+__device__ void write_choice(const route_args &a, const choice_room &c, int64_t row) {
+    const int lane = threadIdx.x % 32, k = a.how.chosen, slots = k + a.shared;
+    float sum = 0;
+    for (int i = lane; i < k; i += 32)
+        sum += c.score[c.expert[i]];
+    sum = warp_sum(sum);
+    for (int i = lane; i < k; i += 32) {
+        const int e = c.expert[i];
+        int rank = 0;
+        for (int j = 0; j < k; j++)
+            rank += c.expert[j] < e;
+        const float w = a.how.normalize ? c.score[e] / (sum + 1e-20f) : c.score[e];
+        a.chosen[row * k + rank] = e;
+        a.expert[row * slots + rank] = e < a.routed ? e : -1;
+        a.weight[row * slots + rank] = w * a.how.factor;
+    }
+    for (int i = lane; i < a.shared; i += 32) {
+        a.expert[row * slots + k + i] = a.routed + i;
+        a.weight[row * slots + k + i] = 1;
+    }
+}
+
+} // namespace
+} // namespace device

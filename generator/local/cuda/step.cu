@@ -1,0 +1,207 @@
+/* A step: laid out by the host, copied, run or replayed, its results copied back. */
+#include <algorithm>
+#include <cstring>
+
+#include "generator/local/cuda/model.h"
+#include "kernels/cuda/device.h"
+
+using namespace device;
+
+namespace {
+
+bool is_decode(const model_piece &p) {
+    return p.count == 1 && !p.chunk;
+}
+
+void add_pages(cuda_model *m, const model_piece &p, int row) {
+    const int64_t pages = (p.position + p.count - 1) / MLA_PAGE + 1;
+    memcpy(m->host.table + static_cast<int64_t>(row) * m->table_width, p.pages,
+           static_cast<size_t>(pages) * sizeof(int));
+}
+
+void add_tokens(cuda_model *m, step_shape *step, const model_piece &p) {
+    memcpy(m->host.token + step->rows, p.tokens, static_cast<size_t>(p.count) * sizeof(int));
+    step->rows += p.count;
+}
+
+/* Pieces of one token first; then which rows' logits are wanted, in the caller's order. */
+snap_status lay_out(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
+                    snap_err *err) {
+    std::vector<int> first(static_cast<size_t>(count));
+    for (int i = 0; i < count; i++) {
+        if (!is_decode(pieces[i]))
+            continue;
+        if (step->decode == m->opt.max_decode)
+            return err_set(err, SNAP_E_SHAPE, "more than %d sequences in a step",
+                           m->opt.max_decode);
+        first[static_cast<size_t>(i)] = step->rows;
+        m->host.length[step->decode] = static_cast<int>(pieces[i].position) + 1;
+        add_pages(m, pieces[i], step->decode++);
+        add_tokens(m, step, pieces[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        if (is_decode(pieces[i]))
+            continue;
+        if (step->chunks == kMostChunks)
+            return err_set(err, SNAP_E_SHAPE, "more than %d pieces of prompts in a step",
+                           static_cast<int>(kMostChunks));
+        first[static_cast<size_t>(i)] = step->rows;
+        step->chunk[step->chunks] = {step->rows, pieces[i].count, pieces[i].position};
+        m->host.chunk_length[step->chunks] = static_cast<int>(pieces[i].position) + pieces[i].count;
+        add_pages(m, pieces[i], m->opt.max_decode + step->chunks++);
+        add_tokens(m, step, pieces[i]);
+    }
+    for (int i = 0; i < count; i++)
+        for (int j = pieces[i].count - pieces[i].logits; j < pieces[i].count; j++)
+            m->want_host[step->wanted++] = first[static_cast<size_t>(i)] + j;
+    step->gathers = step->chunks > 0 || step->wanted != step->rows;
+    return SNAP_OK;
+}
+
+cudaError_t copy_tables(cuda_model *m, int from, int rows, const int *length) {
+    int longest = 1;
+    for (int i = 0; i < rows; i++)
+        longest = std::max(longest, length[i]);
+    const size_t pitch = static_cast<size_t>(m->table_width) * sizeof(int),
+                 width = static_cast<size_t>((longest - 1) / MLA_PAGE + 1) * sizeof(int);
+    const int64_t at = static_cast<int64_t>(from) * m->table_width;
+    return rows ? cudaMemcpy2DAsync(m->dev.table + at, pitch, m->host.table + at, pitch, width,
+                                    static_cast<size_t>(rows), cudaMemcpyHostToDevice, m->s.stream)
+                : cudaSuccess;
+}
+
+snap_status copy_in(cuda_model *m, const step_shape &step, snap_err *err) {
+    const size_t words = static_cast<size_t>(kMostChunks + m->opt.max_decode + step.rows);
+    cudaError_t e = cudaMemcpyAsync(m->dev.chunk_length, m->host.chunk_length, words * sizeof(int),
+                                    cudaMemcpyHostToDevice, m->s.stream);
+    if (e == cudaSuccess)
+        e = copy_tables(m, 0, step.decode, m->host.length);
+    if (e == cudaSuccess)
+        e = copy_tables(m, m->opt.max_decode, step.chunks, m->host.chunk_length);
+    if (e == cudaSuccess && step.gathers && step.wanted)
+        e = cudaMemcpyAsync(m->b.want, m->want_host, static_cast<size_t>(step.wanted) * sizeof(int),
+                            cudaMemcpyHostToDevice, m->s.stream);
+    return cuda_check(e, "copying a step", err);
+}
+
+/* Rows of b.logits to the caller, through pinned memory. */
+snap_status copy_logits(cuda_model *m, int rows, float *to, snap_err *err) {
+    const size_t bytes = static_cast<size_t>(rows) * m->shape.vocab_size * sizeof(float);
+    cudaError_t e =
+        cudaMemcpyAsync(m->logits_host, m->b.logits, bytes, cudaMemcpyDeviceToHost, m->s.stream);
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(m->s.stream);
+    if (e == cudaSuccess)
+        memcpy(to, m->logits_host, bytes);
+    return cuda_check(e, "device work", err);
+}
+
+/* A step of one new token for each sequence, recorded when its number of sequences first comes. */
+snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
+    lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
+    if (!r) {
+        snap_status st = lab_record(m->be, err);
+        if (st != SNAP_OK)
+            return st;
+        st = forward(m, step, err);
+        if (st == SNAP_OK)
+            st = logits_of(m, 0, step.rows, err);
+        const snap_status end = lab_record_end(m->be, &r, err);
+        if (st == SNAP_OK)
+            st = end;
+        if (st != SNAP_OK)
+            return st;
+    }
+    return lab_replay(m->be, r, err);
+}
+
+snap_status run_eager(cuda_model *m, const step_shape &step, float *logits, snap_err *err) {
+    snap_status st = forward(m, step, err);
+    for (int first = 0; first < step.wanted && st == SNAP_OK; first += kLogitRows) {
+        const int now = std::min<int>(kLogitRows, step.wanted - first);
+        st = logits_of(m, first, now, err);
+        if (st == SNAP_OK && logits)
+            st = copy_logits(m, now, logits + static_cast<int64_t>(first) * m->shape.vocab_size,
+                             err);
+    }
+    return st;
+}
+
+void reorder_experts(const cuda_model *m, int rows, int32_t *to) {
+    const int k = m->how.chosen;
+    for (int l = 0; l < m->moe_layers; l++)
+        for (int i = 0; i < rows; i++)
+            memcpy(to + (static_cast<int64_t>(i) * m->moe_layers + l) * k,
+                   m->chosen_host + (static_cast<int64_t>(l) * m->opt.max_rows + i) * k,
+                   static_cast<size_t>(k) * sizeof *to);
+}
+
+snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_results *out,
+                     snap_err *err) {
+    cudaError_t e = cudaSuccess;
+    const bool experts = out->experts && m->moe_layers;
+    const size_t chosen = static_cast<size_t>(m->moe_layers) * m->opt.max_rows * m->how.chosen;
+    if (out->next && step.wanted)
+        e = cudaMemcpyAsync(m->key_host, m->b.key,
+                            static_cast<size_t>(step.wanted) * sizeof *m->key_host,
+                            cudaMemcpyDeviceToHost, m->s.stream);
+    if (e == cudaSuccess && experts)
+        e = cudaMemcpyAsync(m->chosen_host, m->b.chosen, chosen * sizeof(int),
+                            cudaMemcpyDeviceToHost, m->s.stream);
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(m->s.stream);
+    if (e != cudaSuccess)
+        return cuda_check(e, "device work", err);
+    for (int i = 0; i < step.wanted && out->next; i++)
+        out->next[i] = next_token_of(m->key_host[i]);
+    if (experts)
+        reorder_experts(m, step.rows, out->experts);
+    return SNAP_OK;
+}
+
+} // namespace
+
+extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
+                                       const cuda_model_results *out, snap_err *err) {
+    step_shape step = {};
+    snap_status st = lay_out(m, pieces, count, &step, err);
+    if (st == SNAP_OK)
+        st = copy_in(m, step, err);
+    if (st != SNAP_OK)
+        return st;
+    if (step.gathers || !step.rows) {
+        st = run_eager(m, step, out->logits, err);
+    } else {
+        st = run_recorded(m, step, err);
+        if (st == SNAP_OK && out->logits)
+            st = copy_logits(m, step.rows, out->logits, err);
+    }
+    return st == SNAP_OK ? copy_out(m, step, out, err) : st;
+}
+
+extern "C" snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) {
+    const mla_page_bytes page = mla_cache_page_bytes(
+        cache_precision(m->opt.format), m->shape.kv_lora_rank, m->shape.qk_rope_head_dim);
+    cudaError_t e = cudaSuccess;
+    for (size_t i = 0; i < m->w.blocks.size() && e == cudaSuccess; i++) {
+        const mla_cache *c = kv_cache_layer(m->cache, static_cast<int>(i));
+        const int64_t pages = c->pages;
+        seed += 1ull << 40;
+        if (!c->scale) {
+            e = fill_bf16(m->s, static_cast<bf16 *>(c->content),
+                          pages * static_cast<int64_t>(page.content / sizeof(bf16)), 1.7f, seed);
+            continue;
+        }
+        e = fill_e4m3(m->s, static_cast<uint8_t *>(c->content),
+                      pages * static_cast<int64_t>(page.content), seed);
+        if (e == cudaSuccess)
+            e = fill_bf16(m->s, static_cast<bf16 *>(c->rope),
+                          pages * static_cast<int64_t>(page.rope / sizeof(bf16)), 256.0f, ~seed);
+        if (e == cudaSuccess)
+            e = fill_f32(m->s, c->scale, pages * static_cast<int64_t>(page.scale / sizeof(float)),
+                         0.0066f, 0.001f, seed + 1);
+    }
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(m->s.stream);
+    return cuda_check(e, "filling the cache", err);
+}
