@@ -7,6 +7,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+static const char kGrid[] = "{\"header\": [\"House\", \"Name\"], \"rows\": [[\"1\", \"Ann\"], "
+                            "[\"2\", \"Bob\"]]}";
+
 /* @reads: whatever is extracted can be read, so that unparsed means that nothing was. */
 static void judge(const grader *g, const char *gold, grade_input in, int reads) {
     grade_result r = g->grade(gold, in);
@@ -28,6 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     judge(&grader_aime, "204", in, 1);
     judge(&grader_gsm8k, "#### 1,204", in, 1);
     judge(&grader_letter, "C", in, 1);
+    judge(&grader_ten_letters, "J", in, 1);
+    judge(&grader_letter_field, "C", in, 1);
+    judge(&grader_zebra, kGrid, in, 1);
     judge(&grader_math_field, "\\frac{1}{2}, 3", in, 0);
     judge(&grader_math_strict, "x^2", in, 0);
     return 0;
