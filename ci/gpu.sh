@@ -16,7 +16,7 @@ snapmla=${SNAPMLA:-$build/snapmla}
 checks=$build/test/cuda
 sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null || true)
 bad=0
-[ "$built" = 1 ] || make BUILD="$build" -j"$(nproc)" all cuda-checks
+[ "$built" = 1 ] || make BUILD="$build" -j"$(nproc)" all cuda-checks "$build/test/generator"
 rm -rf "$out/logs"
 mkdir -p "$out/logs"
 
@@ -59,6 +59,7 @@ finish() {
 
 start lab "$checks/check_lab"
 start backend "$checks/check_backend"
+[ ! -x "$build/test/generator" ] || start model "$build/test/generator" --suite cuda_model
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
 done
