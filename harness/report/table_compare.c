@@ -85,7 +85,8 @@ bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
             "Over the cells that two files or more have. The mean is geometric, of times as fast "
             "as the first file that has the cell under the same conditions; the percentage of the "
             "roofline is of the device's own, measured, and a median.",
-        .columns = {{"device", "", TABLE_TEXT, true},
+        .columns = {{"#", "", TABLE_NUMBER, true},
+                    {"device", "", TABLE_TEXT, true},
                     {"file", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"cells", "", TABLE_NUMBER, true},
@@ -105,6 +106,7 @@ bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
             gain g = gain_of(m, f, arms[a]);
             if (!g.rows)
                 continue;
+            pen_fixed(&p, f + 1, 0);
             pen_text(&p, report_device_of(m, f));
             pen_file(&p, m, f);
             pen_text(&p, arms[a]);
@@ -138,7 +140,8 @@ bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
     *t = (report_table){.id = "compare",
                         .caption = "Each cell on each machine",
                         .note =
-                            "A row marked 'other ...' was measured under other conditions than the "
+                            "# is the file's number in the table above. A row marked 'other ...' "
+                            "was measured under other conditions than the "
                             "first file's and "
                             "has no ratio. tok/J is energy at the device where it tells its power.",
                         .columns = {{"arm", "", TABLE_TEXT, true},
@@ -166,7 +169,7 @@ bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
         const report_cell *c = m->compared[i].cell;
         put_cell(&p, c);
         pen_text(&p, report_device_of(m, c->file));
-        pen_file(&p, m, c->file);
+        pen_fixed(&p, c->file + 1, 0);
         pen_fixed(&p, c->median_ns * 1e-3, 1);
         put_times(&p, m->compared[i].ratio);
         pen_fixed(&p, c->roofline_pct, 1);

@@ -67,7 +67,7 @@ static void test_ratios(void) {
     CU_ASSERT(report_table_compare(m, &mem, &t) && t.n_rows == 2 * n);
     CU_ASSERT_STRING_EQUAL(t.columns[t.n_columns - 1].head, "tok/$");
     CU_ASSERT(report_table_machines(m, &mem, &t) && t.n_rows == 4);
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 2, 0), "Vendor X100 SXM");
+    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 2, 1), "Vendor X100 SXM");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);
