@@ -13,7 +13,6 @@
 namespace {
 
 constexpr size_t kReadBytes = static_cast<size_t>(2) << 30;
-constexpr size_t kGlanceBytes = static_cast<size_t>(512) << 20; /* several times any L2 */
 
 struct loop {
     const char *name;
@@ -156,7 +155,8 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
 
 /* Random bytes, and behind them a word that is never written. */
 cudaError_t glance_memory(cuda_backend *be, read_memory *out) {
-    const int pages = kGlanceBytes / PROBE_PAGE;
+    const size_t share = be->device.totalGlobalMem / 16; /* shorter reads fall short of the rate */
+    const int pages = static_cast<int>(std::min(kReadBytes, share) / PROBE_PAGE);
     const size_t bytes = static_cast<size_t>(pages) * PROBE_PAGE;
     cudaError_t e = cudaSuccess;
     if (!be->glance_memory) {
