@@ -30,8 +30,10 @@ ifneq ($(SANITIZE),)
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
 ALL_LDFLAGS += -fsanitize=$(SANITIZE)
 endif
-PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+# Unicode's normalisation forms, which few tokenizers ask for; without it those are refused.
+UTF8PROC := $(shell $(PKG_CONFIG) --exists libutf8proc 2>/dev/null && echo libutf8proc)
+PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC)
+PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) $(UTF8PROC))
 LIBS = $(PKG_LIBS) $(CUDA_LIBS) -lpthread -lm
 Q := $(if $(filter 1,$(V)),,@)
 

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "generator/local/tokenizer/bpe.h"
+#include "generator/local/tokenizer/forms.h"
 #include "generator/local/tokenizer/regex.h"
 #include "generator/local/tokenizer/tokenizer.h"
 #include "generator/local/tokenizer/utf8.h"
@@ -352,7 +353,7 @@ static void test_hostile_files(void) {
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":3,\"content\":\"\"}]}", "empty"},
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}]}", "two ids"},
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"content\":\"a\"}]}", "'id'"},
-        {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"NFC\"}}", "'NFC'"},
+        {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"Nmt\"}}", "'Nmt'"},
         {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Whitespace\"}}", "'Whitespace'"},
         {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\","
          "\"pattern\":{\"Regex\":\"(\"}}}",
@@ -376,6 +377,57 @@ static void test_hostile_files(void) {
         CU_ASSERT(text_starts(err.text, "t:") && strstr(err.text, rows[i].says));
         tokenizer_free(t);
     }
+}
+
+/* What the fixture's authors' normalisers make of the same texts. */
+static snap_status check_forms(void *ctx, js *row, long line, snap_err *err) {
+    static const char *const names[] = {"NFC", "NFD", "NFKC", "NFKD"};
+    int *rows = ctx;
+    size_t n, m;
+    const char *text = js_get_strn(row, "text", &n);
+    for (int i = 0; i < 4; i++) {
+        buf out = {0};
+        const char *want = js_get_strn(row, names[i], &m);
+        CU_ASSERT_EQUAL(form_apply(form_parse(names[i]), text, n, &out, err), SNAP_OK);
+        bool same = out.len == m && memcmp(buf_str(&out), want, m) == 0;
+        if (!same)
+            printf("  line %ld, %s differs: '%s' for '%s'\n", line, names[i], buf_str(&out), want);
+        CU_ASSERT(same);
+        buf_release(&out);
+    }
+    (*rows)++;
+    return SNAP_OK;
+}
+
+static void test_forms(void) {
+    static const char json[] =
+        "{\"model\":{\"vocab\":{\"\u00E9\":7},\"merges\":[]}," BYTES
+        ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"}]}}";
+    buf cases = {0};
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    int rows = 0;
+    snap_status st = tokenizer_parse(&t, json, strlen(json), "t", &err);
+    CU_ASSERT_EQUAL(form_parse("NFX"), FORM_NONE);
+    if (!form_available()) {
+        CU_ASSERT_EQUAL(st, SNAP_E_UNSUPPORTED);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "libutf8proc-dev"));
+        return;
+    }
+    CU_ASSERT_EQUAL_FATAL(st, SNAP_OK);
+    tok_encoder *e = NULL;
+    tok_ids ids = {0};
+    CU_ASSERT_EQUAL_FATAL(tok_encoder_create(&e, t, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(tok_encode(e, "e\u0301", 3, 0, &ids, NULL), SNAP_OK);
+    CU_ASSERT(ids.n == 1 && ids.v[0] == 7);
+    tok_ids_release(&ids);
+    tok_encoder_free(e);
+    tokenizer_free(t);
+    CU_ASSERT_EQUAL_FATAL(fs_read(FOLDER "forms.jsonl", &cases, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(js_each_line(buf_str(&cases), cases.len, "forms", check_forms, &rows, &err),
+                    SNAP_OK);
+    CU_ASSERT(rows >= 150);
+    buf_release(&cases);
 }
 
 static void test_deep_sequences(void) {
@@ -416,6 +468,7 @@ static void test_facts(void) {
 CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
                                  {"byte fallback, as tokenizers", test_fallback},
                                  {"rare features, as tokenizers", test_features},
+                                 {"Unicode's forms, as tokenizers", test_forms},
                                  {"tiktoken.model, as tiktoken", test_tiktoken},
                                  {"decode(encode(x)) = x", test_round_trip},
                                  {"malformed UTF-8", test_repairs},

@@ -31,6 +31,10 @@ snap_status normalize_text(const normalizer *nm, regex_work *w, const char *s, s
         *out = *spare;
         *spare = swap;
         buf_clear(out);
+        if (step->form != FORM_NONE) {
+            TRY(form_apply(step->form, buf_str(spare), spare->len, out, err));
+            continue;
+        }
         if (step->re) {
             TRY(replace_all(step, w, spare, out, err));
             continue;

@@ -47,12 +47,26 @@ static snap_status read_pattern(const js *part, regex **out, snap_err *err) {
 
 /* ---- normaliser ---- */
 
+static snap_status read_form(tokenizer *t, const js *part, snap_err *err) {
+    if (!form_available())
+        return err_set(
+            err, SNAP_E_UNSUPPORTED,
+            "normalizer %s: this build has no utf8proc (install libutf8proc-dev and build "
+            "again)",
+            type_of(part));
+    t->normal.steps[t->normal.n++].form = form_parse(type_of(part));
+    return SNAP_OK;
+}
+
 static snap_status read_normalizer(tokenizer *t, const js *part, snap_err *err) {
+    bool form = form_parse(type_of(part)) != FORM_NONE;
     bool prepend = strcmp(type_of(part), "Prepend") == 0;
-    if (!prepend && strcmp(type_of(part), "Replace") != 0)
+    if (!form && !prepend && strcmp(type_of(part), "Replace") != 0)
         return unknown("a normalizer", part, err);
     if (t->normal.n == NORMALIZE_STEPS)
         return err_set(err, SNAP_E_UNSUPPORTED, "more than %d normalizers", NORMALIZE_STEPS);
+    if (form)
+        return read_form(t, part, err);
     size_t n;
     const char *with = js_get_strn(part, prepend ? "prepend" : "content", &n);
     char *copy = with ? arena_strndup(&t->mem, with, n) : NULL;

@@ -2,7 +2,8 @@
  *
  * Reads a checkpoint's tokenizer.json (byte-pair encoding: byte-level as DeepSeek's, or with byte
  * fallback as SentencePiece's; split regexes, digits, byte-level and metaspace pre-tokenizers; added
- * tokens; prepend and replace normalisers; their decoders), or its tiktoken.model (Kimi, Moonlight).
+ * tokens; prepend and replace normalisers, Unicode's forms; their decoders), or its tiktoken.model
+ * (Kimi, Moonlight).
  * What it does not know it refuses by name: a tokenizer either agrees with its authors' or does not
  * load.
  *

@@ -18,13 +18,16 @@ typedef enum {
     YOUNG_KINDS
 } kind;
 
-/* An old character of each kind, of three bytes and of four; none that patterns name on their own. */
-static const unsigned stand_ins[YOUNG_KINDS][2] = {
-    [YOUNG_LU] = {0xA640, 0x10400}, [YOUNG_LL] = {0xA641, 0x10428},  [YOUNG_LM] = {0xA717, 0x16B40},
-    [YOUNG_LO] = {0xA000, 0x10330}, [YOUNG_HAN] = {0x4E00, 0x20000}, [YOUNG_MN] = {0xA66F, 0x1D167},
-    [YOUNG_MC] = {0xA823, 0x11000}, [YOUNG_ND] = {0xA620, 0x104A0},  [YOUNG_NO] = {0x2070, 0x10107},
-    [YOUNG_PD] = {0x2010, 0x10EAD}, [YOUNG_PO] = {0xA60D, 0x10100},  [YOUNG_SM] = {0x2200, 0x1D6C1},
-    [YOUNG_SO] = {0x2300, 0x1F600}, [YOUNG_CF] = {0x200B, 0xE0001},
+/* An old character of each kind: of three bytes below U+4E00 and above (where DeepSeek-V2's pattern has a
+ * range end), and of four. None that patterns name on their own. */
+static const unsigned stand_ins[YOUNG_KINDS][3] = {
+    [YOUNG_LU] = {0x2C00, 0xA640, 0x10400},  [YOUNG_LL] = {0x2C30, 0xA641, 0x10428},
+    [YOUNG_LM] = {0x1D2C, 0xA717, 0x16B40},  [YOUNG_LO] = {0x1200, 0xA000, 0x10330},
+    [YOUNG_HAN] = {0x3400, 0x4E00, 0x20000}, [YOUNG_MN] = {0x1DC0, 0xA66F, 0x1D167},
+    [YOUNG_MC] = {0x0903, 0xA823, 0x11000},  [YOUNG_ND] = {0x0966, 0xA620, 0x104A0},
+    [YOUNG_NO] = {0x2070, 0xA830, 0x10107},  [YOUNG_PD] = {0x2010, 0xFE58, 0x10EAD},
+    [YOUNG_PO] = {0x10FB, 0xA60D, 0x10100},  [YOUNG_SM] = {0x2200, 0xFE62, 0x1D6C1},
+    [YOUNG_SO] = {0x2300, 0xA828, 0x1F600},  [YOUNG_CF] = {0x200B, 0xFEFF, 0xE0001},
 };
 
 /* Found by generator/test/tokenizer/young.py. */
@@ -134,8 +137,9 @@ void young_shadow(const char *s, size_t n, buf *out) {
         return;
     size_t size = 1;
     for (size_t at = next_candidate(s, n, 0); at < n; at = next_candidate(s, n, at + size)) {
-        int r = range_of(read_character(s + at, &size));
+        unsigned c = read_character(s + at, &size);
+        int r = range_of(c), place = size == 4 ? 2 : c > 0x4E00;
         if (r >= 0)
-            write_character(out->data + at, stand_ins[ranges[r].kind][size - 3], size);
+            write_character(out->data + at, stand_ins[ranges[r].kind][place], size);
     }
 }

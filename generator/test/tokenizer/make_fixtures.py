@@ -4,7 +4,7 @@
 
 Development only: pip install tokenizers tiktoken. Every text here is ours.
 
-    make_fixtures.py            # writes bytes/ fallback/ features/ kimi/ beside itself
+    make_fixtures.py            # writes bytes/ fallback/ features/ kimi/ forms.jsonl beside itself
 
     bytes     byte-level BPE as DeepSeek's: split regexes in a row, digits, added tokens of each kind
     fallback  SentencePiece's way: prepend, replace, byte fallback, unknown tokens, strip
@@ -176,5 +176,19 @@ def tiktoken_alphabet():
     return {**{b: chr(b) for b in own}, **{b: chr(0x100 + i) for i, b in enumerate(rest)}}
 
 
-for make in (byte_level, fallback, features, kimi):
+def forms():
+    """Unicode's normalisation forms: composed and not, Hangul, compatibility, orders of marks."""
+    rng = random.Random(11)
+    marks = "\u0300\u0301\u0302\u0308\u0323\u0327\u0328\u0345\u05b4\u064b\u093c\u3099\u0f71\u0f72"
+    others = ("eaoEns\u00e9\u00f1\u1e69\u1e0d\u0307\uac00\u1100\u1161\u11a8\u304b\u30cf\ufb01\u2460\u00bd\u212b\u2126\u1f82"
+              "\u0915\u0958\uff21\uff76\uff9e\u3392\ufdfa\u0f73\U0001d15e\U0002f800\u2adc 1x")
+    texts = CASES + ["".join(rng.choice(marks if rng.random() < 0.5 else others) for _ in range(rng.randint(1, 20)))
+                     for _ in range(150)]
+    with open(HERE / "forms.jsonl", "w") as out:
+        for text in texts:
+            out.write(json.dumps({"text": text} | {
+                form: getattr(normalizers, form)().normalize_str(text) for form in ("NFC", "NFD", "NFKC", "NFKD")}) + "\n")
+
+
+for make in (byte_level, fallback, features, kimi, forms):
     make()
