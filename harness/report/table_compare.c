@@ -151,7 +151,7 @@ bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
                                     {"batch", "", TABLE_NUMBER, true},
                                     {"context", "", TABLE_NUMBER, true},
                                     {"device", "", TABLE_TEXT, true},
-                                    {"file", "", TABLE_TEXT, false},
+                                    {"#", "", TABLE_NUMBER, true},
                                     {"µs", "", TABLE_NUMBER, true},
                                     {"against the first", "", TABLE_NUMBER, true},
                                     {"% own roofline", "", TABLE_NUMBER, true},
