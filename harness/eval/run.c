@@ -185,7 +185,8 @@ static snap_status make_plan(eval *e, snap_err *err) {
     e->plan.rejudge = e->opt.regrade && !e->opt.keep_verdicts;
     e->plan.cancel = e->opt.generate.cancel;
     TRY(samples_judge_check(&e->plan, err));
-    TRY(games_check(&e->plan, e->opt.judge_model, err));
+    if (!e->opt.regrade) /* which keeps the verdicts that there are */
+        TRY(games_check(&e->plan, e->opt.judge_model, err));
 cleanup:
     return st;
 }

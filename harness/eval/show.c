@@ -27,12 +27,12 @@ typedef struct {
 
 /* ---- texts that a file brought ---- */
 
-enum { kShort = 48, kShortBytes = 64 };
+enum { kName = 48, kGold = 32, kShortBytes = 64 };
 
 /* Appends what fits in a cell, without what a terminal would obey. */
-static void put_short(buf *out, const char *s) {
+static void put_short(buf *out, const char *s, int width) {
     buf line = {0};
-    columns_write(&s, 1, kShort, &line);
+    columns_write(&s, 1, width, &line);
     size_t n = strcspn(buf_str(&line), "\n"), whole = n;
     for (n = n < kShortBytes ? n : kShortBytes;
          n && n < whole && ((unsigned char)buf_str(&line)[n] & 0xC0) == 0x80;)
@@ -48,7 +48,7 @@ static snap_status clean_names(arena *mem, const char *const *from, int n, const
     snap_status st = SNAP_OK;
     for (int i = 0; i < n && st == SNAP_OK; i++) {
         buf name = {0};
-        put_short(&name, from[i]);
+        put_short(&name, from[i], kName);
         to[i] = name.failed ? NULL : arena_strdup(mem, buf_str(&name));
         st = to[i] ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for names");
         buf_release(&name);
@@ -158,7 +158,7 @@ static void answer_cell(table *t, const sample_row *r) {
     buf text = {0};
     (void)buf_puts(&text, outcome(r));
     (void)buf_puts(&text, r->extracted && r->extracted[0] ? " " : "");
-    put_short(&text, r->extracted ? r->extracted : "");
+    put_short(&text, r->extracted ? r->extracted : "", kName);
     (void)buf_printf(&text, "%s%s", r->truncated ? " (truncated)" : "",
                      r->empty && !r->failed ? " (empty)" : "");
     table_cell(t, "%s", buf_str(&text));
@@ -176,8 +176,8 @@ static snap_status add_line(show *s, const sample_question *q, void *ctx, snap_e
     table *t = ctx;
     buf gold = {0}, problem = {0};
     (void)err;
-    put_short(&problem, q->rows->problem);
-    put_short(&gold, q->rows->gold ? q->rows->gold : "-");
+    put_short(&problem, q->rows->problem, kName);
+    put_short(&gold, q->rows->gold ? q->rows->gold : "-", kGold);
     table_cell(t, "%s", s->clean_tasks[q->rows->task]);
     table_cell(t, "%s", buf_str(&problem));
     table_cell(t, "%d", q->rows->sample);
@@ -251,10 +251,10 @@ static snap_status show_question(show *s, const sample_question *q, void *ctx, s
     snap_status st = SNAP_OK;
     const char *bold = s->opt->color ? "\033[1m" : "", *plain = s->opt->color ? "\033[0m" : "";
     (void)buf_printf(&out, "%s%s%s ", *again ? "\n" : "", bold, s->clean_tasks[q->rows->task]);
-    put_short(&out, q->rows->problem);
+    put_short(&out, q->rows->problem, kName);
     (void)buf_printf(&out, ", sample %d%s%s, gold: ", q->rows->sample, plain,
                      q->differs ? ", differs" : "");
-    put_short(&out, q->rows->gold ? q->rows->gold : "-");
+    put_short(&out, q->rows->gold ? q->rows->gold : "-", kGold);
     (void)buf_puts(&out, "\n\n");
     *again = true;
     for (size_t i = 0; i < q->n; i++) {
