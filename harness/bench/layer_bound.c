@@ -156,7 +156,7 @@ static snap_status measure_head(layer_bound *b, const measuring *m, int head, sn
     mat w_uk = mat_rows(&m->a->kv_b, at, m->shape->qk_nope_head_dim),
         w_uv = mat_rows(&m->a->kv_b, at + m->shape->qk_nope_head_dim, m->shape->v_head_dim);
     const float *q = s->q + (int64_t)head * (s->d_c + s->d_r);
-    double uk, uv, move, shift;
+    double uk = 0, uv = 0, move, shift;
     TRY(spectral_norm(&uk, &w_uk, err));
     TRY(spectral_norm(&uv, &w_uv, err));
     /* q is W_UK's product rounded to bf16, half a step of which is 2^-9 of it */

@@ -33,14 +33,14 @@ static size_t count_groups(const report_model *m, const char *kind) {
 /* The row of a group whose number @key is the largest; not a number counts as most. */
 static const report_model_row *worst_of(const report_model *m, const report_model_row *group,
                                         const char *key) {
-    const report_model_row *worst = NULL;
-    double most = 0;
+    const report_model_row *worst = group;
+    double most = js_get_num(group->row, key, (double)INFINITY);
     for (size_t i = 0; i < m->n_model_rows; i++) {
         const report_model_row *r = &m->model_rows[i];
         if (!same_group(r, group))
             continue;
         double x = js_get_num(r->row, key, (double)INFINITY);
-        if (!worst || x > most) {
+        if (x > most) {
             worst = r;
             most = x;
         }
