@@ -16,7 +16,7 @@ typedef struct {
     double delay_pct;
     size_t runs, alarms; /* whole gates; of these with a cell REGRESSED */
     size_t cells, found; /* their cells; of these REGRESSED */
-    double estimate_pct; /* mean of the cells' estimates */
+    double estimate_pct; /* mean of the cells' estimates; NAN without runs */
     gate_rates simulated;
 } selftest_delay;
 
