@@ -89,7 +89,7 @@ struct runner {
     step_buffers b;
     expert_buffers e;
     chunk_buffers c;
-    int32_t *watch;            /* borrowed */
+    int32_t *watch; /* borrowed */
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* all; of the running step */
