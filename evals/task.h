@@ -67,6 +67,8 @@ struct task_spec {
     snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
     /* The rows of files too large to keep; NULL: the file is read into memory. */
     snap_status (*load)(task_rows *rows, snap_err *err);
+    /* The gold of a row of the data's own layout, where it is JSON; NULL where the row has none. */
+    js *(*gold_of)(const js *row);
     /* What a program must do, from a row; NULL: answers are no programs. */
     snap_status (*read_tests)(const js *row, code_tests *out, const char *where, snap_err *err);
 };

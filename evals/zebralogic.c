@@ -94,10 +94,16 @@ cleanup:
     return st;
 }
 
+static js *gold_of(const js *row) {
+    const js *solution = js_get_object(row, "solution");
+    return solution ? js_copy(solution) : NULL;
+}
+
 const task_spec task_zebralogic = {
     .name = "zebralogic",
     .title = "ZebraLogic",
     .files = {"zebralogic/test.jsonl", "ZebraLogic/test.jsonl", "zebralogic.jsonl"},
     .samples = 1,
     .grader = &grader_zebra,
-    .read_row = read_row};
+    .read_row = read_row,
+    .gold_of = gold_of};

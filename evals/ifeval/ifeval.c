@@ -161,8 +161,11 @@ static const grader *pick_grader(void) {
 
 /* ---- rows ---- */
 
-/* "instruction_id_list" and "kwargs" of a row, the null arguments left out: what the gold is. */
+/* "instruction_id_list" and "kwargs" of a row, the null arguments left out: what the gold is. NULL where it
+ * has none. */
 static js *gold_of(const js *row) {
+    if (!js_get(row, "instruction_id_list"))
+        return NULL;
     const js *all = js_get_array(row, "kwargs");
     js *gold = js_new_object(), *kwargs = js_new_array();
     bool ok = gold && kwargs &&
@@ -221,4 +224,5 @@ const task_spec task_ifeval = {
     .samples = 1,
     .grader = &grader_ifeval,
     .pick_grader = pick_grader,
-    .read_row = read_row};
+    .read_row = read_row,
+    .gold_of = gold_of};

@@ -38,6 +38,7 @@ static const opt_command spec = {
         "are\n"
         "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
         "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
+        "Rows of ifeval and zebralogic may stand as their data has them, with a response.\n"
         "Nothing is written if a line is malformed. Where answers are programs, a line is\n"
         "{\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or has the tests as "
         "the data set\n"
@@ -67,13 +68,31 @@ static span number_text(const js *v, char out[kNumberMax]) {
     return (span){out, (size_t)n};
 }
 
-/* The gold as text, from a string or a number; borrowed from the row or @number. */
+/* A gold that is JSON, as text: of a row of the data's own layout, or an object in place of text. */
+static snap_status write_gold(const grading *g, const js *row, buf *out, snap_err *err) {
+    const js *given = js_get(row, "gold");
+    js *made = given || !g->task->gold_of ? NULL : g->task->gold_of(row);
+    snap_status st = SNAP_OK;
+    if (made || js_is_object(given))
+        st = js_write(made ? made : given, JS_COMPACT, out, err);
+    js_free(made);
+    return st;
+}
+
+/* The gold as text, from a string, a number or JSON; borrowed from the row, @number or @json. */
 static snap_status gold_of(const grading *g, const js *row, const char *where,
-                           char number[kNumberMax], const char **out, snap_err *err) {
+                           char number[kNumberMax], buf *json, const char **out, snap_err *err) {
     const js *gold = js_get(row, "gold");
     size_t n = 0;
     snap_err why = {0};
-    *out = js_is_num(gold) ? number_text(gold, number).s : js_get_strn(row, "gold", &n);
+    snap_status st = write_gold(g, row, json, err);
+    if (st != SNAP_OK)
+        return st;
+    *out = json->len         ? buf_str(json)
+           : js_is_num(gold) ? number_text(gold, number).s
+                             : js_get_strn(row, "gold", &n);
+    if (!*out && !gold)
+        return err_set(err, SNAP_E_INPUT, "%s: no 'gold'", where);
     if (!*out)
         return err_set(err, SNAP_E_INPUT, "%s: 'gold' must be a string or a number", where);
     if (n && strlen(*out) != n)
@@ -139,17 +158,17 @@ static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
     char where[300], gold_number[kNumberMax], number[kNumberMax];
     const char *gold;
     grade_input in;
+    buf json = {0};
     (void)snprintf(where, sizeof where, "%.240s:%ld", g->name, line);
-    if (!js_get(row, "gold"))
-        TRY(err_set(err, SNAP_E_INPUT, "%s: no 'gold'", where));
     if (!has_key(row, "answer") && !has_key(row, "response"))
         TRY(err_set(err, SNAP_E_INPUT, "%s: neither 'response' nor 'answer'", where));
-    TRY(gold_of(g, row, where, gold_number, &gold, err));
+    TRY(gold_of(g, row, where, gold_number, &json, &gold, err));
     TRY(input_of(row, where, number, &in, err));
     grade_result r = g->grader->grade(gold, in);
     if (!write_verdict(g, &r))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts"));
 cleanup:
+    buf_release(&json);
     return st;
 }
 
@@ -163,6 +182,7 @@ static snap_status find_grader(grading *g, snap_err *err) {
         (void)err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
     if (!t)
         return SNAP_E_USAGE;
+    g->task = t;
     if (t->grader->by_model)
         return err_set(err, SNAP_E_USAGE,
                        "task '%s' is judged by another model: eval --judge-model asks it", t->name);
@@ -170,7 +190,6 @@ static snap_status find_grader(grading *g, snap_err *err) {
     snap_status st = task_policy_parse(math_policy_name, &o.policy, err);
     if (st == SNAP_OK)
         st = judge_kind_parse(judge_name, &o.judge, err);
-    g->task = t;
     g->grader = task_grader(t, &o);
     return st;
 }
