@@ -604,6 +604,12 @@ static bool names_several(const math_tokens *t) {
     return relations > 1;
 }
 
+/* Whether 100,200 on either side may have been two numbers after all. */
+static bool may_be_list(const math_tokens *g, const math_tokens *a) {
+    return (g->grouped || a->grouped) && !g->zeros && !a->zeros && !names_several(g) &&
+           !names_several(a);
+}
+
 static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool group,
                             bool *grouped) {
     math_tokens g, a;
@@ -616,8 +622,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return unread(gold_why ? gold_why : "empty", true);
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
-    *grouped = (g.grouped || a.grouped) && !g.zeros && !a.zeros && !names_several(&g) &&
-               !names_several(&a);
+    *grouped = may_be_list(&g, &a);
     if (is_spaced_otherwise(&g, &a))
         return unread("thousands separated by spaces", false);
     if (compare_whole_numbers(&g, &a, &v))
