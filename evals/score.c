@@ -268,6 +268,14 @@ static size_t score_problems(const sample_outcome *o, const eval_task *et, scrat
     return problems;
 }
 
+/* Whether the problems' scores are those of single samples that are right or not. */
+static bool are_rates(const double *x, size_t n, int samples) {
+    bool rates = samples == 1;
+    for (size_t i = 0; i < n && rates; i++)
+        rates = x[i] == 0 || x[i] == 1;
+    return rates;
+}
+
 static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t t, size_t arm,
                            scratch *tmp) {
     arm_score s = {0};
@@ -281,7 +289,7 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
         s.identical += count_identical(o + i * k, k, tmp->hashes);
     s.problems = score_problems(o, et, tmp);
     s.accuracy = stats_mean_of(tmp->a, s.problems);
-    s.ci95 = arm_interval(&s, tmp->slot < 0 && et->samples == 1);
+    s.ci95 = arm_interval(&s, are_rates(tmp->a, s.problems, et->samples));
     return s;
 }
 
