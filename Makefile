@@ -61,7 +61,7 @@ arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
 # One library a folder, in the order of the layers: a library may use those before it only.
 LAYERS := base kernels generator evals harness
-sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/*),$(foreach e,c S $(CUDA_SOURCE),\
+sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/* $(1)/test/*/* $(1)/*/example/*),$(foreach e,c S $(CUDA_SOURCE),\
 	$(wildcard $(1)/*.$(e) $(1)/*/*.$(e) $(1)/*/*/*.$(e)))))
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 MAIN := harness/main.c
@@ -72,7 +72,7 @@ reverse = $(if $(1),$(call reverse,$(wordlist 2,9,$(1))) $(firstword $(1)))
 libs = $(patsubst %,$(BUILD)/lib%.a,$(call reverse,$(call below,$(1),$(LAYERS))))
 
 .PHONY: all
-all: $(BUILD)/snapmla
+all: $(BUILD)/snapmla $(BUILD)/plugins/example.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
@@ -119,6 +119,19 @@ CFLAGS_harness_results_provenance := -I$(BUILD)
 $(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
 $(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
+
+# ---- plugins: the example, and those that tests load: one source, a fault each ----
+FAULTS := abi headers open name impostor nothing refuses copy
+PLUGINS := $(BUILD)/plugins/example.so
+FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
+plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
+$(BUILD)/plugins/example.so: kernels/plugin/example/example.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	@echo "  PLUGIN  $@"
+	$(plugin) -o $@ $< -lm
+$(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	$(plugin) -DFAULT_$* -o $@ $<
+CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
+$(BUILD)/test/kernels: $(PLUGINS) $(FAULTY)
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
@@ -231,6 +244,10 @@ $(BUILD)/fuzz/obj/%.o: % $(BUILD)/build_info.h
 $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snapmla.1.tail
 	$(Q){ cat harness/man/snapmla.1.head; $(BUILD)/snapmla --man-options; cat harness/man/snapmla.1.tail; } > $@
 
+# what a plugin is compiled against, and its manual
+PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
+	kernels/plugin/plugin.h
+PLUGIN_MANUAL := kernels/plugin/README.md kernels/plugin/example/README.md kernels/plugin/example/example.c
 SHARED_FILES = $(shell git ls-files configs datasets 2>/dev/null || find configs datasets -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1
@@ -238,10 +255,13 @@ install: all $(BUILD)/snapmla.1
 	install -D -m 644 $(BUILD)/snapmla.1 $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(BUILD)/snapmla --completion > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
+	$(Q)for f in $(PLUGIN_HEADERS); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/include/snapmla/$$f || exit 1; done
+	$(Q)for f in $(PLUGIN_MANUAL); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/doc/snapmla/$$f || exit 1; done
 	$(Q)for f in $(SHARED_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/snapmla/$$f || exit 1; done
 
 uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/bin/snapmla $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1 $(DESTDIR)$(PREFIX)/share/snapmla \
+	    $(DESTDIR)$(PREFIX)/include/snapmla $(DESTDIR)$(PREFIX)/share/doc/snapmla \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
 
 test-install: all $(BUILD)/snapmla.1
@@ -251,7 +271,7 @@ test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
-	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
+	$(Q)sh ci/dist.sh $(BUILD) $(VERSION) $(PLUGIN_HEADERS) -- $(PLUGIN_MANUAL)
 
 .PHONY: clean help
 clean:

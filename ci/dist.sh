@@ -1,10 +1,11 @@
 #!/bin/sh
 # One relocatable bundle: the program, the shared libraries it needs save the C library's own, its data
 # and manual. It runs where glibc is at least as new as the one named in the bundle's NOTE.
-#   dist.sh BUILD VERSION
+#   dist.sh BUILD VERSION [HEADER... -- MANUAL...]: what plugins are compiled against goes along
 set -eu
 build=$1
-name=snapmla-$2-$(uname -m)
+version=$2
+name=snapmla-$version-$(uname -m)
 root=$build/dist/$name
 rm -rf "$root"
 mkdir -p "$root/bin" "$root/lib" "$root/share/man/man1" "$root/share/snapmla"
@@ -14,6 +15,13 @@ cp "$build/snapmla.1" "$root/share/man/man1/"
 git ls-files configs datasets | while read -r f; do
     mkdir -p "$root/share/snapmla/$(dirname "$f")"
     cp "$f" "$root/share/snapmla/$f"
+done
+shift 2
+to=include/snapmla
+for f in "$@"; do
+    [ "$f" = -- ] && to=share/doc/snapmla && continue
+    mkdir -p "$root/$to/$(dirname "$f")"
+    cp "$f" "$root/$to/$f"
 done
 
 # The C library and its loader must be the host's: they belong to its kernel, locale and name service.
@@ -31,7 +39,7 @@ done
 
 glibc=$(objdump -T "$root"/bin/snapmla "$root"/lib/* 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
 {
-    echo "snapmla $2, a relocatable bundle: run bin/snapmla from wherever this folder lies."
+    echo "snapmla $version, a relocatable bundle: run bin/snapmla from wherever this folder lies."
     echo "Needs Linux on $(uname -m) with ${glibc:-GLIBC} or newer; nothing has to be installed."
     echo "The libraries in lib/ are Debian's and keep their own licences."
 } >"$root/NOTE"

@@ -110,6 +110,8 @@ cleanup:
 void mla_backend_describe(const mla_backend *be, mla_backend_info *out) {
     *out = (mla_backend_info){0};
     be->ops->describe(be, out);
+    out->name[sizeof out->name - 1] = out->device[sizeof out->device - 1] = '\0';
+    out->kernel[sizeof out->kernel - 1] = out->pci[sizeof out->pci - 1] = '\0';
 }
 
 void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err) {
@@ -149,7 +151,11 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
     snap_status st = check_capacity(cap, err);
     if (st == SNAP_OK && cap->ablation && !be->ops->lab)
         st = err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
-    return st == SNAP_OK ? be->ops->plan_create(out, be, cap, err) : st;
+    if (st == SNAP_OK)
+        st = be->ops->plan_create(out, be, cap, err);
+    if (st == SNAP_OK && (!*out || (*out)->be != be))
+        st = err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+    return st;
 }
 
 void mla_plan_free(mla_plan *plan) {

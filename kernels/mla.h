@@ -89,7 +89,8 @@ typedef struct {
  * mla_backend_open - the backend of that name on this machine
  *
  * @out:  caller owns it, release with mla_backend_close(); NULL on failure
- * @name: "cpu", or another name that mla_backend_list() gives
+ * @name: "cpu", or another name that mla_backend_list() gives; "plugin:PATH" for a shared object as
+ *        kernels/plugin/plugin.h describes
  * @opt:  may be NULL
  *
  * Errors: SNAP_E_USAGE for an unknown name, SNAP_E_UNSUPPORTED where this machine or build lacks

@@ -1,0 +1,454 @@
+/* example.c - a whole backend in one file: one thread, plain FP32, memory of the host.
+ *
+ * Written to be read and to be copied from. It calls nothing of the program, follows the loop of
+ * SnapMLA (a running maximum over pages of 64 tokens; probabilities rounded as each arm rounds them),
+ * and passes `snapmla conformance --backend plugin:.../example.so`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/plugin/plugin.h"
+
+static const float kLargestE4m3 = 448.0f, kSmallestMaximum = 1e-10f;
+
+typedef struct {
+    mla_backend base;
+    double started_ns;
+} example;
+
+typedef struct {
+    mla_plan base;
+    int batch, s_q; /* of the scheduled step; 0 = none yet */
+    float *o;       /* [d_c] sums of the row at work */
+} example_plan;
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static float bf16_decode(uint16_t b) {
+    uint32_t u = (uint32_t)b << 16;
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+static uint16_t bf16_encode(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    if (isnan(x))
+        return (uint16_t)(u >> 16 | 0x40u);
+    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+
+/* An exact product brought to bf16 with one rounding: FP64 holds it, and what FP32 would round away
+ * decides ties. */
+static uint16_t bf16_product(float x, float y) {
+    double exact = (double)x * (double)y;
+    float near = (float)exact;
+    uint32_t u;
+    memcpy(&u, &near, sizeof u);
+    if (isfinite(near) && (double)near != exact && (u & 1u) == 0)
+        near = nextafterf(near, exact > (double)near ? INFINITY : -INFINITY);
+    return bf16_encode(near);
+}
+
+static float e4m3_decode(uint8_t b) {
+    uint32_t e = b >> 3 & 15u, m = b & 7u, u = (e + 120u) << 23 | m << 20;
+    float magnitude = (float)m * 0x1p-9f;
+    if (e == 15 && m == 7)
+        magnitude = NAN;
+    else if (e)
+        memcpy(&magnitude, &u, sizeof u);
+    return b & 0x80 ? -magnitude : magnitude;
+}
+
+static uint8_t e4m3_encode(float x) {
+    uint8_t sign = signbit(x) ? 0x80 : 0;
+    if (isnan(x))
+        return sign | 0x7f;
+    float magnitude = fminf(fabsf(x), kLargestE4m3);
+    int e = magnitude > 0x1p-6f ? ilogbf(magnitude) : -6;
+    int steps = (int)rintf(ldexpf(magnitude, 3 - e)); /* 8..16 above the subnormals, ties to even */
+    return (uint8_t)(sign | ((e + 6) * 8 + steps));
+}
+
+static float quantise(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope) {
+    float largest = kSmallestMaximum;
+    for (int d = 0; d < d_c; d++) {
+        float magnitude = fabsf(bf16_decode(row[d]));
+        largest = magnitude > largest ? magnitude : largest; /* false for a NaN */
+    }
+    float a = largest / kLargestE4m3;
+    for (int d = 0; d < d_c; d++)
+        c8[d] = e4m3_encode(bf16_decode(row[d]) / a);
+    for (int d = 0; d < d_r; d++)
+        rope[d] = bf16_encode(bf16_decode(row[d_c + d]) / a);
+    return a;
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static void example_close(mla_backend *be) {
+    free(be);
+}
+
+static void example_describe(const mla_backend *be, mla_backend_info *out) {
+    (void)be;
+    (void)snprintf(out->name, sizeof out->name, "example");
+    (void)snprintf(out->device, sizeof out->device, "one thread of the host");
+    (void)snprintf(out->kernel, sizeof out->kernel, "plain");
+    out->host_memory = true;
+}
+
+static void *example_alloc(mla_backend *be, size_t bytes, snap_err *err) {
+    (void)be;
+    void *p = bytes < SIZE_MAX / 2
+                  ? aligned_alloc(MLA_ALIGN, (bytes + MLA_ALIGN) / MLA_ALIGN * MLA_ALIGN)
+                  : NULL;
+    if (!p)
+        (void)plugin_fail(err, SNAP_E_NOMEM, "out of memory for %zu bytes", bytes);
+    return p;
+}
+
+static void example_free(mla_backend *be, void *device) {
+    (void)be;
+    free(device);
+}
+
+static snap_status example_copy(mla_backend *be, void *to, const void *from, size_t bytes,
+                                snap_err *err) {
+    (void)be;
+    (void)err;
+    memcpy(to, from, bytes);
+    return SNAP_OK;
+}
+
+static snap_status example_sync(mla_backend *be, snap_err *err) {
+    (void)be;
+    (void)err;
+    return SNAP_OK;
+}
+
+static double now_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static snap_status example_timer_start(mla_backend *be, snap_err *err) {
+    (void)err;
+    ((example *)be)->started_ns = now_ns();
+    return SNAP_OK;
+}
+
+static snap_status example_timer_stop(mla_backend *be, double *ns, snap_err *err) {
+    (void)err;
+    *ns = now_ns() - ((example *)be)->started_ns;
+    return SNAP_OK;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+static snap_status example_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                                       snap_err *err) {
+    example_plan *plan = calloc(1, sizeof *plan);
+    float *o = calloc((size_t)cap->d_c, sizeof *o);
+    if (!plan || !o) {
+        free(plan);
+        free(o);
+        return plugin_fail(err, SNAP_E_NOMEM, "out of memory for a plan");
+    }
+    plan->base = (mla_plan){.be = be, .cap = *cap};
+    plan->o = o;
+    *out = (mla_plan *)plan;
+    return SNAP_OK;
+}
+
+static void example_plan_free(mla_plan *base) {
+    free(((example_plan *)base)->o);
+    free(base);
+}
+
+/* There is nothing to share out: a step is one thread's work, row after row. */
+static snap_status example_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
+    (void)err;
+    ((example_plan *)base)->batch = step->batch;
+    ((example_plan *)base)->s_q = step->s_q;
+    return SNAP_OK;
+}
+
+/* Lengths and pages are the device's data: out of range they are clamped, never followed. */
+static int64_t length_of(const mla_plan *plan, const mla_step *step, int b) {
+    int64_t length = step->seqlens[b], room = (int64_t)step->table_width * MLA_PAGE;
+    room = room < plan->cap.max_tokens ? room : plan->cap.max_tokens;
+    return length < 0 ? 0 : length > room ? room : length;
+}
+
+static int64_t slot_of(const mla_step *step, const mla_cache *cache, int b, int64_t token) {
+    int64_t page = step->block_table[(int64_t)b * step->table_width + token / MLA_PAGE];
+    page = page < 0 ? 0 : page >= cache->pages ? cache->pages - 1 : page;
+    return page * MLA_PAGE + token % MLA_PAGE;
+}
+
+/* One row (a query of one head) at work. */
+typedef struct {
+    const mla_plan *plan;
+    const mla_cache *cache;
+    const mla_attn *attn;
+    int64_t row; /* of the queries */
+    float *o;    /* [d_c] */
+    float m, l;  /* running maximum, sum of exp(S - m) */
+} row_state;
+
+static float content_of(const row_state *r, int64_t slot, int d) {
+    const mla_capacity *cap = &r->plan->cap;
+    if (cap->precision == MLA_FP8)
+        return e4m3_decode(((const uint8_t *)r->cache->content)[slot * cap->d_c + d]);
+    return bf16_decode(((const uint16_t *)r->cache->content)[slot * (cap->d_c + cap->d_r) + d]);
+}
+
+static float logit_bf16(const row_state *r, int64_t slot) {
+    int width = r->plan->cap.d_c + r->plan->cap.d_r;
+    const uint16_t *q = (const uint16_t *)r->attn->q + r->row * width;
+    const uint16_t *k = (const uint16_t *)r->cache->content + slot * width;
+    double sum = 0;
+    for (int d = 0; d < width; d++)
+        sum += (double)(bf16_decode(q[d]) * bf16_decode(k[d]));
+    return r->attn->softmax_scale * (float)sum;
+}
+
+static float logit_fp8(const row_state *r, int64_t slot) {
+    int d_c = r->plan->cap.d_c, d_r = r->plan->cap.d_r;
+    const uint8_t *q = (const uint8_t *)r->attn->q + r->row * d_c;
+    const uint16_t *q_rope = (const uint16_t *)r->attn->q_rope + r->row * d_r;
+    const uint16_t *k_rope = (const uint16_t *)r->cache->rope + slot * d_r;
+    double sum = 0;
+    for (int d = 0; d < d_c; d++)
+        sum += (double)(e4m3_decode(q[d]) * content_of(r, slot, d));
+    for (int d = 0; d < d_r; d++)
+        sum += (double)(bf16_decode(q_rope[d]) * bf16_decode(k_rope[d]));
+    return r->attn->softmax_scale * r->attn->q_scale[r->row] * r->cache->scale[slot] * (float)sum;
+}
+
+/* What each token's content is multiplied by. BF16: its probability in bf16. FP8: P' = P a_k in e4m3
+ * with a scale of its own for the page, as the tensor cores would read it. */
+static void weigh(const row_state *r, const float *p, const int64_t *slot, int n, float *weight) {
+    float largest = 0;
+    for (int j = 0; j < n; j++) {
+        bool fp8 = r->plan->cap.precision == MLA_FP8;
+        weight[j] = fp8 ? p[j] * r->cache->scale[slot[j]] : bf16_decode(bf16_encode(p[j]));
+        largest = fmaxf(largest, weight[j]);
+    }
+    if (r->plan->cap.precision == MLA_BF16)
+        return;
+    float sigma = largest / kLargestE4m3;
+    for (int j = 0; j < n; j++)
+        weight[j] = largest < 0x1p-100f ? 0 : sigma * e4m3_decode(e4m3_encode(weight[j] / sigma));
+}
+
+/* Adds @n tokens of a page to the row. */
+static void add_page(row_state *r, const int64_t *slot, int n) {
+    float p[MLA_PAGE], weight[MLA_PAGE], before = r->m;
+    for (int j = 0; j < n; j++) {
+        p[j] = r->plan->cap.precision == MLA_FP8 ? logit_fp8(r, slot[j]) : logit_bf16(r, slot[j]);
+        r->m = fmaxf(r->m, p[j]);
+    }
+    float rescale = expf(before - r->m);
+    r->l *= rescale;
+    for (int j = 0; j < n; j++) {
+        p[j] = expf(p[j] - r->m);
+        r->l += p[j];
+    }
+    weigh(r, p, slot, n, weight);
+    for (int d = 0; d < r->plan->cap.d_c; d++) {
+        float sum = 0;
+        for (int j = 0; j < n; j++)
+            sum += weight[j] * content_of(r, slot[j], d);
+        r->o[d] = r->o[d] * rescale + sum;
+    }
+}
+
+static void run_row(row_state *r, const mla_step *step, int b, int64_t visible) {
+    int d_c = r->plan->cap.d_c;
+    r->m = -INFINITY;
+    r->l = 0;
+    memset(r->o, 0, (size_t)d_c * sizeof *r->o);
+    for (int64_t first = 0; first < visible; first += MLA_PAGE) {
+        int64_t slot[MLA_PAGE];
+        int n = visible - first < MLA_PAGE ? (int)(visible - first) : MLA_PAGE;
+        for (int j = 0; j < n; j++)
+            slot[j] = slot_of(step, r->cache, b, first + j);
+        add_page(r, slot, n);
+    }
+    uint16_t *out = (uint16_t *)r->attn->out + r->row * d_c;
+    for (int d = 0; d < d_c; d++)
+        out[d] = visible > 0 ? bf16_encode(r->o[d] / r->l) : 0;
+    if (r->attn->lse)
+        r->attn->lse[r->row] = visible > 0 ? r->m + logf(r->l) : -INFINITY;
+}
+
+static snap_status example_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                               const mla_attn *attn, snap_err *err) {
+    example_plan *plan = (example_plan *)base;
+    if (plan->batch != step->batch || plan->s_q != step->s_q)
+        return plugin_fail(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
+    row_state r = {.plan = base, .cache = cache, .attn = attn, .o = plan->o};
+    for (int b = 0; b < step->batch; b++)
+        for (int s = 0; s < step->s_q; s++)
+            for (int h = 0; h < base->cap.heads; h++, r.row++)
+                run_row(&r, step, b, length_of(base, step, b) - (step->s_q - 1 - s));
+    return SNAP_OK;
+}
+
+/* ---- dataflow -------------------------------------------------------------------------------- */
+
+static snap_status example_quant_q(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q,
+                                   void *q8, void *q_rope, float *q_scale, snap_err *err) {
+    (void)be;
+    (void)err;
+    for (int64_t i = 0; i < rows; i++)
+        q_scale[i] = quantise((const uint16_t *)q + i * (d_c + d_r), d_c, d_r,
+                              (uint8_t *)q8 + i * d_c, (uint16_t *)q_rope + i * d_r);
+    return SNAP_OK;
+}
+
+static void append_row(const mla_plan *plan, const mla_cache *cache, int64_t slot,
+                       const uint16_t *row) {
+    int d_c = plan->cap.d_c, d_r = plan->cap.d_r, width = d_c + d_r;
+    if (plan->cap.precision == MLA_BF16)
+        memcpy((uint16_t *)cache->content + slot * width, row, (size_t)width * sizeof *row);
+    else
+        cache->scale[slot] = quantise(row, d_c, d_r, (uint8_t *)cache->content + slot * d_c,
+                                      (uint16_t *)cache->rope + slot * d_r);
+}
+
+static snap_status example_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                     const void *kv, snap_err *err) {
+    (void)err;
+    int width = plan->cap.d_c + plan->cap.d_r;
+    for (int64_t i = 0; i < (int64_t)step->batch * step->s_q; i++) {
+        int b = (int)(i / step->s_q);
+        int64_t token = length_of(plan, step, b) - step->s_q + i % step->s_q;
+        if (token >= 0)
+            append_row(plan, cache, slot_of(step, cache, b, token),
+                       (const uint16_t *)kv + i * width);
+    }
+    return SNAP_OK;
+}
+
+static void fetch_row(const mla_plan *plan, const mla_cache *cache, int64_t slot, uint16_t *row) {
+    int d_c = plan->cap.d_c, d_r = plan->cap.d_r, width = d_c + d_r;
+    if (plan->cap.precision == MLA_BF16) {
+        memcpy(row, (const uint16_t *)cache->content + slot * width, (size_t)width * sizeof *row);
+        return;
+    }
+    const uint8_t *c8 = (const uint8_t *)cache->content + slot * d_c;
+    const uint16_t *rope = (const uint16_t *)cache->rope + slot * d_r;
+    for (int d = 0; d < d_c; d++)
+        row[d] = bf16_product(e4m3_decode(c8[d]), cache->scale[slot]);
+    for (int d = 0; d < d_r; d++)
+        row[d_c + d] = bf16_product(bf16_decode(rope[d]), cache->scale[slot]);
+}
+
+static snap_status example_fetch_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                    int seq, int64_t first, int64_t count, void *kv,
+                                    snap_err *err) {
+    (void)err;
+    int width = plan->cap.d_c + plan->cap.d_r;
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t *row = (uint16_t *)kv + i * width;
+        if (first + i < length_of(plan, step, seq))
+            fetch_row(plan, cache, slot_of(step, cache, seq, first + i), row);
+        else
+            memset(row, 0, (size_t)width * sizeof *row);
+    }
+    return SNAP_OK;
+}
+
+/* ---- ceilings -------------------------------------------------------------------------------- */
+
+enum { kReadFloats = 16 << 20, kLanes = 16, kTurns = 1 << 20 };
+
+/* FLOP/s of multiply-accumulate in kLanes independent sums. */
+static double arithmetic_rate(void) {
+    volatile float factor = 0.999f;
+    float sum[kLanes] = {0}, f = factor;
+    double start = now_ns();
+    for (int i = 0; i < kTurns; i++)
+        for (int l = 0; l < kLanes; l++)
+            sum[l] = sum[l] * f + 1.0f;
+    double ns = now_ns() - start;
+    for (int l = 1; l < kLanes; l++)
+        sum[0] += sum[l];
+    factor = sum[0]; /* or the loop would be no work at all */
+    return 2e9 * kTurns * kLanes / ns;
+}
+
+static double read_rate(const uint32_t *data) {
+    volatile uint32_t sink;
+    uint32_t sum = 0;
+    double start = now_ns();
+    for (int i = 0; i < kReadFloats; i++)
+        sum += data[i];
+    double ns = now_ns() - start;
+    sink = sum;
+    (void)sink;
+    return 1e9 * sizeof *data * kReadFloats / ns;
+}
+
+static void note(mla_ceiling *c, double rate, const char *how) {
+    c->worst_window = c->windows++ && c->worst_window < rate ? c->worst_window : rate;
+    c->rate = rate > c->rate ? rate : c->rate;
+    (void)snprintf(c->how, sizeof c->how, "%s", how);
+}
+
+static snap_status example_ceilings(mla_backend *be, double seconds, mla_ceilings *out,
+                                    snap_err *err) {
+    (void)be;
+    uint32_t *data = malloc(sizeof *data * kReadFloats);
+    if (!data)
+        return plugin_fail(err, SNAP_E_NOMEM, "out of memory for the read probe");
+    memset(data, 1, sizeof *data * kReadFloats);
+    double end = now_ns() + 1e9 * seconds;
+    do {
+        note(&out->read, read_rate(data), "32-bit loads");
+        note(&out->bf16, arithmetic_rate(), "FP32 multiply and add");
+    } while (now_ns() < end);
+    out->fp8 = out->bf16;
+    out->read_bytes = sizeof *data * kReadFloats;
+    free(data);
+    return SNAP_OK;
+}
+
+static const mla_backend_ops kOps = {
+    .close = example_close,
+    .describe = example_describe,
+    .alloc = example_alloc,
+    .free = example_free,
+    .copy_in = example_copy,
+    .copy_out = example_copy,
+    .sync = example_sync,
+    .timer_start = example_timer_start,
+    .timer_stop = example_timer_stop,
+    .plan_create = example_plan_create,
+    .plan_free = example_plan_free,
+    .schedule = example_schedule,
+    .run = example_run,
+    .quant_q = example_quant_q,
+    .append_kv = example_append_kv,
+    .fetch_kv = example_fetch_kv,
+    .ceilings = example_ceilings,
+    .host_memory = true,
+};
+
+static snap_status example_open(mla_backend **out, const mla_backend_options *opt, snap_err *err) {
+    (void)opt;
+    example *be = calloc(1, sizeof *be);
+    if (!be)
+        return plugin_fail(err, SNAP_E_NOMEM, "out of memory for a backend");
+    be->base.ops = &kOps;
+    *out = (mla_backend *)be;
+    return SNAP_OK;
+}
+
+const snapmla_plugin snapmla_plugin_v1 = {SNAPMLA_PLUGIN, "example", example_open};

@@ -1,0 +1,157 @@
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "kernels/plugin/plugin.h"
+
+enum { kNameLimit = 31, kPathLimit = 4096 };
+static const char kSymbol[] = "snapmla_plugin_v1";
+
+/* ---- what must be there ---------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    bool there;
+} member;
+
+static snap_status check_members(const member *m, size_t n, const char *table, const char *path,
+                                 snap_err *err) {
+    for (size_t i = 0; i < n; i++)
+        if (!m[i].there)
+            return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s': %s.%s is null", path, table,
+                           m[i].name);
+    return SNAP_OK;
+}
+
+static snap_status check_ops(const mla_backend_ops *o, const char *path, snap_err *err) {
+    const member members[] = {
+        {"close", o->close},
+        {"describe", o->describe},
+        {"alloc", o->alloc},
+        {"free", o->free},
+        {"copy_in", o->copy_in},
+        {"copy_out", o->copy_out},
+        {"sync", o->sync},
+        {"timer_start", o->timer_start},
+        {"timer_stop", o->timer_stop},
+        {"plan_create", o->plan_create},
+        {"plan_free", o->plan_free},
+        {"schedule", o->schedule},
+        {"run", o->run},
+        {"quant_q", o->quant_q},
+        {"append_kv", o->append_kv},
+        {"fetch_kv", o->fetch_kv},
+        {"ceilings", o->ceilings},
+    };
+    return check_members(members, sizeof members / sizeof *members, "ops", path, err);
+}
+
+static snap_status check_lab(const mla_lab_ops *l, const char *path, snap_err *err) {
+    if (!l)
+        return SNAP_OK;
+    const member members[] = {
+        {"plan_kernel", l->plan_kernel},
+        {"fill", l->fill},
+        {"flush", l->flush},
+        {"draw", l->draw},
+        {"unfused", l->unfused},
+        {"record", l->record},
+        {"record_end", l->record_end},
+        {"replay", l->replay},
+        {"recording_free", l->recording_free},
+        {"attend", l->attend},
+    };
+    return check_members(members, sizeof members / sizeof *members, "lab", path, err);
+}
+
+/* Result files name backends: a plugin must not pass for one of ours. */
+static snap_status check_name(const char *name, const char *path, snap_err *err) {
+    size_t n = name ? strnlen(name, kNameLimit + 1) : 0;
+    if (n == 0 || n > kNameLimit ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != n)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s': its name must be 1..%d letters, digits, '-' or '_'", path,
+                       kNameLimit);
+    for (const char *const *own = mla_backend_list(); *own; own++)
+        if (text_equal(name, *own))
+            return err_set(err, SNAP_E_UNSUPPORTED,
+                           "plugin '%s': its name '%s' is that of a backend of this program", path,
+                           name);
+    return SNAP_OK;
+}
+
+static snap_status check_entry(const snapmla_plugin *p, const char *path, snap_err *err) {
+    if (p->abi != SNAPMLA_PLUGIN_ABI)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s' is for ABI %u, this program has ABI %d: compile it again", path,
+                       p->abi, SNAPMLA_PLUGIN_ABI);
+    if (p->ops_bytes != sizeof(mla_backend_ops) || p->err_bytes != sizeof(snap_err))
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s' was compiled against other headers: tables of %u and %u bytes, "
+                       "here %zu and %zu",
+                       path, p->ops_bytes, p->err_bytes, sizeof(mla_backend_ops), sizeof(snap_err));
+    if (!p->open)
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s': open is null", path);
+    return check_name(p->name, path, err);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* A regular file only: what opens a pipe would wait for it. */
+static snap_status check_file(const char *path, snap_err *err) {
+    struct stat s;
+    if (!*path)
+        return err_set(err, SNAP_E_USAGE, "'plugin:' needs the path of a shared object");
+    if (strlen(path) >= kPathLimit - 2)
+        return err_set(err, SNAP_E_USAGE, "the plugin's path is too long");
+    if (stat(path, &s) != 0)
+        return err_set_errno(err, "cannot open plugin '%s'", path);
+    if (!S_ISREG(s.st_mode))
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s' is not a file", path);
+    return SNAP_OK;
+}
+
+/* Without a slash dlopen() would look in the system's folders instead. */
+static const snapmla_plugin *load(const char *path, snap_err *err) {
+    char file[kPathLimit];
+    (void)snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
+    void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!object) {
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "cannot load plugin '%s': %s", path, dlerror());
+        return NULL;
+    }
+    const snapmla_plugin *plugin = dlsym(object, kSymbol);
+    if (!plugin)
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "'%s' is no plugin of snapmla: it has no symbol %s",
+                      path, kSymbol);
+    else if (check_entry(plugin, path, err) == SNAP_OK)
+        return plugin;
+    (void)dlclose(object);
+    return NULL;
+}
+
+snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
+                                snap_err *err) {
+    mla_backend *be = NULL;
+    *out = NULL;
+    snap_status st = check_file(path, err);
+    if (st != SNAP_OK)
+        return st;
+    const snapmla_plugin *plugin = load(path, err);
+    if (!plugin)
+        return SNAP_E_UNSUPPORTED;
+    st = plugin->open(&be, opt, err);
+    if (st != SNAP_OK)
+        return err_set(err, st, "plugin '%s' does not open", path);
+    if (!be || !be->ops)
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s' opened nothing", path);
+    TRY(check_ops(be->ops, path, err));
+    TRY(check_lab(be->ops->lab, path, err));
+    *out = be;
+    return SNAP_OK;
+cleanup:
+    if (be->ops->close)
+        be->ops->close(be);
+    return st;
+}

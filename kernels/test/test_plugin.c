@@ -1,0 +1,87 @@
+/* Loading plugins: the example works, everything else is refused with its reason. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernels/mla.h"
+
+static void expect_refused(const char *name, snap_status code, const char *reason) {
+    mla_backend *be;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_backend_open(&be, name, NULL, &err), code);
+    CU_ASSERT_PTR_NULL(be);
+    if (!strstr(err.text, reason))
+        (void)fprintf(stderr, "\n    %s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, reason));
+}
+
+static void test_example(void) {
+    mla_backend *be;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(
+        mla_backend_open(&be, "plugin:" PLUGINS "/plugins/example.so", NULL, &err), SNAP_OK);
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    CU_ASSERT_STRING_EQUAL(info.name, "example");
+    void *p = mla_alloc(be, 1000, NULL);
+    CU_ASSERT(p && (uintptr_t)p % MLA_ALIGN == 0);
+    mla_free(be, p);
+    mla_backend_close(be);
+}
+
+static void test_no_plugin(void) {
+    expect_refused("plugin:", SNAP_E_USAGE, "needs the path");
+    expect_refused("plugin:/nonexistent/x.so", SNAP_E_IO, "No such file");
+    expect_refused("plugin:kernels", SNAP_E_UNSUPPORTED, "is not a file");
+    expect_refused("plugin:README.md", SNAP_E_UNSUPPORTED, "cannot load plugin 'README.md'");
+    expect_refused("plugin:kernels/mla.h", SNAP_E_UNSUPPORTED, "cannot load plugin");
+    expect_refused("plug:x.so", SNAP_E_USAGE, "this build has: cpu");
+    char path[5000];
+    (void)snprintf(path, sizeof path, "plugin:%04980d", 0);
+    expect_refused(path, SNAP_E_USAGE, "too long");
+}
+
+static void test_pipe(void) {
+    char path[64], name[80];
+    (void)snprintf(path, sizeof path, "/tmp/snapmla-pipe-%d", (int)getpid());
+    (void)snprintf(name, sizeof name, "plugin:%s", path);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    expect_refused(name, SNAP_E_UNSUPPORTED, "is not a file");
+    (void)unlink(path);
+}
+
+#define FAULTY(name) "plugin:" PLUGINS "/test/plugins/" name ".so"
+
+static void test_faulty(void) {
+    expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED, "is for ABI 99, this program has ABI 1");
+    expect_refused(FAULTY("headers"), SNAP_E_UNSUPPORTED, "compiled against other headers");
+    expect_refused(FAULTY("open"), SNAP_E_UNSUPPORTED, "open is null");
+    expect_refused(FAULTY("name"), SNAP_E_UNSUPPORTED, "its name must be");
+    expect_refused(FAULTY("impostor"), SNAP_E_UNSUPPORTED, "that of a backend of this program");
+    expect_refused(FAULTY("nothing"), SNAP_E_UNSUPPORTED, "opened nothing");
+    expect_refused(FAULTY("refuses"), SNAP_E_DEVICE, "device 3 is on fire");
+    expect_refused(FAULTY("copy"), SNAP_E_UNSUPPORTED, "ops.copy_in is null");
+}
+
+/* Any shared object that is no plugin; the C library's is everywhere. */
+static void test_another_object(void) {
+    static const char *const kPlaces[] = {"/lib/x86_64-linux-gnu/libm.so.6",
+                                          "/lib/aarch64-linux-gnu/libm.so.6", "/lib64/libm.so.6"};
+    for (int i = 0; i < 3; i++) {
+        char name[80];
+        (void)snprintf(name, sizeof name, "plugin:%s", kPlaces[i]);
+        if (access(kPlaces[i], R_OK) == 0)
+            expect_refused(name, SNAP_E_UNSUPPORTED, "no symbol snapmla_plugin_v1");
+    }
+}
+
+CU_TestInfo tests_plugin[] = {
+    {"the example opens", test_example},
+    {"what is no shared object", test_no_plugin},
+    {"a pipe is not waited for", test_pipe},
+    {"faulty plugins", test_faulty},
+    {"another shared object", test_another_object},
+    CU_TEST_INFO_NULL,
+};
