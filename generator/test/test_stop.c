@@ -59,6 +59,7 @@ static void test_nothing_to_stop(void) {
     CU_ASSERT(buf_puts(&text, "x"));
     CU_ASSERT_FALSE(stop_cut(&none, &text, 0));
     CU_ASSERT_EQUAL(stop_settled(&none, "x", 1), 1);
+    buf_release(&text);
 }
 
 CU_TestInfo tests_stop[] = {
