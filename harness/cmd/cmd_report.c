@@ -10,8 +10,14 @@
 
 static const char *out_dir, *format_list = "html,md,csv,tex";
 static bool join, show_samples = true, keep_gpqa_text;
+static opt_list reported, e2e;
 
 static const opt options[] = {
+    {.type = OPT_GROUP, .help = "Of 'report paper'"},
+    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench --what e2e --json' printed; may be given again",
+     0, 0},
+    {OPT_LIST, "reported", 0, &reported, "FILE",
+     "further figures that papers report, JSON; may be given again", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out_dir, "DIR", "write the files here; without it Markdown is printed",
      0, 0},
@@ -28,13 +34,17 @@ static const opt options[] = {
 
 static const opt_command spec = {
     .name = "report",
-    .synopsis = "FILE_or_DIR...",
+    .synopsis = "[paper] FILE_or_DIR...",
     .about =
         "Tables and figures from one or more result files: one HTML page, Markdown, CSV, and\n"
         "LaTeX tables for \\input. A DIR is a RUN folder with a run.json. The files' paths are\n"
-        "printed.",
+        "printed.\n"
+        "\n"
+        "'report paper' makes the tables and figures of the SnapMLA paper from these files, with\n"
+        "what the paper reports beside them, marked so; what no file has is said in a line.",
     .examples = "  snapmla report run.json\n"
-                "  snapmla report bench.json RUN --out report --format html,tex\n",
+                "  snapmla report bench.json RUN --out report --format html,tex\n"
+                "  snapmla report paper bench.json fidelity.json RUN --out paper --format all\n",
     .options = options,
     .min_args = 1,
     .max_args = -1,
@@ -134,7 +144,32 @@ cleanup:
     return st;
 }
 
-static snap_status report(results **runs, int n, const opt_shared *shared, snap_err *err) {
+enum { kDocumentLimit = 16 << 20 };
+
+typedef snap_status (*add_fn)(report_model *m, const js *doc, const char *name, snap_err *err);
+
+static snap_status add_documents(report_model *m, const opt_list *files, add_fn add,
+                                 snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < files->n && st == SNAP_OK; i++) {
+        js *doc = js_parse_file(files->items[i], kDocumentLimit, err);
+        st = doc ? add(m, doc, files->items[i], err) : SNAP_E_INPUT;
+        js_free(doc);
+    }
+    return st;
+}
+
+static snap_status make_paper(report_model *m, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(report_paper(m, err));
+    TRY(add_documents(m, &reported, report_add_reported, err));
+    TRY(add_documents(m, &e2e, report_add_e2e, err));
+cleanup:
+    return st;
+}
+
+static snap_status report(results **runs, int n, bool paper, const opt_shared *shared,
+                          snap_err *err) {
     report_model *m = NULL;
     buf paths = {0};
     const char *joined = "run.json", *const *names = shared->args;
@@ -151,7 +186,7 @@ static snap_status report(results **runs, int n, const opt_shared *shared, snap_
     if (join)
         TRY(save_joined(runs[0], &paths, err));
     TRY(report_model_new(&m, runs, names, n, err));
-    TRY(add_samples(m, shared, err));
+    TRY(paper ? make_paper(m, err) : add_samples(m, shared, err));
     if (out_dir)
         TRY(report_write(m, out_dir, formats, &paths, err));
     TRY(print(runs[0], m, &paths, shared, err));
@@ -161,13 +196,32 @@ cleanup:
     return st;
 }
 
+/* 'paper' is a verb; a folder of that name is ./paper. */
+static bool is_paper(const opt_shared *shared) {
+    return strcmp(shared->args[0], "paper") == 0;
+}
+
+static snap_status check_use(const opt_shared *files, bool paper, snap_err *err) {
+    if (!paper && (reported.n || e2e.n))
+        return err_set(err, SNAP_E_USAGE, "--reported and --e2e belong to 'report paper'");
+    if (!files->n_args && (join || files->json))
+        return err_set(err, SNAP_E_USAGE, "--join and --json need a result file");
+    return SNAP_OK;
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
-    int n = shared->n_args;
-    results **runs = calloc((size_t)n, sizeof(results *));
+    bool paper = is_paper(shared);
+    opt_shared files = *shared;
+    files.args += paper;
+    files.n_args -= paper;
+    snap_status st = check_use(&files, paper, err);
+    if (st != SNAP_OK)
+        return st;
+    results **runs = calloc((size_t)files.n_args + 1, sizeof(results *));
     if (!runs)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
-    snap_status st = report(runs, n, shared, err);
-    for (int i = 0; i < n; i++)
+    st = report(runs, files.n_args, paper, &files, err);
+    for (int i = 0; i < files.n_args; i++)
         results_free(runs[i]); /* NULL where it was not read, or joined */
     free(runs);
     return st;

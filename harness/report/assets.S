@@ -1,4 +1,4 @@
-/* assets.S - the style sheets as strings in the program. */
+/* assets.S - the style sheets and the paper's own figures as strings in the program. */
     .section .rodata
     .global asset_page_css
     .type asset_page_css, @object
@@ -12,4 +12,10 @@ asset_figure_css:
     .incbin "harness/report/figure.css"
     .byte 0
     .size asset_figure_css, . - asset_figure_css
+    .global asset_paper_json
+    .type asset_paper_json, @object
+asset_paper_json:
+    .incbin "harness/report/paper.json"
+    .byte 0
+    .size asset_paper_json, . - asset_paper_json
     .section .note.GNU-stack, "", %progbits

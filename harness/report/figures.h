@@ -11,6 +11,8 @@ typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *
 
 /* Speed-up over context x batch, a panel a number of heads; a figure a scope and input. */
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
+/* TFLOPS over heads, batch, context and s_q, each with the others held; a figure a file. */
+bool figure_axes(const report_model *m, size_t index, bool alone, buf *out);
 /* Arithmetic intensity against rate under the measured ceilings; a figure a file. */
 bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 /* Paired differences of accuracy with their intervals and the margin; one figure. */

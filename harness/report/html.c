@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "harness/report/assets.h"
-#include "harness/report/figures.h"
 #include "harness/report/format.h"
+#include "harness/report/outline.h"
 #include "harness/report/writers.h"
 
 enum { kCellMax = 300 }; /* characters of a cell */
@@ -370,35 +370,21 @@ static void section(buf *page, buf *nav, const char *id, const char *title, buf 
 
 static void sections(const report_model *m, buf *page, buf *nav) {
     buf part = {0};
-    add_table(m, report_table_machines, &part);
-    add_table(m, report_table_compare, &part);
-    section(page, nav, "compare", "Comparison", &part);
-    add_figures(m, figure_speedup, &part);
-    add_table(m, report_table_speed, &part);
-    add_table(m, report_table_ablation, &part);
-    add_table(m, report_table_not_measured, &part);
-    section(page, nav, "speed", "Speed", &part);
-    add_figures(m, figure_roofline, &part);
-    add_table(m, report_table_ceilings, &part);
-    section(page, nav, "roofline", "Roofline", &part);
-    add_figures(m, figure_parity, &part);
-    add_table(m, report_table_parity, &part);
-    add_table(m, report_table_arms, &part);
-    add_table(m, report_table_mismatches, &part);
-    section(page, nav, "quality", "Quality", &part);
-    write_samples(m->samples, &part);
-    section(page, nav, "samples", "Samples", &part);
-    add_figures(m, figure_fidelity, &part);
-    add_table(m, report_table_fidelity, &part);
-    add_table(m, report_table_predictions, &part);
-    add_figures(m, figure_layers, &part);
-    add_table(m, report_table_layers, &part);
-    add_table(m, report_table_values, &part);
-    add_table(m, report_table_bounds, &part);
-    add_table(m, report_table_depth, &part);
-    section(page, nav, "fidelity", "Numerical fidelity", &part);
-    add_table(m, report_table_reported, &part);
-    section(page, nav, "reported", "Reported by others", &part);
+    for (const report_section *s = m->outline->sections; s->title; s++) {
+        if (s->absent && !s->measured(m)) {
+            (void)buf_puts(&part, "<p>");
+            text(&part, s->absent);
+            (void)buf_puts(&part, "</p>\n");
+        }
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].draw)
+                add_figures(m, s->parts[i].draw, &part);
+            else if (s->parts[i].build)
+                add_table(m, s->parts[i].build, &part);
+        if (s->samples)
+            write_samples(m->samples, &part);
+        section(page, nav, s->id, s->title, &part);
+    }
     sources(m, &part);
     section(page, nav, "sources", "Sources", &part);
     buf_release(&part);
@@ -430,8 +416,8 @@ void write_html(const report_model *m, buf *out) {
         "'unsafe-inline'; img-src data:\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n"
         "<title>snapmla report</title>\n<style>%s%s</style>\n</head>\n<body>\n"
         "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n"
-        "<header><h1>FP8 MLA decoding against BF16</h1>\n",
-        asset_page_css, asset_figure_css);
+        "<header><h1>%s</h1>\n",
+        asset_page_css, asset_figure_css, m->outline->title);
     lead(m, out);
     (void)buf_printf(out, "<nav aria-label=\"Sections\"><ul>\n%s</ul></nav></header>\n",
                      buf_str(&nav));

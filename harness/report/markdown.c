@@ -2,15 +2,8 @@
 #include <string.h>
 
 #include "harness/report/format.h"
+#include "harness/report/outline.h"
 #include "harness/report/writers.h"
-
-const report_table_fn report_tables[] = {
-    report_table_machines, report_table_compare,      report_table_speed,
-    report_table_ablation, report_table_not_measured, report_table_ceilings,
-    report_table_parity,   report_table_arms,         report_table_mismatches,
-    report_table_fidelity, report_table_predictions,  report_table_layers,
-    report_table_values,   report_table_bounds,       report_table_depth,
-    report_table_reported, report_table_sources,      NULL};
 
 static void header(buf *out, const report_table *t) {
     for (int c = 0; c < t->n_columns; c++) {
@@ -62,17 +55,32 @@ static void gains(const report_model *m, buf *out) {
     }
 }
 
+static void add_table(const report_model *m, report_table_fn build, buf *out) {
+    arena mem = {0};
+    report_table t;
+    if (!build(m, &mem, &t))
+        out->failed = true;
+    else if (t.n_rows)
+        section(out, &t);
+    arena_release(&mem);
+}
+
+static void outline_section(const report_model *m, const report_section *s, buf *out) {
+    if (s->absent && !s->measured(m)) {
+        (void)buf_printf(out, "\n**%s.** ", s->title);
+        format_markdown(out, s->absent);
+        (void)buf_puts(out, "\n");
+    }
+    for (int i = 0; i < OUTLINE_PARTS; i++)
+        if (s->parts[i].build)
+            add_table(m, s->parts[i].build, out);
+}
+
 void report_markdown(const report_model *m, buf *out) {
     (void)buf_puts(out, "# snapmla report\n");
     if (!m->n_compared) /* a mean over machines says nothing of any */
         gains(m, out);
-    for (const report_table_fn *build = report_tables; *build; build++) {
-        arena mem = {0};
-        report_table t;
-        if (!(*build)(m, &mem, &t))
-            out->failed = true;
-        else if (t.n_rows)
-            section(out, &t);
-        arena_release(&mem);
-    }
+    for (const report_section *s = m->outline->sections; s->title; s++)
+        outline_section(m, s, out);
+    add_table(m, report_table_sources, out);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/outline.h"
+
 static const char *text_of(const js *o, const char *key) {
     const char *s = o ? js_get_str(o, key) : NULL;
     return s ? s : "";
@@ -395,6 +397,7 @@ snap_status report_model_new(report_model **out, results *const *runs, const cha
     qsort(m->cells, m->n_cells, sizeof *m->cells, by_cell);
     pair_cells(m);
     sum_up(m);
+    m->outline = &report_outline_whole;
     *out = m;
     return SNAP_OK;
 }

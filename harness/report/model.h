@@ -98,13 +98,20 @@ typedef struct {
 
 enum { REPORT_SCOPES = 2 };
 
-struct compared; /* compare.h */
+struct compared;       /* compare.h */
+struct report_quote;   /* paper.h */
+struct report_step;    /* paper.h */
+struct report_outline; /* outline.h */
 
 struct report_model {
     arena mem;
     double *usd_per_hour;            /* [n_files], NAN = unknown; NULL where nobody compares */
     const struct compared *compared; /* rows of report_compare(); NULL, 0 without it */
     size_t n_compared;
+    const struct report_outline *outline; /* what the writers show, and in which order */
+    const struct report_quote *quotes;    /* what others report; NULL, 0 without it */
+    struct report_step *steps;            /* of whole models; NULL, 0 without them */
+    size_t n_quotes, n_steps;
     const char **files; /* names */
     int n_files;
     report_source *sources;

@@ -6,12 +6,16 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "harness/report/figures.h"
+#include "harness/report/outline.h"
 #include "harness/report/writers.h"
 
-const figure report_figures[] = {{"speedup", figure_speedup}, {"roofline", figure_roofline},
-                                 {"parity", figure_parity},   {"fidelity", figure_fidelity},
-                                 {"layers", figure_layers},   {NULL, NULL}};
+const figure report_figures[] = {{"speedup", figure_speedup},
+                                 {"axes", figure_axes},
+                                 {"roofline", figure_roofline},
+                                 {"parity", figure_parity},
+                                 {"fidelity", figure_fidelity},
+                                 {"layers", figure_layers},
+                                 {NULL, NULL}};
 
 /* ---- formats ---- */
 
@@ -75,6 +79,14 @@ static snap_status put_latex(const report_model *m, const target *to, const char
     return st;
 }
 
+static bool shows(const report_outline *o, figure_fn draw) {
+    for (const report_section *s = o->sections; s->title; s++)
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].draw == draw)
+                return true;
+    return false;
+}
+
 static snap_status put_figures(const report_model *m, const target *to, const figure *f,
                                snap_err *err) {
     buf svg = {0};
@@ -99,6 +111,40 @@ static snap_status put_whole(const report_model *m, const target *to, const char
     return st;
 }
 
+/* All tables of the outline in one file: a paper's author takes them as they come. */
+static snap_status put_outline(const report_model *m, const target *to, const char *name,
+                               snap_err *err) {
+    report_table_fn builds[64];
+    size_t n = 0;
+    for (const report_section *s = m->outline->sections; s->title; s++)
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].build && n + 1 < sizeof builds / sizeof *builds)
+                builds[n++] = s->parts[i].build;
+    builds[n] = NULL;
+    return put_latex(m, to, name, builds, err);
+}
+
+static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
+    static const report_table_fn compare[] = {report_table_machines, report_table_compare, NULL},
+                                 speed[] = {report_table_speed, NULL},
+                                 ablation[] = {report_table_ablation, NULL},
+                                 parity[] = {report_table_parity, report_table_arms,
+                                             report_table_mismatches, NULL},
+                                 fidelity[] = {report_table_predictions, report_table_layers,
+                                               report_table_values,      report_table_bounds,
+                                               report_table_depth,       NULL};
+    snap_status st = SNAP_OK;
+    if (m->outline == &report_outline_paper)
+        return put_outline(m, to, "paper.tex", err);
+    TRY(put_latex(m, to, "compare.tex", compare, err));
+    TRY(put_latex(m, to, "speed.tex", speed, err));
+    TRY(put_latex(m, to, "ablation.tex", ablation, err));
+    TRY(put_latex(m, to, "parity.tex", parity, err));
+    TRY(put_latex(m, to, "model.tex", fidelity, err));
+cleanup:
+    return st;
+}
+
 snap_status report_write(const report_model *m, const char *dir, unsigned formats, buf *paths,
                          snap_err *err) {
     target to = {dir, paths};
@@ -110,24 +156,11 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
         TRY(put_whole(m, &to, "report.md", report_markdown, err));
     if (formats & REPORT_CSV)
         TRY(put_whole(m, &to, "report.csv", write_csv, err));
-    if (formats & REPORT_TEX) {
-        static const report_table_fn compare[] = {report_table_machines, report_table_compare,
-                                                  NULL},
-                                     speed[] = {report_table_speed, NULL},
-                                     ablation[] = {report_table_ablation, NULL},
-                                     parity[] = {report_table_parity, report_table_arms,
-                                                 report_table_mismatches, NULL},
-                                     fidelity[] = {report_table_predictions, report_table_layers,
-                                                   report_table_values,      report_table_bounds,
-                                                   report_table_depth,       NULL};
-        TRY(put_latex(m, &to, "compare.tex", compare, err));
-        TRY(put_latex(m, &to, "speed.tex", speed, err));
-        TRY(put_latex(m, &to, "ablation.tex", ablation, err));
-        TRY(put_latex(m, &to, "parity.tex", parity, err));
-        TRY(put_latex(m, &to, "model.tex", fidelity, err));
-    }
+    if (formats & REPORT_TEX)
+        TRY(put_tables(m, &to, err));
     for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)
-        TRY(put_figures(m, &to, f, err));
+        if (shows(m->outline, f->draw))
+            TRY(put_figures(m, &to, f, err));
 cleanup:
     return st;
 }

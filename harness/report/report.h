@@ -48,12 +48,28 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
  */
 snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
 
+/**
+ * report_paper - the paper's tables and figures in place of everything: measured, and reported beside
+ *
+ * What the paper itself reports is built in. Errors: SNAP_E_NOMEM.
+ */
+snap_status report_paper(report_model *m, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Further reported figures, in the form that paper.h describes; @name is what messages call the
+ * document, which is not kept. SNAP_E_INPUT with the row and what is wrong in it; SNAP_E_NOMEM. */
+snap_status report_add_reported(report_model *m, const js *doc, const char *name,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* What `bench --what e2e --json` printed, not kept. Errors as report_add_reported(). */
+snap_status report_add_e2e(report_model *m, const js *doc, const char *name,
+                           snap_err *err) SNAP_CHECK_RESULT;
+
 enum {
     REPORT_HTML = 1 << 0, /* report.html: one page, no request leaves it */
     REPORT_MD = 1 << 1,   /* report.md */
     REPORT_CSV = 1 << 2,  /* report.csv: a line a row of the result files, full precision */
-    REPORT_TEX =
-        1 << 3, /* compare.tex, speed.tex, ablation.tex, parity.tex, model.tex: for \input */
+    REPORT_TEX = 1 << 3, /* compare.tex, speed.tex, ablation.tex, parity.tex, model.tex: for \input;
+                   of report_paper() paper.tex */
     REPORT_SVG = 1 << 4, /* the figures as files */
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };

@@ -4,9 +4,6 @@
 
 #include "harness/report/table.h"
 
-/* The tables in the order of a report, NULL-terminated. */
-extern const report_table_fn report_tables[];
-
 void write_csv(const report_model *m, buf *out);
 void write_latex(const report_table *t, buf *out);
 void write_html(const report_model *m, buf *out);

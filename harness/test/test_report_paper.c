@@ -1,0 +1,349 @@
+/* Oracles: numbers computed by hand from the rows given here; a LaTeX where one is installed. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "harness/report/outline.h"
+#include "harness/report/paper.h"
+#include "harness/report/report.h"
+#include "harness/report/writers.h"
+
+static const char kFixture[] = "harness/test/fixtures/run.json";
+
+static results *load_fixture(void) {
+    results *r;
+    CU_ASSERT_EQUAL_FATAL(results_load(&r, kFixture, NULL), SNAP_OK);
+    return r;
+}
+
+static report_model *paper_of(results *r) {
+    report_model *m;
+    const char *name = "run.json";
+    results *runs[1] = {r};
+    CU_ASSERT_EQUAL_FATAL(report_model_new(&m, runs, &name, r ? 1 : 0, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(report_paper(m, NULL), SNAP_OK);
+    return m;
+}
+
+static snap_status add(report_model *m, const char *json, bool e2e, snap_err *err) {
+    js *doc = js_parse(json, strlen(json), "doc", NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(doc);
+    snap_status st =
+        e2e ? report_add_e2e(m, doc, "doc", err) : report_add_reported(m, doc, "doc", err);
+    js_free(doc);
+    return st;
+}
+
+static const char *cell(const report_table *t, size_t row, const char *head, const char *group) {
+    for (int c = 0; c < t->n_columns; c++)
+        if (strcmp(t->columns[c].head, head) == 0 && strcmp(t->columns[c].group, group) == 0)
+            return report_table_cell(t, row, c);
+    return "no such column";
+}
+
+/* What a table says with a row for a shape: heads, batch, context, s_q, TFLOPS of both arms. */
+typedef struct {
+    int heads, batch, context, s_q;
+    double bf16, fp8;
+} point;
+
+/* Over heads: 16, 64, 128 at 8/4096/1; over batch 8, 16 at 64; over s_q 1, 2 at 128. The cell at
+ * 64/4/1024 varies two numbers at once, and belongs to no row of heads or context. */
+static const point kPoints[] = {{16, 8, 4096, 1, 100, 150},  {64, 8, 4096, 1, 200, 320},
+                                {128, 8, 4096, 1, 300, 450}, {64, 16, 4096, 1, 210, 336},
+                                {128, 8, 4096, 2, 310, 480}, {64, 4, 1024, 1, 50, 60}};
+
+static js *passed_row(const js *rows, const char *arm) {
+    for (size_t i = 0; i < js_len(rows); i++) {
+        js *row = js_at(rows, i);
+        if (strcmp(js_get_str(row, "arm"), arm) == 0 && js_get_object(row, "performance") &&
+            strcmp(js_get_str(row, "scope"), "kernel") == 0 &&
+            strcmp(js_get_str(row, "origin"), "measured") == 0)
+            return row;
+    }
+    CU_FAIL_FATAL("no such row");
+    return NULL;
+}
+
+static void add_point(results *r, const js *like, const point *p, bool fp8) {
+    js *row = js_copy(like), *shape = js_get_object(row, "shape");
+    js *perf = js_get_object(row, "performance");
+    double tflops = fp8 ? p->fp8 : p->bf16;
+    CU_ASSERT(js_set_int(shape, "heads", p->heads) && js_set_int(shape, "batch", p->batch) &&
+              js_set_int(shape, "context", p->context) && js_set_int(shape, "s_q", p->s_q) &&
+              js_set_str(row, "distribution", "normal") && js_set_num(perf, "tflops", tflops) &&
+              js_set_num(perf, "median_ns", 1e9 / tflops));
+    CU_ASSERT_EQUAL_FATAL(results_add(r, "bench", row, NULL), SNAP_OK);
+}
+
+static results *points(void) {
+    results *r, *fixture = load_fixture();
+    const js *rows = results_section(fixture, "bench");
+    CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof kPoints / sizeof *kPoints; i++) {
+        add_point(r, passed_row(rows, "bf16"), &kPoints[i], false);
+        add_point(r, passed_row(rows, "fp8"), &kPoints[i], true);
+    }
+    static const char *const ceilings[] = {"bf16_mma", "fp8_mma"};
+    for (int i = 0; i < 2; i++) {
+        js *c = js_copy(js_at(results_section(fixture, "ceilings"), 0));
+        CU_ASSERT(js_set_str(c, "name", ceilings[i]) && js_set_num(c, "value", (i + 1) * 1e15));
+        CU_ASSERT_EQUAL_FATAL(results_add(r, "ceilings", c, NULL), SNAP_OK);
+    }
+    results_free(fixture);
+    return r;
+}
+
+static void test_rows_vary_one_number(void) {
+    results *r = points();
+    report_model *m = paper_of(r);
+    report_axis row;
+    CU_ASSERT_TRUE_FATAL(report_axis_find(m, 0, AXIS_HEADS, &row));
+    CU_ASSERT_EQUAL_FATAL(row.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(row.at[i]->any->heads, kPoints[i].heads);
+        CU_ASSERT_EQUAL(row.at[i]->fp8->tflops, kPoints[i].fp8);
+    }
+    CU_ASSERT_TRUE_FATAL(report_axis_find(m, 0, AXIS_BATCH, &row));
+    CU_ASSERT_EQUAL(row.n, 2);
+    CU_ASSERT_FALSE(report_axis_find(m, 0, AXIS_CONTEXT, &row));
+    CU_ASSERT_TRUE_FATAL(report_axis_find(m, 0, AXIS_S_Q, &row));
+    CU_ASSERT_EQUAL(row.n, 2);
+    CU_ASSERT_FALSE(report_axis_find(m, 1, AXIS_HEADS, &row));
+    arena mem = {0};
+    report_table t;
+    CU_ASSERT_TRUE_FATAL(report_table_paper_kernel(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 3 + 2 + 2 + 1);
+    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "over", ""), "heads");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "BF16", "TFLOPS"), "300.0");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "FP8", "TFLOPS"), "450.0");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "speed-up", ""), "1.50×");
+    /* a tile of 17 at 1e15, 16 at 2e15: 17/9 of 1e15 */
+    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "FP8, % of peak", ""), "23.8");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 7, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 7, "FP8, % of peak", ""), "85.0");
+    buf svg = {0};
+    CU_ASSERT_TRUE(figure_axes(m, 0, true, &svg));
+    size_t circles = 0;
+    for (const char *at = buf_str(&svg); (at = strstr(at, "<circle")); at++)
+        circles++;
+    CU_ASSERT_EQUAL(circles, 2 * 7 + 2); /* and two of the legend */
+    CU_ASSERT_FALSE(figure_axes(m, 1, true, &svg));
+    buf_release(&svg);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
+static void test_quality_stands_beside_what_is_reported(void) {
+    results *r = load_fixture();
+    report_model *m = paper_of(r);
+    arena mem = {0};
+    report_table t;
+    CU_ASSERT_TRUE_FATAL(report_table_paper_quality(m, &mem, &t));
+    size_t at = 0;
+    while (at + 1 < t.n_rows && strcmp(cell(&t, at, "task", ""), "aime25") != 0)
+        at++;
+    CU_ASSERT_STRING_EQUAL(cell(&t, at, "origin", ""), "measured");
+    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "task", ""), "aime25");
+    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "BF16", ""), "87.92");
+    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "Δ", ""), "−2.50");
+    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "verdict", ""), "–");
+    size_t measured = 0;
+    for (size_t i = 0; i < t.n_rows; i++)
+        measured += strcmp(cell(&t, i, "origin", ""), "measured") == 0;
+    CU_ASSERT_EQUAL(t.n_rows - measured, 9);
+    CU_ASSERT_EQUAL(measured, 4);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
+static void test_granularity_is_shown_at_one_context(void) {
+    results *r = load_fixture();
+    report_model *m = paper_of(r);
+    arena mem = {0};
+    report_table t;
+    CU_ASSERT_EQUAL(add(m,
+                        "{\"source\":\"S\",\"rows\":[{\"about\":\"granularity\",\"what\":\"A\","
+                        "\"fp8\":0.5,\"where\":\"figure 1\"}]}",
+                        false, NULL),
+                    SNAP_OK);
+    CU_ASSERT_TRUE_FATAL(report_table_paper_granularity(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 2 * 9 + 1); /* inputs x configurations */
+    for (size_t i = 0; i < 18; i++) {
+        CU_ASSERT_STRING_EQUAL(cell(&t, i, "context", ""), "32k");
+        if (strcmp(cell(&t, i, "configuration", ""), "snapmla") == 0)
+            CU_ASSERT_STRING_EQUAL(cell(&t, i, "to snapmla's", ""), "1.00×");
+    }
+    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "relative L2", ""), "5.00e-01");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "source", ""), "S, figure 1");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
+static void test_steps_of_whole_models(void) {
+    report_model *m = paper_of(NULL);
+    arena mem = {0};
+    report_table t;
+    static const char doc[] =
+        "{\"what\":\"e2e\",\"model_config\":\"big\",\"device\":\"D\",\"rows\":["
+        "{\"arm\":\"bf16\",\"step\":\"decode\",\"context\":8192,\"batch\":4,\"tokens_s\":500},"
+        "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,\"batch\":4,\"tokens_s\":800,"
+        "\"fp8_over_bf16\":1.6},"
+        "{\"arm\":\"fp8\",\"step\":\"prompt\",\"context\":8192,\"batch\":1,\"tokens_s\":9,"
+        "\"fp8_over_bf16\":1},"
+        "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":65536,\"batch\":0}]}";
+    CU_ASSERT_EQUAL_FATAL(add(m, doc, true, NULL), SNAP_OK);
+    CU_ASSERT_TRUE_FATAL(report_table_paper_speed(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 2);
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "BF16", ""), "500");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "FP8", ""), "800");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "speed-up", ""), "1.60×");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "speed-up", ""), "1.91×");
+    arena_release(&mem);
+    report_model_free(m);
+}
+
+static void test_hostile_documents(void) {
+    static const struct {
+        const char *doc;
+        bool e2e;
+        const char *says;
+    } cases[] = {
+        {"[]", false, "must be an object"},
+        {"{\"rows\":[]}", false, "source"},
+        {"{\"source\":\"\",\"rows\":[]}", false, "must not be empty"},
+        {"{\"source\":\"s\"}", false, "rows"},
+        {"{\"source\":\"s\",\"rows\":[3]}", false, "rows[0]: must be an object"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\"}]}", false, "rows[0].what"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"x\",\"what\":\"y\",\"fp8\":1}]}", false, "'x'"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\"}]}", false, "none of"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"fp8\":\"1\"}]}", false,
+         "rows[0].fp8"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"bf16\":-1}]}", false,
+         "rows[0].bf16"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"fp8\":1,\"where\":2}]}",
+         false, "rows[0].where"},
+        {"{\"what\":\"grading\",\"rows\":[]}", true, "bench --what e2e"},
+        {"{\"what\":\"e2e\",\"rows\":[]}", true, "model_config"},
+        {"{\"what\":\"e2e\"}", true, "rows"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        report_model *m = paper_of(NULL);
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(add(m, cases[i].doc, cases[i].e2e, &err), SNAP_E_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].says));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "doc"));
+        report_model_free(m);
+    }
+    report_model *m = paper_of(NULL);
+    CU_ASSERT_EQUAL(
+        add(m,
+            "{\"what\":\"e2e\",\"model_config\":\"m\",\"device\":\"d\",\"rows\":[1,null,{},"
+            "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":1e300,\"batch\":-1e300,"
+            "\"tokens_s\":1e300,\"fp8_over_bf16\":1e-300}]}",
+            true, NULL),
+        SNAP_OK);
+    buf page = {0};
+    write_html(m, &page);
+    CU_ASSERT_FALSE(page.failed);
+    buf_release(&page);
+    report_model_free(m);
+}
+
+/* A section without runs says so, and still shows what is reported. */
+static void test_what_is_absent_is_said(void) {
+    report_model *m = paper_of(NULL);
+    buf md = {0}, html = {0};
+    report_markdown(m, &md);
+    write_html(m, &html);
+    size_t lines = 0;
+    for (const char *at = buf_str(&md); (at = strstr(at, "Not measured in these runs")); at++)
+        lines++;
+    CU_ASSERT_EQUAL(lines, 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&html), "Not measured in these runs"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&md), "1.91×"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&html), "84.43"));
+    buf_release(&md);
+    buf_release(&html);
+    report_model_free(m);
+}
+
+/* ---- LaTeX ---- */
+
+/* The exit status of pdflatex on DIR/main.tex; 127 where there is none. */
+static int latex(const char *dir) {
+    pid_t child = fork();
+    if (child == 0) {
+        if (chdir(dir) != 0 || !freopen("/dev/null", "w", stdout) ||
+            !freopen("/dev/null", "r", stdin))
+            _exit(1);
+        (void)execlp("pdflatex", "pdflatex", "-halt-on-error", "-interaction=nonstopmode",
+                     "-no-shell-escape", "main.tex", (char *)NULL);
+        _exit(127);
+    }
+    int status = 1;
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void remove_all(const char *dir) {
+    static const char *const files[] = {"main.tex",    "main.aux",   "main.log",     "main.pdf",
+                                        "speed.tex",   "parity.tex", "ablation.tex", "model.tex",
+                                        "compare.tex", "paper.tex"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = fs_join(dir, files[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(path);
+        (void)remove(path);
+        free(path);
+    }
+    CU_ASSERT_EQUAL(remove(dir), 0);
+}
+
+static void test_latex_compiles(void) {
+    results *r = load_fixture();
+    report_model *m;
+    const char *name = "50% of #1_{x}^y ~\\input{z}.json";
+    results *runs[1] = {r};
+    char dir[] = "/tmp/snapmla-latex-XXXXXX", *main_tex;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    buf text = {0};
+    CU_ASSERT_EQUAL_FATAL(report_model_new(&m, runs, &name, 1, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(report_write(m, dir, REPORT_TEX, NULL, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(report_paper(m, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(report_write(m, dir, REPORT_TEX, NULL, NULL), SNAP_OK);
+    (void)buf_puts(&text, "\\documentclass{article}\\usepackage{booktabs,longtable}\n"
+                          "\\begin{document}\n\\input{speed}\\input{parity}\\clearpage\n"
+                          "\\input{paper}\n\\end{document}\n");
+    main_tex = fs_join(dir, "main.tex");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(main_tex);
+    CU_ASSERT_EQUAL(fs_write_atomic(main_tex, text.data, text.len, NULL), SNAP_OK);
+    int status = latex(dir);
+    CU_ASSERT(status == 0 || status == 127);
+    free(main_tex);
+    buf_release(&text);
+    remove_all(dir);
+    report_model_free(m);
+    results_free(r);
+}
+
+CU_TestInfo tests_report_paper[] = {
+    {"rows vary one number", test_rows_vary_one_number},
+    {"quality stands beside what is reported", test_quality_stands_beside_what_is_reported},
+    {"granularity is shown at one context", test_granularity_is_shown_at_one_context},
+    {"steps of whole models", test_steps_of_whole_models},
+    {"hostile documents", test_hostile_documents},
+    {"what is absent is said", test_what_is_absent_is_said},
+    {"LaTeX compiles", test_latex_compiles},
+    CU_TEST_INFO_NULL,
+};
