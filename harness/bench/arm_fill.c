@@ -108,7 +108,7 @@ typedef struct {
 static snap_status filler_create(filler *f, const bench_arm *arm, snap_err *err) {
     const bench_shape *s = &arm->shape;
     int64_t pages = arm->cache.pages - 1, many = arm->host_memory ? kFillPages : kFillMany;
-    f->many = (int)(pages < many ? pages : many);
+    f->many = (int)(pages < 1 ? 1 : pages < many ? pages : many);
     size_t n = (size_t)f->many, kv_bytes = n * MLA_MAX_SQ * (size_t)(s->d_c + s->d_r) * 2;
     mla_capacity cap = {.precision = arm->precision,
                         .heads = 1,
@@ -231,17 +231,18 @@ static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint
 static snap_status fill_steps(bench_arm *arm, snap_err *err) {
     size_t bytes = (size_t)arm->shape.batch * sizeof(uint64_t);
     uint64_t *host = malloc(bytes), *scratch = mla_alloc(arm->be, bytes, err);
-    snap_status st =
-        host && scratch ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for queries");
-    for (int set = 0; set < arm->sets && st == SNAP_OK; set++) {
-        st = make_queries(arm, set, scratch, err);
-        if (st == SNAP_OK)
-            st = make_new_tokens(arm, set, host, scratch, err);
+    snap_status st = SNAP_OK;
+    if (!host || !scratch) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for queries");
+        goto cleanup;
     }
-    if (st == SNAP_OK)
-        st = poison(arm, arm->out.at, arm->out.stride * (size_t)arm->sets, err);
-    if (st == SNAP_OK)
-        st = mla_sync(arm->be, err);
+    for (int set = 0; set < arm->sets; set++) {
+        TRY(make_queries(arm, set, scratch, err));
+        TRY(make_new_tokens(arm, set, host, scratch, err));
+    }
+    TRY(poison(arm, arm->out.at, arm->out.stride * (size_t)arm->sets, err));
+    TRY(mla_sync(arm->be, err));
+cleanup:
     mla_free(arm->be, scratch);
     free(host);
     return st;
