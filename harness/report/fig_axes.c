@@ -69,7 +69,7 @@ static void held_text(const panel *p, char out[160]) {
 static void grid(buf *out, const panel *p) {
     double ticks[SVG_TICKS_MAX];
     char text[FORMAT_MAX];
-    size_t n = svg_ticks(&p->y, 4, ticks), every = p->row->n / 9 + 1;
+    size_t n = svg_ticks(&p->y, 6, ticks), every = p->row->n / 9 + 1;
     for (size_t i = 0; i < n; i++) {
         double y = svg_at(&p->y, ticks[i]);
         (void)snprintf(text, sizeof text, "%.4g", ticks[i]);

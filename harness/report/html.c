@@ -256,6 +256,7 @@ static void cards(const report_model *m, buf *out) {
 
 static const char *const kFlags[][2] = {
     {"throttled", "the clock fell or the processor throttled during the samples"},
+    {"power_capped", "the power limit held the clock down during the samples"},
     {"below_floor", "faster than the roofline admits with a cold cache: a measuring error"},
     {"weak_baseline",
      "a speed-up above the ratio of the two floors: the BF16 side is slow there, or "

@@ -1,4 +1,5 @@
-/* latex.c - a table for \input: booktabs, the columns that fit a page, numbers right-aligned. */
+/* latex.c - a table for \input: booktabs, the columns that fit a page, numbers right-aligned; what is
+ * still too wide is shrunk. */
 #include <string.h>
 
 #include "harness/report/format.h"
@@ -82,26 +83,41 @@ static void caption(buf *out, const report_table *t) {
     (void)buf_printf(out, "}\\label{tab:snapmla-%s}", t->id);
 }
 
-void write_latex(const report_table *t, buf *out) {
-    bool is_long = t->n_rows > kPageRows;
-    (void)buf_printf(out, "%% %d columns; needs \\usepackage{booktabs%s}\n", paper_columns(t),
-                     is_long ? ",longtable" : "");
-    (void)buf_puts(out, is_long ? "{\\small\n\\begin{longtable}{"
-                                : "\\begin{table*}\n\\centering\\small\n");
-    if (!is_long) {
-        caption(out, t);
-        (void)buf_puts(out, "\n\\begin{tabular}{");
-    }
+/* Breaks over pages, in small type. */
+static void write_long(const report_table *t, buf *out) {
+    (void)buf_puts(out, "{\\scriptsize\\setlength{\\tabcolsep}{2pt}\n\\begin{longtable}{");
     alignment(out, t);
     (void)buf_puts(out, "}\n");
-    if (is_long) {
-        caption(out, t);
-        (void)buf_puts(out, "\\\\\n");
-    }
+    caption(out, t);
+    (void)buf_puts(out, "\\\\\n");
     header(out, t);
-    (void)buf_puts(out, is_long ? "\\endhead\n\\bottomrule\n\\endfoot\n" : "");
+    (void)buf_puts(out, "\\endhead\n\\bottomrule\n\\endfoot\n");
     for (size_t r = 0; r < t->n_rows; r++)
         row(out, t, r, false);
-    (void)buf_puts(out, is_long ? "\\end{longtable}}\n"
-                                : "\\bottomrule\n\\end{tabular}\n\\end{table*}\n");
+    (void)buf_puts(out, "\\end{longtable}}\n");
+}
+
+/* Shrunk where it is wider than the text, never enlarged. */
+static void write_float(const report_table *t, buf *out) {
+    (void)buf_puts(out, "\\begin{table*}\n\\centering\\small\n");
+    caption(out, t);
+    (void)buf_puts(out, "\n\\sbox0{%\n\\begin{tabular}{");
+    alignment(out, t);
+    (void)buf_puts(out, "}\n");
+    header(out, t);
+    for (size_t r = 0; r < t->n_rows; r++)
+        row(out, t, r, false);
+    (void)buf_puts(out, "\\bottomrule\n\\end{tabular}}%\n"
+                        "\\ifdim\\wd0>\\textwidth\\resizebox{\\textwidth}{!}{\\usebox0}"
+                        "\\else\\usebox0\\fi\n\\end{table*}\n");
+}
+
+void write_latex(const report_table *t, buf *out) {
+    bool is_long = t->n_rows > kPageRows;
+    (void)buf_printf(out, "%% %d columns; needs \\usepackage{booktabs,%s}\n", paper_columns(t),
+                     is_long ? "longtable" : "graphicx");
+    if (is_long)
+        write_long(t, out);
+    else
+        write_float(t, out);
 }

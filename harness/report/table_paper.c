@@ -26,6 +26,21 @@ static void blank(pen *p, int n) {
         pen_text(p, "");
 }
 
+/* The name of a file with the folder it is in: enough to tell runs apart, short enough for a page. */
+static void put_path(pen *p, const char *path) {
+    const char *from = path + strlen(path);
+    for (int parts = 0; from > path && parts < 2; from -= parts < 2)
+        parts += from[-1] == '/';
+    pen_text(p, from);
+}
+
+static void put_run(pen *p, const report_model *m, int file) {
+    if (m->n_files > 1)
+        put_path(p, m->files[file]);
+    else
+        pen_put(p, "this run");
+}
+
 static void times(pen *p, double x) {
     if (isnan(x))
         pen_text(p, "");
@@ -44,7 +59,7 @@ static void put_step(pen *p, const report_step *s) {
     pen_fixed(p, s->bf16, 0);
     pen_fixed(p, s->fp8, 0);
     times(p, s->speedup);
-    pen_text(p, s->name);
+    put_path(p, s->name);
 }
 
 static void put_speed_quote(pen *p, const report_quote *q) {
@@ -99,7 +114,7 @@ static void put_point(pen *p, const report_model *m, int axis, const report_spee
     pen_fixed(p, s->fp8->tflops, s->fp8->tflops < 10 ? 3 : 1);
     times(p, s->speedup);
     pen_fixed(p, report_peak_pct(m, s->fp8), 1);
-    pen_file(p, m, c->file);
+    put_run(p, m, c->file);
 }
 
 static void put_kernel_quote(pen *p, const report_quote *q) {
@@ -222,7 +237,7 @@ static void put_granularity(pen *p, const report_model *m, const report_fidelity
     times(p, f->rel_l2 / error_of_snapmla(m, f));
     pen_science(p, f->rmse);
     pen_science(p, f->cosine_diff);
-    pen_file(p, m, f->file);
+    put_run(p, m, f->file);
 }
 
 static void put_granularity_quote(pen *p, const report_quote *q) {
@@ -323,7 +338,7 @@ static void put_quality(pen *p, const report_model *m, const quality *q) {
     pen_fixed(p, b ? b->accuracy : (double)NAN, 2);
     pen_signed(p, q->pair->delta, 2);
     pen_text(p, q->pair->refused[0] ? q->pair->refused : q->pair->verdict);
-    pen_file(p, m, e->file);
+    put_run(p, m, e->file);
 }
 
 static void put_quality_quote(pen *p, const report_quote *q) {

@@ -322,7 +322,7 @@ static void test_latex_compiles(void) {
     CU_ASSERT_EQUAL(report_write(m, dir, REPORT_TEX, NULL, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(report_paper(m, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(report_write(m, dir, REPORT_TEX, NULL, NULL), SNAP_OK);
-    (void)buf_puts(&text, "\\documentclass{article}\\usepackage{booktabs,longtable}\n"
+    (void)buf_puts(&text, "\\documentclass{article}\\usepackage{booktabs,graphicx,longtable}\n"
                           "\\begin{document}\n\\input{speed}\\input{parity}\\clearpage\n"
                           "\\input{paper}\n\\end{document}\n");
     main_tex = fs_join(dir, "main.tex");
