@@ -17,7 +17,7 @@ expect() { # WHAT WANTED GOT
         exit 1
     }
 }
-commands=$("$program" --help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort)
+commands=$("$program" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
 expect commands "$commands" "$(complete snapmla '' | grep -v '^-' | sort)"
 for c in $commands; do
     options=$("$program" "$c" --help | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | sed 's/.*--/--/' | sort -u)
