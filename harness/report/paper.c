@@ -99,7 +99,7 @@ static void *grow(report_model *m, const void *old, size_t n, size_t more, size_
 snap_status report_add_reported(report_model *m, const js *doc, const char *name, snap_err *err) {
     const char *source;
     char where[160];
-    js *rows;
+    js *rows = NULL;
     snap_status st = SNAP_OK;
     TRY(need_rows(doc, name, &rows, err));
     TRY(js_need_str(doc, "source", &source, name, err));
@@ -130,7 +130,7 @@ static bool is_pair(const js *row) {
 
 snap_status report_add_e2e(report_model *m, const js *doc, const char *name, snap_err *err) {
     const char *model, *device, *what;
-    js *rows;
+    js *rows = NULL;
     snap_status st = SNAP_OK;
     TRY(need_rows(doc, name, &rows, err));
     TRY(js_need_str(doc, "what", &what, name, err));
