@@ -2,12 +2,13 @@
  *
  * Numbers have the digits to come back exactly. The section column tells the kinds of rows apart:
  * ceiling, bench, fidelity, arm, pair, and what a model was found to do: predictions, layer, values, bound,
- * depth. */
+ * depth. With 'report paper' also quote, which others report, and step, of whole models (tokens/s). */
 #include <math.h>
 #include <string.h>
 
 #include "harness/report/compare.h"
 #include "harness/report/format.h"
+#include "harness/report/paper.h"
 #include "harness/report/writers.h"
 
 static const char *const kColumns[] = {
@@ -42,7 +43,8 @@ static const char *const kColumns[] = {
     "p50",           "p99",           "p999",           "max",
     "logit_error",   "logit_bound",   "value_error",    "value_bound",
     "mode",          "device",        "tok_j",          "tok_usd",
-    "against_first", "differs"};
+    "against_first", "differs",       "what",           "bf16",
+    "fp8",           "peak_pct"};
 enum { COLUMNS = sizeof kColumns / sizeof *kColumns };
 
 /* The fields of the line in the making; each owns its text. */
@@ -283,6 +285,43 @@ static void write_eval(const report_model *m, const report_eval *e, line *l, buf
     }
 }
 
+static void write_quote(const report_quote *q, line *l) {
+    text(l, "section", "quote");
+    text(l, "origin", "reported");
+    text(l, "source", q->source);
+    text(l, "name", q->about);
+    text(l, "what", q->what);
+    text(l, "model", q->model);
+    number(l, "bf16", q->bf16);
+    number(l, "fp8", q->fp8);
+    number(l, "speedup", q->speedup);
+    number(l, "peak_pct", q->peak_pct);
+}
+
+static void write_step(const report_step *s, line *l) {
+    text(l, "section", "step");
+    text(l, "file", s->name);
+    text(l, "origin", "measured");
+    text(l, "model", s->model);
+    text(l, "device", s->device);
+    number(l, "context", (double)s->context);
+    number(l, "batch", (double)s->batch);
+    number(l, "bf16", s->bf16);
+    number(l, "fp8", s->fp8);
+    number(l, "speedup", s->speedup);
+}
+
+static void write_paper(const report_model *m, line *l, buf *out) {
+    for (size_t i = 0; i < m->n_steps; i++) {
+        write_step(&m->steps[i], l);
+        finish(l, out);
+    }
+    for (size_t i = 0; i < m->n_quotes; i++) {
+        write_quote(&m->quotes[i], l);
+        finish(l, out);
+    }
+}
+
 void write_csv(const report_model *m, buf *out) {
     line l = {0};
     for (size_t i = 0; i < COLUMNS; i++)
@@ -303,6 +342,7 @@ void write_csv(const report_model *m, buf *out) {
     }
     for (size_t i = 0; i < m->n_evals; i++)
         write_eval(m, &m->evals[i], &l, out);
+    write_paper(m, &l, out);
     for (size_t i = 0; i < COLUMNS; i++)
         buf_release(&l.fields[i]);
 }

@@ -210,6 +210,12 @@ static void test_steps_of_whole_models(void) {
     CU_ASSERT_STRING_EQUAL(cell(&t, 0, "speed-up", ""), "1.60×");
     CU_ASSERT_STRING_EQUAL(cell(&t, 1, "origin", ""), "reported");
     CU_ASSERT_STRING_EQUAL(cell(&t, 1, "speed-up", ""), "1.91×");
+    buf csv = {0};
+    write_csv(m, &csv);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "\r\nstep,doc,measured,"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), ",500,800,"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "\r\nquote,,reported,"));
+    buf_release(&csv);
     arena_release(&mem);
     report_model_free(m);
 }
