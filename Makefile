@@ -117,7 +117,7 @@ $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
 $(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
-$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css harness/report/paper.json
+$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
 # ---- plugins: the example, and those that tests load: one source, a fault each ----
@@ -131,6 +131,7 @@ $(BUILD)/plugins/example.so: kernels/plugin/example/example.c kernels/plugin/plu
 $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -DFAULT_$* -o $@ $<
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
+CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: $(PLUGINS) $(FAULTY)
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----

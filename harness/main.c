@@ -11,10 +11,10 @@
 #include "harness/cmd/cmd.h"
 #include "harness/results/results.h"
 
-const cmd *const cmd_table[] = {&cmd_bench,    &cmd_eval,     &cmd_merge,    &cmd_grade,
-                                &cmd_fidelity, &cmd_gate,     &cmd_report,   &cmd_compare,
-                                &cmd_verify,   &cmd_pack,     &cmd_generate, &cmd_synth,
-                                &cmd_fetch,    &cmd_roofline, &cmd_info,     NULL};
+const cmd *const cmd_table[] = {
+    &cmd_bench,  &cmd_eval,     &cmd_merge,       &cmd_grade, &cmd_fidelity, &cmd_gate,
+    &cmd_report, &cmd_compare,  &cmd_verify,      &cmd_pack,  &cmd_generate, &cmd_synth,
+    &cmd_fetch,  &cmd_roofline, &cmd_conformance, &cmd_info,  NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 
@@ -40,7 +40,7 @@ static void usage(FILE *to) {
                 "baseline, in speed and in quality.\n\nCommands\n",
                 to);
     for (const cmd *const *c = cmd_table; *c; c++)
-        (void)fprintf(to, "  %-10s %s\n", (*c)->spec->name, (*c)->summary);
+        (void)fprintf(to, "  %-11s %s\n", (*c)->spec->name, (*c)->summary);
     (void)fputs(
         "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build;\n"
         "'snapmla --completion' prints what bash completes.\n"

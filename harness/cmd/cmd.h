@@ -16,7 +16,8 @@ typedef struct {
 } cmd;
 
 extern const cmd cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_merge, cmd_grade, cmd_report,
-    cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack, cmd_compare;
+    cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack, cmd_compare,
+    cmd_conformance;
 
 /* NULL-terminated table of all commands, in the order of --help. */
 extern const cmd *const cmd_table[];

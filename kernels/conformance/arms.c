@@ -1,0 +1,165 @@
+/* The arms against the oracle of their own arithmetic: heads, widths, causal rows, FP8's format. */
+#include "kernels/conformance/check.h"
+
+enum { kRows = 10 };
+
+static ref_pv own_pv(mla_precision p) {
+    return p == MLA_FP8 ? REF_P_E4M3 : REF_P_EXACT;
+}
+
+static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
+                              snap_err *err) {
+    judge_error e;
+    judge_bound bound = judge_bound_of(c->precision, pv);
+    snap_status st = judge_rows(&e, &s->host, pv, (judge_sample){.rows = rows, .seed = 5}, err);
+    if (st == SNAP_OK)
+        st = judge_verdict(&e, bound, err);
+    if (st == SNAP_OK || st == SNAP_E_WRONG) {
+        snap_status figure =
+            check_figure(c, "relative error of a row", e.row_rel, bound.row_rel, err);
+        st = st == SNAP_OK ? figure : st;
+    }
+    return st;
+}
+
+static snap_status expect(const check_context *c, const step_spec *spec, int64_t rows,
+                          snap_err *err) {
+    step_case s;
+    snap_status st = step_make(&s, c->be, spec, err);
+    if (st == SNAP_OK)
+        st = step_run(&s, err);
+    if (st == SNAP_OK)
+        st = judge_case(c, &s, own_pv(c->precision), rows, err);
+    if (st != SNAP_OK)
+        err_prefix(err, "%d heads, s_q %d, %d + %d", s.spec.heads, s.spec.s_q, s.spec.d_c,
+                   s.spec.d_r);
+    step_free(&s);
+    return check_count(c, st, err);
+}
+
+static snap_status heads(const check_context *c, snap_err *err) {
+    static const int kHeads[] = {1, 2, 3, 8, 16, 17, 64, 100, 128},
+                     kLengths[] = {0, 1, 63, 64, 65, 200};
+    step_spec spec = check_spec(c, 6, kLengths);
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < sizeof kHeads / sizeof *kHeads; i++) {
+        spec.heads = kHeads[i];
+        TRY(expect(c, &spec, kRows, err));
+    }
+cleanup:
+    return st;
+}
+
+static snap_status longer(const check_context *c, snap_err *err) {
+    static const int kLengths[] = {3000, 1027};
+    step_spec spec = check_spec(c, 2, kLengths);
+    spec.heads = 16;
+    return expect(c, &spec, kRows, err);
+}
+
+static snap_status widths(const check_context *c, snap_err *err) {
+    static const int kWidths[][2] = {{256, 32}, {96, 32}, {32, 96}, {1024, 64}},
+                     kLengths[] = {130, 7};
+    step_spec spec = check_spec(c, 2, kLengths);
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < 4; i++)
+        for (spec.heads = 2; spec.heads <= 22; spec.heads += 20) {
+            spec.d_c = kWidths[i][0];
+            spec.d_r = kWidths[i][1];
+            TRY(expect(c, &spec, kRows, err));
+        }
+cleanup:
+    return st;
+}
+
+/* Lengths below s_q leave rows with nothing to see; 66 tokens leave page 1 dark to the first rows. */
+static snap_status causal(const check_context *c, snap_err *err) {
+    static const int kLengths[] = {66, 3, 1, 0, 129, 64};
+    step_spec spec = check_spec(c, 6, kLengths);
+    snap_status st = SNAP_OK;
+    for (spec.s_q = 2; spec.s_q <= 4; spec.s_q++)
+        for (spec.heads = 1; spec.heads <= 5; spec.heads += 4)
+            TRY(expect(c, &spec, 40, err));
+    spec.s_q = 4;
+    spec.heads = 128;
+    TRY(expect(c, &spec, 24, err));
+cleanup:
+    return st;
+}
+
+static void rope_outliers(const step_spec *spec, int64_t token, float *row) {
+    if (token >= 0)
+        row[spec->d_c + (int)(token % 5)] *= 1000.0f;
+}
+
+/* The first RoPE channel adds 100 to the logits of every second page. */
+static void add_to_pages(const step_spec *spec, int64_t token, float *row, int64_t odd) {
+    float *channel = row + spec->d_c;
+    *channel = token < 0 ? 100.0f : token / MLA_PAGE % 2 == odd ? 1.0f / 0.0721687849f : 0.0f;
+}
+
+static void high_low(const step_spec *spec, int64_t token, float *row) {
+    add_to_pages(spec, token, row, 0);
+}
+
+static void low_high(const step_spec *spec, int64_t token, float *row) {
+    add_to_pages(spec, token, row, 1);
+}
+
+/* Wide norms of tokens: what a_k ranges over. */
+static void wide_tokens(const step_spec *spec, int64_t token, float *row) {
+    static const float kPowers[] = {0x1p-14f, 0x1p-9f, 0x1p-5f, 0x1p-1f, 1.0f, 0x1p3f, 0x1p8f};
+    for (int d = 0; token >= 0 && d < spec->d_c; d++)
+        row[d] *= kPowers[token % 7];
+}
+
+static snap_status changed(const check_context *c, step_change change, snap_err *err) {
+    static const int kLengths[] = {300, 128, 65};
+    step_spec spec = check_spec(c, 3, kLengths);
+    snap_status st = SNAP_OK;
+    spec.change = change;
+    for (spec.heads = 2; spec.heads <= 18; spec.heads += 16)
+        TRY(expect(c, &spec, 12, err));
+cleanup:
+    return st;
+}
+
+static snap_status outliers(const check_context *c, snap_err *err) {
+    return changed(c, rope_outliers, err);
+}
+
+static snap_status far_maxima(const check_context *c, snap_err *err) {
+    snap_status st = changed(c, high_low, err);
+    return st == SNAP_OK ? changed(c, low_high, err) : st;
+}
+
+static snap_status wide_norms(const check_context *c, snap_err *err) {
+    return changed(c, wide_tokens, err);
+}
+
+/* Rounding P costs what the format makes it cost and no more. */
+static snap_status exact_probabilities(const check_context *c, snap_err *err) {
+    static const int kLengths[] = {1500};
+    step_spec spec = check_spec(c, 1, kLengths);
+    step_case s;
+    spec.heads = 4;
+    snap_status st = step_make(&s, c->be, &spec, err);
+    if (st == SNAP_OK)
+        st = step_run(&s, err);
+    if (st == SNAP_OK)
+        st = judge_case(c, &s, REF_P_EXACT, 0, err);
+    step_free(&s);
+    return check_count(c, st, err);
+}
+
+const check checks_arms[] = {
+    {"1 to 128 heads", true, heads},
+    {"long contexts", true, longer},
+    {"other widths", true, widths},
+    {"causal rows, s_q to 4", true, causal},
+    {"RoPE outliers of 1e3", true, outliers},
+    {"maxima 100 apart", true, far_maxima},
+    {"wide norms of tokens", true, wide_norms},
+    {"against exact probabilities", true, exact_probabilities},
+    {0},
+};

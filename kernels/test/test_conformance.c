@@ -1,0 +1,153 @@
+/* The conformance suite: right backends pass it, and one that is wrong in a single way fails the check
+ * that is there for it. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/backend.h"
+#include "kernels/conformance/conformance.h"
+
+typedef struct {
+    int rows, failed, skipped;
+    char first[64];     /* name of the first check that failed */
+    const char *wanted; /* a check, and whether it failed */
+    bool found;
+    int stop_after; /* 0 = never */
+} tally;
+
+static bool count(void *ctx, const conformance_row *row) {
+    tally *t = ctx;
+    t->rows++;
+    if (row->verdict == CONFORMANCE_FAILED && !t->failed++)
+        (void)snprintf(t->first, sizeof t->first, "%s", row->check);
+    if (t->wanted && row->verdict == CONFORMANCE_FAILED && strcmp(row->check, t->wanted) == 0)
+        t->found = true;
+    t->skipped += row->verdict == CONFORMANCE_SKIPPED;
+    return t->rows != t->stop_after;
+}
+
+static tally run(mla_backend *be) {
+    tally t = {0};
+    CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(t.rows, conformance_count());
+    return t;
+}
+
+static void expect_passed(const char *name, const char *isa) {
+    mla_backend *be;
+    mla_backend_options opt = {.isa = isa, .threads = 2};
+    if (mla_backend_open(&be, name, &opt, NULL) != SNAP_OK)
+        return;
+    tally t = run(be);
+    if (t.failed)
+        (void)fprintf(stderr, "\n    %s %s: %s\n", name, isa, t.first);
+    CU_ASSERT_EQUAL(t.failed, 0);
+    CU_ASSERT_EQUAL(t.skipped, 0);
+    mla_backend_close(be);
+}
+
+static void test_cpu(void) {
+    expect_passed("cpu", "auto");
+    expect_passed("cpu", "portable");
+}
+
+static void test_example(void) {
+    mla_backend *be;
+    CU_ASSERT_EQUAL_FATAL(
+        mla_backend_open(&be, "plugin:" PLUGINS "/plugins/example.so", NULL, NULL), SNAP_OK);
+    tally t = {.stop_after = 16}; /* up to the first of the oracle's: one thread, in no hurry */
+    CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), SNAP_E_CANCELLED);
+    CU_ASSERT(t.rows == 16 && t.failed == 0);
+    mla_backend_close(be);
+}
+
+/* ---- one fault each -------------------------------------------------------------------------- */
+
+static mla_backend *right; /* the backend whose functions a faulty one calls */
+static int calls;
+
+static void out_off(const mla_step *step, const mla_plan *plan, const mla_attn *attn) {
+    uint16_t *out = attn->out;
+    int64_t rows = (int64_t)step->batch * step->s_q * plan->cap.heads;
+    for (int64_t i = 0; i < rows * plan->cap.d_c; i += 3)
+        out[i] = (uint16_t)(out[i] ^ 4);
+}
+
+static snap_status run_inexact(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                               const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    out_off(step, plan, attn);
+    return st;
+}
+
+static snap_status run_unsteady(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    *(uint16_t *)attn->out = (uint16_t)(*(uint16_t *)attn->out ^ (calls++ % 2));
+    return st;
+}
+
+static snap_status run_without_lse(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                   const mla_attn *attn, snap_err *err) {
+    mla_attn less = *attn;
+    less.lse = NULL;
+    return right->ops->run(plan, step, cache, &less, err);
+}
+
+static snap_status quant_nothing(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q,
+                                 void *q8, void *q_rope, float *q_scale, snap_err *err) {
+    snap_status st = right->ops->quant_q(be, rows, d_c, d_r, q, q8, q_rope, q_scale, err);
+    *q_scale *= 1.0000005f;
+    (void)rows;
+    return st;
+}
+
+/* A copy of the right backend's table with a function exchanged. */
+static void expect_found(mla_backend_ops wrong, const char *check) {
+    const mla_backend_ops *ops = right->ops;
+    tally t = {.wanted = check};
+    mla_backend_ops *table = &wrong;
+    mla_backend self = {ops};
+    mla_backend *was = right;
+    right = &self;
+    was->ops = table;
+    CU_ASSERT_EQUAL(conformance_run(was, count, &t, NULL), SNAP_OK);
+    was->ops = ops;
+    right = was;
+    if (!t.found)
+        (void)fprintf(stderr, "\n    '%s' did not fail\n", check);
+    CU_ASSERT(t.found);
+}
+
+static void test_faults(void) {
+    CU_ASSERT_EQUAL_FATAL(
+        mla_backend_open(&right, "cpu", &(mla_backend_options){.threads = 1}, NULL), SNAP_OK);
+    mla_backend_ops wrong = *right->ops;
+    wrong.run = run_inexact;
+    expect_found(wrong, "1 to 128 heads");
+    wrong.run = run_unsteady;
+    expect_found(wrong, "reruns are identical");
+    wrong.run = run_without_lse;
+    expect_found(wrong, "1 to 128 heads");
+    wrong = *right->ops;
+    wrong.quant_q = quant_nothing;
+    expect_found(wrong, "quantising queries, bit for bit");
+    mla_backend_close(right);
+}
+
+static void test_stop(void) {
+    mla_backend *be;
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
+    tally t = {.stop_after = 2};
+    CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), SNAP_E_CANCELLED);
+    CU_ASSERT_EQUAL(t.rows, 2);
+    mla_backend_close(be);
+}
+
+CU_TestInfo tests_conformance[] = {
+    {"the CPU passes", test_cpu},
+    {"the example plugin passes", test_example},
+    {"faults are found", test_faults},
+    {"the suite can be stopped", test_stop},
+    CU_TEST_INFO_NULL,
+};
