@@ -95,7 +95,8 @@ static const report_section paper[] = {
                {.build = report_table_values},
                {.build = report_table_predictions}},
      .measured = has_layers,
-     .absent = "Not measured in these runs: 'snapmla fidelity --model DIR' does."},
+     .absent =
+         "Not measured in these runs: 'snapmla fidelity --model DIR --text FILE --layers' does."},
     {.id = "quality",
      .title = "Quality",
      .parts = {{.draw = figure_parity}, {.build = report_table_paper_quality}},

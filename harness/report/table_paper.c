@@ -345,7 +345,8 @@ static void put_quality_quote(pen *p, const report_quote *q) {
     pen_text(p, q->what);
     pen_put(p, kReported);
     pen_text(p, q->model);
-    blank(p, 2);
+    pen_put(p, "bf16, fp8");
+    pen_text(p, "");
     pen_fixed(p, q->bf16, 2);
     pen_fixed(p, q->fp8, 2);
     pen_signed(p, q->fp8 - q->bf16, 2);
@@ -355,16 +356,16 @@ static void put_quality_quote(pen *p, const report_quote *q) {
 
 bool report_table_paper_quality(const report_model *m, arena *mem, report_table *t) {
     *t = (report_table){.id = "paper-quality",
-                        .caption = "Accuracy of both arms, in percent",
+                        .caption = "Accuracy of each arm and of its baseline",
                         .note = "Measured differences are paired by problem and have a verdict; "
                                 "reported ones are subtracted." REPORTED_NOTE,
                         .columns = {{"task", "", TABLE_TEXT, true},
                                     {"origin", "", TABLE_TEXT, true},
                                     {"model", "", TABLE_TEXT, true},
-                                    {"arms", "", TABLE_TEXT, false},
+                                    {"baseline, arm", "", TABLE_TEXT, true},
                                     {"K", "", TABLE_NUMBER, true},
-                                    {"BF16", "", TABLE_NUMBER, true},
-                                    {"FP8", "", TABLE_NUMBER, true},
+                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
                                     {"Δ", "", TABLE_NUMBER, true},
                                     {"verdict", "", TABLE_VERDICT, true},
                                     {"source", "", TABLE_TEXT, true}}};
