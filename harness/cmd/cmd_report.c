@@ -39,7 +39,6 @@ static const opt_command spec = {
         "Tables and figures from one or more result files: one HTML page, Markdown, CSV, and\n"
         "LaTeX tables for \\input. A DIR is a RUN folder with a run.json. The files' paths are\n"
         "printed.\n"
-        "\n"
         "'report paper' makes the tables and figures of the SnapMLA paper from these files, with\n"
         "what the paper reports beside them, marked so; what no file has is said in a line.",
     .examples = "  snapmla report run.json\n"
