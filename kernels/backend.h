@@ -80,4 +80,7 @@ snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, 
  * that the kernels run on. */
 snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
+/* SNAP_E_UNSUPPORTED where there is no OpenCL, no platform or no device that answers to opt->isa. */
+snap_status opencl_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
+
 #endif

@@ -1,5 +1,6 @@
 #include "kernels/lab.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/backend.h"
@@ -13,11 +14,66 @@ const char *lab_plan_kernel(const mla_plan *plan) {
     return lab ? lab->plan_kernel(plan) : NULL;
 }
 
+/* ---- for a device that has memory of its own and no laboratory: by way of the host ---- */
+
+enum { kChunk = 1 << 20, kChunkRows = 512 };
+
+static snap_status fill_by_copies(mla_backend *be, void *device, int byte, size_t bytes,
+                                  snap_err *err) {
+    char *chunk = malloc(kChunk);
+    if (!chunk)
+        return err_set(err, SNAP_E_NOMEM, "out of memory to fill a device's");
+    memset(chunk, byte, kChunk);
+    snap_status st = SNAP_OK;
+    for (size_t at = 0; at < bytes && st == SNAP_OK; at += kChunk)
+        st = mla_copy_in(be, (char *)device + at, chunk, bytes - at < kChunk ? bytes - at : kChunk,
+                         err);
+    free(chunk);
+    return st;
+}
+
+/* @from: its pool on the host; @first: there as well. */
+static snap_status draw_chunks(mla_backend *be, const draw_source *from, const uint64_t *first,
+                               int64_t total, int64_t rows, uint16_t *chunk, char *out,
+                               snap_err *err) {
+    int64_t width = from->d_c + from->d_r;
+    snap_status st = SNAP_OK;
+    for (int64_t i = 0; i < total && st == SNAP_OK; i += kChunkRows) {
+        int64_t n = total - i < kChunkRows ? total - i : kChunkRows;
+        for (int64_t j = i; j < i + n; j++)
+            draw_row(from, first[j / rows] + (uint64_t)(j % rows), chunk + (j - i) * width);
+        st = mla_copy_in(be, out + i * width * 2, chunk, (size_t)(n * width) * 2, err);
+    }
+    return st;
+}
+
+static snap_status draw_by_copies(mla_backend *be, const draw_source *from, const uint64_t *first,
+                                  int groups, int64_t rows, void *out, snap_err *err) {
+    size_t row = (size_t)(from->d_c + from->d_r) * sizeof(uint16_t), n = (size_t)groups;
+    uint16_t *pool = malloc(DRAW_POOL * row), *chunk = malloc(kChunkRows * row);
+    uint64_t *begins = calloc(n + 1, sizeof *begins);
+    snap_status st = SNAP_OK;
+    if (!pool || !chunk || !begins) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for random rows");
+        goto cleanup;
+    }
+    TRY(mla_copy_out(be, pool, from->pool, DRAW_POOL * row, err));
+    TRY(mla_copy_out(be, begins, first, n * sizeof *begins, err));
+    draw_source here = *from;
+    here.pool = pool;
+    TRY(draw_chunks(be, &here, begins, groups * rows, rows, chunk, out, err));
+cleanup:
+    free(pool);
+    free(chunk);
+    free(begins);
+    return st;
+}
+
 snap_status lab_fill(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err) {
     if (be->ops->lab)
         return be->ops->lab->fill(be, device, byte, bytes, err);
     if (!be->ops->host_memory)
-        return cannot("fill memory", err);
+        return fill_by_copies(be, device, byte, bytes, err);
     memset(device, byte, bytes);
     return SNAP_OK;
 }
@@ -35,7 +91,7 @@ snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *f
     if (be->ops->lab)
         return be->ops->lab->draw(be, from, first, groups, rows, out, err);
     if (!be->ops->host_memory)
-        return cannot("draw random rows", err);
+        return draw_by_copies(be, from, first, groups, rows, out, err);
     int64_t width = from->d_c + from->d_r;
     for (int64_t i = 0; i < groups * rows; i++)
         draw_row(from, first[i / rows] + (uint64_t)(i % rows), (uint16_t *)out + i * width);

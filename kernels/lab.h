@@ -1,8 +1,8 @@
 /* lab.h - what a laboratory asks of a backend beside steps: cold caches, random rows made where they
  * are read, steps recorded once and replayed, the step's result in FP64.
  *
- * lab_fill() and lab_draw() work on every backend whose memory the host can reach; the rest is there
- * or not, and says so. All calls are enqueued like those of mla.h, unless they say that they wait. */
+ * lab_fill() and lab_draw() work on every backend, by way of the host where the device can't; the rest is
+ * there or not, and says so. All calls are enqueued like those of mla.h, unless they say that they wait. */
 #ifndef SNAPMLA_KERNELS_LAB_H
 #define SNAPMLA_KERNELS_LAB_H
 
@@ -40,8 +40,6 @@ snap_status lab_flush(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
  * @from:  its pool is device memory
  * @first: [groups] row of the source with which a group begins, device memory
  * @out:   bf16 [groups][rows][d_c + d_r], device memory
- *
- * SNAP_E_UNSUPPORTED on a backend with memory of its own that can't.
  */
 snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
                      int64_t rows, void *out, snap_err *err) SNAP_CHECK_RESULT;

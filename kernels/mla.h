@@ -69,7 +69,8 @@ typedef struct mla_backend mla_backend;
 
 typedef struct {
     const char *isa; /* cpu: "auto", "portable", "avx2", "avx512f", "avx512" (which needs BF16 dot
-                        products); cuda: "auto", "sm90a", "portable"; NULL = "auto" */
+                        products); cuda: "auto", "sm90a", "portable"; opencl: "auto", "gpu", "cpu", part
+                        of a device's name; NULL = "auto" */
     int threads; /* cpu: worker threads, 0 = all cores this process may use. Ignored elsewhere */
     struct parallel *pool; /* cpu: the caller's threads (base/parallel.h), borrowed, in place of own
                               ones: two pools would fight for the cores. NULL = own. Ignored elsewhere */

@@ -10,6 +10,7 @@ static const char *const kNames[] = {
 #ifdef SNAPMLA_CUDA
     "cuda",
 #endif
+    "opencl",
     NULL,
 };
 static const mla_backend_opener kOpeners[] = {
@@ -17,6 +18,7 @@ static const mla_backend_opener kOpeners[] = {
 #ifdef SNAPMLA_CUDA
     cuda_backend_open,
 #endif
+    opencl_backend_open,
 };
 
 const char *const *mla_backend_list(void) {

@@ -10,10 +10,16 @@
 #include "base/term.h"
 #include "harness/measure/gpu.h"
 
+/* Backends for a kind of device, tuned for it. OpenCL runs on anything, the processor too, and only when
+ * it is named. */
+static bool is_tuned(const char *name) {
+    return strcmp(name, "cpu") != 0 && strcmp(name, "opencl") != 0;
+}
+
 static snap_status open_best(mla_backend **out, const mla_backend_options *wanted, snap_err *err) {
     for (const char *const *name = mla_backend_list(); *name; name++) {
         snap_err absent = {0};
-        if (strcmp(*name, "cpu") != 0 && mla_backend_open(out, *name, wanted, &absent) == SNAP_OK)
+        if (is_tuned(*name) && mla_backend_open(out, *name, wanted, &absent) == SNAP_OK)
             return SNAP_OK;
     }
     return mla_backend_open(out, "cpu", wanted, err);

@@ -17,13 +17,18 @@ typedef struct {
 /* The rows of a command's option table for a device_options @d. */
 #define DEVICE_OPTIONS(d)                                                                          \
     {.type = OPT_GROUP, .help = "Device"},                                                         \
-        {OPT_STR, "backend", 0, &(d).backend, "NAME", "auto, a name that info lists, or plugin:PATH", 0, 0},    \
+        {OPT_STR, "backend",                                                                       \
+         0,       &(d).backend,                                                                    \
+         "NAME",  "auto, a name that info lists, or plugin:PATH",                                  \
+         0,       0},                                                                              \
         {OPT_INT, "threads", 0, &(d).threads, "N", "cpu: threads, 0 = all cores", 0, 1024}, {      \
         OPT_STR, "isa", 0, &(d).isa, "NAME",                                                       \
-            "auto, portable; cpu: avx512, avx512f, avx2; cuda: sm90a", 0, 0                        \
+            "auto, portable; cpu: avx512, avx512f, avx2; cuda: sm90a; opencl: gpu, cpu, or part "  \
+            "of a device's name",                                                                  \
+            0, 0                                                                                   \
     }
 
-/* "auto" takes the first backend other than the CPU that opens, else the CPU. */
+/* "auto" takes the first backend other than the CPU and OpenCL that opens, else the CPU. */
 snap_status device_open(mla_backend **out, const device_options *d,
                         snap_err *err) SNAP_CHECK_RESULT;
 

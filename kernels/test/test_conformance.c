@@ -51,6 +51,21 @@ static void test_cpu(void) {
     expect_passed("cpu", "portable");
 }
 
+/* Any OpenCL device will do; PoCL makes one of the processor. */
+static void test_opencl(void) {
+    mla_backend *be;
+    snap_err err = {0};
+    if (mla_backend_open(&be, "opencl", NULL, &err) != SNAP_OK) {
+        (void)fprintf(stderr, "\n    SKIPPED, nothing was tested: %s\n", err.text);
+        return;
+    }
+    mla_backend_close(be);
+    expect_passed("opencl", "auto");
+    CU_ASSERT_EQUAL(mla_backend_open(&be, "opencl", &(mla_backend_options){.isa = "abacus"}, &err),
+                    SNAP_E_UNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no usable OpenCL device answers to 'abacus'"));
+}
+
 static void test_example(void) {
     mla_backend *be;
     CU_ASSERT_EQUAL_FATAL(
@@ -146,6 +161,7 @@ static void test_stop(void) {
 
 CU_TestInfo tests_conformance[] = {
     {"the CPU passes", test_cpu},
+    {"OpenCL passes", test_opencl},
     {"the example plugin passes", test_example},
     {"faults are found", test_faults},
     {"the suite can be stopped", test_stop},

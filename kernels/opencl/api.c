@@ -1,0 +1,28 @@
+#include "kernels/opencl/api.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* POSIX has function pointers in what dlsym() returns; C has no cast for it. */
+static int find(void *library, const char *name, void *function, size_t size) {
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, size);
+    return symbol != NULL;
+}
+
+const opencl_api *opencl_load(snap_err *err) {
+    static opencl_api api;
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "no OpenCL here: %s", dlerror());
+        return NULL;
+    }
+#define FIND(name, type, args)                                                                     \
+    if (!find(library, "cl" #name, &api.name, sizeof api.name)) {                                  \
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "libOpenCL.so.1 has no cl" #name);                  \
+        return NULL;                                                                               \
+    }
+    OPENCL_FUNCTIONS(FIND)
+#undef FIND
+    return &api;
+}

@@ -1,0 +1,74 @@
+/* The ceilings: streaming reads of a large buffer, and FP32 multiply-accumulate, which is what the
+ * kernels' arithmetic is made of in either precision. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernels/opencl/opencl.h"
+
+enum { kReadBytes = 256 << 20, kTurns = 4096, kGroups = 64, kFlopPerTurn = 2 * 4 * 16 };
+
+typedef struct {
+    opencl_backend *be;
+    void *data, *sink;
+    size_t bytes;
+} probe;
+
+static snap_status launch_read(const probe *p, snap_err *err) {
+    uint64_t items = p->bytes / 16;
+    opencl_call c = {.be = p->be, .kernel = p->be->probe_read};
+    opencl_buffer(&c, p->data);
+    opencl_value(&c, &items, sizeof items);
+    opencl_buffer(&c, p->sink);
+    return opencl_launch(&c, (size_t[]){(size_t)p->be->units * kGroups, 1, 1}, err);
+}
+
+static snap_status launch_fma(const probe *p, snap_err *err) {
+    float factor = 0.999f;
+    opencl_call c = {.be = p->be, .kernel = p->be->probe_fma};
+    opencl_buffer(&c, p->sink);
+    opencl_int(&c, kTurns);
+    opencl_value(&c, &factor, sizeof factor);
+    return opencl_launch(&c, (size_t[]){(size_t)p->be->units * kGroups, 1, 1}, err);
+}
+
+/* Windows of one launch until the time is over; the best counts. The first one warms up. */
+static snap_status measure(mla_ceiling *out, const probe *p, double work, double seconds,
+                           snap_status (*launch)(const probe *p, snap_err *err), snap_err *err) {
+    int64_t end = clock_now_ns() + (int64_t)(1e9 * seconds);
+    snap_status st = SNAP_OK;
+    TRY(launch(p, err));
+    do {
+        double ns = 0;
+        TRY(p->be->base.ops->timer_start(&p->be->base, err));
+        TRY(launch(p, err));
+        TRY(p->be->base.ops->timer_stop(&p->be->base, &ns, err));
+        double rate = ns > 0 ? 1e9 * work / ns : 0;
+        out->worst_window = out->windows++ && out->worst_window < rate ? out->worst_window : rate;
+        out->rate = rate > out->rate ? rate : out->rate;
+    } while (clock_now_ns() < end);
+cleanup:
+    return st;
+}
+
+snap_status opencl_ceilings(mla_backend *base, double seconds, mla_ceilings *out, snap_err *err) {
+    opencl_backend *be = (opencl_backend *)base;
+    size_t most = (size_t)(be->largest / 2) / 16 * 16;
+    probe p = {.be = be, .bytes = most < kReadBytes ? most : kReadBytes};
+    double flop = (double)be->units * kGroups * OPENCL_GROUP * kTurns * kFlopPerTurn;
+    snap_status st = SNAP_OK;
+    p.data = mla_alloc(base, p.bytes, err);
+    p.sink = p.data ? mla_alloc(base, 64, err) : NULL;
+    if (!p.sink)
+        TRY(SNAP_E_NOMEM);
+    TRY(measure(&out->read, &p, (double)p.bytes, seconds, launch_read, err));
+    TRY(measure(&out->bf16, &p, flop, seconds, launch_fma, err));
+    (void)snprintf(out->read.how, sizeof out->read.how, "128-bit loads, %u units", be->units);
+    (void)snprintf(out->bf16.how, sizeof out->bf16.how, "FP32 mad, 64 sums a work-item");
+    out->fp8 = out->bf16;
+    out->read_bytes = p.bytes;
+cleanup:
+    mla_free(base, p.data);
+    mla_free(base, p.sink);
+    return st;
+}
