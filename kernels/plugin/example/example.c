@@ -10,6 +10,7 @@
 
 #include "kernels/plugin/plugin.h"
 
+enum { kLanes = 16 };
 static const float kLargestE4m3 = 448.0f, kSmallestMaximum = 1e-10f;
 
 typedef struct {
@@ -20,7 +21,8 @@ typedef struct {
 typedef struct {
     mla_plan base;
     int batch, s_q; /* of the scheduled step; 0 = none yet */
-    float *o;       /* [d_c] sums of the row at work */
+    float *q, *k;   /* [d_c + d_r] the row at work, [MLA_PAGE][d_c + d_r] its page, decoded */
+    float *o;       /* [d_c] its sums */
 } example_plan;
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -152,20 +154,23 @@ static snap_status example_timer_stop(mla_backend *be, double *ns, snap_err *err
 static snap_status example_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                                        snap_err *err) {
     example_plan *plan = calloc(1, sizeof *plan);
-    float *o = calloc((size_t)cap->d_c, sizeof *o);
-    if (!plan || !o) {
+    size_t width = (size_t)cap->d_c + (size_t)cap->d_r;
+    float *memory = calloc((MLA_PAGE + 2) * width, sizeof *memory);
+    if (!plan || !memory) {
         free(plan);
-        free(o);
+        free(memory);
         return plugin_fail(err, SNAP_E_NOMEM, "out of memory for a plan");
     }
     plan->base = (mla_plan){.be = be, .cap = *cap};
-    plan->o = o;
+    plan->q = memory;
+    plan->o = memory + width;
+    plan->k = memory + 2 * width;
     *out = (mla_plan *)plan;
     return SNAP_OK;
 }
 
 static void example_plan_free(mla_plan *base) {
-    free(((example_plan *)base)->o);
+    free(((example_plan *)base)->q);
     free(base);
 }
 
@@ -195,39 +200,35 @@ typedef struct {
     const mla_plan *plan;
     const mla_cache *cache;
     const mla_attn *attn;
-    int64_t row; /* of the queries */
-    float *o;    /* [d_c] */
-    float m, l;  /* running maximum, sum of exp(S - m) */
+    int64_t row;      /* of the queries */
+    float *q, *k, *o; /* as example_plan has them */
+    float m, l;       /* running maximum, sum of exp(S - m) */
 } row_state;
 
-static float content_of(const row_state *r, int64_t slot, int d) {
-    const mla_capacity *cap = &r->plan->cap;
-    if (cap->precision == MLA_FP8)
-        return e4m3_decode(((const uint8_t *)r->cache->content)[slot * cap->d_c + d]);
-    return bf16_decode(((const uint16_t *)r->cache->content)[slot * (cap->d_c + cap->d_r) + d]);
-}
-
-static float logit_bf16(const row_state *r, int64_t slot) {
-    int width = r->plan->cap.d_c + r->plan->cap.d_r;
-    const uint16_t *q = (const uint16_t *)r->attn->q + r->row * width;
-    const uint16_t *k = (const uint16_t *)r->cache->content + slot * width;
-    double sum = 0;
-    for (int d = 0; d < width; d++)
-        sum += (double)(bf16_decode(q[d]) * bf16_decode(k[d]));
-    return r->attn->softmax_scale * (float)sum;
-}
-
-static float logit_fp8(const row_state *r, int64_t slot) {
-    int d_c = r->plan->cap.d_c, d_r = r->plan->cap.d_r;
-    const uint8_t *q = (const uint8_t *)r->attn->q + r->row * d_c;
-    const uint16_t *q_rope = (const uint16_t *)r->attn->q_rope + r->row * d_r;
-    const uint16_t *k_rope = (const uint16_t *)r->cache->rope + slot * d_r;
-    double sum = 0;
+/* Row @i of the planes that queries and tokens are stored in, decoded: FP32 [d_c + d_r]. */
+static void decode(const mla_capacity *cap, const void *content, const void *rope, int64_t i,
+                   float *out) {
+    int d_c = cap->d_c, d_r = cap->d_r, width = d_c + d_r;
+    if (cap->precision == MLA_BF16) {
+        for (int d = 0; d < width; d++)
+            out[d] = bf16_decode(((const uint16_t *)content)[i * width + d]);
+        return;
+    }
     for (int d = 0; d < d_c; d++)
-        sum += (double)(e4m3_decode(q[d]) * content_of(r, slot, d));
+        out[d] = e4m3_decode(((const uint8_t *)content)[i * d_c + d]);
     for (int d = 0; d < d_r; d++)
-        sum += (double)(bf16_decode(q_rope[d]) * bf16_decode(k_rope[d]));
-    return r->attn->softmax_scale * r->attn->q_scale[r->row] * r->cache->scale[slot] * (float)sum;
+        out[d_c + d] = bf16_decode(((const uint16_t *)rope)[i * d_r + d]);
+}
+
+/* Widths are multiples of 32, so that the compiler may take kLanes products at once. */
+static float dot(const float *a, const float *b, int n) {
+    float sum[kLanes] = {0};
+    for (int i = 0; i < n; i += kLanes)
+        for (int l = 0; l < kLanes; l++)
+            sum[l] += a[i + l] * b[i + l];
+    for (int l = 1; l < kLanes; l++)
+        sum[0] += sum[l];
+    return sum[0];
 }
 
 /* What each token's content is multiplied by. BF16: its probability in bf16. FP8: P' = P a_k in e4m3
@@ -248,9 +249,16 @@ static void weigh(const row_state *r, const float *p, const int64_t *slot, int n
 
 /* Adds @n tokens of a page to the row. */
 static void add_page(row_state *r, const int64_t *slot, int n) {
-    float p[MLA_PAGE], weight[MLA_PAGE], before = r->m;
+    const mla_capacity *cap = &r->plan->cap;
+    int width = cap->d_c + cap->d_r;
+    float p[MLA_PAGE], weight[MLA_PAGE], before = r->m, factor = r->attn->softmax_scale;
+    if (cap->precision == MLA_FP8)
+        factor *= r->attn->q_scale[r->row];
     for (int j = 0; j < n; j++) {
-        p[j] = r->plan->cap.precision == MLA_FP8 ? logit_fp8(r, slot[j]) : logit_bf16(r, slot[j]);
+        float *k = r->k + (int64_t)j * width;
+        decode(cap, r->cache->content, r->cache->rope, slot[j], k);
+        p[j] = dot(r->q, k, width) * factor;
+        p[j] *= cap->precision == MLA_FP8 ? r->cache->scale[slot[j]] : 1.0f;
         r->m = fmaxf(r->m, p[j]);
     }
     float rescale = expf(before - r->m);
@@ -260,16 +268,16 @@ static void add_page(row_state *r, const int64_t *slot, int n) {
         r->l += p[j];
     }
     weigh(r, p, slot, n, weight);
-    for (int d = 0; d < r->plan->cap.d_c; d++) {
-        float sum = 0;
-        for (int j = 0; j < n; j++)
-            sum += weight[j] * content_of(r, slot[j], d);
-        r->o[d] = r->o[d] * rescale + sum;
-    }
+    for (int d = 0; d < cap->d_c; d++)
+        r->o[d] *= rescale;
+    for (int j = 0; j < n; j++)
+        for (int d = 0; d < cap->d_c; d++)
+            r->o[d] += weight[j] * r->k[(int64_t)j * width + d];
 }
 
 static void run_row(row_state *r, const mla_step *step, int b, int64_t visible) {
     int d_c = r->plan->cap.d_c;
+    decode(&r->plan->cap, r->attn->q, r->attn->q_rope, r->row, r->q);
     r->m = -INFINITY;
     r->l = 0;
     memset(r->o, 0, (size_t)d_c * sizeof *r->o);
@@ -292,7 +300,8 @@ static snap_status example_run(mla_plan *base, const mla_step *step, const mla_c
     example_plan *plan = (example_plan *)base;
     if (plan->batch != step->batch || plan->s_q != step->s_q)
         return plugin_fail(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
-    row_state r = {.plan = base, .cache = cache, .attn = attn, .o = plan->o};
+    row_state r = {
+        .plan = base, .cache = cache, .attn = attn, .q = plan->q, .k = plan->k, .o = plan->o};
     for (int b = 0; b < step->batch; b++)
         for (int s = 0; s < step->s_q; s++)
             for (int h = 0; h < base->cap.heads; h++, r.row++)
@@ -367,7 +376,7 @@ static snap_status example_fetch_kv(mla_plan *plan, const mla_step *step, const 
 
 /* ---- ceilings -------------------------------------------------------------------------------- */
 
-enum { kReadFloats = 16 << 20, kLanes = 16, kTurns = 1 << 20 };
+enum { kReadFloats = 16 << 20, kTurns = 1 << 20 };
 
 /* FLOP/s of multiply-accumulate in kLanes independent sums. */
 static double arithmetic_rate(void) {
