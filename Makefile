@@ -117,7 +117,7 @@ $(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_results_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
 $(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
-$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css
+$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css harness/report/paper.json
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
