@@ -451,8 +451,8 @@ void opt_help(const opt_command *cmd, buf *out) {
                         "6 environment invalid, 7 wrong result\n");
 }
 
-/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, and a new
- * sentence wants a new line. */
+/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence
+ * wants a new line, and an empty line is a paragraph. */
 static void mdoc_text(const char *text, buf *out) {
     bool line_start = true;
     for (const char *p = text; *p; p++) {
@@ -461,6 +461,8 @@ static void mdoc_text(const char *text, buf *out) {
         line_start = *p == '\n' || (*p == ' ' && p > text && p[-1] == '.');
         if (*p == '\\')
             (void)buf_puts(out, "\\e");
+        else if (*p == '\n' && p > text && p[-1] == '\n')
+            (void)buf_puts(out, ".Pp\n");
         else
             (void)buf_append(out, line_start ? "\n" : p, 1);
     }
