@@ -34,10 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snap_err err = {0};
     long last = 0;
     js *v = js_parse(text, size, "x", &err);
-    if (v)
+    if (v) {
         check_round_trip(v, JS_PRETTY);
-    check_round_trip(v, JS_ROWS);
-    else if (!err.text[0]) __builtin_trap();
+        check_round_trip(v, JS_ROWS);
+    } else if (!err.text[0]) {
+        __builtin_trap();
+    }
     js_free(v);
     err = (snap_err){0};
     if (js_each_line(text, size, "x", look, &last, &err) != SNAP_OK && !err.text[0])
