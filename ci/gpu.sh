@@ -2,14 +2,17 @@
 # What to run on a machine with a CUDA device, where continuous integration has none: the programs that
 # check the kernels, compute-sanitizer over small shapes where it is at hand, the ceilings, the shapes
 # that kernels are compared on, the ablation, and some shapes on the portable kernels. A minute.
-#   gpu.sh [--built] [BUILD [OUT]]     results go to OUT (BUILD/gpu)
+#   gpu.sh [--built] [--checks] [BUILD [OUT]]     results go to OUT (BUILD/gpu)
+# --checks leaves out what needs the program: ceilings and times.
 # --built compiles nothing: BUILD/test/cuda and the program ($SNAPMLA, BUILD/snapmla) came from elsewhere.
 # Checks run side by side, for they wait for the host more than for the device; one that hangs is ended
 # after CHECK_SECONDS (120). Exits 1 when a check failed.
 set -eu
 cd "$(dirname "$0")/.."
 built=0
+checks_only=0
 [ "${1:-}" = --built ] && built=1 && shift
+[ "${1:-}" = --checks ] && checks_only=1 && shift
 build=${1:-build}
 out=${2:-$build/gpu}
 snapmla=${SNAPMLA:-$build/snapmla}
@@ -68,6 +71,7 @@ for tool in memcheck racecheck synccheck; do
     sanitize "$tool" check_fp8 64,1,2,300 128,2,3,500
 done
 finish
+[ "$checks_only" = 0 ] || exit $bad
 
 bench() { # NAME CONFIG OPTION...
     name=$1
