@@ -1,0 +1,90 @@
+/* math_complex.h - complex numbers of 256 bits, each with a bound of its error.
+ *
+ * An operation changes its first operand. It returns EVAL_OK, or why there is no value: undefined or
+ * too large, or so near to another value that 50 digits can't tell them apart. Branches are the
+ * principal ones, save that a real number has its real root where it has one. */
+#ifndef SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
+#define SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
+
+#include <mpfr.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evals/math/math_eval.h"
+
+enum {
+    kPrecision = 256, /* bits */
+    kLimbs = kPrecision / GMP_NUMB_BITS,
+    kAgreement = 166,            /* bits of 50 digits */
+    kAbsorbed = kAgreement - 16, /* what is smaller by so many bits is lost to a comparison */
+    kZeroMagnitude = -(1 << 28),
+};
+
+/* Off by at most 2^err in modulus. The limbs are its own: mpfr never allocates for it, and it
+ * can't be copied by assignment. */
+typedef struct {
+    mpfr_t re, im;
+    long err;
+    mp_limb_t limb[2][kLimbs];
+} cx;
+
+#define CHECK(expr)                                                                                \
+    do {                                                                                           \
+        math_eval_status check_ = (expr);                                                          \
+        if (check_ != EVAL_OK)                                                                     \
+            return check_;                                                                         \
+    } while (0)
+
+/* Zero, exactly. */
+static inline void cx_init(cx *v) {
+    mpfr_custom_init_set(v->re, MPFR_ZERO_KIND, 0, kPrecision, v->limb[0]);
+    mpfr_custom_init_set(v->im, MPFR_ZERO_KIND, 0, kPrecision, v->limb[1]);
+    v->err = kZeroMagnitude;
+}
+
+static inline void cx_copy(cx *to, const cx *from) {
+    mpfr_set(to->re, from->re, MPFR_RNDN);
+    mpfr_set(to->im, from->im, MPFR_RNDN);
+    to->err = from->err;
+}
+
+static inline bool cx_is_real(const cx *v) {
+    return mpfr_zero_p(v->im);
+}
+
+static inline bool cx_is_zero(const cx *v) {
+    return mpfr_zero_p(v->re) && mpfr_zero_p(v->im);
+}
+
+static inline long cx_larger(long a, long b) {
+    return a > b ? a : b;
+}
+
+static inline long cx_part_magnitude(const mpfr_t x) {
+    return mpfr_zero_p(x) ? kZeroMagnitude : mpfr_get_exp(x);
+}
+
+/* The modulus is in [2^(m-1), 2^(m+1)). */
+static inline long cx_magnitude(const cx *v) {
+    return cx_larger(cx_part_magnitude(v->re), cx_part_magnitude(v->im));
+}
+
+/* Closes an operation: @err is what the operands' errors came to. Parts that can't be told from
+ * zero become zero, which puts values on the right side of a branch cut. */
+math_eval_status cx_settle(cx *v, long err);
+
+math_eval_status cx_add(cx *v, const cx *a);
+math_eval_status cx_mul(cx *v, const cx *a);
+math_eval_status cx_invert(cx *v);
+math_eval_status cx_set_pi(cx *v);
+math_eval_status cx_log(cx *v);
+math_eval_status cx_exp(cx *v);
+math_eval_status cx_sqrt(cx *v);
+math_eval_status cx_root(cx *v, int64_t degree);
+math_eval_status cx_power(cx *v, int64_t e);
+
+/* A math_fn of a real argument: circular, hyperbolic, their inverses, and rounding. EVAL_OTHER
+ * where the argument is not real, or the result is none. */
+math_eval_status cx_function(cx *v, int fn);
+
+#endif

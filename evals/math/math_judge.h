@@ -1,0 +1,98 @@
+/* math_judge.h - what the comparison of two trees shares between its files: the grading, the parts of
+ * an answer, and the rules that call each other. */
+#ifndef SNAPMLA_EVALS_MATH_MATH_JUDGE_H
+#define SNAPMLA_EVALS_MATH_MATH_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evals/math/math_eval.h"
+
+/* One grading. */
+typedef struct {
+    math_tree gold, answer;
+    bool strict;  /* MATH_STRICT */
+    bool ordered; /* lists, too, are compared in order */
+    bool listed;  /* inside a list: its relations are compared side by side */
+    int work;
+    const char *reason; /* of the last comparison that decided */
+} judge;
+
+/* A part of an answer: a node, and the branch of \pm it is read with. */
+typedef struct {
+    const math_tree *t;
+    uint16_t i;
+    int pm;
+} part;
+
+/* Whether the answer of a parsed grading is the gold, with the reason. */
+bool math_judge_answer(judge *j);
+
+/* Any two parts. */
+bool math_judge_parts(judge *j, part g, part a);
+
+/* Two expressions, by value. */
+bool math_judge_values(judge *j, part g, part a);
+
+/* The members of lists, sets and unions, as multisets or in order. */
+bool math_judge_members(judge *j, part g, part a, bool ordered);
+
+/* Whether two members of @p are the same. */
+bool math_has_repeats(judge *j, part p);
+
+/* Two relations. */
+bool math_judge_relations(judge *j, part g, part a);
+
+/* x = 5 for 5, (x,y) = (1,2) for (1,2), x \in [0,1] for [0,1]: the right side of a relation that
+ * only names it, else @p itself. With @any, a constant may have any left side (2+3 = 5). Words have
+ * no names. */
+part math_without_name(part p, bool any);
+
+/* Why values could not be compared. */
+const char *math_undecided(math_eval_status st);
+
+/* [-] digits [%], without a fraction. */
+bool math_is_integer_literal(part p);
+
+static inline bool decide(judge *j, bool equal, const char *reason) {
+    j->reason = reason;
+    return equal;
+}
+
+static inline const math_node *at(part p) {
+    return math_at(p.t, p.i);
+}
+
+static inline part child(part p, int k) {
+    uint16_t i = at(p)->first;
+    for (; i && k > 0; k--)
+        i = math_at(p.t, i)->next;
+    return (part){p.t, i, p.pm};
+}
+
+static inline part next(part p) {
+    return (part){p.t, at(p)->next, p.pm};
+}
+
+static inline bool is_kind(part p, math_node_kind kind) {
+    return at(p)->kind == kind;
+}
+
+static inline bool is_expression(part p) {
+    return math_is_expression(p.t, p.i);
+}
+
+static inline bool is_relation(part p) {
+    return is_kind(p, NODE_REL) || is_kind(p, NODE_AND);
+}
+
+static inline math_reading reading(judge *j, part p, bool percent) {
+    return (math_reading){.t = p.t, .pm = p.pm, .percent = percent, .work = &j->work};
+}
+
+/* Whether two parts are written alike, percent signs aside. */
+static inline bool same_tree(part g, part a) {
+    return math_same_tree(g.t, g.i, a.t, a.i);
+}
+
+#endif

@@ -1,0 +1,76 @@
+#include "evals/math/math_judge.h"
+
+static int flipped(int rel) {
+    switch (rel) {
+    case REL_LT:
+        return REL_GT;
+    case REL_LE:
+        return REL_GE;
+    case REL_GT:
+        return REL_LT;
+    case REL_GE:
+        return REL_LE;
+    default:
+        return rel;
+    }
+}
+
+/* x = 20 */
+static bool is_solved(part p) {
+    part right = child(p, 1);
+    return is_kind(child(p, 0), NODE_SYM) && math_is_constant(right.t, right.i);
+}
+
+/* Side by side; an equation that is no member of a list also if a - b is a multiple of c - d, but
+ * no grader takes 2x = 40 for x = 20. */
+bool math_judge_relations(judge *j, part g, part a) {
+    if (g.t->chained || a.t->chained) /* their middles are gone */
+        return decide(j, false, "a chain of equations");
+    int rg = at(g)->arg, ra = at(a)->arg;
+    part left = child(a, 0), right = child(a, 1);
+    if (rg == ra && math_judge_parts(j, child(g, 0), left) &&
+        math_judge_parts(j, child(g, 1), right))
+        return true;
+    if (rg != REL_IN && rg == flipped(ra) && math_judge_parts(j, child(g, 0), right) &&
+        math_judge_parts(j, child(g, 1), left))
+        return true;
+    part dg = child(g, 2), da = child(a, 2);
+    if (j->listed || rg != REL_EQ || ra != REL_EQ || !math_has_symbol(dg.t, dg.i) ||
+        !math_has_symbol(da.t, da.i))
+        return decide(j, false, "another relation");
+    math_match kind = is_solved(g) || is_solved(a) ? MATCH_SIGNED : MATCH_MULTIPLE;
+    math_reading x = reading(j, dg, true), y = reading(j, da, true);
+    bool equal = false;
+    math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, kind, &equal);
+    if (st != EVAL_OK)
+        return decide(j, false, math_undecided(st));
+    return decide(j, equal, equal ? "the same relation" : "another relation");
+}
+
+/* Whether a left side is what a thing is called: x or (x,y), of an expression also f(x). */
+static bool is_name(part p, bool expression) {
+    if (is_kind(p, NODE_SYM))
+        return true;
+    if (!is_kind(p, expression ? NODE_MUL : NODE_TUPLE))
+        return false;
+    for (p = child(p, 0); p.i; p = next(p))
+        if (!is_kind(p, NODE_SYM))
+            return false;
+    return true;
+}
+
+/* x = 5 for 5, (x,y) = (1,2) for (1,2), x \in [0,1] for [0,1]: the right side of a relation that
+ * only names it. With @any, a constant may have any left side (2+3 = 5). Words have no names. */
+part math_without_name(part p, bool any) {
+    if (!is_kind(p, NODE_REL))
+        return p;
+    part left = child(p, 0), right = child(p, 1);
+    bool based = is_kind(right, NODE_BASED);
+    bool named = is_name(left, (based || is_expression(right)) && !at(right)->pm) &&
+                 !is_kind(right, NODE_WORD);
+    bool constant = math_is_constant(right.t, right.i);
+    if ((at(p)->arg == REL_EQ && (named || (any && constant))) ||
+        (at(p)->arg == REL_IN && named && !is_expression(right) && !is_kind(right, NODE_MATRIX)))
+        return right;
+    return p;
+}

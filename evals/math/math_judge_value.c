@@ -1,0 +1,180 @@
+#include "evals/math/math_judge.h"
+
+#include <string.h>
+
+/* ---- by value ---- */
+
+/* Exact for rational functions: in a prime field, and in a second one to be sure. */
+static math_eval_status same_in_fields(const math_reading *rg, uint16_t g, const math_reading *ra,
+                                       uint16_t a, bool *equal) {
+    *equal = true;
+    for (int f = 0; f < kMathFields && *equal; f++) {
+        uint64_t x, y;
+        math_eval_status st = math_eval_field(rg, g, f, &x);
+        if (st == EVAL_OK)
+            st = math_eval_field(ra, a, f, &y);
+        if (st != EVAL_OK)
+            return st;
+        *equal = x == y;
+    }
+    return EVAL_OK;
+}
+
+const char *math_undecided(math_eval_status st) {
+    switch (st) {
+    case EVAL_UNDEFINED:
+        return "a value is undefined or too large";
+    case EVAL_CLOSE:
+        return "too close to tell apart";
+    case EVAL_COSTLY:
+        return "too costly to evaluate";
+    default:
+        return "not comparable as values";
+    }
+}
+
+static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answer_percent) {
+    math_reading rg = reading(j, g, gold_percent), ra = reading(j, a, answer_percent);
+    bool equal = false;
+    math_eval_status st = same_in_fields(&rg, g.i, &ra, a.i, &equal);
+    if (st == EVAL_OK)
+        return decide(j, equal, equal ? "the same value, exactly" : "another value");
+    if (st == EVAL_OTHER)
+        st = math_numeric_match(&rg, g.i, &ra, a.i, MATCH_SAME, &equal);
+    if (st != EVAL_OK)
+        return decide(j, false, math_undecided(st));
+    return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
+}
+
+/* [-] n%, or nothing with a percent sign */
+static bool is_percentage(part p) {
+    for (; is_kind(p, NODE_NEG); p = child(p, 0))
+        continue;
+    return !p.t->has_percent || is_kind(p, NODE_PERCENT);
+}
+
+/* n% is n/100, and n: field takes both readings, strict the second. Two signs are read alike. */
+static bool same_value(judge *j, part g, part a) {
+    bool gp = g.t->has_percent, ap = a.t->has_percent;
+    if (!j->strict && (gp || ap) && same_reading(j, g, gp, a, ap))
+        return true;
+    if (gp != ap && !(is_percentage(g) && is_percentage(a)) && !same_tree(g, a))
+        return decide(j, false, "a percent sign within an expression");
+    return same_reading(j, g, false, a, false);
+}
+
+/* Which infinity an expression is: +1, -1, or 0 for none. */
+static int infinity(part p) {
+    int sign = 1;
+    for (; is_kind(p, NODE_NEG); p = child(p, 0))
+        sign = -sign;
+    return is_kind(p, NODE_CONST) && at(p)->arg == CONST_INF ? sign : 0;
+}
+
+static bool is_empty_set(part p) {
+    return is_kind(p, NODE_CONST) && at(p)->arg == CONST_EMPTY;
+}
+
+/* ---- as written ---- */
+
+bool math_is_integer_literal(part p) {
+    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_NUM))
+        return false;
+    math_span s = at(p)->u.text;
+    const char *point = memchr(s.s, '.', s.len);
+    for (const char *c = point ? point + 1 : s.s + s.len; c < s.s + s.len; c++)
+        if (*c != '0')
+            return false;
+    return true;
+}
+
+/* [-] digits [%]: what may have a thousands separator */
+static bool is_numeral(part p) {
+    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
+        p = child(p, 0);
+    return is_kind(p, NODE_NUM);
+}
+
+/* [-] integer / integer */
+static bool fraction_literal(part p, int64_t *n, int64_t *d) {
+    bool negative = is_kind(p, NODE_NEG);
+    if (negative)
+        p = child(p, 0);
+    if (!is_kind(p, NODE_MUL))
+        return false;
+    part over = child(p, 1);
+    if (next(over).i || !is_kind(over, NODE_INV) || !math_integer(p.t, at(p)->first, n) ||
+        !math_integer(p.t, at(over)->first, d))
+        return false;
+    if (negative)
+        *n = -*n;
+    return true;
+}
+
+/* digits / 10^decimals * 10^exponent is whole in the arithmetic of doubles. */
+static bool is_whole_product(math_span mantissa, int64_t exponent) {
+    double digits = 0, scale = 1;
+    bool point = false;
+    if (mantissa.len > 16 || exponent < 0 || exponent > 22)
+        return exponent > 22;
+    for (uint32_t i = 0; i < mantissa.len; i++) {
+        point |= mantissa.s[i] == '.';
+        if (mantissa.s[i] == '.')
+            continue;
+        digits = 10 * digits + (mantissa.s[i] - '0');
+        scale *= point ? 10 : 1;
+    }
+    double product = digits / scale;
+    for (scale = 1; exponent > 0; exponent--)
+        scale *= 10;
+    product *= scale;
+    return product >= 9007199254740992.0 || product == (double)(int64_t)product;
+}
+
+/* 2.26 \cdot 10^2 is 225.99999999999997 to the field's graders, who compute it in doubles. */
+static bool is_rounded(part p) {
+    while (is_kind(p, NODE_NEG))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_MUL))
+        return false;
+    part mantissa = child(p, 0), power = child(p, 1);
+    if (!is_numeral(mantissa) || math_is_integer_literal(mantissa) || !is_kind(power, NODE_POW))
+        return false;
+    int64_t base, exponent;
+    part e = child(power, 1);
+    return math_integer(p.t, at(power)->first, &base) && base == 10 &&
+           math_integer(p.t, e.i, &exponent) && !is_whole_product(at(mantissa)->u.text, exponent);
+}
+
+static bool same_as_written(judge *j, part g, part a) {
+    int64_t n, d, m, e;
+    if (fraction_literal(g, &n, &d) && fraction_literal(a, &m, &e) && (n != m || d != e))
+        return decide(j, false, "strict: a fraction in other terms");
+    if (math_is_integer_literal(g) != math_is_integer_literal(a))
+        return decide(j, false, "strict: one of both is no integer as written");
+    return true;
+}
+
+bool math_judge_values(judge *j, part g, part a) {
+    int x = infinity(g), y = infinity(a);
+    if (x || y)
+        return decide(j, x == y, x == y ? "the same infinity" : "an infinity");
+    if (is_empty_set(g) || is_empty_set(a))
+        return decide(j, is_empty_set(g) && is_empty_set(a), "the empty set");
+    if (j->strict && !same_as_written(j, g, a))
+        return false;
+    const char *verbatim = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
+    if (verbatim)
+        return same_tree(g, a) ? decide(j, true, "written alike") : decide(j, false, verbatim);
+    if (a.t->juxtaposed && math_is_integer_literal(g))
+        return decide(j, false, "integers multiplied without a sign");
+    if (a.t->framed && math_is_integer_literal(g) && !is_numeral(a))
+        return decide(j, false, "an expression for an integer, in a \\text or with a line break");
+    if (math_is_integer_literal(g) && is_rounded(a))
+        return decide(j, false, "an integer in scientific notation that doubles round");
+    if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
+        return decide(j, false, "a thousands separator in an expression");
+    return same_value(j, g, a);
+}
