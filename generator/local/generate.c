@@ -12,8 +12,8 @@ typedef struct local local;
 
 /* A request on its way. */
 typedef struct task {
-    struct task *next;      /* of all */
-    struct task *next_done; /* of those that wait to be delivered */
+    struct task *next, *prev; /* of all */
+    struct task *next_done;   /* of those that wait to be delivered */
     local *g;
     gen_request req;
     tok_stream stream;
@@ -55,14 +55,20 @@ static void take_end(void *user, finish_reason why) {
     t->g->done_end = &t->next_done;
 }
 
-static void task_free(local *g, task *t) {
-    task **at = &g->all;
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
+static void task_free(task *t) {
     tok_stream_release(&t->stream);
     buf_release(&t->text);
     free(t);
+}
+
+static void task_end(local *g, task *t) {
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        g->all = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    task_free(t);
 }
 
 /* A request that never ran, as a result. */
@@ -114,12 +120,16 @@ static snap_status admit(local *g, const gen_request *req, gen_sink_fn sink, voi
     task *t = calloc(1, sizeof *t);
     if (!t)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a request");
-    *t = (task){.g = g, .req = *req, .next = g->all};
+    t->g = g;
+    t->req = *req;
+    t->next = g->all;
+    if (t->next)
+        t->next->prev = t;
     g->all = t;
     snap_status st = start(g, t, &why);
     if (st == SNAP_OK)
         return SNAP_OK;
-    task_free(g, t);
+    task_end(g, t);
     return st == SNAP_E_NOMEM ? err_set(err, st, "%s", why.text)
                               : refuse(req, why.text, sink, ctx, err);
 }
@@ -155,7 +165,7 @@ static snap_status deliver_all(local *g, gen_sink_fn sink, void *ctx, snap_err *
         if (!g->done)
             g->done_end = &g->done;
         st = deliver(t, sink, ctx, err);
-        task_free(g, t);
+        task_end(g, t);
     }
     return st;
 }
@@ -163,8 +173,11 @@ static snap_status deliver_all(local *g, gen_sink_fn sink, void *ctx, snap_err *
 /* What a run leaves when it ends early. */
 static void drop_all(local *g) {
     engine_clear(g->model.engine);
-    while (g->all)
-        task_free(g, g->all);
+    for (task *t = g->all, *next; t; t = next) {
+        next = t->next;
+        task_free(t);
+    }
+    g->all = NULL;
     g->done = NULL;
     g->done_end = &g->done;
 }

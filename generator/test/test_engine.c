@@ -54,6 +54,7 @@ static engine_request request(const tiny_model *t, int i, sample *s) {
                             .sampling = {.temperature = 1.0, .top_p = 0.95},
                             .seed = 100 + (uint64_t)i,
                             .max_tokens = i % 2 ? 60 : 25,
+                            .logprobs = true,
                             .token = take,
                             .done = note_done,
                             .user = s};

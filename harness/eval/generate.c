@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "generator/generator.h"
 #include "harness/eval/clients.h"
 #include "harness/eval/run_log.h"
@@ -38,14 +39,19 @@ typedef struct {
     snap_err err;
 } arm_run;
 
-/* ---- the walk: task by task, sample by sample, problem by problem ---- */
+/* ---- the walk: task by task, sample by sample, problem by problem; here, where a prompt's pages are
+ * shared, a problem's samples one after the other ---- */
 
 static void advance(const eval_plan *p, plan_cell *c) {
     const eval_task *t = &p->tasks[c->task];
+    bool together = text_equal(p->arms[c->arm].kind, "local");
+    if (together && ++c->sample < t->samples)
+        return;
+    c->sample = together ? 0 : c->sample;
     if (++c->problem < t->set.n)
         return;
     c->problem = 0;
-    if (++c->sample < t->samples)
+    if (!together && ++c->sample < t->samples)
         return;
     c->sample = 0;
     c->task++;

@@ -26,6 +26,13 @@ snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
 }
 
+snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to, snap_err *err) {
+    (void)m;
+    (void)from;
+    (void)to;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
 snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) {
     (void)m;
     (void)seed;

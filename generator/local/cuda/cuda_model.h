@@ -38,6 +38,10 @@ typedef struct {
 snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                             const cuda_model_results *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Page @to of all layers = page @from, in stream order. SNAP_E_DEVICE. */
+snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to,
+                                 snap_err *err) SNAP_CHECK_RESULT;
+
 /* Random contents for all pages: for timing without a prompt. */
 snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -83,8 +83,7 @@ void take_rows(allocator *a) {
     a->take(&b.q_packed, rows * queries);
     a->take(&b.o, rows * values);
     a->take(&b.inner, rows * s.intermediate_size);
-    a->take(&b.logits,
-            static_cast<int64_t>(std::max<int>(kLogitRows, m->opt.max_decode)) * s.vocab_size);
+    a->take(&b.logits, static_cast<int64_t>(m->logit_rows) * s.vocab_size);
     a->take(&b.key, rows);
     a->take(&b.want, rows);
     a->take(&b.angle, m->opt.context * (rope / 2));
@@ -151,9 +150,7 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     take_decode(&a);
     take_chunk(&a);
     take_experts(&a);
-    a.take_host(&m->logits_host,
-                static_cast<int64_t>(std::max<int>(kLogitRows, m->opt.max_decode)) *
-                    m->shape.vocab_size);
+    a.take_host(&m->logits_host, static_cast<int64_t>(m->logit_rows) * m->shape.vocab_size);
     a.take_host(&m->key_host, m->opt.max_rows);
     a.take_host(&m->want_host, m->opt.max_rows);
     if (a.st == SNAP_OK)
@@ -285,6 +282,7 @@ extern "C" snap_status cuda_model_create(cuda_model **out, mla_backend *be, cons
     m->moe_layers = count_moe(w);
     m->experts = m->shape.n_routed_experts + shared_experts(m->shape);
     m->slots = m->how.chosen + shared_experts(m->shape);
+    m->logit_rows = std::max<int>(kLogitRows, opt->max_decode + 1);
     m->recorded.resize(static_cast<size_t>(opt->max_decode) + 1);
     const snap_status st = create(m, w, err);
     if (st == SNAP_OK)

@@ -7,7 +7,7 @@
 
 enum {
     kMostChunks = 64, /* pieces of a prompt in a step */
-    kLogitRows = 256, /* computed at a time */
+    kLogitRows = 256, /* computed at a time, or a row a sequence and one more */
     kFewRows = 8,     /* up to here products are gemm_few()'s */
 };
 
@@ -39,7 +39,7 @@ struct row_buffers {
     float *weight;
     int *first, *active, *count, *pair_row, *ticket, *total;
     device::bf16 *kv, *expanded; /* of a chunk: [context][rank + rope], [context][heads' share] */
-    float *logits;               /* [kLogitRows][vocab] */
+    float *logits;               /* [logit_rows][vocab] */
     unsigned long long *key;     /* [max_rows] */
     int *want;                   /* [max_rows] rows whose logits are asked for */
     float2 *angle;
@@ -68,7 +68,7 @@ struct cuda_model {
     router how;
     rope turn;
     float softmax_scale, branch;
-    int table_width, moe_layers, slots, experts, heads_at_once;
+    int table_width, moe_layers, slots, experts, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
     step_words host, dev;
     row_buffers b;

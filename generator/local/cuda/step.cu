@@ -117,8 +117,8 @@ snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
 
 snap_status run_eager(cuda_model *m, const step_shape &step, float *logits, snap_err *err) {
     snap_status st = forward(m, step, err);
-    for (int first = 0; first < step.wanted && st == SNAP_OK; first += kLogitRows) {
-        const int now = std::min<int>(kLogitRows, step.wanted - first);
+    for (int first = 0; first < step.wanted && st == SNAP_OK; first += m->logit_rows) {
+        const int now = std::min(m->logit_rows, step.wanted - first);
         st = logits_of(m, first, now, err);
         if (st == SNAP_OK && logits)
             st = copy_logits(m, now, logits + static_cast<int64_t>(first) * m->shape.vocab_size,
@@ -177,31 +177,4 @@ extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces,
             st = copy_logits(m, step.rows, out->logits, err);
     }
     return st == SNAP_OK ? copy_out(m, step, out, err) : st;
-}
-
-extern "C" snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) {
-    const mla_page_bytes page = mla_cache_page_bytes(
-        cache_precision(m->opt.format), m->shape.kv_lora_rank, m->shape.qk_rope_head_dim);
-    cudaError_t e = cudaSuccess;
-    for (size_t i = 0; i < m->w.blocks.size() && e == cudaSuccess; i++) {
-        const mla_cache *c = kv_cache_layer(m->cache, static_cast<int>(i));
-        const int64_t pages = c->pages;
-        seed += 1ull << 40;
-        if (!c->scale) {
-            e = fill_bf16(m->s, static_cast<bf16 *>(c->content),
-                          pages * static_cast<int64_t>(page.content / sizeof(bf16)), 1.7f, seed);
-            continue;
-        }
-        e = fill_e4m3(m->s, static_cast<uint8_t *>(c->content),
-                      pages * static_cast<int64_t>(page.content), seed);
-        if (e == cudaSuccess)
-            e = fill_bf16(m->s, static_cast<bf16 *>(c->rope),
-                          pages * static_cast<int64_t>(page.rope / sizeof(bf16)), 256.0f, ~seed);
-        if (e == cudaSuccess)
-            e = fill_f32(m->s, c->scale, pages * static_cast<int64_t>(page.scale / sizeof(float)),
-                         0.0066f, 0.001f, seed + 1);
-    }
-    if (e == cudaSuccess)
-        e = cudaStreamSynchronize(m->s.stream);
-    return cuda_check(e, "filling the cache", err);
 }

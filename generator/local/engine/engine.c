@@ -5,7 +5,8 @@
 
 #include "generator/local/engine/pool.h"
 
-enum { kIdlePrompts = 4 };
+/* kStepPrompts: whose chunks one step takes. kDrawTogether: draws that a thread takes at a time. */
+enum { kIdlePrompts = 4, kStepPrompts = 16, kDrawTogether = 16 };
 
 /* A prompt that sequences start from. It holds its pages while any of them still waits to, and after
  * that until somebody needs them: the next samples may be on their way. */
@@ -22,9 +23,9 @@ typedef struct prompt {
 } prompt;
 
 typedef struct sequence {
-    struct sequence *next; /* queue, running or swapped list */
-    engine_request req;    /* its prompt pointer is not used any more */
-    prompt *from;          /* until it runs */
+    struct sequence *next, *prev; /* queue, running or swapped list */
+    engine_request req;           /* its prompt pointer is not used any more */
+    prompt *from;                 /* until it runs */
     rng rng;
     int32_t *tokens; /* owned: the prompt, then what was drawn */
     int n, n_prompt, room;
@@ -40,25 +41,36 @@ typedef struct {
     int n;
 } sequence_list;
 
+/* A running sequence's next token. */
+typedef struct {
+    sequence *s;
+    int32_t token;
+    float logprob;
+} drawing;
+
 struct engine {
     runner *r;
     kv_cache *cache;
-    sampler *sampler;
+    parallel *threads; /* the runner's */
+    sampler **sampler; /* [threads] */
     page_pool pool;
     int vocab, chunk, table;
     int64_t context;
     bool recompute;
     prompt *prompts;
     sequence_list queue, running, swapped;
-    model_piece *piece; /* [max_decode + 1] */
-    float *logits;      /* [max_decode + 1][vocab] */
-    char *page;         /* one page, to copy through */
+    model_piece *piece;            /* [max_decode + kStepPrompts] */
+    float *logits;                 /* [max_decode + kStepPrompts][vocab] */
+    drawing *drawing;              /* [max_decode] */
+    prompt *chunked[kStepPrompts]; /* whose chunk the step's last pieces are */
+    int chunks;
     engine_stats stats;
     int64_t running_steps, running_sum;
 };
 
 static void push(sequence_list *l, sequence *s) {
     s->next = NULL;
+    s->prev = l->last;
     if (l->last)
         l->last->next = s;
     else
@@ -68,23 +80,25 @@ static void push(sequence_list *l, sequence *s) {
 }
 
 static void push_front(sequence_list *l, sequence *s) {
+    s->prev = NULL;
     s->next = l->first;
-    l->first = s;
-    if (!l->last)
+    if (l->first)
+        l->first->prev = s;
+    else
         l->last = s;
+    l->first = s;
     l->n++;
 }
 
 static void take_out(sequence_list *l, sequence *s) {
-    sequence *before = NULL;
-    for (sequence *i = l->first; i != s; i = i->next)
-        before = i;
-    if (before)
-        before->next = s->next;
+    if (s->prev)
+        s->prev->next = s->next;
     else
         l->first = s->next;
-    if (l->last == s)
-        l->last = before;
+    if (s->next)
+        s->next->prev = s->prev;
+    else
+        l->last = s->prev;
     l->n--;
 }
 
@@ -242,17 +256,30 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Draws the next token from logits and says whether the sequence goes on. */
-static bool draw(engine *e, sequence *s, const float *logits, finish_reason *why) {
-    float logprob;
-    int32_t token =
-        sampler_draw(e->sampler, &s->req.sampling, logits, s->tokens, s->n, &s->rng, &logprob);
+/* What depends on the sequence alone: any thread may do it. */
+static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
+    sequence *s = d->s;
+    d->logprob = 0;
+    d->token = sampler_draw(e->sampler[worker], &s->req.sampling, logits, s->tokens, s->n, &s->rng,
+                            s->req.logprobs ? &d->logprob : NULL);
+}
+
+static void draw_some(void *ctx, int worker, int64_t index) {
+    engine *e = ctx;
+    int first = (int)index * kDrawTogether, n = e->running.n;
+    for (int i = first; i < first + kDrawTogether && i < n; i++)
+        draw_token(e, worker, &e->drawing[i], e->logits + (int64_t)i * e->vocab);
+}
+
+/* Tells of a drawn token, and whether the sequence goes on. */
+static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
+    sequence *s = d->s;
     *why = FINISH_STOP;
     for (int i = 0; i < s->req.n_stop_ids; i++)
-        if (token == s->req.stop_ids[i])
+        if (d->token == s->req.stop_ids[i])
             return false;
-    s->tokens[s->n++] = token;
-    if (!s->req.token(s->req.user, token, logprob))
+    s->tokens[s->n++] = d->token;
+    if (!s->req.token(s->req.user, d->token, d->logprob))
         return false;
     *why = FINISH_LENGTH;
     return s->n - s->n_prompt < s->req.max_tokens && s->n <= e->context - 1;
@@ -328,7 +355,7 @@ static snap_status admit_swapped(engine *e, snap_err *err) {
     return st;
 }
 
-/* The first in the queue's prompt gets its pages. */
+/* A prompt gets its pages. */
 static void start_prompt(engine *e, prompt *p) {
     int need = pages_for(p->n);
     if (p->held)
@@ -360,11 +387,17 @@ static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err)
     if (copy) {
         pool_drop(&e->pool, s->pages[last]);
         s->pages[last] = pool_take(&e->pool);
-        TRY(kv_cache_read_page(e->cache, p->pages[last], e->page, err));
-        TRY(kv_cache_write_page(e->cache, s->pages[last], e->page, err));
+        TRY(runner_copy_page(e->r, p->pages[last], s->pages[last], err));
     }
 cleanup:
     return st;
+}
+
+/* Drawn from what its prompt left. Whether the sequence goes on. */
+static bool first_token(engine *e, sequence *s, finish_reason *why) {
+    drawing d = {.s = s};
+    draw_token(e, 0, &d, s->from->logits);
+    return take_token(e, &d, why);
 }
 
 static snap_status admit_queue(engine *e, snap_err *err) {
@@ -374,7 +407,7 @@ static snap_status admit_queue(engine *e, snap_err *err) {
         sequence *s = e->queue.first;
         prompt *p = s->from;
         bool done;
-        finish_reason why;
+        finish_reason why = FINISH_LENGTH;
         if (pages_for(p->n) > e->pool.pages) {
             finish(e, &e->queue, s, FINISH_NO_ROOM);
             continue;
@@ -386,8 +419,7 @@ static snap_status admit_queue(engine *e, snap_err *err) {
         if (!done)
             break;
         s->cached = s->n;
-        bool on = s->req.max_tokens > 0 && draw(e, s, p->logits, &why);
-        why = s->req.max_tokens > 0 ? why : FINISH_LENGTH;
+        bool on = s->req.max_tokens > 0 && first_token(e, s, &why);
         prompt_leave(e, p);
         s->from = NULL;
         if (on) {
@@ -424,6 +456,37 @@ cleanup:
     return st;
 }
 
+/* A prompt is cut at multiples of e->chunk, whatever else a step does. */
+static int chunk_of(const engine *e, const prompt *p) {
+    int left = p->n - p->computed;
+    return left < e->chunk ? left : e->chunk;
+}
+
+static bool is_chunked(const engine *e, const prompt *p) {
+    for (int i = 0; i < e->chunks; i++)
+        if (e->chunked[i] == p)
+            return true;
+    return false;
+}
+
+/* The prompts that this step goes on with: the first in the queue's, and those behind it while their chunks
+ * fit beside it and pages are plenty. */
+static void add_chunks(engine *e) {
+    int room = e->chunk;
+    e->chunks = 0;
+    for (sequence *s = e->queue.first; s && e->chunks < kStepPrompts; s = s->next) {
+        prompt *p = s->from;
+        if (p->computed == p->n || is_chunked(e, p))
+            continue;
+        if (e->chunks && e->pool.n_free > 2 * (pages_for(p->n) + e->running.n))
+            start_prompt(e, p);
+        if (!p->held || chunk_of(e, p) > room)
+            break;
+        room -= chunk_of(e, p);
+        e->chunked[e->chunks++] = p;
+    }
+}
+
 static int build_step(engine *e) {
     int n = 0;
     for (sequence *s = e->running.first; s; s = s->next)
@@ -432,14 +495,15 @@ static int build_step(engine *e) {
                                       .position = s->cached,
                                       .pages = s->pages,
                                       .logits = 1};
-    prompt *p = e->queue.first ? e->queue.first->from : NULL;
-    if (p && p->held && p->computed < p->n) {
-        int left = p->n - p->computed, count = left < e->chunk ? left : e->chunk;
+    add_chunks(e);
+    for (int i = 0; i < e->chunks; i++) {
+        const prompt *p = e->chunked[i];
+        int count = chunk_of(e, p);
         e->piece[n++] = (model_piece){.tokens = p->tokens + p->computed,
                                       .count = count,
                                       .position = p->computed,
                                       .pages = p->pages,
-                                      .logits = count == left,
+                                      .logits = p->computed + count == p->n,
                                       .chunk = true};
     }
     return n;
@@ -450,8 +514,8 @@ static void count_step(engine *e, int pieces) {
     int pages = e->pool.pages - e->pool.n_free;
     s->steps++;
     s->decoded += e->running.n;
-    if (pieces > e->running.n)
-        s->prefilled += e->piece[pieces - 1].count;
+    for (int i = e->running.n; i < pieces; i++)
+        s->prefilled += e->piece[i].count;
     s->most_running = e->running.n > s->most_running ? e->running.n : s->most_running;
     s->most_pages = pages > s->most_pages ? pages : s->most_pages;
     if (e->running.n) {
@@ -460,24 +524,33 @@ static void count_step(engine *e, int pieces) {
     }
 }
 
-/* What the step gave: a token for each that ran, the prompt's progress. */
-static void take_results(engine *e, int pieces) {
-    int n = 0;
-    bool prefilled = pieces > e->running.n;
-    for (sequence *s = e->running.first, *next; s; s = next) {
-        finish_reason why;
-        next = s->next;
-        s->cached++;
-        if (!draw(e, s, e->logits + (int64_t)n * e->vocab, &why))
-            finish(e, &e->running, s, why);
-        n++;
+static void take_chunks(engine *e, const float *logits) {
+    for (int i = 0; i < e->chunks; i++) {
+        prompt *p = e->chunked[i];
+        p->computed += chunk_of(e, p);
+        if (p->computed < p->n)
+            continue;
+        memcpy(p->logits, logits, (size_t)e->vocab * sizeof *p->logits);
+        logits += e->vocab;
     }
-    if (!prefilled)
-        return;
-    prompt *p = e->queue.first->from;
-    p->computed += e->piece[pieces - 1].count;
-    if (p->computed == p->n)
-        memcpy(p->logits, e->logits + (int64_t)n * e->vocab, (size_t)e->vocab * sizeof *p->logits);
+}
+
+/* What the step gave: a token for each that ran, the prompts' progress. */
+static void take_results(engine *e) {
+    int n = 0, tasks = (e->running.n + kDrawTogether - 1) / kDrawTogether;
+    for (sequence *s = e->running.first; s; s = s->next)
+        e->drawing[n++].s = s;
+    if (tasks > 1)
+        parallel_for(e->threads, tasks, draw_some, e);
+    else
+        draw_some(e, 0, 0);
+    take_chunks(e, e->logits + (int64_t)n * e->vocab);
+    for (int i = 0; i < n; i++) {
+        finish_reason why;
+        e->drawing[i].s->cached++;
+        if (!take_token(e, &e->drawing[i], &why))
+            finish(e, &e->running, e->drawing[i].s, why);
+    }
 }
 
 snap_status engine_step(engine *e, snap_err *err) {
@@ -489,7 +562,7 @@ snap_status engine_step(engine *e, snap_err *err) {
     if (pieces) {
         TRY(runner_step(e->r, e->piece, pieces, e->logits, err));
         count_step(e, pieces);
-        take_results(e, pieces);
+        take_results(e);
     }
 cleanup:
     return st;
@@ -507,6 +580,18 @@ engine_stats engine_stats_of(const engine *e) {
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
+static snap_status create_samplers(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int n = parallel_threads(e->threads);
+    e->sampler = calloc((size_t)n, sizeof(void *));
+    if (!e->sampler)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for sampling");
+    for (int i = 0; i < n; i++)
+        TRY(sampler_create(&e->sampler[i], e->vocab, err));
+cleanup:
+    return st;
+}
+
 snap_status engine_create(engine **out, runner *r, snap_err *err) {
     *out = NULL;
     snap_status st;
@@ -523,12 +608,14 @@ snap_status engine_create(engine **out, runner *r, snap_err *err) {
     if (e->chunk < 1)
         TRY(err_set(err, SNAP_E_SHAPE, "steps of %d tokens leave no room for prompts beside %d",
                     o->max_rows, o->max_decode));
-    TRY(sampler_create(&e->sampler, e->vocab, err));
+    e->threads = runner_pool(r);
+    TRY(create_samplers(e, err));
     TRY(pool_init(&e->pool, (int32_t)o->pages, err));
-    e->piece = calloc((size_t)o->max_decode + 1, sizeof *e->piece);
-    e->logits = calloc(((size_t)o->max_decode + 1) * (size_t)e->vocab, sizeof *e->logits);
-    e->page = malloc(kv_cache_page_bytes(e->cache));
-    if (!e->piece || !e->logits || !e->page)
+    size_t pieces = (size_t)o->max_decode + kStepPrompts;
+    e->piece = calloc(pieces, sizeof *e->piece);
+    e->logits = calloc(pieces * (size_t)e->vocab, sizeof *e->logits);
+    e->drawing = calloc((size_t)o->max_decode, sizeof *e->drawing);
+    if (!e->piece || !e->logits || !e->drawing)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d sequences", o->max_decode));
     *out = e;
     e = NULL;
@@ -538,11 +625,11 @@ cleanup:
 }
 
 static void free_list(engine *e, sequence_list *l) {
-    while (l->first) {
-        sequence *s = l->first;
-        take_out(l, s);
+    for (sequence *s = l->first, *next; s; s = next) {
+        next = s->next;
         sequence_free(e, s);
     }
+    *l = (sequence_list){0};
 }
 
 void engine_recompute(engine *e, bool on) {
@@ -560,11 +647,13 @@ void engine_free(engine *e) {
     if (!e)
         return;
     engine_clear(e);
-    sampler_free(e->sampler);
+    for (int i = 0; e->sampler && i < parallel_threads(e->threads); i++)
+        sampler_free(e->sampler[i]);
+    free(e->sampler);
     pool_release(&e->pool);
     free(e->piece);
     free(e->logits);
-    free(e->page);
+    free(e->drawing);
     free(e);
 }
 

@@ -1,7 +1,7 @@
 /* engine.h - many sequences at once over one paged cache (continuous batching).
  *
- * A request is one sample. Each step decodes a token of every running sequence and takes a chunk of the
- * prompt that waits; sequences join and leave between steps. Requests with equal prompts share
+ * A request is one sample. Each step decodes a token of every running sequence and takes chunks of the
+ * prompts that wait; sequences join and leave between steps. Requests with equal prompts share
  * its pages: it is computed once, full pages are held together, the last one is copied.
  * When no page is free, the sequence that came last is swapped out to host memory and comes back first; or
  * it is computed again, where that is asked for.
@@ -23,7 +23,8 @@ typedef enum {
     FINISH_NO_ROOM, /* the cache has too few pages for this sequence alone */
 } finish_reason;
 
-/* Tells of a new token; stop ids are not told. False stops the sequence. */
+/* Tells of a new token; stop ids are not told. @logprob is 0 where none was asked for. False stops the
+ * sequence. */
 typedef bool (*engine_token_fn)(void *user, int32_t token, float logprob);
 typedef void (*engine_done_fn)(void *user, finish_reason why);
 
@@ -33,6 +34,7 @@ typedef struct {
     sampling sampling;
     uint64_t seed; /* of this sample */
     int max_tokens;
+    bool logprobs;           /* of what is drawn: a second pass over the logits */
     const int32_t *stop_ids; /* [n_stop_ids], borrowed until done */
     int n_stop_ids;
     engine_token_fn token;

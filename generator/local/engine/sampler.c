@@ -63,11 +63,17 @@ static void penalise(sampler *s, double penalty, const int32_t *seen, int64_t n)
         s->marked[seen[i]] = false;
 }
 
+/* Of equals the first; NaN never wins. */
 static int32_t largest_of(const float *x, int n) {
     int32_t at = 0;
-    for (int32_t i = 1; i < n; i++)
-        if (x[i] > x[at] || (isnan(x[at]) && !isnan(x[i])))
-            at = i;
+    float best = -INFINITY;
+    for (int32_t i = 0; i < n; i++)
+        if (x[i] > best)
+            best = x[at = i];
+    if (best > -INFINITY)
+        return at;
+    while (at < n - 1 && isnan(x[at]))
+        at++;
     return at;
 }
 
@@ -81,20 +87,20 @@ static int by_probability(const void *a, const void *b) {
 
 /* The tokens that can matter, by id, and the sum over all. Those below (1 - top_p) / vocab of the sum,
  * together less than 1 - top_p of it, are no part of the fewest that reach top_p. */
-static int collect(sampler *s, double temperature, double top_p, double *sum) {
-    double best = (double)s->logits[largest_of(s->logits, s->vocab)];
+static int collect(sampler *s, const float *logits, double best, const sampling *how, double top_p,
+                   double *sum) {
     int n = 0;
     *sum = 0;
     for (int32_t i = 0; i < s->vocab; i++) {
-        double p = exp(((double)s->logits[i] - best) / temperature);
+        double p = exp(((double)logits[i] - best) / how->temperature);
         s->candidate[i] = (candidate){p > 0 ? p : 0, i}; /* NaN gives 0 */
         *sum += s->candidate[i].p;
     }
     double least = *sum * (1 - top_p) / s->vocab;
-    for (int32_t i = 0; i < s->vocab; i++)
+    for (int32_t i = 0; top_p < 1 && i < s->vocab; i++)
         if (s->candidate[i].p > 0 && s->candidate[i].p >= least)
             s->candidate[n++] = s->candidate[i];
-    return n;
+    return top_p < 1 ? n : s->vocab;
 }
 
 /* How many of the sorted candidates the nucleus keeps: shares are of those that top-k left. */
@@ -115,11 +121,27 @@ static double sum_of(const candidate *c, int n) {
     return sum;
 }
 
-static int32_t draw(sampler *s, const sampling *how, rng *r) {
+/* The first at which the sum of probabilities goes beyond @share (0 .. 1) of @sum. */
+static int32_t find(const candidate *c, int n, double share, double sum) {
+    double left = share * sum;
+    int last = n - 1;
+    for (int i = 0; i < n; i++) {
+        left -= c[i].p;
+        if (left < 0)
+            return c[i].id;
+    }
+    while (last > 0 && c[last].p <= 0)
+        last--;
+    return c[last].id;
+}
+
+static int32_t draw(sampler *s, const sampling *how, const float *logits, double best, rng *r) {
     double top_p = how->top_p > 0 && how->top_p < 1 ? how->top_p : 1, sum;
     bool top_k = how->top_k > 0 && how->top_k < s->vocab;
     /* With top-k, the nucleus is of what that leaves: nothing can be left out beforehand. */
-    int n = collect(s, how->temperature, top_k ? 1 : top_p, &sum);
+    int n = collect(s, logits, best, how, top_k ? 1 : top_p, &sum);
+    if (!top_k && top_p == 1 && how->min_p <= 0)
+        return find(s->candidate, n, rng_uniform(r), sum);
     if (top_k || top_p < 1)
         qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
     if (top_k) {
@@ -132,23 +154,20 @@ static int32_t draw(sampler *s, const sampling *how, rng *r) {
     for (int i = 0; i < n; i++)
         if (s->candidate[i].p >= how->min_p)
             s->candidate[kept++] = s->candidate[i];
-    double left = rng_uniform(r) * sum_of(s->candidate, kept);
-    for (int i = 0; i < kept; i++) {
-        left -= s->candidate[i].p;
-        if (left < 0)
-            return s->candidate[i].id;
-    }
-    return s->candidate[kept - 1].id;
+    return find(s->candidate, kept, rng_uniform(r), sum_of(s->candidate, kept));
 }
 
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob) {
-    memcpy(s->logits, logits, (size_t)s->vocab * sizeof *logits);
-    if (how->repetition_penalty > 0 && how->repetition_penalty != 1)
+    const float *x = logits;
+    if (how->repetition_penalty > 0 && how->repetition_penalty != 1) {
+        memcpy(s->logits, logits, (size_t)s->vocab * sizeof *logits);
         penalise(s, how->repetition_penalty, seen, n_seen);
-    int32_t best = largest_of(s->logits, s->vocab);
-    bool drawn = how->temperature > 0 && isfinite(s->logits[best]);
-    int32_t token = drawn ? draw(s, how, r) : best;
+        x = s->logits;
+    }
+    int32_t best = largest_of(x, s->vocab);
+    bool drawn = how->temperature > 0 && isfinite(x[best]);
+    int32_t token = drawn ? draw(s, how, x, (double)x[best], r) : best;
     if (logprob)
         *logprob = (float)token_logprob(logits, s->vocab, token);
     return token;

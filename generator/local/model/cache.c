@@ -158,3 +158,12 @@ snap_status kv_cache_write_page(kv_cache *c, int32_t page, const void *host, sna
 cleanup:
     return st;
 }
+
+void kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to) {
+    for (int i = 0; i < c->layers; i++)
+        for (int p = 0; p < kPlanes; p++) {
+            char *at = plane(c, i, p);
+            if (c->bytes[p])
+                memcpy(at + c->bytes[p] * (size_t)to, at + c->bytes[p] * (size_t)from, c->bytes[p]);
+        }
+}

@@ -158,6 +158,9 @@ cleanup:
 static snap_status create_on_cuda(runner *r, snap_err *err) {
     snap_status st;
     mla_backend_options be = {.isa = r->opt.isa};
+    int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
+    TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
+                        err));
     TRY(mla_backend_open(&r->be, "cuda", &be, err));
     TRY(create_cache(r, err));
     TRY(cuda_model_create(&r->cuda, r->be, r->w, r->cache, &r->opt, err));
@@ -251,6 +254,17 @@ const model_shape *runner_shape(const runner *r) {
 
 const runner_options *runner_limits(const runner *r) {
     return &r->opt;
+}
+
+parallel *runner_pool(runner *r) {
+    return r->pool;
+}
+
+snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) {
+    if (r->cuda)
+        return cuda_model_copy_page(r->cuda, from, to, err);
+    kv_cache_copy_page(r->cache, from, to);
+    return SNAP_OK;
 }
 
 mla_backend *runner_backend(runner *r) {

@@ -13,6 +13,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
 
+#include "base/parallel.h"
 #include "generator/local/model/cache.h"
 #include "generator/local/model/weights.h"
 
@@ -22,12 +23,15 @@ typedef struct {
     int64_t context;    /* longest sequence, tokens */
     int max_rows;       /* tokens of a step */
     int max_decode;     /* pieces of one token in a step */
-    int threads;        /* 0 = all */
+    int threads;        /* 0 = all; beside a device at most RUNNER_HOST_THREADS */
     const char *device; /* "cuda": weights, cache and products there; NULL = "cpu" */
     const char *isa;    /* gemm_create()'s and the backend's choice; NULL = the best */
 } runner_options;
 
 typedef struct runner runner;
+
+/* Beside a device threads only draw tokens, and the engines of several arms share the processors. */
+enum { RUNNER_HOST_THREADS = 4 };
 
 /* @w must outlive *out, which the caller owns: runner_free(). On "cuda" it may be weights_outline()'s.
  * SNAP_E_USAGE for an unknown device; what opening it, and SNAP_E_UNSUPPORTED what it lacks. */
@@ -38,6 +42,7 @@ void runner_free(runner *r); /* NULL is allowed */
 kv_cache *runner_cache(runner *r);
 const model_shape *runner_shape(const runner *r);
 const runner_options *runner_limits(const runner *r);
+parallel *runner_pool(runner *r); /* idle between steps */
 
 typedef struct {
     const int32_t *tokens; /* [count] */
@@ -63,6 +68,9 @@ snap_status runner_step(runner *r, const model_piece *pieces, int count, float *
  * id. On a device the logits stay there. */
 snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* Page @to of all layers = page @from. On a device in stream order, without waiting for it. */
+snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Random contents for all pages of the cache, for timing without a prompt. Only on a device that can:
  * SNAP_E_UNSUPPORTED. */
