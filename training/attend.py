@@ -6,8 +6,11 @@ Each takes the documents of a step, [1, length] with numbers that never fall, an
 import torch
 import torch.nn.functional as F
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.nn.attention.varlen import varlen_attn
 
 BLOCK = 128
+# For queries and keys 96 wide PyTorch has no sizes of its own; those for 128 fit, as which they are computed.
+TUNED = {"fwd_BLOCK_M": 128, "fwd_BLOCK_N": 64, "fwd_num_stages": 3, "fwd_num_warps": 8}
 
 
 def _by_rows(rows, attention):
@@ -58,13 +61,35 @@ def flex(documents, pad=0):
         if pad:
             q, k = F.pad(q, (0, pad)), F.pad(k, (0, pad))
         q, k, v = q.contiguous(), k.contiguous(), v.contiguous()  # its code for the CPU reads others wrongly
-        return flex_attention(q, k, v, block_mask=mask, scale=scale)
+        return flex_attention(q, k, v, block_mask=mask, scale=scale, kernel_options=TUNED if q.is_cuda else None)
     return attend
 
 
 def flex_padded(documents):
     """With zeros behind queries and keys, for compilers that want powers of two: 96 becomes 128."""
     return flex(documents, 32)
+
+
+def bounds(documents):
+    """Where documents begin, and behind the last the end again and again: int32 [length / 128 + 1]."""
+    ids, length = documents[0], documents.shape[1]
+    at = torch.arange(length, device=ids.device)
+    begins = torch.cat((torch.ones_like(ids[:1], dtype=torch.bool), ids[1:] != ids[:-1]))
+    return F.pad(torch.where(begins, at, length).sort().values[:length // 128], (0, 1), value=length).to(torch.int32)
+
+
+def ragged(longest):
+    """By the fused kernels for sequences of many lengths: documents of at least 128 tokens on average."""
+    def of(documents):
+        cuts = bounds(documents)
+
+        def attend(q, k, v):
+            wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))
+            q, k, wide = (x[0].transpose(0, 1).contiguous() for x in (q, k, wide))
+            out = varlen_attn(q, k, wide, cuts, cuts, longest, longest, window_size=(-1, 0))
+            return out[..., :v.shape[-1]].transpose(0, 1)[None]
+        return attend
+    return of
 
 
 def across(rows):

@@ -18,13 +18,15 @@ import numpy as np
 LENGTH, ROWS = 8192, 64
 CHUNK, APART = 256, 1 << 20  # problems asked for at once; numbers that belong to a block
 FULL = 0.985
+NICENESS = 5  # of the processes that make blocks: the one that trains comes first
 STYLES = "aime,math,gpqa,code"
 
 _tokenizer = None
 
 
-def start_worker(path):
+def start_worker(path, niceness=0):
     global _tokenizer
+    os.nice(niceness)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     import tokenizers
     _tokenizer = tokenizers.Tokenizer.from_file(path)
@@ -96,7 +98,7 @@ def make_block(program, seed, block, levels, rows=ROWS, length=LENGTH, styles=ST
 def make_pool(tokenizer, workers=0):
     """Processes that make blocks: to be forked before the device is touched."""
     workers = workers or max(1, len(os.sched_getaffinity(0)) - 2)
-    return multiprocessing.get_context("fork").Pool(workers, start_worker, (tokenizer,))
+    return multiprocessing.get_context("fork").Pool(workers, start_worker, (tokenizer, NICENESS))
 
 
 def blocks(pool, program, seed, levels_of, first, ahead, **how):

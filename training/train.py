@@ -5,12 +5,16 @@
                                                                            plans its steps to fill the budget
     train.py --program build/snapmla --out DIR --minutes 9                  goes on where the last one stopped
 
-DIR/state.pt is the run's state, DIR/log.jsonl its log: a line each few steps, and for every evaluation the
+A run told to end (SIGTERM) writes its state first. It may go on with another --budget: the steps are planned once more
+30 steps behind a start and where the rate begins to fall, each time from the speed seen so far.
+
+DIR/state.pt is the run's state, DIR/state.before.pt the one an evaluation earlier, DIR/log.jsonl the log: a line each few steps, and for every evaluation the
 held-out problems by style and level: nats a token of the solution, the share that greedy decoding would
 write exactly as the solution has it, and the share expected of samples at temperature 1. Both are lower
 bounds of the accuracy, since a slip need not change the answer.
 
-A run is determined by --seed and --steps (the log has what --budget chose), up to the order of sums on the device.
+A run is determined by --seed, --steps, --first-steps and --cool-from (the log has what --budget chose), up to the order of
+sums on the device.
 """
 import argparse
 import collections
@@ -18,6 +22,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -34,7 +39,7 @@ PROMPT_WEIGHT = 0.1
 BALANCE = 1e-3
 WARM, COOL = 120, 0.35   # steps in which the rate rises; share of them in which it falls to nothing
 MEASURED = 30            # steps from which --budget plans
-AGAIN = 90               # seconds for starting once more, evaluations and writing
+WRITING = 8              # seconds for the last evaluation and state
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -56,7 +61,9 @@ def arguments():
     a.add_argument("--levels", default="1,1,1,2,2,2,3,3,3,4,4,5")
     a.add_argument("--first-levels", default="1,1,2,2,3", help="of the first --first share of the steps")
     a.add_argument("--first", type=float, default=0.15)
-    a.add_argument("--attention", default="", help="flex, flex_padded, across or dense; default: the first that works")
+    a.add_argument("--first-steps", type=int, default=0, help="in place of --first")
+    a.add_argument("--cool-from", type=int, default=0, help="the step at which the rate begins to fall")
+    a.add_argument("--attention", default="", help="flex, flex_padded, ragged, across or dense; default: the first that works")
     a.add_argument("--evaluations", type=int, default=8)
     a.add_argument("--heldout", type=int, default=40, help="problems of each style and level in an evaluation")
     a.add_argument("--workers", type=int, default=0, help="processes that make problems; 0: two less than there are cores")
@@ -77,10 +84,16 @@ class Run:
         torch.set_float32_matmul_precision("high")
         self.model = model_module.Model(model_module.SHAPES[a.shape]).to(self.device)
         self.optimizers = self.make_optimizers()
-        self.step, self.steps, self.spent = 0, a.steps, 0.0
+        self.step, self.spent = 0, 0.0
+        self.plan = {"steps": 0, "first": 0, "cool": 0}
+        self.ended = False
+        signal.signal(signal.SIGTERM, self.end)
+        if a.steps:
+            self.set_plan(a.steps, a.first_steps, a.cool_from)
         self.positions = torch.arange(a.rows * a.length, device=self.device) % a.length
         self.compiled = None
         self.log_file = open(self.dir / "log.jsonl", "a")
+        (self.dir / "pid").write_text(f"{os.getpid()}\n")
 
     # ---- state ----
 
@@ -95,11 +108,16 @@ class Run:
             lr=self.a.rate, betas=(0.9, 0.95), eps=1e-10, fused=self.cuda)]
         return made + [Muon(matrices, self.a.rate)] if matrices else made
 
+    def end(self, *_):
+        self.ended = True
+
     def save(self):
         state = {"model": self.model.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
-                 "step": self.step, "steps": self.steps, "spent": self.spent + time.monotonic() - self.began,
+                 "step": self.step, "plan": self.plan, "spent": self.spent + time.monotonic() - self.began,
                  "arguments": vars(self.a)}
         torch.save(state, self.dir / "state.new")
+        if (self.dir / "state.pt").exists():
+            os.replace(self.dir / "state.pt", self.dir / "state.before.pt")
         os.replace(self.dir / "state.new", self.dir / "state.pt")
 
     def load(self):
@@ -111,8 +129,9 @@ class Run:
         for o, s in zip(self.optimizers, state["optimizers"]):  # none where it was carried (carry.py)
             o.load_state_dict(s)
         self.step, self.spent = state["step"], state["spent"]
-        self.steps = self.steps or state["steps"]
-        self.log(event="resumed", steps=self.steps)
+        if not self.plan["steps"]:
+            self.plan = state["plan"]
+        self.log(event="resumed", **self.plan)
 
     def log(self, **what):
         line = json.dumps({"step": self.step, "seconds": round(self.spent + time.monotonic() - self.began, 2)} | what)
@@ -137,14 +156,15 @@ class Run:
         documents += torch.arange(len(documents))[:, None] * (1 << 16)
         targets = torch.roll(tokens, -1, 1)
         share = torch.tensor([0.0, PROMPT_WEIGHT, 1.0])[weights]
-        return [x.reshape(1, -1).to(self.device, non_blocking=True) for x in (tokens, targets, share, documents)]
+        return [x.reshape(1, -1).to(self.device, non_blocking=True)
+                for x in (tokens, targets, share, documents.to(torch.int32))]
 
     def choices(self):
-        ways = {"flex": attend.flex, "flex_padded": attend.flex_padded, "across": attend.across(self.a.rows),
-                "dense": attend.dense(self.a.rows)}
+        ways = {"flex": attend.flex, "flex_padded": attend.flex_padded, "ragged": attend.ragged(self.a.length),
+                "across": attend.across(self.a.rows), "dense": attend.dense(self.a.rows)}
         if self.a.attention:
             return [(self.a.attention, ways[self.a.attention])]
-        return list(ways.items())[:3] if self.cuda else [("dense", attend.dense(self.a.rows))]
+        return list(ways.items())[:4] if self.cuda else [("dense", attend.dense(self.a.rows))]
 
     def choose(self, batch):
         """The first way to attend that compiles and runs, forwards and backwards."""
@@ -178,9 +198,12 @@ class Run:
         return f if self.a.plain else torch.compile(f, dynamic=False)
 
     def rate(self):
-        steps = self.steps or 10 ** 9  # not planned yet: far from the end
-        warm = max(1, min(WARM, steps // 10))
-        return min(1.0, (self.step + 1) / warm, (steps - self.step) / (COOL * steps))
+        """Of --rate: rises, stays, falls to nothing."""
+        plan = self.plan
+        if not plan["steps"]:
+            return min(1.0, (self.step + 1) / WARM)
+        warm = max(1, min(WARM, plan["steps"] // 10))
+        return min(1.0, (self.step + 1) / warm, (plan["steps"] - self.step) / max(1, plan["steps"] - plan["cool"]))
 
     def take_step(self, batch):
         for o in self.optimizers:
@@ -189,6 +212,8 @@ class Run:
         loss, _ = self.compiled(*batch)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for p in self.model.parameters():  # a step whose gradient is no number only decays
+            p.grad = torch.where(norm.isfinite(), p.grad, 0.0)
         for o in self.optimizers:
             o.step()
             o.zero_grad(set_to_none=True)
@@ -224,15 +249,26 @@ class Run:
     # ---- the whole ----
 
     def levels_of(self, block):
-        steps = self.steps or 10 ** 9
-        first = block * (stream.ROWS // self.a.rows) < self.a.first * steps
+        first = not self.plan["first"] or block * (stream.ROWS // self.a.rows) < self.plan["first"]
         return self.a.first_levels if first else self.a.levels
 
-    def plan(self, seconds_a_step):
+    def set_plan(self, steps, first=0, cool=0):
+        """What stands stays: the end of the first levels once chosen, a rate that falls already."""
+        self.plan = {"steps": steps, "first": self.plan["first"] or first or max(1, int(self.a.first * steps)),
+                     "cool": cool or max(self.step, int((1 - COOL) * steps))}
+
+    def time_left(self):
+        return self.a.budget - WRITING - self.spent - (time.monotonic() - self.began) if self.a.budget else math.inf
+
+    def plan_by(self, seconds_a_step):
         """From the time that is left."""
-        left = self.a.budget - AGAIN - self.spent - (time.monotonic() - self.began)
-        self.steps = self.step + int(left / seconds_a_step)
-        self.log(event="planned", steps=self.steps, seconds_a_step=round(seconds_a_step, 4))
+        left = self.time_left()
+        cool = self.plan["cool"] if self.cooling() else 0
+        self.set_plan(self.step + max(1, int(left / seconds_a_step)), cool=cool)
+        self.log(event="planned", seconds_a_step=round(seconds_a_step, 4), **self.plan)
+
+    def cooling(self):
+        return bool(self.plan["steps"]) and self.step >= self.plan["cool"]
 
     def batches(self):
         """From the current step on: the blocks are numbered by steps, so a run that goes on needs no memory."""
@@ -246,47 +282,58 @@ class Run:
                     yield self.to_device(block, slice(part * self.a.rows, (part + 1) * self.a.rows))
 
     def time_is_up(self):
-        return time.monotonic() - self.began > 60 * self.a.minutes
+        return self.ended or time.monotonic() - self.began > 60 * self.a.minutes
+
+    def evaluation_is_due(self):
+        n, steps = self.a.evaluations, self.plan["steps"]
+        return steps and self.step * n // steps > (self.step - 1) * n // steps
+
+    def log_steps(self, losses, seconds, norm):
+        loss, tokens = torch.stack(losses).nanmean().item(), self.a.rows * self.a.length
+        if not math.isfinite(loss):
+            sys.exit("the loss is no number: the states before are kept; try a lower --rate")
+        self.log(loss=round(loss, 4), norm=round(norm.item(), 3), rate=round(self.rate(), 4), tokens=self.step * tokens,
+                 tokens_a_second=round(len(losses) * tokens / max(seconds, 1e-9)))
 
     def train(self):
         a = self.a
         self.load()
-        if not (self.steps or a.budget):
+        if not (self.plan["steps"] or a.budget):
             sys.exit("give --steps or --budget")
+        if self.step >= self.plan["steps"] > 0:
+            sys.exit("all steps are done")
         levels = max(int(x) for x in a.levels.split(","))
         held = stream.heldout(a.program, a.tokenizer, a.heldout, a.length, a.styles, levels)
         self.unigram(held[0])
-        marks, seen, since = [], 0, time.monotonic()
+        losses, seen, since, begun, replanned = [], 0, time.monotonic(), 0.0, self.cooling()
         for batch in self.batches():
             if self.compiled is None:
                 self.choose(batch)
                 since = time.monotonic()
             loss, norm = self.take_step(batch)
             self.step += 1
-            marks.append(loss)
             seen += 1
-            if not self.steps and seen in (MEASURED // 2, MEASURED):
+            losses.append(loss)
+            if seen == MEASURED // 2:
                 loss.item()
-                if seen == MEASURED:
-                    self.plan((time.monotonic() - half) / (MEASURED - MEASURED // 2))
-                half = time.monotonic()
-            if seen % 10 == 0 or self.step == self.steps:
-                now, mean = time.monotonic(), torch.stack(marks).mean().item()
-                if not math.isfinite(mean):
-                    sys.exit("the loss is no number: the state before is kept; try a lower --rate")
-                self.log(loss=round(mean, 4), norm=round(norm.item(), 3), rate=round(self.rate(), 4),
-                         tokens=self.step * a.rows * a.length,
-                         tokens_a_second=round(len(marks) * a.rows * a.length / max(now - since, 1e-9)))
-                marks, since = [], now
-            done = self.step == self.steps
-            if self.steps and (done or self.step * a.evaluations // self.steps > (self.step - 1) * a.evaluations // self.steps):
+                begun = time.monotonic()
+            turns = self.cooling() and not replanned
+            if a.budget and (seen == MEASURED or (turns and seen > MEASURED)):
+                loss.item()
+                self.plan_by((time.monotonic() - begun) / (seen - MEASURED // 2))
+                replanned = replanned or turns
+            done = self.step >= self.plan["steps"] > 0 or self.time_left() < 0
+            if seen % 10 == 0 or done:
+                self.log_steps(losses, time.monotonic() - since, norm)
+                losses, since = [], time.monotonic()
+            if done or self.evaluation_is_due():
                 self.evaluate(*held)
                 self.save()
-                since = time.monotonic()
+                losses, since = [], time.monotonic()
             if done or self.time_is_up():
                 break
         self.save()
-        self.log(event="done" if self.step == self.steps else "stopped", steps=self.steps)
+        self.log(event="done" if done else "stopped", **self.plan)
 
 
 def main(a):
