@@ -134,7 +134,9 @@ $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plu
 	$(plugin) -fno-sanitize=all -DFAULT_$* -o $@ $<
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
 CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
+CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY)
+$(BUILD)/test/generator: | $(PLUGINS)
 
 # ---- tests: one program a folder, from every test_*.c beside what it tests ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

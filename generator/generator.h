@@ -91,7 +91,7 @@ typedef struct {
     double requests_per_minute; /* http: of all servers together; 0 = no limit */
     double tokens_per_minute;   /* http: prompts and answers; 0 = no limit */
     int in_flight;              /* requests kept going at once; 0 = the generator's default */
-    const char *device;         /* local: "cpu" (NULL), "cuda" */
+    const char *device;         /* local: "cpu" (NULL), "cuda", "opencl", "plugin:PATH" */
     const char *precision; /* local: of the cache and attention, "bf16" (NULL), "fp8" and others */
     int64_t cache_bytes;   /* local: of the cache; 0 = the default. The same for every arm */
     int64_t context;       /* local: longest sequence, tokens; 0 = the default */

@@ -14,7 +14,7 @@ typedef struct {
     int sequences;             /* at once; 0 = LOCAL_SEQUENCES */
     bool recompute;            /* engine_recompute() */
     int threads;               /* 0 = all */
-    const char *device;        /* "cpu" (NULL), "cuda" */
+    const char *device;        /* "cpu" (NULL), "cuda"; "opencl", "plugin:PATH": runner.h */
     const char *chat_template; /* a name of chat.h; NULL = the checkpoint's own */
     bool thinking;             /* deepseek-v3.1 */
 } local_options;

@@ -51,7 +51,8 @@ static const opt options[] = {
      "of them as URL|URL*WEIGHT, local:DIR (a checkpoint, run here), or replay:FILE; keys: "
      "model precision stream retries timeout deadline in_flight rpm tpm (requests and tokens a "
      "minute) seed temperature top_p max_tokens; "
-     "local: precision (bf16, fp8; fp32; A to F, noPV: damaged), device (cpu, cuda), context, "
+     "local: precision (bf16, fp8; fp32; A to F, noPV: damaged), device (cpu, cuda, opencl, "
+     "plugin:PATH), context, "
      "cache_mb, threads, "
      "template",
      0, 0},

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "generator/local/model/parts.h"
+#include "kernels/staged.h"
 
 enum {
     kDecodeSplits = 8
@@ -139,16 +141,36 @@ static snap_status create_cache(runner *r, snap_err *err) {
                            r->s->kv_lora_rank, r->s->qk_rope_head_dim, err);
 }
 
+/* The processor's own, with the model's threads; any other takes attention and the cache only. */
+static snap_status open_backend(runner *r, snap_err *err) {
+    const char *device = r->opt.device;
+    /* the kernels' name for the set that gemm.h calls avx512bf16 */
+    const char *isa = r->opt.isa && strcmp(r->opt.isa, "avx512bf16") == 0 ? "avx512" : r->opt.isa;
+    mla_backend_options cpu = {.isa = isa, .pool = r->pool};
+    mla_backend *be = NULL;
+    if (!device || strcmp(device, "cpu") == 0)
+        return mla_backend_open(&r->be, "cpu", &cpu, err);
+    snap_status st = mla_backend_open(&be, device, NULL, err);
+    if (st != SNAP_OK)
+        return st;
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    if (!info.host_memory && r->opt.format != CACHE_BF16 && r->opt.format != CACHE_FP8) {
+        mla_backend_close(be);
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "precision '%s' needs a cache in the host's memory, '%s' has its own",
+                       cache_format_name(r->opt.format), info.name);
+    }
+    return staged_open(&r->be, be, err);
+}
+
 static snap_status open_parts(runner *r, snap_err *err) {
     snap_status st;
     bool f32 = r->opt.format == CACHE_F32;
-    /* the kernels' name for the set that gemm.h calls avx512bf16 */
-    const char *isa = r->opt.isa && strcmp(r->opt.isa, "avx512bf16") == 0 ? "avx512" : r->opt.isa;
     TRY(parallel_create(&r->pool, r->opt.threads, err));
     TRY(gemm_create(&r->g, r->pool, f32 ? GEMM_F32 : GEMM_BF16, r->opt.isa, err));
     TRY(gemm_create(&r->g32, r->pool, GEMM_F32, r->opt.isa, err));
-    mla_backend_options be = {.isa = isa, .pool = r->pool};
-    TRY(mla_backend_open(&r->be, "cpu", &be, err));
+    TRY(open_backend(r, err));
     TRY(create_plans(r, err));
     TRY(create_cache(r, err));
 cleanup:
@@ -201,9 +223,10 @@ cleanup:
 
 static snap_status choose_device(const char *name, bool *cuda, snap_err *err) {
     *cuda = name && strcmp(name, "cuda") == 0;
-    if (*cuda || !name || strcmp(name, "cpu") == 0)
+    if (*cuda || !name || strcmp(name, "cpu") == 0 || strcmp(name, "opencl") == 0 ||
+        text_starts(name, "plugin:"))
         return SNAP_OK;
-    return err_set(err, SNAP_E_USAGE, "unknown device '%s' (cpu, cuda)", name);
+    return err_set(err, SNAP_E_USAGE, "unknown device '%s' (cpu, cuda, opencl, plugin:PATH)", name);
 }
 
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,

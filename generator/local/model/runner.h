@@ -17,6 +17,8 @@
 #include "generator/local/model/cache.h"
 #include "generator/local/model/weights.h"
 
+/* Devices: NULL or "cpu"; "cuda", which does all; "opencl" and "plugin:PATH", which hold the cache and do the
+ * attention, all else being the processor's. */
 typedef struct {
     cache_format format;
     int64_t pages;      /* in the cache */
@@ -24,7 +26,7 @@ typedef struct {
     int max_rows;       /* tokens of a step */
     int max_decode;     /* pieces of one token in a step */
     int threads;        /* 0 = all; beside a device at most RUNNER_HOST_THREADS */
-    const char *device; /* "cuda": weights, cache and products there; NULL = "cpu" */
+    const char *device; /* "cuda": weights, cache and products there */
     const char *isa;    /* gemm_create()'s and the backend's choice; NULL = the best */
 } runner_options;
 
