@@ -305,7 +305,7 @@ static void warn(const js *rows) {
 static snap_status sweep_all(mla_backend *be, const bench_grid *grid, numbers_kind kind,
                              run_state *state, js *rows, snap_err *err) {
     char hash[HASH_HEX];
-    bool known = code_hash_self(hash, NULL) == SNAP_OK;
+    bool known = code_hash_of(device.backend, NULL, hash, NULL) == SNAP_OK;
     sweep_options sweep = {.backend = be,
                            .grid = grid,
                            .distribution = kind,

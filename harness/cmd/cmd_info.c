@@ -10,23 +10,28 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "evals/code/sandbox.h"
-#include "harness/cmd/cmd.h"
+#include "harness/cmd/device.h"
+#include "harness/results/provenance.h"
 #include "harness/results/results.h"
 #include "harness/share.h"
-#include "kernels/mla.h"
+#include "kernels/lab.h"
 
 enum { kConfigLimit = 1 << 20 };
 
-static const opt options[] = {{.type = OPT_END}};
+static device_options device = {.isa = "auto"}; /* backend NULL: all of them, and all else */
+
+static const opt options[] = {DEVICE_OPTIONS(device), {.type = OPT_END}};
 
 static const opt_command spec = {
     .name = "info",
     .synopsis = "[options]",
     .about =
         "What this build and this machine can do, and why not: program, processor, backends and\n"
-        "their instruction sets, configurations.",
+        "their instruction sets, configurations. With --backend that one alone, opened: the exit\n"
+        "code is 0 only where it can be used.",
     .examples = "  snapmla info\n"
-                "  snapmla info --json",
+                "  snapmla info --json\n"
+                "  snapmla info --backend plugin:./vendor.so",
     .options = options,
 };
 
@@ -155,6 +160,58 @@ static snap_status document(js **out, snap_err *err) {
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory");
 }
 
+/* ---- one backend ---- */
+
+/* What a backend says of itself, once it has opened. */
+static snap_status describe_one(js **out, snap_err *err) {
+    mla_backend *be = NULL;
+    mla_backend_info info;
+    snap_status st = device_open(&be, &device, err);
+    if (st != SNAP_OK)
+        return st;
+    mla_backend_describe(be, &info);
+    js *o = js_new_object(), *plugin = js_new_null();
+    st = provenance_plugin(device.backend, &plugin, err);
+    bool ok = o && js_set_str(o, "name", info.name) && js_set_str(o, "device", info.device) &&
+              js_set_str(o, "kernel", info.kernel) &&
+              js_set_int(o, "memory_bytes", (int64_t)info.memory_bytes) &&
+              js_set_int(o, "cache_bytes", (int64_t)info.cache_bytes) &&
+              js_set_bool(o, "host_memory", info.host_memory) &&
+              js_set_bool(o, "cold_by_flush", lab_can_flush(be)) &&
+              js_set_bool(o, "records_steps", lab_can_record(be)) &&
+              js_set_bool(o, "judges_in_fp64", lab_can_attend(be)) &&
+              js_set_new(o, "pci", js_new_str(info.pci[0] ? info.pci : NULL)) &&
+              js_set_new(o, "plugin", plugin);
+    mla_backend_close(be);
+    if (st == SNAP_OK && !ok)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory");
+    *out = o;
+    return st;
+}
+
+static const char *yes(const js *o, const char *key) {
+    return js_get_bool(o, key, false) ? "yes" : "no";
+}
+
+static snap_status show_one(const js *o, buf *out, snap_err *err) {
+    const js *plugin = js_get_object(o, "plugin");
+    (void)buf_printf(out, "%s on %s, kernel %s\n", js_get_str(o, "name"), js_get_str(o, "device"),
+                     js_get_str(o, "kernel"));
+    if (js_get_num(o, "memory_bytes", 0) > 0)
+        (void)buf_printf(out, "memory %.1f GiB, last-level cache %.0f MiB\n",
+                         js_get_num(o, "memory_bytes", 0) / 0x1p30,
+                         js_get_num(o, "cache_bytes", 0) / 0x1p20);
+    (void)buf_printf(out,
+                     "memory of the host %s, cold caches by a flush %s, steps recorded %s, judged "
+                     "in FP64 there %s\n",
+                     yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
+                     yes(o, "judges_in_fp64"));
+    if (plugin)
+        (void)buf_printf(out, "plugin %s, sha256 %s\n", js_get_str(plugin, "file"),
+                         js_get_str(plugin, "sha256"));
+    return buf_check(out, "the text", err);
+}
+
 /* ---- as text ---- */
 
 static const char *or_unknown(const char *s) {
@@ -234,12 +291,12 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     js *doc = NULL;
     buf out = {0};
     snap_status st = SNAP_OK;
-    TRY(document(&doc, err));
+    TRY(device.backend ? describe_one(&doc, err) : document(&doc, err));
     if (shared->json) {
         TRY(js_write(doc, JS_PRETTY, &out, err));
         (void)buf_puts(&out, "\n");
     } else {
-        TRY(show(doc, &out, err));
+        TRY(device.backend ? show_one(doc, &out, err) : show(doc, &out, err));
     }
     (void)fputs(buf_str(&out), stdout);
 cleanup:

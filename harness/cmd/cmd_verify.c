@@ -11,20 +11,29 @@
 #include "harness/cmd/table.h"
 #include "harness/verify/bundle.h"
 
-static const opt no_options[] = {{.type = OPT_END}};
+static const char *plugin, *checkpoint;
+
+static const opt verify_options[] = {
+    {OPT_STR, "plugin", 0, &plugin, "FILE", "the shared object that must have been measured", 0, 0},
+    {OPT_STR, "checkpoint", 0, &checkpoint, "DIR", "the checkpoint that an arm must have had", 0,
+     0},
+    {.type = OPT_END},
+};
 
 static const opt_command verify_spec = {
     .name = "verify-run",
-    .synopsis = "FILE_or_DIR_or_ZIP",
+    .synopsis = "FILE_or_DIR_or_ZIP [options]",
     .about =
         "Can a result be what it says? Checks a result file, a RUN folder or a bundle of pack:\n"
         "keys, hashes, statistics against samples, rates against time and shape, times against\n"
         "the file's own ceilings, speeds without a passed check, mixed conditions, accuracies\n"
-        "against samples, verdicts against intervals. Exit codes: 0 consistent, 3 malformed or\n"
+        "against samples, verdicts against intervals, which files were measured. Exit codes: 0 "
+        "consistent, 3 malformed or\n"
         "altered, 7 a speed or verdict that can't be, 6 mixed conditions.",
     .examples = "  snapmla verify-run run.json\n"
-                "  snapmla verify-run RUN.zip --json",
-    .options = no_options,
+                "  snapmla verify-run RUN.zip --json\n"
+                "  snapmla verify-run bench.json --plugin ./vendor.so",
+    .options = verify_options,
     .min_args = 1,
     .max_args = 1,
 };
@@ -88,6 +97,10 @@ static snap_status verify(opt_shared *shared, snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(open_any(shared->args[0], &r, &samples, err));
     verify_document(r, &f);
+    if (plugin)
+        TRY(verify_plugin(r, plugin, &f, err));
+    if (checkpoint)
+        TRY(verify_checkpoint(r, checkpoint, &f, err));
     if (samples.len)
         TRY(verify_samples(r, &samples, "samples.jsonl", &f, err));
     TRY(shared->json ? write_json(&f, &text, err) : write_text(&f, &text, err));

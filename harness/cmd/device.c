@@ -44,6 +44,8 @@ snap_status device_results(results **out, const mla_backend *be, const device_op
     snap_status st = results_new(out, command, shared->resolved, seed, err);
     if (st == SNAP_OK)
         st = results_set_backend(*out, info.name, info.device, info.kernel, threads, err);
+    if (st == SNAP_OK)
+        st = results_set_plugin(*out, d->backend, err);
     gpu *g = gpu_open(info.pci);
     if (st == SNAP_OK && g)
         st = results_set_gpu(*out, gpu_json(g), err);

@@ -143,8 +143,9 @@ static snap_status parse_arms(gate_arm arms[2], const opt_shared *shared, snap_e
 static snap_status describe(results *r, const gate_run_options *asked, const gate_measured *m,
                             snap_err *err) {
     const remote_about *now = &m->about[1];
-    return results_set_backend(r, now->backend, now->device, now->kernel, asked->arms[1].threads,
-                               err);
+    snap_status st =
+        results_set_backend(r, now->backend, now->device, now->kernel, asked->arms[1].threads, err);
+    return st == SNAP_OK ? results_set_plugin(r, asked->arms[1].backend, err) : st;
 }
 
 snap_status gate_cmd_run(opt_shared *shared, snap_err *err) {

@@ -109,6 +109,7 @@ snap_status gate_cmd_selftest(opt_shared *shared, snap_err *err) {
     TRY(st);
     TRY(results_set_backend(r, s.about.backend, s.about.device, s.about.kernel,
                             asked.arms[1].threads, err));
+    TRY(results_set_plugin(r, asked.arms[1].backend, err));
     rows = selftest_rows(&s, &asked.limits);
     TRY(results_add_all(r, "verdicts", js_copy(rows), err));
     if (F.out)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "harness/eval/clients.h"
 #include "harness/eval/merge_arms.h"
+#include "harness/eval/origins.h"
 #include "harness/eval/run_files.h"
 #include "harness/eval/shard.h"
 
@@ -232,12 +233,16 @@ static js *config_of_all(const merge *m, const js *arms) {
     return NULL;
 }
 
-/* What the clients of an arm did, in all shards. */
+/* What the clients of an arm did, and which files it had, in all shards. */
 static snap_status add_clients(merge *m, const char *arm, snap_err *err) {
     generator_load all = {.lag_p99_ns = -1, .lag_max_ns = -1};
     bool any = false;
-    for (size_t i = 0; i < m->opt->n; i++)
+    for (size_t i = 0; i < m->opt->n; i++) {
+        snap_status st = origins_add(m->journal, arm, m->shards[i].journal, m->opt->shards[i], err);
+        if (st != SNAP_OK)
+            return st;
         any |= clients_add(m->shards[i].journal, arm, &all);
+    }
     return any ? clients_record(m->journal, arm, &all, err) : SNAP_OK;
 }
 

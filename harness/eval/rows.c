@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/eval/origins.h"
 #include "harness/fetch/manifest.h"
 
 /* Fractions 0..1 are shown in percent; NAN becomes null. */
@@ -56,6 +57,16 @@ static js *pass_rows(const arm_score *s) {
     return complete(list, ok);
 }
 
+/* Which files answered. */
+static bool set_origin(js *o, const eval_arm *arm, const results_journal *journal) {
+    const js *origin = origins_find(journal, arm->name);
+    const char *digest = js_get_str(origin, "checkpoint_sha256");
+    const js *plugin = js_get_object(origin, "plugin");
+    return js_set_str(o, "device", arm->device) &&
+           js_set_new(o, "checkpoint_sha256", js_new_str(digest)) &&
+           js_set_new(o, "plugin", plugin ? js_copy(plugin) : js_new_null());
+}
+
 static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journal *journal) {
     js *o = js_new_object();
     bool http = strcmp(arm->kind, "http") == 0;
@@ -64,8 +75,8 @@ static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journa
                js_set_str(o, "endpoint", http ? arm->spec : NULL) &&
                js_set_str(o, "source", http ? NULL : arm->spec) &&
                js_set_str(o, "model", arm->model) && js_set_str(o, "precision", arm->precision) &&
-               js_set_str(o, "origin", "measured") && set_arm_counts(o, s) &&
-               js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
+               js_set_str(o, "origin", "measured") && set_origin(o, arm, journal) &&
+               set_arm_counts(o, s) && js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
                js_set_new(o, "se_pct", percent(s->accuracy.se)) &&
                js_set_new(o, "ci95_pct", interval(s->ci95, 100)) &&
                js_set_new(o, "pass_at", pass_rows(s)) &&

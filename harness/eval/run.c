@@ -12,6 +12,7 @@
 #include "evals/score.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/games.h"
+#include "harness/eval/origins.h"
 #include "harness/eval/rows.h"
 #include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
@@ -337,8 +338,10 @@ static snap_status generate(eval *e, snap_err *err) {
     run_log(&e->log, "%zu of %zu samples are there", before, all);
     if (e->opt.regrade || before == all)
         return SNAP_OK;
-    snap_status st =
-        generate_samples(&e->plan, e->store, &e->opt.generate, e->journal, &e->log, err);
+    snap_status st = origins_record(e->journal, &e->plan, err);
+    if (st != SNAP_OK)
+        return st;
+    st = generate_samples(&e->plan, e->store, &e->opt.generate, e->journal, &e->log, err);
     run_log(&e->log, "generated %zu samples%s%s", samples_done_count(e->store) - before,
             st == SNAP_OK ? "" : ", stopped: ", st == SNAP_OK ? "" : err->text);
     bool kept = st == SNAP_E_CANCELLED || (st != SNAP_OK && samples_done_count(e->store));

@@ -170,13 +170,33 @@ static bool same_backend(const results *a, const results *b) {
                     js_get(js_get_object(results_document(b), "provenance"), "backend"));
 }
 
-static bool same_code(const pair *p, bool same_setting) {
+/* One commit, and nothing beside it. */
+static bool same_program(const results *a, const results *b) {
+    const js *p = js_get_object(js_get_object(results_document(a), "provenance"), "program");
+    const js *q = js_get_object(js_get_object(results_document(b), "provenance"), "program");
+    const char *commit = js_get_str(p, "commit");
+    return commit && strcmp(commit, "unknown") != 0 && !js_get_bool(p, "dirty", true) &&
+           js_equal(p, q);
+}
+
+/* What both files have in common. */
+typedef struct {
+    bool backend, program;
+} common;
+
+static bool same_kernels(const pair *p, const common *same) {
     const char *a = js_get_str(p->before, "kernel_hash"), *b = js_get_str(p->after, "kernel_hash");
-    return same_setting && a && b && strcmp(a, b) == 0 &&
+    return same->backend && a && b && strcmp(a, b) == 0 &&
            text_equal(text_of(p->before, "kernel"), text_of(p->after, "kernel"));
 }
 
-static const char *judge(pair *p, bool same_setting) {
+/* On a GPU the hash is of the kernels alone; the processor launches them and chooses their plan. */
+static bool same_code(const pair *p, const common *same) {
+    bool whole = strcmp(text_of(p->before, "backend"), "cuda") != 0;
+    return same_kernels(p, same) && (whole || same->program);
+}
+
+static const char *judge(pair *p, const common *same) {
     if (p->fault)
         return p->fault;
     if (p->cell.state == GATE_OK)
@@ -187,8 +207,13 @@ static const char *judge(pair *p, bool same_setting) {
               "turns");
         return p->fault;
     }
-    if (!same_code(p, same_setting))
+    if (!same_code(p, same)) {
+        if (same_kernels(p, same))
+            blame(p, "regressed",
+                  "the kernels' machine code is the same in both: the cause is the host's part of "
+                  "a step, or noise");
         return "regressed";
+    }
     blame(p, "noise", "the machine code is the same in both");
     return p->fault;
 }
@@ -206,8 +231,8 @@ static js *interval(const rank_estimate *e) {
     return NULL;
 }
 
-static js *row_of(pair *p, bool same_setting) {
-    const char *verdict = judge(p, same_setting);
+static js *row_of(pair *p, const common *same) {
+    const char *verdict = judge(p, same);
     js *o = verdict_new("speed", p->name, verdict, p->reason[0] ? p->reason : NULL);
     bool ok =
         o && js_set_num(o, "ratio", exp(p->estimate.centre)) &&
@@ -283,7 +308,8 @@ snap_status gate_check_speed(const results *baseline, const results *current,
     const js *before = results_section(baseline, "bench"),
              *after = results_section(current, "bench");
     pair *pairs = calloc(js_len(before) + 1, sizeof *pairs);
-    bool same_setting = same_backend(baseline, current), ok = pairs != NULL;
+    const common same = {same_backend(baseline, current), same_program(baseline, current)};
+    bool ok = pairs != NULL;
     size_t n = 0;
     snap_status st = SNAP_OK;
     for (size_t i = 0; i < js_len(before) && ok; i++) {
@@ -296,7 +322,7 @@ snap_status gate_check_speed(const results *baseline, const results *current,
     if (ok)
         TRY(settle(pairs, n, &opt->limits, err));
     for (size_t i = 0; i < n && ok; i++)
-        ok = js_push_new(rows, row_of(&pairs[i], same_setting));
+        ok = js_push_new(rows, row_of(&pairs[i], &same));
     ok = ok && add_mean(rows, pairs, n) && add_new_failures(before, after, rows);
     st = ok ? SNAP_OK : no_memory(err);
 cleanup:

@@ -266,6 +266,7 @@ snap_status remote_begin(gate_remote *r, const bench_shape *s, const char *preci
     snap_status st = read_status(r, reply, out, err);
     copy_text(out->kernel, sizeof out->kernel, reply, "kernel");
     copy_text(out->kernel_hash, sizeof out->kernel_hash, reply, "kernel_hash");
+    copy_text(out->program_hash, sizeof out->program_hash, reply, "program_hash");
     copy_text(out->cold, sizeof out->cold, reply, "cold");
     out->error = js_get_num(reply, "error", (double)NAN);
     out->tolerance = js_get_num(reply, "tolerance", (double)NAN);

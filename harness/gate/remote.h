@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     char status[16];  /* "passed", "failed", "skipped" */
     char reason[256]; /* "" = none */
-    char kernel[128], kernel_hash[HASH_HEX], cold[16];
+    char kernel[128], kernel_hash[HASH_HEX], program_hash[HASH_HEX], cold[16];
     double error, tolerance, step_ns;
     double cpu_s; /* processor time of the child so far */
     int64_t rows_checked;

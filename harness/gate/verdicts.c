@@ -35,14 +35,21 @@ static js *interval(double lo, double hi) {
 
 /* ---- a timed cell ---- */
 
-/* The same code under the same conditions: what differs then is the machine's mood. */
-static bool same_code(const gate_timed *t, const gate_arm arms[2]) {
+static bool same_kernels(const gate_timed *t, const gate_arm arms[2]) {
     const remote_cell *a = &t->about[0], *b = &t->about[1];
     return a->kernel_hash[0] && strcmp(a->kernel_hash, b->kernel_hash) == 0 &&
            strcmp(a->kernel, b->kernel) == 0 && t->precision[0] == t->precision[1] &&
            strcmp(arms[0].backend, arms[1].backend) == 0 && strcmp(arms[0].isa, arms[1].isa) == 0 &&
            arms[0].threads == arms[1].threads && !(arms[0].delay_pct > 0) &&
            !(arms[1].delay_pct > 0);
+}
+
+/* The same code under the same conditions, the part of the processor included, which launches the kernels
+ * and chooses their plan: what differs then is the machine's mood. */
+static bool same_code(const gate_timed *t, const gate_arm arms[2]) {
+    const remote_cell *a = &t->about[0], *b = &t->about[1];
+    return same_kernels(t, arms) && a->program_hash[0] &&
+           strcmp(a->program_hash, b->program_hash) == 0;
 }
 
 static const char *blame(const gate_timed *t, const gate_arm arms[2], char text[400]) {
@@ -70,8 +77,12 @@ static const char *judge(const gate_timed *t, const gate_cell *c, const gate_arm
         *reason = "neither slower nor not slower was shown: more sessions, or a quieter machine";
         return "inconclusive";
     }
-    if (!same_code(t, arms))
+    if (!same_code(t, arms)) {
+        *reason = same_kernels(t, arms) ? "the kernels' machine code is the same in both arms: the "
+                                          "cause is the host's part of a step, or noise"
+                                        : NULL;
         return "regressed";
+    }
     *reason = "the machine code is the same in both arms";
     return "noise";
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "harness/bench/sweep.h"
 #include "harness/cmd/device.h"
+#include "harness/gate/arm.h"
 #include "harness/measure/code_hash.h"
 #include "harness/results/results.h"
 
@@ -22,7 +23,8 @@ typedef struct {
     bool rotate; /* through copies of the data, so that each step finds them cold */
     int64_t seed;
     numbers_kind kind;
-    char hash[HASH_HEX]; /* of this program; "" = unknown */
+    char backend[GATE_ARM_TEXT]; /* as it was asked for */
+    char hash[HASH_HEX];         /* of this program; "" = unknown */
 
     numbers from; /* of the widths it was last drawn for */
     bench_arm *arm;
@@ -65,6 +67,7 @@ static snap_status start(worker *w, const js *in, snap_err *err) {
         return err_set(err, SNAP_E_INPUT, "the gate and this arm speak different protocols");
     snap_status st = SNAP_OK;
     TRY(numbers_kind_parse(kind, &w->kind, err));
+    (void)snprintf(w->backend, sizeof w->backend, "%s", backend);
     TRY(device_open(&w->be, &wanted, err));
     mla_backend_describe(w->be, &w->info);
     w->delay_pct = js_get_num(in, "delay_pct", 0);
@@ -163,9 +166,7 @@ static const char *coldness(const worker *w) {
 
 /* The machine code that serves the cell; "" = unknown. */
 static void code_of(const worker *w, const char *kernel, char hash[HASH_HEX]) {
-    if (!kernel)
-        memcpy(hash, w->hash, HASH_HEX);
-    else if (code_hash_device(kernel, hash, NULL) != SNAP_OK)
+    if (code_hash_of(w->backend, kernel, hash, NULL) != SNAP_OK)
         hash[0] = '\0';
 }
 
@@ -197,6 +198,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
               js_set_new(o, "reason", js_new_str(reason)) &&
               js_set_str(o, "kernel", kernel ? kernel : w->info.kernel) &&
               js_set_new(o, "kernel_hash", js_new_str(hash[0] ? hash : NULL)) &&
+              js_set_new(o, "program_hash", js_new_str(w->hash[0] ? w->hash : NULL)) &&
               js_set_str(o, "cold", coldness(w)) &&
               js_set_num(o, "error", w->verdict.error.out_rel) &&
               js_set_num(o, "tolerance", w->verdict.bound.out_rel) &&

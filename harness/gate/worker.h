@@ -5,8 +5,8 @@
  *   {"protocol":1,"backend","isa","threads","delay_pct","distribution","cold","seed"}
  *        -> {"protocol":1,"version","commit","device","backend","kernel"}
  *   {"cell":{"precision","scope","heads","s_q","batch","context","d_c","d_r"}}
- *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash","cold","error",
- *            "tolerance","rows_checked","step_ns","cpu_s"}: built, judged against FP64, warmed up
+ *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash","program_hash","cold",
+ *            "error","tolerance","rows_checked","step_ns","cpu_s"}: built, judged against FP64, warmed up
  *   {"steps":N}  -> {"ns":[N times]}, after a step that is not timed
  *   {"end":true} -> {"status","reason","cpu_s"}: is the output still what was judged? The cell is let go
  *

@@ -5,10 +5,14 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 
 enum { kCudaMachine = 190 };
 
 static const char kSelf[] = "/proc/self/exe";
+
+/* Files whose kernels stand around an arm's own in a step; their names are in the kernels' names. */
+static const char *const kAround[] = {"sched_cu", "combine_cu", "dataflow_cu"};
 
 static bool inside(uint64_t offset, uint64_t size, size_t n) {
     return offset <= n && size <= n - offset;
@@ -110,9 +114,25 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX], snap_err *e
         code_find_device(image.data, image.len, kernel, &code);
     if (st == SNAP_OK && !code.len)
         st = err_set(err, SNAP_E_UNSUPPORTED, "the program has no device code of '%s'", kernel);
+    for (size_t i = 0; i < sizeof kAround / sizeof *kAround && st == SNAP_OK; i++)
+        code_find_device(image.data, image.len, kAround[i], &code);
+    if (st == SNAP_OK)
+        st = buf_check(&code, "the program's device code", err);
     if (st == SNAP_OK)
         st = hash_bytes(code.data, code.len, out, err);
     buf_release(&image);
     buf_release(&code);
     return st;
+}
+
+snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_HEX],
+                         snap_err *err) {
+    static const char kPlugin[] = "plugin:";
+    if (kernel)
+        return code_hash_device(kernel, out, err);
+    if (text_starts(backend, kPlugin))
+        return hash_file(backend + sizeof kPlugin - 1, out, err);
+    if (text_equal(backend, "opencl"))
+        return err_set(err, SNAP_E_UNSUPPORTED, "the device's driver makes the code");
+    return code_hash_self(out, err);
 }

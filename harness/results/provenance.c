@@ -260,6 +260,24 @@ static js *cpu_json(void) {
     return or_null(o, ok);
 }
 
+snap_status provenance_plugin(const char *backend, js **out, snap_err *err) {
+    static const char kPlugin[] = "plugin:";
+    char hex[HASH_HEX];
+    bool is_plugin = backend && text_starts(backend, kPlugin);
+    const char *path = is_plugin ? backend + sizeof kPlugin - 1 : "";
+    const char *slash = strrchr(path, '/');
+    *out = js_new_null();
+    if (!is_plugin)
+        return SNAP_OK;
+    snap_status st = hash_file(path, hex, err);
+    if (st != SNAP_OK)
+        return st;
+    js *o = js_new_object();
+    *out = or_null(o, o && js_set_str(o, "file", slash ? slash + 1 : path) &&
+                          js_set_str(o, "sha256", hex));
+    return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a plugin's name");
+}
+
 /* ---- all of it ---- */
 
 static snap_status set_config(js *p, const js *config, snap_err *err) {

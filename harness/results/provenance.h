@@ -13,6 +13,10 @@
 snap_status provenance_collect(js **out, const char *command, const js *config, int64_t seed,
                                snap_err *err) SNAP_CHECK_RESULT;
 
+/* Of the backend "plugin:PATH" what a result keeps of the file: {"file": its name without folders, "sha256"};
+ * null of any other and of NULL. Caller owns *out. SNAP_E_IO, SNAP_E_NOMEM. */
+snap_status provenance_plugin(const char *backend, js **out, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The value of the first "key : value" line of a /proc/cpuinfo text, or of a KEY=value line of an
  * os-release text without its quotes; false when there is none. @separator: ':' or '='. */
 bool provenance_field(const char *text, const char *key, char separator, char *out, size_t size);

@@ -96,6 +96,18 @@ snap_status results_set_backend(results *r, const char *name, const char *device
     return js_set_new(provenance_of(r), "backend", o) ? SNAP_OK : no_memory(err);
 }
 
+snap_status results_set_plugin(results *r, const char *backend, snap_err *err) {
+    js *plugin = NULL;
+    snap_status st = provenance_plugin(backend, &plugin, err);
+    if (st != SNAP_OK || !js_is_object(plugin)) {
+        js_free(plugin);
+        return st;
+    }
+    return js_set_new(js_get_object(provenance_of(r), "backend"), "plugin", plugin)
+               ? SNAP_OK
+               : no_memory(err);
+}
+
 snap_status results_set_gpu(results *r, js *gpu, snap_err *err) {
     return js_set_new(provenance_of(r), "gpu", gpu) ? SNAP_OK : no_memory(err);
 }

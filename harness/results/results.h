@@ -42,6 +42,10 @@ void results_free(results *r); /* NULL is allowed */
 snap_status results_set_backend(results *r, const char *name, const char *device,
                                 const char *kernel, int threads, snap_err *err) SNAP_CHECK_RESULT;
 
+/* After results_set_backend(): which file it came from, where @backend is "plugin:PATH"; nothing for any
+ * other. SNAP_E_IO, SNAP_E_NOMEM. */
+snap_status results_set_plugin(results *r, const char *backend, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The device's own account (gpu_json()); @gpu is taken over, also on failure. SNAP_E_NOMEM. */
 snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESULT;
 

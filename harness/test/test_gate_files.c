@@ -50,6 +50,11 @@ static void set_all(results *r, const char *key, const char *value) {
         CU_ASSERT(js_set_str(js_at(rows, i), key, value));
 }
 
+static void set_program(results *r, const char *commit) {
+    js *p = js_get_object(js_get_object(results_document(r), "provenance"), "program");
+    CU_ASSERT(js_set_str(p, "commit", commit) && js_set_bool(p, "dirty", false));
+}
+
 static const gate_file_options defaults = {.limits = GATE_DEFAULTS, .error_growth = 0.1};
 
 static snap_status check(const results *a, const results *b, const gate_file_options *opt,
@@ -76,9 +81,23 @@ static void test_speed(void) {
     CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_OK); /* the same machine code */
     CU_ASSERT(verdict_count(rows, "speed", "noise") >= 2);
     js_free(rows);
+    /* a GPU's kernels are launched by a program, which must be the same as well */
+    set_all(before, "backend", "cuda");
+    set_all(slow, "backend", "cuda");
+    set_program(before, "0123456789ab");
+    set_program(slow, "0123456789ab");
+    CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_OK);
+    CU_ASSERT(verdict_count(rows, "speed", "noise") >= 2);
+    js_free(rows);
+    set_program(slow, "ba9876543210");
+    CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_E_SLOWER);
+    CU_ASSERT(verdict_count(rows, "speed", "regressed") >= 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(js_get_str(js_at(rows, 0), "reason"), "the host's part"));
+    js_free(rows);
     set_all(slow, "kernel_hash", hash_of_other_code);
     CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_E_SLOWER);
     CU_ASSERT(verdict_count(rows, "speed", "regressed") >= 2);
+    CU_ASSERT_PTR_NULL(js_get_str(js_at(rows, 0), "reason"));
     for (size_t i = 0; i < js_len(rows); i++)
         if (strcmp(js_get_str(js_at(rows, i), "kind"), "geomean") == 0)
             CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(rows, i), "ratio", 0), 1.05, 0.005);

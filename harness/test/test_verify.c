@@ -115,6 +115,25 @@ static void bad_hash(results *r) {
     CU_ASSERT(js_set_str(row(r, 0), "kernel_hash", "DEADBEEF"));
 }
 
+static void vendor(results *r) { /* the backend of a plugin that is not named */
+    js *p = js_get_object(results_document(r), "provenance");
+    CU_ASSERT(js_set_str(js_get_object(p, "backend"), "name", "vendor"));
+}
+
+/* A plugin's run, but for one row that came from elsewhere. */
+static void two_plugins(results *r) {
+    const js *rows = results_section(r, "bench");
+    const char *code = js_get_str(row(r, 0), "kernel_hash");
+    js *plugin = js_new_object();
+    vendor(r);
+    CU_ASSERT(js_set_str(plugin, "file", "vendor.so") && js_set_str(plugin, "sha256", code));
+    js *p = js_get_object(results_document(r), "provenance");
+    CU_ASSERT(js_set_new(js_get_object(p, "backend"), "plugin", plugin));
+    expect(r, SNAP_OK, "");
+    CU_ASSERT(js_set_str(js_at(rows, js_len(rows) - 1), "kernel_hash",
+                         "0000000000000000000000000000000000000000000000000000000000000000"));
+}
+
 static void test_forgeries(void) {
     forged(nothing, SNAP_OK, "");
     forged(config, SNAP_E_INPUT, "the configuration has the hash");
@@ -129,6 +148,8 @@ static void test_forgeries(void) {
     forged(mixed, SNAP_E_ENV, "differ in distribution");
     forged(two_codes, SNAP_E_ENV, "two machine codes");
     forged(bad_hash, SNAP_E_INPUT, "no SHA-256");
+    forged(vendor, SNAP_E_INPUT, "no plugin is named");
+    forged(two_plugins, SNAP_E_INPUT, "the plugin's is");
 }
 
 /* ---- evals ---- */

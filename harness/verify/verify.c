@@ -124,6 +124,7 @@ void verify_document(const results *r, verify_findings *f) {
     check_hashes(r, f);
     verify_bench(r, f);
     verify_quality(r, f);
+    verify_origin(r, f);
 }
 
 /* ---- what they come to ---- */

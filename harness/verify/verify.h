@@ -43,9 +43,16 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
 /* Checks everything in a document and adds what it finds. */
 void verify_document(const results *r, verify_findings *f);
 
-/* Its parts: rows of bench and ceilings, and of evals and verdicts. */
+/* Its parts: rows of bench and ceilings; of evals and verdicts; which plugin and checkpoints. */
 void verify_bench(const results *r, verify_findings *f);
 void verify_quality(const results *r, verify_findings *f);
+void verify_origin(const results *r, verify_findings *f);
+
+/* Is that file or folder what the run had? A finding of form where not. SNAP_E_IO where it can't be read. */
+snap_status verify_plugin(const results *r, const char *path, verify_findings *f,
+                          snap_err *err) SNAP_CHECK_RESULT;
+snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,
+                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* SNAP_OK, or the status of the table above with the first finding. SNAP_E_NOMEM. */
 snap_status verify_status(const verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;

@@ -1,0 +1,99 @@
+#include "harness/eval/origins.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "generator/local/checkpoint/digest.h"
+#include "harness/eval/run_files.h"
+#include "harness/results/provenance.h"
+
+enum { kKey = 80 };
+static const char kLocal[] = "local:";
+
+static void key_of(const char *arm, char key[kKey]) {
+    (void)snprintf(key, kKey, "origin %.60s", arm);
+}
+
+const js *origins_find(const results_journal *j, const char *arm) {
+    char key[kKey];
+    key_of(arm, key);
+    return results_journal_find(j, key);
+}
+
+/* @row is taken over. A run is of one checkpoint, however often it is resumed. */
+static snap_status put(results_journal *j, const char *arm, js *row, const char *who,
+                       snap_err *err) {
+    char key[kKey];
+    key_of(arm, key);
+    const js *was = results_journal_find(j, key);
+    bool differs = was && row && !js_equal(was, row);
+    if (!was && row)
+        return run_journal_put(j, key, row, err);
+    js_free(row);
+    if (!row)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for an arm's files");
+    return differs
+               ? err_set(err, SNAP_E_USAGE,
+                         "arm '%s': %s other files (checkpoint or plugin) than the samples that "
+                         "there are (choose another --out)",
+                         arm, who)
+               : SNAP_OK;
+}
+
+/* The digest of the folder that an earlier arm has as well; false where none has. */
+static bool known(const results_journal *j, const eval_plan *plan, size_t a, char hex[HASH_HEX]) {
+    for (size_t i = 0; i < a; i++) {
+        const js *row = origins_find(j, plan->arms[i].name);
+        const char *said = js_get_str(row, "checkpoint_sha256");
+        if (said && text_equal(plan->arms[i].spec, plan->arms[a].spec)) {
+            (void)snprintf(hex, HASH_HEX, "%s", said);
+            return true;
+        }
+    }
+    return false;
+}
+
+static snap_status record(results_journal *j, const eval_plan *plan, size_t a, snap_err *err) {
+    const eval_arm *arm = &plan->arms[a];
+    char hex[HASH_HEX];
+    js *plugin = NULL;
+    snap_status st = SNAP_OK;
+    if (!text_equal(arm->kind, "local"))
+        return SNAP_OK;
+    TRY(known(j, plan, a, hex) ? SNAP_OK
+                               : checkpoint_digest(arm->spec + sizeof kLocal - 1, hex, err));
+    TRY(provenance_plugin(arm->device, &plugin, err));
+    js *row = js_new_object();
+    bool ok = row && js_set_str(row, "checkpoint_sha256", hex);
+    ok = js_set_new(row, "plugin", plugin) && ok;
+    plugin = NULL; /* the row has it */
+    if (!ok) {
+        js_free(row);
+        row = NULL;
+    }
+    TRY(put(j, arm->name, row, "it has", err));
+cleanup:
+    js_free(plugin);
+    if (st != SNAP_OK)
+        err_prefix(err, "arm '%s'", arm->name);
+    return st;
+}
+
+snap_status origins_record(results_journal *j, const eval_plan *plan, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t a = 0; a < plan->n_arms && st == SNAP_OK; a++)
+        st = record(j, plan, a, err);
+    return st;
+}
+
+snap_status origins_add(results_journal *j, const char *arm, const results_journal *part,
+                        const char *folder, snap_err *err) {
+    char who[400];
+    const js *row = origins_find(part, arm);
+    (void)snprintf(who, sizeof who, "'%.380s' has", folder);
+    snap_status st = row ? put(j, arm, js_copy(row), who, err) : SNAP_OK;
+    if (st != SNAP_OK)
+        err_prefix(err, "arm '%s'", arm);
+    return st;
+}
