@@ -64,8 +64,21 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
-/* A box holds the answer and nothing else: no grader takes "3\sqrt{2}." or "**5**" in it. */
+/* 7°, where the gold has no such sign. */
+static bool has_own_degree(const char *gold, span s) {
+    static const char sign[] = "\u00b0";
+    size_t n = sizeof(sign) - 1;
+    return s.n > n && memcmp(s.s + s.n - n, sign, n) == 0 && !strstr(gold, sign);
+}
+
+/* A box holds the answer and nothing else: no grader takes "3\sqrt{2}.", "**5**" or "7°" in it. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
+    if (has_own_degree(gold, span_trim(x->answer))) {
+        r->rule = x->rule;
+        r->reason = "a typed degree sign in a box";
+        grade_keep(r, x->answer);
+        return;
+    }
     if (strcmp(x->rule, "boxed_list") == 0)
         judge_list(r, gold, x, policy);
     else
@@ -146,6 +159,6 @@ static grade_result grade_strict(const char *gold, grade_input in) {
 }
 
 const grader grader_math_field = {
-    .id = "math-field-3", .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-4", .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-3", .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-4", .check_gold = check_gold, .grade = grade_strict};

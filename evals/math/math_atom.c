@@ -85,6 +85,8 @@ static bool at_plain_fraction(const math_token *k) {
 
 static uint16_t parse_fraction(parser *p) {
     uint16_t a = parse_argument(p, false);
+    if (p->k->kind == TOK_NUM && p->k->text.len > 1)
+        only_as_written(p, "more digits than a fraction takes");
     uint16_t b = a ? parse_argument(p, false) : 0;
     return new_quotient(p, a, b);
 }
@@ -245,8 +247,12 @@ static uint16_t parse_root(parser *p) {
 
 static uint16_t parse_binomial(parser *p) {
     p->k++;
+    bool braced = p->k->kind == TOK_LBRACE;
     uint16_t n = parse_argument(p, false);
+    braced &= p->k->kind == TOK_LBRACE;
     uint16_t k = n ? parse_argument(p, false) : 0;
+    if (!braced)
+        only_as_written(p, "a binomial without braces");
     return new_binary(p, NODE_FN, FN_BINOMIAL, n, k);
 }
 
@@ -338,12 +344,29 @@ static bool has_inverse_function(const math_tree *t, uint16_t i) {
     return found;
 }
 
+static bool has_fraction(const parser *p) {
+    const math_token *k = p->first;
+    while (k->kind != TOK_FRAC && k->kind != TOK_END)
+        k++;
+    return k->kind == TOK_FRAC;
+}
+
+/* Where there is a \frac, \log_{9} 19 is nine times the logarithm of 1 to the field's graders. */
+static void check_base(parser *p) {
+    const math_token *k = p->k;
+    if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&
+        has_fraction(p))
+        only_as_written(p, "a logarithm of plain digits behind a base in braces");
+}
+
 static uint16_t parse_function(parser *p) {
     int fn = p->k->arg;
     p->k++;
     uint16_t base = 0, power = 0;
     if (fn == FN_LOG && accept(p, TOK_UNDERSCORE) && !(base = parse_argument(p, false)))
         return 0;
+    if (base)
+        check_base(p);
     if (accept(p, TOK_CARET)) {
         power = math_parse_exponent(p);
         int64_t e;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evals/math/math_judge.h"
+#include "evals/math/math_marks.h"
 
 typedef struct {
     const char *s;
@@ -143,6 +144,8 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
         return unread("a number in a \\text, behind its name", false);
     if (g.prose || a.prose)
         return unread("prose", g.prose);
+    if (math_drops_letter(&g, &a))
+        return verdict(MATH_DIFFERENT, "a letter at the end goes for a unit");
     if (is_ambiguous(&g, &a)) {
         *grouped = false; /* not as a list either */
         return unread("a thousands separator in a statement", false);

@@ -97,20 +97,38 @@ static bool is_collection(part p) {
     return is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || p.t->has_pm;
 }
 
-static bool is_arithmetic(part p) {
-    return math_is_arithmetic(p.t, p.i);
+/* "= 5" is a number to the field's graders, and "= x + 1" what is written behind the sign. */
+static bool same_behind_sign(judge *j, part g, part a) {
+    part number = a.t->leading ? a : g, other = a.t->leading ? g : a;
+    bool numeral = math_is_numeral(number);
+    bool value = math_is_numeral(other) || math_is_arithmetic(other.t, other.i);
+    if (numeral && number.t->plain && value)
+        return math_judge_values(j, g, a);
+    return !numeral && !is_relation(g) && g.t->times == a.t->times && same_tree(g, a)
+               ? decide(j, true, "written alike")
+               : decide(j, false, "an equation without its left side");
+}
+
+/* f(x) = \sqrt{2} against \sqrt{2}\%: no grader leaves out both the name and the sign. */
+static bool drops_name_and_percent(part g, part a, part gold, part answer) {
+    part unnamed = g.i != gold.i ? gold : answer;
+    bool named = g.i != gold.i || a.i != answer.i;
+    bool percent =
+        (g.t->has_percent && !math_is_numeral(g)) || (a.t->has_percent && !math_is_numeral(a));
+    return named && percent && !is_kind(child(unnamed, 0), NODE_SYM);
 }
 
 bool math_judge_answer(judge *j) {
-    part g = {&j->gold, j->gold.root, 1}, a = {&j->answer, j->answer.root, 1};
+    part gold = {&j->gold, j->gold.root, 1}, answer = {&j->answer, j->answer.root, 1};
+    part g = gold, a = answer;
     if (is_relation(g) != is_relation(a)) {
         g = math_without_name(g, false);
         a = math_without_name(a, !j->strict);
     }
-    if ((g.t->leading || a.t->leading) && !(is_arithmetic(g) && is_arithmetic(a)))
-        return !is_relation(g) && same_tree(g, a)
-                   ? decide(j, true, "written alike")
-                   : decide(j, false, "an equation without its left side");
+    if (g.t->leading || a.t->leading)
+        return same_behind_sign(j, g, a);
+    if (drops_name_and_percent(g, a, gold, answer))
+        return decide(j, false, "a percent sign on an expression that has a name");
     if (!j->strict && is_single(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, g, a, true);
     if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)

@@ -51,8 +51,9 @@ part math_without_name(part p, bool any);
 /* Why values could not be compared. */
 const char *math_undecided(math_eval_status st);
 
-/* [-] digits [%], without a fraction. */
+/* [-] digits [%], without a fraction; with one. */
 bool math_is_integer_literal(part p);
+bool math_is_numeral(part p);
 
 static inline bool decide(judge *j, bool equal, const char *reason) {
     j->reason = reason;

@@ -42,6 +42,43 @@ static bool same_in_any_order(judge *j, const part *g, part *a, int n) {
     return true;
 }
 
+/* What "x = 1, 2" says of its first member is said of all. */
+static part without_common_name(const part *p, int n) {
+    for (int k = 1; k < n; k++)
+        if (is_relation(p[k]))
+            return p[0];
+    bool lone = is_kind(p[0], NODE_REL) && is_kind(child(p[0], 0), NODE_SYM);
+    return lone && !p[0].t->chained ? math_without_name(p[0], false) : p[0];
+}
+
+/* How many members are written differently, names included. */
+static int count_different(const part *p, int n) {
+    part seen[kMaxItems];
+    int different = 0;
+    for (int k = 0; k < n; k++) {
+        part x = k ? p[k] : without_common_name(p, n);
+        int m = 0;
+        while (m < different && !same_tree(seen[m], x))
+            m++;
+        if (m == different)
+            seen[different++] = x;
+    }
+    return different;
+}
+
+static bool has_relation(const part *p, int n) {
+    while (n > 0 && !is_relation(p[n - 1]))
+        n--;
+    return n > 0;
+}
+
+/* 2, 2 is one number to the field's graders, for whom x = 2, y = 2 are two equations, and f(x) = 2, 2
+ * is one of each. */
+static bool same_repeats(const part *g, const part *a, int n) {
+    return (!has_relation(g, n) && !has_relation(a, n)) ||
+           count_different(g, n) == count_different(a, n);
+}
+
 bool math_judge_members(judge *j, part g, part a, bool ordered) {
     part gs[kMaxItems], as[kMaxItems];
     int n = members(g, gs), m = members(a, as);
@@ -49,6 +86,8 @@ bool math_judge_members(judge *j, part g, part a, bool ordered) {
         return decide(j, false, "too many members");
     if (n != m)
         return decide(j, false, "another number of members");
+    if (!same_repeats(gs, as, n))
+        return decide(j, false, "members that repeat, save their names");
     j->listed = true;
     return ordered ? same_in_order(j, gs, as, n) : same_in_any_order(j, gs, as, n);
 }

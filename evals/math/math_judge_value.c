@@ -91,7 +91,7 @@ bool math_is_integer_literal(part p) {
 }
 
 /* [-] digits [%]: what may have a thousands separator */
-static bool is_numeral(part p) {
+bool math_is_numeral(part p) {
     while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
         p = child(p, 0);
     return is_kind(p, NODE_NUM);
@@ -140,7 +140,8 @@ static bool is_rounded(part p) {
     if (!is_kind(p, NODE_MUL))
         return false;
     part mantissa = child(p, 0), power = child(p, 1);
-    if (!is_numeral(mantissa) || math_is_integer_literal(mantissa) || !is_kind(power, NODE_POW))
+    if (!math_is_numeral(mantissa) || math_is_integer_literal(mantissa) ||
+        !is_kind(power, NODE_POW))
         return false;
     int64_t base, exponent;
     part e = child(power, 1);
@@ -170,11 +171,11 @@ bool math_judge_values(judge *j, part g, part a) {
         return same_tree(g, a) ? decide(j, true, "written alike") : decide(j, false, verbatim);
     if (a.t->juxtaposed && math_is_integer_literal(g))
         return decide(j, false, "integers multiplied without a sign");
-    if (a.t->framed && math_is_integer_literal(g) && !is_numeral(a))
+    if (a.t->framed && math_is_integer_literal(g) && !math_is_numeral(a))
         return decide(j, false, "an expression for an integer, in a \\text or with a line break");
     if (math_is_integer_literal(g) && is_rounded(a))
         return decide(j, false, "an integer in scientific notation that doubles round");
-    if ((g.t->separated && !is_numeral(g)) || (a.t->separated && !is_numeral(a)))
+    if ((g.t->separated && !math_is_numeral(g)) || (a.t->separated && !math_is_numeral(a)))
         return decide(j, false, "a thousands separator in an expression");
     return same_value(j, g, a);
 }

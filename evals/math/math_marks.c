@@ -11,14 +11,14 @@ static const math_token *skip_units(const math_token *k) {
     return k;
 }
 
-/* Behind \frac{1}{3} (but not \dfrac, nor of anything but whole numbers). */
+/* Behind \frac{1}{3} (but not \dfrac, nor with spaces, nor of anything but whole numbers). */
 static const math_token *skip_fraction(const math_token *k) {
     static const uint8_t kinds[] = {TOK_FRAC,   TOK_LBRACE, TOK_NUM,   TOK_RBRACE,
                                     TOK_LBRACE, TOK_NUM,    TOK_RBRACE};
     if (k->kind != TOK_FRAC || k->text.len != strlen("frac"))
         return NULL;
     for (size_t i = 0; i < COUNT(kinds); i++, k++)
-        if (k->kind != kinds[i])
+        if (k->kind != kinds[i] || (i > 0 && k->spaced))
             return NULL;
     return k;
 }
@@ -95,4 +95,45 @@ static const char *check_units(const math_tokens *t) {
 const char *math_check_marks(const math_tokens *t) {
     const char *why = check_degrees(t);
     return why ? why : check_units(t);
+}
+
+/* A letter that names a unit, behind a space, a digit or a brace, at the end; 0 if there is none. */
+static char unit_letter(const math_tokens *t) {
+    const math_token *k = t->count > 1 ? &t->tok[t->count - 1] : t->tok;
+    if (t->count < 2 || k->kind != TOK_SYM || k->text.len != 1 || !strchr("cdghlmost", *k->text.s))
+        return 0;
+    bool apart = k->spaced || k[-1].kind == TOK_NUM || k[-1].kind == TOK_RBRACE;
+    return apart ? *k->text.s : 0;
+}
+
+/* The letters of a command's name count, as in prm800k. */
+static uint32_t letters_of(const math_token *k) {
+    uint32_t letters = 0;
+    bool named = k->kind == TOK_SYM || k->kind == TOK_FN || k->kind == TOK_CONST;
+    for (uint32_t i = 0; named && i < k->text.len; i++)
+        if (is_letter(k->text.s[i]))
+            letters |= 1u << ((unsigned)k->text.s[i] & 31u);
+    return letters;
+}
+
+static int count_letters(const math_tokens *g, const math_tokens *a) {
+    uint32_t letters = 0;
+    for (size_t i = 0; i < g->count; i++)
+        letters |= letters_of(&g->tok[i]);
+    for (size_t i = 0; i < a->count; i++)
+        letters |= letters_of(&a->tok[i]);
+    return __builtin_popcount(letters);
+}
+
+static bool is_compound(const math_tokens *t) {
+    const math_token *k = t->tok;
+    while (k->kind != TOK_REL && k->kind != TOK_COMMA && k->kind != TOK_END)
+        k++;
+    return k->kind != TOK_END;
+}
+
+bool math_drops_letter(const math_tokens *gold, const math_tokens *answer) {
+    if (unit_letter(gold) == unit_letter(answer))
+        return false;
+    return is_compound(gold) || is_compound(answer) || count_letters(gold, answer) > 2;
 }

@@ -21,6 +21,8 @@ enum { kMaxPostfixes = 8 }; /* of one factor: x!!!! deepens the tree without nes
 static bool skip_units(parser *p) {
     while (p->k->kind == TOK_UNIT) {
         p->k++;
+        if (p->k->kind == TOK_CARET && p->k[1].kind == TOK_NUM && p->k[1].text.len > 1)
+            return fail(p, "a unit to a power of more than one digit");
         if (accept(p, TOK_CARET) && !math_parse_exponent(p))
             return false;
         if (p->k->kind == TOK_SLASH && p->k[1].kind == TOK_UNIT)
@@ -120,13 +122,19 @@ static bool is_binomial(const math_tree *t, uint16_t i) {
     return math_at(t, i)->kind == NODE_FN && math_at(t, i)->arg == FN_BINOMIAL;
 }
 
+static bool is_signed_whole(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    return is_whole(t, n->kind == NODE_NEG ? n->first : i);
+}
+
 /* A factor without a sign before it; @before is the one that it follows. */
 static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
-    bool bracket = p->k->kind == TOK_LPAREN;
+    bool bracket = p->k->kind == TOK_LPAREN || p->k[-1].kind == TOK_RPAREN;
     uint16_t f = math_parse_factor(p);
     if (f && is_binomial(p->t, f) && (is_whole(p->t, before) || is_binomial(p->t, before)))
         only_as_written(p, "a binomial multiplied without a sign");
-    if (f && bracket && is_whole(p->t, before) && (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
+    if (f && bracket && is_signed_whole(p->t, before) &&
+        (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
         p->t->juxtaposed = true;
     return f;
 }
@@ -137,6 +145,7 @@ static uint16_t parse_product(parser *p) {
         return 0;
     for (;;) {
         uint16_t f;
+        p->t->times |= p->k->kind == TOK_TIMES;
         if (accept(p, TOK_TIMES))
             f = parse_signed_factor(p);
         else if (accept(p, TOK_SLASH))
@@ -244,11 +253,18 @@ static bool add_difference(parser *p, uint16_t rel) {
     return p->t->node[right].next != 0;
 }
 
+/* "= 5" */
+static void skip_leading_signs(parser *p) {
+    for (; p->k == p->first && p->k->kind == TOK_REL && p->k->arg == REL_EQ; p->first++, p->k++)
+        p->t->leading = true;
+    if (p->t->leading && p->k == p->first)
+        p->t->plain = p->k[p->k->kind == TOK_MINUS].kind == TOK_NUM;
+}
+
 /* A chain of equations keeps its ends: x = 10/2 = 5 says x = 5. Other chains, 1 < x < 2, say
  * several things. */
 static uint16_t parse_relation(parser *p) {
-    for (; p->k == p->first && p->k->kind == TOK_REL && p->k->arg == REL_EQ; p->first++, p->k++)
-        p->t->leading = true;
+    skip_leading_signs(p);
     chain all = {.kind = NODE_AND};
     int before = p->relations;
     uint16_t left = parse_set(p), rel = 0;
@@ -344,6 +360,7 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     out->used = 1;
     out->root = 0;
     out->has_pm = out->has_percent = out->juxtaposed = out->chained = out->leading = false;
+    out->times = out->plain = false;
     out->verbatim = NULL;
     out->framed = t->wrapped || t->broken;
     out->separated = t->separated;

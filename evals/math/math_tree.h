@@ -63,6 +63,8 @@ typedef struct {
     bool framed;     /* a number in a \text or in bold, or a line break at the end */
     bool chained;    /* a chain of equations lost its middle */
     bool leading;    /* an equation without its left side, "= 5" */
+    bool plain;      /* which begins with digits, or a minus sign and digits */
+    bool times;      /* a multiplication has its sign, somewhere */
     /* NULL, or why the graders of the field read some part of it only as it is written */
     const char *verbatim;
 } math_tree;

@@ -38,6 +38,8 @@ static const example declared[] = {
     {"\\frac12", "so **\\boxed{\\frac{1}{2}}**.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
     {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* the full stop of a numeral */
     {"\\sqrt3", "so $\\boxed{\\sqrt3.}$", "boxed", "\\sqrt3.", GRADE_UNPARSED},
+    {"7^\\circ", "so $\\boxed{7\u00b0}$", "boxed", "7\u00b0", GRADE_UNPARSED},
+    {"7\u00b0", "so $\\boxed{7 \u00b0}$", "boxed", "7 \u00b0", GRADE_CORRECT},
     {"\\frac12", "so $\\boxed{\\dfrac{1}{2}}$, not \\boxed{2", "boxed_earlier", "\\dfrac{1}{2}",
      GRADE_CORRECT},
     {"\\frac12", "<think>\\boxed{\\frac12}</think>\\boxed{2}", "boxed", "2", GRADE_WRONG},

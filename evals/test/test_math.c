@@ -53,6 +53,14 @@ static void test_spellings_of_one_thing(void) {
         {"\\sqrt{5}", "\\sqrt5"},
         {"12 \\sqrt{5}", "12\\sqrt{5}"},
         {"12 \\sqrt{5}", "12 \\cdot \\sqrt{5}"},
+        {"14\\%", "= 14\\%"},
+        {"\\frac12", "=\\frac12"},
+        {"\\frac{1}{2}", "= 0.5"},
+        {"2\\pi t", "\\pi \\cdot 2t"},
+        {"2t", "t \\cdot 2"},
+        {"x > 1", "1 < x"},
+        {"\\log_{9} 19", "\\frac{\\ln 19}{\\ln 9}"},
+        {"\\frac{\\log_{2} 15}{3}", "\\frac{\\log_2 15}{3}"},
         {"2\\pi", "2*\\pi"},
         {"2\\pi", "2\u03c0"},
         {"7", "$7$"},
@@ -220,6 +228,22 @@ static void test_values_no_grader_equates(void) {
         {"x+1", "=1+x"},
         {"x+y=1", "x+y=1=1"},
         {"-\\frac{7}{17}", "\\tan(2\\arctan\\frac15-\\frac{\\pi}{4})"},
+        {"\\log_{9} 19", "\\frac{\\log_{9} 19}{1}"},
+        {"3", "\\frac{\\log_{10} 1000}{1}"},
+        {"15", "\\binom 62"},
+        {"\\frac35", "\\frac351"},
+        {"15 \\text{ cm}^2", "15 \\text{ cm}^02"},
+        {"\\frac{20}{7}", "\\frac { 20 } { 7 }."},
+        {"2\\sqrt{2}", "= 2 \\cdot \\sqrt{2}"},
+        {"106", "= (106)"},
+        {"3", "= +3"},
+        {"2.5", "= 2\\frac12"},
+        {"f(x) = \\sqrt2", "\\sqrt2\\%"},
+        {"\\sqrt2", "f(x) = \\sqrt2\\%"},
+        {"m > 1", "1 < m"},
+        {"2\\pi r h", "2\\pi h r"},
+        {"3x+y+2t", "2t+3x+y"},
+        {"3t, 2", "2, 3t"},
     };
     for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++)
@@ -235,6 +259,8 @@ static void test_values_no_grader_equates(void) {
         {"226", "2.26 \\cdot 10^{2}"},
         {"-226", "-2.26 \\times 10^2"},
         {"28", "\\frac{5(\\frac{28}{1})}{5}"},
+        {"-28", "(-14)(2)"},
+        {"-28", "(-14)2"},
     };
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
         expect(integers[i].gold, integers[i].answer, MATH_FIELD, MATH_DIFFERENT);
@@ -378,6 +404,29 @@ static void test_names_of_what_is_not_read(void) {
     expect("\\{x \\mid x \\ge 1\\}", "S=\\{x \\mid x \\ge 1\\}", MATH_FIELD, MATH_EQUAL);
     expect("11: 4", "x = 11: 5", MATH_FIELD, MATH_UNPARSED);
     expect("11: 4", "x = 1 = 11: 4", MATH_FIELD, MATH_UNPARSED);
+}
+
+/* A list says the same as another if as many of its members differ, and names make members differ:
+ * the field's graders compare sets. */
+static void test_members_that_repeat(void) {
+    static const pair equal[] = {
+        {"2,2", "x = 2,2"},        {"2,2", "\\theta = 2,2"},       {"2,2,3", "x=2,x=2,x=3"},
+        {"2,2,3", "3, 2, 2"},      {"3,2,2", "f(x) = 3,2,2"},      {"2,3", "x=2, y=3"},
+        {"x=2, y=2", "y=2, x=2"},  {"2,2,3", "f(x)=2, f(x)=2, 3"}, {"x=1, x=1", "1,1"},
+        {"\\{2,3\\}", "x=2, y=3"},
+    };
+    for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++)
+        expect(equal[i].gold, equal[i].answer, MATH_FIELD, MATH_EQUAL);
+    static const pair different[] = {
+        {"2,2", "f(x) = 2,2"},      {"12,12,12", "f(x)=12,12,12"},
+        {"2,2", "AB = 2, 2"},       {"2,2", "x=2, y=2"},
+        {"2,2", "2, x=2"},          {"x=2, y=2", "2,2"},
+        {"2,2,3", "x=2, y=2, z=3"}, {"2,3,3", "f(x) = 3,2,3"},
+        {"2,2,2", "x=2, x=2, 2"},   {"\\{2,2\\}", "x=2, y=2"},
+        {"\\{2,2\\}", "f(x)=2,2"},  {"x=2,2", "f(x)=2,2"},
+        {"2,2", "x = y = 2,2"},     {"2,2", "x_1=2, x_2=2"},
+    };
+    EXPECT_ALL(different, MATH_DIFFERENT);
 }
 
 /* The table in math_equal.h. */
@@ -604,6 +653,7 @@ CU_TestInfo tests_math[] = {
     {"what is no answer is unparsed", test_what_is_no_answer},
     {"values too close to tell apart are not equal", test_values_too_close_to_tell},
     {"a name in front of what is not read", test_names_of_what_is_not_read},
+    {"members that repeat", test_members_that_repeat},
     {"field and strict differ as documented", test_policies},
     {"random polynomials against their expansion", test_random_polynomials},
     {"random radicals against their normal form", test_random_radicals},

@@ -405,7 +405,7 @@ static void test_other_data_is_refused_or_shared(void) {
 /* Whatever grader judged a recording before: this run's judges both arms, and every row says so. */
 static void test_one_grader_judges_all_arms(void) {
     static const char *const policies[] = {"strict", "field"};
-    static const char *const graders[] = {"math-strict-3", "math-field-3"};
+    static const char *const graders[] = {"math-strict-4", "math-field-4"};
     place p;
     place_open(&p);
     buf rows = {0};

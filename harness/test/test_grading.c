@@ -148,12 +148,12 @@ static void test_policies(void) {
     eval_options o = options_of(&p, "math500");
     evaluate(&o);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-field-3"), "run.json"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-field-4"), "run.json"));
     eval_options again = {.out = p.run, .regrade = true, .math_policy = "strict"};
     evaluate(&again);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "samples.jsonl ");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-3"), "run.json"));
-    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-field-3"), "");
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-4"), "run.json"));
+    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-field-4"), "");
     buf_release(&data);
     buf_release(&rows);
     place_close(&p);
