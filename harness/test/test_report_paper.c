@@ -12,14 +12,7 @@
 #include "harness/report/paper.h"
 #include "harness/report/report.h"
 #include "harness/report/writers.h"
-
-static const char kFixture[] = "harness/test/fixtures/run.json";
-
-static results *load_fixture(void) {
-    results *r;
-    CU_ASSERT_EQUAL_FATAL(results_load(&r, kFixture, NULL), SNAP_OK);
-    return r;
-}
+#include "harness/test/report_fixture.h"
 
 static report_model *paper_of(results *r) {
     report_model *m;
@@ -82,7 +75,7 @@ static void add_point(results *r, const js *like, const point *p, bool fp8) {
 }
 
 static results *points(void) {
-    results *r, *fixture = load_fixture();
+    results *r, *fixture = fixture_load();
     const js *rows = results_section(fixture, "bench");
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
     for (size_t i = 0; i < sizeof kPoints / sizeof *kPoints; i++) {
@@ -141,7 +134,7 @@ static void test_rows_vary_one_number(void) {
 }
 
 static void test_quality_stands_beside_what_is_reported(void) {
-    results *r = load_fixture();
+    results *r = fixture_load();
     report_model *m = paper_of(r);
     arena mem = {0};
     report_table t;
@@ -166,7 +159,7 @@ static void test_quality_stands_beside_what_is_reported(void) {
 }
 
 static void test_granularity_is_shown_at_one_context(void) {
-    results *r = load_fixture();
+    results *r = fixture_load();
     report_model *m = paper_of(r);
     arena mem = {0};
     report_table t;
@@ -332,7 +325,7 @@ static int compile(const char *dir, const char *body) {
 
 /* Where a LaTeX with the packages is installed; that it refuses a broken file is checked first. */
 static void test_latex_compiles(void) {
-    results *r = load_fixture();
+    results *r = fixture_load();
     report_model *m;
     const char *name = "50% of #1_{x}^y ~\\input{z}.json";
     results *runs[1] = {r};
