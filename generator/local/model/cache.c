@@ -159,11 +159,14 @@ cleanup:
     return st;
 }
 
-void kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to) {
-    for (int i = 0; i < c->layers; i++)
-        for (int p = 0; p < kPlanes; p++) {
-            char *at = plane(c, i, p);
-            if (c->bytes[p])
-                memcpy(at + c->bytes[p] * (size_t)to, at + c->bytes[p] * (size_t)from, c->bytes[p]);
-        }
+snap_status kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to, snap_err *err) {
+    snap_status st;
+    char *page = malloc(kv_cache_page_bytes(c));
+    if (!page)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for copying a page");
+    TRY(kv_cache_read_page(c, from, page, err));
+    TRY(kv_cache_write_page(c, to, page, err));
+cleanup:
+    free(page);
+    return st;
 }

@@ -56,7 +56,8 @@ snap_status kv_cache_read_page(kv_cache *c, int32_t page, void *host,
 snap_status kv_cache_write_page(kv_cache *c, int32_t page, const void *host,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* Page @to of all layers = page @from, in a cache that lies in host memory. */
-void kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to);
+/* Page @to of all layers = page @from, through host memory. */
+snap_status kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to,
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

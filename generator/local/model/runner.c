@@ -286,8 +286,7 @@ parallel *runner_pool(runner *r) {
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) {
     if (r->cuda)
         return cuda_model_copy_page(r->cuda, from, to, err);
-    kv_cache_copy_page(r->cache, from, to);
-    return SNAP_OK;
+    return kv_cache_copy_page(r->cache, from, to, err);
 }
 
 mla_backend *runner_backend(runner *r) {
