@@ -20,7 +20,15 @@ static int members(part p, part *out) {
     return n;
 }
 
+static bool are_numerals(const part *p, int n) {
+    while (n > 0 && math_is_numeral(p[n - 1]))
+        n--;
+    return n == 0;
+}
+
 static bool same_in_order(judge *j, const part *g, const part *a, int n) {
+    if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* 61,328 and 61, 328+0 */
+        return decide(j, false, "an expression in what may be one number");
     for (int k = 0; k < n; k++)
         if (!math_judge_parts(j, g[k], a[k]))
             return false;

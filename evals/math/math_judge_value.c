@@ -158,6 +158,12 @@ static bool same_as_written(judge *j, part g, part a) {
     return true;
 }
 
+/* x = 3(1/4) */
+static bool is_named_number(part p) {
+    part root = {p.t, p.t->root, p.pm};
+    return is_relation(root) && math_is_arithmetic(p.t, p.i);
+}
+
 bool math_judge_values(judge *j, part g, part a) {
     int x = infinity(g), y = infinity(a);
     if (x || y)
@@ -169,7 +175,7 @@ bool math_judge_values(judge *j, part g, part a) {
     const char *verbatim = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
     if (verbatim)
         return same_tree(g, a) ? decide(j, true, "written alike") : decide(j, false, verbatim);
-    if (a.t->juxtaposed && math_is_integer_literal(g))
+    if (a.t->juxtaposed && (math_is_integer_literal(g) || is_named_number(a)))
         return decide(j, false, "integers multiplied without a sign");
     if (a.t->framed && math_is_integer_literal(g) && !math_is_numeral(a))
         return decide(j, false, "an expression for an integer, in a \\text or with a line break");

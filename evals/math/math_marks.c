@@ -18,7 +18,7 @@ static const math_token *skip_fraction(const math_token *k) {
     if (k->kind != TOK_FRAC || k->text.len != strlen("frac"))
         return NULL;
     for (size_t i = 0; i < COUNT(kinds); i++, k++)
-        if (k->kind != kinds[i] || (i > 0 && k->spaced))
+        if (k->kind != kinds[i] || k->spaced)
             return NULL;
     return k;
 }
@@ -106,9 +106,9 @@ static char unit_letter(const math_tokens *t) {
     return apart ? *k->text.s : 0;
 }
 
-/* The letters of a command's name count, as in prm800k. */
+/* The letters of a command's name count, as in prm800k, which reads roots behind a letter as a name. */
 static uint32_t letters_of(const math_token *k) {
-    uint32_t letters = 0;
+    uint32_t letters = k->kind == TOK_SQRT ? 7 : 0;
     bool named = k->kind == TOK_SYM || k->kind == TOK_FN || k->kind == TOK_CONST;
     for (uint32_t i = 0; named && i < k->text.len; i++)
         if (is_letter(k->text.s[i]))

@@ -189,6 +189,8 @@ static uint16_t parse_terms(parser *p) {
     do {
         if (!chain_add(p, &c, parse_term(p)))
             return 0;
+        if (p->unit && starts_term(p->k))
+            only_as_written(p, "a unit within a sum");
     } while (starts_term(p->k));
     return c.node;
 }

@@ -244,6 +244,13 @@ static void test_values_no_grader_equates(void) {
         {"2\\pi r h", "2\\pi h r"},
         {"3x+y+2t", "2t+3x+y"},
         {"3t, 2", "2, 3t"},
+        {"\\sqrt{2} m", "m\\sqrt{2}"},
+        {"61,328", "61,328+0"},
+        {"100,200", "100, 2 \\cdot 100"},
+        {"\\frac{1}{3}", "$\\frac{1}{3}.$"},
+        {"5\\text{ cm}", "2\\text{ cm}+3\\text{ cm}"},
+        {"\\frac{3}{4}", "x = 3(\\frac{1}{4})"},
+        {"x = 14", "x = 2(7)"},
     };
     for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++)
