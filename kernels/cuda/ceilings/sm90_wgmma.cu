@@ -2,7 +2,7 @@
  * registers (N = 64, the shape of the decode kernels), sums never read. */
 #include "kernels/cuda/ceilings/probes.h"
 #include "kernels/cuda/ptx/barrier.cuh"
-#include "kernels/cuda/ptx/wgmma_n256.cuh"
+#include "kernels/cuda/ptx/wgmma.cuh"
 
 namespace {
 
