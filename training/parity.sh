@@ -1,0 +1,79 @@
+#!/bin/sh
+# Does FP8 change what a checkpoint of ours answers? Held-out problems in the four styles, asked in BF16, in FP8
+# (snapmla) and in BF16 with other seeds, a part of them on every GPU; beside it, on the processor, in a damaged format.
+#   parity.sh PROGRAM MODEL OUT
+#
+# What is worth taking home is OUT/home: result files, tables, the verdicts of all samples (xz).
+# Environment, with defaults:
+#   PROBLEMS=500 SAMPLES=20   of each style: the 10000 samples that eval plan asks for at 2 points
+#   FEW=100 FEW_SAMPLES=4     problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
+#   AIME, MATH, GPQA, CODE    lists of levels: datasets/synth.sh
+#   CUDA_VISIBLE_DEVICES      the GPUs, as 0,1; default: all; none: all on the processor
+#   IN_FLIGHT=512             sequences at once of an arm
+#   PYTHON=python3            with torch, safetensors, tokenizers
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+program=$1
+model=$2
+out=$3
+python=${PYTHON:-python3}
+gpus=$(echo "${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd,)}" | tr , ' ')
+where=,device=cuda,in_flight=${IN_FLIGHT:-512}
+[ -n "$gpus" ] || { gpus=none where=; }
+mkdir -p "$out/home"
+
+say() { echo "$(date +%T) $*"; }
+
+sets() { # FOLDER PROBLEMS
+    sh "$here/../datasets/synth.sh" "$program" "$1" "$2"
+}
+
+ask() { # RUN DATA SAMPLES OPTION...: --suite synth with its options
+    run=$1 data=$2 k=$3
+    shift 3
+    "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" --quiet "$@"
+}
+
+sets "$out/data" "${PROBLEMS:-500}"
+sets "$out/few" "${FEW:-100}"
+[ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
+
+say 'the damaged format, on the processor'
+ask "$out/damage" "$out/few" "${FEW_SAMPLES:-4}" --arm "bf16=local:$model,precision=bf16" \
+    --arm "fp8=local:$out/outliers,precision=fp8" --control "damaged=local:$out/outliers,precision=B" \
+    >"$out/home/damage.txt" 2>&1 &
+damage=$!
+
+n=$(echo $gpus | wc -w)
+i=0
+parts= pids=
+for gpu in $gpus; do
+    i=$((i + 1))
+    parts="$parts $out/part$i"
+    say "part $i of $n on GPU $gpu"
+    CUDA_VISIBLE_DEVICES=$gpu ask "$out/part$i" "$out/data" "${SAMPLES:-20}" --shard $i/$n \
+        --arm "bf16=local:$model,precision=bf16$where" --arm "fp8=local:$model,precision=fp8$where" --control seeds \
+        >"$out/home/part$i.txt" 2>&1 &
+    pids="$pids $!"
+done
+for pid in $pids; do
+    wait "$pid"
+done
+say 'all parts are there'
+"$program" merge $parts --out "$out/run" >"$out/home/parity.txt" 2>&1
+"$python" "$here/levels.py" "$out/run" "$out/home/samples.xz" >"$out/home/levels.md"
+cp "$out/run/run.json" "$out/run/report.md" "$out/home/"
+
+say 'perplexity'
+"$python" "$here/texts.py" "$program" "$out/texts" >"$out/home/unigram.txt"
+for style in aime math gpqa code; do
+    for m in "$model" "$out/outliers"; do
+        echo "== $style $(basename "$m")"
+        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --precisions bf16,fp8,fp32,A,B 2>&1
+    done
+done >"$out/home/fidelity.txt"
+
+wait "$damage" || say 'the damaged format did not end well: home/damage.txt'
+[ ! -f "$out/damage/run.json" ] || cp "$out/damage/run.json" "$out/home/damage.json"
+[ ! -f "$out/damage/run.json" ] || "$python" "$here/levels.py" "$out/damage" >"$out/home/damage-levels.md"
+say done
