@@ -59,18 +59,18 @@ static part without_common_name(const part *p, int n) {
     return lone && !p[0].t->chained ? math_without_name(p[0], false) : p[0];
 }
 
+static bool appears(part x, const part *p, int n) {
+    while (n > 0 && !same_tree(p[n - 1], x))
+        n--;
+    return n > 0;
+}
+
 /* How many members are written differently, names included. */
 static int count_different(const part *p, int n) {
-    part seen[kMaxItems];
-    int different = 0;
-    for (int k = 0; k < n; k++) {
-        part x = k ? p[k] : without_common_name(p, n);
-        int m = 0;
-        while (m < different && !same_tree(seen[m], x))
-            m++;
-        if (m == different)
-            seen[different++] = x;
-    }
+    part first = without_common_name(p, n);
+    int different = 1;
+    for (int k = 1; k < n; k++)
+        different += !same_tree(first, p[k]) && !appears(p[k], p + 1, k - 1);
     return different;
 }
 
