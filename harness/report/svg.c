@@ -16,7 +16,7 @@ void svg_open(buf *b, const svg_head *h) {
         b,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" id=\"%s\" role=\"img\" "
         "viewBox=\"%.0f %.0f %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
-        "aria-labelledby=\"%s-t %s-d\">\n<title id=\"%s-t\">",
+        "aria-labelledby=\"%s-t\" aria-describedby=\"%s-d\">\n<title id=\"%s-t\">",
         h->id, -pad, -pad, width, height, width, height, h->id, h->id, h->id);
     format_xml(b, h->title);
     (void)buf_printf(b, "</title>\n<desc id=\"%s-d\">", h->id);
