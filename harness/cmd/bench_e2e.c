@@ -23,6 +23,7 @@ typedef struct {
     model_shape shape;
     int64_t contexts[GRID_AXIS], batches[GRID_AXIS];
     ceilings ceilings;
+    results *results;
 } request;
 
 static snap_status add_batch(void *ctx, const char *part, snap_err *err) {
@@ -178,8 +179,26 @@ static snap_status print_json(const request *q, const bench_e2e_options *o, cons
     return st;
 }
 
+static snap_status save(request *q, const bench_e2e_options *o, const e2e_row *rows, int n,
+                        snap_err *err) {
+    snap_status st;
+    TRY(results_add_all(q->results, "ceilings", ceilings_json(&q->ceilings), err));
+    for (int i = 0; i < n; i++) {
+        js *row = row_json(&rows[i], rows, n, i);
+        if (row && !js_set_str(row, "model_config", o->model_config)) {
+            js_free(row);
+            row = NULL;
+        }
+        TRY(results_add(q->results, "e2e", row, err));
+    }
+    TRY(device_save(q->results, o->out, err));
+cleanup:
+    return st;
+}
+
 /* The device's own ceilings; its memory is free again when this returns. */
-static snap_status look(request *r, const device_options *device, char name[128], snap_err *err) {
+static snap_status look(request *r, const device_options *device, const opt_shared *shared,
+                        char name[128], snap_err *err) {
     snap_status st;
     mla_backend *be = NULL;
     mla_backend_info info;
@@ -191,6 +210,7 @@ static snap_status look(request *r, const device_options *device, char name[128]
     (void)snprintf(name, 128, "%s", info.device);
     r->run.device = "cuda";
     r->run.isa = device->isa;
+    TRY(device_results(&r->results, be, device, "bench", shared, 0, err));
     TRY(ceilings_measure(&r->ceilings, be, kProbeRounds, kProbeSeconds, err));
 cleanup:
     mla_backend_close(be);
@@ -207,10 +227,12 @@ snap_status bench_e2e(const bench_e2e_options *o, const device_options *device,
     if (!r)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
     TRY(read_request(r, o, err));
-    TRY(look(r, device, name, err));
+    TRY(look(r, device, shared, name, err));
     TRY(e2e_run(&r->run, rows, &n, err));
+    TRY(o->out ? save(r, o, rows, n, err) : SNAP_OK);
     TRY(shared->json ? print_json(r, o, name, rows, n, err) : print_table(rows, n, err));
 cleanup:
+    results_free(r->results);
     free(r);
     return st;
 }

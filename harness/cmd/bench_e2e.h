@@ -10,6 +10,7 @@ typedef struct {
     int64_t prompt;                        /* tokens; 0 = none */
     double memory_gb;                      /* of the cache; 0 = what the batches take in BF16 */
     double seconds;                        /* measured time of a row, at least */
+    const char *out;                       /* a result file, or a run's folder; NULL = none */
 } bench_e2e_options;
 
 /* SNAP_E_USAGE for a list or model that is wrong; what e2e_run() can give. */

@@ -426,8 +426,7 @@ static snap_status run_grading(const opt_shared *shared, snap_err *err) {
 }
 
 static snap_status run_e2e(const opt_shared *shared, snap_err *err) {
-    if (out)
-        return err_set(err, SNAP_E_USAGE, "--out: what whole models reach is printed only");
+    e2e.out = out;
     e2e.arms = grid_text.arms;
     e2e.contexts = grid_text.context;
     e2e.batches = grid_text.batch;

@@ -14,7 +14,7 @@ static opt_list reported, e2e;
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Of 'report paper'"},
-    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench --what e2e --json' printed; may be given again",
+    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench --what e2e' wrote to --out; may be given again",
      0, 0},
     {OPT_LIST, "reported", 0, &reported, "FILE",
      "further figures that papers report, JSON; may be given again", 0, 0},

@@ -75,7 +75,7 @@ static const report_section paper[] = {
      .measured = has_steps,
      .absent =
          "Not measured in these runs: whole models are, on a GPU, by 'snapmla bench --what e2e "
-         "--json', whose output --e2e takes."},
+         "--out FILE', which --e2e takes."},
     {.id = "kernel",
      .title = "Kernel over heads, batch, context and query tokens",
      .parts = {{.draw = figure_axes},

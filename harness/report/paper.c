@@ -128,35 +128,56 @@ static bool is_pair(const js *row) {
            js_get_num(row, "fp8_over_bf16", 0) > 0 && js_get_num(row, "tokens_s", 0) > 0;
 }
 
-snap_status report_add_e2e(report_model *m, const js *doc, const char *name, snap_err *err) {
-    const char *model, *device, *what;
-    js *rows = NULL;
+/* Rows and device of a result file; false where @doc is none. Its rows name their models themselves. */
+static bool open_results(const js *doc, js **rows, const char **device) {
+    const js *provenance = js_get(doc, "provenance"), *backend = js_get(provenance, "backend");
+    *rows = js_get_array(doc, "e2e");
+    *device = js_get_str(backend, "device");
+    return *rows && *device;
+}
+
+static snap_status open_printed(const js *doc, const char *name, js **rows, const char **device,
+                                const char **model, snap_err *err) {
+    const char *what;
     snap_status st = SNAP_OK;
-    TRY(need_rows(doc, name, &rows, err));
+    TRY(need_rows(doc, name, rows, err));
     TRY(js_need_str(doc, "what", &what, name, err));
     TRY(strcmp(what, "e2e") == 0
             ? SNAP_OK
-            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench --what e2e --json'", name));
-    TRY(js_need_str(doc, "model_config", &model, name, err));
-    TRY(js_need_str(doc, "device", &device, name, err));
+            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench --what e2e'", name));
+    TRY(js_need_str(doc, "model_config", model, name, err));
+    TRY(js_need_str(doc, "device", device, name, err));
+cleanup:
+    return st;
+}
+
+snap_status report_add_e2e(report_model *m, const js *doc, const char *name, snap_err *err) {
+    const char *model = "", *device;
+    js *rows = NULL;
+    snap_status st = SNAP_OK;
+    TRY(open_results(doc, &rows, &device) ? SNAP_OK
+                                          : open_printed(doc, name, &rows, &device, &model, err));
     report_step *all = grow(m, m->steps, m->n_steps, js_len(rows), sizeof *all);
-    report_step base = {.model = copy(m, model), .device = copy(m, device), .name = copy(m, name)};
-    TRY(all && base.model && base.device && base.name
-            ? SNAP_OK
-            : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name));
-    m->steps = all;
-    for (size_t i = 0; i < js_len(rows); i++) {
+    report_step base = {.device = copy(m, device), .name = copy(m, name)};
+    bool room = all && base.device && base.name;
+    for (size_t i = 0; i < js_len(rows) && room; i++) {
         const js *row = js_at(rows, i);
+        const char *own = js_get_str(row, "model_config");
         if (!is_pair(row))
             continue;
-        report_step *s = &all[m->n_steps++];
+        report_step *s = &all[m->n_steps];
         *s = base;
+        s->model = copy(m, own ? own : model);
         s->context = (int64_t)js_get_num(row, "context", 0);
         s->batch = (int64_t)js_get_num(row, "batch", 0);
         s->fp8 = js_get_num(row, "tokens_s", 0);
         s->speedup = js_get_num(row, "fp8_over_bf16", 0);
         s->bf16 = s->fp8 / s->speedup;
+        room = s->model != NULL;
+        m->n_steps += room;
     }
+    m->steps = all ? all : m->steps;
+    TRY(room ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name));
 cleanup:
     return st;
 }

@@ -213,6 +213,27 @@ static void test_steps_of_whole_models(void) {
     report_model_free(m);
 }
 
+/* A result file: each row names its model. */
+static void test_steps_of_a_result_file(void) {
+    report_model *m = paper_of(NULL);
+    arena mem = {0};
+    report_table t;
+    static const char doc[] =
+        "{\"provenance\":{\"backend\":{\"device\":\"D\"}},\"e2e\":["
+        "{\"model_config\":\"small\",\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,"
+        "\"batch\":4,\"tokens_s\":800,\"fp8_over_bf16\":1.6},"
+        "{\"model_config\":\"large\",\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,"
+        "\"batch\":4,\"tokens_s\":300,\"fp8_over_bf16\":1.5}]}";
+    CU_ASSERT_EQUAL_FATAL(add(m, doc, true, NULL), SNAP_OK);
+    CU_ASSERT_TRUE_FATAL(report_table_paper_speed(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 3);
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "BF16", ""), "500");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "BF16", ""), "200");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "speed-up", ""), "1.50×");
+    arena_release(&mem);
+    report_model_free(m);
+}
+
 static void test_hostile_documents(void) {
     static const struct {
         const char *doc;
@@ -350,6 +371,7 @@ CU_TestInfo tests_report_paper[] = {
     {"quality stands beside what is reported", test_quality_stands_beside_what_is_reported},
     {"granularity is shown at one context", test_granularity_is_shown_at_one_context},
     {"steps of whole models", test_steps_of_whole_models},
+    {"steps of whole models, from a result file", test_steps_of_a_result_file},
     {"hostile documents", test_hostile_documents},
     {"what is absent is said", test_what_is_absent_is_said},
     {"LaTeX compiles", test_latex_compiles},
