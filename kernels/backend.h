@@ -51,6 +51,9 @@ typedef struct {
                            void *q_rope, float *q_scale, snap_err *err);
     snap_status (*append_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                              const void *kv, snap_err *err);
+    snap_status (*prepare)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                           const mla_fresh *fresh,
+                           snap_err *err); /* may be NULL: the three apart */
     snap_status (*fetch_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);

@@ -204,6 +204,47 @@ cleanup:
     return st;
 }
 
+static snap_status check_fresh(const mla_plan *plan, const mla_fresh *fresh, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(check_pointer("kv", fresh->kv, sizeof(uint16_t), err));
+    if (!fresh->q)
+        goto cleanup;
+    if (plan->cap.precision != MLA_FP8)
+        return err_set(err, SNAP_E_SHAPE, "queries are quantised for fp8 only");
+    TRY(check_pointer("q", fresh->q, MLA_ALIGN, err));
+    TRY(check_pointer("q8", fresh->q8, MLA_ALIGN, err));
+    TRY(check_pointer("q_rope", fresh->q_rope, MLA_ALIGN, err));
+    TRY(check_pointer("q_scale", fresh->q_scale, sizeof(float), err));
+cleanup:
+    return st;
+}
+
+static snap_status prepare_apart(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                 const mla_fresh *fresh, snap_err *err) {
+    const mla_backend_ops *ops = plan->be->ops;
+    int64_t rows = (int64_t)step->batch * step->s_q * plan->cap.heads;
+    snap_status st = SNAP_OK;
+    if (fresh->q)
+        TRY(ops->quant_q(plan->be, rows, plan->cap.d_c, plan->cap.d_r, fresh->q, fresh->q8,
+                         fresh->q_rope, fresh->q_scale, err));
+    TRY(ops->append_kv(plan, step, cache, fresh->kv, err));
+    TRY(ops->schedule(plan, step, err));
+cleanup:
+    return st;
+}
+
+snap_status mla_prepare(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                        const mla_fresh *fresh, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(check_step(plan, step, err));
+    TRY(check_cache(plan, cache, err));
+    TRY(check_fresh(plan, fresh, err));
+    TRY(plan->be->ops->prepare ? plan->be->ops->prepare(plan, step, cache, fresh, err)
+                               : prepare_apart(plan, step, cache, fresh, err));
+cleanup:
+    return st;
+}
+
 snap_status mla_fetch_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                          int64_t first, int64_t count, void *kv, snap_err *err) {
     snap_status st = SNAP_OK;

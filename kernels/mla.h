@@ -212,6 +212,24 @@ snap_status mla_quant_q(mla_backend *be, int64_t rows, int d_c, int d_r, const v
 snap_status mla_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                           const void *kv, snap_err *err) SNAP_CHECK_RESULT;
 
+/* What a layer's new tokens bring to a step, device memory, borrowed. */
+typedef struct {
+    const void *kv; /* as mla_append_kv() */
+    const void
+        *q; /* as mla_quant_q(), with rows = batch * s_q * heads; NULL: no queries to quantise */
+    void *q8, *q_rope;
+    float *q_scale;
+} mla_fresh;
+
+/**
+ * mla_prepare - all that a step needs before its first mla_run(): mla_quant_q() where there are queries,
+ * mla_append_kv() and mla_schedule(), in one launch where the backend can
+ *
+ * None of the three depends on another's result; theirs to the bit. Errors: those of the three.
+ */
+snap_status mla_prepare(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                        const mla_fresh *fresh, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Fused-Fetch-Dequant: tokens first .. first + count - 1 of sequence `seq` to contiguous bf16
  * [count][d_c + d_r] (for MLA_FP8: c8 * a_k and r' * a_k, rounded once). Tokens past the sequence's
  * length come out as zeros. */

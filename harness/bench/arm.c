@@ -307,29 +307,29 @@ cleanup:
     return st;
 }
 
-/* Queries and new tokens as the arm's cache has them. */
+/* Queries and new tokens as the arm's cache has them, and the plan. */
 static snap_status enqueue_dataflow(bench_arm *arm, int set, snap_err *err) {
-    const bench_shape *s = &arm->shape;
     mla_step step = step_of(arm, set);
     const void *q = arm_slice(&arm->q, set), *kv = arm_slice(&arm->kv, set);
     lab_rows q8 = {arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
                    arm_slice(&arm->q_scale, set)};
-    if (arm->kind == BENCH_UNFUSED)
-        return lab_unfused(arm->plan, &step, &arm->cache, q, kv, &q8, &arm->staged, err);
-    snap_status st = SNAP_OK;
-    if (arm->precision == MLA_FP8 && !bench_kind_plain_queries(arm->kind))
-        st =
-            mla_quant_q(arm->be, rows_of(s), s->d_c, s->d_r, q, q8.content, q8.rope, q8.scale, err);
-    return st == SNAP_OK ? mla_append_kv(arm->plan, &step, &arm->cache, kv, err) : st;
+    bool quantised = arm->precision == MLA_FP8 && !bench_kind_plain_queries(arm->kind);
+    mla_fresh fresh = {.kv = kv,
+                       .q = quantised ? q : NULL,
+                       .q8 = q8.content,
+                       .q_rope = q8.rope,
+                       .q_scale = q8.scale};
+    if (arm->kind != BENCH_UNFUSED)
+        return mla_prepare(arm->plan, &step, &arm->cache, &fresh, err);
+    snap_status st = lab_unfused(arm->plan, &step, &arm->cache, q, kv, &q8, &arm->staged, err);
+    return st == SNAP_OK ? mla_schedule(arm->plan, &step, err) : st;
 }
 
 static snap_status enqueue_served(bench_arm *arm, int set, snap_err *err) {
-    mla_step step = step_of(arm, set);
     snap_status st = SNAP_OK;
     if (arm->kind == BENCH_COPIED)
         return enqueue_copied(arm, set, err);
     TRY(enqueue_dataflow(arm, set, err));
-    TRY(mla_schedule(arm->plan, &step, err));
     TRY(enqueue_kernel(arm, set, err));
 cleanup:
     return st;

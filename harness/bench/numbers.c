@@ -1,12 +1,13 @@
 #include "harness/bench/numbers.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "kernels/formats.h"
 
-static const char *const kind_names[NUMBERS_KINDS] = {"normal", "mla"};
+static const char *const kind_names[NUMBERS_KINDS] = {"normal", "mla", "sink", "adversarial"};
 
 const char *numbers_kind_name(numbers_kind k) {
     return kind_names[k];
@@ -18,7 +19,8 @@ snap_status numbers_kind_parse(const char *name, numbers_kind *out, snap_err *er
             *out = (numbers_kind)k;
             return SNAP_OK;
         }
-    return err_set(err, SNAP_E_USAGE, "--distribution must be normal or mla, got '%s'", name);
+    return err_set(err, SNAP_E_USAGE,
+                   "--distribution must be normal, mla, sink or adversarial, got '%s'", name);
 }
 
 static uint16_t *draw_pool(int width, uint64_t seed, const char *stream) {
@@ -43,6 +45,41 @@ static void add_outliers(numbers *n) {
         }
 }
 
+static void scale(uint16_t *x, int n, float factor, float more) {
+    for (int i = 0; i < n; i++)
+        x[i] = bf16_from_f32(bf16_to_f32(x[i]) * factor + more);
+}
+
+/* A quarter of the RoPE columns is 1 larger in queries and 8 in sinks: logits of some 9 above the
+ * others' at 1/sqrt(192). */
+static void add_sinks(numbers *n) {
+    enum { kEvery = 1024, kSink = 7 };
+    size_t width = (size_t)n->d_c + (size_t)n->d_r;
+    for (size_t row = 0; row < DRAW_POOL; row++) {
+        uint16_t *token = n->tokens + row * width;
+        scale(n->queries + row * width + n->d_c, n->d_r / 4, 1, 1);
+        if (row % kEvery == kSink) {
+            scale(token, n->d_c, 1.0f / 16, 0);
+            scale(token + n->d_c, n->d_r / 4, 1, 8);
+        }
+    }
+}
+
+/* Queries have the same number in both columns, tokens opposite ones. */
+static void add_cancelling(numbers *n, uint64_t seed) {
+    rng r = rng_make(seed, rng_stream_of("bench norms"));
+    size_t width = (size_t)n->d_c + (size_t)n->d_r;
+    for (size_t row = 0; row < DRAW_POOL; row++) {
+        uint16_t *token = n->tokens + row * width, *query = n->queries + row * width + n->d_c;
+        float norm = exp2f((float)rng_normal(&r));
+        scale(token, n->d_c + n->d_r, norm, 0);
+        token += n->d_c;
+        token[0] = bf16_from_f32(1000 * norm);
+        token[n->d_r / 2] = bf16_from_f32(-1000 * norm);
+        query[n->d_r / 2] = query[0];
+    }
+}
+
 snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, uint64_t seed,
                            snap_err *err) {
     *out = (numbers){.d_c = d_c, .d_r = d_r, .seed = seed};
@@ -54,6 +91,10 @@ snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, ui
     }
     if (kind == NUMBERS_MLA)
         add_outliers(out);
+    else if (kind == NUMBERS_SINK)
+        add_sinks(out);
+    else if (kind == NUMBERS_ADVERSARIAL)
+        add_cancelling(out, seed);
     return SNAP_OK;
 }
 

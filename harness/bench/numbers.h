@@ -6,7 +6,12 @@
  *
  *   normal   content, RoPE and queries N(0, 1)
  *   mla      the same, and four RoPE columns of the tokens around a constant of up to 1e3: what the
- *            keys of trained MLA models look like (SnapMLA, arXiv 2602.10718, Fig. 3) */
+ *            keys of trained MLA models look like (SnapMLA, arXiv 2602.10718, Fig. 3)
+ *   sink     every query likes one token in a thousand, whose value is small: what is left for the
+ *            others are small probabilities (attention sinks, arXiv 2309.17453)
+ *   adversarial
+ *            token norms spread over octaves, and two RoPE columns of a thousand times the token's norm
+ *            whose products with a query cancel: what a sum drops beside them is missing */
 #ifndef SNAPMLA_HARNESS_BENCH_NUMBERS_H
 #define SNAPMLA_HARNESS_BENCH_NUMBERS_H
 
@@ -14,9 +19,15 @@
 
 #include "kernels/lab.h"
 
-typedef enum { NUMBERS_NORMAL, NUMBERS_MLA, NUMBERS_KINDS } numbers_kind;
+typedef enum {
+    NUMBERS_NORMAL,
+    NUMBERS_MLA,
+    NUMBERS_SINK,
+    NUMBERS_ADVERSARIAL,
+    NUMBERS_KINDS
+} numbers_kind;
 
-const char *numbers_kind_name(numbers_kind k); /* "normal", "mla" */
+const char *numbers_kind_name(numbers_kind k); /* "normal", ... */
 /* SNAP_E_USAGE listing the names. */
 snap_status numbers_kind_parse(const char *name, numbers_kind *out,
                                snap_err *err) SNAP_CHECK_RESULT;

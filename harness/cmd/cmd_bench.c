@@ -60,7 +60,10 @@ static const opt options[] = {
     {OPT_INT, "d-c", 0, &grid_text.d_c, "N", "latent width", 32, MLA_MAX_CONTENT},
     {OPT_INT, "d-r", 0, &grid_text.d_r, "N", "RoPE width", 32, MLA_MAX_ROPE},
     {OPT_STR, "distribution", 0, &distribution, "NAME",
-     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3", 0, 0},
+     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: a token in a thousand that "
+     "all "
+     "queries like; adversarial: norms over octaves, large products that cancel",
+     0, 0},
     {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
     {.type = OPT_GROUP, .help = "Whole models"},
     {OPT_STR, "model-config", 0, &e2e.model_config, "FILE",

@@ -19,7 +19,10 @@ static const opt options[] = {
      "cache formats: bf16, snapmla, the ablation's A to F, noPV (snapmla with P in bf16)", 0, 0},
     {OPT_STR, "contexts", 0, &contexts, "LIST", "tokens in the cache", 0, 0},
     {OPT_STR, "distribution", 0, &distributions, "LIST",
-     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3", 0, 0},
+     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: a token in a thousand that "
+     "all "
+     "queries like; adversarial: norms over octaves, large products that cancel",
+     0, 0},
     {OPT_INT, "heads", 0, &heads, "N", "query heads, each a compared row", 1, MLA_MAX_HEADS},
     {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
     {.type = OPT_GROUP, .help = "Of a model's predictions"},

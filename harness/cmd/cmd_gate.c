@@ -48,7 +48,7 @@ static const opt options[] = {
     {OPT_STR, "context", 0, &F.grid.context, "LIST", "tokens in the cache of each", 0, 0},
     {OPT_STR, "shapes", 0, &F.grid.shapes, "LIST",
      "H/s_q/batch/context, instead of the four lists above", 0, 0},
-    {OPT_STR, "distribution", 0, &F.distribution, "NAME", "normal, mla", 0, 0},
+    {OPT_STR, "distribution", 0, &F.distribution, "NAME", "normal, mla, sink, adversarial", 0, 0},
     {OPT_FLAG, "cold", 0, &F.cold, NULL,
      "cpu: steps on a cold cache, through copies of the data; they take longer to make, and times "
      "waver "

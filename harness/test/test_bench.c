@@ -223,6 +223,45 @@ static void test_numbers_are_what_they_say(void) {
     numbers_release(&n);
 }
 
+static double logit(const uint16_t *q, const uint16_t *k, int d) {
+    double sum = 0;
+    for (int i = 0; i < d; i++)
+        sum += (double)bf16_to_f32(q[i]) * (double)bf16_to_f32(k[i]);
+    return sum / sqrt(192.0);
+}
+
+/* One token in a thousand is far above the others, for any query, and its content is small. */
+static void test_sinks_are_liked(void) {
+    enum { kD = 512, kR = 64, kRows = 4000 };
+    numbers n;
+    uint16_t token[kD + kR], query[kD + kR];
+    int liked = 0;
+    CU_ASSERT_FATAL(numbers_create(&n, NUMBERS_SINK, kD, kR, 5, NULL) == SNAP_OK);
+    numbers_query(&n, 3, query);
+    for (uint64_t i = 0; i < kRows; i++) {
+        numbers_token(&n, i, token);
+        liked += logit(query + kD, token + kD, kR) > 6;
+    }
+    CU_ASSERT(liked > 0 && liked < 16);
+    numbers_release(&n);
+}
+
+/* The two large products of any query with any token cancel to the bit. */
+static void test_large_products_cancel(void) {
+    enum { kD = 512, kR = 64 };
+    numbers n;
+    uint16_t token[kD + kR], query[kD + kR];
+    CU_ASSERT_FATAL(numbers_create(&n, NUMBERS_ADVERSARIAL, kD, kR, 5, NULL) == SNAP_OK);
+    for (uint64_t i = 0; i < 100; i++) {
+        numbers_token(&n, i, token);
+        numbers_query(&n, i + 7, query);
+        CU_ASSERT(bf16_to_f32(token[kD]) == -bf16_to_f32(token[kD + kR / 2]));
+        CU_ASSERT(bf16_to_f32(token[kD]) > 30);
+        CU_ASSERT(query[kD] == query[kD + kR / 2]);
+    }
+    numbers_release(&n);
+}
+
 /* ---- a sweep ---- */
 
 static void check_row(const js *row) {
@@ -668,6 +707,8 @@ CU_TestInfo tests_bench[] = {
     {"grid", test_grid_product},
     {"grid refuses", test_grid_refuses},
     {"random numbers", test_numbers_are_what_they_say},
+    {"sinks are liked by all queries", test_sinks_are_liked},
+    {"large products cancel", test_large_products_cancel},
     {"sweep, end to end", test_sweep_end_to_end},
     {"wrong output has no speed", test_wrong_output_has_no_speed},
     {"wrong after judging", test_wrong_after_judging},

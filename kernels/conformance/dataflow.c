@@ -168,7 +168,7 @@ cleanup:
     return st;
 }
 
-/* Appends to wiped slots; the planes must become what they were, and nothing else change. */
+/* Appends to wiped slots, by itself and as a step is prepared; the planes must become what they were, and nothing else change. */
 static snap_status append_restores(step_case *s, const char *want, void **device, snap_err *err) {
     enum { kRows = 6 };
     uint16_t kv[kRows * kWidth];
@@ -181,6 +181,12 @@ static snap_status append_restores(step_case *s, const char *want, void **device
     for (int a = AREA_CONTENT; a <= AREA_SCALE; a++)
         TRY(step_copy_in(s, (step_area_name)a, err));
     TRY(mla_append_kv(s->plan, &s->step, &s->cache, *device, err));
+    TRY(compare_planes(s, want, err));
+    take_new_rows(s, kv);
+    for (int a = AREA_CONTENT; a <= AREA_SCALE; a++)
+        TRY(step_copy_in(s, (step_area_name)a, err));
+    mla_fresh fresh = {.kv = *device};
+    TRY(mla_prepare(s->plan, &s->step, &s->cache, &fresh, err));
     TRY(compare_planes(s, want, err));
 cleanup:
     return st;

@@ -231,6 +231,49 @@ static void test_append(void) {
     append_restores(MLA_FP8);
 }
 
+/* A prepared step: query planes and the result are those of the three calls. */
+static void test_prepare(void) {
+    fixture f, bf16;
+    snap_err err = {0};
+    fixture_make(&f, small_spec(MLA_FP8));
+    fixture_make(&bf16, small_spec(MLA_BF16));
+    enum { kRows = 8, kOut = kRows * 512 * 2 };
+    char *q8 = mla_alloc(f.be, kRows * 512, NULL), *want = malloc(kOut);
+    uint16_t *rope = mla_alloc(f.be, kRows * 64 * 2, NULL);
+    float *scale = mla_alloc(f.be, kRows * 4, NULL);
+    uint16_t *kv = mla_alloc(f.be, 2 * 576 * 2, NULL);
+    CU_ASSERT_FATAL(q8 && want && rope && scale && kv);
+    for (int b = 0; b < 2; b++)
+        fixture_row(&f.spec, b, f.spec.length[b] - 1, kv + b * 576);
+    CU_ASSERT_EQUAL_FATAL(mla_schedule(f.plan, &f.step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, NULL), SNAP_OK);
+    memcpy(want, f.attn.out, kOut);
+    memset(f.attn.out, 0xee, kOut);
+
+    mla_fresh fresh = {.kv = kv, .q = bf16.attn.q, .q8 = q8, .q_rope = rope, .q_scale = scale};
+    mla_attn attn = f.attn;
+    attn.q = q8, attn.q_rope = rope, attn.q_scale = scale;
+    CU_ASSERT_EQUAL(mla_prepare(f.plan, &f.step, &f.cache, &fresh, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(q8, f.attn.q, kRows * 512), 0);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(want, f.attn.out, kOut), 0);
+
+    fresh.q8 = NULL;
+    CU_ASSERT_EQUAL(mla_prepare(f.plan, &f.step, &f.cache, &fresh, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "q8 is null");
+    fresh = (mla_fresh){.kv = kv, .q = bf16.attn.q};
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_prepare(bf16.plan, &bf16.step, &bf16.cache, &fresh, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "queries are quantised for fp8 only");
+    mla_free(f.be, q8);
+    mla_free(f.be, rope);
+    mla_free(f.be, scale);
+    mla_free(f.be, kv);
+    free(want);
+    fixture_free(&f);
+    fixture_free(&bf16);
+}
+
 static void fetch_returns(mla_precision p) {
     fixture f;
     fixture_make(&f, small_spec(p));
@@ -306,6 +349,7 @@ CU_TestInfo tests_contract[] = {
     {"rows to the formats and back, bit for bit", test_rows_match_the_definition},
     {"quantising queries", test_quant_q},
     {"appending tokens", test_append},
+    {"a step prepared in one call", test_prepare},
     {"fetching tokens", test_fetch},
     {"work and floor in closed form", test_work},
     {"probes", test_probes},
