@@ -253,7 +253,7 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h
 PLUGIN_MANUAL := kernels/plugin/README.md kernels/plugin/example/README.md kernels/plugin/example/example.c
-SHARED_FILES = $(shell git ls-files configs datasets 2>/dev/null || find configs datasets -type f)
+SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1
 	install -D -m 755 $(BUILD)/snapmla $(DESTDIR)$(PREFIX)/bin/snapmla

@@ -12,7 +12,7 @@ mkdir -p "$root/bin" "$root/lib" "$root/share/man/man1" "$root/share/snapmla"
 
 cp "$build/snapmla" "$root/bin/snapmla"
 cp "$build/snapmla.1" "$root/share/man/man1/"
-git ls-files configs datasets | while read -r f; do
+git ls-files configs datasets models | while read -r f; do
     mkdir -p "$root/share/snapmla/$(dirname "$f")"
     cp "$f" "$root/share/snapmla/$f"
 done

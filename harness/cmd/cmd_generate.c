@@ -8,6 +8,7 @@
 #include "generator/local/engine/stop.h"
 #include "generator/local/local.h"
 #include "harness/cmd/cmd.h"
+#include "harness/share.h"
 
 static const char *prompt_text, *prompt_file, *system_text, *precision = "bf16", *template_name,
                                                             *device = "cpu";
@@ -268,6 +269,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     local_model m = {0};
     buf text = {0};
+    char *shipped = NULL;
     local_options how = {.device = device,
                          .precision = precision,
                          .cache_bytes = cache_mb << 20,
@@ -282,7 +284,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "--prompt and --file: give one of them");
     if (prompt_file)
         TRY(fs_read(prompt_file, &text, err));
-    TRY(local_open(&m, shared->args[0], &how, err));
+    shipped = share_find(shared->args[0]);
+    TRY(local_open(&m, shipped ? shipped : shared->args[0], &how, err));
     if (prompt_text || prompt_file)
         TRY(answer_one(&m, prompt_text ? prompt_text : buf_str(&text), err));
     else
@@ -290,6 +293,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 cleanup:
     local_close(&m);
     buf_release(&text);
+    free(shipped);
     return st;
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "base/term.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/model_fidelity.h"
+#include "harness/share.h"
 
 typedef struct {
     const fidelity_model_args *args;
@@ -205,7 +207,8 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
     const fidelity_model_args *a = s->args;
     model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     int n = 0;
-    model_fidelity_options what = {.dir = a->dir,
+    char *shipped = share_find(a->dir);
+    model_fidelity_options what = {.dir = shipped ? shipped : a->dir,
                                    .text = text,
                                    .formats = a->precisions,
                                    .max_tokens = a->max_tokens,
@@ -224,6 +227,7 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
     TRY(st);
     TRY(model_fidelity_tell(rows, n, take_row, s, err));
 cleanup:
+    free(shipped);
     return st;
 }
 

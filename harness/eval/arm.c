@@ -2,9 +2,11 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "harness/share.h"
 
 enum { kLongestName = 40 };
 
@@ -130,6 +132,24 @@ static snap_status check_name(const parsing *p, snap_err *err) {
                    p->whole, kLongestName);
 }
 
+/* "local:models/..." is the program's own where there is no such folder here. */
+static snap_status find_model(parsing *p, snap_err *err) {
+    static const char kPrefix[] = "local:";
+    buf spec = {0};
+    const char *dir = p->arm->spec + sizeof kPrefix - 1;
+    char *found = *dir ? share_find(dir) : NULL;
+    if (!found || strcmp(found, dir) == 0) {
+        free(found);
+        return SNAP_OK;
+    }
+    (void)buf_printf(&spec, "%s%s", kPrefix, found);
+    p->arm->spec = arena_strdup(p->mem, buf_str(&spec));
+    bool ok = !spec.failed && p->arm->spec;
+    free(found);
+    buf_release(&spec);
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for %s", p->flag);
+}
+
 static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     static const struct {
         const char *prefix, *kind;
@@ -148,7 +168,7 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     if (strcmp(p->arm->kind, "http") == 0 && strchr(spec, '@'))
         return err_set(err, SNAP_E_USAGE,
                        "an arm's URL must not hold credentials: set SNAPMLA_API_KEY instead");
-    return SNAP_OK;
+    return strcmp(p->arm->kind, "local") == 0 ? find_model(p, err) : SNAP_OK;
 }
 
 /* One part between commas: first NAME=GENERATOR, then keys. */
