@@ -188,8 +188,11 @@ static uint16_t parse_group(parser *p) {
     p->bars = bars;
     if (n && p->t->node[n].kind == NODE_LIST)
         p->t->node[n].kind = NODE_SET;
-    if (whole && p->k[-1].kind == TOK_UNIT)
-        return fail(p, "a unit in brackets");
+    if (p->k[-1].kind == TOK_UNIT) {
+        if (whole)
+            return fail(p, "a unit in brackets");
+        only_as_written(p, "a unit within an expression");
+    }
     return n ? expect(p, TOK_RBRACE, n) : 0;
 }
 

@@ -79,7 +79,7 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     judge j; /* large: what matters is set here and by math_parse() */
     j.strict = policy == MATH_STRICT;
     j.ordered = ordered;
-    j.listed = false;
+    j.listed = j.named = false;
     j.work = kMathWork;
     j.reason = "another value";
     const char *why = math_parse(&j.gold, g);

@@ -109,15 +109,6 @@ static bool same_behind_sign(judge *j, part g, part a) {
                : decide(j, false, "an equation without its left side");
 }
 
-/* f(x) = \sqrt{2} against \sqrt{2}\%: no grader leaves out both the name and the sign. */
-static bool drops_name_and_percent(part g, part a, part gold, part answer) {
-    part unnamed = g.i != gold.i ? gold : answer;
-    bool named = g.i != gold.i || a.i != answer.i;
-    bool percent =
-        (g.t->has_percent && !math_is_numeral(g)) || (a.t->has_percent && !math_is_numeral(a));
-    return named && percent && !is_kind(child(unnamed, 0), NODE_SYM);
-}
-
 bool math_judge_answer(judge *j) {
     part gold = {&j->gold, j->gold.root, 1}, answer = {&j->answer, j->answer.root, 1};
     part g = gold, a = answer;
@@ -125,10 +116,9 @@ bool math_judge_answer(judge *j) {
         g = math_without_name(g, false);
         a = math_without_name(a, !j->strict);
     }
+    j->named = (g.i != gold.i && !g.t->short_name) || (a.i != answer.i && !a.t->short_name);
     if (g.t->leading || a.t->leading)
         return same_behind_sign(j, g, a);
-    if (drops_name_and_percent(g, a, gold, answer))
-        return decide(j, false, "a percent sign on an expression that has a name");
     if (!j->strict && is_single(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, g, a, true);
     if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)

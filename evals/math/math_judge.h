@@ -13,6 +13,7 @@ typedef struct {
     math_tree gold, answer;
     bool strict;  /* MATH_STRICT */
     bool ordered; /* lists, too, are compared in order */
+    bool named;   /* by more than two characters, which were left out */
     bool listed;  /* inside a list: its relations are compared side by side */
     int work;
     const char *reason; /* of the last comparison that decided */

@@ -46,11 +46,11 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
 }
 
-/* [-] n%, or nothing with a percent sign */
-static bool is_percentage(part p) {
-    for (; is_kind(p, NODE_NEG); p = child(p, 0))
-        continue;
-    return !p.t->has_percent || is_kind(p, NODE_PERCENT);
+/* Whether n% may be n: a number, or what is written alike, without a long name unless it is whole. */
+static bool drops_percent(const judge *j, part g, part a) {
+    part marked = g.t->has_percent ? g : a;
+    bool whole = !is_kind(marked, NODE_NEG) && math_is_integer_literal(marked);
+    return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);
 }
 
 /* n% is n/100, and n: field takes both readings, strict the second. Two signs are read alike. */
@@ -58,8 +58,8 @@ static bool same_value(judge *j, part g, part a) {
     bool gp = g.t->has_percent, ap = a.t->has_percent;
     if (!j->strict && (gp || ap) && same_reading(j, g, gp, a, ap))
         return true;
-    if (gp != ap && !(is_percentage(g) && is_percentage(a)) && !same_tree(g, a))
-        return decide(j, false, "a percent sign within an expression");
+    if (gp != ap && !drops_percent(j, g, a))
+        return decide(j, false, "a percent sign on an expression");
     return same_reading(j, g, false, a, false);
 }
 
@@ -174,7 +174,9 @@ bool math_judge_values(judge *j, part g, part a) {
         return false;
     const char *verbatim = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
     if (verbatim)
-        return same_tree(g, a) ? decide(j, true, "written alike") : decide(j, false, verbatim);
+        return same_tree(g, a) && (g.t->has_percent == a.t->has_percent || !j->named)
+                   ? decide(j, true, "written alike")
+                   : decide(j, false, verbatim);
     if (a.t->juxtaposed && (math_is_integer_literal(g) || is_named_number(a)))
         return decide(j, false, "integers multiplied without a sign");
     if (a.t->framed && math_is_integer_literal(g) && !math_is_numeral(a))

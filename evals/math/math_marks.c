@@ -69,6 +69,8 @@ static bool is_plain_number(const math_tokens *t, const math_token *unit) {
         k++;
     }
     const math_token *first = k;
+    if (first->kind == TOK_LBRACE)
+        return false;
     for (; k < unit; k++) {
         bool number = k->kind == TOK_MINUS || k->kind == TOK_NUM || k->kind == TOK_FRAC ||
                       k->kind == TOK_LBRACE || k->kind == TOK_RBRACE || k->kind == TOK_SLASH;

@@ -130,9 +130,12 @@ static bool is_signed_whole(const math_tree *t, uint16_t i) {
 /* A factor without a sign before it; @before is the one that it follows. */
 static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
     bool bracket = p->k->kind == TOK_LPAREN || p->k[-1].kind == TOK_RPAREN;
+    bool brace = p->k->kind == TOK_LBRACE || p->k[-1].kind == TOK_RBRACE;
     uint16_t f = math_parse_factor(p);
     if (f && is_binomial(p->t, f) && (is_whole(p->t, before) || is_binomial(p->t, before)))
         only_as_written(p, "a binomial multiplied without a sign");
+    if (f && brace && is_whole(p->t, before) && is_whole(p->t, f))
+        only_as_written(p, "digits beside digits in braces");
     if (f && bracket && is_signed_whole(p->t, before) &&
         (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
         p->t->juxtaposed = true;
@@ -366,6 +369,7 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     out->verbatim = NULL;
     out->framed = t->wrapped || t->broken;
     out->separated = t->separated;
+    out->short_name = math_is_short_naming(t);
     bool about = accept(&p, TOK_APPROX);
     uint16_t root = math_parse_list(&p);
     if (about && root && (!is_numeral(out, root) || t->tok[1].kind == TOK_PLUS))

@@ -64,6 +64,7 @@ typedef struct {
     bool chained;    /* a chain of equations lost its middle */
     bool leading;    /* an equation without its left side, "= 5" */
     bool plain;      /* which begins with digits, or a minus sign and digits */
+    bool short_name; /* it is "x = ..." or "xy=..." */
     bool times;      /* a multiplication has its sign, somewhere */
     /* NULL, or why the graders of the field read some part of it only as it is written */
     const char *verbatim;

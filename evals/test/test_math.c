@@ -54,6 +54,8 @@ static void test_spellings_of_one_thing(void) {
         {"12 \\sqrt{5}", "12\\sqrt{5}"},
         {"12 \\sqrt{5}", "12 \\cdot \\sqrt{5}"},
         {"14\\%", "= 14\\%"},
+        {"14", "\\theta = 14\\%"},
+        {"\\frac{1}{6}", "x = \\frac{1}{6}\\%"},
         {"\\frac12", "=\\frac12"},
         {"\\frac{1}{2}", "= 0.5"},
         {"2\\pi t", "\\pi \\cdot 2t"},
@@ -251,6 +253,13 @@ static void test_values_no_grader_equates(void) {
         {"5\\text{ cm}", "2\\text{ cm}+3\\text{ cm}"},
         {"\\frac{3}{4}", "x = 3(\\frac{1}{4})"},
         {"x = 14", "x = 2(7)"},
+        {"\\frac{1}{2}", "\\frac{2}{4}\\%"},
+        {"\\frac{1}{6}", "\\theta = \\frac{1}{6}\\%"},
+        {"14.5", "\\theta = 14.5\\%"},
+        {"4", "\\frac{4 \\text{ ways}}{1}"},
+        {"2", "\\sqrt{4\\text{ cm}}"},
+        {"34", "3.4 \\times 10{1}"},
+        {"4000", "{4000}~\\text{m/s}"},
     };
     for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++)
@@ -466,6 +475,7 @@ static void test_policies(void) {
         {"7", "7 \\text{ or } 8", MATH_DIFFERENT, MATH_DIFFERENT},
         {"5", "2+3=5", MATH_EQUAL, MATH_DIFFERENT},
         {"5", "m+n=5", MATH_EQUAL, MATH_DIFFERENT},
+        {"i", "i = i", MATH_EQUAL, MATH_DIFFERENT},
         {"m+n=5", "5", MATH_DIFFERENT, MATH_DIFFERENT},
         {"5", "x = 10/2 = 5", MATH_EQUAL, MATH_EQUAL},
         {"\\frac{1}{3}", "\\frac13 \\approx 0.333", MATH_EQUAL, MATH_DIFFERENT},
