@@ -164,6 +164,28 @@ static bool is_named_number(part p) {
     return is_relation(root) && math_is_arithmetic(p.t, p.i);
 }
 
+/* What the field's graders refuse of expressions, whatever their values; NULL for nothing. */
+static const char *why_refused(part g, part a) {
+    bool whole = math_is_integer_literal(g);
+    if (a.t->juxtaposed && (whole || is_named_number(a)))
+        return "integers multiplied without a sign";
+    if (a.t->framed && whole && !math_is_numeral(a))
+        return "an expression for an integer, in a \\text or with a line break";
+    if (whole && is_rounded(a))
+        return "an integer in scientific notation that doubles round";
+    if ((g.t->separated && !math_is_numeral(g)) || (a.t->separated && !math_is_numeral(a)))
+        return "a thousands separator in an expression";
+    return NULL;
+}
+
+/* Expressions that the field's graders read only as they are written. */
+static bool same_verbatim(judge *j, part g, part a, const char *why) {
+    bool percent = g.t->has_percent != a.t->has_percent;
+    if (same_tree(g, a) && !(percent && j->named))
+        return decide(j, true, "written alike");
+    return decide(j, false, why);
+}
+
 bool math_judge_values(judge *j, part g, part a) {
     int x = infinity(g), y = infinity(a);
     if (x || y)
@@ -172,18 +194,10 @@ bool math_judge_values(judge *j, part g, part a) {
         return decide(j, is_empty_set(g) && is_empty_set(a), "the empty set");
     if (j->strict && !same_as_written(j, g, a))
         return false;
-    const char *verbatim = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
-    if (verbatim)
-        return same_tree(g, a) && (g.t->has_percent == a.t->has_percent || !j->named)
-                   ? decide(j, true, "written alike")
-                   : decide(j, false, verbatim);
-    if (a.t->juxtaposed && (math_is_integer_literal(g) || is_named_number(a)))
-        return decide(j, false, "integers multiplied without a sign");
-    if (a.t->framed && math_is_integer_literal(g) && !math_is_numeral(a))
-        return decide(j, false, "an expression for an integer, in a \\text or with a line break");
-    if (math_is_integer_literal(g) && is_rounded(a))
-        return decide(j, false, "an integer in scientific notation that doubles round");
-    if ((g.t->separated && !math_is_numeral(g)) || (a.t->separated && !math_is_numeral(a)))
-        return decide(j, false, "a thousands separator in an expression");
+    const char *why = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
+    if (why)
+        return same_verbatim(j, g, a, why);
+    if ((why = why_refused(g, a)))
+        return decide(j, false, why);
     return same_value(j, g, a);
 }
