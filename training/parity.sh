@@ -39,8 +39,9 @@ sets "$out/few" "${FEW:-100}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
 say 'the damaged format, on the processor'
-ask "$out/damage" "$out/few" "${FEW_SAMPLES:-4}" --arm "bf16=local:$model,precision=bf16" \
-    --arm "fp8=local:$out/outliers,precision=fp8" --control "damaged=local:$out/outliers,precision=B" \
+threads=threads=$((($(nproc) + 3) / 4)) # three arms, and what drives the GPUs
+ask "$out/damage" "$out/few" "${FEW_SAMPLES:-4}" --arm "bf16=local:$model,precision=bf16,$threads" \
+    --arm "fp8=local:$out/outliers,precision=fp8,$threads" --control "damaged=local:$out/outliers,precision=B,$threads" \
     >"$out/home/damage.txt" 2>&1 &
 damage=$!
 
@@ -69,7 +70,8 @@ say 'perplexity'
 for style in aime math gpqa code; do
     for m in "$model" "$out/outliers"; do
         echo "== $style $(basename "$m")"
-        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --precisions bf16,fp8,fp32,A,B 2>&1
+        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --threads ${threads#*=} \
+            --precisions bf16,fp8,fp32,A,B 2>&1
     done
 done >"$out/home/fidelity.txt"
 
