@@ -223,6 +223,17 @@ js *js_new_num(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+js *js_new_nums(const double *x, size_t n) {
+    js *a = js_new_array();
+    bool ok = a != NULL;
+    for (size_t i = 0; i < n && ok; i++)
+        ok = js_push_new(a, js_new_num(x[i]));
+    if (ok)
+        return a;
+    js_free(a);
+    return NULL;
+}
+
 js *js_new_int(int64_t x) {
     return json_integer(x);
 }

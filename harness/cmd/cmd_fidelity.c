@@ -75,13 +75,8 @@ static void add_row(table *t, const js *row) {
     table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
     table_cell(t, "%s", js_get_str(row, "config"));
     table_cell(t, "%s", js_get_str(row, "source"));
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        double x = js_get_num(row, figures[i], (double)NAN);
-        if (isnan(x))
-            table_cell(t, "-");
-        else
-            table_cell(t, "%.2e", x);
-    }
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        table_science(t, js_get_num(row, figures[i], (double)NAN));
 }
 
 static snap_status take_row(void *ctx, js *row, snap_err *err) {

@@ -62,11 +62,7 @@ static void fixed(table *t, const js *row, const char *key, int decimals) {
 }
 
 static void science(table *t, const js *row, const char *key) {
-    double x = js_get_num(row, key, (double)NAN);
-    if (isnan(x))
-        table_cell(t, "-");
-    else
-        table_cell(t, "%.2e", x);
+    table_science(t, js_get_num(row, key, (double)NAN));
 }
 
 static void general(table *t, const js *row, const char *key) {

@@ -38,6 +38,13 @@ void table_number(table *t, double x, int decimals) {
         table_cell(t, "%.*f", decimals, x);
 }
 
+void table_science(table *t, double x) {
+    if (isnan(x))
+        table_cell(t, "-");
+    else
+        table_cell(t, "%.2e", x);
+}
+
 static bool is_number(const char *cell) {
     return isdigit((unsigned char)*cell) || *cell == '-' || *cell == '\0';
 }

@@ -20,6 +20,7 @@ typedef struct {
 void table_cell(table *t, const char *fmt, ...) SNAP_PRINTF(2, 3);
 /* A number in a general format of so many decimals; "-" for NaN. */
 void table_number(table *t, double x, int decimals);
+void table_science(table *t, double x); /* "1.25e-03"; "-" for NaN */
 
 /* Appends the table; a column whose cells all begin with a digit, a sign or "-" is set to the right.
  * @color: heads in bold. SNAP_E_NOMEM. */

@@ -121,17 +121,6 @@ static snap_status all_runs(const gate_run_options *opt, double seconds, selftes
 
 /* ---- what the noise says ---- */
 
-static js *numbers(const double *x, size_t n) {
-    js *a = js_new_array();
-    bool ok = a != NULL;
-    for (size_t i = 0; i < n && ok; i++)
-        ok = js_push_new(a, js_new_num(x[i]));
-    if (ok)
-        return a;
-    js_free(a);
-    return NULL;
-}
-
 static js *noise_json(const record *rec) {
     js *all = js_new_array();
     bool ok = all != NULL;
@@ -139,7 +128,7 @@ static js *noise_json(const record *rec) {
         const cell_noise *c = &rec->cells[i];
         js *o = js_new_object();
         ok = o && js_set_str(o, "name", c->name) && js_set_num(o, "baseline_ns", c->baseline_ns) &&
-             js_set_new(o, "log_ratios", numbers(c->x, c->n));
+             js_set_new(o, "log_ratios", js_new_nums(c->x, c->n));
         ok = js_push_new(all, o) && ok;
     }
     if (ok)

@@ -16,21 +16,10 @@ js *verdict_new(const char *kind, const char *name, const char *verdict, const c
     return NULL;
 }
 
-static js *numbers(const double *x, size_t n) {
-    js *a = js_new_array();
-    bool ok = a != NULL;
-    for (size_t i = 0; i < n && ok; i++)
-        ok = js_push_new(a, js_new_num(x[i]));
-    if (ok)
-        return a;
-    js_free(a);
-    return NULL;
-}
-
 static js *interval(double lo, double hi) {
     if (!isfinite(lo) || !isfinite(hi))
         return js_new_null();
-    return numbers((const double[]){lo, hi}, 2);
+    return js_new_nums((const double[]){lo, hi}, 2);
 }
 
 /* ---- a timed cell ---- */
@@ -98,9 +87,9 @@ static js *flags_of(const gate_timed *t) {
 }
 
 static bool set_samples(js *o, const gate_timed *t) {
-    return js_set_new(o, "log_ratios", numbers(t->x, t->n)) &&
-           js_set_new(o, "baseline_samples_ns", numbers(t->ns[0], GATE_TURNS * t->n)) &&
-           js_set_new(o, "current_samples_ns", numbers(t->ns[1], GATE_TURNS * t->n));
+    return js_set_new(o, "log_ratios", js_new_nums(t->x, t->n)) &&
+           js_set_new(o, "baseline_samples_ns", js_new_nums(t->ns[0], GATE_TURNS * t->n)) &&
+           js_set_new(o, "current_samples_ns", js_new_nums(t->ns[1], GATE_TURNS * t->n));
 }
 
 static js *hash_json(const remote_cell *c) {

@@ -7,22 +7,12 @@
 
 #include "harness/report/figures.h"
 #include "harness/report/format.h"
-#include "harness/report/svg.h"
-
-static const double kWidth = 940, kHeight = 400, kLeft = 66, kRight = 720, kTop = 44, kBottom = 340;
-static const double kLabelStep = 15; /* pixels between names at the lines' ends */
-enum { kLinesMax = 24 };
-
-typedef struct {
-    const char *config, *source;
-    double last;  /* error at the longest context */
-    double label; /* y of the name */
-} series;
+#include "harness/report/lines.h"
 
 typedef struct {
     const report_model *m;
     const report_fidelity *key; /* file and distribution of this figure */
-    series lines[kLinesMax];
+    lines_series lines[LINES_MAX];
     size_t n;
     svg_scale x, y;
 } plot;
@@ -37,7 +27,7 @@ static bool drawn(const plot *p, const report_fidelity *f) {
            strcmp(f->origin, "measured") == 0;
 }
 
-static bool of_series(const series *s, const report_fidelity *f) {
+static bool of_series(const lines_series *s, const report_fidelity *f) {
     return strcmp(s->config, f->config) == 0 && strcmp(s->source, f->source) == 0;
 }
 
@@ -57,8 +47,8 @@ static void add(plot *p, const report_fidelity *f) {
     for (size_t i = 0; i < p->n; i++)
         if (of_series(&p->lines[i], f))
             return;
-    if (p->n < kLinesMax)
-        p->lines[p->n++] = (series){.config = f->config, .source = f->source};
+    if (p->n < LINES_MAX)
+        p->lines[p->n++] = (lines_series){.config = f->config, .source = f->source};
 }
 
 static void scale(plot *p) {
@@ -73,13 +63,11 @@ static void scale(plot *p) {
         y0 = fmin(y0, f->rel_l2);
         y1 = fmax(y1, f->rel_l2);
     }
-    p->x = svg_log(x0 / 1.3, x1 * 1.3, kLeft, kRight);
-    p->y = svg_log(y0 / 1.5, y1 * 1.5, kBottom, kTop);
+    p->x = svg_log(x0 / 1.3, x1 * 1.3, LINES_LEFT, LINES_RIGHT);
+    p->y = svg_log(y0 / 1.5, y1 * 1.5, LINES_BOTTOM, LINES_TOP);
 }
 
-/* ---- names at the ends, moved apart ---- */
-
-static double end_of(const plot *p, const series *s) {
+static double end_of(const plot *p, const lines_series *s) {
     double last = 0;
     int64_t context = 0;
     for (size_t i = 0; i < p->m->n_fidelity; i++) {
@@ -92,32 +80,7 @@ static double end_of(const plot *p, const series *s) {
     return last;
 }
 
-static int by_label(const void *a, const void *b) {
-    double x = ((const series *)a)->label, y = ((const series *)b)->label;
-    return (x > y) - (x < y);
-}
-
-/* Pushes down what overlaps, then up again what fell off the bottom. */
-static void place_labels(plot *p) {
-    for (size_t i = 0; i < p->n; i++) {
-        p->lines[i].last = end_of(p, &p->lines[i]);
-        p->lines[i].label = svg_at(&p->y, p->lines[i].last);
-    }
-    qsort(p->lines, p->n, sizeof *p->lines, by_label);
-    for (size_t i = 1; i < p->n; i++)
-        p->lines[i].label = fmax(p->lines[i].label, p->lines[i - 1].label + kLabelStep);
-    double limit = kBottom + 4;
-    for (size_t i = p->n; i-- > 0; limit -= kLabelStep)
-        p->lines[i].label = fmin(p->lines[i].label, limit);
-}
-
 /* ---- drawing ---- */
-
-static const char *class_of(const series *s) {
-    return strcmp(s->config, "bf16") == 0      ? "bf"
-           : strcmp(s->config, "snapmla") == 0 ? "f8"
-                                               : "other";
-}
 
 static int by_context(const void *a, const void *b) {
     const report_fidelity *x = *(const report_fidelity *const *)a;
@@ -125,9 +88,9 @@ static int by_context(const void *a, const void *b) {
     return (x->context > y->context) - (x->context < y->context);
 }
 
-static void draw_points(buf *out, const plot *p, const series *s, const report_fidelity **rows,
-                        size_t n) {
-    const char *cls = class_of(s);
+static void draw_points(buf *out, const plot *p, const lines_series *s,
+                        const report_fidelity **rows, size_t n) {
+    const char *cls = lines_class(s->config);
     bool oracle = strcmp(s->source, "reference") == 0;
     (void)buf_printf(out, "<path class=\"%sl%s\" d=\"", cls, oracle ? "" : " dash");
     for (size_t i = 0; i < n; i++)
@@ -144,7 +107,7 @@ static void draw_points(buf *out, const plot *p, const series *s, const report_f
     }
 }
 
-static bool draw_series(buf *out, const plot *p, const series *s) {
+static bool draw_series(buf *out, const plot *p, const lines_series *s) {
     const report_fidelity **rows = calloc(p->m->n_fidelity, sizeof(report_fidelity *));
     size_t n = 0;
     for (size_t i = 0; rows && i < p->m->n_fidelity; i++)
@@ -154,27 +117,13 @@ static bool draw_series(buf *out, const plot *p, const series *s) {
         return false;
     qsort(rows, n, sizeof(report_fidelity *), by_context);
     draw_points(out, p, s, rows, n);
-    double x = svg_at(&p->x, (double)rows[n - 1]->context);
-    svg_line(out, "lead", x + 5, svg_at(&p->y, s->last), kRight + 16, s->label);
-    char text[400], error[FORMAT_MAX];
-    format_science(s->last, error);
-    (void)snprintf(text, sizeof text, "%.100s, %.100s  %s", s->config, s->source, error);
-    svg_text_cut(out, strcmp(class_of(s), "other") == 0 ? "s" : "b s", kRight + 20, s->label + 4,
-                 text, 32);
+    lines_name(out, s, svg_at(&p->x, (double)rows[n - 1]->context), &p->y);
     free(rows);
     return true;
 }
 
 static void grid(buf *out, const plot *p) {
-    double ticks[SVG_TICKS_MAX];
     char text[FORMAT_MAX];
-    size_t n = svg_ticks(&p->y, 0, ticks);
-    for (size_t i = 0; i < n; i++) {
-        double y = svg_at(&p->y, ticks[i]);
-        (void)snprintf(text, sizeof text, "%.0e", ticks[i]);
-        svg_line(out, "gr", kLeft, y, kRight, y);
-        svg_text(out, "m e s", kLeft - 8, y + 4, text);
-    }
     int64_t last = 0;
     for (int64_t tokens = 1; tokens < ((int64_t)1 << 40); tokens *= 2) {
         double x = svg_at(&p->x, (double)tokens);
@@ -183,8 +132,8 @@ static void grid(buf *out, const plot *p) {
             continue;
         last = tokens;
         format_context(tokens, text);
-        svg_line(out, "gr", x, kTop, x, kBottom);
-        svg_text(out, "m c s", x, kBottom + 18, text);
+        svg_line(out, "gr", x, LINES_TOP, x, LINES_BOTTOM);
+        svg_text(out, "m c s", x, LINES_BOTTOM + 18, text);
     }
 }
 
@@ -195,27 +144,26 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) 
     scale(&p);
     if (!p.n)
         return false;
-    place_labels(&p);
+    for (size_t i = 0; i < p.n; i++)
+        p.lines[i].last = end_of(&p, &p.lines[i]);
+    lines_place(p.lines, p.n, &p.y);
     char id[32], name[400];
     (void)snprintf(id, sizeof id, "fidelity-%zu", index + 1);
     (void)snprintf(name, sizeof name, "Error against FP64 attention, %.60s, input %.60s%s%.200s",
                    p.key->kind, p.key->distribution, m->n_files > 1 ? ", " : "",
                    m->n_files > 1 ? m->files[p.key->file] : "");
-    svg_open(out, &(svg_head){.id = id,
-                              .title = name,
-                              .description = "A line a configuration: context across, relative L2 "
-                                             "error up. A level line is an error that does not "
-                                             "grow with context. The fidelity table has the "
-                                             "numbers.",
-                              .width = kWidth,
-                              .height = kHeight,
-                              .alone = alone});
-    svg_text_cut(out, "b", 0, 14, name, 120);
+    lines_open(out,
+               &(svg_head){.id = id,
+                           .title = name,
+                           .description = "A line a configuration: context across, relative L2 "
+                                          "error up. A level line is an error that does not "
+                                          "grow with context. The fidelity table has the "
+                                          "numbers.",
+                           .alone = alone},
+               &p.y, "context, tokens");
     grid(out, &p);
     for (size_t i = 0; i < p.n; i++)
         out->failed |= !draw_series(out, &p, &p.lines[i]);
-    svg_text(out, "m c", (kLeft + kRight) / 2, kBottom + 42, "context, tokens");
-    svg_text_up(out, "m c", 16, (kTop + kBottom) / 2, "relative L2 error");
     svg_close(out);
     return true;
 }

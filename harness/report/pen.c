@@ -1,5 +1,6 @@
 #include "harness/report/pen.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,19 @@ void pen_range(pen *p, const double x[2], int decimals) {
     char text[FORMAT_MAX];
     format_range(x, decimals, text);
     pen_put(p, text);
+}
+
+void pen_times(pen *p, double ratio) {
+    char text[FORMAT_MAX];
+    format_fixed(ratio, 2, text);
+    pen_printf(p, "%s%s", text, isnan(ratio) ? "" : "×");
+}
+
+void pen_shape(pen *p, const report_cell *c) {
+    pen_fixed(p, (double)c->heads, 0);
+    pen_fixed(p, (double)c->s_q, 0);
+    pen_fixed(p, (double)c->batch, 0);
+    pen_context(p, c->context);
 }
 
 void pen_science(pen *p, double x) {

@@ -12,6 +12,13 @@ typedef struct {
     bool failed; /* out of memory */
 } pen;
 
+/* The columns that pen_shape() fills. */
+#define PEN_SHAPE_COLUMNS                                                                          \
+    {"heads", "", TABLE_NUMBER, true}, {"s_q", "", TABLE_NUMBER, true},                            \
+        {"batch", "", TABLE_NUMBER, true}, {                                                       \
+        "context", "", TABLE_NUMBER, true                                                          \
+    }
+
 /* The last column names the file: it stays only where there is more than one. Before pen_start(). */
 void pen_drop_last_unless(report_table *t, bool needed);
 
@@ -27,6 +34,8 @@ void pen_range(pen *p, const double x[2], int decimals);
 void pen_interval(pen *p, const double x[2], int decimals);
 void pen_science(pen *p, double x);
 void pen_context(pen *p, int64_t tokens);
+void pen_times(pen *p, double ratio); /* "1.25×" */
+void pen_shape(pen *p, const report_cell *c);
 void pen_p(pen *p, double probability);
 void pen_file(pen *p, const report_model *m, int file);
 

@@ -17,17 +17,11 @@ static const char *left_out(const char *arm) {
 }
 
 static void put_row(pen *p, const report_cell *c, const report_cell *whole) {
-    char text[FORMAT_MAX];
-    double times = whole ? c->median_ns / whole->median_ns : (double)NAN;
     pen_text(p, left_out(c->arm));
     pen_text(p, c->scope);
-    pen_fixed(p, (double)c->heads, 0);
-    pen_fixed(p, (double)c->s_q, 0);
-    pen_fixed(p, (double)c->batch, 0);
-    pen_context(p, c->context);
+    pen_shape(p, c);
     pen_fixed(p, c->median_ns * 1e-3, 1);
-    format_fixed(times, 2, text);
-    pen_printf(p, "%s%s", text, isnan(times) ? "" : "×");
+    pen_times(p, whole ? c->median_ns / whole->median_ns : (double)NAN);
     pen_fixed(p, whole ? whole->median_ns * 1e-3 : (double)NAN, 1);
     pen_science(p, c->error);
     pen_science(p, whole ? whole->error : (double)NAN);
@@ -44,10 +38,7 @@ bool report_table_ablation(const report_model *m, arena *mem, report_table *t) {
                 "allowed four times the tolerance: their error is what the row is there to show.",
         .columns = {{"without", "", TABLE_TEXT, true},
                     {"scope", "", TABLE_TEXT, true},
-                    {"heads", "", TABLE_NUMBER, true},
-                    {"s_q", "", TABLE_NUMBER, true},
-                    {"batch", "", TABLE_NUMBER, true},
-                    {"context", "", TABLE_NUMBER, true},
+                    PEN_SHAPE_COLUMNS,
                     {"µs", "", TABLE_NUMBER, true},
                     {"time", "", TABLE_NUMBER, true},
                     {"whole µs", "", TABLE_NUMBER, false},

@@ -70,12 +70,6 @@ static double roofline_of(const report_model *m, int file, const char *arm) {
     return median;
 }
 
-static void put_times(pen *p, double x) {
-    char text[FORMAT_MAX];
-    format_fixed(x, 2, text);
-    pen_printf(p, "%s%s", text, isnan(x) ? "" : "×");
-}
-
 bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
     *t = (report_table){
@@ -112,7 +106,7 @@ bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
             pen_text(&p, arms[a]);
             pen_fixed(&p, (double)g.rows, 0);
             pen_fixed(&p, (double)g.differ, 0);
-            put_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
+            pen_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
             pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
             pen_fixed(&p, price_of(m, f), 2);
         }
@@ -122,10 +116,7 @@ bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
 static void put_cell(pen *p, const report_cell *c) {
     pen_text(p, c->arm);
     pen_text(p, c->scope);
-    pen_fixed(p, (double)c->heads, 0);
-    pen_fixed(p, (double)c->s_q, 0);
-    pen_fixed(p, (double)c->batch, 0);
-    pen_context(p, c->context);
+    pen_shape(p, c);
 }
 
 static void put_marks(pen *p, const compared *c) {
@@ -146,10 +137,7 @@ bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
                             "has no ratio. tok/J is energy at the device where it tells its power.",
                         .columns = {{"arm", "", TABLE_TEXT, true},
                                     {"scope", "", TABLE_TEXT, true},
-                                    {"heads", "", TABLE_NUMBER, true},
-                                    {"s_q", "", TABLE_NUMBER, true},
-                                    {"batch", "", TABLE_NUMBER, true},
-                                    {"context", "", TABLE_NUMBER, true},
+                                    PEN_SHAPE_COLUMNS,
                                     {"device", "", TABLE_TEXT, true},
                                     {"#", "", TABLE_NUMBER, true},
                                     {"µs", "", TABLE_NUMBER, true},
@@ -171,7 +159,7 @@ bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
         pen_text(&p, report_device_of(m, c->file));
         pen_fixed(&p, c->file + 1, 0);
         pen_fixed(&p, c->median_ns * 1e-3, 1);
-        put_times(&p, m->compared[i].ratio);
+        pen_times(&p, m->compared[i].ratio);
         pen_fixed(&p, c->roofline_pct, 1);
         pen_fixed(&p, c->tflops, 2);
         pen_fixed(&p, c->gb_s, 1);

@@ -41,13 +41,6 @@ static void put_run(pen *p, const report_model *m, int file) {
         pen_put(p, "this run");
 }
 
-static void times(pen *p, double x) {
-    if (isnan(x))
-        pen_text(p, "");
-    else
-        pen_printf(p, "%.2f×", x);
-}
-
 /* ---- decoding over configurations -------------------------------------------------------------------- */
 
 static void put_step(pen *p, const report_step *s) {
@@ -58,7 +51,7 @@ static void put_step(pen *p, const report_step *s) {
     pen_fixed(p, (double)s->batch, 0);
     pen_fixed(p, s->bf16, 0);
     pen_fixed(p, s->fp8, 0);
-    times(p, s->speedup);
+    pen_times(p, s->speedup);
     put_path(p, s->name);
 }
 
@@ -69,7 +62,7 @@ static void put_speed_quote(pen *p, const report_quote *q) {
     blank(p, 2);
     pen_fixed(p, q->bf16, 0);
     pen_fixed(p, q->fp8, 0);
-    times(p, q->speedup);
+    pen_times(p, q->speedup);
     pen_text(p, q->source);
 }
 
@@ -112,7 +105,7 @@ static void put_point(pen *p, const report_model *m, int axis, const report_spee
             pen_fixed(p, (double)report_axis_value(c, k), 0);
     pen_fixed(p, s->bf16->tflops, s->bf16->tflops < 10 ? 3 : 1);
     pen_fixed(p, s->fp8->tflops, s->fp8->tflops < 10 ? 3 : 1);
-    times(p, s->speedup);
+    pen_times(p, s->speedup);
     pen_fixed(p, report_peak_pct(m, s->fp8), 1);
     put_run(p, m, c->file);
 }
@@ -123,7 +116,7 @@ static void put_kernel_quote(pen *p, const report_quote *q) {
     blank(p, AXES);
     pen_fixed(p, q->bf16, 1);
     pen_fixed(p, q->fp8, 1);
-    times(p, q->speedup);
+    pen_times(p, q->speedup);
     pen_fixed(p, q->peak_pct, 1);
     pen_text(p, q->source);
 }
@@ -234,7 +227,7 @@ static void put_granularity(pen *p, const report_model *m, const report_fidelity
     pen_text(p, f->distribution);
     pen_context(p, f->context);
     pen_science(p, f->rel_l2);
-    times(p, f->rel_l2 / error_of_snapmla(m, f));
+    pen_times(p, f->rel_l2 / error_of_snapmla(m, f));
     pen_science(p, f->rmse);
     pen_science(p, f->cosine_diff);
     put_run(p, m, f->file);

@@ -76,14 +76,6 @@ static decimals speed_decimals(const report_model *m) {
                       format_scale_decimals(&gb_s)};
 }
 
-static void put_shape(pen *p, const report_cell *c) {
-    pen_text(p, c->scope);
-    pen_fixed(p, (double)c->heads, 0);
-    pen_fixed(p, (double)c->s_q, 0);
-    pen_fixed(p, (double)c->batch, 0);
-    pen_context(p, c->context);
-}
-
 static void put_arm(pen *p, const report_cell *c, decimals d) {
     static const report_cell none = {.median_ns = (double)NAN,
                                      .tflops = (double)NAN,
@@ -94,12 +86,6 @@ static void put_arm(pen *p, const report_cell *c, decimals d) {
     pen_fixed(p, c->tflops, d.tflops);
     pen_fixed(p, c->gb_s, d.gb_s);
     pen_fixed(p, c->roofline_pct, 1);
-}
-
-static void put_speedup(pen *p, double x) {
-    char text[FORMAT_MAX];
-    format_fixed(x, 2, text);
-    pen_printf(p, "%s%s", text, isnan(x) ? "" : "×");
 }
 
 static void put_input(pen *p, const report_cell *c) {
@@ -119,10 +105,7 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
                 "appending to the cache and the schedule. TFLOPS counts 2 (2 d_c + d_r) per row "
                 "and token for both arms.",
         .columns = {{"scope", "", TABLE_TEXT, true},
-                    {"heads", "", TABLE_NUMBER, true},
-                    {"s_q", "", TABLE_NUMBER, true},
-                    {"batch", "", TABLE_NUMBER, true},
-                    {"context", "", TABLE_NUMBER, true},
+                    PEN_SHAPE_COLUMNS,
                     {"speed-up", "", TABLE_NUMBER, true},
                     {"flags", "", TABLE_FLAGS, false},
                     {"µs", "BF16", TABLE_NUMBER, true},
@@ -142,8 +125,9 @@ bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
     decimals d = speed_decimals(m);
     for (size_t i = 0; i < m->n_speeds; i++) {
         const report_speed *s = &m->speeds[i];
-        put_shape(&p, s->any);
-        put_speedup(&p, s->speedup);
+        pen_text(&p, s->any->scope);
+        pen_shape(&p, s->any);
+        pen_times(&p, s->speedup);
         pen_put(&p, s->flags);
         put_arm(&p, s->bf16, d);
         put_arm(&p, s->fp8, d);
@@ -196,10 +180,7 @@ bool report_table_reported(const report_model *m, arena *mem, report_table *t) {
                 "never ranked with measured ones.",
         .columns = {{"arm", "", TABLE_TEXT, true},
                     {"scope", "", TABLE_TEXT, true},
-                    {"heads", "", TABLE_NUMBER, true},
-                    {"s_q", "", TABLE_NUMBER, true},
-                    {"batch", "", TABLE_NUMBER, true},
-                    {"context", "", TABLE_NUMBER, true},
+                    PEN_SHAPE_COLUMNS,
                     {"µs", "", TABLE_NUMBER, true},
                     {"TFLOPS", "", TABLE_NUMBER, true},
                     {"source", "", TABLE_TEXT, true}}};
@@ -209,7 +190,8 @@ bool report_table_reported(const report_model *m, arena *mem, report_table *t) {
     for (size_t i = m->n_measured; i < m->n_cells; i++) {
         const report_cell *c = &m->cells[i];
         pen_text(&p, c->arm);
-        put_shape(&p, c);
+        pen_text(&p, c->scope);
+        pen_shape(&p, c);
         pen_fixed(&p, c->median_ns * 1e-3, 1);
         pen_fixed(&p, c->tflops, 1);
         pen_text(&p, c->source);
