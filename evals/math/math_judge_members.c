@@ -87,6 +87,14 @@ static bool same_repeats(const part *g, const part *a, int n) {
            count_different(g, n) == count_different(a, n);
 }
 
+/* A = (1,2), B = (3,4): beyond the first member's, no grader leaves out the name of a tuple or set. */
+static bool names_structures(const part *p, int n) {
+    for (int k = 1; k < n; k++)
+        if (is_kind(p[k], NODE_REL) && !is_expression(child(p[k], 1)))
+            return true;
+    return false;
+}
+
 bool math_judge_members(judge *j, part g, part a, bool ordered) {
     part gs[kMaxItems], as[kMaxItems];
     int n = members(g, gs), m = members(a, as);
@@ -94,6 +102,10 @@ bool math_judge_members(judge *j, part g, part a, bool ordered) {
         return decide(j, false, "too many members");
     if (n != m)
         return decide(j, false, "another number of members");
+    if (names_structures(gs, n) != names_structures(as, n))
+        return decide(j, false, "members with names that are no values");
+    if (j->ordered && at(g)->arg != at(a)->arg)
+        return decide(j, false, "semicolons in what may be one number");
     if (!same_repeats(gs, as, n))
         return decide(j, false, "members that repeat, save their names");
     j->listed = true;

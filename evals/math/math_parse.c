@@ -323,8 +323,11 @@ uint16_t math_parse_list(parser *p) {
     for (;;) {
         if (!chain_add(p, &c, parse_relation(p)))
             return 0;
-        if (p->k->kind != TOK_COMMA)
+        if (p->k->kind != TOK_COMMA) {
+            if (semicolon >= 0)
+                p->t->node[c.node].arg = (int16_t)semicolon;
             return c.node;
+        }
         if (!accept_comma(p, &semicolon))
             return fail(p, "commas and semicolons in one list");
     }

@@ -30,7 +30,7 @@ typedef enum {
     /* what follows is no expression */
     NODE_WORD,  /* text */
     NODE_BASED, /* a numeral (the child) with its base (id) */
-    NODE_LIST,  /* a, b, c without brackets */
+    NODE_LIST,  /* a, b, c without brackets; arg: 1 if with semicolons */
     NODE_TUPLE, /* arg: bit 0 opens with '[', bit 1 closes with ']' */
     NODE_SET,
     NODE_UNION, /* n-ary */

@@ -257,6 +257,8 @@ static void test_values_no_grader_equates(void) {
         {"\\frac{1}{6}", "\\theta = \\frac{1}{6}\\%"},
         {"14.5", "\\theta = 14.5\\%"},
         {"4", "\\frac{4 \\text{ ways}}{1}"},
+        {"(1,2),(3,4)", "(x,y) = (1,2), (x,y) = (3,4)"},
+        {"2,125", "2; 125"},
         {"2", "\\sqrt{4\\text{ cm}}"},
         {"34", "3.4 \\times 10{1}"},
         {"4000", "{4000}~\\text{m/s}"},
