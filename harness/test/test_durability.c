@@ -114,6 +114,7 @@ static void serve(int url, int until) {
     (void)close(url);
     while (read(until, &byte, 1) < 0 && errno == EINTR) {
     }
+    server_free(s);
     _exit(0);
 }
 
@@ -142,8 +143,10 @@ static answering answering_start(void) {
 }
 
 static void answering_stop(answering *a) {
+    int status = -1;
     (void)close(a->alive);
-    (void)waitpid(a->pid, NULL, 0);
+    CU_ASSERT_EQUAL_FATAL(waitpid(a->pid, &status, 0), a->pid);
+    CU_ASSERT_EQUAL(status, 0); /* under a sanitizer also what it found in the server's process */
 }
 
 static eval_options options_of(const answering *a) {

@@ -85,7 +85,9 @@ static pid_t start_server(int64_t pause_ns, int *until, char url[64]) {
         if (!s || write(ends[1], server_url(s), strlen(server_url(s))) < 0)
             _exit(1);
         (void)close(ends[1]);
-        _exit(read(alive[0], &byte, 1) != 0);
+        bool told = read(alive[0], &byte, 1) == 0;
+        server_free(s);
+        _exit(!told);
     }
     (void)close(ends[1]);
     (void)close(alive[0]);
@@ -190,7 +192,9 @@ static void test_memory(void) {
                cells, big.seconds, cells / big.seconds, 1e3 * big.cpu_s / cells, big.rss_kb / 1024,
                small.rss_kb / 1024, bytes_each, big.lag_p99_ms, big.lag_max_ms);
     (void)close(until);
-    (void)waitpid(server_pid, NULL, 0);
+    int status = -1;
+    CU_ASSERT_EQUAL(waitpid(server_pid, &status, 0), server_pid);
+    CU_ASSERT_EQUAL(status, 0);
     folder_close();
 }
 
