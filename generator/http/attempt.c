@@ -1,0 +1,191 @@
+#include "generator/http/attempt.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "generator/http/refusal.h"
+#include "generator/http/retry.h"
+
+enum {
+    kRefusalLimit = 16 << 10, /* bytes kept of the body of an answer that is no 2xx */
+    kBodyLimit = 64 << 20,    /* bytes of a whole answer */
+    kIdleLimit = 16 << 20,    /* bytes of a stream that bring nothing of the answer */
+};
+
+void attempt_init(attempt *a, bool stream, bool alternatives) {
+    *a = (attempt){.stream = stream,
+                   .alternatives = alternatives,
+                   .events = sse_make(),
+                   .answer = chat_answer_make()};
+    a->body.limit = kBodyLimit;
+}
+
+void attempt_begin(attempt *a) {
+    buf_clear(&a->body);
+    sse_clear(&a->events);
+    a->idle_bytes = 0;
+    chat_answer_clear(&a->answer);
+    a->end = ATTEMPT_OK;
+    a->why = (snap_err){0};
+    a->first_token_ns = a->finish_ns = -1;
+    a->gaps = (hist){0};
+}
+
+void attempt_release(attempt *a) {
+    buf_release(&a->body);
+    sse_release(&a->events);
+    chat_answer_release(&a->answer);
+}
+
+SNAP_PRINTF(3, 4)
+static void attempt_fail(attempt *a, attempt_end end, const char *fmt, ...) {
+    char text[sizeof a->why.text];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    a->end = end;
+    a->why = (snap_err){0};
+    (void)err_set(&a->why, SNAP_E_NET, "%s", text);
+}
+
+/* An answer that can't be read: damaged underway it may pass, too large it won't. */
+static void attempt_unreadable(attempt *a, snap_status st) {
+    a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_MAY_PASS;
+}
+
+static void note_piece(attempt *a, int64_t now) {
+    if (a->first_token_ns < 0)
+        a->first_token_ns = now;
+    else
+        hist_add(&a->gaps, now - a->last_piece_ns);
+    a->last_piece_ns = now;
+    a->idle_bytes = 0;
+}
+
+static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
+    attempt *a = ctx;
+    size_t before = a->answer.text.len + a->answer.reasoning.len;
+    int64_t now = clock_now_ns();
+    snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
+    if (a->answer.text.len + a->answer.reasoning.len > before)
+        note_piece(a, now);
+    if (a->finish_ns < 0 && a->answer.done)
+        a->finish_ns = now;
+    return st;
+}
+
+static bool is_ok(int status) {
+    return status >= 200 && status < 300;
+}
+
+static bool has_type(const http_response *head, const char *type) {
+    return strncasecmp(head->type, type, strlen(type)) == 0;
+}
+
+/* A server that sends comments as fast as it can is never silent. */
+static bool is_idle(attempt *a) {
+    if (a->idle_bytes <= kIdleLimit)
+        return false;
+    if (!chat_answer_complete(&a->answer)) /* else nothing is lost */
+        attempt_fail(a, ATTEMPT_MAY_PASS, "%d bytes of the stream brought nothing of the answer",
+                     (int)kIdleLimit);
+    return true;
+}
+
+static bool on_stream(attempt *a, const http_response *head, const char *bytes, size_t n) {
+    if (*head->type && !has_type(head, "text/event-stream")) {
+        attempt_fail(a, ATTEMPT_FINAL,
+                     "the server answered with %.80s instead of a stream; check that the URL ends "
+                     "in the API's root (often /v1), or switch streaming off",
+                     head->type);
+        return false;
+    }
+    a->idle_bytes += n;
+    snap_status st = sse_feed(&a->events, bytes, n, on_event, a, &a->why);
+    if (st != SNAP_OK)
+        attempt_unreadable(a, st);
+    return st == SNAP_OK && !is_idle(a);
+}
+
+bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n) {
+    if (is_ok(head->status))
+        return a->stream ? on_stream(a, head, bytes, n) : buf_append(&a->body, bytes, n);
+    size_t room = kRefusalLimit - a->body.len;
+    (void)buf_append(&a->body, bytes, n < room ? n : room);
+    return a->body.len < kRefusalLimit; /* that is enough to tell why */
+}
+
+static bool is_refused(const attempt *a, const http_response *res) {
+    return !is_ok(res->status) && (res->outcome == HTTP_COMPLETE || a->body.len == kRefusalLimit);
+}
+
+/* Whether the text that came is the model's whole answer. */
+static void judge_answer(attempt *a) {
+    if (!chat_answer_complete(&a->answer))
+        attempt_fail(a, ATTEMPT_MAY_PASS, "the stream ended before the answer did");
+    else if (chat_answer_aborted(&a->answer))
+        attempt_fail(a, ATTEMPT_MAY_PASS, "the server broke the answer off (finish reason '%s')",
+                     a->answer.finish_reason);
+}
+
+static void judge_whole(attempt *a, const http_response *res) {
+    snap_status st = chat_answer_read(&a->answer, buf_str(&a->body), a->body.len, &a->why);
+    if (st != SNAP_OK)
+        attempt_unreadable(a, st);
+    else
+        judge_answer(a);
+    if (st == SNAP_E_INPUT && *res->type && !has_type(res, "application/json")) {
+        a->end = ATTEMPT_FINAL;
+        err_prefix(&a->why,
+                   "the server answered with %.80s; check that the URL ends in the API's "
+                   "root (often /v1)",
+                   res->type);
+    }
+}
+
+static void judge_stream(attempt *a) {
+    snap_status st = sse_finish(&a->events, on_event, a, &a->why);
+    if (st != SNAP_OK)
+        attempt_unreadable(a, st);
+    else
+        judge_answer(a);
+}
+
+static void judge_refusal(attempt *a, const http_response *res) {
+    buf words = {0};
+    refusal_describe(res->status, buf_str(&a->body), a->body.len, res->location, &words);
+    attempt_fail(a, retry_status(res->status) ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s",
+                 buf_str(&words));
+    buf_release(&words);
+}
+
+static void judge_broken(attempt *a, const http_response *res) {
+    /* a stream that lost its end after the finish reason has lost nothing of the answer */
+    if (chat_answer_complete(&a->answer)) {
+        judge_answer(a);
+        return;
+    }
+    bool may_pass = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
+                    res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
+                    a->alternatives; /* another one may be better */
+    attempt_fail(a, may_pass ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s", res->message);
+}
+
+void attempt_judge(attempt *a, const http_response *res) {
+    if (a->end != ATTEMPT_OK) /* a callback has judged it already */
+        return;
+    if (a->body.failed)
+        attempt_fail(a, ATTEMPT_FINAL, "the answer is longer than %d bytes", (int)kBodyLimit);
+    else if (is_refused(a, res))
+        judge_refusal(a, res);
+    else if (res->outcome != HTTP_COMPLETE)
+        judge_broken(a, res);
+    else if (a->stream)
+        judge_stream(a);
+    else
+        judge_whole(a, res);
+}

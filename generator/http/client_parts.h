@@ -1,0 +1,97 @@
+/* client_parts.h - what the client's files share: the client, a run of it, the requests in flight. */
+#ifndef SNAPMLA_GENERATOR_HTTP_CLIENT_PARTS_H
+#define SNAPMLA_GENERATOR_HTTP_CLIENT_PARTS_H
+
+#include <signal.h>
+
+#include "base/buf.h"
+#include "base/http.h"
+#include "base/rng.h"
+#include "generator/backend.h"
+#include "generator/http/attempt.h"
+#include "generator/http/endpoints.h"
+#include "generator/http/pace.h"
+#include "generator/http/retry.h"
+
+typedef struct {
+    generator base;
+    endpoints servers;
+    char *model;         /* NULL = not sent */
+    char *api_key;       /* NULL = none */
+    char *authorization; /* the header line; NULL = none */
+    bool stream;
+    int max_retries, in_flight;
+    double silence_s, deadline_s;
+    double rpm, tpm;     /* requests and tokens a minute; 0 = no limit */
+    generator_load load; /* of the last run */
+    const volatile sig_atomic_t *cancel;
+    retry_policy policy;
+} client;
+
+typedef enum { SLOT_FREE, SLOT_WAITING, SLOT_RUNNING } slot_state;
+
+typedef struct session session;
+
+/* A request in flight. */
+typedef struct {
+    session *session;
+    slot_state state;
+    endpoint *server; /* of the last attempt */
+    gen_request req;
+    buf request;     /* the JSON body */
+    double expected; /* tokens that the last attempt was to take */
+    int attempts;
+    int64_t due_ns;                   /* SLOT_WAITING: when to start the next attempt */
+    int64_t first_start_ns, start_ns; /* of the first attempt, of the last */
+    rng jitter;
+
+    attempt last; /* what came of it */
+    buf error;    /* what the result says of it */
+} slot;
+
+/* A health check of a server that was taken out. */
+typedef struct {
+    session *session;
+    endpoint *server;
+} probe;
+
+/* One generator_run(). */
+struct session {
+    client *client;
+    http *engine;
+    slot *slots;
+    probe probes[ENDPOINTS_MAX];
+    pace pace;
+    rng jitter; /* of the probes */
+    gen_source_fn source;
+    gen_sink_fn sink;
+    void *source_ctx, *sink_ctx;
+    int busy;       /* slots that are not free */
+    bool changed;   /* a slot was freed or is to wait: look at them */
+    int64_t due_ns; /* look at them then in any case */
+    bool exhausted; /* the source has no more */
+    bool reached;   /* the server has answered something */
+    snap_status st;
+    snap_err *err;
+};
+
+/* ---- request.c ---- */
+
+/* Takes the next request from the source into a free slot, to be started when it may. */
+void request_admit(slot *s);
+
+/* Starts the next attempt at the slot's request; what comes of it, the request does by itself. */
+void request_start(slot *s, endpoint *server);
+
+/* ---- session.c ---- */
+
+snap_status session_run(client *c, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
+                        void *sink_ctx, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Ends the run with @st, unless it has failed already. */
+void session_fail(session *r, snap_status st);
+
+/* When to look at a server that was taken out, again. */
+void session_plan_probe(session *r, endpoint *at);
+
+#endif
