@@ -6,7 +6,7 @@
 # What is worth taking home is OUT/home: result files, tables, the verdicts of all samples (xz).
 # Environment, with defaults:
 #   PROBLEMS=500 SAMPLES=20   of each style: the 10000 samples that eval plan asks for at 2 points
-#   FEW=100 FEW_SAMPLES=4     problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
+#   FEW=100 FEW_SAMPLES=10    problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
 #   AIME, MATH, GPQA, CODE    lists of levels: datasets/synth.sh
 #   CUDA_VISIBLE_DEVICES      the GPUs, as 0,1; default: all; none: all on the processor
 #   IN_FLIGHT=512             sequences at once of an arm
@@ -38,12 +38,16 @@ sets "$out/data" "${PROBLEMS:-500}"
 sets "$out/few" "${FEW:-100}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
-say 'the damaged format, on the processor'
-threads=threads=$((($(nproc) + 3) / 4)) # three arms, and what drives the GPUs
-ask "$out/damage" "$out/few" "${FEW_SAMPLES:-4}" --arm "bf16=local:$model,precision=bf16,$threads" \
-    --arm "fp8=local:$out/outliers,precision=fp8,$threads" --control "damaged=local:$out/outliers,precision=B,$threads" \
-    >"$out/home/damage.txt" 2>&1 &
-damage=$!
+say 'the damaged format, on the processor: a core an arm, three arms a process'
+shards=$((($(nproc) + 3) / 4))
+damage= rough=
+for i in $(seq $shards); do
+    ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-10}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
+        --arm "fp8=local:$out/outliers,precision=fp8,threads=1" \
+        --control "damaged=local:$out/outliers,precision=B,threads=1" >>"$out/home/damage.txt" 2>&1 &
+    damage="$damage $!"
+    rough="$rough $out/rough$i"
+done
 
 n=$(echo $gpus | wc -w)
 i=0
@@ -70,12 +74,16 @@ say 'perplexity'
 for style in aime math gpqa code; do
     for m in "$model" "$out/outliers"; do
         echo "== $style $(basename "$m")"
-        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --threads ${threads#*=} \
+        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --threads 2 \
             --precisions bf16,fp8,fp32,A,B 2>&1
     done
 done >"$out/home/fidelity.txt"
 
-wait "$damage" || say 'the damaged format did not end well: home/damage.txt'
-[ ! -f "$out/damage/run.json" ] || cp "$out/damage/run.json" "$out/home/damage.json"
-[ ! -f "$out/damage/run.json" ] || "$python" "$here/levels.py" "$out/damage" >"$out/home/damage-levels.md"
+for pid in $damage; do
+    wait "$pid" || say 'the damaged format did not end well: home/damage.txt'
+done
+"$program" merge $rough --out "$out/damage" >>"$out/home/damage.txt" 2>&1
+cp "$out/damage/run.json" "$out/home/damage.json"
+cp "$out/damage/report.md" "$out/home/damage.md"
+"$python" "$here/levels.py" "$out/damage" >"$out/home/damage-levels.md"
 say done
