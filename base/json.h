@@ -75,7 +75,7 @@ js *js_new_object(void);
 js *js_new_array(void);
 js *js_new_str(const char *s); /* NULL gives JSON null; invalid UTF-8 becomes U+FFFD */
 js *js_new_strn(const char *s, size_t n);
-js *js_new_num(double x); /* NaN and infinities give null: JSON has none */
+js *js_new_num(double x);                   /* NaN and infinities give null: JSON has none */
 js *js_new_nums(const double *x, size_t n); /* an array of them; NULL when out of memory */
 js *js_new_int(int64_t x);
 js *js_new_bool(bool x);

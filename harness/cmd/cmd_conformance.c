@@ -121,7 +121,7 @@ static snap_status run_all(suite *s, snap_err *err) {
 
 static void add_cell(table *t, const conformance_row *row) {
     if (row->verdict == CONFORMANCE_PASSED && !isnan(row->worst))
-        table_cell(t, "%.1e", row->worst);
+        table_cell(t, "%.1e%s", row->worst, row->exact ? "*" : "");
     else
         table_cell(t, "%s", conformance_verdict_name(row->verdict));
 }
@@ -148,6 +148,19 @@ static snap_status show_table(const suite *s, buf *out, snap_err *err) {
     return st;
 }
 
+/* The bounds of the table are those of the paper's arithmetic. */
+static void show_own_rules(const suite *s, buf *out) {
+    for (int i = 0; i < s->n; i++)
+        for (int r = 0; r < s->subjects[i].n; r++)
+            if (s->subjects[i].rows[r].exact) {
+                (void)buf_printf(out,
+                                 "* FP8 that rounds P by a rule of its own, not in a unit a page: "
+                                 "against exact probabilities, bound %.1e\n",
+                                 s->subjects[i].rows[r].bound);
+                return;
+            }
+}
+
 static void show_reasons(const suite *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->subjects[i].n; r++) {
@@ -168,6 +181,7 @@ static js *row_json(const conformance_row *row) {
     (void)js_set_int(o, "unsupported", row->unsupported);
     (void)js_set_new(o, "worst", js_new_num(row->worst));
     (void)js_set_new(o, "bound", js_new_num(row->bound));
+    (void)js_set_bool(o, "exact_probabilities", row->exact);
     if (row->reason[0])
         (void)js_set_str(o, "reason", row->reason);
     return o;
@@ -216,6 +230,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         TRY(show_json(&s, &out, err));
     } else {
         TRY(show_table(&s, &out, err));
+        show_own_rules(&s, &out);
         show_reasons(&s, &out);
     }
     TRY(buf_check(&out, "the table", err));

@@ -1,8 +1,9 @@
 /* conformance.h - does a backend keep what mla.h promises? Invariants and tolerances as a list of checks
  * that run on any backend, whether the host reaches its memory or not.
  *
- * Right means: within judge.h's bounds of the FP64 oracle of the arm's own arithmetic; equal to the bit
- * where mla.h says so. Unused slots, table entries and outputs hold NaN in all steps. */
+ * Right means: within judge.h's bounds of the FP64 oracle of the arm's arithmetic; equal to the bit where
+ * mla.h says so. An FP8 arm may round P by another rule than the paper's unit a page: then it is held against
+ * exact probabilities, by judge.h's bounds for those, and its row says so. Unused slots, table entries and outputs hold NaN in all steps. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 #define SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 
@@ -21,6 +22,7 @@ typedef struct {
     int cases;           /* steps or calls that were judged */
     int unsupported;     /* cases that the backend refuses */
     double worst, bound; /* of the check's figure; NaN where equality is asked for */
+    bool exact;          /* against exact probabilities: FP8 by a rule of its own */
     char reason[240];    /* what failed, or why it was skipped; else "" */
 } conformance_row;
 

@@ -6,9 +6,11 @@
 
 #include "kernels/backend.h"
 #include "kernels/conformance/conformance.h"
+#include "kernels/formats.h"
+#include "kernels/reference.h"
 
 typedef struct {
-    int rows, failed, skipped;
+    int rows, failed, skipped, exact;
     char first[64];     /* name of the first check that failed */
     const char *wanted; /* a check, and whether it failed */
     bool found;
@@ -23,6 +25,7 @@ static bool count(void *ctx, const conformance_row *row) {
     if (t->wanted && row->verdict == CONFORMANCE_FAILED && strcmp(row->check, t->wanted) == 0)
         t->found = true;
     t->skipped += row->verdict == CONFORMANCE_SKIPPED;
+    t->exact += row->exact;
     return t->rows != t->stop_after;
 }
 
@@ -43,6 +46,7 @@ static void expect_passed(const char *name, const char *isa) {
         (void)fprintf(stderr, "\n    %s %s: %s\n", name, isa, t.first);
     CU_ASSERT_EQUAL(t.failed, 0);
     CU_ASSERT_EQUAL(t.skipped, 0);
+    CU_ASSERT_EQUAL(t.exact, 0); /* ours keep to the paper's unit a page */
     mla_backend_close(be);
 }
 
@@ -121,6 +125,41 @@ static snap_status quant_nothing(mla_backend *be, int64_t rows, int d_c, int d_r
     return st;
 }
 
+/* FP8 attention with probabilities that nothing rounds: another rule than the paper's, and right. */
+static void exact_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                      const mla_attn *attn, int b, int i) {
+    const mla_capacity *cap = &plan->cap;
+    ref_rows k = {0}, q = {0};
+    double o[MLA_MAX_CONTENT], lse;
+    int64_t length = step->seqlens[b], most = (int64_t)step->table_width * MLA_PAGE;
+    int64_t row = (int64_t)b * step->s_q * cap->heads + i;
+    length = length < 0 ? 0 : length > most ? most : length;
+    int64_t seen = length - (step->s_q - 1 - i / cap->heads);
+    CU_ASSERT(ref_rows_from_cache(&k, MLA_FP8, cap->d_c, cap->d_r, cache,
+                                  step->block_table + (int64_t)b * step->table_width, length,
+                                  NULL) == SNAP_OK &&
+              ref_rows_from_queries(&q, MLA_FP8, cap->d_c, cap->d_r, attn, row, 1, NULL) ==
+                  SNAP_OK);
+    ref_attend(&q, 0, &k, seen < 0 ? 0 : seen, (double)attn->softmax_scale, REF_P_EXACT, o, &lse);
+    for (int d = 0; d < cap->d_c; d++)
+        ((uint16_t *)attn->out)[row * cap->d_c + d] = bf16_from_f32((float)o[d]);
+    if (attn->lse)
+        attn->lse[row] = (float)lse;
+    ref_rows_release(&k);
+    ref_rows_release(&q);
+}
+
+static snap_status run_exact(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                             const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    bool small = plan->cap.heads * step->s_q <= 5; /* the oracle is slow */
+    for (int b = 0; st == SNAP_OK && plan->cap.precision == MLA_FP8 && small && b < step->batch;
+         b++)
+        for (int i = 0; i < step->s_q * plan->cap.heads; i++)
+            exact_row(plan, step, cache, attn, b, i);
+    return st;
+}
+
 /* A copy of the right backend's table with a function exchanged. */
 static void expect_found(mla_backend_ops wrong, const char *check) {
     const mla_backend_ops *ops = right->ops;
@@ -154,6 +193,31 @@ static void test_faults(void) {
     mla_backend_close(right);
 }
 
+static bool stop_after_causal(void *ctx, const conformance_row *row) {
+    (void)count(ctx, row);
+    return strcmp(row->check, "causal rows, s_q to 4") != 0 || strcmp(row->arm, "fp8") != 0;
+}
+
+static void test_other_rule(void) {
+    mla_backend *be;
+    tally t = {0};
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = 1}, NULL),
+                          SNAP_OK);
+    const mla_backend_ops *ops = be->ops;
+    mla_backend_ops table = *ops;
+    mla_backend self = {ops};
+    right = &self;
+    table.run = run_exact;
+    be->ops = &table;
+    CU_ASSERT_EQUAL(conformance_run(be, stop_after_causal, &t, NULL), SNAP_E_CANCELLED);
+    be->ops = ops;
+    if (t.failed)
+        (void)fprintf(stderr, "\n    %s\n", t.first);
+    CU_ASSERT_EQUAL(t.failed, 0);
+    CU_ASSERT(t.exact >= 3);
+    mla_backend_close(be);
+}
+
 static void test_stop(void) {
     mla_backend *be;
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
@@ -168,6 +232,7 @@ CU_TestInfo tests_conformance[] = {
     {"OpenCL passes", test_opencl},
     {"the example plugin passes", test_example},
     {"faults are found", test_faults},
+    {"P by another rule", test_other_rule},
     {"the suite can be stopped", test_stop},
     CU_TEST_INFO_NULL,
 };
