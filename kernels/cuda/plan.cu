@@ -37,6 +37,7 @@ struct decode_kernel {
 struct cuda_plan {
     mla_plan base;
     const decode_kernel *kernel;
+    int batch, s_q; /* of the scheduled step; batch 0 = none yet */
     sched_plan step;
     void *metadata, *partial_out;
     float *partial_lse;
@@ -278,6 +279,8 @@ const char *cuda_plan_kernel(const mla_plan *plan) {
 
 snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     cuda_plan *plan = of(base);
+    plan->batch = step->batch;
+    plan->s_q = step->s_q;
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
                                    plan->kernel->tile_tokens, parts_of(plan, step->s_q),
                                    cuts_of(plan), cuda_of(base->be)->stream, step->block_table,
@@ -288,6 +291,8 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
 snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
                      const mla_attn *attn, snap_err *err) {
     cuda_plan *plan = of(base);
+    if (plan->batch != step->batch || plan->s_q != step->s_q)
+        return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
     return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, parts_of(plan, step->s_q),
                                             cuts_of(plan) != 1, cuda_of(base->be)->stream}),
                       "attention", err);
