@@ -31,16 +31,28 @@ sets() { # FOLDER PROBLEMS
 ask() { # RUN DATA SAMPLES OPTION...: --suite synth with its options
     run=$1 data=$2 k=$3
     shift 3
-    "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" --quiet "$@"
+    ${nice:-} "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" --quiet "$@"
 }
 
 sets "$out/data" "${PROBLEMS:-500}"
 sets "$out/few" "${FEW:-100}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
+say 'perplexity, on the processor'
+"$python" "$here/texts.py" "$program" "$out/texts" >"$out/home/unigram.txt"
+scored=
+for style in aime math gpqa code; do
+    for m in "$model" "$out/outliers"; do
+        nice -n 10 "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --threads 1 \
+            --precisions bf16,fp8,A,B >"$out/home/fidelity-$style-$(basename "$m").txt" 2>&1 &
+        scored="$scored $!"
+    done
+done
+
 say 'the damaged format, on the processor: a core an arm, three arms a process'
 shards=$((($(nproc) + 3) / 4))
 damage= rough=
+nice="nice -n 10" # what drives the GPUs comes first
 for i in $(seq $shards); do
     ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-10}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
         --arm "fp8=local:$out/outliers,precision=fp8,threads=1" \
@@ -49,6 +61,7 @@ for i in $(seq $shards); do
     rough="$rough $out/rough$i"
 done
 
+nice=
 n=$(echo $gpus | wc -w)
 i=0
 parts= pids=
@@ -69,18 +82,8 @@ say 'all parts are there'
 "$python" "$here/levels.py" "$out/run" "$out/home/samples.xz" >"$out/home/levels.md"
 cp "$out/run/run.json" "$out/run/report.md" "$out/home/"
 
-say 'perplexity'
-"$python" "$here/texts.py" "$program" "$out/texts" >"$out/home/unigram.txt"
-for style in aime math gpqa code; do
-    for m in "$model" "$out/outliers"; do
-        echo "== $style $(basename "$m")"
-        "$program" fidelity --model "$m" --text "$out/texts/$style.txt" --prefill --threads 2 \
-            --precisions bf16,fp8,fp32,A,B 2>&1
-    done
-done >"$out/home/fidelity.txt"
-
-for pid in $damage; do
-    wait "$pid" || say 'the damaged format did not end well: home/damage.txt'
+for pid in $damage $scored; do
+    wait "$pid" || say 'a process on the processor did not end well: home/damage.txt, home/fidelity-*'
 done
 "$program" merge $rough --out "$out/damage" >>"$out/home/damage.txt" 2>&1
 cp "$out/damage/run.json" "$out/home/damage.json"
