@@ -7,12 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/rng.h"
-#include "generator/local/checkpoint/inventory.h"
 #include "generator/local/model/runner.h"
+#include "generator/test/random_model.h"
 #include "generator/test/tiny_model.h"
-#include "kernels/formats.h"
 
 enum { kPages = 64, kContext = 513, kTokens = 300, kMostPerToken = 32, kDecode = 16, kVocab = 512 };
 
@@ -24,94 +22,10 @@ static bool have_cuda(void) {
     return have;
 }
 
-/* ---- checkpoints drawn at random ------------------------------------------------------------- */
-
-static const char wide_v2[] =
-    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\","
-    "\"hidden_size\":256,\"intermediate_size\":512,\"moe_intermediate_size\":128,"
-    "\"num_hidden_layers\":4,\"num_attention_heads\":16,\"num_key_value_heads\":16,"
-    "\"n_shared_experts\":2,\"n_routed_experts\":16,\"num_experts_per_tok\":4,"
-    "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":"
-    "128,"
-    "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":512,\"hidden_act\":\"silu\","
-    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,"
-    "\"attention_bias\":false,\"tie_word_embeddings\":false,\"bos_token_id\":0,\"eos_token_id\":1,"
-    "\"torch_dtype\":\"bfloat16\",\"q_lora_rank\":null,\"topk_method\":\"greedy\",\"n_group\":1,"
-    "\"topk_group\":1,\"scoring_func\":\"softmax\",\"norm_topk_prob\":false,"
-    "\"routed_scaling_factor\":1.0}";
-
-static const char wide_v3[] =
-    "{\"architectures\":[\"DeepseekV3ForCausalLM\"],\"model_type\":\"deepseek_v3\","
-    "\"hidden_size\":256,\"intermediate_size\":512,\"moe_intermediate_size\":128,"
-    "\"num_hidden_layers\":4,\"num_attention_heads\":32,\"num_key_value_heads\":32,"
-    "\"n_shared_experts\":1,\"n_routed_experts\":32,\"num_experts_per_tok\":4,"
-    "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":"
-    "128,"
-    "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":512,\"hidden_act\":\"silu\","
-    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,"
-    "\"attention_bias\":false,\"tie_word_embeddings\":false,\"bos_token_id\":0,\"eos_token_id\":1,"
-    "\"torch_dtype\":\"bfloat16\",\"q_lora_rank\":192,\"topk_method\":\"noaux_tc\",\"n_group\":4,"
-    "\"topk_group\":2,\"scoring_func\":\"sigmoid\",\"norm_topk_prob\":true,"
-    "\"routed_scaling_factor\":2.5}";
-
-typedef struct {
-    buf header, data;
-} writing;
-
-static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t cols,
-                              snap_err *err) {
-    (void)err;
-    writing *w = ctx;
-    size_t start = w->data.len;
-    rng r = rng_make(rng_stream_of(name), 0);
-    float spread = cols ? sqrtf(3.0f / (float)cols) : 0.1f, centre = cols ? 0 : 1;
-    bool bias = strstr(name, "bias") != NULL;
-    for (int64_t i = 0; i < rows * (cols ? cols : 1); i++) {
-        float u = (float)(rng_u32(&r) >> 8) * 0x1p-23f - 1.0f;
-        uint16_t x = bf16_from_f32(bias ? 0.05f * u : centre + spread * u);
-        (void)buf_append(&w->data, &x, sizeof x);
-    }
-    (void)buf_printf(&w->header, ",\"%s\":{\"dtype\":\"BF16\",\"shape\":[%lld", name,
-                     (long long)rows);
-    if (cols)
-        (void)buf_printf(&w->header, ",%lld", (long long)cols);
-    (void)buf_printf(&w->header, "],\"data_offsets\":[%zu,%zu]}", start, w->data.len);
-    return SNAP_OK;
-}
-
-static void write_file(const char *dir, const char *name, const void *data, size_t n) {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
-}
-
-static void write_random(const char *dir, const char *config) {
-    model_shape shape;
-    writing w = {0};
-    buf file = {0};
-    snap_err err = {0};
-    CU_ASSERT_EQUAL_FATAL(model_shape_parse(&shape, config, strlen(config), "config", &err),
-                          SNAP_OK);
-    (void)buf_puts(&w.header, "{\"__metadata__\":{}");
-    CU_ASSERT_EQUAL(inventory_each(&shape, add_random, &w, &err), SNAP_OK);
-    (void)buf_puts(&w.header, "}");
-    while (w.header.len % 8)
-        (void)buf_puts(&w.header, " ");
-    uint64_t length = w.header.len;
-    (void)buf_append(&file, &length, sizeof length);
-    (void)buf_append(&file, w.header.data, w.header.len);
-    (void)buf_append(&file, w.data.data, w.data.len);
-    write_file(dir, "config.json", config, strlen(config));
-    write_file(dir, "model.safetensors", file.data, file.len);
-    buf_release(&file);
-    buf_release(&w.header);
-    buf_release(&w.data);
-}
-
 /* ---- a model on both devices ----------------------------------------------------------------- */
 
 typedef struct {
-    const char *name;
+    const char *name, *isa; /* isa: of the device; NULL = its best */
     char dir[64];
     model_shape shape;
     checkpoint *files;
@@ -126,7 +40,7 @@ static void open_subject(subject *s, const char *name, const char *config) {
     (void)snprintf(s->dir, sizeof s->dir, "/tmp/snapmla-cuda-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->dir));
     if (config)
-        write_random(s->dir, config);
+        random_write(s->dir, config);
     else
         tiny_write(s->dir, name, 0);
     CU_ASSERT_EQUAL_FATAL(model_shape_open(&s->shape, s->dir, &err), SNAP_OK);
@@ -155,7 +69,8 @@ static runner *start(const subject *s, cache_format format, const char *device) 
                           .context = s->n + 1,
                           .max_rows = kTokens + kDecode,
                           .max_decode = kDecode,
-                          .device = device};
+                          .device = device,
+                          .isa = device ? s->isa : NULL};
     if (runner_create(&r, &s->weights, &opt, &err) != SNAP_OK)
         (void)fprintf(stderr, "%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -301,6 +216,16 @@ static void check_fp8(const subject *s) {
     runner_free(cuda);
 }
 
+static void check_wide(const char *name, const char *config, const char *isa,
+                       void (*check_one)(const subject *s)) {
+    subject s;
+    open_subject(&s, name, config);
+    s.isa = isa;
+    check_one(&s);
+    close_subject(&s);
+}
+
+/* With a Hopper's own kernels, and with those that every device has. */
 static void each_subject(void (*check_one)(const subject *s)) {
     subject s;
     if (!have_cuda())
@@ -310,12 +235,10 @@ static void each_subject(void (*check_one)(const subject *s)) {
         check_one(&s);
         close_subject(&s);
     }
-    open_subject(&s, "wide V2", wide_v2);
-    check_one(&s);
-    close_subject(&s);
-    open_subject(&s, "wide V3", wide_v3);
-    check_one(&s);
-    close_subject(&s);
+    check_wide("wide V2", random_wide_v2, NULL, check_one);
+    check_wide("wide V3", random_wide_v3, NULL, check_one);
+    check_wide("wide V2, portable", random_wide_v2, "portable", check_one);
+    check_wide("wide V3, portable", random_wide_v3, "portable", check_one);
 }
 
 static void test_bf16_is_the_cpus(void) {
@@ -369,12 +292,12 @@ static void test_batch_is_one_by_one(void) {
     each_subject(check_batch);
 }
 
-/* A sequence's pages go to the host and come back elsewhere: the same bits. */
+/* A sequence's pages go to the host and come back elsewhere, or are copied on the device: the same bits. */
 static void check_swap(const subject *s) {
     runner *r = start(s, CACHE_FP8, "cuda");
     kv_cache *cache = runner_cache(r);
     int vocab = s->shape.vocab_size;
-    int32_t pages[2] = {3, 9}, others[2] = {20, 4};
+    int32_t pages[2] = {3, 9}, others[2] = {20, 4}, copies[2] = {11, 12};
     snap_err err = {0};
     float *before = calloc((size_t)vocab, sizeof *before),
           *after = calloc((size_t)vocab, sizeof *after);
@@ -388,7 +311,13 @@ static void check_swap(const subject *s) {
         CU_ASSERT_EQUAL(kv_cache_read_page(cache, pages[i], host, &err), SNAP_OK);
         CU_ASSERT_EQUAL(kv_cache_write_page(cache, others[i], host, &err), SNAP_OK);
     }
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(runner_copy_page(r, pages[i], copies[i], &err), SNAP_OK);
     p.pages = others;
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, after, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(before, after, (size_t)vocab * sizeof *before), 0);
+    p.pages = copies;
+    memset(after, 0, (size_t)vocab * sizeof *after);
     CU_ASSERT_EQUAL(runner_step(r, &p, 1, after, &err), SNAP_OK);
     CU_ASSERT_EQUAL(memcmp(before, after, (size_t)vocab * sizeof *before), 0);
     free(before);

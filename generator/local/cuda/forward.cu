@@ -146,7 +146,7 @@ void decode(chain *c, const device::block &b, int layer) {
     const mla_step step = decode_step(m, p.rows);
     if (c->ok())
         c->run(mla_run(m->decode_plan, &step, &p.cache, &attn, c->err));
-    c->run(gemm_few(m->s, values_of(m, b, p.rows)), "values");
+    c->product(values_of(m, b, p.rows), "values");
 }
 
 /* A chunk's attention: as many heads at a time as there is room for. */

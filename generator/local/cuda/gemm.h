@@ -55,7 +55,7 @@ cudaError_t gemm_few_sm90(const stream_of &s,
                           const gemm_args &a); /* what gemm_few() is on Hopper */
 
 cudaError_t gemm_many_init();
-cudaError_t gemm_many(const stream_of &s, const gemm_args &a); /* x_group and y_group: 0 */
+cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 
 } // namespace device
 

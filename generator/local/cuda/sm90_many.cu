@@ -97,7 +97,10 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
             const int stage = step % stages;
             ptx::mbarrier_wait(&s.empty[stage], (step / stages + 1) % 2);
             ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES);
-            ptx::tma_load_2d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, t.first + t.row);
+            if (p.a.x_group)
+                ptx::tma_load_3d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, t.row, t.group);
+            else
+                ptx::tma_load_2d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, t.first + t.row);
             ptx::tma_load_3d(s.w[stage], &p.w, &s.full[stage], k * TILE_K, t.col, t.group);
         }
     }
@@ -154,14 +157,13 @@ __device__ __forceinline__ float silu(float x) {
     return x / (1.0f + __expf(-x));
 }
 
-__device__ __forceinline__ void store_two(const gemm_args &a, int64_t row, int col, float x,
-                                          float y) {
+__device__ __forceinline__ void store_two(const gemm_args &a, int64_t at, float x, float y) {
     if (a.end == ends_bf16) {
-        *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + row * a.y_row + col) =
+        *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + at) =
             __floats2bfloat162_rn(x, y);
         return;
     }
-    float2 *to = reinterpret_cast<float2 *>(static_cast<float *>(a.y) + row * a.y_row + col);
+    float2 *to = reinterpret_cast<float2 *>(static_cast<float *>(a.y) + at);
     if (a.end == ends_f32) {
         *to = make_float2(x, y);
         return;
@@ -170,7 +172,7 @@ __device__ __forceinline__ void store_two(const gemm_args &a, int64_t row, int c
     *to = make_float2(old.x + a.factor * x, old.y + a.factor * y);
 }
 
-/* A thread's numbers of one row: columns 8 j + 2 t and the next. */
+/* A thread's numbers of one row, which begins at y's number @row: columns 8 j + 2 t and the next. */
 template <int N>
 __device__ __forceinline__ void store_row(const gemm_args &a, const float (&sum)[N], int lower,
                                           int64_t row, int col) {
@@ -180,7 +182,7 @@ __device__ __forceinline__ void store_row(const gemm_args &a, const float (&sum)
         for (int j = 0; j < N / 4; j += 2) {
             const float *gate = sum + 4 * j + lower, *up = gate + 4;
             if (col + 8 * j < a.n)
-                *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + row * a.y_row +
+                *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + row +
                                                     (col + 8 * j) / 2 + 2 * t) =
                     __floats2bfloat162_rn(silu(gate[0]) * up[0], silu(gate[1]) * up[1]);
         }
@@ -189,7 +191,7 @@ __device__ __forceinline__ void store_row(const gemm_args &a, const float (&sum)
 #pragma unroll
     for (int j = 0; j < N / 4; j++)
         if (col + 8 * j + 2 * t < a.n)
-            store_two(a, row, col + 8 * j + 2 * t, sum[4 * j + lower], sum[4 * j + lower + 1]);
+            store_two(a, row + col + 8 * j + 2 * t, sum[4 * j + lower], sum[4 * j + lower + 1]);
 }
 
 template <int ROWS, int COLS>
@@ -203,11 +205,12 @@ __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory<RO
     float sum[ROWS * COLS / 256];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
         multiply<ROWS, COLS>(sum, s, steps, step, half);
-        const int row = t.first + t.row + own;
+        const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
+        const int64_t at = row * p.a.y_row + t.group * p.a.y_group;
         if (row < t.end)
-            store_row(p.a, sum, 0, row, t.col + half * own_cols<ROWS, COLS>());
+            store_row(p.a, sum, 0, at, col);
         if (row + 8 < t.end)
-            store_row(p.a, sum, 2, row + 8, t.col + half * own_cols<ROWS, COLS>());
+            store_row(p.a, sum, 2, at + 8 * p.a.y_row, col);
     }
 }
 
@@ -240,7 +243,8 @@ __global__ void __launch_bounds__(kThreads, 1) many(const __grid_constant__ para
 
 cudaError_t make_maps(params *p, int rows, int cols) {
     const gemm_args &a = p->a;
-    const cudaError_t e = map_rows(&p->x, a.x, a.k, a.x_rows, a.x_row, TILE_K, rows);
+    const cudaError_t e = map_groups(&p->x, a.x, a.k, a.x_rows, a.x_row, a.x_group ? a.groups : 0,
+                                     a.x_group, TILE_K, rows);
     const int64_t group = a.groups > 1 ? a.w_group : static_cast<int64_t>(a.n) * a.k;
     return e == cudaSuccess ? map_groups(&p->w, a.w, a.k, a.n, a.k, a.groups, group, TILE_K, cols)
                             : e;
@@ -264,7 +268,7 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) 
 }
 
 int64_t tiles_of(const gemm_args &a, int cols) {
-    return static_cast<int64_t>((a.rows + 127) / 128) * ((a.n + cols - 1) / cols);
+    return static_cast<int64_t>((a.rows + 127) / 128) * ((a.n + cols - 1) / cols) * a.groups;
 }
 
 } // namespace
