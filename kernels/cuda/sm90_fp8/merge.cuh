@@ -108,21 +108,25 @@ __device__ __forceinline__ int *counter_of(const params &p, const sched_item &it
     return p.counters + item.first_slot * p.row_tiles + row_tile;
 }
 
+/* The counter counts up to twice the slots, arrivals and departures, and begins anew. */
+__device__ __forceinline__ void count(const params &p, const sched_item &item, int row_tile) {
+    atomicInc(reinterpret_cast<unsigned *>(counter_of(p, item, row_tile)), 2 * item.items - 1);
+}
+
 /* One thread, after all have stored. */
 __device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile) {
     __threadfence();
-    atomicAdd(counter_of(p, item, row_tile), 1);
+    count(p, item, row_tile);
 }
 
-/* One thread. The last to leave clears the counter for the next launch. */
+/* One thread. */
 __device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile) {
-    int *counter = counter_of(p, item, row_tile);
+    const int *counter = counter_of(p, item, row_tile);
     int seen;
     do {
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
     } while (seen < item.items);
-    if (atomicAdd(counter, 1) == 2 * item.items - 1)
-        atomicExch(counter, 0);
+    count(p, item, row_tile);
 }
 
 /* The slots' shares come through the copy engine, a row of `part` each; one warp asks for them. */

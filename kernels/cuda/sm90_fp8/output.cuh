@@ -65,17 +65,23 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
     }
 }
 
-/* @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0. */
+/* The first V fragments are read while P is still made.
+ * @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0; @last: tile
+ * of an item, whose V past the end of the sequence is cleared before P is handed over. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
-                                              uint32_t chunk, uint32_t p_desc, bool few,
+                                              uint32_t chunk, uint32_t p_desc, bool few, bool last,
                                               float (&o)[SLICES][32]) {
     const ring<kStages> second = at.next();
     const int buffer = turn & 1;
     const uint32_t p_tile = p_desc + buffer * (ROWS * SWIZZLE / 16);
     const uint32_t page[2] = {base + at.stage * kBytesContent, base + second.stage * kBytesContent};
-    ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1); /* implies that both pages are here */
-    rescale(s, turn, me.t, o);
+    if (last) {
+        ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+    } else {
+        ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+        ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+    }
 #pragma unroll
     for (int slice = 0; slice < SLICES; slice++) {
         const uint32_t offset = slice / 2 * (PAGE * SWIZZLE) + (slice & 1 ? chunk ^ 64 : chunk);
@@ -87,6 +93,10 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
             me.arrive(&s.empty[at.stage]);
             if (me.lane == 0)
                 ptx::mbarrier_arrive(&s.empty[second.stage]);
+        }
+        if (slice == 0) {
+            ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+            rescale(s, turn, me.t, o);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -162,7 +172,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
                 o[slice][i] = 0;
 #pragma unroll 1
         for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
-            multiply_tile(s, me, turn, at, base, chunk, p_desc, few, o);
+            multiply_tile(s, me, turn, at, base, chunk, p_desc, few, n == 1, o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
         store_rows(s, p, me, item, row_tile * ROWS, o);

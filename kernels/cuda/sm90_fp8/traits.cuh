@@ -5,8 +5,7 @@
  *   warp 12            the copy engine;   warp 13: scales of the tokens
  *
  * Barrier             arrivals            completes when                        awaited by
- *   full[stage]       loader + bytes      content and RoPE of a page are here   softmax; output by way
- *                                                                               of full_p
+ *   full[stage]       loader + bytes      content and RoPE of a page are here   softmax, output
  *   empty[stage]      8 output warps      V is in registers                     loader
  *   empty_rope[stage] 4 softmax warps     S is computed                         loader
  *   full_q            loader + bytes      the item's queries have landed        softmax
