@@ -35,8 +35,8 @@ bool math_judge_relations(judge *j, part g, part a) {
         math_judge_parts(j, child(g, 1), left))
         return true;
     part dg = child(g, 2), da = child(a, 2);
-    if (j->listed || a.t->juxtaposed || rg != REL_EQ || ra != REL_EQ ||
-        !math_has_symbol(dg.t, dg.i) || !math_has_symbol(da.t, da.i))
+    if (j->listed || a.t->juxtaposed || g.t->verbatim || a.t->verbatim || rg != REL_EQ ||
+        ra != REL_EQ || !math_has_symbol(dg.t, dg.i) || !math_has_symbol(da.t, da.i))
         return decide(j, false, "another relation");
     math_match kind = is_solved(g) || is_solved(a) ? MATCH_SIGNED : MATCH_MULTIPLE;
     math_reading x = reading(j, dg, true), y = reading(j, da, true);

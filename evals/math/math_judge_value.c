@@ -169,8 +169,8 @@ static const char *why_refused(part g, part a) {
     bool whole = math_is_integer_literal(g);
     if (a.t->juxtaposed && (whole || is_named_number(a)))
         return "integers multiplied without a sign";
-    if (a.t->framed && whole && !math_is_numeral(a))
-        return "an expression for an integer, in a \\text or with a line break";
+    if (a.t->framed && !math_is_numeral(a) && (whole || !same_tree(g, a)))
+        return "an expression in a \\text or with a line break, for another";
     if (whole && is_rounded(a))
         return "an integer in scientific notation that doubles round";
     if ((g.t->separated && !math_is_numeral(g)) || (a.t->separated && !math_is_numeral(a)))

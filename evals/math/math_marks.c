@@ -42,7 +42,8 @@ void math_drop_mark(math_tokens *t) {
     bool whole = !last && !memchr(number->text.s, '.', number->text.len);
     if (!last)
         last = whole ? skip_units(number + 1) : number + 1;
-    bool sign = whole && number[1].kind == TOK_DEGREE && number[1].arg && number[2].kind == TOK_END;
+    bool sign = whole && !number->spaced && !t->tok[0].spaced && number[1].kind == TOK_DEGREE &&
+                number[1].arg && number[2].kind == TOK_END;
     bool money = number->kind == TOK_NUM && !whole && (t->tok[0].spaced || number > t->tok + 1);
     if (sign || (last->kind == TOK_POINT && last[1].kind == TOK_END && !money))
         t->count--;

@@ -363,6 +363,15 @@ static bool is_numeral(const math_tree *t, uint16_t i) {
     return n->kind == NODE_NUM || (n->kind == NODE_NEG && math_at(t, n->first)->kind == NODE_NUM);
 }
 
+/* Whether what follows the \approx is a value and no sentence: no relation, no full stop, nothing open. */
+static bool is_rounding(const math_token *k) {
+    for (; k->kind != TOK_END; k++)
+        if (k->kind == TOK_REL || k->kind == TOK_POINT || k->kind == TOK_DOTS ||
+            (k->kind == TOK_COMMA && k[1].kind == TOK_END))
+            return false;
+    return true;
+}
+
 const char *math_parse(math_tree *out, math_tokens *t) {
     parser p = {.t = out, .k = t->tok, .first = t->tok};
     out->used = 1;
@@ -384,7 +393,8 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     if (root && out->has_pm && !is_plain_pm(out, root))
         only_as_written(&p, "\\pm within an expression");
     /* what follows the \approx of a constant is the same, rounded */
-    out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root);
+    out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root) &&
+                   !out->leading && !t->broken && is_rounding(p.k);
     if (root && p.k->kind != TOK_END && !out->rounded)
         root = fail(&p, "something follows the answer");
     out->root = root;
