@@ -1,8 +1,8 @@
 /* cells.h - what a gate times: two arms on one shape, in mirrored turns.
  *
  * A turn is some steps of one arm in a row. Turns stand in blocks of four, A B B A and B A A B in
- * alternation, so that drift and being first are nobody's advantage. A session is GATE_BLOCKS blocks of
- * two processes that were started for it: where a process's memory happens to lie is worth 2 % and more
+ * alternation, so that drift and being first are nobody's advantage; who is started and who builds a cell
+ * first takes turns as well. A session is GATE_BLOCKS blocks of two processes that were started for it: where a process's memory happens to lie is worth 2 % and more
  * as long as it lives, so turns of one process are no independent evidence, and sessions are (Kalibera
  * and Jones 2013). Its log-ratio is ln(B) - ln(A) of the arms' times in it.
  *
