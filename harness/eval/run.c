@@ -10,16 +10,14 @@
 #include "base/text.h"
 #include "evals/samples_judge.h"
 #include "evals/score.h"
-#include "harness/eval/arm.h"
+#include "harness/eval/asked.h"
 #include "harness/eval/games.h"
 #include "harness/eval/origins.h"
+#include "harness/eval/planning.h"
 #include "harness/eval/rows.h"
 #include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
-#include "harness/eval/shard.h"
-#include "harness/eval/suite.h"
 #include "harness/report/report.h"
-#include "harness/share.h"
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */
@@ -50,214 +48,7 @@ static const char *file_in(eval *e, const char *name) {
     return path ? path : name;
 }
 
-/* ---- the plan ---- */
-
-static void override_sampling(const eval_options *o, suite_task *t) {
-    t->samples = o->samples ? (int)o->samples : t->samples;
-    t->sampling.seed = (uint64_t)o->seed;
-    t->sampling.max_tokens = o->max_tokens ? (int)o->max_tokens : t->sampling.max_tokens;
-    t->sampling.temperature = o->temperature >= 0 ? o->temperature : t->sampling.temperature;
-    t->sampling.top_p = o->top_p > 0 ? o->top_p : t->sampling.top_p;
-}
-
-static snap_status plan_tasks(eval *e, const suite *s, snap_err *err) {
-    eval_plan *p = &e->plan;
-    if (s->n > 1 && !fs_is_dir(e->opt.data) && fs_exists(e->opt.data))
-        return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
-                       e->opt.data, s->n);
-    p->margin = (e->opt.margin_pp > 0 ? e->opt.margin_pp : s->margin_pp) / 100;
-    p->tasks = calloc(s->n, sizeof *p->tasks);
-    if (!p->tasks)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
-    task_options options = {.seed = (uint64_t)e->opt.seed,
-                            .gpqa_password = e->opt.gpqa_password,
-                            .keep_text = e->opt.keep_gpqa_text,
-                            .lcb_version = e->opt.lcb_version,
-                            .lcb_from = e->opt.lcb_from,
-                            .lcb_to = e->opt.lcb_to};
-    snap_status st = task_policy_parse(e->opt.math_policy, &options.policy, err);
-    if (st == SNAP_OK)
-        st = judge_kind_parse(e->opt.judge, &options.judge, err);
-    for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
-        suite_task t = s->tasks[i];
-        override_sampling(&e->opt, &t);
-        eval_task *to = &p->tasks[p->n_tasks++];
-        *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
-        st = task_load(t.task, e->opt.data, (size_t)e->opt.limit, &options, &to->set, err);
-    }
-    return st;
-}
-
-/* Enters the arm that stands behind the last one. */
-static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
-    const char *name = p->arms[p->n_arms].name;
-    for (size_t i = 0; i < p->n_arms; i++)
-        if (text_equal(p->arms[i].name, name))
-            return err_set(err, SNAP_E_USAGE, "%s %s: the name '%s' is taken", flag, text, name);
-    p->n_arms++;
-    return SNAP_OK;
-}
-
-/* The noise floor of every comparison: what the baseline differs from itself by. */
-static snap_status plan_other_seeds(eval *e, eval_arm *a, snap_err *err) {
-    const eval_arm *baseline = &e->plan.arms[0];
-    buf name = {0};
-    if (text_equal(baseline->kind, "replay"))
-        return err_set(err, SNAP_E_USAGE,
-                       "--control seeds: arm '%s' is recorded, so it can't be asked with other "
-                       "seeds",
-                       baseline->name);
-    (void)buf_printf(&name, "%s.control", baseline->name);
-    *a = *baseline;
-    a->name = arena_strdup(&e->mem, buf_str(&name));
-    a->has_seed = true;
-    a->seed = (baseline->has_seed ? a->seed : (uint64_t)e->opt.seed) + 1;
-    a->control = CONTROL_SEEDS;
-    buf_release(&name);
-    return a->name ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
-}
-
-static snap_status plan_control(eval *e, const char *kind, snap_err *err) {
-    eval_plan *p = &e->plan;
-    eval_arm *a = &p->arms[p->n_arms];
-    snap_status st;
-    if (strcmp(kind, "seeds") == 0) {
-        TRY(plan_other_seeds(e, a, err));
-    } else if (text_starts(kind, "damaged=")) {
-        TRY(arm_parse("--control", kind, &e->mem, a, err));
-        a->control = CONTROL_DAMAGED;
-    } else {
-        TRY(err_set(err, SNAP_E_USAGE,
-                    "--control '%s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
-                    kind));
-    }
-    TRY(add_arm(p, "--control", kind, err));
-cleanup:
-    return st;
-}
-
-static snap_status plan_arms(eval *e, snap_err *err) {
-    eval_plan *p = &e->plan;
-    const opt_list *list = &e->opt.arms, *controls = &e->opt.controls;
-    snap_status st = SNAP_OK;
-    if (!list->n)
-        return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
-    p->arms = calloc((size_t)list->n + (size_t)controls->n, sizeof *p->arms);
-    if (!p->arms)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
-    for (int i = 0; i < list->n; i++) {
-        TRY(arm_parse("--arm", list->items[i], &e->mem, &p->arms[p->n_arms], err));
-        TRY(add_arm(p, "--arm", list->items[i], err));
-    }
-    for (int i = 0; i < controls->n; i++)
-        TRY(plan_control(e, controls->items[i], err));
-cleanup:
-    return st;
-}
-
-static snap_status find_data(eval *e, snap_err *err) {
-    if (e->opt.data)
-        return SNAP_OK;
-    char *found = share_find("datasets");
-    e->opt.data = found ? arena_strdup(&e->mem, found) : NULL;
-    free(found);
-    return e->opt.data ? SNAP_OK : err_set(err, SNAP_E_USAGE, "no data folder: give --data DIR");
-}
-
-static snap_status plan_shard(eval *e, snap_err *err) {
-    eval_shard s;
-    snap_status st = shard_parse(e->opt.shard, &s, err);
-    e->plan.shard = s.of ? s.index - 1 : 0;
-    e->plan.shards = s.of;
-    return st;
-}
-
-static snap_status make_plan(eval *e, snap_err *err) {
-    snap_status st;
-    suite s;
-    if (!e->opt.suite)
-        return err_set(err, SNAP_E_USAGE, "no task: give --suite NAME[,NAME...]");
-    TRY(plan_shard(e, err));
-    TRY(plan_arms(e, err));
-    TRY(suite_resolve(e->opt.suite, &s, err));
-    TRY(find_data(e, err));
-    TRY(plan_tasks(e, &s, err));
-    e->plan.judge_jobs = (int)e->opt.judge_jobs;
-    e->plan.rejudge = e->opt.regrade && !e->opt.keep_verdicts;
-    e->plan.cancel = e->opt.generate.cancel;
-    TRY(samples_judge_check(&e->plan, err));
-    if (!e->opt.regrade) /* which keeps the verdicts that there are */
-        TRY(games_check(&e->plan, e->opt.judge_model, err));
-cleanup:
-    return st;
-}
-
 /* ---- the RUN folder ---- */
-
-static js *list_json(const opt_list *list) {
-    js *a = js_new_array();
-    bool ok = a != NULL;
-    for (int i = 0; i < list->n && ok; i++)
-        ok = js_push_new(a, js_new_str(list->items[i]));
-    if (ok)
-        return a;
-    js_free(a);
-    return NULL;
-}
-
-/* What a regrade needs to build the plan again. */
-static js *asked_json(const eval_options *o) {
-    js *row = js_new_object();
-    bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "shard", o->shard) &&
-              js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
-              js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
-              js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
-              js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
-              js_set_str(row, "math_policy", o->math_policy) &&
-              js_set_str(row, "judge", o->judge) &&
-              js_set_str(row, "lcb_version", o->lcb_version) &&
-              js_set_str(row, "lcb_from", o->lcb_from) && js_set_str(row, "lcb_to", o->lcb_to) &&
-              js_set_new(row, "controls", list_json(&o->controls)) &&
-              js_set_new(row, "arms", list_json(&o->arms));
-    if (ok)
-        return row;
-    js_free(row);
-    return NULL;
-}
-
-static void recall_list(const js *was, const char *key, opt_list *out) {
-    const js *items = js_get_array(was, key);
-    out->n = 0;
-    for (size_t i = 0; i < js_len(items) && out->n < OPT_LIST_MAX; i++)
-        if (js_str(js_at(items, i)))
-            out->items[out->n++] = js_str(js_at(items, i));
-}
-
-/* The recorded options; --data, --margin and --math-policy may be given anew. Strings live as long as the journal. */
-static snap_status recall(eval *e, snap_err *err) {
-    eval_options *o = &e->opt;
-    const js *was = results_journal_find(e->journal, RUN_ASKED);
-    if (!was)
-        return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
-    o->suite = js_get_str(was, "suite");
-    o->shard = js_get_str(was, "shard");
-    o->data = o->data ? o->data : js_get_str(was, "data");
-    o->samples = js_get_int(was, "samples", 0);
-    o->limit = js_get_int(was, "limit", 0);
-    o->max_tokens = js_get_int(was, "max_tokens", 0);
-    o->seed = js_get_int(was, "seed", 0);
-    o->temperature = js_get_num(was, "temperature", -1);
-    o->top_p = js_get_num(was, "top_p", 0);
-    o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
-    o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
-    o->judge = o->judge ? o->judge : js_get_str(was, "judge");
-    o->lcb_version = js_get_str(was, "lcb_version");
-    o->lcb_from = js_get_str(was, "lcb_from");
-    o->lcb_to = js_get_str(was, "lcb_to");
-    recall_list(was, "arms", &o->arms);
-    recall_list(was, "controls", &o->controls);
-    return SNAP_OK;
-}
 
 static bool has_samples(eval *e) {
     struct stat sb;
@@ -461,14 +252,14 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     if (!options->out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
     if (!options->regrade)
-        TRY(make_plan(&e, err)); /* before anything is written */
+        TRY(planning_make(&e.plan, &e.opt, &e.mem, err)); /* before anything is written */
     if (options->regrade && !fs_exists(file_in(&e, "journal")))
         TRY(err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", options->out));
     TRY(fs_mkdirs(options->out, err));
     TRY(run_journal_open(&e.journal, options->out, err));
     if (options->regrade) {
-        TRY(recall(&e, err));
-        TRY(make_plan(&e, err));
+        TRY(asked_recall(&e.opt, e.journal, err));
+        TRY(planning_make(&e.plan, &e.opt, &e.mem, err));
     }
     TRY(claim(&e, err));
     TRY(fs_log_open(&e.log, file_in(&e, "log"), err));

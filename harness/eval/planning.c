@@ -1,0 +1,160 @@
+#include "harness/eval/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "evals/samples_judge.h"
+#include "harness/eval/arm.h"
+#include "harness/eval/games.h"
+#include "harness/eval/shard.h"
+#include "harness/eval/suite.h"
+#include "harness/share.h"
+
+typedef struct {
+    eval_options *opt;
+    arena *mem;
+    eval_plan *plan;
+} planning;
+
+static void override_sampling(const eval_options *o, suite_task *t) {
+    t->samples = o->samples ? (int)o->samples : t->samples;
+    t->sampling.seed = (uint64_t)o->seed;
+    t->sampling.max_tokens = o->max_tokens ? (int)o->max_tokens : t->sampling.max_tokens;
+    t->sampling.temperature = o->temperature >= 0 ? o->temperature : t->sampling.temperature;
+    t->sampling.top_p = o->top_p > 0 ? o->top_p : t->sampling.top_p;
+}
+
+static snap_status plan_tasks(planning *e, const suite *s, snap_err *err) {
+    eval_plan *p = e->plan;
+    if (s->n > 1 && !fs_is_dir(e->opt->data) && fs_exists(e->opt->data))
+        return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
+                       e->opt->data, s->n);
+    p->margin = (e->opt->margin_pp > 0 ? e->opt->margin_pp : s->margin_pp) / 100;
+    p->tasks = calloc(s->n, sizeof *p->tasks);
+    if (!p->tasks)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
+    task_options options = {.seed = (uint64_t)e->opt->seed,
+                            .gpqa_password = e->opt->gpqa_password,
+                            .keep_text = e->opt->keep_gpqa_text,
+                            .lcb_version = e->opt->lcb_version,
+                            .lcb_from = e->opt->lcb_from,
+                            .lcb_to = e->opt->lcb_to};
+    snap_status st = task_policy_parse(e->opt->math_policy, &options.policy, err);
+    if (st == SNAP_OK)
+        st = judge_kind_parse(e->opt->judge, &options.judge, err);
+    for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
+        suite_task t = s->tasks[i];
+        override_sampling(e->opt, &t);
+        eval_task *to = &p->tasks[p->n_tasks++];
+        *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
+        st = task_load(t.task, e->opt->data, (size_t)e->opt->limit, &options, &to->set, err);
+    }
+    return st;
+}
+
+/* Enters the arm that stands behind the last one. */
+static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
+    const char *name = p->arms[p->n_arms].name;
+    for (size_t i = 0; i < p->n_arms; i++)
+        if (text_equal(p->arms[i].name, name))
+            return err_set(err, SNAP_E_USAGE, "%s %s: the name '%s' is taken", flag, text, name);
+    p->n_arms++;
+    return SNAP_OK;
+}
+
+/* The noise floor of every comparison: what the baseline differs from itself by. */
+static snap_status plan_other_seeds(planning *e, eval_arm *a, snap_err *err) {
+    const eval_arm *baseline = &e->plan->arms[0];
+    buf name = {0};
+    if (text_equal(baseline->kind, "replay"))
+        return err_set(err, SNAP_E_USAGE,
+                       "--control seeds: arm '%s' is recorded, so it can't be asked with other "
+                       "seeds",
+                       baseline->name);
+    (void)buf_printf(&name, "%s.control", baseline->name);
+    *a = *baseline;
+    a->name = arena_strdup(e->mem, buf_str(&name));
+    a->has_seed = true;
+    a->seed = (baseline->has_seed ? a->seed : (uint64_t)e->opt->seed) + 1;
+    a->control = CONTROL_SEEDS;
+    buf_release(&name);
+    return a->name ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+}
+
+static snap_status plan_control(planning *e, const char *kind, snap_err *err) {
+    eval_plan *p = e->plan;
+    eval_arm *a = &p->arms[p->n_arms];
+    snap_status st;
+    if (strcmp(kind, "seeds") == 0) {
+        TRY(plan_other_seeds(e, a, err));
+    } else if (text_starts(kind, "damaged=")) {
+        TRY(arm_parse("--control", kind, e->mem, a, err));
+        a->control = CONTROL_DAMAGED;
+    } else {
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "--control '%s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
+                    kind));
+    }
+    TRY(add_arm(p, "--control", kind, err));
+cleanup:
+    return st;
+}
+
+static snap_status plan_arms(planning *e, snap_err *err) {
+    eval_plan *p = e->plan;
+    const opt_list *list = &e->opt->arms, *controls = &e->opt->controls;
+    snap_status st = SNAP_OK;
+    if (!list->n)
+        return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
+    p->arms = calloc((size_t)list->n + (size_t)controls->n, sizeof *p->arms);
+    if (!p->arms)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
+    for (int i = 0; i < list->n; i++) {
+        TRY(arm_parse("--arm", list->items[i], e->mem, &p->arms[p->n_arms], err));
+        TRY(add_arm(p, "--arm", list->items[i], err));
+    }
+    for (int i = 0; i < controls->n; i++)
+        TRY(plan_control(e, controls->items[i], err));
+cleanup:
+    return st;
+}
+
+static snap_status find_data(planning *e, snap_err *err) {
+    if (e->opt->data)
+        return SNAP_OK;
+    char *found = share_find("datasets");
+    e->opt->data = found ? arena_strdup(e->mem, found) : NULL;
+    free(found);
+    return e->opt->data ? SNAP_OK : err_set(err, SNAP_E_USAGE, "no data folder: give --data DIR");
+}
+
+static snap_status plan_shard(planning *e, snap_err *err) {
+    eval_shard s;
+    snap_status st = shard_parse(e->opt->shard, &s, err);
+    e->plan->shard = s.of ? s.index - 1 : 0;
+    e->plan->shards = s.of;
+    return st;
+}
+
+snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, snap_err *err) {
+    planning all = {options, mem, plan}, *e = &all;
+    snap_status st;
+    suite s;
+    if (!e->opt->suite)
+        return err_set(err, SNAP_E_USAGE, "no task: give --suite NAME[,NAME...]");
+    TRY(plan_shard(e, err));
+    TRY(plan_arms(e, err));
+    TRY(suite_resolve(e->opt->suite, &s, err));
+    TRY(find_data(e, err));
+    TRY(plan_tasks(e, &s, err));
+    e->plan->judge_jobs = (int)e->opt->judge_jobs;
+    e->plan->rejudge = e->opt->regrade && !e->opt->keep_verdicts;
+    e->plan->cancel = e->opt->generate.cancel;
+    TRY(samples_judge_check(e->plan, err));
+    if (!e->opt->regrade) /* which keeps the verdicts that there are */
+        TRY(games_check(e->plan, e->opt->judge_model, err));
+cleanup:
+    return st;
+}
