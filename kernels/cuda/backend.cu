@@ -151,6 +151,7 @@ mla_backend_ops make_ops() {
     ops.run = cuda_run;
     ops.quant_q = cuda_quant_q;
     ops.append_kv = cuda_append_kv;
+    ops.prepare = cuda_prepare;
     ops.fetch_kv = cuda_fetch_kv;
     ops.ceilings = cuda_ceilings;
     ops.glance = cuda_glance;

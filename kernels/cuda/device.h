@@ -35,6 +35,8 @@ snap_status cuda_run(mla_plan *plan, const mla_step *step, const mla_cache *cach
                      const mla_attn *attn, snap_err *err);
 snap_status cuda_append_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                            const void *kv, snap_err *err);
+snap_status cuda_prepare(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                         const mla_fresh *fresh, snap_err *err);
 snap_status cuda_fetch_kv(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                           int64_t first, int64_t count, void *kv, snap_err *err);
 const char *cuda_plan_kernel(const mla_plan *plan);

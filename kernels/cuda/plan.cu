@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <new>
 
-#include "kernels/cuda/dataflow/dataflow.h"
+#include "kernels/cuda/dataflow/prepare.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/portable/launch.h"
 #include "kernels/cuda/sm90_ablation/ablation.h"
@@ -304,6 +304,46 @@ snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache
                                     static_cast<const __nv_bfloat16 *>(kv),
                                     cuda_of(base->be)->stream),
                       "append", err);
+}
+
+/* More parts than a block has threads for: a launch a thing. */
+static snap_status prepare_apart(cuda_plan *plan, const mla_step *step, const mla_cache *cache,
+                                 const mla_fresh *fresh, snap_err *err) {
+    const mla_capacity &cap = plan->base.cap;
+    const int64_t rows = static_cast<int64_t>(step->batch) * step->s_q * cap.heads;
+    mla_backend *be = plan->base.be;
+    snap_status st = SNAP_OK;
+    if (fresh->q)
+        st = be->ops->quant_q(be, rows, cap.d_c, cap.d_r, fresh->q, fresh->q8, fresh->q_rope,
+                              fresh->q_scale, err);
+    if (st == SNAP_OK)
+        st = cuda_append_kv(&plan->base, step, cache, fresh->kv, err);
+    return st == SNAP_OK ? cuda_schedule(&plan->base, step, err) : st;
+}
+
+snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *cache,
+                         const mla_fresh *fresh, snap_err *err) {
+    cuda_plan *plan = of(base);
+    const int64_t rows = static_cast<int64_t>(step->batch) * step->s_q * base->cap.heads;
+    const int parts = parts_of(plan, step->s_q);
+    if (parts > PREPARE_MAX_PARTS)
+        return prepare_apart(plan, step, cache, fresh, err);
+    plan->batch = step->batch;
+    plan->s_q = step->s_q;
+    prepare_args a = {};
+    a.plan = plan->step;
+    a.tile_tokens = plan->kernel->tile_tokens;
+    a.parts = parts;
+    a.splits = cuts_of(plan);
+    a.cache = planes_of(base, cache);
+    a.step = pages_of(base, step);
+    a.kv = static_cast<const __nv_bfloat16 *>(fresh->kv);
+    a.rows = fresh->q ? rows : 0;
+    a.q = static_cast<const __nv_bfloat16 *>(fresh->q);
+    a.q8 = static_cast<uint8_t *>(fresh->q8);
+    a.q_rope = static_cast<__nv_bfloat16 *>(fresh->q_rope);
+    a.q_scale = fresh->q_scale;
+    return cuda_check(prepare_launch(a, cuda_of(base->be)->stream), "preparing a step", err);
 }
 
 snap_status cuda_fetch_kv(mla_plan *base, const mla_step *step, const mla_cache *cache, int seq,

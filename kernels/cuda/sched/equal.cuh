@@ -11,12 +11,12 @@ struct equal_cuts {
         return max(min(splits, tiles), 1);
     }
     __device__ int begin(int tiles, int i) const {
-        return static_cast<int>(static_cast<long long>(tiles) * i / count(tiles));
+        return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* below 2^28 */
     }
     /* The part in whose span the middle of item i lies. */
     __device__ int part(int tiles, int i, int start) const {
         int middle = start + (begin(tiles, i) + begin(tiles, i + 1) + kFixedTiles) / 2;
-        return min(middle / width, parts - 1);
+        return min(divide(middle, width), parts - 1);
     }
 };
 
@@ -24,41 +24,60 @@ struct equal_cuts {
 __device__ int longest_whole(shared &s, const sequences &seqs, const run &mine, int parts,
                              int width) {
     const equal_cuts whole = {1, parts, width};
-    for (int p = threadIdx.x; p < parts; p += kThreads)
+#pragma unroll 1
+    for (int p = threadIdx.x; p < parts; p += threads())
         s.load[p] = 0;
     s.most = 0;
     __syncthreads();
     int at = mine.start;
+#pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++) {
         atomicAdd(&s.load[whole.part(seqs.tiles(b), 0, at)], seqs.cost(b));
         at += seqs.cost(b);
     }
     __syncthreads();
-    for (int p = threadIdx.x; p < parts; p += kThreads)
-        atomicMax(&s.most, s.load[p]);
+    int most = 0;
+#pragma unroll 1
+    for (int p = threadIdx.x; p < parts; p += threads())
+        most = max(most, s.load[p]);
+    most = __reduce_max_sync(~0u, most);
+    if ((threadIdx.x & 31) == 0)
+        atomicMax(&s.most, most);
     __syncthreads();
     return s.most;
 }
 
 __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &seqs,
                            const run &mine, const equal_cuts &cuts) {
-    int items = 0, slots = 0, cut = 0, all_items, all_slots, all_cut;
-    for (int b = mine.begin; b < mine.end; b++) {
-        const int n = cuts.count(seqs.tiles(b));
-        items += n;
-        slots += n > 1 ? n : 0;
-        cut += n > 1;
+    int item = mine.begin, slot = 0, nth_cut = 0, all_items = seqs.batch, all_cut = 0;
+    if (cuts.splits > 1) {
+        int items = 0, slots = 0, cut = 0;
+#pragma unroll 1
+        for (int b = mine.begin; b < mine.end; b++) {
+            const int n = cuts.count(seqs.tiles(b));
+            items += n;
+            slots += n > 1 ? n : 0;
+            cut += n > 1;
+        }
+        const scanned of_items = block_scan(s.warp_sum, items);
+        const scanned of_cuts = block_scan(s.warp_sum, cut);
+        item = of_items.before;
+        slot = block_scan(s.warp_sum, slots).before;
+        nth_cut = of_cuts.before;
+        all_items = of_items.total;
+        all_cut = of_cuts.total;
     }
-    int item = block_scan(s, items, &all_items), slot = block_scan(s, slots, &all_slots);
-    int nth_cut = block_scan(s, cut, &all_cut);
     if (threadIdx.x == 0)
         *plan.cut_count = all_cut;
-    for (int p = threadIdx.x; p <= cuts.parts; p += kThreads)
+#pragma unroll 1
+    for (int p = threadIdx.x; p <= cuts.parts; p += threads())
         s.begin[p] = p == 0 ? 0 : all_items;
     __syncthreads();
     int at = mine.start;
+#pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++) {
         const int tiles = seqs.tiles(b), n = cuts.count(tiles);
+#pragma unroll 1
         for (int i = 0; i < n; i++) {
             plan.items[item + i] = {b,
                                     seqs.tokens(b),
@@ -77,16 +96,7 @@ __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &s
         at += tiles + kFixedTiles;
     }
     __syncthreads();
-    /* A part without a first item of its own is empty: it begins where the next one does. */
-    int least = 0;
-    if (static_cast<int>(threadIdx.x) <= cuts.parts) {
-        least = s.begin[threadIdx.x];
-        for (int q = threadIdx.x + 1; q <= cuts.parts; q++)
-            least = min(least, s.begin[q]);
-    }
-    __syncthreads();
-    if (static_cast<int>(threadIdx.x) <= cuts.parts)
-        s.begin[threadIdx.x] = least;
+    least_from(s, s.begin, cuts.parts + 1); /* a part without an item of its own is empty */
 }
 
 } // namespace

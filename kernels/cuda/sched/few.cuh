@@ -22,12 +22,12 @@ __device__ int warp_scan(int value, int *total) {
 
 /* piece_width() of the warp's sequences: a lane tries one of 32 candidates. */
 __device__ int few_piece_width(int batch, int tiles, int total_tiles, int parts) {
-    const int least = max((total_tiles + parts - 1) / parts, 1);
+    const int least = max(divide(total_tiles + parts - 1, parts), 1);
     int enough = max(__reduce_max_sync(~0u, tiles), 1), pieces = 0;
     if (batch > parts)
         return 0;
     if (parts > batch)
-        enough = min(enough, (total_tiles + parts - batch - 1) / (parts - batch));
+        enough = min(enough, divide(total_tiles + parts - batch - 1, parts - batch));
     const int step = max((enough - least + 30) / 31, 1);
     const int width = least + static_cast<int>(threadIdx.x & 31) * step;
     const float inverse = 1.0f / static_cast<float>(width);
@@ -61,7 +61,7 @@ __device__ void decide_few(shared &s, const sched_plan &plan, const sequences &s
     const int tiles = real ? seqs.tiles(b) : 0;
     int total, all;
     const int start = warp_scan(real ? tiles + kFixedTiles : 0, &total);
-    const int width = (total + parts - 1) / parts;
+    const int width = divide(total + parts - 1, parts);
     const int whole = few_whole(s, {1, parts, width}, real, tiles, start);
     const choice found =
         cheapest(seqs.batch, width, whole,

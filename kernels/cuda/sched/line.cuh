@@ -7,6 +7,7 @@ namespace {
 /* Where border p falls: in the last sequence that begins at or before it. */
 __device__ border find_border(const shared &s, const sequences &seqs, int at) {
     int low = 0, high = seqs.batch;
+#pragma unroll 1
     while (high - low > 1) {
         const int middle = (low + high) / 2;
         if (s.start[middle] <= at)
@@ -28,12 +29,13 @@ __device__ bool makes_item(const shared &s, int p) {
 }
 
 __device__ int first_border_from(int at, int width, int parts) {
-    return min((at + width - 1) / width, parts);
+    return min(divide(at + width - 1, width), parts);
 }
 
 __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seqs, const run &mine,
                          int parts, int width) {
     int at = mine.start;
+#pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++) {
         s.start[b] = at;
         at += seqs.cost(b);
@@ -44,8 +46,8 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
         s.borders[p] = find_border(s, seqs, p * width);
     __syncthreads();
     const bool item = p < parts && makes_item(s, p);
-    int all_cuts, all_slots, all_cut;
-    const int before = block_scan(s, item, &all_cuts);
+    const scanned of_cuts = block_scan(s.warp_sum, item);
+    const int before = of_cuts.before, all_cuts = of_cuts.total;
     if (p < parts)
         s.cuts[p] = before;
     if (p == 0)
@@ -53,6 +55,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
     __syncthreads();
 
     int slots = 0, cut = 0;
+#pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++) {
         const int low = first_border_from(s.start[b], width, parts);
         const int high = first_border_from(s.start[b] + seqs.cost(b), width, parts);
@@ -60,14 +63,17 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
         slots += n > 1 ? n : 0;
         cut += n > 1;
     }
-    int slot = block_scan(s, slots, &all_slots), nth_cut = block_scan(s, cut, &all_cut);
+    const scanned of_sequences = block_scan(s.warp_sum, cut);
+    int slot = block_scan(s.warp_sum, slots).before, nth_cut = of_sequences.before;
     if (p == 0)
-        *plan.cut_count = all_cut;
+        *plan.cut_count = of_sequences.total;
+#pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++) {
         const int low = first_border_from(s.start[b], width, parts);
         const int high = first_border_from(s.start[b] + seqs.cost(b), width, parts);
         const int n = 1 + s.cuts[high] - s.cuts[low];
         int end = seqs.tiles(b);
+#pragma unroll 1
         for (int q = low; q < high && n > 1; q++)
             if (makes_item(s, q)) {
                 end = s.borders[q].tile;
@@ -90,6 +96,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
             const int high = first_border_from(s.start[b.seq] + seqs.cost(b.seq), width, parts);
             const int slot = s.slot[b.seq];
             int end = seqs.tiles(b.seq);
+#pragma unroll 1
             for (int q = p + 1; q < parts && s.borders[q].seq == b.seq; q++)
                 if (makes_item(s, q)) {
                     end = s.borders[q].tile;

@@ -5,7 +5,7 @@
 namespace {
 
 __device__ int pieces_of(int tiles, int width) {
-    return max((tiles + width - 1) / width, 1);
+    return max(divide(tiles + width - 1, width), 1);
 }
 
 /* About the smallest width at which all pieces have a part each; 0 if there is none. A warp tries one
@@ -19,22 +19,32 @@ __device__ int piece_width(shared &s, const sequences &seqs, int total_tiles, in
         s.piece = 1 << 30;
     }
     __syncthreads();
-    if (static_cast<int>(threadIdx.x) < batch) {
-        s.start[threadIdx.x] = seqs.tiles(threadIdx.x);
-        atomicMax(&s.most_tiles, s.start[threadIdx.x]);
-    }
+    int tiles = 0;
+    if (static_cast<int>(threadIdx.x) < batch)
+        s.start[threadIdx.x] = tiles = seqs.tiles(threadIdx.x);
+    tiles = __reduce_max_sync(~0u, tiles);
+    if (lane == 0)
+        atomicMax(&s.most_tiles, tiles);
     __syncthreads();
-    const int least = max((total_tiles + parts - 1) / parts, 1);
+    const int least = max(divide(total_tiles + parts - 1, parts), 1);
     int enough = s.most_tiles;
     if (parts > batch)
-        enough = min(enough, (total_tiles + parts - batch - 1) / (parts - batch));
-    const int step = max((enough - least + 30) / 31, 1), width = least + warp * step;
-    int pieces = 0;
-    for (int b = lane; b < batch; b += 32)
-        pieces += pieces_of(s.start[b], width);
-    pieces = __reduce_add_sync(~0u, pieces);
-    if (lane == 0 && pieces <= parts)
-        atomicMin(&s.piece, width);
+        enough = min(enough, divide(total_tiles + parts - batch - 1, parts - batch));
+    const int step = max((enough - least + 30) / 31, 1);
+#pragma unroll 1
+    for (int nth = warp; nth < 32; nth += threads() / 32) {
+        const int width = least + nth * step;
+        int pieces = 0;
+#pragma unroll 1
+        for (int b = lane; b < batch; b += 32)
+            pieces += pieces_of(s.start[b], width);
+        pieces = __reduce_add_sync(~0u, pieces);
+        if (pieces <= parts) { /* wider ones fit as well */
+            if (lane == 0)
+                atomicMin(&s.piece, width);
+            break;
+        }
+    }
     __syncthreads();
     return s.piece;
 }
@@ -61,13 +71,12 @@ __device__ void place_sequences(shared &s, const sched_plan &plan, const sequenc
                                 int width) {
     const int t = threadIdx.x;
     const int own = t < seqs.batch ? pieces_of(seqs.tiles(t), width) : 0;
-    int all;
-    const uint32_t before = block_scan(s, static_cast<int>(count_pieces(own)), &all);
+    const scanned all = block_scan(s.warp_sum, static_cast<int>(count_pieces(own)));
     if (t < seqs.batch)
-        place_sequence(s, plan, t, own, before);
+        place_sequence(s, plan, t, own, all.before);
     if (t == 0) {
-        s.pieces = all & (1 << kSlotBit) - 1;
-        *plan.cut_count = static_cast<uint32_t>(all) >> kCutBit;
+        s.pieces = all.total & (1 << kSlotBit) - 1;
+        *plan.cut_count = static_cast<uint32_t>(all.total) >> kCutBit;
     }
     __syncthreads();
 }
@@ -84,6 +93,7 @@ __device__ void deal_pieces(shared &s, const sched_plan &plan, const sequences &
         return;
     }
     int low = 0, high = seqs.batch;
+#pragma unroll 1
     while (high - low > 1) {
         const int middle = (low + high) / 2;
         if (s.start[middle] <= t)
@@ -94,8 +104,8 @@ __device__ void deal_pieces(shared &s, const sched_plan &plan, const sequences &
     const uint32_t i = t - s.start[low], n = seqs.tiles(low), count = pieces_of(n, width);
     part.head = {low,
                  seqs.tokens(low),
-                 static_cast<int>(n * i / count), /* n: at most 2^14, i: below 2^10 */
-                 static_cast<int>(n * (i + 1) / count),
+                 divide(n * i, count), /* n: at most 2^14, i: below 2^10 */
+                 divide(n * (i + 1), count),
                  s.slot[low] < 0 ? -1 : s.slot[low] + static_cast<int>(i),
                  s.slot[low],
                  static_cast<int>(count)};

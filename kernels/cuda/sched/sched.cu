@@ -1,69 +1,13 @@
-/* One block. Three plans are compared by the cost of their longest part:
- *   whole   sequences lie on a line of costs; a part takes those whose middle lies in its span
- *   pieces  every sequence in equal items of at most so many tiles, one item a part
- *   line    the line is cut at the borders of parts; a part may have the end of one sequence and the
- *           beginning of another
- * Threads take sequences first, then parts; scans number the items and slots. */
-#include "kernels/cuda/sched/few.cuh"
-#include "kernels/cuda/sched/line.cuh"
+#include "kernels/cuda/sched/plan_step.cuh"
 
 namespace {
 
-__device__ choice choose(shared &s, const sequences &seqs, const run &mine, int parts, int width,
-                         int total, int splits) {
-    if (splits != 0)
-        return {EQUAL, 0};
-    const int whole = longest_whole(s, seqs, mine, parts, width);
-    const int piece = piece_width(s, seqs, total - seqs.batch * kFixedTiles, parts);
-    return cheapest(seqs.batch, width, whole, piece);
-}
+enum { kFewThreads = 256 }; /* barriers of fewer threads take less */
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     schedule(sched_plan plan, sequences seqs, int parts, int splits, page_table table) {
     extern __shared__ int memory[];
-    shared &s = *reinterpret_cast<shared *>(memory);
-    const bool few = seqs.batch <= kFew && splits == 0;
-    if (few) {
-        if (threadIdx.x < 32)
-            decide_few(s, plan, seqs, parts);
-        __syncthreads();
-        if (s.kind == PIECES) {
-            deal_pieces(s, plan, seqs, parts, s.piece, table);
-            return;
-        }
-    }
-    const int each = (seqs.batch + kThreads - 1) / kThreads;
-    run mine;
-    mine.begin = min(static_cast<int>(threadIdx.x) * each, seqs.batch);
-    mine.end = min(mine.begin + each, seqs.batch);
-    int cost = 0, total;
-    for (int b = mine.begin; b < mine.end; b++)
-        cost += seqs.cost(b);
-    mine.start = block_scan(s, cost, &total);
-    const int width = (total + parts - 1) / parts;
-
-    const choice plan_kind = few ? choice{static_cast<kind>(s.kind), s.piece}
-                                 : choose(s, seqs, mine, parts, width, total, splits);
-    if (plan_kind.kind == PIECES) {
-        place_sequences(s, plan, seqs, plan_kind.piece);
-        deal_pieces(s, plan, seqs, parts, plan_kind.piece, table);
-        return;
-    }
-    if (plan_kind.kind == LINE)
-        deal_cut(s, plan, seqs, mine, parts, width);
-    else
-        deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});
-    __syncthreads();
-    const int p = threadIdx.x;
-    if (p >= parts)
-        return;
-    sched_part part = {s.begin[p], s.begin[p + 1], {-1, -1}, {}};
-    if (part.first < part.last) {
-        part.head = plan.items[part.first];
-        part.page[0] = table.page(part.head, seqs.tile, 0);
-        part.page[1] = table.page(part.head, seqs.tile, 1);
-    }
-    plan.parts[p] = part;
+    plan_step(*reinterpret_cast<shared *>(memory), plan, seqs, parts, splits, table);
 }
 
 } // namespace
@@ -77,8 +21,9 @@ cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, 
                          const int *block_table, int table_width) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
-    const sequences seqs = {seqlens, batch, max_tokens, tile_tokens};
-    schedule<<<1, kThreads, sizeof(shared), stream>>>(plan, seqs, parts, splits,
-                                                      {block_table, table_width});
+    const sequences seqs = {seqlens, batch, max_tokens, tile_tokens, __builtin_ctz(tile_tokens)};
+    const int threads = parts < kFewThreads ? int(kFewThreads) : int(kMostThreads);
+    schedule<<<1, threads, sizeof(shared), stream>>>(plan, seqs, parts, splits,
+                                                     {block_table, table_width});
     return cudaGetLastError();
 }

@@ -1,5 +1,6 @@
 /* step.cuh - what the plans share: sequences of a step and their costs, memory of the block, sums. */
 #pragma once
+#include <climits>
 #include <cstdint>
 
 #include "kernels/cuda/sched/sched.h"
@@ -7,24 +8,29 @@
 namespace {
 
 enum {
-    kThreads = 1024,
+    kMostThreads = 1024, /* of the block; a part each and one more are needed */
     kPage = 64,
-    kMaxParts = kThreads - 1,
+    kMaxParts = kMostThreads - 1,
     kMaxCut = 2048,  /* sequences; beyond it whole ones balance well enough */
     kFixedTiles = 2, /* what an item costs beside its tiles: query, first loads, epilogue */
     kMergeTiles = 3, /* what merging partial results costs a part */
     kLeastTiles = 1, /* a cut leaves at least so many tiles on either side */
 };
 
+/* Not inlined: two dozen instructions. */
+__device__ __noinline__ int divide(uint32_t a, uint32_t b) {
+    return static_cast<int>(a / b);
+}
+
 struct sequences {
     const int *lengths;
-    int batch, max_tokens, tile;
+    int batch, max_tokens, tile, tile_bits; /* tile = 2^tile_bits */
 
     __device__ int tokens(int seq) const {
         return min(max(lengths[seq], 0), max_tokens);
     }
     __device__ int tiles(int seq) const {
-        return (tokens(seq) + tile - 1) / tile;
+        return (tokens(seq) + tile - 1) >> tile_bits;
     }
     __device__ int cost(int seq) const {
         return tiles(seq) + kFixedTiles;
@@ -36,6 +42,11 @@ struct page_table {
     const int *entries;
     int width;
 
+    /* On its way to L2 before it is known which entries are wanted. */
+    __device__ void prefetch(size_t entry, int batch) const {
+        if (entries && entry < static_cast<size_t>(batch) * width)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(entries + entry));
+    }
     __device__ int page(const sched_item &item, int tile, int i) const {
         const int at = item.tile_begin * (tile / kPage) + i;
         if (!entries || at * kPage >= item.tokens)
@@ -50,7 +61,7 @@ struct border {
 };
 
 struct shared {
-    int warp_sum[kThreads / 32];
+    int warp_sum[kMostThreads / 32];
     int load[kMaxParts]; /* cost of a part that takes whole sequences */
     int most, most_tiles, piece;
     int kind, pieces;         /* the choice for few sequences; items if it is pieces */
@@ -61,28 +72,53 @@ struct shared {
     int slot[kMaxCut];
 };
 
-/* Exclusive prefix sum over the block; *total gets the sum. */
-__device__ int block_scan(shared &s, int value, int *total) {
+__device__ int threads() {
+    return static_cast<int>(blockDim.x);
+}
+
+/* An exclusive prefix sum, and the sum of all. */
+struct scanned {
+    int before, total;
+};
+
+/* Over the block. Not inlined, as loops here are not unrolled: one block plans in a few microseconds, and
+ * code that is read cold takes longer than what it does. */
+__device__ __noinline__ scanned block_scan(int *warp_sum, int value) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     int sum = value;
+#pragma unroll 1
     for (int step = 1; step < 32; step *= 2) {
-        int below = __shfl_up_sync(~0u, sum, step);
-        if (lane >= step)
-            sum += below;
+        const int below = __shfl_up_sync(~0u, sum, step);
+        sum += lane >= step ? below : 0;
     }
     __syncthreads();
     if (lane == 31)
-        s.warp_sum[warp] = sum;
+        warp_sum[warp] = sum;
     __syncthreads();
-    int warps = s.warp_sum[lane]; /* every warp adds up all of them */
+    int warps = lane < threads() / 32 ? warp_sum[lane] : 0; /* every warp adds up all of them */
+#pragma unroll 1
     for (int step = 1; step < 32; step *= 2) {
-        int below = __shfl_up_sync(~0u, warps, step);
-        if (lane >= step)
-            warps += below;
+        const int below = __shfl_up_sync(~0u, warps, step);
+        warps += lane >= step ? below : 0;
     }
-    *total = __shfl_sync(~0u, warps, 31);
     const int before = __shfl_sync(~0u, warps, max(warp - 1, 0));
-    return (warp ? before : 0) + sum - value;
+    return {(warp ? before : 0) + sum - value, __shfl_sync(~0u, warps, 31)};
+}
+
+/* Of entry t = 0 .. n - 1 the least of it and those after it. */
+__device__ void least_from(shared &s, int *entries, int n) {
+    const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    int least = t < n ? entries[t] : INT_MAX;
+#pragma unroll 1
+    for (int step = 1; step < 32; step *= 2)
+        least = min(least, __shfl_down_sync(~0u, least, step)); /* the last lanes get their own */
+    if (lane == 0)
+        s.warp_sum[warp] = least;
+    __syncthreads();
+    const int others = lane > warp && lane < threads() / 32 ? s.warp_sum[lane] : INT_MAX;
+    least = min(least, __reduce_min_sync(~0u, others));
+    if (t < n)
+        entries[t] = least;
 }
 
 /* The sequences of one thread, and where they begin on the line. */

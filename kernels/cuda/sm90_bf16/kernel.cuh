@@ -154,6 +154,17 @@ __device__ __forceinline__ void odd_pages(shared &s, const params &p, const math
     }
 }
 
+/* A group has stored what others are to read; the last of both tells them. */
+__device__ __forceinline__ void hand_over(shared &s, const params &p, const sched_item &item,
+                                          int first_row, phases &at) {
+    ptx::mbarrier_arrive(&s.stored);
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_wait(&s.stored, at.stored);
+        announce(p, item, first_row / ROWS);
+    }
+    at.stored ^= 1;
+}
+
 /* Both groups: what is not a matter of pages is here once, for code is read cold as data are. */
 __device__ __forceinline__ void run_math(shared &s, const params &p, const sched_part &part,
                                          int group, int first_row) {
@@ -177,14 +188,8 @@ __device__ __forceinline__ void run_math(shared &s, const params &p, const sched
             odd_pages(s, p, me, item, first_row, at, r, o);
         exchange_sums(s, me, k - part.first, r.sum);
         store_rows(p, me, item, first_row, r, o);
-        if (item.slot >= 0) {
-            ptx::mbarrier_arrive(&s.stored);
-            if (threadIdx.x == 0) {
-                ptx::mbarrier_wait(&s.stored, at.stored);
-                announce(p, item, first_row / ROWS);
-            }
-            at.stored ^= 1;
-        }
+        if (item.slot >= 0)
+            hand_over(s, p, item, first_row, at);
     }
 }
 

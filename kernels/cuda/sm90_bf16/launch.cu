@@ -1,26 +1,13 @@
 #include "kernels/cuda/sm90_bf16/launch.h"
 
+#include "kernels/cuda/hopper.h"
 #include "kernels/cuda/sm90_bf16/kernel.cuh"
 
 namespace {
 
-using encode_fn = CUresult (*)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                               const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                               const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                               CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-encode_fn encode;
-
-/* A map of bf16: `dims` innermost first, `strides` in bytes of dimensions 1 and up. */
-cudaError_t make_map(CUtensorMap *map, const void *at, cuuint32_t rank, const cuuint64_t *dims,
+cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_t *dims,
                      const cuuint64_t *strides, const cuuint32_t *box) {
-    const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
-    if (!encode)
-        return cudaErrorInitializationError;
-    CUresult r =
-        encode(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, rank, const_cast<void *>(at), dims, strides,
-               box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+    return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, at, rank, dims, strides, box);
 }
 
 cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
@@ -41,15 +28,9 @@ cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
 } // namespace
 
 cudaError_t bf16_decode_init(void) {
-    void *fn = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    cudaError_t e = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &fn, 12000,
-                                                     cudaEnableDefault, &found);
+    const cudaError_t e = tensor_map_init();
     if (e != cudaSuccess)
         return e;
-    if (found != cudaDriverEntryPointSuccess)
-        return cudaErrorNotSupported;
-    encode = reinterpret_cast<encode_fn>(fn);
     return cudaFuncSetAttribute(sm90_bf16::decode, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 sizeof(sm90_bf16::shared));
 }
@@ -87,15 +68,6 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.s_q = a.s_q;
     p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    cudaLaunchAttribute resident = {};
-    resident.id = cudaLaunchAttributeCooperative;
-    resident.val.cooperative = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = a.parts * p.row_tiles;
-    config.blockDim = sm90_bf16::kThreads;
-    config.dynamicSmemBytes = sizeof(sm90_bf16::shared);
-    config.stream = stream;
-    config.attrs = &resident;
-    config.numAttrs = may_cut ? 1 : 0;
-    return cudaLaunchKernelEx(&config, sm90_bf16::decode, p);
+    return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), a.parts * p.row_tiles,
+                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
 }

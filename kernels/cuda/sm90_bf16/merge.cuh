@@ -22,6 +22,7 @@ enum {
 /* What a merge keeps on chip, where the pages were. */
 struct merge_memory {
     float4 sums[kMergers];
+    float2 weights_of[kMergers];
     float weights[8192]; /* [row][slot]: of rows that a share touches, at most 66 + 2 x slots */
 };
 static_assert(sizeof(merge_memory) <= sizeof(shared::kv), "pages give their room");
@@ -44,27 +45,35 @@ struct share {
     }
 };
 
-/* A warp a row: the LSE of its slots become weights that add up to one. */
+/* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
+ * one. */
 __device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
-                                      int first_row, const share &mine, int warp, int lane) {
-    for (int i = warp; i < mine.rows(); i += kMergers / 32) {
-        const int row = first_row + mine.first_row() + i;
+                                      int first_row, const share &mine, int thread) {
+    int lanes = 2;
+    while (lanes < item.items && lanes < 32)
+        lanes *= 2;
+    const int rows = (mine.rows() + 31) / 32 * 32; /* all lanes of a warp take part in its sums */
+#pragma unroll 1
+    for (int i = thread / lanes; i < rows; i += kMergers / lanes) {
+        const bool real = i < mine.rows();
+        const int row = first_row + mine.first_row() + (real ? i : 0);
         const float *from = p.partial_lse + static_cast<size_t>(item.first_slot) * p.rows + row;
-        float *weight = m.weights + i * item.items, most = -INFINITY, sum = 0;
-        for (int k = lane; k < item.items; k += 32) {
+        float *weight = m.weights + (real ? i : 0) * item.items, most = -INFINITY, sum = 0;
+        const int first = real ? thread % lanes : item.items;
+        for (int k = first; k < item.items; k += lanes) {
             weight[k] = __ldcg(from + static_cast<size_t>(k) * p.rows);
             most = fmaxf(most, weight[k]);
         }
-        for (int step = 16; step > 0; step /= 2)
+        for (int step = lanes / 2; step > 0; step /= 2)
             most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
-        for (int k = lane; k < item.items; k += 32)
+        for (int k = first; k < item.items; k += lanes)
             sum += most == -INFINITY ? 0 : exp2f(weight[k] - most);
-        for (int step = 16; step > 0; step /= 2)
+        for (int step = lanes / 2; step > 0; step /= 2)
             sum += __shfl_xor_sync(~0u, sum, step);
         const float lse = sum == 0 ? -INFINITY : most + log2f(sum);
-        for (int k = lane; k < item.items; k += 32)
+        for (int k = first; k < item.items; k += lanes)
             weight[k] = sum == 0 ? 0 : exp2f(weight[k] - lse);
-        if (p.lse && lane == 0)
+        if (p.lse && first == 0)
             p.lse[static_cast<size_t>(item.seq) * p.rows + row] = lse * 0.69314718f;
     }
 }
@@ -128,24 +137,78 @@ __device__ __forceinline__ void merge_units(const params &p, const sched_item &i
     }
 }
 
-/* Few units of many slots: several threads a unit, which take every so manieth slot. */
-__device__ __forceinline__ void merge_slots(const params &p, const sched_item &item,
-                                            merge_memory &m, const parts_of_share &from,
-                                            int first_row, const share &mine, int groups,
-                                            int thread) {
+/* Some slots of a unit, weighed by what is known of them so far: their largest LSE and the sum of their
+ * weights in its unit. */
+struct weighed {
+    float4 x;
+    float most, sum;
+
+    __device__ void raise(float top) {
+        const float factor = most == -INFINITY ? 0 : exp2f(most - top);
+        x = {x.x * factor, x.y * factor, x.z * factor, x.w * factor};
+        sum *= factor;
+        most = top;
+    }
+};
+
+/* Few units of many slots: several threads a unit, which take every so manieth slot. LSE and partial
+ * results are on their way together. */
+__device__ __forceinline__ void merge_few(const params &p, const sched_item &item, merge_memory &m,
+                                          int first_row, const share &mine, int groups,
+                                          int thread) {
+    enum { kAtOnce = 8 };
     const int across = kMergers / groups, group = thread / across;
     const int unit = mine.begin + thread % across;
-    float4 x = {0, 0, 0, 0};
-#pragma unroll 8
-    for (int k = unit < mine.end ? group : item.items; k < item.items; k += groups)
-        add(x, from.weight(unit, k), from.part(unit, k));
-    m.sums[thread] = x;
+    const size_t first = static_cast<size_t>(item.first_slot) * p.rows + first_row;
+    const float *lse = p.partial_lse + first + unit / kUnits;
+    const float4 *part = reinterpret_cast<const float4 *>(p.partial_out) + first * kUnits + unit;
+    weighed all = {{0, 0, 0, 0}, -INFINITY, 0};
+    for (int k = unit < mine.end ? group : item.items; k < item.items; k += kAtOnce * groups) {
+        float l[kAtOnce], top = all.most;
+        float4 x[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            const int slot = min(k + i * groups, item.items - 1);
+            l[i] = __ldcg(lse + static_cast<size_t>(slot) * p.rows);
+            x[i] = __ldcg(part + static_cast<size_t>(slot) * p.rows * kUnits);
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            l[i] = k + i * groups < item.items ? l[i] : -INFINITY;
+            top = fmaxf(top, l[i]);
+        }
+        if (top == -INFINITY)
+            continue;
+        all.raise(top);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            const float w = exp2f(l[i] - top);
+            add(all.x, w, x[i]);
+            all.sum += w;
+        }
+    }
+    m.sums[thread] = all.x;
+    m.weights_of[thread] = {all.most, all.sum};
     ptx::named_sync(kMerge, kMergers);
     if (group != 0 || unit >= mine.end)
         return;
+    float top = all.most;
     for (int g = 1; g < groups; g++)
-        add(x, 1, m.sums[g * across + thread]);
-    store_unit(p, item, first_row, unit, x);
+        top = fmaxf(top, m.weights_of[g * across + thread].x);
+    if (top > -INFINITY)
+        all.raise(top);
+    for (int g = 1; g < groups && top > -INFINITY; g++) {
+        const float2 other = m.weights_of[g * across + thread];
+        const float w = exp2f(other.x - top);
+        add(all.x, w, m.sums[g * across + thread]);
+        all.sum += w * other.y;
+    }
+    const float inverse = all.sum == 0 ? 0 : 1 / all.sum;
+    store_unit(p, item, first_row, unit,
+               {all.x.x * inverse, all.x.y * inverse, all.x.z * inverse, all.x.w * inverse});
+    if (p.lse && unit % kUnits == 0)
+        p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + unit / kUnits] =
+            all.sum == 0 ? -INFINITY : (top + log2f(all.sum)) * 0.69314718f;
 }
 
 __device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile) {
@@ -179,16 +242,18 @@ __device__ __forceinline__ void merge(shared &s, const params &p, const sched_it
                                       int first_row, int thread) {
     merge_memory &m = *reinterpret_cast<merge_memory *>(s.kv);
     const share mine(p, item, first_row);
-    weigh(p, item, m, first_row, mine, thread >> 5, thread & 31);
-    ptx::named_sync(kMerge, kMergers);
-    const parts_of_share from(p, item, m, first_row, mine);
     const int width = mine.end - mine.begin;
     int groups = 1;
     while (2 * groups * width <= kMergers && groups < item.items)
         groups *= 2;
-    if (groups > 1)
-        merge_slots(p, item, m, from, first_row, mine, groups, thread);
-    else if (width <= kMergers)
+    if (groups > 1) {
+        merge_few(p, item, m, first_row, mine, groups, thread);
+        return;
+    }
+    weigh(p, item, m, first_row, mine, thread);
+    ptx::named_sync(kMerge, kMergers);
+    const parts_of_share from(p, item, m, first_row, mine);
+    if (width <= kMergers)
         merge_units<1>(p, item, from, first_row, mine, thread);
     else if (width <= 4 * kMergers)
         merge_units<4>(p, item, from, first_row, mine, thread);

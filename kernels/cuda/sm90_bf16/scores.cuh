@@ -52,13 +52,6 @@ __device__ __forceinline__ void start_scores(shared &s, const row_pair &r, int b
                                              uint32_t parity, float (&score)[32]) {
     const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
     const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.kv[buffer]));
-    ptx::mbarrier_wait(&s.full[buffer][0], parity);
-    ptx::wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        ptx::wgmma_rs_bf16_n64(score, r.rope[i],
-                               ptx::descriptor_128(k + (COLUMNS - 1) * (TILE_BYTES / 16) + 2 * i),
-                               i > 0);
 #pragma unroll
     for (int c = 0; c < COLUMNS - 1; c++) {
         if (c % 2 == 0) {
@@ -69,9 +62,16 @@ __device__ __forceinline__ void start_scores(shared &s, const row_pair &r, int b
         for (int i = 0; i < 4; i++) {
             const int step = c * (TILE_BYTES / 16) + 2 * i;
             ptx::wgmma_ss_bf16_n64(score, ptx::descriptor_128(q + step),
-                                   ptx::descriptor_128(k + step), true);
+                                   ptx::descriptor_128(k + step), c + i > 0);
         }
     }
+    ptx::mbarrier_wait(&s.full[buffer][0], parity);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        ptx::wgmma_rs_bf16_n64(score, r.rope[i],
+                               ptx::descriptor_128(k + (COLUMNS - 1) * (TILE_BYTES / 16) + 2 * i),
+                               true);
     ptx::wgmma_commit();
 }
 

@@ -238,6 +238,14 @@ std::vector<int> equal(int n, int length) {
     return std::vector<int>(n, length);
 }
 
+/* Between `least` and so much more. */
+std::vector<int> uneven(int n, int least, int more) {
+    std::vector<int> v(n);
+    for (int i = 0; i < n; i++)
+        v[i] = least + static_cast<int>(mix(i) % static_cast<uint64_t>(more));
+    return v;
+}
+
 bool check_all() {
     const std::vector<int> ragged = {0, 1, 63, 64, 65, 127, 128, 129, 500, 4000, 0};
     const int n = static_cast<int>(ragged.size());
@@ -274,6 +282,11 @@ bool check_all() {
         {"wide 4k", {64, 1, 4, equal(4, 4096), WIDE, 1}},
         {"wide few", {16, 1, 4, equal(4, 4096), WIDE, 0}},
         {"sink 8k", {64, 1, 4, equal(4, 8192), SINK, 1}},
+        {"pairs", {64, 1, 64, equal(64, 4096), NORMAL, 0}},
+        {"pairs x 128", {128, 1, 32, uneven(32, 1500, 700), NORMAL, 0}},
+        {"pairs, few rows", {5, 2, 60, uneven(60, 2000, 1500), NORMAL, 0}},
+        {"pairs and whole", {64, 1, 80, uneven(80, 300, 3000), NORMAL, 0}},
+        {"pairs, causal", {48, 4, 20, uneven(20, 100, 900), MLA, 0}},
         {"many", {64, 1, 1000, many, NORMAL, 0}},
         {"many few", {8, 1, 1000, many, NORMAL, 0}},
     };

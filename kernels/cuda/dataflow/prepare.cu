@@ -1,0 +1,45 @@
+#include "kernels/cuda/dataflow/prepare.h"
+
+#include "kernels/cuda/dataflow/rows.cuh"
+#include "kernels/cuda/sched/plan_step.cuh"
+
+namespace {
+
+enum { kThreads = PREPARE_MAX_PARTS + 1, kWarps = kThreads / 32 };
+
+unsigned blocks_of(int64_t rows) {
+    return static_cast<unsigned>((rows + kWarps - 1) / kWarps);
+}
+
+__global__ void __launch_bounds__(kThreads, 2) /* without the 2, spills */
+    prepare(const __grid_constant__ prepare_args a, int appending) {
+    extern __shared__ int memory[];
+    if (blockIdx.x == 0) {
+        plan_step(*reinterpret_cast<shared *>(memory), a.plan,
+                  {a.step.seqlens, a.step.batch, a.step.max_tokens, a.tile_tokens,
+                   31 - __clz(a.tile_tokens)},
+                  a.parts, a.splits, {a.step.table, a.step.table_width});
+        return;
+    }
+    const int64_t i = (blockIdx.x - 1) * int64_t(kWarps) + threadIdx.x / 32;
+    if (static_cast<int>(blockIdx.x) <= appending) {
+        if (i < a.step.batch * a.step.s_q)
+            append_row(a.cache, a.step, a.kv, static_cast<int>(i));
+        return;
+    }
+    const int64_t row = i - int64_t(appending) * kWarps;
+    if (row < a.rows)
+        quantise_row(a.q + row * (a.cache.d_c + a.cache.d_r), a.cache.d_c, a.cache.d_r,
+                     {a.q8 + row * a.cache.d_c, a.q_rope + row * a.cache.d_r, a.q_scale + row});
+}
+
+} // namespace
+
+cudaError_t prepare_launch(const prepare_args &a, cudaStream_t stream) {
+    if (a.parts < 1 || a.parts > PREPARE_MAX_PARTS)
+        return cudaErrorInvalidValue;
+    const unsigned appending = blocks_of(static_cast<int64_t>(a.step.batch) * a.step.s_q);
+    prepare<<<1 + appending + blocks_of(a.rows), kThreads, sizeof(shared), stream>>>(
+        a, static_cast<int>(appending));
+    return cudaGetLastError();
+}

@@ -1,0 +1,51 @@
+#include "kernels/cuda/hopper.h"
+
+namespace {
+
+using encode_fn = CUresult (*)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                               const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                               const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                               CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+encode_fn encode;
+
+} // namespace
+
+cudaError_t tensor_map_init(void) {
+    void *fn = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    cudaError_t e = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &fn, 12000,
+                                                     cudaEnableDefault, &found);
+    if (e != cudaSuccess)
+        return e;
+    encode = reinterpret_cast<encode_fn>(fn);
+    return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorNotSupported;
+}
+
+cudaError_t tensor_map_make(CUtensorMap *map, CUtensorMapDataType type, const void *at, int rank,
+                            const cuuint64_t *dims, const cuuint64_t *strides,
+                            const cuuint32_t *box) {
+    const cuuint32_t ones[5] = {1, 1, 1, 1, 1};
+    if (!encode)
+        return cudaErrorInitializationError;
+    CUresult r =
+        encode(map, type, static_cast<cuuint32_t>(rank), const_cast<void *>(at), dims, strides, box,
+               ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t decode_launch(const void *kernel, int ctas, int threads, size_t shared, void *params,
+                          bool wait_for_each_other, cudaStream_t stream) {
+    cudaLaunchAttribute resident = {};
+    resident.id = cudaLaunchAttributeCooperative;
+    resident.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = static_cast<unsigned>(ctas);
+    config.blockDim = static_cast<unsigned>(threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &resident;
+    config.numAttrs = wait_for_each_other ? 1 : 0;
+    void *args[] = {params};
+    return cudaLaunchKernelExC(&config, kernel, args);
+}

@@ -1,0 +1,512 @@
+/* check_step - what stands around attention: the plan against its definition, a step prepared in one
+ * launch against the three launches to the bit, rows fetched back against FP64 products; and times.
+ *
+ *   check_step check [STEPS]
+ *   check_step time H,s_q,batch,context ...    as the bench measures: cold, recorded, us
+ *   check_step once H,s_q,batch,context        one step, for a profiler */
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/c_contract.h"
+#include "kernels/cuda/dataflow/prepare.h"
+#include "kernels/cuda/dataflow/rows.cuh"
+extern "C" {
+#include "kernels/formats.h"
+}
+
+namespace {
+
+enum { D_C = 512, D_R = 64, WIDTH = D_C + D_R };
+constexpr float kSoftmaxScale = 0.0721688f;
+
+void must(bool good, const char *what) {
+    if (good)
+        return;
+    fprintf(stderr, "WRONG: %s\n", what);
+    exit(1);
+}
+
+void must(cudaError_t e) {
+    must(e == cudaSuccess, cudaGetErrorString(e));
+}
+
+void must(snap_status st, const snap_err &err) {
+    must(st == SNAP_OK, err.text);
+}
+
+std::vector<void *> owned;
+
+template <typename T>
+T *device(size_t n, int byte = 0xab) {
+    void *p = nullptr;
+    must(cudaMalloc(&p, std::max<size_t>(n, 1) * sizeof(T)));
+    must(cudaMemset(p, byte, std::max<size_t>(n, 1) * sizeof(T)));
+    owned.push_back(p);
+    return static_cast<T *>(p);
+}
+
+template <typename T>
+T *upload(const std::vector<T> &v) {
+    T *p = device<T>(v.size());
+    must(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return p;
+}
+
+template <typename T>
+std::vector<T> download(const T *p, size_t n) {
+    std::vector<T> v(n);
+    must(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
+    return v;
+}
+
+void release_all() {
+    for (void *p : owned)
+        must(cudaFree(p));
+    owned.clear();
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+struct plan_case {
+    std::vector<int> lengths;
+    int tile, parts, splits;
+};
+
+constexpr size_t kItemBytes = offsetof(sched_item, items) + sizeof(int);
+
+struct plan_copy {
+    sched_plan at;
+    int items, batch, parts;
+
+    plan_copy(const plan_case &c)
+        : items(sched_max_items(static_cast<int>(c.lengths.size()), c.parts, c.splits)),
+          batch(static_cast<int>(c.lengths.size())), parts(c.parts) {
+        at = {device<sched_item>(items), device<sched_part>(parts), device<sched_cut>(batch),
+              device<int>(1)};
+    }
+    /* To the bit, save what no member has. */
+    bool operator==(const plan_copy &o) const {
+        auto same = [](const auto *a, const auto *b, size_t n) {
+            const auto x = download(a, n), y = download(b, n);
+            const size_t last = sizeof(sched_item) - kItemBytes;
+            for (size_t i = 0; i < n; i++)
+                if (memcmp(&x[i], &y[i], sizeof *a - (sizeof *a % 16 ? 0 : last)) != 0)
+                    return false;
+            return true;
+        };
+        return same(at.items, o.at.items, items) && same(at.parts, o.at.parts, parts) &&
+               same(at.cuts, o.at.cuts, batch) && same(at.cut_count, o.at.cut_count, 1);
+    }
+};
+
+/* A part's record of its first item, and the pages it knows. */
+void check_part(const plan_case &c, const sched_part &p, const std::vector<sched_item> &items,
+                const std::vector<int> &table, int width) {
+    if (p.first == p.last)
+        return;
+    const sched_item &head = items[p.first];
+    must(memcmp(&p.head, &head, kItemBytes) == 0, "a part's first item");
+    for (int i = 0; i < 2; i++) {
+        const int page = head.tile_begin * (c.tile / MLA_PAGE) + i;
+        const int want = page * MLA_PAGE < head.tokens ? table[head.seq * width + page] : -1;
+        must(p.page[i] == std::max(want, -1), "a part's pages");
+    }
+}
+
+/* Every tile of every sequence once and in order, in items that parts share out in order; slots of a cut
+ * sequence follow each other and are nobody else's. */
+void check_plan(const plan_case &c, const plan_copy &plan, const std::vector<int> &table,
+                int width) {
+    const int batch = static_cast<int>(c.lengths.size());
+    const auto parts = download(plan.at.parts, c.parts);
+    const int n = parts.back().last;
+    must(n <= plan.items && parts[0].first == 0, "as many items as there is room for");
+    const auto items = download(plan.at.items, n);
+    const auto cuts = download(plan.at.cuts, batch);
+    const int cut_count = download(plan.at.cut_count, 1)[0];
+    for (int p = 0; p < c.parts; p++) {
+        must(parts[p].first <= parts[p].last &&
+                 (p == 0 || parts[p].first == parts[p - 1].last || parts[p].first == parts[p].last),
+             "parts follow each other");
+        check_part(c, parts[p], items, table, width);
+    }
+    int at = 0, slot = 0, cut = 0;
+    for (int b = 0; b < batch; b++) {
+        const int tiles = (c.lengths[b] + c.tile - 1) / c.tile, first = at;
+        int tile = 0;
+        while (at < n && items[at].seq == b) {
+            must(items[at].tile_begin == tile && items[at].tokens == c.lengths[b], "an item");
+            tile = items[at++].tile_end;
+        }
+        must(at > first && tile == tiles, "a sequence's tiles");
+        const int count = at - first;
+        for (int i = first; i < at; i++)
+            must(items[i].items == count && items[i].slot == (count > 1 ? slot + i - first : -1) &&
+                     (count == 1 || items[i].first_slot == slot),
+                 "slots");
+        if (count > 1) {
+            must(cuts[cut].seq == b && cuts[cut].slot == slot && cuts[cut].items == count, "cuts");
+            cut++;
+            slot += count;
+        }
+    }
+    must(at == n && cut == cut_count, "all items");
+}
+
+std::vector<int> random_lengths(std::mt19937 &rng, int batch) {
+    std::vector<int> l(batch);
+    const int kind = static_cast<int>(rng() % 4), base = 1 + static_cast<int>(rng() % 40000);
+    for (auto &x : l)
+        x = kind == 0   ? base
+            : kind == 1 ? static_cast<int>(rng() % 3000)
+            : kind == 2 ? (rng() % 7 ? static_cast<int>(rng() % 200) : base)
+                        : static_cast<int>(std::exp((rng() % 1200) * 0.01));
+    return l;
+}
+
+/* ---- one launch against three --------------------------------------------------------------- */
+
+struct planes {
+    uint8_t *content;
+    __nv_bfloat16 *rope;
+    float *scale;
+
+    planes(size_t slots, bool fp8)
+        : content(device<uint8_t>(slots * (fp8 ? D_C : 2 * WIDTH))),
+          rope(fp8 ? device<__nv_bfloat16>(slots * D_R) : nullptr),
+          scale(fp8 ? device<float>(slots) : nullptr) {
+    }
+    bool same(const planes &o, size_t slots, bool fp8) const {
+        auto equal = [](const auto *a, const auto *b, size_t n) {
+            const auto x = download(a, n), y = download(b, n);
+            return memcmp(x.data(), y.data(), n * sizeof *a) == 0;
+        };
+        return equal(content, o.content, slots * (fp8 ? D_C : 2 * WIDTH)) &&
+               (!fp8 || (equal(rope, o.rope, slots * D_R) && equal(scale, o.scale, slots)));
+    }
+};
+
+void check_prepare(std::mt19937 &rng, bool fp8) {
+    const int sizes[] = {1, 2, 3, 31, 32, 33, 64, 100, 128, 132, 133, 200, 256, 257, 700, 1024};
+    const int batch = sizes[rng() % 16], s_q = 1 + static_cast<int>(rng() % 4);
+    const int heads = 1 + static_cast<int>(rng() % 20);
+    plan_case c = {random_lengths(rng, batch), fp8 ? 128 : 64,
+                   std::vector<int>{132, 66, 44, 33, 1}[rng() % 5],
+                   rng() % 3 ? 0 : 1 + static_cast<int>(rng() % 6)};
+    const int longest = *std::max_element(c.lengths.begin(), c.lengths.end());
+    const int width = longest / MLA_PAGE + 2, pages = 300, shift = static_cast<int>(rng() % 2);
+    const int64_t tokens = int64_t(batch) * s_q, rows = tokens * heads;
+    std::vector<int> table(size_t(batch) * width);
+    for (auto &t : table)
+        t = static_cast<int>(rng() % (pages + 4)) - 2;
+    std::vector<uint16_t> fresh(tokens * WIDTH + 1), queries(rows * WIDTH);
+    for (auto &x : fresh)
+        x = static_cast<uint16_t>(rng() & 0xbfff);
+    for (auto &x : queries)
+        x = static_cast<uint16_t>(rng() & 0xbfff);
+    /* Rows that two sequences write would depend on who comes last. */
+    std::vector<int> order(pages);
+    for (int i = 0; i < pages; i++)
+        order[i] = i;
+    std::shuffle(order.begin(), order.end(), rng);
+    int next = 0;
+    for (int b = 0; b < batch; b++)
+        for (int i = 0; i < 2; i++) {
+            const int at = (c.lengths[b] - 1) / MLA_PAGE - i;
+            if (at >= 0 && next < pages)
+                table[size_t(b) * width + at] = order[next++];
+            else if (at >= 0)
+                c.lengths[b] = 0;
+        }
+    const int *lengths = upload(c.lengths), *entries = upload(table);
+    const auto *kv = reinterpret_cast<__nv_bfloat16 *>(upload(fresh)) + shift;
+    const auto *q = reinterpret_cast<__nv_bfloat16 *>(upload(queries));
+    const planes cache[2] = {planes(pages * MLA_PAGE, fp8), planes(pages * MLA_PAGE, fp8)};
+    const planes q8[2] = {planes(rows, true), planes(rows, true)};
+    plan_copy plan[2] = {plan_copy(c), plan_copy(c)};
+    const step_pages step = {lengths, entries, batch, s_q, width, width * MLA_PAGE};
+    const cache_planes into[2] = {
+        {cache[0].content, cache[0].rope, cache[0].scale, pages, D_C, D_R},
+        {cache[1].content, cache[1].rope, cache[1].scale, pages, D_C, D_R}};
+    if (fp8)
+        must(quant_q_launch(rows, D_C, D_R, q, q8[0].content, q8[0].rope, q8[0].scale, nullptr));
+    must(append_launch(into[0], step, kv, nullptr));
+    must(sched_launch(plan[0].at, lengths, batch, step.max_tokens, c.tile, c.parts, c.splits,
+                      nullptr, entries, width));
+    must(prepare_launch({plan[1].at, c.tile, c.parts, c.splits, into[1], step, kv, fp8 ? rows : 0,
+                         q, q8[1].content, q8[1].rope, q8[1].scale},
+                        nullptr));
+    must(cudaDeviceSynchronize());
+    check_plan(c, plan[0], table, width);
+    must(plan[0] == plan[1], "the plan of one launch");
+    must(cache[0].same(cache[1], pages * MLA_PAGE, fp8), "tokens appended in one launch");
+    must(!fp8 || q8[0].same(q8[1], rows, true), "queries quantised in one launch");
+    release_all();
+}
+
+/* ---- products rounded once ------------------------------------------------------------------ */
+
+__global__ void multiply_all(const float *scales, int n, uint16_t *bits) {
+    for (int i = blockIdx.x; i < n; i += gridDim.x) {
+        const float e = e4m3_pair(threadIdx.x).x, x = pair_of(threadIdx.x * 257u).x;
+        bits[2 * (i * 256 + threadIdx.x)] = static_cast<uint16_t>(times({e, 0}, scales[i]));
+        bits[2 * (i * 256 + threadIdx.x) + 1] = static_cast<uint16_t>(times({x, 0}, scales[i]));
+    }
+}
+
+/* All of e4m3, and 256 bf16 numbers, times scales of every exponent and some near ties. */
+void check_products() {
+    std::mt19937 rng(8);
+    const int n = 1 << 15;
+    std::vector<float> scales(n);
+    for (int i = 0; i < n; i++) {
+        uint32_t bits = rng() & 0x7fffffff;
+        if (i % 4 == 1)
+            bits = (bits & 0x7f800000) | (rng() & 0x7f) << 16 | 0x8000; /* ties of bf16 */
+        if (i % 4 == 2)
+            bits = (bits & 0x7f800000) | (rng() & 0x7f) << 16 | 0x8001; /* and beside them */
+        if (i % 4 == 3)
+            bits = (bits & 0x00ffffff) | (rng() % 8) << 23; /* products below the normal numbers */
+        memcpy(&scales[i], &bits, 4);
+    }
+    uint16_t *got = device<uint16_t>(size_t(n) * 512);
+    multiply_all<<<1024, 256>>>(upload(scales), n, got);
+    must(cudaDeviceSynchronize());
+    const auto bits = download(got, size_t(n) * 512);
+    for (int i = 0; i < n; i++)
+        for (int e = 0; e < 256; e++)
+            for (int k = 0; k < 2; k++) {
+                const float x = k ? bf16_to_f32(static_cast<uint16_t>(e * 257))
+                                  : e4m3_to_f32(static_cast<uint8_t>(e));
+                const uint16_t want = bf16_from_f64(double(x) * double(scales[i]));
+                const uint16_t have = bits[2 * (size_t(i) * 256 + e) + k];
+                const bool nan = std::isnan(bf16_to_f32(want)) && std::isnan(bf16_to_f32(have));
+                if (have != want && !nan) {
+                    fprintf(stderr, "%g x %a: %04x, not %04x\n", x, scales[i], have, want);
+                    exit(1);
+                }
+            }
+    release_all();
+    printf("products: %d scales x 512 numbers rounded once\n", n);
+}
+
+void check_all(int times) {
+    std::mt19937 rng(1);
+    for (int i = 0; i < times; i++)
+        check_prepare(rng, i % 2);
+    printf("plans and prepared steps: %d alike\n", times);
+    check_products();
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+struct arm {
+    mla_backend *be;
+    mla_plan *plan;
+    mla_step step;
+    mla_cache cache;
+    mla_attn attn;
+    mla_fresh fresh;
+    int64_t rows;
+};
+
+void *room(mla_backend *be, size_t bytes, const std::function<uint16_t()> &draw) {
+    snap_err err = {};
+    void *p = mla_alloc(be, bytes, &err);
+    must(p != nullptr, err.text);
+    std::vector<uint16_t> block(std::min<size_t>(bytes, 1 << 20) / 2 + 1);
+    for (auto &x : block)
+        x = draw();
+    for (size_t at = 0; at < bytes; at += 1 << 20)
+        must(mla_copy_in(be, static_cast<uint8_t *>(p) + at, block.data(),
+                         std::min<size_t>(bytes - at, 1 << 20), &err),
+             err);
+    return p;
+}
+
+arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q, int batch, int context) {
+    std::mt19937 rng(3);
+    std::normal_distribution<float> normal;
+    const auto bf16 = [&] { return bf16_from_f32(normal(rng)); };
+    const auto fp8 = [&] {
+        return static_cast<uint16_t>(e4m3_from_f32(100 * normal(rng)) |
+                                     e4m3_from_f32(100 * normal(rng)) << 8);
+    };
+    const int width = (context + MLA_PAGE - 1) / MLA_PAGE;
+    const mla_capacity cap = {p, heads, D_C, D_R, batch, s_q, context, 0, 0};
+    const mla_page_bytes page = mla_cache_page_bytes(p, D_C, D_R);
+    const int64_t pages = int64_t(batch) * width, rows = int64_t(batch) * s_q * heads;
+    snap_err err = {};
+    arm a = {};
+    a.be = be;
+    a.rows = rows;
+    must(mla_plan_create(&a.plan, be, &cap, &err), err);
+    const bool q8 = p == MLA_FP8;
+    a.cache = {pages, room(be, page.content * pages, q8 ? std::function<uint16_t()>(fp8) : bf16),
+               q8 ? room(be, page.rope * pages, bf16) : nullptr, nullptr};
+    std::vector<float> scale(q8 ? pages * MLA_PAGE : 0, 0.008f);
+    if (q8) {
+        a.cache.scale = static_cast<float *>(mla_alloc(be, scale.size() * 4, &err));
+        must(mla_copy_in(be, a.cache.scale, scale.data(), scale.size() * 4, &err), err);
+    }
+    std::vector<int32_t> table(pages), lengths(batch, context);
+    for (int64_t i = 0; i < pages; i++)
+        table[i] = static_cast<int32_t>(i);
+    std::shuffle(table.begin(), table.end(), rng);
+    auto *l = static_cast<int32_t *>(mla_alloc(be, batch * 4, &err));
+    auto *t = static_cast<int32_t *>(mla_alloc(be, pages * 4, &err));
+    must(mla_copy_in(be, l, lengths.data(), batch * 4, &err), err);
+    must(mla_copy_in(be, t, table.data(), pages * 4, &err), err);
+    a.step = {batch, s_q, l, t, width};
+    void *q = room(be, rows * WIDTH * 2, bf16), *out = mla_alloc(be, rows * D_C * 2, &err);
+    a.fresh.kv = room(be, int64_t(batch) * s_q * WIDTH * 2, bf16);
+    a.attn = {q, nullptr, nullptr, kSoftmaxScale, out, nullptr};
+    if (q8) {
+        a.fresh.q = q;
+        a.fresh.q8 = mla_alloc(be, rows * D_C, &err);
+        a.fresh.q_rope = mla_alloc(be, rows * D_R * 2, &err);
+        a.fresh.q_scale = static_cast<float *>(mla_alloc(be, rows * 4, &err));
+        a.attn.q = a.fresh.q8;
+        a.attn.q_rope = a.fresh.q_rope;
+        a.attn.q_scale = a.fresh.q_scale;
+    }
+    must(mla_prepare(a.plan, &a.step, &a.cache, &a.fresh, &err), err);
+    must(mla_sync(be, &err), err);
+    return a;
+}
+
+snap_status apart(const arm &a, snap_err *err) {
+    snap_status st = SNAP_OK;
+    if (a.fresh.q)
+        st = mla_quant_q(a.be, a.rows, D_C, D_R, a.fresh.q, a.fresh.q8, a.fresh.q_rope,
+                         a.fresh.q_scale, err);
+    if (st == SNAP_OK)
+        st = mla_append_kv(a.plan, &a.step, &a.cache, a.fresh.kv, err);
+    return st == SNAP_OK ? mla_schedule(a.plan, &a.step, err) : st;
+}
+
+snap_status prepare(const arm &a, snap_err *err) {
+    return mla_prepare(a.plan, &a.step, &a.cache, &a.fresh, err);
+}
+
+snap_status attend(const arm &a, snap_err *err) {
+    return mla_run(a.plan, &a.step, &a.cache, &a.attn, err);
+}
+
+using work = std::function<snap_status(const arm &, snap_err *)>;
+
+/* Median of recorded work behind a flush, us; several in turns. */
+std::vector<double> time_in_turns(const arm &a, const std::vector<work> &what, int turns) {
+    snap_err err = {};
+    std::vector<lab_recording *> recorded(what.size());
+    std::vector<std::vector<double>> us(what.size());
+    for (size_t i = 0; i < what.size(); i++) {
+        must(lab_record(a.be, &err), err);
+        must(what[i](a, &err), err);
+        must(lab_record_end(a.be, &recorded[i], &err), err);
+    }
+    for (int turn = -2; turn < turns; turn++)
+        for (size_t i = 0; i < what.size(); i++) {
+            double ns = 0;
+            must(lab_flush(a.be, &err), err);
+            must(mla_timer_start(a.be, &err), err);
+            must(lab_replay(a.be, recorded[i], &err), err);
+            must(mla_timer_stop(a.be, &ns, &err), err);
+            if (turn >= 0)
+                us[i].push_back(ns * 1e-3);
+        }
+    std::vector<double> median;
+    for (size_t i = 0; i < what.size(); i++) {
+        std::sort(us[i].begin(), us[i].end());
+        median.push_back(us[i][us[i].size() / 2]);
+        lab_recording_free(a.be, recorded[i]);
+    }
+    return median;
+}
+
+void time_shape(mla_backend *be, const char *text, mla_precision p) {
+    int heads, s_q, batch, context;
+    must(sscanf(text, "%d,%d,%d,%d", &heads, &s_q, &batch, &context) == 4, text);
+    arm a = make_arm(be, p, heads, s_q, batch, context);
+    const auto t = time_in_turns(
+        a,
+        {attend,
+         [](const arm &x, snap_err *e) {
+             const snap_status st = prepare(x, e);
+             return st == SNAP_OK ? attend(x, e) : st;
+         },
+         [](const arm &x, snap_err *e) {
+             const snap_status st = apart(x, e);
+             return st == SNAP_OK ? attend(x, e) : st;
+         },
+         prepare, [](const arm &x, snap_err *e) { return mla_schedule(x.plan, &x.step, e); },
+         apart},
+        31);
+    printf("%-16s %-4s attention %7.1f   served +%5.1f (apart +%5.1f)   prepare %5.1f  plan %5.1f  "
+           "apart %5.1f\n",
+           text, mla_precision_name(p), t[0], t[1] - t[0], t[2] - t[0], t[3], t[4], t[5]);
+    fflush(stdout);
+    for (void *x : {a.cache.content, a.cache.rope, static_cast<void *>(a.cache.scale),
+                    const_cast<void *>(a.fresh.kv), const_cast<void *>(a.fresh.q), a.fresh.q8,
+                    a.fresh.q_rope, static_cast<void *>(a.fresh.q_scale), a.attn.out})
+        mla_free(be, x);
+    mla_plan_free(a.plan);
+}
+
+void time_fetch(mla_backend *be, mla_precision p) {
+    arm a = make_arm(be, p, 16, 1, 4, 131072);
+    snap_err err = {};
+    void *kv = mla_alloc(be, size_t(131072) * WIDTH * 2, &err);
+    const auto t =
+        time_in_turns(a, {[kv](const arm &x, snap_err *e) {
+                          return mla_fetch_kv(x.plan, &x.step, &x.cache, 1, 0, 131072, kv, e);
+                      }},
+                      15);
+    const double bytes = 131072.0 * (mla_cache_token_bytes(p, D_C, D_R) + WIDTH * 2);
+    printf("fetch of 131072 tokens, %s: %.1f us, %.0f GB/s read and written\n",
+           mla_precision_name(p), t[0], bytes / t[0] * 1e-3);
+    mla_free(be, kv);
+    mla_free(be, a.cache.content);
+    mla_plan_free(a.plan);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    snap_err err = {};
+    mla_backend *be = nullptr;
+    if (argc > 1 && !strcmp(argv[1], "check")) {
+        check_all(argc > 2 ? atoi(argv[2]) : 200);
+        printf("ok\n");
+        return 0;
+    }
+    must(argc > 2, "usage: check_step check [STEPS] | time|once H,s_q,batch,context ...");
+    must(mla_backend_open(&be, "cuda", nullptr, &err), err);
+    for (int i = 2; i < argc; i++) {
+        if (!strcmp(argv[1], "once")) {
+            int h, s_q, b, n;
+            must(sscanf(argv[i], "%d,%d,%d,%d", &h, &s_q, &b, &n) == 4, argv[i]);
+            const arm a = make_arm(be, MLA_FP8, h, s_q, b, n);
+            must(lab_flush(be, &err), err);
+            must(prepare(a, &err), err);
+            must(attend(a, &err), err);
+            must(mla_sync(be, &err), err);
+            continue;
+        }
+        time_shape(be, argv[i], MLA_FP8);
+        time_shape(be, argv[i], MLA_BF16);
+    }
+    if (!strcmp(argv[1], "time")) {
+        time_fetch(be, MLA_FP8);
+        time_fetch(be, MLA_BF16);
+    }
+    mla_backend_close(be);
+    return 0;
+}
