@@ -1,10 +1,10 @@
 /* gemm_few on Hopper: weights come through the copy engine, so that a block always has the next ones on
  * their way, also while the kernel before still runs.
  *
- * A tile is 16 rows of weights, at most 2048 of k at a time: a stage of the ring. One warp loads, eight
- * multiply: they share out k by lines of 64, as in few.cu, and add up at the end of a tile. Rows lie 64 bytes
- * off a multiple of 128 apart, so that a quarter of a warp, which reads 64 bytes of two rows, meets no bank
- * twice. */
+ * A tile is 16 rows of weights, at most 1024 of k at a time: a stage of the ring. One warp loads, eight
+ * multiply: they share out k by lines of 64, as in few.cu, and add up at the end of a tile. Two blocks share
+ * an SM, so that one has weights on their way while the other ends a tile. Rows lie 64 bytes off a multiple
+ * of 128 apart, so that a quarter of a warp, which reads 64 bytes of two rows, meets no bank twice. */
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"
@@ -15,9 +15,10 @@ namespace {
 
 enum {
     kLoadThreads = 32,
-    kSlice = 2048, /* of k, a stage */
+    kSlice = 1024, /* of k, a stage */
     kMostStages = 4,
-    kRingBytes = 200 * 1024,
+    kBlocksAnSm = 2,
+    kRingBytes = 100 * 1024,
 };
 
 struct params {
@@ -221,7 +222,7 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     }
 }
 
-/* Ring and blocks: few tiles get a block and a stage each, so that they begin beside the kernel before. */
+/* A block with one tile has room for that alone, so that it begins beside the kernel before. */
 template <int TILES>
 cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     params p = {};
@@ -229,9 +230,9 @@ cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     p.slice = std::min<int>(a.k, kSlice);
     p.pitch = pitch_of(p.slice);
     const int64_t tiles = static_cast<int64_t>((a.n + kRows - 1) / kRows) * a.groups;
-    const int64_t blocks = tiles <= 3 * s.sms ? tiles : s.sms;
-    const int room = kRingBytes / (kRows * p.pitch);
-    p.stages = tiles <= 3 * s.sms && a.k <= kSlice ? 1 : std::min<int>(room, kMostStages);
+    const int64_t blocks = std::min<int64_t>(tiles, kBlocksAnSm * s.sms);
+    const int room = kRingBytes / (kRows * p.pitch), slices = (a.k + p.slice - 1) / p.slice;
+    p.stages = std::min<int>({room, kMostStages, tiles == blocks ? slices : kMostStages});
     return launch(s, few<TILES>, dim3(static_cast<unsigned>(blocks)), kThreads + kLoadThreads,
                   static_cast<size_t>(p.stages * kRows * p.pitch), p);
 }
