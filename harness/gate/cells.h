@@ -2,9 +2,10 @@
  *
  * A turn is some steps of one arm in a row. Turns stand in blocks of four, A B B A and B A A B in
  * alternation, so that drift and being first are nobody's advantage; who is started and who builds a cell
- * first takes turns as well. A session is GATE_BLOCKS blocks of two processes that were started for it: where a process's memory happens to lie is worth 2 % and more
- * as long as it lives, so turns of one process are no independent evidence, and sessions are (Kalibera
- * and Jones 2013). Its log-ratio is ln(B) - ln(A) of the arms' times in it.
+ * first takes turns as well. A session is GATE_BLOCKS blocks of two processes that were started for it: where
+ * a process's memory happens to lie is worth 2 % and more as long as it lives, so turns of one process are no
+ * independent evidence, and sessions are (Kalibera and Jones 2013). Its log-ratio is ln(B) - ln(A) of the
+ * arms' times in it.
  *
  * The time of a turn is the lower quartile of its steps, of a session that of its turns: on a machine that
  * others use too, what disturbs a step makes it longer. With ten busy neighbours on two processors the ratio

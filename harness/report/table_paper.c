@@ -43,9 +43,18 @@ static void put_run(pen *p, const report_model *m, int file) {
 
 /* ---- decoding over configurations -------------------------------------------------------------------- */
 
+/* Of "configs/models/deepseek-v2-lite.json" what names the model. */
+static void put_model(pen *p, const char *config) {
+    static const char kEnd[] = ".json";
+    const char *slash = strrchr(config, '/'), *name = slash ? slash + 1 : config;
+    size_t n = strlen(name), end = sizeof kEnd - 1;
+    n -= n > end && strcmp(name + n - end, kEnd) == 0 ? end : 0;
+    pen_printf(p, "%.*s", (int)n, name);
+}
+
 static void put_step(pen *p, const report_step *s) {
     pen_put(p, kMeasured);
-    pen_text(p, s->model);
+    put_model(p, s->model);
     pen_text(p, s->device);
     pen_context(p, s->context);
     pen_fixed(p, (double)s->batch, 0);
