@@ -35,12 +35,13 @@ start() {
     } &
 }
 
-sanitize() { # TOOL CHECK SHAPE...
+sanitize() { # TOOL KERNEL CHECK ARGUMENT...
     tool=$1
-    check=$2
-    shift 2
-    [ -z "$sanitizer" ] || start "$tool-$check" "$sanitizer" --kernel-name kns=decode --tool "$tool" \
-        --error-exitcode 9 "$checks/$check" once "$@"
+    kernel=$2
+    check=$3
+    shift 3
+    [ -z "$sanitizer" ] || start "$tool-$check" "$sanitizer" --kernel-name "kns=$kernel" --tool "$tool" \
+        --error-exitcode 9 "$checks/$check" "$@"
 }
 
 # Waits for all; prints the end of each log, all of it where the check failed.
@@ -62,13 +63,15 @@ finish() {
 
 start lab "$checks/check_lab"
 start backend "$checks/check_backend"
+start step "$checks/check_step" check
 [ ! -x "$build/test/generator" ] || start model "$build/test/generator" --suite cuda_model
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
 done
 for tool in memcheck racecheck synccheck; do
-    sanitize "$tool" check_bf16 64,1,2,300 128,2,3,500
-    sanitize "$tool" check_fp8 64,1,2,300 128,2,3,500
+    sanitize "$tool" decode check_bf16 once 64,1,2,300 128,2,3,500 16,1,1,1024 64,1,70,200
+    sanitize "$tool" decode check_fp8 once 64,1,2,300 128,2,3,500
+    sanitize "$tool" prepare check_step check 6
 done
 finish
 [ "$checks_only" = 0 ] || exit $bad
