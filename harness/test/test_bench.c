@@ -195,7 +195,7 @@ static void test_grid_refuses(void) {
 /* ---- the numbers ---- */
 
 static void test_numbers_are_what_they_say(void) {
-    enum { kD = 512, kR = 64, kRows = 4000 };
+    enum { kD = 512, kR = 64, kRows = 20000 };
     numbers n;
     uint16_t row[kD + kR], again[kD + kR];
     double sum = 0, sum2 = 0, largest = 0;
@@ -232,7 +232,7 @@ static double logit(const uint16_t *q, const uint16_t *k, int d) {
 
 /* One token in a thousand is far above the others, for any query, and its content is small. */
 static void test_sinks_are_liked(void) {
-    enum { kD = 512, kR = 64, kRows = 4000 };
+    enum { kD = 512, kR = 64, kRows = 20000 };
     numbers n;
     uint16_t token[kD + kR], query[kD + kR];
     int liked = 0;
@@ -242,7 +242,7 @@ static void test_sinks_are_liked(void) {
         numbers_token(&n, i, token);
         liked += logit(query + kD, token + kD, kR) > 6;
     }
-    CU_ASSERT(liked > 0 && liked < 16);
+    CU_ASSERT(liked > 0 && liked < 80);
     numbers_release(&n);
 }
 
