@@ -16,27 +16,6 @@ namespace {
 constexpr int kWidth = D_C + D_R;
 constexpr double kOutBound = 2.5e-3, kLseBound = 1e-5;
 
-template <typename T>
-T *device(size_t n) {
-    T *p;
-    CHECK(cudaMalloc(&p, std::max(n, size_t(1)) * sizeof(T)));
-    return p;
-}
-
-template <typename T>
-T *upload(const std::vector<T> &v) {
-    T *p = device<T>(v.size());
-    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return p;
-}
-
-template <typename T>
-std::vector<T> download(const T *p, size_t n) {
-    std::vector<T> v(n);
-    CHECK(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
-    return v;
-}
-
 struct problem {
     int heads, s_q, batch;
     std::vector<int> lengths;
@@ -234,10 +213,6 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     return good;
 }
 
-std::vector<int> equal(int n, int length) {
-    return std::vector<int>(n, length);
-}
-
 /* Between `least` and so much more. */
 std::vector<int> uneven(int n, int least, int more) {
     std::vector<int> v(n);
@@ -297,41 +272,6 @@ bool check_all() {
     return good;
 }
 
-/* Median of launches, L2 cold, in microseconds. */
-template <typename Launch>
-std::vector<float> time_launches(int reps, Launch launch) {
-    const size_t n = size_t(16) << 20;
-    static uint4 *buffer = nullptr;
-    static uint32_t *sink = nullptr;
-    if (!buffer) {
-        buffer = device<uint4>(n);
-        sink = device<uint32_t>(1);
-        CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
-    }
-    std::vector<cudaEvent_t> e(2 * reps);
-    for (auto &x : e)
-        CHECK(cudaEventCreate(&x));
-    CHECK(cudaDeviceSynchronize());
-    for (int i = -2; i < reps; i++) {
-        flush_l2<<<1056, 512>>>(buffer, n, sink);
-        if (i >= 0)
-            CHECK(cudaEventRecord(e[2 * i]));
-        launch();
-        if (i >= 0)
-            CHECK(cudaEventRecord(e[2 * i + 1]));
-    }
-    CHECK(cudaDeviceSynchronize());
-    std::vector<float> us(reps);
-    for (int i = 0; i < reps; i++) {
-        CHECK(cudaEventElapsedTime(&us[i], e[2 * i], e[2 * i + 1]));
-        us[i] *= 1e3f;
-    }
-    for (auto &x : e)
-        CHECK(cudaEventDestroy(x));
-    std::sort(us.begin(), us.end());
-    return us;
-}
-
 bool parse(const char *text, problem *w) {
     int context;
     if (sscanf(text, "%d,%d,%d,%d,%d", &w->heads, &w->s_q, &w->batch, &context, &w->splits) < 4)
@@ -345,7 +285,7 @@ bool time_one(const char *text, int reps) {
     if (!parse(text, &w))
         return false;
     setup s = make(w, 42);
-    const auto us = time_launches(reps, [&] { CHECK(bf16_decode_launch(s.args, true, 0)); });
+    const auto us = time_cold(reps, [&] { CHECK(bf16_decode_launch(s.args, true, 0)); });
     const double tokens = static_cast<double>(w.batch) * w.lengths[0], t = us[reps / 2];
     const double flop = tokens * w.heads * w.s_q * 2 * (D_C + kWidth);
     printf("(%s) %9.1f us  min %9.1f  %6.0f TFLOPS  %6.0f GB/s\n", text, t, us[0], flop / t * 1e-6,

@@ -2,32 +2,16 @@
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
  *   check_fp8 time H,s_q,batch,context ...
- *   check_fp8 served H,s_q,batch,context ...   a recorded step: queries, new tokens, plan, attention
  *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/sm90_fp8/launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 
 namespace {
-
-template <typename T>
-T *device(size_t n) {
-    T *p;
-    CHECK(cudaMalloc(&p, std::max(n, size_t(1)) * sizeof(T)));
-    return p;
-}
-
-template <typename T>
-T *upload(const std::vector<T> &v) {
-    T *p = device<T>(v.size());
-    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return p;
-}
 
 struct problem {
     int heads, s_q, batch;
@@ -261,10 +245,6 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     return good;
 }
 
-std::vector<int> equal(int n, int length) {
-    return std::vector<int>(n, length);
-}
-
 bool check_all() {
     bool good = true;
     good &= report("one token", {64, 1, 2, equal(2, 1), NORMAL, 0, 0}, 1);
@@ -295,40 +275,6 @@ bool check_all() {
     return good;
 }
 
-/* The device's time of something after a flush of its L2, us. */
-template <typename F>
-std::vector<float> time_cold(int reps, F &&launch) {
-    const size_t n = size_t(16) << 20;
-    static uint4 *buffer = nullptr;
-    static uint32_t *sink = device<uint32_t>(1);
-    if (!buffer) {
-        buffer = device<uint4>(n);
-        CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
-    }
-    std::vector<cudaEvent_t> e(2 * reps);
-    for (auto &x : e)
-        CHECK(cudaEventCreate(&x));
-    CHECK(cudaDeviceSynchronize());
-    for (int i = -2; i < reps; i++) {
-        flush_l2<<<1056, 512>>>(buffer, n, sink);
-        if (i >= 0)
-            CHECK(cudaEventRecord(e[2 * i]));
-        launch();
-        if (i >= 0)
-            CHECK(cudaEventRecord(e[2 * i + 1]));
-    }
-    CHECK(cudaDeviceSynchronize());
-    std::vector<float> us(reps);
-    for (int i = 0; i < reps; i++) {
-        CHECK(cudaEventElapsedTime(&us[i], e[2 * i], e[2 * i + 1]));
-        us[i] *= 1e3f;
-    }
-    for (auto &x : e)
-        CHECK(cudaEventDestroy(x));
-    std::sort(us.begin(), us.end());
-    return us;
-}
-
 /* As "H,s_q,batch,context". */
 problem parse(const char *text) {
     int h, sq, b, ctx;
@@ -355,60 +301,6 @@ void time_one(const char *text, bool once) {
     destroy(s);
 }
 
-/* What a layer enqueues in a served step. */
-void enqueue_step(const setup &s, const __nv_bfloat16 *q, const __nv_bfloat16 *kv, bool whole,
-                  cudaStream_t stream) {
-    const fp8_decode_args &a = s.args;
-    const int longest = s.width * PAGE;
-    if (whole) {
-        CHECK(quant_q_launch(static_cast<int64_t>(a.batch) * a.s_q * a.heads, D_C, D_R, q,
-                             static_cast<uint8_t *>(const_cast<void *>(a.q)),
-                             static_cast<__nv_bfloat16 *>(const_cast<void *>(a.q_rope)),
-                             const_cast<float *>(a.q_scale), stream));
-        CHECK(append_launch({const_cast<void *>(a.content), const_cast<void *>(a.rope),
-                             const_cast<float *>(a.token_scale), a.pages, D_C, D_R},
-                            {s.seqlens, a.block_table, a.batch, a.s_q, s.width, longest}, kv,
-                            stream));
-        CHECK(sched_launch(a.plan, s.seqlens, a.batch, longest, FP8_TILE_TOKENS, a.parts, 0, stream,
-                           a.block_table, s.width));
-    }
-    CHECK(fp8_decode_launch(a, true, stream));
-}
-
-/* Median time of a recorded step, us. */
-float time_recorded(const setup &s, const __nv_bfloat16 *q, const __nv_bfloat16 *kv, bool whole) {
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t step;
-    CHECK(cudaStreamCreate(&stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    enqueue_step(s, q, kv, whole, stream);
-    CHECK(cudaStreamEndCapture(stream, &graph));
-    CHECK(cudaGraphInstantiate(&step, graph, 0));
-    const auto us = time_cold(25, [&] { CHECK(cudaGraphLaunch(step, 0)); });
-    CHECK(cudaGraphExecDestroy(step));
-    CHECK(cudaGraphDestroy(graph));
-    CHECK(cudaStreamDestroy(stream));
-    return us[us.size() / 2];
-}
-
-void time_served(const char *text) {
-    setup s = make(parse(text), 42);
-    const int64_t tokens = static_cast<int64_t>(s.args.batch) * s.args.s_q;
-    const int64_t rows = tokens * s.args.heads;
-    auto *q = device<__nv_bfloat16>(rows * (D_C + D_R));
-    auto *kv = device<__nv_bfloat16>(tokens * (D_C + D_R));
-    fill_bf16<<<1024, 256>>>(q, rows, NORMAL, 7, true);
-    fill_bf16<<<64, 256>>>(kv, tokens, NORMAL, 8, false);
-    CHECK(cudaDeviceSynchronize());
-    const float kernel = time_recorded(s, q, kv, false), served = time_recorded(s, q, kv, true);
-    printf("(%s) kernel %.1f us  served %.1f  %.1f more\n", text, kernel, served, served - kernel);
-    fflush(stdout);
-    CHECK(cudaFree(q));
-    CHECK(cudaFree(kv));
-    destroy(s);
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
@@ -416,9 +308,6 @@ int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "check"))
         return check_all() ? 0 : 1;
     for (int i = 2; i < argc; i++)
-        if (!strcmp(argv[1], "served"))
-            time_served(argv[i]);
-        else
-            time_one(argv[i], !strcmp(argv[1], "once"));
+        time_one(argv[i], !strcmp(argv[1], "once"));
     return 0;
 }

@@ -73,14 +73,6 @@ planes random_planes(const problem &w, int64_t rows, uint64_t seed) {
 }
 
 template <typename T>
-T *upload(const std::vector<T> &v) {
-    T *p;
-    CHECK(cudaMalloc(&p, std::max<size_t>(v.size(), 1) * sizeof(T)));
-    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return p;
-}
-
-template <typename T>
 T *room(size_t n) {
     return upload(std::vector<T>(n));
 }
@@ -250,32 +242,13 @@ bool time_one(mla_precision precision, const char *text) {
     w.lengths.assign(batch, context);
     setup s = make(w);
     enum { kReps = 15 };
-    const size_t n = size_t(16) << 20;
-    uint4 *buffer;
-    CHECK(cudaMalloc(&buffer, n * sizeof(uint4)));
-    CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
-    uint32_t *sink = room<uint32_t>(1);
-    cudaEvent_t e[2];
-    CHECK(cudaEventCreate(&e[0]));
-    CHECK(cudaEventCreate(&e[1]));
-    std::vector<float> ms(kReps);
-    for (float &t : ms) {
-        flush_l2<<<1056, 512>>>(buffer, n, sink);
-        CHECK(cudaEventRecord(e[0]));
-        CHECK(portable_launch(s.args, true, 0));
-        CHECK(cudaEventRecord(e[1]));
-        CHECK(cudaEventSynchronize(e[1]));
-        CHECK(cudaEventElapsedTime(&t, e[0], e[1]));
-    }
-    std::sort(ms.begin(), ms.end());
-    const double us = 1e3 * static_cast<double>(ms[kReps / 2]);
+    const auto times = time_cold(kReps, [&] { CHECK(portable_launch(s.args, true, 0)); });
+    const double us = static_cast<double>(times[kReps / 2]);
     const double tokens = static_cast<double>(batch) * context;
     printf("%s (%s) %9.1f us  %6.0f TFLOPS  %6.0f GB/s\n", mla_precision_name(precision), text, us,
            tokens * w.heads * w.s_q * 2176 / us * 1e-6,
            tokens * static_cast<double>(mla_cache_token_bytes(precision, 512, 64)) / us * 1e-3);
     fflush(stdout);
-    CHECK(cudaFree(buffer));
-    CHECK(cudaFree(sink));
     destroy(s);
     return true;
 }

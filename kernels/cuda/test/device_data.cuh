@@ -12,15 +12,7 @@
 
 #include "kernels/cuda/sched/sched.h"
 #include "kernels/cuda/sm90_fp8/config.h"
-
-#define CHECK(expr)                                                                                \
-    do {                                                                                           \
-        cudaError_t e_ = (expr);                                                                   \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #expr, cudaGetErrorString(e_)); \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "kernels/cuda/test/device_memory.cuh"
 
 enum { D_C = 512, D_R = 64, PAGE = 64 };
 enum distribution { NORMAL, MLA, WIDE, SINK };
@@ -380,15 +372,4 @@ __global__ void judge(judged j, const int *rows, verdict *out) {
                        norm,        norm > 0 ? sqrt(d_exact / norm) : (d_exact > 0 ? 1e30 : 0),
                        lse_error,   bad,
                        alike_error, bound / fmax(1.0, fabs(lse))};
-}
-
-/* Reads only: dirty lines would be written back at the expense of what is measured next. */
-__global__ void flush_l2(const uint4 *buffer, size_t n, uint32_t *sink) {
-    uint32_t x = 0;
-    for (size_t i = blockIdx.x * 512ull + threadIdx.x; i < n; i += gridDim.x * 512ull) {
-        const uint4 v = buffer[i];
-        x ^= v.x ^ v.y ^ v.z ^ v.w;
-    }
-    if (x == 0x12345678)
-        *sink = x;
 }
