@@ -167,6 +167,50 @@ static void test_recomputation(void) {
     }
 }
 
+/* Forty sequences at once, from four prompts: their first chunks make one step, and the draws go to three
+ * threads, or to one. */
+static engine_stats run_wide(const tiny_model *t, int threads, sample *samples) {
+    enum { kWide = 40 };
+    engine *e = NULL;
+    runner *r = NULL;
+    runner_options opt = {.format = CACHE_FP8,
+                          .pages = 120,
+                          .context = 128,
+                          .max_rows = kWide + 300,
+                          .max_decode = kWide,
+                          .threads = threads};
+    CU_ASSERT_EQUAL_FATAL(runner_create(&r, &t->weights, &opt, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    for (int i = 0; i < kWide; i++) {
+        engine_request req = request(t, i % kSamples, &samples[i]);
+        req.seed = (uint64_t)i;
+        req.max_tokens = 8;
+        CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    }
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    engine_stats stats = engine_stats_of(e);
+    engine_free(e);
+    runner_free(r);
+    return stats;
+}
+
+static void test_many_at_once(void) {
+    static sample one[40], three[40];
+    tiny_model t;
+    tiny_open(&t, "v2-lite");
+    engine_stats a = run_wide(&t, 1, one), b = run_wide(&t, 3, three);
+    for (int i = 0; i < 40; i++) {
+        CU_ASSERT_EQUAL(one[i].n, 8);
+        CU_ASSERT_EQUAL(memcmp(&one[i], &three[i], sizeof one[i]), 0);
+    }
+    CU_ASSERT_EQUAL(a.most_running, 40);
+    CU_ASSERT_EQUAL(a.prefilled, 50 + 64 + 33 + 40);
+    CU_ASSERT_EQUAL(a.steps, 1 + 7); /* the prompts, and what follows each first token */
+    CU_ASSERT_EQUAL(b.steps, a.steps);
+    tiny_close(&t);
+}
+
 /* Three samples of one prompt hold its full pages once. */
 static void test_samples_share_pages(void) {
     tiny_model t;
@@ -212,7 +256,7 @@ static void test_greedy_is_what_scoring_expects(void) {
     engine *e = NULL;
     sample s;
     float logprobs[128];
-    int32_t text[128];
+    int32_t text[128] = {0};
     tiny_open(&t, "longcat");
     argmaxes best = {.vocab = t.shape.vocab_size};
     runner *r = start(&t, CACHE_F32, 8, 4);
@@ -231,6 +275,8 @@ static void test_greedy_is_what_scoring_expects(void) {
         CU_ASSERT_DOUBLE_EQUAL((double)logprobs[req.n_prompt + i - 1], (double)s.logprob[i], 1e-5);
     }
     CU_ASSERT_EQUAL(engine_score(e, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_OK);
+    text[127] = t.shape.vocab_size;
+    CU_ASSERT_EQUAL(engine_score(e, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_E_SHAPE);
     engine_free(e);
     runner_free(r);
     tiny_close(&t);
@@ -340,6 +386,7 @@ CU_TestInfo tests_engine[] = {
      test_a_sample_does_not_depend_on_its_neighbours},
     {"recomputation in place of swapping", test_recomputation},
     {"samples of a prompt share its pages", test_samples_share_pages},
+    {"many at once, on one thread or three", test_many_at_once},
     {"greedy tokens are what scoring expects", test_greedy_is_what_scoring_expects},
     {"stop ids, the caller's word, max tokens, the context", test_stops},
     {"what does not fit", test_refusals},

@@ -1,0 +1,107 @@
+/* prompts.c - what sequences start from: computed once, held while somebody waits, kept a while after. */
+#include "generator/local/engine/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { kIdlePrompts = 4 };
+
+static void prompt_drop_pages(engine *e, prompt *p) {
+    for (int i = 0; i < p->held; i++)
+        pool_drop(&e->pool, p->pages[i]);
+    p->held = p->computed = p->forks = 0;
+}
+
+int prompts_drop(engine *e) {
+    int pages = 0;
+    for (prompt *p = e->prompts; p; p = p->next) {
+        pages += p->held;
+        prompt_drop_pages(e, p);
+    }
+    return pages;
+}
+
+static void prompt_free(engine *e, prompt *p) {
+    if (!p)
+        return;
+    prompt_drop_pages(e, p);
+    free(p->tokens);
+    free(p->pages);
+    free(p->logits);
+    free(p);
+}
+
+bool prompts_free_idle(engine *e, int kept) {
+    bool any = false;
+    for (prompt **at = &e->prompts; *at;) {
+        prompt *p = *at;
+        if (p->waiting || kept-- > 0) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        prompt_free(e, p);
+        any = true;
+    }
+    return any;
+}
+
+void prompt_leave(engine *e, prompt *p) {
+    p->waiting--;
+    (void)prompts_free_idle(e, kIdlePrompts);
+}
+
+int32_t engine_take_page(engine *e) {
+    int32_t page = pool_take(&e->pool);
+    return page < 0 && prompts_free_idle(e, 0) ? pool_take(&e->pool) : page;
+}
+
+bool engine_have_pages(engine *e, int n) {
+    if (e->pool.n_free < n)
+        (void)prompts_free_idle(e, 0);
+    return e->pool.n_free >= n;
+}
+
+static prompt *prompt_new(const engine *e, const int32_t *tokens, int n) {
+    prompt *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->n = n;
+    p->tokens = calloc((size_t)n, sizeof *p->tokens);
+    p->pages = calloc((size_t)pages_for(n), sizeof *p->pages);
+    p->logits = calloc((size_t)e->vocab, sizeof *p->logits);
+    if (!p->tokens || !p->pages || !p->logits) {
+        free(p->tokens);
+        free(p->pages);
+        free(p->logits);
+        free(p);
+        return NULL;
+    }
+    memcpy(p->tokens, tokens, (size_t)n * sizeof *tokens);
+    return p;
+}
+
+prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
+    prompt *p = e->prompts;
+    while (p && (p->n != n || memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
+        p = p->next;
+    if (!p && (p = prompt_new(e, tokens, n))) {
+        p->next = e->prompts;
+        e->prompts = p;
+    }
+    if (p)
+        p->waiting++;
+    return p;
+}
+
+void prompt_start(engine *e, prompt *p) {
+    int need = pages_for(p->n);
+    if (p->held)
+        return;
+    if (!engine_have_pages(e, need + e->running.n) && !e->running.n)
+        (void)prompts_drop(e);
+    if (e->pool.n_free < need + e->running.n) /* those that run will grow */
+        return;
+    while (p->held < need)
+        p->pages[p->held++] = pool_take(&e->pool);
+}
