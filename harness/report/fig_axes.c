@@ -9,6 +9,7 @@
 #include "harness/report/svg.h"
 
 static const double kWidth = 940, kPanelW = 205, kPanelH = 210, kStep = 240, kLeft = 46, kTop = 66;
+static const double kLabelStep = 30; /* pixels between values below a panel */
 
 typedef struct {
     const report_axis *row;
@@ -69,16 +70,21 @@ static void held_text(const panel *p, char out[160]) {
 static void grid(buf *out, const panel *p) {
     double ticks[SVG_TICKS_MAX];
     char text[FORMAT_MAX];
-    size_t n = svg_ticks(&p->y, 6, ticks), every = p->row->n / 9 + 1;
+    size_t n = svg_ticks(&p->y, 6, ticks);
+    double last = -HUGE_VAL;
     for (size_t i = 0; i < n; i++) {
         double y = svg_at(&p->y, ticks[i]);
         (void)snprintf(text, sizeof text, "%.4g", ticks[i]);
         svg_line(out, "gr", p->left, y, p->left + kPanelW - kLeft, y);
         svg_text(out, "m e s", p->left - 5, y + 4, text);
     }
-    for (size_t i = 0; i < p->row->n; i += every) {
+    for (size_t i = 0; i < p->row->n; i++) {
+        double x = svg_at(&p->x, (double)i);
+        if (x - last < kLabelStep)
+            continue;
+        last = x;
         value_text(p->row->at[i]->any, p->axis, text);
-        svg_text(out, "m c s", svg_at(&p->x, (double)i), kTop + kPanelH + 17, text);
+        svg_text(out, "m c s", x, kTop + kPanelH + 17, text);
     }
     svg_text(out, "m c", p->left + (kPanelW - kLeft) / 2, kTop + kPanelH + 37,
              report_axis_names[p->axis]);

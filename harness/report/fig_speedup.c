@@ -16,11 +16,19 @@ typedef struct {
     int n;
 } axis;
 
+/* Shapes of one number of heads, with the batches and contexts that they have. */
+typedef struct {
+    axis batch, context;
+    double x, y; /* of its corner */
+} panel;
+
 /* The shapes of one figure: [first, first + n) of the model's speeds. */
 typedef struct {
     const report_speed *first;
     size_t n;
-    axis heads, batch, context;
+    axis heads;
+    panel panels[kAxisMax]; /* [heads.n] */
+    double bottom;          /* of the lowest panel */
     bool flagged;
 } group;
 
@@ -71,13 +79,45 @@ static bool find(const report_model *m, size_t index, group *g) {
     return false;
 }
 
+static double panel_width(const panel *p) {
+    return kLabelW + p->context.n * kCellW;
+}
+
+static double panel_height(const panel *p) {
+    return 40 + p->batch.n * kCellH;
+}
+
+/* Side by side as they fit, in rows as high as the highest. */
+static void lay_out(group *g) {
+    double x = 0, y = 34;
+    g->bottom = y;
+    for (int i = 0; i < g->heads.n; i++) {
+        panel *p = &g->panels[i];
+        if (x > 0 && x + panel_width(p) > kWidth) {
+            x = 0;
+            y = g->bottom + kGap;
+        }
+        p->x = x;
+        p->y = y;
+        x += panel_width(p) + kGap;
+        g->bottom = fmax(g->bottom, y + panel_height(p));
+    }
+}
+
 static void measure(group *g) {
     for (size_t i = 0; i < g->n; i++) {
         add(&g->heads, g->first[i].any->heads);
-        add(&g->batch, g->first[i].any->batch);
-        add(&g->context, g->first[i].any->context);
         g->flagged |= g->first[i].flags[0] != '\0';
     }
+    for (size_t i = 0; i < g->n; i++) {
+        const report_cell *c = g->first[i].any;
+        int at = place(&g->heads, c->heads);
+        if (at < 0)
+            continue;
+        add(&g->panels[at].batch, c->batch);
+        add(&g->panels[at].context, c->context);
+    }
+    lay_out(g);
 }
 
 /* ---- colours: classes h0 (slower) .. h2 (equal) .. h8 (about what the bytes allow) ---- */
@@ -112,44 +152,20 @@ static void legend(buf *out, double y, bool flagged) {
 
 /* ---- panels ---- */
 
-static double panel_width(const group *g) {
-    return kLabelW + g->context.n * kCellW;
-}
-
-static double panel_height(const group *g) {
-    return 40 + g->batch.n * kCellH;
-}
-
-static int panels_a_row(const group *g) {
-    int n = (int)((kWidth + kGap) / (panel_width(g) + kGap));
-    if (n > g->heads.n)
-        n = g->heads.n;
-    return n < 1 ? 1 : n;
-}
-
-static void panel_origin(const group *g, int panel, double *x, double *y) {
-    int across = panels_a_row(g), row = panel / across, column = panel % across;
-    *x = column * (panel_width(g) + kGap);
-    *y = 34 + row * (panel_height(g) + kGap);
-}
-
-static void draw_axes(buf *out, const group *g, int panel) {
-    double x, y;
+static void draw_axes(buf *out, const panel *p, int64_t heads) {
     char text[64];
-    panel_origin(g, panel, &x, &y);
-    long long heads = (long long)g->heads.values[panel];
-    (void)snprintf(text, sizeof text, "%lld head%s", heads, heads == 1 ? "" : "s");
-    svg_text(out, "b", x + kLabelW, y + 12, text);
-    for (int c = 0; c < g->context.n; c++) {
-        format_context(g->context.values[c], text);
-        svg_text(out, "m c s", x + kLabelW + (c + 0.5) * kCellW, y + 32, text);
-        for (int r = 0; r < g->batch.n; r++)
-            svg_rect(out, "none", x + kLabelW + c * kCellW, y + 38 + r * kCellH, kCellW - 2,
-                     kCellH - 2, NULL);
+    (void)snprintf(text, sizeof text, "%lld head%s", (long long)heads, heads == 1 ? "" : "s");
+    svg_text(out, "b", p->x + kLabelW, p->y + 12, text);
+    for (int c = 0; c < p->context.n; c++) {
+        double x = p->x + kLabelW + c * kCellW;
+        format_context(p->context.values[c], text);
+        svg_text(out, "m c s", x + 0.5 * kCellW, p->y + 32, text);
+        for (int r = 0; r < p->batch.n; r++)
+            svg_rect(out, "none", x, p->y + 38 + r * kCellH, kCellW - 2, kCellH - 2, NULL);
     }
-    for (int r = 0; r < g->batch.n; r++) {
-        (void)snprintf(text, sizeof text, "b %lld", (long long)g->batch.values[r]);
-        svg_text(out, "m e s", x + kLabelW - 6, y + 38 + (r + 0.5) * kCellH + 3, text);
+    for (int r = 0; r < p->batch.n; r++) {
+        (void)snprintf(text, sizeof text, "b %lld", (long long)p->batch.values[r]);
+        svg_text(out, "m e s", p->x + kLabelW - 6, p->y + 38 + (r + 0.5) * kCellH + 3, text);
     }
 }
 
@@ -172,15 +188,13 @@ static bool failed(const report_cell *c) {
 }
 
 static void draw_cell(buf *out, const group *g, const report_speed *s) {
-    int panel = place(&g->heads, s->any->heads), row = place(&g->batch, s->any->batch);
-    int column = place(&g->context, s->any->context);
-    if (panel < 0 || row < 0 || column < 0)
+    int at = place(&g->heads, s->any->heads);
+    const panel *p = &g->panels[at < 0 ? 0 : at];
+    int row = place(&p->batch, s->any->batch), column = place(&p->context, s->any->context);
+    if (at < 0 || row < 0 || column < 0)
         return;
-    double x, y;
     char tip[400], text[32], cls[16];
-    panel_origin(g, panel, &x, &y);
-    x += kLabelW + column * kCellW;
-    y += 38 + row * kCellH;
+    double x = p->x + kLabelW + column * kCellW, y = p->y + 38 + row * kCellH;
     describe(s, tip, sizeof tip);
     (void)snprintf(cls, sizeof cls, isnan(s->speedup) ? "none" : "h%d", shade(s->speedup));
     svg_rect(out, cls, x, y, kCellW - 2, kCellH - 2, tip);
@@ -208,8 +222,7 @@ bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {
     if (!find(m, index, &g))
         return false;
     measure(&g);
-    int across = panels_a_row(&g), rows = (g.heads.n + across - 1) / across;
-    double height = kHead + rows * (panel_height(&g) + kGap) + kFoot - kGap;
+    double height = g.bottom + kHead - 34 + kFoot;
     char id[32], name[400];
     (void)snprintf(id, sizeof id, "speedup-%zu", index + 1);
     title(m, &g, name, sizeof name);
@@ -222,7 +235,7 @@ bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {
                               .alone = alone});
     svg_text_cut(out, "b", 0, 14, name, 120);
     for (int p = 0; p < g.heads.n; p++)
-        draw_axes(out, &g, p);
+        draw_axes(out, &g.panels[p], g.heads.values[p]);
     for (size_t i = 0; i < g.n; i++)
         draw_cell(out, &g, &g.first[i]);
     legend(out, height - 30, g.flagged);

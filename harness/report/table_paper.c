@@ -26,42 +26,34 @@ static void blank(pen *p, int n) {
         pen_text(p, "");
 }
 
-/* The name of a file with the folder it is in: enough to tell runs apart, short enough for a page. */
-static void put_path(pen *p, const char *path) {
-    const char *from = path + strlen(path);
-    for (int parts = 0; from > path && parts < 2; from -= parts < 2)
-        parts += from[-1] == '/';
-    pen_text(p, from);
+/* The name of a file without folders and ".json": enough to tell runs apart, short enough for a page. */
+static void put_name(pen *p, const char *path) {
+    static const char kEnd[] = ".json";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name), end = sizeof kEnd - 1;
+    n -= n > end && strcmp(name + n - end, kEnd) == 0 ? end : 0;
+    pen_printf(p, "%.*s", (int)n, name);
 }
 
 static void put_run(pen *p, const report_model *m, int file) {
     if (m->n_files > 1)
-        put_path(p, m->files[file]);
+        put_name(p, m->files[file]);
     else
         pen_put(p, "this run");
 }
 
 /* ---- decoding over configurations -------------------------------------------------------------------- */
 
-/* Of "configs/models/deepseek-v2-lite.json" what names the model. */
-static void put_model(pen *p, const char *config) {
-    static const char kEnd[] = ".json";
-    const char *slash = strrchr(config, '/'), *name = slash ? slash + 1 : config;
-    size_t n = strlen(name), end = sizeof kEnd - 1;
-    n -= n > end && strcmp(name + n - end, kEnd) == 0 ? end : 0;
-    pen_printf(p, "%.*s", (int)n, name);
-}
-
 static void put_step(pen *p, const report_step *s) {
     pen_put(p, kMeasured);
-    put_model(p, s->model);
+    put_name(p, s->model);
     pen_text(p, s->device);
     pen_context(p, s->context);
     pen_fixed(p, (double)s->batch, 0);
     pen_fixed(p, s->bf16, 0);
     pen_fixed(p, s->fp8, 0);
     pen_times(p, s->speedup);
-    put_path(p, s->name);
+    put_name(p, s->name);
 }
 
 static void put_speed_quote(pen *p, const report_quote *q) {
