@@ -26,30 +26,29 @@ static void override_sampling(const eval_options *o, suite_task *t) {
     t->sampling.top_p = o->top_p > 0 ? o->top_p : t->sampling.top_p;
 }
 
-static snap_status plan_tasks(planning *e, const suite *s, snap_err *err) {
-    eval_plan *p = e->plan;
-    if (s->n > 1 && !fs_is_dir(e->opt->data) && fs_exists(e->opt->data))
+static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *s, snap_err *err) {
+    if (s->n > 1 && !fs_is_dir(o->data) && fs_exists(o->data))
         return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
-                       e->opt->data, s->n);
-    p->margin = (e->opt->margin_pp > 0 ? e->opt->margin_pp : s->margin_pp) / 100;
+                       o->data, s->n);
+    p->margin = (o->margin_pp > 0 ? o->margin_pp : s->margin_pp) / 100;
     p->tasks = calloc(s->n, sizeof *p->tasks);
     if (!p->tasks)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
-    task_options options = {.seed = (uint64_t)e->opt->seed,
-                            .gpqa_password = e->opt->gpqa_password,
-                            .keep_text = e->opt->keep_gpqa_text,
-                            .lcb_version = e->opt->lcb_version,
-                            .lcb_from = e->opt->lcb_from,
-                            .lcb_to = e->opt->lcb_to};
-    snap_status st = task_policy_parse(e->opt->math_policy, &options.policy, err);
+    task_options options = {.seed = (uint64_t)o->seed,
+                            .gpqa_password = o->gpqa_password,
+                            .keep_text = o->keep_gpqa_text,
+                            .lcb_version = o->lcb_version,
+                            .lcb_from = o->lcb_from,
+                            .lcb_to = o->lcb_to};
+    snap_status st = task_policy_parse(o->math_policy, &options.policy, err);
     if (st == SNAP_OK)
-        st = judge_kind_parse(e->opt->judge, &options.judge, err);
+        st = judge_kind_parse(o->judge, &options.judge, err);
     for (size_t i = 0; i < s->n && st == SNAP_OK; i++) {
         suite_task t = s->tasks[i];
-        override_sampling(e->opt, &t);
+        override_sampling(o, &t);
         eval_task *to = &p->tasks[p->n_tasks++];
         *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
-        st = task_load(t.task, e->opt->data, (size_t)e->opt->limit, &options, &to->set, err);
+        st = task_load(t.task, o->data, (size_t)o->limit, &options, &to->set, err);
     }
     return st;
 }
@@ -148,7 +147,7 @@ snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, sn
     TRY(plan_arms(e, err));
     TRY(suite_resolve(e->opt->suite, &s, err));
     TRY(find_data(e, err));
-    TRY(plan_tasks(e, &s, err));
+    TRY(plan_tasks(plan, e->opt, &s, err));
     e->plan->judge_jobs = (int)e->opt->judge_jobs;
     e->plan->rejudge = e->opt->regrade && !e->opt->keep_verdicts;
     e->plan->cancel = e->opt->generate.cancel;
