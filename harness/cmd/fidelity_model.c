@@ -9,13 +9,14 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/term.h"
+#include "generator/local/checkpoint/digest.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/model_fidelity.h"
 #include "harness/share.h"
 
 typedef struct {
     const fidelity_model_args *args;
-    char text_sha256[HASH_HEX];
+    char text_sha256[HASH_HEX], checkpoint_sha256[HASH_HEX];
     char reference[16];
     results *r;
     term_progress progress;
@@ -41,6 +42,7 @@ static snap_status take_row(void *ctx, js *row, snap_err *err) {
     bool ok = js_set_str(row, "model", name_of(s->args->dir)) &&
               js_set_str(row, "origin", "measured") &&
               js_set_str(row, "text_sha256", s->text_sha256) &&
+              js_set_str(row, "checkpoint_sha256", s->checkpoint_sha256) &&
               js_set_bool(row, "decoded", !s->args->prefill) &&
               (!compared || js_set_str(row, "reference", s->reference));
     if (ok)
@@ -217,6 +219,7 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
     if (a->layers)
         TRY(bench_parse_list(a->contexts, "--contexts", 1, MLA_MAX_CONTEXT, what.moments,
                              MODEL_FIDELITY_MOMENTS, &what.n_moments, err));
+    TRY(checkpoint_digest(what.dir, s->checkpoint_sha256, err));
     s->progress = term_progress_start("fidelity", 0);
     st = model_fidelity_run(&what, rows, &n, err);
     term_progress_end(&s->progress);

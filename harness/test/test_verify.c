@@ -152,6 +152,52 @@ static void test_forgeries(void) {
     forged(two_plugins, SNAP_E_INPUT, "the plugin's is");
 }
 
+/* ---- files ---- */
+
+/* Against the fixture's own text as the plugin, and as the checkpoint of an arm. */
+static void test_files(void) {
+    static const char plugin[] = "harness/test/fixtures/bench.json";
+    static const char checkpoint[] = "harness/test/fixtures";
+    results *r = load();
+    verify_findings f = {0};
+    char hex[HASH_HEX];
+    snap_err err = {0};
+    CU_ASSERT(verify_plugin(r, plugin, &f, NULL) == SNAP_OK && f.n[VERIFY_FORM] == 1);
+    CU_ASSERT(verify_checkpoint(r, checkpoint, &f, NULL) == SNAP_OK && f.n[VERIFY_FORM] == 2);
+    vendor(r);
+    js *backend = js_get_object(js_get_object(results_document(r), "provenance"), "backend");
+    js *named = js_new_object();
+    CU_ASSERT_FATAL(hash_file(plugin, hex, NULL) == SNAP_OK);
+    CU_ASSERT(js_set_str(named, "sha256", hex) && js_set_new(backend, "plugin", named));
+    CU_ASSERT(verify_plugin(r, plugin, &f, NULL) == SNAP_OK && f.n[VERIFY_FORM] == 2);
+    CU_ASSERT_EQUAL(verify_plugin(r, "/nonexistent.so", &f, &err), SNAP_E_IO);
+    verify_release(&f);
+    results_free(r);
+}
+
+/* Two arms of one folder that held two checkpoints; of two folders it is worth a note. */
+static void test_checkpoints(void) {
+    static const char *const hashes[] = {
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "1111111111111111111111111111111111111111111111111111111111111111"};
+    results *r = NULL;
+    verify_findings f = {0};
+    CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/run.json", NULL) == SNAP_OK);
+    js *arms = js_get_array(js_at(results_section(r, "evals"), 0), "arms");
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT(js_set_str(js_at(arms, i), "checkpoint_sha256", hashes[i]) &&
+                  js_set_str(js_at(arms, i), "source", "local:m"));
+    verify_origin(r, &f);
+    CU_ASSERT_EQUAL(f.n[VERIFY_MIXED], 1);
+    verify_release(&f);
+    CU_ASSERT(js_set_str(js_at(arms, 1), "source", "local:n"));
+    verify_origin(r, &f);
+    CU_ASSERT_EQUAL(f.n[VERIFY_MIXED], 0);
+    CU_ASSERT_EQUAL(f.n[VERIFY_NOTE], 1);
+    verify_release(&f);
+    results_free(r);
+}
+
 /* ---- evals ---- */
 
 static void test_verdicts(void) {
@@ -314,7 +360,9 @@ static void test_bundle(void) {
     (void)rmdir(dir);
 }
 
-CU_TestInfo tests_verify[] = {{"forgeries", test_forgeries},
+CU_TestInfo tests_verify[] = {{"the files that were measured", test_files},
+                              {"checkpoints of arms", test_checkpoints},
+                              {"forgeries", test_forgeries},
                               {"verdicts against intervals", test_verdicts},
                               {"accuracies against samples", test_samples},
                               {"bundles", test_bundle},

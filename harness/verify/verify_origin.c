@@ -87,6 +87,14 @@ void verify_origin(const results *r, verify_findings *f) {
 
 /* ---- against files ---- */
 
+static bool any_model_has(const results *r, const char *checkpoint) {
+    const js *rows = results_section(r, "model_fidelity");
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (text_equal(js_get_str(js_at(rows, i), "checkpoint_sha256"), checkpoint))
+            return true;
+    return false;
+}
+
 static bool any_arm_has(const results *r, const char *plugin, const char *checkpoint) {
     const js *evals = results_section(r, "evals");
     for (size_t i = 0; i < js_len(evals); i++) {
@@ -121,8 +129,8 @@ snap_status verify_checkpoint(const results *r, const char *dir, verify_findings
     if (st != SNAP_OK)
         return st;
     f->checks++;
-    if (!any_arm_has(r, NULL, hex))
-        verify_add(f, VERIFY_FORM, "evals", "the checkpoint in '%.200s', %.12s, is no arm's", dir,
-                   hex);
+    if (!any_arm_has(r, NULL, hex) && !any_model_has(r, hex))
+        verify_add(f, VERIFY_FORM, "evals",
+                   "the checkpoint in '%.200s', %.12s, is not what was run", dir, hex);
     return SNAP_OK;
 }
