@@ -39,6 +39,24 @@ static void collect_stops(local_model *m) {
         m->stop_ids[m->n_stop_ids++] = eos;
 }
 
+/* What a cache may take that nobody gave a size. */
+static snap_status cache_limit(bool cuda, int64_t *bytes, snap_err *err) {
+    enum { kShare = 8 }; /* of a device: several arms are there at once */
+    snap_status st = SNAP_OK;
+    mla_backend *be = NULL;
+    mla_backend_info info;
+    *bytes = LOCAL_CACHE;
+    if (!cuda)
+        return SNAP_OK;
+    TRY(mla_backend_open(&be, "cuda", NULL, err));
+    mla_backend_describe(be, &info);
+    if ((int64_t)info.memory_bytes / kShare > *bytes)
+        *bytes = (int64_t)info.memory_bytes / kShare;
+cleanup:
+    mla_backend_close(be);
+    return st;
+}
+
 static snap_status cache_pages(const local_model *m, const local_options *opt,
                                const runner_options *r, int64_t *pages, snap_err *err) {
     const model_shape *s = &m->shape;
@@ -53,7 +71,10 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
     if (!bytes) {
         int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,
                 all = r->max_decode * layers * pages_each * MLA_PAGE * bf16;
-        bytes = all < LOCAL_CACHE ? all : LOCAL_CACHE;
+        snap_status st = cache_limit(text_equal(opt->device, "cuda"), &bytes, err);
+        if (st != SNAP_OK)
+            return st;
+        bytes = all < bytes ? all : bytes;
     }
     *pages = bytes / (token * MLA_PAGE * layers);
     return *pages > 0 ? SNAP_OK

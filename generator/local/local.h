@@ -7,14 +7,15 @@
 #include "generator/local/tokenizer/tokenizer.h"
 
 typedef struct {
-    const char *precision;     /* of the cache, and so the attention arm: cache.h; NULL = "bf16" */
-    int64_t cache_bytes;       /* of all layers; 0 = LOCAL_CACHE, or what `sequences` of `context`
-                                  take in BF16 where that is less: the same bytes for every arm */
-    int64_t context;           /* tokens a sequence; 0 = LOCAL_CONTEXT, or the model's where less */
-    int sequences;             /* at once; 0 = LOCAL_SEQUENCES */
-    bool recompute;            /* engine_recompute() */
-    int threads;               /* 0 = all */
-    const char *device;        /* "cpu" (NULL), "cuda"; "opencl", "plugin:PATH": runner.h */
+    const char *precision; /* of the cache, and so the attention arm: cache.h; NULL = "bf16" */
+    int64_t cache_bytes;   /* of all layers; 0 = LOCAL_CACHE, or an eighth of a CUDA device's memory
+                                  where that is more, or what `sequences` of `context` take in BF16
+                                  where that is less: the same bytes for every arm */
+    int64_t context;       /* tokens a sequence; 0 = LOCAL_CONTEXT, or the model's where less */
+    int sequences;         /* at once; 0 = LOCAL_SEQUENCES */
+    bool recompute;        /* engine_recompute() */
+    int threads;           /* 0 = all */
+    const char *device;    /* "cpu" (NULL), "cuda"; "opencl", "plugin:PATH": runner.h */
     const char *chat_template; /* a name of chat.h; NULL = the checkpoint's own */
     bool thinking;             /* deepseek-v3.1 */
 } local_options;

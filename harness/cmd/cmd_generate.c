@@ -51,8 +51,9 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "context", 0, &context, "N", "tokens a sequence; 0 = 32768, or what the model takes",
      0, 1 << 20},
-    {OPT_INT, "cache-mb", 0, &cache_mb, "N", "MiB of cache; 0 = 4096, or less where less will do",
-     0, 1 << 24},
+    {OPT_INT, "cache-mb", 0, &cache_mb, "N",
+     "MiB of cache; 0 = 4096, or an eighth of a CUDA device, or less where less will do", 0,
+     1 << 24},
     {OPT_FLAG, "recompute", 0, &recompute, NULL,
      "a sequence that makes room in the cache is computed again, in place of swapped to memory; "
      "its "
