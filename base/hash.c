@@ -1,7 +1,10 @@
 #include "base/hash.h"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static snap_status finish(EVP_MD_CTX *ctx, char out[HASH_HEX], snap_err *err) {
     unsigned char md[32];
@@ -32,10 +35,26 @@ snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX], snap_err
     return st;
 }
 
+/* Of a pipe nobody may be at the other end, and some devices have none. */
+static FILE *open_regular(const char *path, snap_err *err) {
+    struct stat s;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = NULL;
+    if (fd < 0)
+        (void)err_set_errno(err, "cannot open '%s'", path);
+    else if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        (void)err_set(err, SNAP_E_IO, "cannot hash '%s': it is not a regular file", path);
+    else if (!(f = fdopen(fd, "rb")))
+        (void)err_set_errno(err, "cannot open '%s'", path);
+    if (!f && fd >= 0)
+        (void)close(fd);
+    return f;
+}
+
 snap_status hash_file(const char *path, char out[HASH_HEX], snap_err *err) {
-    FILE *f = fopen(path, "rb");
+    FILE *f = open_regular(path, err);
     if (!f)
-        return err_set_errno(err, "cannot open '%s'", path);
+        return SNAP_E_IO;
     EVP_MD_CTX *ctx = begin(err);
     snap_status st = ctx ? SNAP_OK : SNAP_E_UNSUPPORTED;
     char chunk[1 << 16];

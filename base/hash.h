@@ -10,6 +10,7 @@ enum { HASH_HEX = 65 }; /* 64 hexadecimal digits and NUL */
 
 snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX],
                        snap_err *err) SNAP_CHECK_RESULT;
+/* Of a regular file only. SNAP_E_IO. */
 snap_status hash_file(const char *path, char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -54,6 +55,22 @@ static void test_as_coreutils(void) {
     remove_dir(dir);
 }
 
+/* What ends in ".json" may be a pipe without a writer, or a link to a device without an end. */
+static void test_no_files(void) {
+    char dir[64], hex[HASH_HEX], path[128];
+    snap_err err = {0};
+    make_dir(dir);
+    (void)snprintf(path, sizeof path, "%s/pipe.json", dir);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    CU_ASSERT_EQUAL(hash_file(path, hex, &err), SNAP_E_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
+    (void)snprintf(path, sizeof path, "%s/device.json", dir);
+    CU_ASSERT_EQUAL_FATAL(symlink("/dev/zero", path), 0);
+    CU_ASSERT_EQUAL(hash_file(path, hex, NULL), SNAP_E_IO);
+    CU_ASSERT_EQUAL(checkpoint_digest(dir, hex, NULL), SNAP_E_INPUT);
+    remove_dir(dir);
+}
+
 static void test_refusals(void) {
     char dir[64], hex[HASH_HEX];
     snap_err err = {0};
@@ -68,6 +85,7 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_digest[] = {
     {"as coreutils", test_as_coreutils},
+    {"no files", test_no_files},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,
 };
