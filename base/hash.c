@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,12 +40,11 @@ snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX], snap_err
 static FILE *open_regular(const char *path, snap_err *err) {
     struct stat s;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    FILE *f = NULL;
-    if (fd < 0)
-        (void)err_set_errno(err, "cannot open '%s'", path);
-    else if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+    bool other = fd >= 0 && (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode));
+    FILE *f = fd >= 0 && !other ? fdopen(fd, "rb") : NULL;
+    if (other)
         (void)err_set(err, SNAP_E_IO, "cannot hash '%s': it is not a regular file", path);
-    else if (!(f = fdopen(fd, "rb")))
+    else if (!f)
         (void)err_set_errno(err, "cannot open '%s'", path);
     if (!f && fd >= 0)
         (void)close(fd);
