@@ -153,14 +153,14 @@ $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
 $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
 .PHONY: test-units
 test-units: $(TEST_PROGRAMS)
-	$(Q)for t in $(TEST_PROGRAMS); do $$t || exit 1; done
+	$(Q)for t in $(TEST_PROGRAMS); do $$t $(TEST_FLAGS) || exit 1; done
 
 # ---- programs that check the CUDA kernels on a device: built everywhere, run by hand ----
 CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
@@ -204,11 +204,14 @@ includes:
 audit:
 	$(Q)NVCC="$(NVCC)" sh ci/audit.sh $(BUILD)
 
-# Threads are checked by one sanitizer, memory and arithmetic by the others. Warnings are the ordinary
-# build's business: instrumented code confuses the compiler's range analysis.
+# Memory and arithmetic are checked by some sanitizers, threads by another, which runs the tests that started
+# threads under the first. Warnings are the ordinary build's business: instrumented code confuses the
+# compiler's range analysis.
 sanitize:
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" test-units
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" test-units
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
+	    TEST_FLAGS='--note $$$$t.threads' test-units
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
+	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
 
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla
@@ -233,7 +236,7 @@ FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/
 FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base generator evals harness,$(call sources,$(l))))
 .PHONY: fuzz
 fuzz: $(FUZZERS)
-	$(Q)for f in $(FUZZERS); do sh ci/fuzz.sh $$f $(FUZZ_SECONDS) || exit 1; done
+	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(JOBS) -I % sh ci/fuzz.sh % $(FUZZ_SECONDS)
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a $(BUILD)/libkernels.a
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)

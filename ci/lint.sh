@@ -36,6 +36,11 @@ for s in $(git ls-files '*.sh') .ci/run; do
     sh -n "$s" || fail "$s"
 done
 
+step 'fuzz targets compile'
+for f in $(git ls-files '*/test/fuzz_*.c'); do
+    cc -std=c17 -D_GNU_SOURCE -I. -I"$build" -Wall -Wextra -Wshadow -Werror -fsyntax-only "$f" || fail "$f"
+done
+
 step 'manual (mandoc)'
 if command -v mandoc >/dev/null 2>&1; then
     mandoc -Tlint -W warning "$build/snapmla.1" || fail 'the man page has warnings'

@@ -1,11 +1,14 @@
 #!/bin/sh
 # Writes the main() of a folder's test program: a suite a file, from each test_X.c's tests_X[].
 #   test_main.sh FOLDER FILE...
-# The program takes --list, --suite NAME (repeatable) and exits 1 when an assertion failed.
+# The program takes --list, --suite NAME (repeatable), --note FILE (which tests start threads goes there),
+# --only FILE (runs those that are noted there), and exits 1 when an assertion failed. It is linked with
+# --wrap=pthread_create.
 set -eu
 folder=$1
 shift
 echo '#include <CUnit/Basic.h>'
+echo '#include <pthread.h>'
 echo '#include <stdio.h>'
 echo '#include <string.h>'
 for f in "$@"; do
@@ -19,6 +22,59 @@ for f in "$@"; do
 done
 cat <<EOF
     CU_SUITE_INFO_NULL};
+
+static const char *option(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return argv[i + 1];
+    return NULL;
+}
+
+/* ---- which tests start threads, in processes of their own as well ---- */
+
+static const char *notes;
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg)
+{
+    static _Atomic(CU_pTest) noted;
+    CU_pTest test = CU_get_current_test();
+    FILE *file = notes && test && noted != test ? fopen(notes, "a") : NULL;
+    if (file) {
+        noted = test;
+        fprintf(file, "%s: %s\n", CU_get_current_suite()->pName, test->pName);
+        fclose(file);
+    }
+    return __real_pthread_create(t, a, f, arg);
+}
+
+static int is_noted(FILE *file, const CU_Suite *suite, const CU_Test *test)
+{
+    char line[512], wanted[512];
+    snprintf(wanted, sizeof wanted, "%s: %s\n", suite->pName, test->pName);
+    rewind(file);
+    while (fgets(line, sizeof line, file))
+        if (strcmp(line, wanted) == 0)
+            return 1;
+    return 0;
+}
+
+static void leave_others_out(FILE *file)
+{
+    for (CU_pSuite s = CU_get_registry()->pSuite; s; s = s->pNext) {
+        int any = 0;
+        for (CU_pTest t = s->pTest; t; t = t->pNext) {
+            int noted = is_noted(file, s, t);
+            CU_set_test_active(t, noted ? CU_TRUE : CU_FALSE);
+            any |= noted;
+        }
+        if (!any)
+            CU_set_suite_active(s, CU_FALSE);
+    }
+}
 
 static int wanted(const char *name, int argc, char **argv)
 {
@@ -47,6 +103,20 @@ int main(int argc, char **argv)
         if (!wanted(s->pName, argc, argv))
             CU_set_suite_active(CU_get_suite(s->pName), CU_FALSE);
     CU_set_fail_on_inactive(CU_FALSE);
+    notes = option("--note", argc, argv);
+    if (notes) {
+        FILE *empty = fopen(notes, "w");
+        if (!empty || fclose(empty) != 0) {
+            fprintf(stderr, "$folder: cannot write %s\n", notes);
+            return 1;
+        }
+    }
+    const char *only = option("--only", argc, argv);
+    FILE *file = only ? fopen(only, "r") : NULL;
+    if (file) {
+        leave_others_out(file);
+        fclose(file);
+    }
     printf("\n== $folder ==\n");
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();

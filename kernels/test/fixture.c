@@ -199,6 +199,9 @@ const char *const *fixture_isas(void) {
     for (const cpu_isa *const *isa = machine_isas(); *isa; isa++)
         if ((*isa)->usable())
             names[n++] = (*isa)->name;
+#ifdef __SANITIZE_THREAD__ /* threads meet outside of what an instruction set's kernels do */
+    n = n > 1 ? 1 : n;
+#endif
     names[n] = NULL;
     return names;
 }
