@@ -33,6 +33,20 @@ struct loader {
             st = cuda_check(e, what, err);
     }
 
+    /* Pitches and @width in bytes. By the stream that reads them, and waited for: copies out of the host's
+     * ordinary memory return while their last bytes are on the way, cudaMemcpy() too, and kernels of a
+     * stream that blocks on no other then read what was there before. */
+    void copy(void *dst, int64_t dst_pitch, const void *src, int64_t src_pitch, int64_t width,
+              int64_t rows) {
+        if (st != SNAP_OK)
+            return;
+        check(cudaMemcpy2DAsync(dst, static_cast<size_t>(dst_pitch), src,
+                                static_cast<size_t>(src_pitch), static_cast<size_t>(width),
+                                static_cast<size_t>(rows), cudaMemcpyHostToDevice, s.stream),
+              "copying weights");
+        check(cudaStreamSynchronize(s.stream), "copying weights");
+    }
+
     void *take(size_t bytes) {
         void *p = nullptr;
         if (st != SNAP_OK)
@@ -62,9 +76,7 @@ struct loader {
         if (random)
             check(fill_f32(s, p, n, 1, 0.1f, seed += 1ull << 40), "random weights");
         else
-            check(
-                cudaMemcpy(p, from, static_cast<size_t>(n) * sizeof(float), cudaMemcpyHostToDevice),
-                "copying weights");
+            copy(p, n * 4, from, n * 4, n * 4, 1);
         return p;
     }
 
@@ -83,19 +95,11 @@ struct loader {
         return band.data();
     }
 
-    void copy(void *dst, int64_t dst_pitch, const uint16_t *src, int64_t src_pitch, int64_t width,
-              int64_t rows) {
-        check(cudaMemcpy2D(dst, static_cast<size_t>(dst_pitch) * 2, src,
-                           static_cast<size_t>(src_pitch) * 2, static_cast<size_t>(width) * 2,
-                           static_cast<size_t>(rows), cudaMemcpyHostToDevice),
-              "copying weights");
-    }
-
     /* Columns col .. col + width - 1 of all rows to a matrix of that width. */
     void place(const mat &m, int64_t col, int64_t width, bf16 *dst) {
         for (int64_t r = 0; r < m.rows && st == SNAP_OK && !random; r += kBand) {
             const int64_t n = std::min<int64_t>(kBand, m.rows - r);
-            copy(dst + r * width, width, rows_of(m, r, n) + col, m.cols, width, n);
+            copy(dst + r * width, 2 * width, rows_of(m, r, n) + col, 2 * m.cols, 2 * width, n);
         }
     }
 
@@ -103,8 +107,8 @@ struct loader {
     void interleave(const mat &m, int64_t first, int64_t n, int half, bf16 *dst) {
         for (int64_t r = 0; r < n && st == SNAP_OK && !random; r += kBand) {
             const int64_t now = std::min<int64_t>(kBand, n - r);
-            copy(dst + (2 * r + 8 * half) * m.cols, 16 * m.cols, rows_of(m, first + r, now),
-                 8 * m.cols, 8 * m.cols, now / 8);
+            copy(dst + (2 * r + 8 * half) * m.cols, 32 * m.cols, rows_of(m, first + r, now),
+                 16 * m.cols, 16 * m.cols, now / 8);
         }
     }
 
@@ -153,9 +157,7 @@ struct loader {
         row.resize(static_cast<size_t>(hidden));
         for (int64_t i = 0; i < experts && st == SNAP_OK && !random; i++) {
             mat_read_row(&e.router, i, row.data());
-            check(cudaMemcpy(b->gate + i * hidden, row.data(),
-                             static_cast<size_t>(hidden) * sizeof(float), cudaMemcpyHostToDevice),
-                  "copying weights");
+            copy(b->gate + i * hidden, 4 * hidden, row.data(), 4 * hidden, 4 * hidden, 1);
         }
         if (e.bias)
             b->bias = vector(e.bias, experts);
