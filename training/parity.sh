@@ -6,10 +6,11 @@
 # What is worth taking home is OUT/home: result files, tables, the verdicts of all samples (xz).
 # Environment, with defaults:
 #   PROBLEMS=500 SAMPLES=20   of each style: the 10000 samples that eval plan asks for at 2 points
-#   FEW=100 FEW_SAMPLES=10    problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
+#   FEW=50 FEW_SAMPLES=4      problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
 #   AIME, MATH, GPQA, CODE    lists of levels: datasets/synth.sh
 #   CUDA_VISIBLE_DEVICES      the GPUs, as 0,1; default: all; none: all on the processor
-#   IN_FLIGHT=512             sequences at once of an arm
+#   IN_FLIGHT=512 THREADS     sequences at once of an arm on a GPU; its threads, by default such that all have cores
+#   JUDGE=lcb                 one process a program, not one a test: there are so many
 #   PYTHON=python3            with torch, safetensors, tokenizers
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,6 +21,9 @@ python=${PYTHON:-python3}
 gpus=$(echo "${CUDA_VISIBLE_DEVICES-$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd,)}" | tr , ' ')
 where=,device=cuda,in_flight=${IN_FLIGHT:-512}
 [ -n "$gpus" ] || { gpus=none where=; }
+n=$(echo $gpus | wc -w)
+threads=$(($(nproc) / 4 / n))
+threads=${THREADS:-$((threads > 0 ? threads : 1))}
 mkdir -p "$out/home"
 
 say() { echo "$(date +%T) $*"; }
@@ -31,11 +35,12 @@ sets() { # FOLDER PROBLEMS
 ask() { # RUN DATA SAMPLES OPTION...: --suite synth with its options
     run=$1 data=$2 k=$3
     shift 3
-    ${nice:-} "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" --quiet "$@"
+    ${nice:-} "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" \
+        --judge "${JUDGE:-lcb}" --quiet "$@"
 }
 
 sets "$out/data" "${PROBLEMS:-500}"
-sets "$out/few" "${FEW:-100}"
+sets "$out/few" "${FEW:-50}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
 say 'perplexity, on the processor'
@@ -50,11 +55,11 @@ for style in aime math gpqa code; do
 done
 
 say 'the damaged format, on the processor: a core an arm, three arms a process'
-shards=$((($(nproc) + 3) / 4))
+shards=$((($(nproc) + 15) / 16)) # three cores each; the GPUs have the others
 damage= rough=
 nice="nice -n 10" # what drives the GPUs comes first
 for i in $(seq $shards); do
-    ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-10}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
+    ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-4}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
         --arm "fp8=local:$out/outliers,precision=fp8,threads=1" \
         --control "damaged=local:$out/outliers,precision=B,threads=1" >>"$out/home/damage.txt" 2>&1 &
     damage="$damage $!"
@@ -62,7 +67,6 @@ for i in $(seq $shards); do
 done
 
 nice=
-n=$(echo $gpus | wc -w)
 i=0
 parts= pids=
 for gpu in $gpus; do
@@ -70,7 +74,8 @@ for gpu in $gpus; do
     parts="$parts $out/part$i"
     say "part $i of $n on GPU $gpu"
     CUDA_VISIBLE_DEVICES=$gpu ask "$out/part$i" "$out/data" "${SAMPLES:-20}" --shard $i/$n \
-        --arm "bf16=local:$model,precision=bf16$where" --arm "fp8=local:$model,precision=fp8$where" --control seeds \
+        --arm "bf16=local:$model,precision=bf16,threads=$threads$where" \
+        --arm "fp8=local:$model,precision=fp8,threads=$threads$where" --control seeds \
         >"$out/home/part$i.txt" 2>&1 &
     pids="$pids $!"
 done

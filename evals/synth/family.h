@@ -24,8 +24,8 @@ extern const synth_family synth_aime_families[], synth_math_families[], synth_gp
 int64_t draw(rng *r, int64_t low, int64_t high);
 /* The same without 0; low < 0 < high. */
 int64_t draw_nonzero(rng *r, int64_t low, int64_t high);
-/* One of a level's five values. */
-#define BY_LEVEL(p, a, b, c, d, e) ((const int64_t[]){a, b, c, d, e}[(p)->level - 1])
+/* One of the values for each level; a family without the last level needs none for it. */
+#define BY_LEVEL(p, ...) ((const int64_t[SYNTH_LEVELS]){__VA_ARGS__}[(p)->level - 1])
 
 /* The last line of a solution: the answer, as the gold has it, in a box. */
 void family_box(synth_problem *p);

@@ -13,11 +13,14 @@ static void box(synth_problem *p, int64_t value) {
 enum { kBits = 40 };
 
 static bool power(synth_problem *p, rng *r) {
-    int64_t m = draw(r, BY_LEVEL(p, 5, 11, 50, 100, 200), BY_LEVEL(p, 19, 99, 300, 999, 999)),
+    int64_t m = draw(r, BY_LEVEL(p, 5, 11, 50, 100, 200, 200),
+                     BY_LEVEL(p, 19, 99, 300, 999, 999, 999)),
             a = draw(r, 2,
-                     m < BY_LEVEL(p, 9, 20, 99, 300, 999) ? m - 1
-                                                          : BY_LEVEL(p, 9, 20, 99, 300, 999)),
-            n = draw(r, BY_LEVEL(p, 2, 5, 12, 40, 1000), BY_LEVEL(p, 5, 15, 60, 400, 60000));
+                     m < BY_LEVEL(p, 9, 20, 99, 300, 999, 999)
+                         ? m - 1
+                         : BY_LEVEL(p, 9, 20, 99, 300, 999, 999)),
+            n = draw(r, BY_LEVEL(p, 2, 5, 12, 40, 1000, 100000),
+                     BY_LEVEL(p, 5, 15, 60, 400, 60000, 999999));
     int64_t half[kBits], x = a;
     int top = 0;
     say(&p->params, " a=%lld n=%lld m=%lld", LL(a), LL(n), LL(m));
@@ -46,8 +49,9 @@ static bool power(synth_problem *p, rng *r) {
 /* ---- a linear recurrence, each term reduced ---- */
 
 static bool recurrence(synth_problem *p, rng *r) {
-    int64_t m = draw(r, BY_LEVEL(p, 10, 20, 30, 100, 100), BY_LEVEL(p, 30, 99, 300, 999, 999)),
-            n = draw(r, BY_LEVEL(p, 3, 5, 9, 14, 30), BY_LEVEL(p, 4, 8, 13, 25, 90)),
+    int64_t m = draw(r, BY_LEVEL(p, 10, 20, 30, 100, 100, 100),
+                     BY_LEVEL(p, 30, 99, 300, 999, 999, 999)),
+            n = draw(r, BY_LEVEL(p, 3, 5, 9, 14, 30, 91), BY_LEVEL(p, 4, 8, 13, 25, 90, 110)),
             b = draw(r, 1, 9), c = draw(r, 1, 9), before = draw(r, 1, 9), last = draw(r, 1, 9);
     say(&p->params, " b=%lld c=%lld x=%lld y=%lld n=%lld m=%lld", LL(b), LL(c), LL(before),
         LL(last), LL(n), LL(m));
@@ -197,5 +201,5 @@ static bool remainders(synth_problem *p, rng *r) {
 }
 
 const synth_family synth_aime_families[] = {
-    {"power", power, 1, 5}, {"recurrence", recurrence, 1, 5}, {"paths", paths, 1, 5},
+    {"power", power, 1, 6}, {"recurrence", recurrence, 1, 6}, {"paths", paths, 1, 5},
     {"sieve", sieve, 1, 5}, {"remainders", remainders, 1, 4}, {NULL, NULL, 0, 0}};

@@ -8,7 +8,7 @@
 
 /* ---- a pipeline over a list ---- */
 
-enum { kItems = 40, kSteps = 10 };
+enum { kItems = 40, kSteps = 12 };
 
 typedef struct {
     int64_t x[kItems];
@@ -182,8 +182,9 @@ static list run(const pipeline *p, list l) {
 
 /* No two steps of a kind in a row, at most one that sums up, and no power of ten runs away. */
 static pipeline draw_pipeline(const synth_problem *p, rng *r) {
-    pipeline l = {.n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 6, 8), BY_LEVEL(p, 2, 3, 5, 7, kSteps)),
-                  .end = (end_kind)draw(r, 0, ENDS - 1)};
+    pipeline l = {
+        .n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 6, 8, 11), BY_LEVEL(p, 2, 3, 5, 7, 10, kSteps)),
+        .end = (end_kind)draw(r, 0, ENDS - 1)};
     int growing = 0;
     for (int i = 0; i < l.n; i++) {
         do {
@@ -211,10 +212,11 @@ static void make_tests(synth_problem *p, rng *r, const pipeline *l, const list *
 
 static bool steps(synth_problem *p, rng *r) {
     pipeline l = draw_pipeline(p, r);
-    list shown = draw_list(r, (int)BY_LEVEL(p, 4, 5, 6, 9, 28), (int)BY_LEVEL(p, 5, 6, 8, 14, 38)),
+    list shown = draw_list(r, (int)BY_LEVEL(p, 4, 5, 6, 9, 28, 28),
+                           (int)BY_LEVEL(p, 5, 6, 8, 14, 38, 38)),
          x;
     x = run(&l, shown);
-    if (x.n == 0 || (p->level == SYNTH_LEVELS && x.n < 8))
+    if (x.n == 0 || (p->level >= SYNTH_LONG && x.n < 8))
         return false;
     say(&p->problem, "The input is a line of integers. Do the following, one after the other:\n");
     for (int i = 0; i < l.n; i++) {
@@ -252,7 +254,7 @@ static bool steps(synth_problem *p, rng *r) {
 
 /* ---- a rule from its values: Newton's differences, for each class of n modulo m ---- */
 
-enum { kDegreeMax = 4, kClasses = 9 };
+enum { kDegreeMax = 4, kClasses = 11 };
 
 static int64_t newton(const int64_t *d, int degree, int64_t n) {
     int64_t sum = 0, binomial = 1;
@@ -319,14 +321,13 @@ static void rule_text(synth_problem *p, int64_t d[kClasses][kDegreeMax + 1], int
 }
 
 static bool rule(synth_problem *p, rng *r) {
-    int degree = (int)BY_LEVEL(p, 1, 2, 3, 4, 4), m = (int)draw(r, 1, BY_LEVEL(p, 1, 1, 1, 2, 4));
+    int degree = (int)BY_LEVEL(p, 1, 2, 3, 4, 4, 4),
+        m = (int)draw(r, 1, BY_LEVEL(p, 1, 1, 1, 2, 4, 2));
     int64_t d[kClasses][kDegreeMax + 1] = {{0}};
-    if (p->level == SYNTH_LEVELS)
-        m += kClasses - 4;
+    m += (int)BY_LEVEL(p, 0, 0, 0, 0, 5, 9);
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= degree; j++)
-            d[i][j] =
-                draw_nonzero(r, -BY_LEVEL(p, 9, 9, 9, 12, 9), BY_LEVEL(p, 20, 20, 20, 20, 20));
+            d[i][j] = draw_nonzero(r, -BY_LEVEL(p, 9, 9, 9, 12, 9, 9), 20);
     say(&p->params, " %d", m);
     rule_text(p, d, m, degree);
     for (p->n_tests = 0; p->n_tests < SYNTH_TESTS; p->n_tests++) {
@@ -339,4 +340,4 @@ static bool rule(synth_problem *p, rng *r) {
 }
 
 const synth_family synth_code_families[] = {
-    {"steps", steps, 1, 5}, {"rule", rule, 1, 5}, {NULL, NULL, 0, 0}};
+    {"steps", steps, 1, 6}, {"rule", rule, 1, 6}, {NULL, NULL, 0, 0}};

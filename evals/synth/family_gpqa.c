@@ -148,7 +148,7 @@ static bool cross(synth_problem *p, rng *r) {
 enum { kFastest = 99 }; /* m/s */
 
 static bool motion(synth_problem *p, rng *r) {
-    int n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 7, 16), BY_LEVEL(p, 1, 3, 6, 10, 24));
+    int n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 7, 16, 25), BY_LEVEL(p, 1, 3, 6, 10, 24, 28));
     int64_t v = draw(r, 0, 20), s = 0, final = 0, unhalved = 0;
     say(&p->params, " v=%lld", LL(v));
     say(&p->problem, "A body starts at %lld m/s and accelerates by stages:", LL(v));
@@ -156,7 +156,7 @@ static bool motion(synth_problem *p, rng *r) {
         int64_t a, t;
         do {
             a = draw(r, -5, 6);
-            t = draw(r, 1, BY_LEVEL(p, 5, 8, 9, 9, 9));
+            t = draw(r, 1, BY_LEVEL(p, 5, 8, 9, 9, 9, 9));
         } while (a * t % 2 || v + a * t < 0 || v + a * t > kFastest);
         say(&p->params, " %lld,%lld", LL(a), LL(t));
         say(&p->problem, "%s %lld m/s^2 for %lld s", i ? "," : "", LL(a), LL(t));
@@ -183,7 +183,7 @@ static const char kAmino[] = "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVV
 static const char kBases[] = "UCAG", kTemplate[] = "AGTC"; /* what is transcribed to U C A G */
 
 static bool strand(synth_problem *p, rng *r) {
-    int n = (int)draw(r, BY_LEVEL(p, 2, 4, 8, 18, 118), BY_LEVEL(p, 4, 7, 15, 30, 150));
+    int n = (int)draw(r, BY_LEVEL(p, 2, 4, 8, 18, 118, 151), BY_LEVEL(p, 4, 7, 15, 30, 150, 168));
     int64_t count = 0;
     char acid = "LSRGAVPTKEDNQI"[draw(r, 0, 13)];
     say(&p->params, " %c ", acid);
@@ -217,6 +217,6 @@ static bool strand(synth_problem *p, rng *r) {
 
 const synth_family synth_gpqa_families[] = {{"mass", mass, 1, 4},
                                             {"cross", cross, 1, 4},
-                                            {"motion", motion, 1, 5},
-                                            {"strand", strand, 1, 5},
+                                            {"motion", motion, 1, 6},
+                                            {"strand", strand, 1, 6},
                                             {NULL, NULL, 0, 0}};

@@ -17,7 +17,7 @@ static void say_coefficient(buf *out, int64_t k, bool first) {
 
 /* ---- sums of fractions, reduced after every step ---- */
 
-enum { kTerms = 9 };
+enum { kTerms = 11 };
 
 static void say_fraction(buf *out, int64_t n, int64_t d) {
     if (d == 1)
@@ -53,14 +53,14 @@ static int64_t draw_denominator(synth_problem *p, rng *r) {
     if (p->level < 4)
         return draw(r, 2, BY_LEVEL(p, 9, 15, 20, 0, 0));
     for (;;) {
-        int64_t d = draw(r, 2, BY_LEVEL(p, 0, 0, 0, 30, 60));
+        int64_t d = draw(r, 2, BY_LEVEL(p, 0, 0, 0, 30, 60, 60));
         if (kSmooth % d == 0)
             return d;
     }
 }
 
 static bool fractions(synth_problem *p, rng *r) {
-    int n = (int)draw(r, BY_LEVEL(p, 2, 2, 3, 4, 6), BY_LEVEL(p, 2, 3, 4, 5, kTerms));
+    int n = (int)draw(r, BY_LEVEL(p, 2, 2, 3, 4, 6, 10), BY_LEVEL(p, 2, 3, 4, 5, 9, kTerms));
     int64_t a = 0, b = 1;
     say(&p->problem, "Compute $");
     for (int i = 0; i < n; i++) {
@@ -142,7 +142,7 @@ static bool radicals(synth_problem *p, rng *r) {
 
 /* ---- products of linear factors ---- */
 
-enum { kDegree = 9 };
+enum { kDegree = 10 };
 
 /* c[i] of x^i, highest first; "2x^2-x+3" */
 static void say_polynomial(buf *out, const int64_t *c, int degree) {
@@ -184,11 +184,11 @@ static void multiply_linear(buf *w, int64_t *c, int degree, int64_t a, int64_t b
 }
 
 static bool expand(synth_problem *p, rng *r) {
-    int n = (int)draw(r, BY_LEVEL(p, 2, 2, 3, 4, 8), BY_LEVEL(p, 2, 3, 4, 6, kDegree));
+    int n = (int)draw(r, BY_LEVEL(p, 2, 2, 3, 4, 8, 10), BY_LEVEL(p, 2, 3, 4, 6, 9, kDegree));
     int64_t c[kDegree + 1] = {1}, factor[kDegree][2];
     for (int i = 0; i < n; i++) {
-        int64_t a = draw(r, 1, BY_LEVEL(p, 2, 3, 3, 3, 1)),
-                b = draw_nonzero(r, -BY_LEVEL(p, 9, 9, 9, 9, 5), BY_LEVEL(p, 9, 9, 9, 9, 5));
+        int64_t a = draw(r, 1, BY_LEVEL(p, 2, 3, 3, 3, 1, 1)),
+                b = draw_nonzero(r, -BY_LEVEL(p, 9, 9, 9, 9, 5, 5), BY_LEVEL(p, 9, 9, 9, 9, 5, 5));
         int at = i; /* in order, so that the same product is the same problem */
         for (; at && (factor[at - 1][0] > a || (factor[at - 1][0] == a && factor[at - 1][1] > b));
              at--) {
@@ -362,5 +362,5 @@ static bool roots(synth_problem *p, rng *r) {
 }
 
 const synth_family synth_math_families[] = {
-    {"fractions", fractions, 1, 5},  {"radicals", radicals, 1, 4}, {"expand", expand, 1, 5},
+    {"fractions", fractions, 1, 6},  {"radicals", radicals, 1, 4}, {"expand", expand, 1, 6},
     {"system", linear_system, 1, 4}, {"roots", roots, 1, 4},       {NULL, NULL, 0, 0}};

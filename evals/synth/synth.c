@@ -109,7 +109,7 @@ static int pieces(const char *s) {
 
 static bool is_long_enough(const synth_problem *p) {
     int n = pieces(buf_str(&p->solution));
-    return n <= kLongest && (p->level < SYNTH_LEVELS || n >= kShortestLong);
+    return n <= kLongest && (p->level < SYNTH_LONG || n >= kShortestLong);
 }
 
 snap_status synth_make(synth_style style, int level, synth_split split, uint64_t seed,

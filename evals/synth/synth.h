@@ -21,7 +21,7 @@
 
 typedef enum { SYNTH_AIME, SYNTH_MATH, SYNTH_GPQA, SYNTH_CODE, SYNTH_STYLES } synth_style;
 typedef enum { SYNTH_TRAIN, SYNTH_HELDOUT } synth_split;
-enum { SYNTH_LEVELS = 5, SYNTH_TESTS = 5 };
+enum { SYNTH_LEVELS = 6, SYNTH_LONG = 5, SYNTH_TESTS = 5 };
 
 const char *synth_style_name(synth_style s); /* "aime", "math", "gpqa", "code" */
 const char *synth_split_name(synth_split s); /* "train", "heldout" */
@@ -47,7 +47,9 @@ typedef struct {
 /**
  * synth_make - one problem
  *
- * @level:  1..SYNTH_LEVELS; solutions of the last are 1000 to 8000 tokens long
+ * @level:  1..SYNTH_LEVELS; from SYNTH_LONG on solutions are 1000 to 8000 tokens long. The last has the
+ *          steps of the one before, only more of them: what a model trained up to there makes of it shows
+ *          how far it generalises
  * @number: of the problem in its stream, from 0
  * @out:    overwritten; its memory is used again; synth_release() in the end, also after a failure
  *

@@ -263,7 +263,7 @@ static void test_lengths(void) {
                 ids.n = 0;
                 CU_ASSERT_EQUAL(tok_encode(e, buf_str(&p.solution), p.solution.len, 0, &ids, NULL),
                                 SNAP_OK);
-                CU_ASSERT(ids.n <= 8000 && (level < SYNTH_LEVELS || ids.n >= 1000));
+                CU_ASSERT(ids.n <= 8000 && (level < SYNTH_LONG || ids.n >= 1000));
                 sum += ids.n;
             }
             CU_ASSERT(sum > before); /* levels grow */
@@ -371,8 +371,8 @@ static void test_refused(void) {
     synth_split split;
     snap_err err = {0};
     CU_ASSERT_EQUAL(synth_make(SYNTH_AIME, 0, SYNTH_TRAIN, 1, 0, &p, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "level 0: must be 1 to 5");
-    CU_ASSERT_EQUAL(synth_make(SYNTH_AIME, 6, SYNTH_TRAIN, 1, 0, &p, NULL), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "level 0: must be 1 to 6");
+    CU_ASSERT_EQUAL(synth_make(SYNTH_AIME, 7, SYNTH_TRAIN, 1, 0, &p, NULL), SNAP_E_USAGE);
     CU_ASSERT_EQUAL(synth_style_parse("amie", &style, NULL), SNAP_E_USAGE);
     CU_ASSERT_EQUAL(synth_split_parse("test", &split, NULL), SNAP_E_USAGE);
     CU_ASSERT_EQUAL(synth_style_parse("gpqa", &style, NULL), SNAP_OK);

@@ -15,7 +15,9 @@ static bool solutions;
 static const opt options[] = {
     {OPT_STR, "style", 's', &style_list, "LIST", "aime, math, gpqa, code", 0, 0},
     {OPT_STR, "level", 'l', &level_list, "LIST",
-     "1 to 5, in turn; one named twice comes twice as often", 0, 0},
+     "1 to 6, in turn; one named twice comes twice as often; 6: longer than what the shipped model "
+     "was trained on",
+     0, 0},
     {OPT_STR, "split", 0, &split_name, "NAME",
      "heldout: what is asked, no problem twice; train: what is learned from, which has none of "
      "those",
