@@ -64,7 +64,7 @@ finish() {
 start lab "$checks/check_lab"
 start backend "$checks/check_backend"
 start step "$checks/check_step" check
-[ ! -x "$build/test/generator" ] || start model "$build/test/generator" --suite cuda_model
+[ ! -x "$build/test/generator" ] || start model "$build/test/generator" --suite cuda_model --suite cuda_engine
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
 done
