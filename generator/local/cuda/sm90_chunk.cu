@@ -9,7 +9,7 @@
 #include "generator/local/cuda/maps.h"
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
-#include "kernels/cuda/ptx/wgmma_n128_nmajor.cuh"
+#include "kernels/cuda/ptx/wgmma.cuh"
 
 namespace device {
 namespace {

@@ -12,7 +12,7 @@
 #include "generator/local/cuda/maps.h"
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
-#include "kernels/cuda/ptx/wgmma_n256.cuh"
+#include "kernels/cuda/ptx/wgmma.cuh"
 
 namespace device {
 namespace {
