@@ -1,0 +1,78 @@
+/* The shipped model answers problems that it was never shown, in either precision: greedy, so that the
+ * answers are the same each time. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "evals/synth/synth.h"
+#include "evals/task.h"
+#include "generator/generator.h"
+
+enum { kEach = 2, kLevel = 1, kAsked = SYNTH_STYLES * kEach, kTokens = 400 };
+
+typedef struct {
+    synth_problem problem[kAsked];
+    gen_message message[kAsked];
+    int next, answered, right;
+} exam;
+
+static bool ask(void *ctx, gen_request *out) {
+    exam *e = ctx;
+    if (e->next == kAsked)
+        return false;
+    int i = e->next++;
+    e->message[i] = (gen_message){"user", buf_str(&e->problem[i].problem)};
+    *out = (gen_request){.id = i,
+                         .task = "synth",
+                         .problem = e->problem[i].id,
+                         .messages = &e->message[i],
+                         .n_messages = 1,
+                         .sampling = {.temperature = 0, .top_p = 1, .max_tokens = kTokens}};
+    return true;
+}
+
+/* Programs are compared with the one in the solution: nothing is run. */
+static bool is_right(const synth_problem *p, const char *text) {
+    static const grader *const graders[SYNTH_CODE] = {&grader_aime, &grader_math_field,
+                                                      &grader_letter};
+    const grade_input in = {.response = {text, strlen(text)}};
+    if (p->style == SYNTH_CODE)
+        return strcmp(text, buf_str(&p->solution)) == 0;
+    return graders[p->style]->grade(buf_str(&p->answer), in).verdict == GRADE_CORRECT;
+}
+
+static snap_status mark(void *ctx, const gen_request *req, const gen_result *res, snap_err *err) {
+    (void)err;
+    exam *e = ctx;
+    bool right = !res->failed && is_right(&e->problem[req->id], res->text);
+    if (!right)
+        printf("\n%s: %s\n", req->problem, res->failed ? res->error : res->text);
+    e->answered++;
+    e->right += right;
+    return SNAP_OK;
+}
+
+static void check_precision(const char *precision) {
+    exam e = {.next = 0};
+    generator *g = NULL;
+    const generator_options o = {
+        .precision = precision, .threads = 1, .context = 1024, .in_flight = kAsked};
+    for (int i = 0; i < kAsked; i++)
+        CU_ASSERT_EQUAL_FATAL(synth_make((synth_style)(i % SYNTH_STYLES), kLevel, SYNTH_HELDOUT, 11,
+                                         (uint64_t)i, &e.problem[i], NULL),
+                              SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(generator_open(&g, "local:models/snapmla-10m", &o, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(generator_run(g, ask, &e, mark, &e, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(e.answered, kAsked);
+    CU_ASSERT_EQUAL(e.right, kAsked);
+    generator_close(g);
+    for (int i = 0; i < kAsked; i++)
+        synth_release(&e.problem[i]);
+}
+
+static void test_answers(void) {
+    check_precision("bf16");
+    check_precision("fp8");
+}
+
+CU_TestInfo tests_embedded[] = {{"the shipped model answers", test_answers}, CU_TEST_INFO_NULL};
