@@ -5,18 +5,28 @@ set -eu
 build=$1
 out=$build/demo
 snapmla=$build/snapmla
+model=models/snapmla-10m
 rm -rf "$out"
 mkdir -p "$out"
 
-echo '== 1/4 ceilings of this device'
+# Arms are asked at the same time: each takes its share of the cores. A GPU does in seconds what takes them minutes.
+share=$((($(nproc) + 1) / 2))
+where=threads=$share problems=40 samples=3
+if "$snapmla" info | grep -q '^ *cuda *yes'; then
+    where=device=cuda,in_flight=256 problems=200 samples=8
+fi
+
+echo '== 1/5 ceilings of this device'
 "$snapmla" roofline --out "$out/roofline.json"
-echo '== 2/4 speed: FP8 against BF16'
+echo '== 2/5 speed: FP8 against BF16'
 "$snapmla" bench --config configs/demo.json --ceilings "$out/roofline.json" --out "$out/bench.json"
-echo '== 3/4 numerical fidelity'
+echo '== 3/5 numerical fidelity'
 "$snapmla" fidelity --contexts 1024,4096 --out "$out/fidelity.json"
-echo '== 4/4 quality: recorded answers of the self-made set in two arms'
-"$snapmla" eval --suite demo --out "$out/eval" \
-    --arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl
+echo '== 4/5 problems nobody has seen'
+AIME=2,3,4 MATH=2,3,4 GPQA=3,4 CODE=3,4 sh datasets/synth.sh "$snapmla" "$out/problems" $problems
+echo '== 5/5 quality: a model of our own answers them in both precisions'
+"$snapmla" eval --suite synth --data "$out/problems" --samples $samples --out "$out/eval" \
+    --arm bf16=local:$model,precision=bf16,$where --arm fp8=local:$model,precision=fp8,$where
 echo '== report'
 "$snapmla" report --out "$out" --join \
     "$out/roofline.json" "$out/bench.json" "$out/fidelity.json" "$out/eval"
