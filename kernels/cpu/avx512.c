@@ -5,7 +5,7 @@
  *   scores   many rows: rows in the lanes. Q^T is packed once a part as [16 rows][d / 4][16 x 4]; two
  *            pairs of d of one token are a quadword of K as it lies, broadcast. 8 tokens x 16 rows of
  *            sums stay in registers over all of d.
- *            few rows: d in the lanes, 4 or 8 tokens at a time, one horizontal sum each.
+ *            few rows: d in the lanes, 1, 4 or 8 tokens at a time, one horizontal sum each.
  *   values   columns in the lanes. Tokens 2i and 2i + 1 of V are interleaved by unpack on their way in,
  *            which costs nothing (other ports), and meet the pair of their P, broadcast. unpack works
  *            within 128 bits: o is kept in that order of columns and put right once at the end.
@@ -22,36 +22,46 @@ TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma"
 
 #include "kernels/cpu/avx512_few.h"
 #include "kernels/cpu/avx512_many.h"
+#include "kernels/cpu/avx512_stream.h"
 #include "kernels/cpu/avx512_tile.h"
 #include "kernels/cpu/avx512_values.h"
 #include "kernels/cpu/burst.h"
 
-static void attend(const cpu_part *part, void *memory, float *o, float *m, float *l) {
-    size_t bytes;
-    scratch16 w = scratch_layout(memory, part->rows, part->d_c + part->d_r, &bytes);
-    bool in_place = part->rows <= kFewRows && (part->precision == MLA_BF16 || part->d_c % 64 == 0);
-    make_tables(&w);
-    pack_q(&w, part, in_place);
-    softmax_begin(&w.state, part);
-    memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
+/* Page by page, the next one asked for under this one's arithmetic. */
+static void attend_pages(scratch16 *w, const cpu_part *part, bool in_place, float *o) {
     for (int64_t token = part->first; token < part->end; token += MLA_PAGE) {
         int n = part->end - token < MLA_PAGE ? (int)(part->end - token) : MLA_PAGE;
         int64_t slot = mla_slot(part->table, part->cache.pages, token);
-        look_ahead(&w, part, token + MLA_PAGE);
+        look_ahead(w, part, token + MLA_PAGE);
         if (in_place) {
-            page_rows page = find_page(&w, part, slot, n);
-            few_rows(&w, part, page, token, slot, n);
-            values_few(&w, part, page, o);
+            page_rows page = find_page(w, part, slot, n);
+            few_rows(w, part, page, token, slot, n);
+            values_few(w, part, page, o);
         } else {
-            const uint16_t *k = start_tile(&w, part, slot, n);
-            many_rows(&w, part, k, token, slot, n);
-            values_many(&w, k, o, part->d_c);
+            const uint16_t *k = start_tile(w, part, slot, n);
+            many_rows(w, part, k, token, slot, n);
+            values_many(w, k, o, part->d_c);
         }
     }
     if (in_place && part->precision == MLA_FP8)
         order_lanes(o, (int64_t)part->rows * part->d_c);
     else
         order_columns(o, (int64_t)part->rows * part->d_c);
+}
+
+static void attend(const cpu_part *part, void *memory, float *o, float *m, float *l) {
+    size_t bytes;
+    scratch16 w = scratch_layout(memory, part->rows, part->d_c + part->d_r, &bytes);
+    bool bf16 = part->precision == MLA_BF16;
+    bool in_place = part->rows <= kFewRows && (bf16 || part->d_c % kColumns == 0);
+    make_tables(&w);
+    pack_q(&w, part, in_place);
+    softmax_begin(&w.state, part);
+    memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
+    if (in_place && !bf16 && part->rows <= kStreamRows)
+        stream_part(&w, part, o);
+    else
+        attend_pages(&w, part, in_place, o);
     softmax_end(&w.state, part->rows, m, l);
 }
 

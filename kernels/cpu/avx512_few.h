@@ -60,13 +60,20 @@ INLINE void add_e4m3(const scratch16 *w, __m512 *sum, const char *k, region *nex
     }
 }
 
+static page_rows page_at(const cpu_part *part, int64_t slot) {
+    bool fp8 = part->precision == MLA_FP8;
+    int64_t content = fp8 ? part->d_c : 2 * (part->d_c + part->d_r);
+    page_rows page = {(const char *)part->cache.content + slot * content, NULL};
+    if (fp8)
+        page.rope = (const char *)part->cache.rope + slot * part->d_r * 2;
+    return page;
+}
+
 /* The page's rows where they lie; of a page that isn't full, a copy with zeros after token n. */
 static page_rows find_page(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
     bool fp8 = part->precision == MLA_FP8;
     size_t content = fp8 ? (size_t)part->d_c : (size_t)w->d * 2, rope = (size_t)part->d_r * 2;
-    page_rows page = {(const char *)part->cache.content + (size_t)slot * content, NULL};
-    if (fp8)
-        page.rope = (const char *)part->cache.rope + (size_t)slot * rope;
+    page_rows page = page_at(part, slot);
     if (n == MLA_PAGE)
         return page;
     char *copy = (char *)w->tile, *copy_rope = copy + content * MLA_PAGE;

@@ -14,24 +14,35 @@ typedef struct {
     bool exact;
 } pv;
 
+/* 64 columns of two tokens as pairs of bf16; each vector holds a quarter of four vectors in order. The
+ * codes are interleaved before they are decoded, which spares interleaving the words. */
+INLINE void decode_pairs(tables t, const char *v, size_t d_c, __m512bh out[4]) {
+    const __m512i sign = _mm512_set1_epi8(-128);
+    __m512i even = _mm512_loadu_si512(v), odd = _mm512_loadu_si512(v + d_c);
+    __m512i codes[2] = {_mm512_unpacklo_epi8(even, odd), _mm512_unpackhi_epi8(even, odd)};
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m512i high = _mm512_permutex2var_epi8(t.high[0], codes[i], t.high[1]);
+        __m512i low = _mm512_permutex2var_epi8(t.low[0], codes[i], t.low[1]);
+        high = _mm512_or_si512(high, _mm512_and_si512(codes[i], sign));
+        out[2 * i] = (__m512bh)_mm512_unpacklo_epi8(low, high);
+        out[2 * i + 1] = (__m512bh)_mm512_unpackhi_epi8(low, high);
+    }
+}
+
 /* 64 columns from @c of tokens 2j and 2j + 1, interleaved; @vecs 1: 32 columns. */
 INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precision p, int c,
                          int vecs, __m512bh out[4]) {
-    __m512i even[2], odd[2];
     if (p == MLA_FP8) {
-        decode_lanes(t, _mm512_loadu_si512(v + c), even);
-        decode_lanes(t, _mm512_loadu_si512(v + row_bytes + c), odd);
-    } else {
-        UNROLL
-        for (int i = 0; i < vecs; i++) {
-            even[i] = _mm512_loadu_si512(v + 2 * c + kLine * i);
-            odd[i] = _mm512_loadu_si512(v + row_bytes + 2 * c + kLine * i);
-        }
+        decode_pairs(t, v + c, row_bytes, out);
+        return;
     }
     UNROLL
     for (int i = 0; i < vecs; i++) {
-        out[2 * i] = (__m512bh)_mm512_unpacklo_epi16(even[i], odd[i]);
-        out[2 * i + 1] = (__m512bh)_mm512_unpackhi_epi16(even[i], odd[i]);
+        __m512i even = _mm512_loadu_si512(v + 2 * c + kLine * i);
+        __m512i odd = _mm512_loadu_si512(v + row_bytes + 2 * c + kLine * i);
+        out[2 * i] = (__m512bh)_mm512_unpacklo_epi16(even, odd);
+        out[2 * i + 1] = (__m512bh)_mm512_unpackhi_epi16(even, odd);
     }
 }
 
@@ -144,7 +155,7 @@ static void order_columns(float *o, int64_t n) {
     }
 }
 
-/* The same after decode_lanes: each vector holds a quarter of four vectors in order. */
+/* The same after decode_pairs(). */
 static void order_lanes(float *o, int64_t n) {
     for (int64_t i = 0; i < n; i += 64) {
         __m512 v[4], low[2], high[2];

@@ -18,9 +18,13 @@
 
 /* Before a short loop over registers: all of it, or the registers become memory. */
 #if defined __clang__
-#define UNROLL _Pragma("unroll")
+#define UNROLL   _Pragma("unroll")
+#define UNROLL_8 _Pragma("unroll 8")
+#define ROLLED   _Pragma("nounroll")
 #else
-#define UNROLL _Pragma("GCC unroll 32")
+#define UNROLL   _Pragma("GCC unroll 32")
+#define UNROLL_8 _Pragma("GCC unroll 8")
+#define ROLLED   _Pragma("GCC unroll 1") /* code of a loop within a loop that stays in its cache */
 #endif
 
 enum { kLine = 64 }; /* bytes of a cache line */
