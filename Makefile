@@ -210,6 +210,7 @@ audit:
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
 	    TEST_FLAGS='--note $$$$t.threads' test-units
+	$(Q)test -s $(BUILD)/asan/test/kernels.threads # else the next line would test nothing
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
 	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
 

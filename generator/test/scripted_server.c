@@ -133,7 +133,7 @@ static const reply *file_request(server *s, const asked *request) {
     const reply *r = &s->replies[i < s->n_replies ? i : s->n_replies - 1];
     struct timespec limit;
     (void)clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 5;
+    limit.tv_sec += 30;
     (void)pthread_cond_broadcast(&s->changed);
     while (s->most_at_once < r->gather)
         if (pthread_cond_timedwait(&s->changed, &s->lock, &limit) != 0)

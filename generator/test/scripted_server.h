@@ -29,7 +29,7 @@ typedef struct {
     int64_t pause_ns; /* before every write after the first */
     size_t fill;      /* so many bytes 'x' after the body */
     size_t cut;       /* > 0: only so many bytes of the body are sent, then `end` */
-    int gather;       /* > 0: wait until so many requests are being answered at once (5 s) */
+    int gather;       /* > 0: wait until so many requests are being answered at once (30 s) */
     bool then_tls;    /* after it the connection speaks TLS: what a proxy's CONNECT leads to */
     bool forever;     /* the body again and again, until the client leaves; wants chunked */
     reply_end end;
