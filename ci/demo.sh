@@ -11,7 +11,7 @@ mkdir -p "$out"
 
 # Arms are asked at the same time: each takes its share of the cores. A GPU does in seconds what takes them minutes.
 share=$((($(nproc) + 1) / 2))
-where=threads=$share problems=40 samples=3
+where=threads=$share problems=30 samples=2
 if "$snapmla" info | grep -q '^ *cuda *yes'; then
     where=device=cuda,in_flight=256 problems=200 samples=8
 fi
@@ -23,7 +23,7 @@ echo '== 2/5 speed: FP8 against BF16'
 echo '== 3/5 numerical fidelity'
 "$snapmla" fidelity --contexts 1024,4096 --out "$out/fidelity.json"
 echo '== 4/5 problems nobody has seen'
-AIME=2,3,4 MATH=2,3,4 GPQA=3,4 CODE=3,4 sh datasets/synth.sh "$snapmla" "$out/problems" $problems
+AIME=3,4 MATH=4 GPQA=4,4,6 CODE=4,4,6 sh datasets/synth.sh "$snapmla" "$out/problems" $problems
 echo '== 5/5 quality: a model of our own answers them in both precisions'
 "$snapmla" eval --suite synth --data "$out/problems" --samples $samples --out "$out/eval" \
     --arm bf16=local:$model,precision=bf16,$where --arm fp8=local:$model,precision=fp8,$where
