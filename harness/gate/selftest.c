@@ -11,6 +11,7 @@
 enum { kSimulated = 2000, kSearched = 400, kMostRuns = 200 };
 static const double kDelays[SELFTEST_DELAYS] = {0, 1, 2, 5};
 static const double kPower = 0.95;
+static const double kOver = 1.2;        /* of the time that was asked for, at most */
 static const double kSuspicious = 0.01; /* chance of so many false alarms that is too small */
 
 void selftest_release(selftest *s) {
@@ -47,7 +48,7 @@ static snap_status keep_noise(record *rec, const gate_measured *m, snap_err *err
     for (size_t i = 0; i < rec->n; i++) {
         const gate_timed *t = &m->timed[i];
         cell_noise *c = &rec->cells[i];
-        double *x = realloc(c->x, (c->n + t->n) * sizeof *x);
+        double *x = realloc(c->x, (c->n + t->n + 1) * sizeof *x);
         if (!x)
             return err_set(err, SNAP_E_NOMEM, "out of memory for the noise");
         memcpy(x + c->n, t->x, t->n * sizeof *x);
@@ -60,12 +61,14 @@ static snap_status keep_noise(record *rec, const gate_measured *m, snap_err *err
 }
 
 static void tally(selftest_delay *d, const gate_measured *m) {
-    size_t found = 0;
+    size_t found = 0, sessions = 0;
     for (size_t i = 0; i < m->n; i++) {
+        sessions = m->timed[i].n > sessions ? m->timed[i].n : sessions;
         found += m->cells[i].state == GATE_REGRESSED;
         d->estimate_pct += 100 * expm1(m->estimates[i].centre);
     }
     d->runs++;
+    d->sessions += sessions;
     d->alarms += found > 0;
     d->cells += m->n;
     d->found += found;
@@ -102,16 +105,29 @@ cleanup:
     return st;
 }
 
-/* Equal arms every other time, then the delays, the longest first. Where time runs out, what was not run is
- * simulated alone. */
+/* Would another run end in time, at the pace so far? Delays about the threshold are looked at most often. */
+static bool fits(const gate_limits *l, int which, const selftest *s, double elapsed,
+                 double seconds) {
+    size_t so_far = 0;
+    for (int d = 0; d < SELFTEST_DELAYS; d++)
+        so_far += s->delays[d].sessions;
+    bool open = kDelays[which] > 0 && kDelays[which] < 2 * 100 * l->share;
+    size_t sessions = gate_sessions_at(l, open ? l->looks - 1 : 0);
+    double pace = elapsed / (double)(so_far ? so_far : 1);
+    return elapsed < seconds && elapsed + pace * (double)sessions < kOver * seconds;
+}
+
+/* Equal arms every other time, then the delays, the longest first. What there is no time for is simulated
+ * alone. */
 static snap_status all_runs(const gate_run_options *opt, double seconds, selftest *s, record *rec,
                             snap_err *err) {
     static const int order[] = {0, 3, 0, 2, 0, 1};
     enum { kOrder = sizeof order / sizeof *order, kFewest = 2 };
     int64_t from = clock_now_ns();
     for (int i = 0; i < kMostRuns; i++) {
-        if (i >= kFewest && (double)(clock_now_ns() - from) / 1e9 > seconds)
-            break;
+        double elapsed = (double)(clock_now_ns() - from) / 1e9;
+        if (i >= kFewest && !fits(&opt->limits, order[i % kOrder], s, elapsed, seconds))
+            continue;
         snap_status st = one_run(opt, s, order[i % kOrder], rec, err);
         if (st != SNAP_OK)
             return st;

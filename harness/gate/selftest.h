@@ -16,6 +16,7 @@ typedef struct {
     double delay_pct;
     size_t runs, alarms; /* whole gates; of these with a cell REGRESSED */
     size_t cells, found; /* their cells; of these REGRESSED */
+    size_t sessions;     /* of the runs, each that of its longest cell */
     double estimate_pct; /* mean of the cells' estimates; NAN without runs */
     gate_rates simulated;
 } selftest_delay;
