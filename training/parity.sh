@@ -5,8 +5,8 @@
 #
 # What is worth taking home is OUT/home: result files, tables, the verdicts of all samples (xz).
 # Environment, with defaults:
-#   PROBLEMS=500 SAMPLES=20   of each style: the 10000 samples that eval plan asks for at 2 points
-#   FEW=50 FEW_SAMPLES=4      problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
+#   PROBLEMS=2500 SAMPLES=4   of each style: 10000 samples; few repeats, since this model hardly varies
+#   FEW=200 FEW_SAMPLES=1     problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
 #   AIME, MATH, GPQA, CODE    lists of levels: datasets/synth.sh
 #   CUDA_VISIBLE_DEVICES      the GPUs, as 0,1; default: all; none: all on the processor
 #   IN_FLIGHT=512 THREADS     sequences at once of an arm on a GPU; its threads, by default such that all have cores
@@ -39,8 +39,8 @@ ask() { # RUN DATA SAMPLES OPTION...: --suite synth with its options
         --judge "${JUDGE:-lcb}" --quiet "$@"
 }
 
-sets "$out/data" "${PROBLEMS:-500}"
-sets "$out/few" "${FEW:-50}"
+sets "$out/data" "${PROBLEMS:-2500}"
+sets "$out/few" "${FEW:-200}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
 say 'perplexity, on the processor'
@@ -59,7 +59,7 @@ shards=$((($(nproc) + 15) / 16)) # three cores each; the GPUs have the others
 damage= rough=
 nice="nice -n 10" # what drives the GPUs comes first
 for i in $(seq $shards); do
-    ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-4}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
+    ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-1}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
         --arm "fp8=local:$out/outliers,precision=fp8,threads=1" \
         --control "damaged=local:$out/outliers,precision=B,threads=1" >>"$out/home/damage.txt" 2>&1 &
     damage="$damage $!"
@@ -73,7 +73,7 @@ for gpu in $gpus; do
     i=$((i + 1))
     parts="$parts $out/part$i"
     say "part $i of $n on GPU $gpu"
-    CUDA_VISIBLE_DEVICES=$gpu ask "$out/part$i" "$out/data" "${SAMPLES:-20}" --shard $i/$n \
+    CUDA_VISIBLE_DEVICES=$gpu ask "$out/part$i" "$out/data" "${SAMPLES:-4}" --shard $i/$n \
         --arm "bf16=local:$model,precision=bf16,threads=$threads$where" \
         --arm "fp8=local:$model,precision=fp8,threads=$threads$where" --control seeds \
         >"$out/home/part$i.txt" 2>&1 &
