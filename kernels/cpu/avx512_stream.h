@@ -14,8 +14,9 @@
 #include "kernels/cpu/avx512_values.h"
 
 enum {
-    kAhead = 16, /* tokens */
-    kColumns = 64,
+    kAhead = 16,   /* tokens */
+    kColumns = 64, /* of values at once, */
+    kGroup = 4,    /* of so many tokens */
 };
 
 INLINE page_rows skip_tokens(page_rows page, size_t tokens, size_t d_c, size_t d_r) {
@@ -64,16 +65,16 @@ INLINE void add_lanes(scratch16 *w, int rows, int t) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Adds @tokens tokens from @first, 64 columns from @c, to w->sums. */
-INLINE void add_values(scratch16 *w, tables t, const char *content, int first, int tokens, size_t c,
-                       size_t d_c, int rows) {
+/* Adds kGroup tokens from @first, kColumns columns from @c, to w->sums. */
+INLINE void add_values(scratch16 *w, tables t, const char *content, int first, size_t c, size_t d_c,
+                       int rows) {
     __m512 sum[4 * kStreamRows];
     const char *v = content + (size_t)first * d_c + c;
     UNROLL
     for (int i = 0; i < rows * 4; i++)
         sum[i] = _mm512_load_ps(w->sums + (size_t)(i / 4) * d_c + c + i % 4 * LANES);
     UNROLL
-    for (int j = 0; j < tokens / 2; j++, v += 2 * d_c) {
+    for (int j = 0; j < kGroup / 2; j++, v += 2 * d_c) {
         __m512bh columns[4];
         decode_pairs(t, v, d_c, columns);
         UNROLL
@@ -111,8 +112,7 @@ typedef struct {
 
 INLINE void stream_page(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, int rows) {
     tables t = load_tables(w);
-    int group = rows == 1 ? 4 : 8, blocks = (int)d_c / kColumns, done = 0;
-    int all = MLA_PAGE / group * blocks;
+    int blocks = (int)d_c / kColumns, all = MLA_PAGE / kGroup * blocks, done = 0;
     ROLLED
     for (int first = 0; first < MLA_PAGE; first += kAtOnce) {
         page_rows at = skip_tokens(in.scored, (size_t)first, d_c, d_r);
@@ -129,7 +129,7 @@ INLINE void stream_page(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, i
             int until = in.value ? all * (first + j + 1) / MLA_PAGE : 0;
             ROLLED
             for (; done < until; done++)
-                add_values(w, t, in.valued, MLA_PAGE - group - done / blocks * group, group,
+                add_values(w, t, in.valued, MLA_PAGE - kGroup - done / blocks * kGroup,
                            (size_t)(done % blocks) * kColumns, d_c, rows);
         }
         if (in.score)

@@ -11,7 +11,7 @@ typedef struct {
     size_t row_bytes;
     int pair_stride, row_stride;
     int lines; /* of the next page to ask for with every 64 columns of two tokens */
-    bool exact;
+    bool few;  /* asks exactly, and goes from the last pair, which is still in L1, to the first */
 } pv;
 
 /* 64 columns of two tokens as pairs of bf16; each vector holds a quarter of four vectors in order. The
@@ -50,21 +50,23 @@ INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precisio
 INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row, int rows,
                          int c, int vecs) {
     __m512 sum[24];
-    const char *v = in.v;
-    const uint32_t *at = w->p + (size_t)row * (size_t)in.row_stride;
+    const uint32_t *p_row = w->p + (size_t)row * (size_t)in.row_stride;
     tables t = load_tables(w);
     int step = vecs > 1 ? 2 : 1;
     region *left = next_region(w), next = *left;
     UNROLL
     for (int i = 0; i < rows * vecs * 2; i++)
         sum[i] = _mm512_setzero_ps();
-    for (int j = 0; j < kPairs; j++, v += 2 * in.row_bytes, at += in.pair_stride) {
+    for (int j = 0; j < kPairs; j++) {
+        int pair = in.few ? kPairs - 1 - j : j;
+        const char *v = in.v + (size_t)pair * 2 * in.row_bytes;
+        const uint32_t *at = p_row + pair * in.pair_stride;
         UNROLL
         for (int i = 0; i < vecs; i += step) {
             __m512bh columns[4];
             UNROLL
             for (int l = 0; l < in.lines; l++)
-                ask(&next, in.exact);
+                ask(&next, in.few);
             pair_columns(t, v, in.row_bytes, p, c + 32 * i, step, columns);
             UNROLL
             for (int r = 0; r < rows; r++) {
