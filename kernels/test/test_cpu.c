@@ -46,10 +46,10 @@ static void test_heads(void) {
 }
 
 static void widths_of(fixture_spec spec) {
-    static const int kWidths[][2] = {{256, 32}, {96, 32}, {32, 96}, {1024, 64}};
+    static const int kWidths[][2] = {{256, 32}, {64, 32}, {96, 32}, {32, 96}, {1024, 64}};
     static const int kLengths[] = {130, 7};
     set_lengths(&spec, 2, kLengths);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         for (spec.heads = 2; spec.heads <= 22; spec.heads += 10) {
             spec.d_c = kWidths[i][0];
             spec.d_r = kWidths[i][1];
@@ -97,8 +97,10 @@ static void expect_same_specs(fixture_spec one, fixture_spec other) {
 
 static void unchanged_of(fixture_spec spec) {
     static const int kLengths[] = {300, 64, 0, 129};
+    static const int kHeads[] = {2, 3, 19};
     set_lengths(&spec, 4, kLengths);
-    for (spec.heads = 3; spec.heads <= 19; spec.heads += 16) {
+    for (int i = 0; i < 3; i++) {
+        spec.heads = kHeads[i];
         fixture_spec pages = spec, poison = spec, threads = spec;
         pages.pages_seed = 123;
         expect_same_specs(spec, pages);
