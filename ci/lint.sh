@@ -30,6 +30,9 @@ step 'banned calls'
 banned=$(grep -nE '\b(gets|sprintf|vsprintf|strcpy|strcat|strtok|atoi|atol|atof|rand|srand|alloca|system|popen|tmpnam|mktemp)\(' \
     $sources | grep -vE '^\S+:\s*/?\*' || true)
 [ -z "$banned" ] || fail "$banned"
+# Copies and fills that take no stream: our stream waits for none of them, and they return before they are done.
+unordered=$(grep -nE '\bcuda(Memcpy|Memset)(2D|3D)?\(' $(git ls-files '*.cu' '*.cuh' | grep -v /test/) | grep -vE '^\S+:\s*/?\*' || true)
+[ -z "$unordered" ] || fail "$unordered"
 
 step 'shell scripts parse'
 for s in $(git ls-files '*.sh') .ci/run; do
