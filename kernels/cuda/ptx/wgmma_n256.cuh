@@ -1,3 +1,0 @@
-/* wgmma_n256.cuh - part of wgmma.cuh. */
-#pragma once
-#include "kernels/cuda/ptx/wgmma.cuh"
