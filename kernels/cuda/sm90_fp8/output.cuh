@@ -129,11 +129,12 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
     const size_t base =
         static_cast<size_t>(item.slot >= 0 ? item.slot : item.seq) * p.rows + first_row;
     const int column = me.group * 256 + 16 * me.warp + 2 * me.g;
+    const int first = ptx::opaque(2 * me.t); /* kept through the loop, its rows would spill */
 #pragma unroll
     for (int j = 0; j < 8; j++) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const int row = 8 * j + 2 * me.t + r;
+            const int row = first + 8 * j + r;
             if (first_row + row >= p.rows)
                 continue;
             const float inverse = s.inverse_sum[row];
