@@ -10,7 +10,7 @@
  *            which costs nothing (other ports), and meet the pair of their P, broadcast. unpack works
  *            within 128 bits: o is kept in that order of columns and put right once at the end.
  * e4m3 becomes bf16 by two byte look-ups, exactly (a shift would make the subnormals bf16 subnormals,
- * which vdpbf16ps takes for zero). The next page is prefetched into L2 while this one is worked on. */
+ * which vdpbf16ps takes for zero). The next page is prefetched while this one is worked on. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma")

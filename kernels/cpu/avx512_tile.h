@@ -70,13 +70,10 @@ INLINE const char *wait_a_little(const char *p) {
 }
 
 /* Asks for the next line. Few rows ask exactly as often as the region has lines (or never move, where
- * it is empty), into L1, which their own data leave free; many rows into L2 and more often, and then
- * for the last again, which is free. */
+ * it is empty); many rows more often, and then for the last again, which is free. Into L1: requests into
+ * L2 are at times dropped, all of them. */
 INLINE void ask(region *next, bool exact) {
-    if (exact)
-        _mm_prefetch(next->at, _MM_HINT_T0);
-    else
-        _mm_prefetch(next->at, _MM_HINT_T1);
+    _mm_prefetch(next->at, _MM_HINT_T0);
     next->at += exact || next->at < next->end ? next->step : 0;
     if (exact)
         next->at = wait_a_little(next->at);
