@@ -11,9 +11,9 @@ mkdir -p "$out"
 
 # Arms are asked at the same time: each takes its share of the cores. A GPU does in seconds what takes them minutes.
 share=$((($(nproc) + 1) / 2))
-where=threads=$share problems=24 samples=2
+where=threads=$share problems=32 samples=1
 if "$snapmla" info | grep -q '^ *cuda *yes'; then
-    where=device=cuda,in_flight=256 problems=200 samples=8
+    where=device=cuda,in_flight=256 problems=500 samples=2
 fi
 
 echo '== 1/5 ceilings of this device'
