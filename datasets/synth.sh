@@ -10,7 +10,7 @@ mkdir -p "$to"
 write() { # STYLE LEVELS
     "$program" synth --quiet --style "$1" --level "$2" --count "$count" --out "$to/synth_$1.jsonl"
 }
-write aime "${AIME:-2,3,4,5}"
+write aime "${AIME:-3,4,5}"
 write math "${MATH:-3,4,4,4,5}"
 write gpqa "${GPQA:-3,4,6}"
 write code "${CODE:-2,3,6}"
