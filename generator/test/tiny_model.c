@@ -72,6 +72,37 @@ static numbers read_line(char *line, int vocab, tiny_flavour flavour) {
     return t;
 }
 
+/* What of a model is written: all of it, or a rank's part. */
+typedef struct {
+    int vocab; /* 0 = the fixture's */
+    tiny_flavour flavour;
+    int rank, size;
+} version;
+
+static bool is_one_of(const char *name, const char *const *parts) {
+    while (*parts && !strstr(name, *parts))
+        parts++;
+    return *parts;
+}
+
+/* Rows of heads or of an inner width, or the columns that meet them. */
+static void take_share(numbers *t, const version *v) {
+    static const char *const by_rows[] = {"q_proj",    "q_b_proj", "kv_b_proj",
+                                          "gate_proj", "up_proj",  NULL},
+                             *const by_columns[] = {"o_proj", "down_proj", NULL};
+    uint64_t size = (uint64_t)v->size, rank = (uint64_t)v->rank, to = 0;
+    bool rows = is_one_of(t->name, by_rows), columns = is_one_of(t->name, by_columns);
+    if (size == 1 || (!rows && !columns))
+        return;
+    for (uint64_t i = 0; i < t->n; i++)
+        if ((rows ? i / t->cols * size / t->rows : i % t->cols * size / t->cols) == rank)
+            t->x[to++] = t->x[i];
+    t->sizes[rows ? 0 : 1] /= size;
+    t->rows = t->sizes[0];
+    t->cols = t->sizes[1];
+    t->n = to;
+}
+
 /* An entry of the header, for @bytes that follow in the data. */
 static void add_entry(buf *header, const char *name, const char *type, const uint64_t *sizes,
                       int dims, size_t start, size_t bytes) {
@@ -128,10 +159,11 @@ static void add_e4m3(numbers *t, tiny_flavour flavour, buf *header, buf *data) {
 }
 
 /* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
-static void add_tensor(char *line, int vocab, tiny_flavour flavour, buf *header, buf *data) {
-    numbers t = read_line(line, vocab, flavour);
-    if (flavour >= TINY_E4M3 && t.dims == 2 && strstr(t.name, "_proj"))
-        add_e4m3(&t, flavour, header, data);
+static void add_tensor(char *line, const version *v, buf *header, buf *data) {
+    numbers t = read_line(line, v->vocab, v->flavour);
+    take_share(&t, v);
+    if (v->flavour >= TINY_E4M3 && t.dims == 2 && strstr(t.name, "_proj"))
+        add_e4m3(&t, v->flavour, header, data);
     else
         add_plain(&t, t.type, header, data);
     free(t.x);
@@ -145,15 +177,35 @@ static void write_file(const char *dir, const char *name, const buf *b) {
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b->data, b->len, NULL), SNAP_OK);
 }
 
-static void write_config(const char *dir, const char *name, int vocab, tiny_flavour flavour) {
+static void divide(js *config, const char *key, int by) {
+    int64_t n = js_get_int(config, key, 0);
+    if (n)
+        CU_ASSERT_TRUE(js_set_int(config, key, n / by));
+}
+
+static void share_config(js *config, int size) {
+    static const char *const keys[] = {"num_attention_heads",   "num_key_value_heads",
+                                       "intermediate_size",     "ffn_hidden_size",
+                                       "moe_intermediate_size", "expert_ffn_hidden_size"};
+    int64_t head =
+        js_get_int(config, "hidden_size", 0) / js_get_int(config, "num_attention_heads", 1);
+    if (!js_get_int(config, "v_head_dim", 0)) /* MiniCPM3's */
+        CU_ASSERT_TRUE(js_set_int(config, "v_head_dim", head));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        divide(config, keys[i], size);
+}
+
+static void write_config(const char *dir, const char *name, const version *v) {
     char path[128];
     buf text = {0};
     read_fixture(name, "config.json", &text);
     js *config = js_parse(text.data, text.len, name, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-    if (vocab)
-        CU_ASSERT_TRUE(js_set_int(config, "vocab_size", vocab));
-    if (flavour == TINY_E4M3) {
+    if (v->vocab)
+        CU_ASSERT_TRUE(js_set_int(config, "vocab_size", v->vocab));
+    if (v->size > 1)
+        share_config(config, v->size);
+    if (v->flavour == TINY_E4M3) {
         static const char quantised[] =
             "{\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[32,32]}";
         CU_ASSERT_TRUE(js_set_new(config, "quantization_config",
@@ -165,14 +217,14 @@ static void write_config(const char *dir, const char *name, int vocab, tiny_flav
     buf_release(&text);
 }
 
-static void write_checkpoint(const char *dir, const char *name, int vocab, tiny_flavour flavour) {
+static void write_checkpoint(const char *dir, const char *name, const version *v) {
     buf text = {0}, header = {0}, data = {0}, file = {0};
     char *rest = NULL;
-    write_config(dir, name, vocab, flavour);
+    write_config(dir, name, v);
     read_fixture(name, "tensors.txt", &text);
     (void)buf_puts(&header, "{\"__metadata__\":{}");
     for (char *line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        add_tensor(line, vocab, flavour, &header, &data);
+        add_tensor(line, v, &header, &data);
     (void)buf_puts(&header, "}");
     while (header.len % 8)
         (void)buf_puts(&header, " ");
@@ -188,7 +240,7 @@ static void write_checkpoint(const char *dir, const char *name, int vocab, tiny_
 }
 
 void tiny_write(const char *dir, const char *name, int vocab) {
-    write_checkpoint(dir, name, vocab, TINY_PLAIN);
+    write_checkpoint(dir, name, &(version){.vocab = vocab, .size = 1});
 }
 
 static void read_reference(tiny_model *t, const char *name) {
@@ -213,11 +265,11 @@ static void read_reference(tiny_model *t, const char *name) {
     buf_release(&b);
 }
 
-void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour) {
+static void open_version(tiny_model *t, const char *name, const version *v) {
     snap_err err = {0};
     *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
-    write_checkpoint(t->dir, name, 0, flavour);
+    write_checkpoint(t->dir, name, v);
     snap_status st = model_shape_open(&t->shape, t->dir, &err);
     if (st == SNAP_OK)
         st = checkpoint_open(&t->files, t->dir, &err);
@@ -229,6 +281,14 @@ void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour) {
     read_reference(t, name);
     for (int i = 0; i < TINY_TOKENS; i++)
         t->tokens[i] = (int32_t)(splitmix((uint64_t)i) % (uint64_t)t->shape.vocab_size);
+}
+
+void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour) {
+    open_version(t, name, &(version){.flavour = flavour, .size = 1});
+}
+
+void tiny_open_share(tiny_model *t, const char *name, int rank, int size) {
+    open_version(t, name, &(version){.rank = rank, .size = size});
 }
 
 void tiny_open(tiny_model *t, const char *name) {

@@ -41,6 +41,9 @@ typedef enum {
     TINY_E4M3_AS_BF16 /* and rounded */
 } tiny_flavour;
 void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
+
+/* What one of @size ranks has of it (generator/local/comm.h); the reference is the whole model's. */
+void tiny_open_share(tiny_model *t, const char *name, int rank, int size);
 void tiny_close(tiny_model *t);
 
 #endif

@@ -129,7 +129,7 @@ typedef struct {
     float *out;
 } combine_context;
 
-/* A row's sum over its experts, in their order. */
+/* A row's sum over its experts, in their order. Its own input is given back once, whatever the ranks. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const combine_context *c = ctx;
@@ -137,8 +137,11 @@ static void combine_row(void *ctx, int worker, int64_t i) {
     int k = r->router.chosen;
     int64_t hidden = r->s->hidden_size;
     float *out = c->out + i * hidden;
+    bool gives_back = !r->opt.comm || r->opt.comm->rank == 0;
     for (int p = 0; p < k; p++) {
         int place = r->e.place[i * k + p];
+        if (place < 0 && !gives_back)
+            continue;
         const float *from = place >= 0 ? r->e.down + place * hidden : r->b.h + i * hidden;
         float weight = r->b.weight[i * k + p];
         for (int64_t j = 0; j < hidden; j++)

@@ -181,6 +181,8 @@ static snap_status create_on_cuda(runner *r, snap_err *err) {
     snap_status st;
     mla_backend_options be = {.isa = r->opt.isa};
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
+    if (r->opt.comm && r->opt.comm->size > 1)
+        TRY(err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model has no sums over ranks"));
     TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
                         err));
     TRY(mla_backend_open(&r->be, "cuda", &be, err));
@@ -459,6 +461,7 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
                        : 1.0f;
     runner_normalise(r, k->input_norm);
     TRY(attention_forward(r, block, err));
+    TRY(comm_sum(r->opt.comm, r->b.h, n, err));
     add(r->b.x, r->b.h, n, branch);
     runner_normalise(r, k->post_norm);
     /* The normalised rows stay in h, which the zero-computation experts give back. */
@@ -466,10 +469,12 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     if (k->moe) {
         memset(sum, 0, (size_t)n * sizeof *sum);
         TRY(moe_forward(r, &k->experts, sum, err));
+        TRY(comm_sum(r->opt.comm, sum, n, err));
     }
     if (k->dense) {
         memset(r->b.out, 0, (size_t)n * sizeof *r->b.out);
         TRY(ffn_forward(r, &k->ffn, s->intermediate_size, r->b.out, err));
+        TRY(comm_sum(r->opt.comm, r->b.out, n, err));
     }
     add(r->b.x, r->b.out, n, branch);
     if (joins)

@@ -14,6 +14,7 @@
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
 
 #include "base/parallel.h"
+#include "generator/local/comm.h"
 #include "generator/local/model/cache.h"
 #include "generator/local/model/weights.h"
 
@@ -28,6 +29,8 @@ typedef struct {
     int threads;        /* 0 = all; beside a device at most RUNNER_HOST_THREADS */
     const char *device; /* "cuda": weights, cache and products there */
     const char *isa;    /* gemm_create()'s and the backend's choice; NULL = the best */
+    comm *
+        comm; /* of a rank's share, borrowed; NULL = the model is whole. "cuda" takes one rank only */
 } runner_options;
 
 typedef struct runner runner;

@@ -1,0 +1,176 @@
+/* A model split among ranks that are threads of one process: what generator/local/comm.h asks of a communicator, and
+ * that sums over ranks stand where they must. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/model/runner.h"
+#include "generator/test/tiny_model.h"
+
+enum { kRanks = 2, kMost = TINY_TOKENS * 512 };
+
+/* What the ranks share: each leaves its numbers, and adds all up in the order of ranks. */
+typedef struct {
+    pthread_barrier_t all;
+    float *x[kRanks];
+} meeting;
+
+typedef struct {
+    comm base;
+    meeting *with;
+    int64_t sums;
+} rank_comm;
+
+static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
+    rank_comm *r = (rank_comm *)c;
+    meeting *m = r->with;
+    if (n > kMost)
+        return err_set(err, SNAP_E_SHAPE, "more numbers than this test has room for");
+    memcpy(m->x[c->rank], x, (size_t)n * sizeof *x);
+    (void)pthread_barrier_wait(&m->all);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = m->x[0][i] + m->x[1][i];
+    (void)pthread_barrier_wait(&m->all);
+    r->sums++;
+    return SNAP_OK;
+}
+
+/* A model, or a rank's share of it; threads make no assertions. */
+typedef struct {
+    tiny_model t;
+    cache_format format;
+    int piece; /* tokens of a step */
+    comm *comm;
+    runner *r;
+    float *logits; /* [TINY_TOKENS][vocab] */
+    snap_status st;
+} part;
+
+static void part_start(part *k) {
+    snap_err err = {0};
+    runner_options opt = {.format = k->format,
+                          .pages = 2,
+                          .context = TINY_TOKENS,
+                          .max_rows = TINY_TOKENS,
+                          .max_decode = 1,
+                          .threads = 1,
+                          .comm = k->comm};
+    k->logits = calloc((size_t)TINY_TOKENS * (size_t)k->t.shape.vocab_size, sizeof *k->logits);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(k->logits);
+    CU_ASSERT_EQUAL_FATAL(runner_create(&k->r, &k->t.weights, &opt, &err), SNAP_OK);
+}
+
+static void *part_run(void *arg) {
+    static const int32_t pages[] = {1, 0};
+    part *k = arg;
+    for (int at = 0; at < TINY_TOKENS && k->st == SNAP_OK; at += k->piece) {
+        model_piece p = {.tokens = k->t.tokens + at,
+                         .count = k->piece,
+                         .position = at,
+                         .pages = pages,
+                         .logits = k->piece,
+                         .chunk = k->piece > 1};
+        k->st = runner_step(k->r, &p, 1, k->logits + (int64_t)at * k->t.shape.vocab_size, NULL);
+    }
+    return NULL;
+}
+
+static void part_end(part *k) {
+    CU_ASSERT_EQUAL(k->st, SNAP_OK);
+    runner_free(k->r);
+    free(k->logits);
+    tiny_close(&k->t);
+}
+
+static void run_together(part *ranks, meeting *m) {
+    pthread_t other;
+    CU_ASSERT_EQUAL_FATAL(pthread_barrier_init(&m->all, NULL, kRanks), 0);
+    for (int i = 0; i < kRanks; i++) {
+        m->x[i] = calloc(kMost, sizeof *m->x[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(m->x[i]);
+    }
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, part_run, &ranks[1]), 0);
+    (void)part_run(&ranks[0]);
+    CU_ASSERT_EQUAL(pthread_join(other, NULL), 0);
+    for (int i = 0; i < kRanks; i++)
+        free(m->x[i]);
+    (void)pthread_barrier_destroy(&m->all);
+}
+
+/* |a - b| / |b| over all logits. */
+static double distance(const float *a, const float *b, int64_t n) {
+    double diff = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        diff += pow((double)a[i] - (double)b[i], 2);
+        size += pow((double)b[i], 2);
+    }
+    return sqrt(diff / size);
+}
+
+static void check(const char *name, cache_format format, int piece, double most) {
+    meeting m = {0};
+    rank_comm comms[kRanks];
+    part ranks[kRanks], whole = {.format = format, .piece = piece};
+    for (int i = 0; i < kRanks; i++) {
+        comms[i] = (rank_comm){.base = {i, kRanks, all_reduce}, .with = &m};
+        ranks[i] = (part){.format = format, .piece = piece, .comm = &comms[i].base};
+        tiny_open_share(&ranks[i].t, name, i, kRanks);
+        part_start(&ranks[i]);
+    }
+    run_together(ranks, &m);
+    tiny_open(&whole.t, name);
+    part_start(&whole);
+    (void)part_run(&whole);
+    int64_t n = (int64_t)TINY_TOKENS * whole.t.shape.vocab_size;
+    CU_ASSERT_EQUAL(memcmp(ranks[0].logits, ranks[1].logits, (size_t)n * sizeof(float)), 0);
+    CU_ASSERT(distance(ranks[0].logits, whole.logits, n) < most);
+    CU_ASSERT(comms[0].sums >= 2 * whole.t.weights.blocks * (TINY_TOKENS / piece));
+    for (int i = 0; i < kRanks; i++)
+        part_end(&ranks[i]);
+    part_end(&whole);
+}
+
+static void test_two_ranks_are_the_whole(void) {
+    for (int i = 0; tiny_names[i]; i++) {
+        check(tiny_names[i], CACHE_F32, TINY_TOKENS, 1e-5);
+        check(tiny_names[i], CACHE_F32, 1, 1e-5);
+    }
+}
+
+/* Decoding through the arms' kernels; without experts, whose choice rounding may turn. */
+static void test_arms(void) {
+    check("minicpm3", CACHE_BF16, 1, 5e-3);
+    check("minicpm3", CACHE_FP8, 1, 2e-2);
+}
+
+static snap_status refuse(comm *c, float *x, int64_t n, snap_err *err) {
+    (void)c, (void)x, (void)n;
+    return err_set(err, SNAP_E_IO, "a rank has gone");
+}
+
+static void test_a_rank_that_has_gone(void) {
+    static const int32_t pages[] = {0, 1};
+    tiny_model t;
+    runner *r = NULL;
+    snap_err err = {0};
+    comm c = {0, kRanks, refuse};
+    runner_options opt = {.pages = 2, .context = 8, .max_rows = 1, .max_decode = 1, .comm = &c};
+    tiny_open_share(&t, "v3", 0, kRanks);
+    float *logits = calloc((size_t)t.shape.vocab_size, sizeof *logits);
+    model_piece p = {.tokens = t.tokens, .count = 1, .pages = pages, .logits = 1};
+    CU_ASSERT_EQUAL_FATAL(runner_create(&r, &t.weights, &opt, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(runner_step(r, &p, 1, logits, &err), SNAP_E_IO);
+    CU_ASSERT_STRING_EQUAL(err.text, "a rank has gone");
+    free(logits);
+    runner_free(r);
+    tiny_close(&t);
+}
+
+CU_TestInfo tests_comm[] = {
+    {"two ranks are the whole model", test_two_ranks_are_the_whole},
+    {"in either arm", test_arms},
+    {"a rank that has gone", test_a_rank_that_has_gone},
+    CU_TEST_INFO_NULL,
+};
