@@ -52,7 +52,8 @@ __device__ __forceinline__ void weigh(const params &p, const sched_item &item, m
     int lanes = 2;
     while (lanes < item.items && lanes < 32)
         lanes *= 2;
-    const int rows = (mine.rows() + 31) / 32 * 32; /* all lanes of a warp take part in its sums */
+    const int at_once = 32 / lanes; /* rows of a warp, all of whose lanes take part in sums */
+    const int rows = (mine.rows() + at_once - 1) / at_once * at_once;
 #pragma unroll 1
     for (int i = thread / lanes; i < rows; i += kMergers / lanes) {
         const bool real = i < mine.rows();
