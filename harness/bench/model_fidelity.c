@@ -5,7 +5,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/parallel.h"
 #include "base/text.h"
+
+/* Of one position. */
+typedef struct {
+    double nll, kl, moved;
+    bool flip;
+} difference;
 
 typedef struct {
     const model_fidelity_options *opt;
@@ -13,6 +20,9 @@ typedef struct {
     int n;
     local_model model[MODEL_FIDELITY_FORMATS];
     float *logits[MODEL_FIDELITY_FORMATS]; /* [piece][vocab] */
+    difference *difference;                /* [formats][piece] of the running piece */
+    int64_t at, count;                     /* its first position; positions that predict a token */
+    parallel *threads;
     int32_t *pages;
     tok_ids ids;
     int64_t tokens;
@@ -55,6 +65,7 @@ static snap_status open_models(comparison *c, snap_err *err) {
                              .context = i ? c->tokens : o->max_tokens,
                              .sequences = 1,
                              .threads = o->threads,
+                             .device = o->device,
                              .chat_template = "none"};
         TRY(local_open(m, o->dir, &how, err));
         if (i == 0)
@@ -63,7 +74,7 @@ static snap_status open_models(comparison *c, snap_err *err) {
         c->rows[i].cache_bytes = (int64_t)kv_cache_page_bytes(runner_cache(m->runner)) / MLA_PAGE;
         int64_t need = (c->tokens - 1) / MLA_PAGE + 1;
         if (kv_cache_pages(runner_cache(m->runner)) < need)
-            TRY(err_set(err, SNAP_E_NOMEM, "a cache of 4 GiB has no room for %lld tokens",
+            TRY(err_set(err, SNAP_E_NOMEM, "the cache has no room for %lld tokens",
                         (long long)c->tokens));
     }
     c->piece = o->chunks ? LOCAL_CHUNK : 1;
@@ -73,10 +84,10 @@ static snap_status open_models(comparison *c, snap_err *err) {
             TRY(err_set(err, SNAP_E_NOMEM, "out of memory for logits"));
     }
     c->pages = calloc((size_t)(c->tokens / MLA_PAGE + 1), sizeof *c->pages);
-    if (!c->pages) {
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for pages");
-        goto cleanup;
-    }
+    c->difference = calloc((size_t)(c->n * c->piece), sizeof *c->difference);
+    if (!c->pages || !c->difference)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a comparison"));
+    TRY(parallel_create(&c->threads, o->threads, err));
     for (int32_t i = 0; i <= c->tokens / MLA_PAGE; i++)
         c->pages[i] = i;
 cleanup:
@@ -117,12 +128,6 @@ static double distance(const float *p, const float *q, int n) {
     return size > 0 ? sqrt(apart / size) : 0;
 }
 
-/* Of one position. */
-typedef struct {
-    double nll, kl, moved;
-    bool flip;
-} difference;
-
 static void add(model_fidelity_sums *s, difference d) {
     s->tokens++;
     s->nll += d.nll;
@@ -140,17 +145,29 @@ static int range_of(int64_t position) {
     return r;
 }
 
+/* What a format's logits at a position of the piece are apart from the first one's. */
+static void compare_one(void *ctx, int worker, int64_t index) {
+    (void)worker;
+    comparison *c = ctx;
+    int64_t f = index / c->count, i = index % c->count;
+    const float *p = c->logits[0] + i * c->vocab, *q = c->logits[f] + i * c->vocab;
+    difference d = {.nll = -token_logprob(q, c->vocab, c->ids.v[c->at + i + 1])};
+    if (f) {
+        d.kl = divergence(p, q, c->vocab);
+        d.moved = distance(p, q, c->vocab);
+        d.flip = likeliest(p, c->vocab) != likeliest(q, c->vocab);
+    }
+    c->difference[index] = d;
+}
+
 static void compare(comparison *c, int64_t at, int count) {
+    int64_t left = c->tokens - 1 - at; /* the text's last token predicts none of it */
+    c->at = at;
+    c->count = count < left ? count : left;
+    parallel_for(c->threads, c->n * c->count, compare_one, c);
     for (int f = 0; f < c->n; f++)
-        for (int i = 0; i < count && at + i + 1 < c->tokens; i++) {
-            const float *p = c->logits[0] + (int64_t)i * c->vocab,
-                        *q = c->logits[f] + (int64_t)i * c->vocab;
-            difference d = {.nll = -token_logprob(q, c->vocab, c->ids.v[at + i + 1])};
-            if (f) {
-                d.kl = divergence(p, q, c->vocab);
-                d.moved = distance(p, q, c->vocab);
-                d.flip = likeliest(p, c->vocab) != likeliest(q, c->vocab);
-            }
+        for (int64_t i = 0; i < c->count; i++) {
+            difference d = c->difference[f * c->count + i];
             add(&c->rows[f].all, d);
             add(&c->rows[f].range[range_of(at + i)], d);
         }
@@ -244,7 +261,9 @@ cleanup:
         local_close(&c->model[i]);
         free(c->logits[i]);
     }
+    parallel_free(c->threads);
     tok_ids_release(&c->ids);
+    free(c->difference);
     free(c->pages);
     free(c);
     return st;

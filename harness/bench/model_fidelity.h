@@ -46,6 +46,7 @@ typedef struct {
     int64_t max_tokens;  /* of the text; 0 = all, as far as the model reaches */
     bool chunks;         /* as a prompt, by chunks, in place of decoding step by step */
     int threads;
+    const char *device; /* runner.h; layers are looked into on the CPU (NULL) alone */
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* contexts to look into the layers at; those beyond
                                                 the text fall to its end */
     int n_moments;

@@ -27,7 +27,9 @@ static const opt options[] = {
     {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
     {.type = OPT_GROUP, .help = "Of a model's predictions"},
     {OPT_STR, "model", 'm', &model.dir, "DIR",
-     "a checkpoint: perplexity, KL divergence and changed tokens on --text, on the CPU", 0, 0},
+     "a checkpoint: perplexity, KL divergence and changed tokens on --text; on the CPU, or "
+     "with --backend cuda bf16 and fp8 on a device",
+     0, 0},
     {OPT_STR, "text", 0, &model.text, "FILE", "- = standard input", 0, 0},
     {OPT_STR, "precisions", 0, &model.precisions, "LIST",
      "of the cache: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "generator/local/checkpoint/digest.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/model_fidelity.h"
@@ -189,13 +190,19 @@ cleanup:
 
 /* ---- the command ------------------------------------------------------------------------------------- */
 
+/* A device is used where it is named: what is measured by default is the same everywhere. */
+static bool on_cuda(const fidelity_model_args *a) {
+    return text_equal(a->device->backend, "cuda");
+}
+
 static snap_status open_results(sink *s, const opt_shared *shared, snap_err *err) {
     mla_backend *be = NULL;
-    device_options cpu = *s->args->device;
-    cpu.backend = "cpu";
-    snap_status st = device_open(&be, &cpu, err);
+    device_options where = *s->args->device;
+    if (!on_cuda(s->args))
+        where.backend = "cpu";
+    snap_status st = device_open(&be, &where, err);
     if (st == SNAP_OK)
-        st = device_results(&s->r, be, &cpu, "fidelity", shared, 0, err);
+        st = device_results(&s->r, be, &where, "fidelity", shared, 0, err);
     mla_backend_close(be);
     return st;
 }
@@ -212,6 +219,7 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
                                    .max_tokens = a->max_tokens,
                                    .chunks = a->prefill,
                                    .threads = (int)a->device->threads,
+                                   .device = on_cuda(a) ? "cuda" : NULL,
                                    .emit = a->layers ? take_row : NULL,
                                    .cancel = &cmd_cancelled,
                                    .progress = show_progress,
@@ -238,6 +246,8 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
     sink s = {.args = a};
     if (!a->text)
         return err_set(err, SNAP_E_USAGE, "--model needs a text: give --text FILE");
+    if (a->layers && on_cuda(a))
+        return err_set(err, SNAP_E_USAGE, "--layers looks into a model on the CPU");
     TRY(fs_read(a->text, &text, err));
     TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
     (void)snprintf(s.reference, sizeof s.reference, "%.*s", (int)strcspn(a->precisions, ","),
