@@ -38,8 +38,23 @@ const char random_wide_v3[] =
     "\"topk_group\":2,\"scoring_func\":\"sigmoid\",\"norm_topk_prob\":true,"
     "\"routed_scaling_factor\":2.5}";
 
+const char random_narrow_v2[] =
+    "{\"architectures\":[\"DeepseekV2ForCausalLM\"],\"model_type\":\"deepseek_v2\","
+    "\"hidden_size\":256,\"intermediate_size\":512,\"moe_intermediate_size\":128,"
+    "\"num_hidden_layers\":4,\"num_attention_heads\":16,\"num_key_value_heads\":16,"
+    "\"n_shared_experts\":2,\"n_routed_experts\":16,\"num_experts_per_tok\":4,"
+    "\"first_k_dense_replace\":1,\"moe_layer_freq\":1,\"kv_lora_rank\":512,\"qk_nope_head_dim\":"
+    "32,"
+    "\"qk_rope_head_dim\":64,\"v_head_dim\":32,\"vocab_size\":512,\"hidden_act\":\"silu\","
+    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,"
+    "\"attention_bias\":false,\"tie_word_embeddings\":false,\"bos_token_id\":0,\"eos_token_id\":1,"
+    "\"torch_dtype\":\"bfloat16\",\"q_lora_rank\":null,\"topk_method\":\"greedy\",\"n_group\":1,"
+    "\"topk_group\":1,\"scoring_func\":\"softmax\",\"norm_topk_prob\":false,"
+    "\"routed_scaling_factor\":1.0}";
+
 typedef struct {
     buf header, data;
+    uint64_t draw;
 } writing;
 
 static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t cols,
@@ -47,7 +62,7 @@ static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t
     (void)err;
     writing *w = ctx;
     size_t start = w->data.len;
-    rng r = rng_make(rng_stream_of(name), 0);
+    rng r = rng_make(rng_stream_of(name), w->draw);
     float spread = cols ? sqrtf(3.0f / (float)cols) : 0.1f, centre = cols ? 0 : 1;
     bool bias = strstr(name, "bias") != NULL;
     for (int64_t i = 0; i < rows * (cols ? cols : 1); i++) {
@@ -69,9 +84,9 @@ static void write_file(const char *dir, const char *name, const void *data, size
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
 }
 
-void random_write(const char *dir, const char *config) {
+void random_write(const char *dir, const char *config, uint64_t draw) {
     model_shape shape;
-    writing w = {0};
+    writing w = {.draw = draw};
     buf file = {0};
     snap_err err = {0};
     CU_ASSERT_EQUAL_FATAL(model_shape_parse(&shape, config, strlen(config), "config", &err),

@@ -44,7 +44,7 @@ static void open_model(model *m, const char *config) {
     snap_err err = {0};
     *m = (model){.dir = "/tmp/snapmla-cuda-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(m->dir));
-    random_write(m->dir, config);
+    random_write(m->dir, config, 0);
     CU_ASSERT_EQUAL_FATAL(model_shape_open(&m->shape, m->dir, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(checkpoint_open(&m->files, m->dir, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(weights_bind(&m->weights, &m->shape, m->files, &err), SNAP_OK);

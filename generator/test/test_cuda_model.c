@@ -40,7 +40,7 @@ static void open_subject(subject *s, const char *name, const char *config) {
     (void)snprintf(s->dir, sizeof s->dir, "/tmp/snapmla-cuda-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->dir));
     if (config)
-        random_write(s->dir, config);
+        random_write(s->dir, config, 0);
     else
         tiny_write(s->dir, name, 0);
     CU_ASSERT_EQUAL_FATAL(model_shape_open(&s->shape, s->dir, &err), SNAP_OK);

@@ -131,10 +131,51 @@ static void test_one_number_a_draw(void) {
     sampler_free(s);
 }
 
+/* A nucleus and some tokens more, in an order of their own, are all that a draw needs. */
+static void test_a_list_is_enough(void) {
+    sampler *s;
+    sampling how = {.temperature = 0.7, .top_p = 0.8};
+    token_logit list[kVocab];
+    reading_answer a = {.kind = READ_NUCLEUS, .list = list, .largest = -INFINITY};
+    make_logits();
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
+    for (int i = 0; i < kVocab; i++)
+        a.largest = fmaxf(a.largest, logits[i]);
+    for (int i = kVocab - 1; i >= 0; i--) {
+        double p = exp(((double)logits[i] - (double)a.largest) / how.temperature);
+        a.sum += p;
+        if (p > 0.01)
+            list[a.n++] = (token_logit){i, logits[i]};
+    }
+    CU_ASSERT(a.n < kVocab);
+    for (uint64_t i = 0; i < 1000; i++) {
+        rng x = rng_make(i, 3), y = x;
+        CU_ASSERT_EQUAL(sampler_draw_read(s, &how, &a, &x),
+                        sampler_draw(s, &how, logits, NULL, 0, &y, NULL));
+        CU_ASSERT_EQUAL(rng_u32(&x), rng_u32(&y));
+    }
+    sampler_free(s);
+}
+
+static void test_what_is_to_be_read(void) {
+    rng r = rng_make(2, 0), ahead = r;
+    reading share = sampler_reading(&(sampling){.temperature = 2}, &r);
+    CU_ASSERT_EQUAL(share.kind, READ_SHARE);
+    CU_ASSERT_EQUAL(share.share, rng_uniform(&ahead));
+    CU_ASSERT_EQUAL(sampler_reading(&(sampling){0}, &r).kind, READ_BEST);
+    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.temperature = 1, .top_p = 0.9}, &r).kind,
+                    READ_NUCLEUS);
+    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.temperature = 1, .top_k = 5}, &r).kind,
+                    READ_LOGITS);
+    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.repetition_penalty = 1.1}, &r).kind, READ_LOGITS);
+}
+
 CU_TestInfo tests_sampler[] = {
     {"draws follow the definitions", test_draws_follow_the_definitions},
     {"greedy, repetition penalty, log-probability", test_greedy_and_penalty},
     {"NaN, infinities", test_odd_logits},
     {"a draw takes one number", test_one_number_a_draw},
+    {"a list is enough", test_a_list_is_enough},
+    {"what is to be read", test_what_is_to_be_read},
     CU_TEST_INFO_NULL,
 };

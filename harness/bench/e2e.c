@@ -208,6 +208,7 @@ static snap_status time_row(bench *b, step_fn step, e2e_row *row, snap_err *err)
     }
     stats_summary s = stats_summarise(b->samples, (size_t)row->samples);
     row->median_ns = s.median;
+    row->cublaslt = runner_cublaslt(b->r);
     row->best_ns = s.min;
     row->worst_ns = s.max;
 cleanup:

@@ -27,6 +27,7 @@ typedef struct {
     double weight_bytes, cache_bytes; /* that a step reads */
     double flop;                      /* of a prompt */
     double floor_ns;
+    int cublaslt; /* its version where it did dense products: runner_cublaslt() */
 } e2e_row;
 
 typedef struct {

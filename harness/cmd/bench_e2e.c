@@ -146,6 +146,7 @@ static js *row_json(const e2e_row *r, const e2e_row *rows, int n, int i) {
              js_set_num(o, "tokens_s", tokens_per_second(r)) &&
              js_set_num(o, "weight_bytes", r->weight_bytes) &&
              js_set_num(o, "cache_bytes", r->cache_bytes) && js_set_num(o, "flop", r->flop) &&
+             js_set_int(o, "cublaslt", r->cublaslt) &&
              js_set_num(o, "roofline_pct", 100 * r->floor_ns / r->median_ns);
     if (ok && !isnan(times))
         ok = js_set_num(o, "fp8_over_bf16", times);

@@ -13,6 +13,11 @@ snap_status cuda_model_create(cuda_model **out, mla_backend *be, const model_wei
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
 }
 
+int cuda_model_cublaslt(const cuda_model *m) {
+    (void)m;
+    return 0;
+}
+
 void cuda_model_free(cuda_model *m) {
     (void)m;
 }

@@ -26,12 +26,18 @@ snap_status cuda_model_create(cuda_model **out, mla_backend *be, const model_wei
                               snap_err *err) SNAP_CHECK_RESULT;
 void cuda_model_free(cuda_model *m); /* NULL is allowed */
 
+/* The version of cuBLASLt that does dense products, as 130100; 0 = ours do all. */
+int cuda_model_cublaslt(const cuda_model *m);
+
 /* What a step is to give; any may be NULL. */
 typedef struct {
     float *logits; /* [sum of piece.logits][vocab] */
     int32_t *next; /* [the same] the likeliest token of each */
     int32_t
         *experts; /* [rows][MoE layers][experts a token], ascending; pieces of one token first */
+    const reading *
+        wanted; /* [the same] what of them, reading.h; then only rows that *got says are in logits */
+    reading_answer *got; /* [the same] */
 } cuda_model_results;
 
 /* The pieces are within the limits (runner.h). SNAP_E_SHAPE for more pieces than fit. */

@@ -28,12 +28,9 @@ struct chain {
             st = s;
     }
 
-    bool many(int rows) const {
-        return m->s.hopper && rows > kFewRows;
-    }
     void product(const gemm_args &a, const char *what) {
         if (ok())
-            run(many(a.rows) ? gemm_many(m->s, a) : gemm_few(m->s, a), what);
+            run(::product(m, a), what);
     }
 };
 
@@ -248,7 +245,7 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     const model_shape &s = m->shape;
     const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
               pairs = rows * m->slots;
-    const bool gathered = c->many(rows);
+    const bool gathered = takes_many(m, rows);
     c->run(route(m->s, routing(m, b, rows, moe_layer)), "choice of experts");
     if (gathered)
         c->run(gather(m->s, m->b.packed, m->b.pair_row, m->b.first, m->experts, pairs, hidden,

@@ -83,6 +83,8 @@ void take_rows(allocator *a) {
     a->take(&b.q_packed, rows * queries);
     a->take(&b.o, rows * values);
     a->take(&b.inner, rows * s.intermediate_size);
+    a->take(&b.gated,
+            m->library ? std::min<int64_t>(rows, kGatedRows) * 2 * s.intermediate_size : 0);
     a->take(&b.logits, static_cast<int64_t>(m->logit_rows) * s.vocab_size);
     a->take(&b.key, rows);
     a->take(&b.want, rows);
@@ -143,6 +145,17 @@ void take_experts(allocator *a) {
     a->take_host(&m->chosen_host, m->moe_layers * rows * m->how.chosen);
 }
 
+void take_readings(allocator *a) {
+    cuda_model *m = a->m;
+    const int64_t rows = m->read_rows = m->opt.max_decode + kMostChunks;
+    a->take(&m->read.wanted, rows);
+    a->take(&m->read.answer, rows);
+    a->take(&m->read.list, rows * READING_MOST);
+    a->take_host(&m->read_host.wanted, rows);
+    a->take_host(&m->read_host.answer, rows);
+    a->take_host(&m->read_host.list, rows * READING_MOST);
+}
+
 snap_status take_all(cuda_model *m, snap_err *err) {
     allocator a = {m, err, SNAP_OK};
     take_words(&a);
@@ -150,6 +163,7 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     take_decode(&a);
     take_chunk(&a);
     take_experts(&a);
+    take_readings(&a);
     a.take_host(&m->logits_host, static_cast<int64_t>(m->logit_rows) * m->shape.vocab_size);
     a.take_host(&m->key_host, m->opt.max_rows);
     a.take_host(&m->want_host, m->opt.max_rows);
@@ -221,6 +235,8 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = cuda_check(attend_init(), "preparing kernels", err);
     if (st == SNAP_OK && m->s.hopper)
         st = cuda_check(prepare_hopper(), "preparing kernels", err);
+    if (st == SNAP_OK && m->s.hopper)
+        m->library = cublaslt_open();
     if (st == SNAP_OK)
         st = create_plans(m, err);
     if (st == SNAP_OK)
@@ -239,6 +255,10 @@ int count_moe(const model_weights *w) {
 
 } // namespace
 
+extern "C" int cuda_model_cublaslt(const cuda_model *m) {
+    return m->library ? static_cast<int>(cublaslt_version(m->library)) : 0;
+}
+
 extern "C" void cuda_model_free(cuda_model *m) {
     if (!m)
         return;
@@ -249,6 +269,7 @@ extern "C" void cuda_model_free(cuda_model *m) {
     mla_plan_free(m->decode_plan);
     mla_plan_free(m->fetch_plan);
     weights_free(&m->w);
+    cublaslt_close(m->library);
     for (void *p : m->owned)
         cudaFree(p);
     for (void *p : m->pinned)

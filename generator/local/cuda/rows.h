@@ -81,7 +81,7 @@ cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, floa
 
 } // namespace device
 
-inline int next_token_of(unsigned long long key) {
+__host__ __device__ inline int next_token_of(unsigned long long key) {
     return static_cast<int>(0xffffffffu - static_cast<uint32_t>(key));
 }
 

@@ -84,18 +84,6 @@ snap_status copy_in(cuda_model *m, const step_shape &step, snap_err *err) {
     return cuda_check(e, "copying a step", err);
 }
 
-/* Rows of b.logits to the caller, through pinned memory. */
-snap_status copy_logits(cuda_model *m, int rows, float *to, snap_err *err) {
-    const size_t bytes = static_cast<size_t>(rows) * m->shape.vocab_size * sizeof(float);
-    cudaError_t e =
-        cudaMemcpyAsync(m->logits_host, m->b.logits, bytes, cudaMemcpyDeviceToHost, m->s.stream);
-    if (e == cudaSuccess)
-        e = cudaStreamSynchronize(m->s.stream);
-    if (e == cudaSuccess)
-        memcpy(to, m->logits_host, bytes);
-    return cuda_check(e, "device work", err);
-}
-
 /* A step of one new token for each sequence, recorded when its number of sequences first comes. */
 snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
     lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
@@ -115,14 +103,14 @@ snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
     return lab_replay(m->be, r, err);
 }
 
-snap_status run_eager(cuda_model *m, const step_shape &step, float *logits, snap_err *err) {
+snap_status run_eager(cuda_model *m, const step_shape &step, const cuda_model_results *out,
+                      snap_err *err) {
     snap_status st = forward(m, step, err);
     for (int first = 0; first < step.wanted && st == SNAP_OK; first += m->logit_rows) {
         const int now = std::min(m->logit_rows, step.wanted - first);
         st = logits_of(m, first, now, err);
-        if (st == SNAP_OK && logits)
-            st = copy_logits(m, now, logits + static_cast<int64_t>(first) * m->shape.vocab_size,
-                             err);
+        if (st == SNAP_OK)
+            st = read_logits(m, first, now, out, err);
     }
     return st;
 }
@@ -165,16 +153,18 @@ extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces,
                                        const cuda_model_results *out, snap_err *err) {
     step_shape step = {};
     snap_status st = lay_out(m, pieces, count, &step, err);
+    if (st == SNAP_OK && out->wanted && step.wanted > m->read_rows)
+        st = err_set(err, SNAP_E_SHAPE, "draws from more than %d rows in a step", m->read_rows);
     if (st == SNAP_OK)
         st = copy_in(m, step, err);
     if (st != SNAP_OK)
         return st;
     if (step.gathers || !step.rows) {
-        st = run_eager(m, step, out->logits, err);
+        st = run_eager(m, step, out, err);
     } else {
         st = run_recorded(m, step, err);
-        if (st == SNAP_OK && out->logits)
-            st = copy_logits(m, step.rows, out->logits, err);
+        if (st == SNAP_OK)
+            st = read_logits(m, 0, step.rows, out, err);
     }
     return st == SNAP_OK ? copy_out(m, step, out, err) : st;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "generator/local/cuda/rows.h"
+#include "generator/local/cuda/scaled.h"
 #include "kernels/cuda/device.h"
 
 extern "C" {
@@ -14,7 +15,13 @@ extern "C" {
 namespace device {
 namespace {
 
-enum { kBand = 1024 }; /* rows that are converted at a time; a multiple of 8 */
+enum { kBand = 1024 }; /* rows that go at a time; a multiple of 8 */
+
+/* Device memory that grows to what is asked for. */
+struct staging {
+    void *at;
+    size_t bytes;
+};
 
 /* Loads one after the other; after a failure nothing more happens. */
 struct loader {
@@ -27,6 +34,7 @@ struct loader {
     uint64_t seed;
     std::vector<float> row;
     std::vector<uint16_t> band;
+    staging code, scale; /* of an e4m3 matrix */
 
     void check(cudaError_t e, const char *what) {
         if (st == SNAP_OK)
@@ -95,10 +103,38 @@ struct loader {
         return band.data();
     }
 
+    void stage(staging *room, const void *from, size_t bytes) {
+        if (room->bytes < bytes) {
+            cudaFree(room->at);
+            *room = {};
+            check(cudaMalloc(&room->at, bytes), "device memory for weights");
+            room->bytes = st == SNAP_OK ? bytes : 0;
+        }
+        const int64_t n = static_cast<int64_t>(bytes);
+        copy(room->at, n, from, n, n, 1);
+    }
+
+    /* Rows @first .. of an e4m3 matrix, columns @col .. */
+    void place_scaled(const mat &m, int64_t first, int64_t n, int64_t col, int64_t width,
+                      bool by_eights, bf16 *dst) {
+        const auto *codes = static_cast<const uint8_t *>(m.w->data);
+        stage(&code, codes + (m.first_row + first) * m.cols, static_cast<size_t>(n * m.cols));
+        stage(&scale, m.scale->data, m.scale->bytes);
+        if (st == SNAP_OK)
+            check(scaled_to_bf16(s, {static_cast<const uint8_t *>(code.at),
+                                     static_cast<const float *>(scale.at), m.block,
+                                     m.first_row + first, n, m.cols, col, width, by_eights, dst}),
+                  "copying weights");
+    }
+
     /* Columns col .. col + width - 1 of all rows to a matrix of that width. */
     void place(const mat &m, int64_t col, int64_t width, bf16 *dst) {
         for (int64_t r = 0; r < m.rows && st == SNAP_OK && !random; r += kBand) {
             const int64_t n = std::min<int64_t>(kBand, m.rows - r);
+            if (m.scale) {
+                place_scaled(m, r, n, col, width, false, dst + r * width);
+                continue;
+            }
             copy(dst + r * width, 2 * width, rows_of(m, r, n) + col, 2 * m.cols, 2 * width, n);
         }
     }
@@ -107,6 +143,10 @@ struct loader {
     void interleave(const mat &m, int64_t first, int64_t n, int half, bf16 *dst) {
         for (int64_t r = 0; r < n && st == SNAP_OK && !random; r += kBand) {
             const int64_t now = std::min<int64_t>(kBand, n - r);
+            if (m.scale) {
+                place_scaled(m, first + r, now, 0, m.cols, true, dst + (2 * r + 8 * half) * m.cols);
+                continue;
+            }
             copy(dst + (2 * r + 8 * half) * m.cols, 32 * m.cols, rows_of(m, first + r, now),
                  16 * m.cols, 16 * m.cols, now / 8);
         }
@@ -219,6 +259,8 @@ snap_status weights_load(weights *out, const stream_of &s, const model_weights *
     for (int i = 0; i < from->blocks && l.st == SNAP_OK; i++)
         l.load_block(from->block[i], &out->blocks[static_cast<size_t>(i)]);
     l.check(cudaStreamSynchronize(s.stream), "copying weights");
+    cudaFree(l.code.at);
+    cudaFree(l.scale.at);
     return l.st;
 }
 

@@ -55,8 +55,15 @@ static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
 static void draw_some(void *ctx, int worker, int64_t index) {
     engine *e = ctx;
     int first = (int)index * kDrawTogether, n = e->running.n;
-    for (int i = first; i < first + kDrawTogether && i < n; i++)
-        draw_token(e, worker, &e->drawing[i], e->logits + (int64_t)i * e->vocab);
+    for (int i = first; i < first + kDrawTogether && i < n; i++) {
+        drawing *d = &e->drawing[i];
+        if (e->got[i].kind == READ_LOGITS)
+            draw_token(e, worker, d, e->logits + (int64_t)i * e->vocab);
+        else
+            *d = (drawing){.s = d->s,
+                           .token = sampler_draw_read(e->sampler[worker], &d->s->req.sampling,
+                                                      &e->got[i], &d->s->rng)};
+    }
 }
 
 /* Tells of a drawn token, and whether the sequence goes on. */
@@ -175,12 +182,17 @@ static void add_chunks(engine *e) {
 
 static int build_step(engine *e) {
     int n = 0;
-    for (sequence *s = e->running.first; s; s = s->next)
+    for (sequence *s = e->running.first; s; s = s->next) {
+        e->wanted[n] = s->req.logprobs ? (reading){.kind = READ_LOGITS}
+                                       : sampler_reading(&s->req.sampling, &s->rng);
         e->piece[n++] = (model_piece){.tokens = s->tokens + s->cached,
                                       .count = 1,
                                       .position = s->cached,
                                       .pages = s->pages,
                                       .logits = 1};
+    }
+    for (int i = 0; i < ENGINE_STEP_PROMPTS; i++)
+        e->wanted[n + i] = (reading){.kind = READ_LOGITS};
     add_chunks(e);
     for (int i = 0; i < e->chunks; i++) {
         const prompt *p = e->chunked[i];
@@ -246,7 +258,7 @@ snap_status engine_step(engine *e, snap_err *err) {
     TRY(engine_make_room(e, err));
     int pieces = build_step(e);
     if (pieces) {
-        TRY(runner_step(e->r, e->piece, pieces, e->logits, err));
+        TRY(runner_step_read(e->r, e->piece, pieces, e->wanted, e->got, e->logits, err));
         count_step(e, pieces);
         take_results(e);
     }
@@ -301,7 +313,9 @@ snap_status engine_create(engine **out, runner *r, snap_err *err) {
     e->piece = calloc(pieces, sizeof *e->piece);
     e->logits = calloc(pieces * (size_t)e->vocab, sizeof *e->logits);
     e->drawing = calloc((size_t)o->max_decode, sizeof *e->drawing);
-    if (!e->piece || !e->logits || !e->drawing)
+    e->wanted = calloc(pieces, sizeof *e->wanted);
+    e->got = calloc(pieces, sizeof *e->got);
+    if (!e->piece || !e->logits || !e->drawing || !e->wanted || !e->got)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d sequences", o->max_decode));
     *out = e;
     e = NULL;
@@ -340,5 +354,7 @@ void engine_free(engine *e) {
     free(e->piece);
     free(e->logits);
     free(e->drawing);
+    free(e->wanted);
+    free(e->got);
     free(e);
 }

@@ -59,9 +59,11 @@ struct engine {
     bool recompute;
     prompt *prompts;
     sequence_list queue, running, swapped;
-    model_piece *piece;                   /* [max_decode + ENGINE_STEP_PROMPTS] */
-    float *logits;                        /* [max_decode + ENGINE_STEP_PROMPTS][vocab] */
-    drawing *drawing;                     /* [max_decode] */
+    model_piece *piece; /* [max_decode + ENGINE_STEP_PROMPTS] */
+    float *logits;      /* [max_decode + ENGINE_STEP_PROMPTS][vocab] */
+    drawing *drawing;   /* [max_decode] */
+    reading *wanted;    /* [max_decode + ENGINE_STEP_PROMPTS], as logits */
+    reading_answer *got;
     prompt *chunked[ENGINE_STEP_PROMPTS]; /* whose chunk the step's last pieces are */
     int chunks;
     engine_stats stats;

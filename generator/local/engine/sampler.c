@@ -135,8 +135,24 @@ static int32_t find(const candidate *c, int n, double share, double sum) {
     return c[last].id;
 }
 
+/* From the fewest of @n candidates that reach top_p of @sum, and @min_p of the best one's. */
+static int32_t draw_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum,
+                            rng *r) {
+    if (top_p < 1)
+        n = nucleus(c, n, top_p, sum);
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (c[i].p >= how->min_p)
+            c[kept++] = c[i];
+    return find(c, kept, rng_uniform(r), sum_of(c, kept));
+}
+
+static double top_p_of(const sampling *how) {
+    return how->top_p > 0 && how->top_p < 1 ? how->top_p : 1;
+}
+
 static int32_t draw(sampler *s, const sampling *how, const float *logits, double best, rng *r) {
-    double top_p = how->top_p > 0 && how->top_p < 1 ? how->top_p : 1, sum;
+    double top_p = top_p_of(how), sum;
     bool top_k = how->top_k > 0 && how->top_k < s->vocab;
     /* With top-k, the nucleus is of what that leaves: nothing can be left out beforehand. */
     int n = collect(s, logits, best, how, top_k ? 1 : top_p, &sum);
@@ -148,13 +164,33 @@ static int32_t draw(sampler *s, const sampling *how, const float *logits, double
         n = n < how->top_k ? n : how->top_k;
         sum = sum_of(s->candidate, n);
     }
+    return draw_nucleus(s->candidate, n, how, top_p, sum, r);
+}
+
+reading sampler_reading(const sampling *how, const rng *r) {
+    double top_p = top_p_of(how);
+    rng ahead = *r;
+    if (how->top_k > 0 || how->min_p > 0 ||
+        (how->repetition_penalty > 0 && how->repetition_penalty != 1))
+        return (reading){.kind = READ_LOGITS};
+    if (!(how->temperature > 0))
+        return (reading){.kind = READ_BEST};
     if (top_p < 1)
-        n = nucleus(s->candidate, n, top_p, sum);
-    int kept = 0;
+        return (reading){READ_NUCLEUS, how->temperature, top_p};
+    return (reading){READ_SHARE, how->temperature, rng_uniform(&ahead)};
+}
+
+int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_answer *a, rng *r) {
+    if (a->kind == READ_SHARE)
+        (void)rng_uniform(r);
+    if (a->kind != READ_NUCLEUS)
+        return a->token;
+    int n = a->n < s->vocab ? a->n : s->vocab;
     for (int i = 0; i < n; i++)
-        if (s->candidate[i].p >= how->min_p)
-            s->candidate[kept++] = s->candidate[i];
-    return find(s->candidate, kept, rng_uniform(r), sum_of(s->candidate, kept));
+        s->candidate[i] = (candidate){
+            exp(((double)a->list[i].logit - (double)a->largest) / how->temperature), a->list[i].id};
+    qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
+    return draw_nucleus(s->candidate, n, how, top_p_of(how), a->sum, r);
 }
 
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "generator/local/model/reading.h"
 
 typedef struct {
     double temperature;        /* 0 = greedy */
@@ -30,6 +31,14 @@ void sampler_free(sampler *s); /* NULL is allowed */
  * token under the model itself, before any of the above. NaN logits never win. */
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob);
+
+/* What a draw needs of the logits; all of them where @how asks for more than temperature and top-p. @r is not
+ * drawn from. */
+reading sampler_reading(const sampling *how, const rng *r);
+
+/* The token that sampler_draw() would give, from what was read instead of the logits: the same, but for a draw that falls
+ * between two tokens by less than the rounding of sums. The answer is not READ_LOGITS. */
+int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_answer *a, rng *r);
 
 /* ln of the softmax of @logits [n] at @token, in FP64. */
 double token_logprob(const float *logits, int n, int32_t token);

@@ -295,6 +295,10 @@ mla_backend *runner_backend(runner *r) {
     return r->be;
 }
 
+int runner_cublaslt(const runner *r) {
+    return r->cuda ? cuda_model_cublaslt(r->cuda) : 0;
+}
+
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) {
     if (!r->cuda)
         return err_set(err, SNAP_E_UNSUPPORTED, "the cache is filled at random on CUDA only");
@@ -525,6 +529,25 @@ snap_status runner_step(runner *r, const model_piece *pieces, int count, float *
     for (int i = 0; i < r->w->blocks; i++)
         TRY(run_block(r, i, err));
     TRY(head(r, pieces, count, logits, err));
+cleanup:
+    return st;
+}
+
+snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
+                             reading_answer *got, float *logits, snap_err *err) {
+    snap_status st;
+    int64_t rows = 0;
+    TRY(check_pieces(r, pieces, count, err));
+    if (r->cuda) {
+        cuda_model_results out = {
+            .logits = logits, .experts = r->watch, .wanted = wanted, .got = got};
+        return cuda_model_step(r->cuda, pieces, count, &out, err);
+    }
+    for (int i = 0; i < count; i++)
+        rows += pieces[i].logits;
+    for (int64_t i = 0; i < rows; i++)
+        got[i] = (reading_answer){.kind = READ_LOGITS};
+    TRY(runner_step(r, pieces, count, logits, err));
 cleanup:
     return st;
 }

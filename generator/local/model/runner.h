@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "generator/local/comm.h"
 #include "generator/local/model/cache.h"
+#include "generator/local/model/reading.h"
 #include "generator/local/model/weights.h"
 
 /* Devices: NULL or "cpu"; "cuda", which does all; "opencl" and "plugin:PATH", which hold the cache and do the
@@ -74,6 +75,11 @@ snap_status runner_step(runner *r, const model_piece *pieces, int count, float *
 snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
                                snap_err *err) SNAP_CHECK_RESULT;
 
+/* The same, but of each row only what is wanted of it (@wanted and @got [sum of piece.logits]). Rows of @logits are
+ * filled where the answer is READ_LOGITS, which on a processor it always is. */
+snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
+                             reading_answer *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Page @to of all layers = page @from. On a device in stream order, without waiting for it. */
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -83,6 +89,9 @@ snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHEC
 
 /* Where it runs. */
 mla_backend *runner_backend(runner *r);
+
+/* The version of cuBLASLt that does dense products on a device, as 130100; 0 = none does. */
+int runner_cublaslt(const runner *r);
 
 /* What the last step's tokens were sent to: [rows][MoE layers][experts a token], ascending; pieces of
  * one token first. For tests and statistics; NULL stops it. The memory is the caller's. */

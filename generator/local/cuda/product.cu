@@ -1,0 +1,55 @@
+/* Which way a product goes. */
+#include "generator/local/cuda/model.h"
+
+using namespace device;
+
+namespace {
+
+enum { kThreads = 256 };
+
+/* y [rows][n / 2] of sums [rows][n], a gate's eight columns before those that they gate: ends_gate (gemm.h).
+ * A thread has two columns. */
+__global__ void __launch_bounds__(kThreads) gate(const float *sums, int n, bf16 *y) {
+    let_next();
+    wait_previous();
+    const int64_t row = blockIdx.y;
+    const int col = 2 * (blockIdx.x * kThreads + threadIdx.x);
+    if (col >= n / 2)
+        return;
+    const float2 *from = reinterpret_cast<const float2 *>(sums + row * n + col / 8 * 16 + col % 8);
+    const float2 g = from[0], up = from[4];
+    *reinterpret_cast<__nv_bfloat162 *>(y + row * (n / 2) + col) = __floats2bfloat162_rn(
+        g.x / (1.0f + __expf(-g.x)) * up.x, g.y / (1.0f + __expf(-g.y)) * up.y);
+}
+
+/* The sums of a gate and of what it gates, and then their product. */
+bool gated(cuda_model *m, const gemm_args &a, cudaError_t *e) {
+    if (a.rows > kGatedRows)
+        return false;
+    gemm_args sums = a;
+    sums.y = m->b.gated;
+    sums.y_row = a.n;
+    sums.end = ends_f32;
+    if (!cublaslt_gemm(m->library, m->s, sums))
+        return false;
+    const int blocks = (a.n / 4 + kThreads - 1) / kThreads;
+    *e = launch(m->s, gate, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(a.rows)),
+                kThreads, 0, m->b.gated, a.n, static_cast<bf16 *>(a.y));
+    return true;
+}
+
+bool by_library(cuda_model *m, const gemm_args &a, cudaError_t *e) {
+    *e = cudaSuccess;
+    if (!m->library || a.listed)
+        return false;
+    return a.end == ends_gate ? gated(m, a, e) : cublaslt_gemm(m->library, m->s, a);
+}
+
+} // namespace
+
+cudaError_t product(cuda_model *m, const gemm_args &a) {
+    cudaError_t e;
+    if (!takes_many(m, a.rows))
+        return gemm_few(m->s, a);
+    return by_library(m, a, &e) ? e : gemm_many(m->s, a);
+}

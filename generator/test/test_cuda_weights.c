@@ -1,0 +1,125 @@
+/* Weights on their way to a CUDA device. Where there is no device, nothing is tested. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/model/runner.h"
+#include "generator/test/random_model.h"
+#include "generator/test/tiny_model.h"
+
+enum { kPages = 4, kTokens = 8, kLoadings = 4 };
+
+static bool have_cuda(void) {
+    mla_backend *be = NULL;
+    snap_err err = {0};
+    bool have = mla_backend_open(&be, "cuda", NULL, &err) == SNAP_OK;
+    mla_backend_close(be);
+    return have;
+}
+
+/* The logits of some tokens, first as a prompt and then step by step: both ways of reading W_UK. *n numbers. */
+static float *logits_on_device(const model_weights *w, size_t *n) {
+    static const int32_t pages[kPages] = {2, 0, 3, 1};
+    int64_t vocab = w->shape.vocab_size;
+    int32_t tokens[2 * kTokens];
+    runner *r = NULL;
+    snap_err err = {0};
+    runner_options opt = {.format = CACHE_BF16,
+                          .pages = kPages,
+                          .context = 2 * kTokens,
+                          .max_rows = kTokens,
+                          .max_decode = 1,
+                          .device = "cuda"};
+    for (int i = 0; i < 2 * kTokens; i++)
+        tokens[i] = (int32_t)(i * 37 % vocab);
+    if (runner_create(&r, w, &opt, &err) != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    *n = (size_t)(2 * kTokens * vocab);
+    float *out = calloc(*n, sizeof *out);
+    for (int at = 0, count = kTokens; at < 2 * kTokens; at += count, count = 1) {
+        model_piece p = {.tokens = tokens + at,
+                         .count = count,
+                         .position = at,
+                         .pages = pages,
+                         .logits = count,
+                         .chunk = at == 0};
+        CU_ASSERT_EQUAL(runner_step(r, &p, 1, out + at * vocab, &err), SNAP_OK);
+    }
+    runner_free(r);
+    return out;
+}
+
+/* A random model of its own numbers. */
+typedef struct {
+    char dir[64];
+    model_shape shape;
+    checkpoint *files;
+    model_weights weights;
+} model;
+
+static void model_open(model *m, const char *config, uint64_t draw) {
+    snap_err err = {0};
+    *m = (model){.dir = "/tmp/snapmla-cuda-XXXXXX"};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(m->dir));
+    random_write(m->dir, config, draw);
+    CU_ASSERT_EQUAL_FATAL(model_shape_open(&m->shape, m->dir, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&m->files, m->dir, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(weights_bind(&m->weights, &m->shape, m->files, &err), SNAP_OK);
+}
+
+static void model_close(model *m) {
+    weights_release(&m->weights);
+    checkpoint_close(m->files);
+    tiny_remove(m->dir);
+}
+
+/* A weight that is read before its copy has arrived is what lay there before: on the first loading nothing, and
+ * then another model's. A head without its W_UK is within the bounds of rounding, so bits are compared. Small matrices,
+ * for memory of more than 1 MB is got so slowly that the copy before it arrives. */
+static void test_loading_again(void) {
+    model one, other;
+    size_t n;
+    if (!have_cuda())
+        return;
+    model_open(&one, random_narrow_v2, 0);
+    model_open(&other, random_narrow_v2, 1);
+    float *first = logits_on_device(&one.weights, &n);
+    for (int i = 0; i < kLoadings; i++) {
+        float *between = logits_on_device(&other.weights, &n),
+              *again = logits_on_device(&one.weights, &n);
+        CU_ASSERT_NOT_EQUAL(memcmp(between, first, n * sizeof *first), 0);
+        CU_ASSERT_EQUAL(memcmp(again, first, n * sizeof *first), 0);
+        free(between);
+        free(again);
+    }
+    free(first);
+    model_close(&other);
+    model_close(&one);
+}
+
+/* Scales are multiplied in on the device: the numbers are those that were written out. */
+static void test_block_scales(void) {
+    if (!have_cuda())
+        return;
+    for (int i = 0; tiny_names[i]; i++) {
+        tiny_model scaled, written;
+        size_t n;
+        tiny_open_as(&scaled, tiny_names[i], TINY_E4M3);
+        tiny_open_as(&written, tiny_names[i], TINY_E4M3_AS_BF16);
+        float *a = logits_on_device(&scaled.weights, &n),
+              *b = logits_on_device(&written.weights, &n);
+        CU_ASSERT_EQUAL(memcmp(a, b, n * sizeof *a), 0);
+        free(a);
+        free(b);
+        tiny_close(&written);
+        tiny_close(&scaled);
+    }
+}
+
+CU_TestInfo tests_cuda_weights[] = {
+    {"where another model lay, the same bits", test_loading_again},
+    {"block-scaled e4m3 is what its numbers are", test_block_scales},
+    CU_TEST_INFO_NULL,
+};
