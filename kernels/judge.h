@@ -14,7 +14,8 @@ typedef struct {
     int heads, d_c, d_r;
     mla_step step;
     mla_cache cache;
-    mla_attn attn; /* out and lse: what the backend returned; lse may be NULL */
+    mla_attn attn;     /* out and lse: what the backend returned; lse may be NULL */
+    mla_cut_sums sums; /* MLA_FP8: the backend's */
 } judge_step;
 
 /* Which rows: all of them, or a seeded sample without repetition. Sampled rows prefer the shortest
@@ -25,12 +26,15 @@ typedef struct {
 } judge_sample;
 
 typedef struct {
-    int64_t rows;      /* compared */
-    double out_rel;    /* ||out - ref|| / ||ref|| over all compared rows together */
-    double row_rel;    /* the same of the worst row */
-    double out_abs;    /* largest difference of an element */
-    double cosine;     /* 1 - cosine similarity, all rows together */
-    double lse_err;    /* largest |lse - ref| / max(1, |ref|); 0 without lse */
+    int64_t rows;   /* compared */
+    double out_rel; /* ||out - ref|| / ||ref|| over all compared rows together */
+    double row_rel; /* the same of the worst row */
+    double out_abs; /* largest difference of an element */
+    double cosine;  /* 1 - cosine similarity, all rows together */
+    double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 without lse */
+    /* of rows beyond judge_bound.lse_err, against scores summed as the backend declares (cut_sums.h) if that
+     * is nearer */
+    double lse_alike;
     int64_t nonfinite; /* elements of out or lse that are NaN or infinite and should not be */
     int worst_b, worst_s, worst_h; /* the row of row_rel */
 } judge_error;
@@ -56,6 +60,9 @@ typedef struct {
     double out_rel, row_rel, lse_err;
 } judge_bound;
 judge_bound judge_bound_of(mla_precision p, ref_pv pv);
+
+/* What is held against bound.lse_err: lse_err, or lse_alike where that is beyond it. */
+double judge_lse(const judge_error *e, judge_bound bound);
 
 /* SNAP_OK, or SNAP_E_WRONG naming the figure, its bound and the worst row. */
 snap_status judge_verdict(const judge_error *e, judge_bound bound, snap_err *err) SNAP_CHECK_RESULT;

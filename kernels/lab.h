@@ -91,6 +91,7 @@ typedef struct {
     float softmax_scale;
     draw_source tokens, queries; /* pools in device memory */
     bool bf16_queries;           /* MLA_FP8: the queries are not quantised */
+    mla_cut_sums sums;           /* MLA_FP8: of the scores' content; bits 0: in FP64 */
 } lab_step;
 
 bool lab_can_attend(const mla_backend *be);

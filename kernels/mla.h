@@ -76,14 +76,22 @@ typedef struct {
                               ones: two pools would fight for the cores. NULL = own. Ignored elsewhere */
 } mla_backend_options;
 
+/* How FP8 scores are summed where that is coarser than FP32: an instruction aligns `products` products and the
+ * sum so far to the largest exponent among them, drops what lies below 2^-bits of that, and cuts its sum to as
+ * many bits. bits 0: it isn't. */
 typedef struct {
-    char name[32];       /* "cpu", "cuda", a plugin's own name */
-    char device[128];    /* "AMD EPYC, 2 threads"; "NVIDIA H200" */
-    char kernel[64];     /* which implementation runs: "avx512bf16", "sm90a" */
-    bool host_memory;    /* device pointers may be dereferenced by the host */
-    size_t memory_bytes; /* of the device, as found */
-    size_t cache_bytes;  /* last-level cache, for cold measurements; 0 = unknown */
-    char pci[24];        /* "0000:1b:00.0" where the device has such an address, else "" */
+    int bits, products;
+} mla_cut_sums;
+
+typedef struct {
+    char name[32];         /* "cpu", "cuda", a plugin's own name */
+    char device[128];      /* "AMD EPYC, 2 threads"; "NVIDIA H200" */
+    char kernel[64];       /* which implementation runs: "avx512bf16", "sm90a" */
+    bool host_memory;      /* device pointers may be dereferenced by the host */
+    size_t memory_bytes;   /* of the device, as found */
+    size_t cache_bytes;    /* last-level cache, for cold measurements; 0 = unknown */
+    char pci[24];          /* "0000:1b:00.0" where the device has such an address, else "" */
+    mla_cut_sums fp8_sums; /* of its FP8 kernels */
 } mla_backend_info;
 
 /**

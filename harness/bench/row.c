@@ -37,9 +37,11 @@ static js *correctness_json(const verified *v) {
     js *o = js_new_object();
     bool ok = o && js_set_num(o, "error", v->error.out_rel) &&
               js_set_num(o, "tolerance", v->bound.out_rel) &&
-              js_set_num(o, "lse_error", v->error.lse_err) &&
+              js_set_num(o, "lse_error", judge_lse(&v->error, v->bound)) &&
               js_set_num(o, "lse_tolerance", v->bound.lse_err) &&
-              js_set_int(o, "rows_checked", v->error.rows);
+              js_set_int(o, "rows_checked", v->error.rows) &&
+              (v->error.lse_err <= v->bound.lse_err ||
+               js_set_num(o, "lse_error_exact", v->error.lse_err));
     if (ok)
         return o;
     js_free(o);

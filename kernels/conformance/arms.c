@@ -15,6 +15,12 @@ static snap_status judge_by(const check_context *c, step_case *s, ref_pv pv, int
     return st == SNAP_OK ? judge_verdict(e, judge_bound_of(c->precision, pv), err) : st;
 }
 
+static void note_lse(conformance_row *row, const judge_error *e, judge_bound bound) {
+    row->lse = fmax(row->lse, e->lse_err);
+    row->lse_alike = fmax(row->lse_alike, e->lse_alike);
+    row->lse_bound = bound.lse_err;
+}
+
 /* An arm that is no page's own unit of P is held against exact probabilities, from its first such case on. */
 static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
                               snap_err *err) {
@@ -29,6 +35,7 @@ static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, i
     snap_status st = judge_by(c, s, pv, rows, &e, err);
     if (st != SNAP_OK && st != SNAP_E_WRONG)
         return st;
+    note_lse(c->row, &e, judge_bound_of(c->precision, pv));
     snap_status figure = check_figure(c, "relative error of a row", e.row_rel,
                                       judge_bound_of(c->precision, pv).row_rel, err);
     return st == SNAP_OK ? figure : st;

@@ -49,7 +49,10 @@ static conformance_row run_check(mla_backend *be, const check *k, int arm) {
     conformance_row row = {.check = k->name,
                            .arm = k->both_arms ? mla_precision_name((mla_precision)arm) : "-",
                            .worst = (double)NAN,
-                           .bound = (double)NAN};
+                           .bound = (double)NAN,
+                           .lse = (double)NAN,
+                           .lse_alike = (double)NAN,
+                           .lse_bound = (double)NAN};
     check_context c = {be, (mla_precision)arm, &row};
     snap_err err = {0};
     snap_status st = k->run(&c, &err);

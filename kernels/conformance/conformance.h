@@ -3,7 +3,9 @@
  *
  * Right means: within judge.h's bounds of the FP64 oracle of the arm's arithmetic; equal to the bit where
  * mla.h says so. An FP8 arm may round P by another rule than the paper's unit a page: then it is held against
- * exact probabilities, by judge.h's bounds for those, and its row says so. Unused slots, table entries and outputs hold NaN in all steps. */
+ * exact probabilities, by judge.h's bounds for those, and its row says so. Where a backend declares that its FP8
+ * scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is held against scores so
+ * summed. Unused slots, table entries and outputs hold NaN in all steps. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 #define SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 
@@ -23,7 +25,11 @@ typedef struct {
     int unsupported;     /* cases that the backend refuses */
     double worst, bound; /* of the check's figure; NaN where equality is asked for */
     bool exact;          /* against exact probabilities: FP8 by a rule of its own */
-    char reason[240];    /* what failed, or why it was skipped; else "" */
+    double lse; /* the largest error of lse, over max(1, |lse|); NaN where it is not judged */
+    double
+        lse_alike; /* of rows beyond the bound, against scores as the backend says that it sums them; 0: none */
+    double lse_bound; /* of that */
+    char reason[240]; /* what failed, or why it was skipped; else "" */
 } conformance_row;
 
 const char *conformance_verdict_name(conformance_verdict v); /* "passed", "FAILED", "skipped" */

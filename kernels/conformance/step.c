@@ -149,7 +149,10 @@ static void point(step_case *c) {
         (mla_cache){pages, a[AREA_CONTENT].device, a[AREA_ROPE].device, a[AREA_SCALE].device};
     c->attn = (mla_attn){a[AREA_Q].device, a[AREA_Q_ROPE].device, a[AREA_Q_SCALE].device,
                          kSoftmaxScale,    a[AREA_OUT].device,    a[AREA_LSE].device};
+    mla_backend_info info;
+    mla_backend_describe(c->be, &info);
     c->host = (judge_step){
+        .sums = info.fp8_sums,
         .precision = s->precision,
         .heads = s->heads,
         .d_c = s->d_c,

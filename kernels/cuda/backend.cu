@@ -69,6 +69,8 @@ void cuda_describe(const mla_backend *base, mla_backend_info *out) {
     snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.0", be->device.pciDomainID,
              be->device.pciBusID, be->device.pciDeviceID);
     out->host_memory = false;
+    if (!be->portable)
+        out->fp8_sums = {13, 32}; /* wgmma's, found by trial (sm90_fp8/README.md) */
     out->memory_bytes = be->device.totalGlobalMem;
     out->cache_bytes = static_cast<size_t>(be->device.l2CacheSize);
 }

@@ -1,11 +1,13 @@
 /* The conformance suite: right backends pass it, and one that is wrong in a single way fails the check
  * that is there for it. */
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/backend.h"
 #include "kernels/conformance/conformance.h"
+#include "kernels/cut_sums.h"
 #include "kernels/formats.h"
 #include "kernels/reference.h"
 
@@ -220,6 +222,75 @@ static void test_other_rule(void) {
     mla_backend_close(be);
 }
 
+/* ---- sums of few bits ------------------------------------------------------------------------ */
+
+static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
+static float lse_off; /* of what FP8 steps return, over max(1, |lse|) */
+
+/* The log-sum-exp of scores so summed, and so much off. */
+static void cut_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                    const mla_attn *attn, int b, int i) {
+    const mla_capacity *cap = &plan->cap;
+    ref_rows k = {0}, q = {0};
+    int64_t length = step->seqlens[b], most = (int64_t)step->table_width * MLA_PAGE;
+    int64_t row = (int64_t)b * step->s_q * cap->heads + i;
+    length = length < 0 ? 0 : length > most ? most : length;
+    CU_ASSERT(ref_rows_from_cache(&k, MLA_FP8, cap->d_c, cap->d_r, cache,
+                                  step->block_table + (int64_t)b * step->table_width, length,
+                                  NULL) == SNAP_OK &&
+              ref_rows_from_queries(&q, MLA_FP8, cap->d_c, cap->d_r, attn, row, 1, NULL) ==
+                  SNAP_OK);
+    double lse = cut_sums_lse(kFewBits, &q, 0, &k, length - (step->s_q - 1 - i / cap->heads),
+                              (double)attn->softmax_scale);
+    attn->lse[row] = (float)(isinf(lse) ? lse : lse - (double)lse_off * fmax(1.0, fabs(lse)));
+    ref_rows_release(&k);
+    ref_rows_release(&q);
+}
+
+static snap_status run_cut(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                           const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    bool judged = plan->cap.precision == MLA_FP8 && attn->lse;
+    for (int b = 0; judged && st == SNAP_OK && b < step->batch; b++)
+        for (int i = 0; i < step->s_q * plan->cap.heads; i++)
+            cut_row(plan, step, cache, attn, b, i);
+    return st;
+}
+
+static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
+    right->ops->describe(be, out);
+    out->fp8_sums = kFewBits;
+}
+
+static int failures_with(mla_backend_ops table, float off) {
+    mla_backend *be;
+    tally t = {0};
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = 1}, NULL),
+                          SNAP_OK);
+    const mla_backend_ops *ops = be->ops;
+    mla_backend self = {ops};
+    right = &self;
+    lse_off = off;
+    be->ops = &table;
+    CU_ASSERT_EQUAL(conformance_run(be, stop_after_heads, &t, NULL), SNAP_E_CANCELLED);
+    be->ops = ops;
+    mla_backend_close(be);
+    return t.failed;
+}
+
+/* Such sums are right for who says that it makes them, and nothing beside them. */
+static void test_cut_sums(void) {
+    mla_backend *be;
+    CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
+    mla_backend_ops table = *be->ops;
+    mla_backend_close(be);
+    table.run = run_cut;
+    CU_ASSERT_EQUAL(failures_with(table, 0), 1);
+    table.describe = describe_cut_sums;
+    CU_ASSERT_EQUAL(failures_with(table, 0), 0);
+    CU_ASSERT_EQUAL(failures_with(table, 6e-4f), 1);
+}
+
 static void test_stop(void) {
     mla_backend *be;
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
@@ -235,6 +306,7 @@ CU_TestInfo tests_conformance[] = {
     {"the example plugin passes", test_example},
     {"faults are found", test_faults},
     {"P by another rule", test_other_rule},
+    {"sums of few bits", test_cut_sums},
     {"the suite can be stopped", test_stop},
     CU_TEST_INFO_NULL,
 };

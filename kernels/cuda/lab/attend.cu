@@ -1,6 +1,7 @@
 /* Attention in FP64, for judging: rows of the random source, quantised here by the definition and not
  * by the code that is judged, exact probabilities, sums in FP64. A block takes one row and one run of
  * tokens; a second kernel merges the runs in order. */
+#include <climits>
 #include <cmath>
 #include <cuda_bf16.h>
 
@@ -25,6 +26,7 @@ struct problem {
     int64_t context;
     int rows, runs, heads, s_q;
     bool fp8, fp8_queries;
+    mla_cut_sums sums;
 };
 
 __device__ float bf16(uint16_t bits) {
@@ -74,6 +76,42 @@ __device__ double warp_dot(const float *a, const float *b, int n) {
     return sum;
 }
 
+__device__ double cut(double x, int unit) {
+    return ldexp(trunc(ldexp(x, -unit)), unit);
+}
+
+__device__ int exponent_e4m3(float x) {
+    return max(ilogbf(x), -6);
+}
+
+/* Of e4m3 numbers, as kernels/cut_sums.c: an instruction's products a lane each. */
+__device__ double cut_dot(const float *a, const float *b, int n, mla_cut_sums how) {
+    const int lane = threadIdx.x % 32;
+    double sum = 0;
+    for (int first = 0; first < n; first += how.products) {
+        const int d = first + lane;
+        const bool mine = lane < how.products && d < n && a[d] != 0 && b[d] != 0;
+        int top = mine ? exponent_e4m3(a[d]) + exponent_e4m3(b[d]) : INT_MIN;
+        top = __reduce_max_sync(~0u, sum != 0 ? max(top, ilogb(sum)) : top);
+        if (top == INT_MIN)
+            continue;
+        double kept =
+            mine ? cut(static_cast<double>(a[d]) * static_cast<double>(b[d]), top - how.bits) : 0;
+        for (int m = 16; m > 0; m /= 2)
+            kept += __shfl_xor_sync(~0u, kept, m);
+        sum = kept + cut(sum, top - how.bits);
+        sum = sum == 0 ? 0 : cut(sum, ilogb(sum) - how.bits);
+    }
+    return sum;
+}
+
+__device__ double dot_of(const problem &p, const float *q, const float *k) {
+    const int d_c = p.tokens.d_c, d_r = p.tokens.d_r;
+    if (!p.sums.bits)
+        return warp_dot(q, k, d_c + d_r);
+    return cut_dot(q, k, d_c, p.sums) + warp_dot(q + d_c, k + d_c, d_r);
+}
+
 __global__ void __launch_bounds__(kThreads) attend_run(problem p) {
     extern __shared__ float memory[];
     __shared__ double score[kTokens], scale[kTokens];
@@ -97,7 +135,7 @@ __global__ void __launch_bounds__(kThreads) attend_run(problem p) {
             float *x = k + t * width;
             const double a = take_row(p.tokens, sequence * p.context + first + t, p.fp8, x);
             __syncwarp();
-            const double s = warp_dot(q, x, width) * a * static_cast<double>(q_scale);
+            const double s = dot_of(p, q, x) * a * static_cast<double>(q_scale);
             if (threadIdx.x % 32 == 0) {
                 score[t] = s * p.softmax_scale;
                 scale[t] = a;
@@ -188,7 +226,10 @@ snap_status cuda_attend(mla_backend *base, const lab_step *step, const int64_t *
                  step->heads,
                  step->s_q,
                  step->precision == MLA_FP8,
-                 step->precision == MLA_FP8 && !step->bf16_queries};
+                 step->precision == MLA_FP8 && !step->bf16_queries,
+                 step->sums};
+    if (!p.fp8_queries || p.sums.products > 32)
+        p.sums = {};
     if (e == cudaSuccess)
         e = cudaMemcpyAsync(const_cast<int64_t *>(p.row), row, row_bytes, cudaMemcpyHostToDevice,
                             stream);

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/c_contract.h"
 extern "C" {
+#include "kernels/cut_sums.h"
 #include "kernels/reference.h"
 }
 
@@ -88,15 +89,16 @@ std::vector<float> rows_of(const source &s, uint64_t first, int64_t n) {
     return x;
 }
 
+/* @sums: of FP8's scores; bits 0: in FP64. */
 void check_attend(mla_backend *be, const source &tokens, const source &queries, mla_precision p,
-                  int64_t context) {
+                  int64_t context, mla_cut_sums sums = {}) {
     snap_err err = {};
     const int heads = 3, s_q = 2;
     const int64_t rows[] = {0, 5, 7, 9}; /* sequences 0 and 1, both query tokens */
     const ref_format f = p == MLA_FP8 ? REF_SNAPMLA : REF_BF16;
     double out[4 * kContent], lse[4], want[kContent], want_lse, worst = 0;
     const lab_step step = {
-        p, heads, s_q, context, kSoftmaxScale, tokens.on_device, queries.on_device};
+        p, heads, s_q, context, kSoftmaxScale, tokens.on_device, queries.on_device, false, sums};
     must(lab_attend(be, &step, rows, 4, out, lse, &err) == SNAP_OK, "attend", err);
     for (int i = 0; i < 4; i++) {
         const int64_t sequence = rows[i] / (heads * s_q), s = rows[i] / heads % s_q;
@@ -108,15 +110,17 @@ void check_attend(mla_backend *be, const source &tokens, const source &queries, 
              "oracle", err);
         const int64_t visible = context - (s_q - 1 - s);
         ref_attend(&q, 0, &k, visible, kSoftmaxScale, REF_P_EXACT, want, &want_lse);
-        for (int d = 0; d < kContent; d++)
+        if (sums.bits)
+            want_lse = cut_sums_lse(sums, &q, 0, &k, visible, kSoftmaxScale);
+        for (int d = 0; d < kContent && !sums.bits; d++)
             worst = fmax(worst, fabs(out[i * kContent + d] - want[d]));
         must(lse[i] == want_lse || fabs(lse[i] - want_lse) < 1e-11, "lse differs", err);
         ref_rows_release(&q);
         ref_rows_release(&k);
     }
     must(worst < 1e-11, "FP64 attention differs", err);
-    printf("attend: %s, %lld tokens: within %.0e of the host's\n", mla_precision_name(p),
-           static_cast<long long>(context), worst);
+    printf("attend: %s, %lld tokens, sums of %d bits: within %.0e of the host's\n",
+           mla_precision_name(p), static_cast<long long>(context), sums.bits, worst);
 }
 
 void check_recording(mla_backend *be) {
@@ -195,6 +199,7 @@ int main() {
     for (int64_t context : {1, 2, 65, 1023, 3000}) {
         check_attend(be, tokens, queries, MLA_BF16, context);
         check_attend(be, tokens, queries, MLA_FP8, context);
+        check_attend(be, tokens, queries, MLA_FP8, context, {13, 32});
     }
     check_recording(be);
     check_errors(be);

@@ -1,0 +1,112 @@
+/* Sums of few bits: by hand where few numbers count, against sums in FP64 where the bits suffice. How the sums of
+ * a device come out is checked there (kernels/cuda/test/check_fp8.cu). */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "kernels/cut_sums.h"
+#include "kernels/formats.h"
+
+enum { kWidth = 64, kRope = 2 };
+static const mla_cut_sums kFew = {.bits = 13, .products = 32};
+static const mla_cut_sums kMany = {.bits = 45, .products = 8}; /* all that a sum here can have */
+
+typedef struct {
+    float content[kWidth], rope[kRope], scale;
+} row;
+
+static ref_rows rows_of(row *r) {
+    return (ref_rows){1, kWidth, kRope, 1, kWidth, r->content, r->rope, &r->scale, &r->scale};
+}
+
+static double sum_of(mla_cut_sums how, row *q, row *k) {
+    ref_rows x = rows_of(q), y = rows_of(k);
+    return cut_sum_of(how, &x, 0, &y, 0);
+}
+
+/* Beside a product of 2^8, what is below 2^-5 is dropped in the same instruction; a sum of 2^8 drops it in the
+ * next one. */
+static void test_what_is_dropped(void) {
+    row q = {.scale = 1}, k = {.scale = 0.5f};
+    q.content[0] = 256;
+    k.content[0] = 1;
+    for (int d = 1; d < kWidth; d++) {
+        q.content[d] = 1.5f;
+        k.content[d] = 0x1p-6f;
+    }
+    CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * 256);
+    CU_ASSERT_EQUAL(sum_of(kMany, &q, &k), 0.5 * (256 + 63 * 0x1.8p-6));
+    /* towards zero: 1.5 x 2^-5 comes to 2^-5 at first; the sum is below 2^8 then, and half of that counts */
+    for (int d = 1; d < kWidth; d++)
+        k.content[d] = -0x1p-5f;
+    CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (256 - 31 * 0x1p-5 - 32 * 0x1.8p-5));
+    /* the exponent of a product is its factors', 0 + 8, though it is 2^9 and more: 2^-5 counts */
+    q.content[0] = 1.75f;
+    k.content[0] = 448;
+    CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (784 - 31 * 0x1p-5 - 0x1p-5));
+    memset(&k.content, 0, sizeof k.content);
+    CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0);
+}
+
+static void random_row(row *r, rng *from) {
+    for (int d = 0; d < kWidth; d++) {
+        float x = e4m3_to_f32((uint8_t)rng_below(from, 256));
+        r->content[d] = isfinite(x) ? x : 0;
+    }
+    r->rope[0] = 0.5f;
+    r->rope[1] = -2;
+    r->scale = ldexpf(1, (int)rng_below(from, 20) - 10);
+}
+
+static double exact_of(const row *q, const row *k) {
+    double sum = 0;
+    for (int d = 0; d < kWidth; d++)
+        sum += (double)q->content[d] * (double)k->content[d];
+    return sum * (double)q->scale * (double)k->scale;
+}
+
+/* With bits enough every sum is the exact one; with 13 hardly any. */
+static void test_random_rows(void) {
+    rng r = rng_make(5, 0);
+    int off = 0;
+    for (int i = 0; i < 2000; i++) {
+        row q, k;
+        random_row(&q, &r);
+        random_row(&k, &r);
+        CU_ASSERT_EQUAL(sum_of(kMany, &q, &k), exact_of(&q, &k));
+        off += sum_of(kFew, &q, &k) != exact_of(&q, &k);
+    }
+    CU_ASSERT(off > 1900);
+}
+
+/* The same as attention's where nothing is dropped, over as many tokens as are visible. */
+static void test_lse(void) {
+    enum { kTokens = 5 };
+    rng r = rng_make(6, 0);
+    row q, token;
+    float content[kTokens * kWidth], rope[kTokens * kRope], scale[kTokens];
+    double o[kWidth], want;
+    random_row(&q, &r);
+    q.scale = 0x1p-8f;
+    for (int i = 0; i < kTokens; i++) {
+        random_row(&token, &r);
+        memcpy(content + i * kWidth, token.content, sizeof token.content);
+        memcpy(rope + i * kRope, token.rope, sizeof token.rope);
+        scale[i] = 0x1p-9f;
+    }
+    ref_rows k = {kTokens, kWidth, kRope, 1, kWidth, content, rope, scale, scale}, x = rows_of(&q);
+    for (int n = 0; n <= kTokens; n++) {
+        ref_attend(&x, 0, &k, n, 0.5, REF_P_EXACT, o, &want);
+        double lse = cut_sums_lse(kMany, &x, 0, &k, n, 0.5);
+        CU_ASSERT(n == 0 ? isinf(lse) && lse < 0 : fabs(lse - want) < 1e-12);
+        CU_ASSERT(n == 0 || fabs(cut_sums_lse(kFew, &x, 0, &k, n, 0.5) - want) > 1e-6);
+    }
+}
+
+CU_TestInfo tests_cut_sums[] = {
+    {"what is dropped", test_what_is_dropped},
+    {"random rows", test_random_rows},
+    {"the log-sum-exp", test_lse},
+    CU_TEST_INFO_NULL,
+};
