@@ -1,9 +1,8 @@
 /* What lies between the projections and attention, fused: the latent normalised, RoPE turned, the new rows
- * into the cache in its format, queries absorbed and quantised. Numbers are those of mla_append_kv() and
- * mla_quant_q() on the same BF16 rows. */
-#include <cuda_fp8.h>
+ * into the cache in its format, queries absorbed and quantised. */
+#include <algorithm>
 
-#include "generator/local/cuda/attend.h"
+#include "generator/local/cuda/project.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 
 namespace device {
@@ -18,85 +17,34 @@ enum {
     kNopePitch = MAX_NOPE + 8,
 };
 
-__device__ __forceinline__ float warp_max(float x) {
-    for (int m = 16; m > 0; m /= 2)
-        x = fmaxf(x, __shfl_xor_sync(~0u, x, m));
-    return x;
-}
+struct block_team {
+    float *room; /* [32] */
 
-__device__ __forceinline__ uint8_t to_e4m3(float x) {
-    return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
-}
-
-__device__ __forceinline__ float scale_of(float largest) {
-    return fmaxf(largest, 1e-10f) / 448.0f;
-}
-
-__device__ __forceinline__ int64_t position_of(const project_args &a, int row) {
-    return a.length ? a.length[row] - 1 : a.start + row;
-}
-
-/* Number @d of a turned rotary vector. */
-__device__ __forceinline__ float turned(const project_args &a, const float *x, int64_t position,
-                                        int d) {
-    const int pairs = a.rope / 2, pair = a.halves ? d % pairs : d / 2;
-    const bool second = a.halves ? d >= pairs : d % 2;
-    const float2 angle = a.angle[position * pairs + pair];
-    const float first_x = a.halves ? x[pair] : x[2 * pair];
-    const float second_x = a.halves ? x[pair + pairs] : x[2 * pair + 1];
-    return second ? second_x * angle.x + first_x * angle.y : first_x * angle.x - second_x * angle.y;
-}
-
-__device__ __forceinline__ int64_t slot_of(const project_args &a, int row, int64_t position) {
-    const int *table = a.table + (a.length ? static_cast<int64_t>(row) * a.table_width : 0);
-    const int64_t page = table[position / MLA_PAGE];
-    return min(max(page, int64_t(0)), a.cache.pages - 1) * MLA_PAGE + position % MLA_PAGE;
-}
-
-__device__ __forceinline__ float rounded(float x) {
-    return __bfloat162float(__float2bfloat16_rn(x));
-}
-
-/* A warp's row of the cache. */
-__device__ void append_row(const project_args &a, int row) {
-    const int lane = threadIdx.x % 32, width = a.rank + a.rope;
-    const float *x = a.kv + row * a.kv_row;
-    const int64_t position = position_of(a, row);
-    if (position < 0)
-        return;
-    float squares = 0, largest = 0;
-#pragma unroll 8
-    for (int d = lane; d < a.rank; d += 32)
-        squares += x[d] * x[d];
-    const float norm = rsqrtf(warp_sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
-    const int64_t slot = slot_of(a, row, position);
-    if (!a.cache.scale) {
-        bf16 *to = static_cast<bf16 *>(a.cache.content) + slot * width;
-#pragma unroll 8
-        for (int d = lane; d < a.rank; d += 32)
-            to[d] = __float2bfloat16_rn(x[d] * norm * a.kv_norm[d]);
-        for (int d = lane; d < a.rope; d += 32)
-            to[a.rank + d] = __float2bfloat16_rn(turned(a, x + a.rank, position, d));
-        return;
+    __device__ int rank() const {
+        return threadIdx.x;
     }
-    for (int d = lane; d < a.rank; d += 32)
-        largest = fmaxf(largest, fabsf(rounded(x[d] * norm * a.kv_norm[d])));
-    const float scale = scale_of(warp_max(largest));
-    uint8_t *content = static_cast<uint8_t *>(a.cache.content) + slot * a.rank;
-    bf16 *rope = static_cast<bf16 *>(a.cache.rope) + slot * a.rope;
-    for (int d = lane; d < a.rank; d += 32)
-        content[d] = to_e4m3(rounded(x[d] * norm * a.kv_norm[d]) / scale);
-    for (int d = lane; d < a.rope; d += 32)
-        rope[d] = __float2bfloat16_rn(rounded(turned(a, x + a.rank, position, d)) / scale);
-    if (lane == 0)
-        a.cache.scale[slot] = scale;
-}
+    __device__ static constexpr int size() {
+        return kThreads;
+    }
+    __device__ float sum(float x) const {
+        return block_sum(x, room);
+    }
+    __device__ float largest(float x) const {
+        x = warp_max(x);
+        __syncthreads();
+        if (threadIdx.x % 32 == 0)
+            room[threadIdx.x / 32] = x;
+        __syncthreads();
+        return warp_max(threadIdx.x % 32 < kWarps ? room[threadIdx.x % 32] : 0.0f);
+    }
+};
 
 /* ---- decode ------------------------------------------------------------------------------------ */
 
 struct decode_room {
     bf16 nope[kRows][kNopePitch];
     float absorbed[kRows][kMaxRank];
+    int largest[kRows]; /* bits of a float that is not negative: they compare as it does */
 };
 
 __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
@@ -104,69 +52,126 @@ __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
     return col < k ? __ldg(reinterpret_cast<const uint4 *>(row + col)) : zero;
 }
 
+/* 16 rows of W_UK, the first columns. A warp holds kTiles of them before there are queries. */
+enum { kTiles = 2, kHeld = 4 };
+struct held_weights {
+    uint4 top[kHeld], bottom[kHeld];
+};
+
+__device__ __forceinline__ const bf16 *tile_row(const project_args &a, const bf16 *uk, int tile) {
+    return uk + static_cast<int64_t>(tile * 16 + threadIdx.x % 32 / 4) * a.nope;
+}
+
+__device__ __forceinline__ void hold(const project_args &a, const bf16 *uk, int tile,
+                                     held_weights &h) {
+    const int t = threadIdx.x % 4, width = tile < a.rank / 16 ? a.nope : 0;
+    const bf16 *top = tile_row(a, uk, tile);
+#pragma unroll
+    for (int s = 0; s < kHeld; s++) {
+        h.top[s] = load_weights(top, 8 * t + 32 * s, width);
+        h.bottom[s] = load_weights(top + 8 * a.nope, 8 * t + 32 * s, width);
+    }
+}
+
+__device__ __forceinline__ void multiply(float (&sum)[4], const uint4 &w0, const uint4 &w1,
+                                         const uint4 &x) {
+    const uint32_t first[4] = {w0.x, w1.x, w0.y, w1.y};
+    const uint32_t second[4] = {w0.z, w1.z, w0.w, w1.w};
+    ptx::mma_bf16(sum, first, x.x, x.y);
+    ptx::mma_bf16(sum, second, x.z, x.w);
+}
+
+/* The largest of what this thread has of rows 2 t and 2 t + 1, to all. */
+__device__ __forceinline__ void note_largest(decode_room &room, const float (&sum)[4]) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    float even = fmaxf(fabsf(rounded(sum[0])), fabsf(rounded(sum[2])));
+    float odd = fmaxf(fabsf(rounded(sum[1])), fabsf(rounded(sum[3])));
+    for (int m = 16; m > 2; m /= 2) {
+        even = fmaxf(even, __shfl_xor_sync(~0u, even, m));
+        odd = fmaxf(odd, __shfl_xor_sync(~0u, odd, m));
+    }
+    if (g == 0) {
+        atomicMax(&room.largest[2 * t], __float_as_int(even));
+        atomicMax(&room.largest[2 * t + 1], __float_as_int(odd));
+    }
+}
+
+__device__ __forceinline__ uint4 read_query(const project_args &a, const decode_room &room,
+                                            int col) {
+    const uint4 zero = {0, 0, 0, 0};
+    return col < a.nope ? *reinterpret_cast<const uint4 *>(&room.nope[threadIdx.x % 32 / 4][col])
+                        : zero;
+}
+
 /* 16 absorbed numbers of eight rows: W_UK's rows as in gemm_few. */
 __device__ __forceinline__ void absorb_tile(const project_args &a, const bf16 *uk,
-                                            decode_room &room, int tile) {
+                                            decode_room &room, int tile, const held_weights &held) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const bf16 *top = uk + static_cast<int64_t>(tile * 16 + g) * a.nope, *bottom = top + 8 * a.nope;
+    const bf16 *top = tile_row(a, uk, tile), *bottom = top + 8 * a.nope;
     float sum[4] = {};
-#pragma unroll 4
-    for (int col = 8 * t; col < a.nope; col += 32) {
-        const uint4 w0 = load_weights(top, col, a.nope), w1 = load_weights(bottom, col, a.nope);
-        const uint4 x = *reinterpret_cast<const uint4 *>(&room.nope[g][col]);
-        const uint32_t first[4] = {w0.x, w1.x, w0.y, w1.y};
-        const uint32_t second[4] = {w0.z, w1.z, w0.w, w1.w};
-        ptx::mma_bf16(sum, first, x.x, x.y);
-        ptx::mma_bf16(sum, second, x.z, x.w);
-    }
+#pragma unroll
+    for (int s = 0; s < kHeld; s++)
+        if (32 * s < a.nope)
+            multiply(sum, held.top[s], held.bottom[s], read_query(a, room, 8 * t + 32 * s));
+#pragma unroll 1
+    for (int col = 8 * t + 32 * kHeld; col - 8 * t < a.nope; col += 32)
+        multiply(sum, load_weights(top, col, a.nope), load_weights(bottom, col, a.nope),
+                 read_query(a, room, col));
     room.absorbed[2 * t][tile * 16 + g] = sum[0];
     room.absorbed[2 * t + 1][tile * 16 + g] = sum[1];
     room.absorbed[2 * t][tile * 16 + g + 8] = sum[2];
     room.absorbed[2 * t + 1][tile * 16 + g + 8] = sum[3];
+    if (a.cache.scale)
+        note_largest(room, sum);
 }
 
-/* A warp's row of one head's query: rounded to BF16, and for MLA_FP8 from there. */
-__device__ void write_query(const project_args &a, const absorb_to &to, const decode_room &room,
-                            int row, int head) {
-    const int lane = threadIdx.x % 32;
-    const int64_t at = static_cast<int64_t>(row) * a.heads + head, position = position_of(a, row);
-    const float *c = room.absorbed[row % kRows];
-    const float *rope = a.q + row * a.q_row + head * (a.nope + a.rope) + a.nope;
-    if (!a.cache.scale) {
-        bf16 *q = to.q + at * (a.rank + a.rope);
-        for (int d = lane; d < a.rank; d += 32)
-            q[d] = __float2bfloat16_rn(c[d]);
-        for (int d = lane; d < a.rope; d += 32)
-            q[a.rank + d] = __float2bfloat16_rn(turned(a, rope, max(position, int64_t(0)), d));
-        return;
+/* Queries of some rows and one head. */
+__device__ void write_queries(const project_args &a, const absorb_to &to, const decode_room &room,
+                              int from, int rows, int head) {
+    for (int i = threadIdx.x; i < rows * a.rank; i += kThreads) {
+        const int r = i / a.rank, d = i % a.rank;
+        query_to(a, to, from + r, head, __int_as_float(room.largest[r]))
+            .content(d, room.absorbed[r][d]);
     }
-    float largest = 0;
-    for (int d = lane; d < a.rank; d += 32)
-        largest = fmaxf(largest, fabsf(rounded(c[d])));
-    const float scale = scale_of(warp_max(largest));
-    for (int d = lane; d < a.rank; d += 32)
-        to.q8[at * a.rank + d] = to_e4m3(rounded(c[d]) / scale);
-    for (int d = lane; d < a.rope; d += 32)
-        to.q_rope[at * a.rope + d] =
-            __float2bfloat16_rn(rounded(turned(a, rope, max(position, int64_t(0)), d)) / scale);
-    if (lane == 0)
-        to.q_scale[at] = scale;
 }
 
+/* The rotary part of a query; @angle: of this thread's first number. */
+__device__ void write_rope(const project_args &a, const absorb_to &to, const decode_room &room,
+                           int from, int rows, int head, const float2 &angle) {
+    for (int i = threadIdx.x; i < rows * a.rope; i += kThreads) {
+        const int r = i / a.rope, d = i % a.rope, row = from + r;
+        const float *q = a.q + row * a.q_row + head * (a.nope + a.rope) + a.nope;
+        const float x =
+            turned(a, q, i == threadIdx.x ? angle : angle_of(a, position_of(a, row), d), d);
+        query_to(a, to, row, head, __int_as_float(room.largest[r])).turned(d, x);
+    }
+}
+
+/* A block is a head of kRows rows, or a row that enters the cache. Weights, lengths, tables and angles are nobody's to
+ * write: they are read while the kernel before still runs. */
 __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_to to) {
     __shared__ decode_room room;
     const int warp = threadIdx.x / 32, head = blockIdx.x, from = blockIdx.y * kRows;
     const int rows = min(static_cast<int>(kRows), a.rows - from);
     let_next();
-    if (head == a.heads) {
+    if (head >= a.heads) {
+        const block_team team = {room.absorbed[0]};
+        const int row = from + head - a.heads;
+        const row_place at(a, min(row, a.rows - 1), team);
         wait_previous();
-        if (warp < rows)
-            append_row(a, from + warp);
+        if (row < a.rows)
+            append_row(a, a.kv + row * a.kv_row, at, team);
         return;
     }
     const bf16 *uk = to.uk + static_cast<int64_t>(head) * a.rank * a.nope;
-    for (int i = threadIdx.x * 64; i < a.rank * a.nope; i += kThreads * 64)
-        ask_line(uk + i);
+    held_weights held[kTiles];
+#pragma unroll
+    for (int i = 0; i < kTiles; i++)
+        hold(a, uk, warp + i * kWarps, held[i]);
+    const int rope_row = min(from + static_cast<int>(threadIdx.x) / a.rope, a.rows - 1);
+    const float2 angle = angle_of(a, position_of(a, rope_row), threadIdx.x % a.rope);
+    if (threadIdx.x < kRows)
+        room.largest[threadIdx.x] = 0;
     wait_previous();
     for (int i = threadIdx.x; i < kRows * a.nope; i += kThreads) {
         const int r = i / a.nope, d = i % a.nope;
@@ -174,11 +179,18 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
             r < rows ? a.q[(from + r) * a.q_row + head * (a.nope + a.rope) + d] : 0.0f);
     }
     __syncthreads();
-    for (int tile = warp; tile < a.rank / 16; tile += kWarps)
-        absorb_tile(a, uk, room, tile);
+#pragma unroll
+    for (int i = 0; i < kTiles; i++)
+        if (warp + i * kWarps < a.rank / 16)
+            absorb_tile(a, uk, room, warp + i * kWarps, held[i]);
+#pragma unroll 1
+    for (int tile = warp + kTiles * kWarps; tile < a.rank / 16; tile += kWarps) {
+        hold(a, uk, tile, held[0]);
+        absorb_tile(a, uk, room, tile, held[0]);
+    }
     __syncthreads();
-    if (warp < rows)
-        write_query(a, to, room, from + warp, head);
+    write_queries(a, to, room, from, rows, head);
+    write_rope(a, to, room, from, rows, head, angle);
 }
 
 /* ---- chunk ------------------------------------------------------------------------------------- */
@@ -191,20 +203,22 @@ __global__ void __launch_bounds__(kChunkThreads) chunk_rows(project_args a) {
     let_next();
     wait_previous();
     if (threadIdx.x < 32)
-        append_row(a, row);
+        append_row(a, a.kv + row * a.kv_row, row_place(a, row, warp_team{}), warp_team{});
     const float *q = a.q + row * a.q_row;
     bf16 *to = a.packed + static_cast<int64_t>(row) * a.heads * width;
     for (int i = threadIdx.x; i < a.heads * width; i += kChunkThreads) {
         const int d = i % width;
-        to[i] = __float2bfloat16_rn(
-            d < a.nope ? q[i] : turned(a, q + i - d + a.nope, position, d - a.nope));
+        to[i] =
+            __float2bfloat16_rn(d < a.nope ? q[i]
+                                           : turned(a, q + i - d + a.nope,
+                                                    angle_of(a, position, d - a.nope), d - a.nope));
     }
 }
 
 } // namespace
 
 cudaError_t project_decode(const stream_of &s, const project_args &a, const absorb_to &to) {
-    const dim3 grid(static_cast<unsigned>(a.heads + 1),
+    const dim3 grid(static_cast<unsigned>(a.heads + std::min<int>(a.rows, kRows)),
                     static_cast<unsigned>((a.rows + kRows - 1) / kRows));
     return launch(s, decode_rows, grid, kThreads, 0, a, to);
 }
