@@ -50,9 +50,23 @@ __device__ __forceinline__ uint32_t bf16_of(float2 x) {
     return *reinterpret_cast<const uint32_t *>(&r);
 }
 
-__device__ __forceinline__ float2 quotient(uint32_t pair, float a) {
-    const float2 x = pair_of(pair);
+__device__ __noinline__ float2 divide_pair(float2 x, float a) {
     return {x.x / a, x.y / a};
+}
+
+/* What quotient() multiplies with; 0 where that has no reciprocal of full precision. */
+__device__ __forceinline__ float reciprocal_of(float a) {
+    return a < 0x1p100f ? 1.0f / a : 0.0f;
+}
+
+/* x / a rounded once, without a division: x r is next to it, what that lacks of x is exact in one fma, and
+ * a second one rounds as a division does (Markstein), far from where numbers end. */
+__device__ __forceinline__ float2 quotient(uint32_t pair, float a, float r) {
+    const float2 x = pair_of(pair), q = {x.x * r, x.y * r};
+    const float small = fminf(fabsf(q.x), fabsf(q.y)), large = fmaxf(fabsf(q.x), fabsf(q.y));
+    if (small < 0x1p-60f || large > 0x1p60f)
+        return divide_pair(x, a);
+    return {fmaf(fmaf(-q.x, a, x.x), r, q.x), fmaf(fmaf(-q.y, a, x.y), r, q.y)};
 }
 
 struct quantised {
@@ -72,18 +86,18 @@ __device__ __noinline__ void quantise_row(const __nv_bfloat16 *from, int d_c, in
         most = fmaxf(most, largest_of(load_eight(from + d)));
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
-    const float a = fmaxf(most, 1e-10f) / 448.0f;
+    const float a = fmaxf(most, 1e-10f) / 448.0f, r = reciprocal_of(a);
 #pragma unroll 1
     for (int d = kEach * lane; d < d_c + d_r; d += kEach * 32) {
         const uint4 v = load_eight(from + d);
-        const float2 p = quotient(v.x, a), q = quotient(v.y, a), r = quotient(v.z, a),
-                     t = quotient(v.w, a);
+        const float2 p = quotient(v.x, a, r), q = quotient(v.y, a, r), s = quotient(v.z, a, r),
+                     t = quotient(v.w, a, r);
         if (d < d_c)
             *reinterpret_cast<uint2 *>(to.content + d) =
-                make_uint2(e4m3_of(p) | e4m3_of(q) << 16, e4m3_of(r) | e4m3_of(t) << 16);
+                make_uint2(e4m3_of(p) | e4m3_of(q) << 16, e4m3_of(s) | e4m3_of(t) << 16);
         else
             *reinterpret_cast<uint4 *>(to.rope + d - d_c) =
-                make_uint4(bf16_of(p), bf16_of(q), bf16_of(r), bf16_of(t));
+                make_uint4(bf16_of(p), bf16_of(q), bf16_of(s), bf16_of(t));
     }
     if (lane == 0)
         *to.scale = a;

@@ -5,38 +5,13 @@
  *           beginning of another
  * Threads take sequences first, then parts; scans number the items and slots. */
 #pragma once
-#include "kernels/cuda/sched/few.cuh"
-#include "kernels/cuda/sched/line.cuh"
+#include "kernels/cuda/sched/each.cuh"
+#include "kernels/cuda/sched/equal.cuh"
 
 namespace {
 
-enum { kLine = 32 }; /* entries of a table in a line of the cache */
-
-__device__ choice choose(shared &s, const sequences &seqs, const run &mine, int parts, int width,
-                         int total, int splits) {
-    if (splits != 0)
-        return {EQUAL, 0};
-    const int whole = longest_whole(s, seqs, mine, parts, width);
-    const int piece = piece_width(s, seqs, total - seqs.batch * kFixedTiles, parts);
-    return cheapest(seqs.batch, width, whole, piece);
-}
-
-/* By all threads of a block, more of them than there are parts. */
-__device__ void plan_step(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
-                          int splits, const page_table &table) {
-    const bool few = seqs.batch <= kFew && splits == 0;
-    if (few) {
-        if (threadIdx.x < 32)
-            decide_few(s, plan, seqs, parts);
-        else
-            table.prefetch((threadIdx.x - 32) * size_t(kLine), seqs.batch);
-        __syncthreads();
-        if (s.kind == PIECES) {
-            deal_pieces(s, plan, seqs, parts, s.piece, table);
-            return;
-        }
-    }
-    table.prefetch(threadIdx.x * static_cast<size_t>(table.width), seqs.batch);
+/* A thread's run of sequences; @width: what a part gets of the line. */
+__device__ run run_of(shared &s, const sequences &seqs, int parts, int *width) {
     const int each = divide(seqs.batch + threads() - 1, threads());
     run mine;
     mine.begin = min(static_cast<int>(threadIdx.x) * each, seqs.batch);
@@ -45,33 +20,46 @@ __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &se
 #pragma unroll 1
     for (int b = mine.begin; b < mine.end; b++)
         cost += seqs.cost(b);
-    const scanned of_costs = block_scan(s.warp_sum, cost);
-    const int total = of_costs.total;
-    mine.start = of_costs.before;
-    const int width = divide(total + parts - 1, parts);
+    const scanned costs = block_scan(s.warp_sum, cost);
+    mine.start = costs.before;
+    *width = divide(costs.total + parts - 1, parts);
+    return mine;
+}
 
-    const choice plan_kind = few ? choice{static_cast<kind>(s.kind), s.piece}
-                                 : choose(s, seqs, mine, parts, width, total, splits);
-    if (plan_kind.kind == PIECES) {
-        place_sequences(s, plan, seqs, plan_kind.piece);
-        deal_pieces(s, plan, seqs, parts, plan_kind.piece, table);
-        return;
-    }
-    if (plan_kind.kind == LINE)
-        deal_cut(s, plan, seqs, mine, parts, width);
-    else
-        deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});
+/* Parts from where their items begin, once these are known. */
+__device__ void leave_parts(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
+                            const page_table &table) {
     __syncthreads();
     const int p = threadIdx.x;
     if (p >= parts)
         return;
     sched_part part = {s.begin[p], s.begin[p + 1], {-1, -1}, {}};
-    if (part.first < part.last) {
+    if (part.first < part.last)
         part.head = plan.items[part.first];
-        part.page[0] = table.page(part.head, seqs.tile, 0);
-        part.page[1] = table.page(part.head, seqs.tile, 1);
+    leave_part(plan, table, seqs.tile, part);
+}
+
+/* By all threads of a block, more of them than there are parts. */
+__device__ void plan_step(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
+                          int splits, const page_table &table) {
+    run mine;
+    int width;
+    if (splits == 0 && seqs.batch <= threads()) {
+        if (plan_each(s, plan, seqs, parts, table, &mine, &width))
+            return;
+        deal_cut(s, plan, seqs, mine, parts, width);
+        leave_parts(s, plan, seqs, parts, table);
+        return;
     }
-    plan.parts[p] = part;
+    table.prefetch(threadIdx.x * static_cast<size_t>(table.width), seqs.batch);
+    mine = run_of(s, seqs, parts, &width);
+    /* more sequences than parts: no pieces */
+    if (splits == 0 &&
+        cheapest(seqs.batch, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
+        deal_cut(s, plan, seqs, mine, parts, width);
+    else
+        deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});
+    leave_parts(s, plan, seqs, parts, table);
 }
 
 } // namespace

@@ -62,11 +62,18 @@ struct border {
 
 struct shared {
     int warp_sum[kMostThreads / 32];
-    int load[kMaxParts]; /* cost of a part that takes whole sequences */
-    int most, most_tiles, piece;
-    int kind, pieces;         /* the choice for few sequences; items if it is pieces */
-    int begin[kMaxParts + 1]; /* first item of a part */
-    border borders[kMaxParts];
+    int warp_most[kMostThreads / 32],
+        fit[kMostThreads / 32];         /* longest sequence, width of pieces */
+    uint32_t begins[kMostThreads / 32]; /* a bit a piece: a sequence begins */
+    int load[kMaxParts];                /* cost of a part that takes whole sequences */
+    int most;
+    int begin[kMaxParts + 1]; /* first item of a part, or how many sequences it takes */
+    union {
+        border borders[kMaxParts];
+        struct {
+            int tokens[kMostThreads], tiles[kMostThreads]; /* of sequences, one a thread */
+        };
+    };
     int cuts[kMaxParts + 1]; /* before border p */
     int start[kMaxCut];      /* of a sequence on the line, or its first item */
     int slot[kMaxCut];

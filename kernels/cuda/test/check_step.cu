@@ -1,5 +1,5 @@
 /* check_step - what stands around attention: the plan against its definition, a step prepared in one
- * launch against the three launches to the bit, rows fetched back against FP64 products; and times.
+ * launch against the three launches to the bit, products and quotients against their definition; and times.
  *
  *   check_step check [STEPS]
  *   check_step time H,s_q,batch,context ...    as the bench measures: cold, recorded, us
@@ -279,12 +279,54 @@ void check_products() {
     printf("products: %d scales x 512 numbers rounded once\n", n);
 }
 
+/* ---- quotients as a division rounds them ---------------------------------------------------- */
+
+__global__ void divide_all(const float *scales, int n, int *bad) {
+    for (int i = blockIdx.x; i < n; i += gridDim.x) {
+        const float a = scales[i], r = reciprocal_of(a);
+        for (uint32_t x = threadIdx.x; x < 1 << 15; x += blockDim.x) {
+            const uint32_t pair = x | (x * 40503u & 0xffff) << 16;
+            for (uint32_t sign : {0u, 0x8000u}) {
+                const float2 v = pair_of(pair | sign), q = quotient(pair | sign, a, r);
+                const float2 want = {__fdiv_rn(v.x, a), __fdiv_rn(v.y, a)};
+                const bool same =
+                    (__float_as_uint(q.x) == __float_as_uint(want.x) || isnan(want.x)) &&
+                    (__float_as_uint(q.y) == __float_as_uint(want.y) || isnan(want.y));
+                if (!same || isnan(q.x) != isnan(want.x) || isnan(q.y) != isnan(want.y))
+                    atomicAdd(bad, 1);
+            }
+        }
+    }
+}
+
+/* All bf16 numbers over scales of every exponent that a row can have, some of them a bf16 number over 448. */
+void check_quotients() {
+    std::mt19937 rng(9);
+    const int n = 1 << 14;
+    std::vector<float> scales(n);
+    for (int i = 0; i < n; i++) {
+        uint32_t bits = (rng() & 0x7fffff) | (85 + rng() % 170) << 23; /* 2^-42 .. */
+        if (i % 2)
+            bits &= 0xffff0000;
+        memcpy(&scales[i], &bits, 4);
+        scales[i] = i % 2 ? std::max(scales[i] / 448.0f, 1e-10f / 448.0f) : scales[i];
+    }
+    scales[0] = INFINITY;
+    int *bad = upload(std::vector<int>{0});
+    divide_all<<<1024, 256>>>(upload(scales), n, bad);
+    must(cudaDeviceSynchronize());
+    must(download(bad, 1)[0] == 0, "quotients as a division rounds them");
+    release_all();
+    printf("quotients: %d scales under all bf16 numbers\n", n);
+}
+
 void check_all(int times) {
     std::mt19937 rng(1);
     for (int i = 0; i < times; i++)
         check_prepare(rng, i % 2);
     printf("plans and prepared steps: %d alike\n", times);
     check_products();
+    check_quotients();
 }
 
 } // namespace
