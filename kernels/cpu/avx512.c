@@ -53,12 +53,13 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
     size_t bytes;
     scratch16 w = scratch_layout(memory, part->rows, part->d_c + part->d_r, &bytes);
     bool bf16 = part->precision == MLA_BF16;
-    bool in_place = part->rows <= kFewRows && (bf16 || part->d_c % kColumns == 0);
+    bool in_place = part->rows <= kFewRows && (bf16 || part->d_c % kLine == 0);
+    bool stream = in_place && !bf16 && part->rows <= kStreamRows && part->d_c % kColumns == 0;
     make_tables(&w);
     pack_q(&w, part, in_place);
     softmax_begin(&w.state, part);
     memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
-    if (in_place && !bf16 && part->rows <= kStreamRows)
+    if (stream)
         stream_part(&w, part, o);
     else
         attend_pages(&w, part, in_place, o);

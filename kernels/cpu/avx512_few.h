@@ -87,7 +87,8 @@ static page_rows find_page(scratch16 *w, const cpu_part *part, int64_t slot, int
     return (page_rows){copy, copy_rope};
 }
 
-/* Of the next page's content half is asked for here, half under the values: memory never rests. */
+/* Of the next page's content half is asked for here, half under the values: memory never rests. (Of
+ * MLA_BF16's RoPE half is left: rest_few().) */
 INLINE void scores_few(scratch16 *w, page_rows page, mla_precision p, size_t d_c, size_t d_r,
                        int rows, int tokens) {
     __m512 sum[16];
@@ -131,8 +132,8 @@ INLINE void scores_few_rows(scratch16 *w, page_rows page, mla_precision p, size_
     }
 }
 
-/* softmax.h's rules with the tokens of one row in the lanes. */
-INLINE void softmax_row(scratch16 *w, mla_precision precision, int r) {
+/* softmax.h's rules with the tokens of row @r in the lanes; its scores and P lie at place @at. */
+INLINE void softmax_row(scratch16 *w, mla_precision precision, int r, size_t at) {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     softmax_state *st = &w->state;
     vf s[4], a_k[4], factor = vf_set(st->factor[r]);
@@ -141,7 +142,7 @@ INLINE void softmax_row(scratch16 *w, mla_precision precision, int r) {
     for (int i = 0; i < 4; i++) {
         __m512i limit = _mm512_set1_epi32(st->limit[r] - i * LANES);
         a_k[i] = precision == MLA_FP8 ? vf_load(st->a_k + i * LANES) : vf_set(1.0f);
-        s[i] = vf_load(w->s + r * MLA_PAGE + i * LANES) * a_k[i];
+        s[i] = vf_load(w->s + at * MLA_PAGE + i * LANES) * a_k[i];
         s[i] = (vf)_mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY),
                                       _mm512_cmplt_epi32_mask(lanes, limit), (__m512)s[i]);
     }
@@ -167,8 +168,17 @@ INLINE void softmax_row(scratch16 *w, mla_precision precision, int r) {
     }
     UNROLL
     for (int i = 0; i < 4; i += 2)
-        _mm512_store_si512(w->p + r * kPairs + i * 8,
+        _mm512_store_si512(w->p + at * kPairs + i * 8,
                            (__m512i)_mm512_cvtne2ps_pbh((__m512)s[i + 1], (__m512)s[i]));
+}
+
+/* Asks for the lines of an MLA_BF16 page that neither scores nor values ask for, half of RoPE's: memory
+ * would rest under the softmax. */
+static void rest_few(scratch16 *w, const cpu_part *part) {
+    region next = w->left[0];
+    for (int i = 0; i < part->d_r && part->precision == MLA_BF16; i++)
+        ask(&next, true);
+    w->left[0] = next;
 }
 
 static void few_rows(scratch16 *w, const cpu_part *part, page_rows page, int64_t token,
@@ -183,12 +193,13 @@ static void few_rows(scratch16 *w, const cpu_part *part, page_rows page, int64_t
         scores_few_rows(w, page, MLA_BF16, kContent, kRope);
     else
         scores_few_rows(w, page, MLA_BF16, d_c, d_r);
+    rest_few(w, part);
     (void)softmax_page(&w->state, part, token, slot, n);
     for (int r = 0; r < w->rows; r++) {
         if (part->precision == MLA_FP8)
-            softmax_row(w, MLA_FP8, r);
+            softmax_row(w, MLA_FP8, r, (size_t)r);
         else
-            softmax_row(w, MLA_BF16, r);
+            softmax_row(w, MLA_BF16, r, (size_t)r);
     }
 }
 

@@ -1,63 +1,94 @@
 /* avx512_stream.h - MLA_FP8 for one or two rows, where reading binds.
  *
- * The scores of a page and the values of the page before it are taken in turns, a token of each, so
- * that the cache is read in the order in which it lies and at an even pace: every line of a token asks
- * for the line kAhead tokens later. That order is worth more than anything else here: the processor's
- * own prefetchers follow it, and they have more requests under way than a core has.
+ * Two pages of a sequence are scored side by side, line by line, while the values of the two before
+ * them are added up: the cache is read as two streams, each in the order in which it lies and at an even
+ * pace, and every line of a token asks for the line kAhead tokens later. That order is worth more than
+ * anything else here: the processor's own prefetchers follow it, and they have more requests under way
+ * than a core has; two streams keep more of them busy than one. What is loaded of the query serves both.
  *
- * Values go over a page from its last token to its first: those were scored last and are still in L1. A
- * group of tokens is multiplied for 64 columns at a time; what a page adds up stays in memory (L1) and
- * joins o at the page's end, when its rescale and sigma apply. */
+ * Values go over the pages from the last tokens to the first: those were scored last and are still near.
+ * A group of tokens is multiplied for 128 columns at a time; what a page adds up stays in memory (L1) and
+ * joins o when both pages are done, with their rescale and sigma. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 #define SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 
 #include "kernels/cpu/avx512_values.h"
 
 enum {
-    kAhead = 16,   /* tokens */
-    kColumns = 64, /* of values at once, */
-    kGroup = 4,    /* of so many tokens */
+    kAhead = 8,     /* tokens */
+    kColumns = 128, /* of values at once, */
+    kGroup = 8,     /* of so many tokens */
+    kVectors = kColumns / LANES,
+    kPairTokens = kStreamPages * MLA_PAGE,
 };
 
 INLINE page_rows skip_tokens(page_rows page, size_t tokens, size_t d_c, size_t d_r) {
     return (page_rows){page.content + tokens * d_c, page.rope + tokens * d_r * 2};
 }
 
+/* What is kept a row and page: scores and P, lanes and sums. */
+INLINE size_t place_of(int row, size_t page) {
+    return (size_t)row * kStreamPages + page;
+}
+
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* The lanes of one token's scores to @lanes [rows][kAtOnce][LANES]. Each row has two sums, of even and
- * odd vectors, as one would wait for itself. */
-INLINE void score_token(scratch16 *w, tables t, page_rows at, page_rows ahead, size_t d_c,
-                        size_t d_r, int rows, float *lanes) {
-    __m512 sum[2 * kStreamRows];
+/* 32 columns from @c of a token of each page, @stride apart in @x, meet every row's. */
+INLINE void add_both(const scratch16 *w, __m512 *sum, int rows, const __m512i *x, size_t stride,
+                     size_t c) {
     UNROLL
-    for (int i = 0; i < 2 * rows; i++)
+    for (int r = 0; r < rows; r++) {
+        __m512bh q = load_bf16(w->q + (size_t)r * (size_t)w->d + c);
+        UNROLL
+        for (size_t p = 0; p < kStreamPages; p++) {
+            __m512 *to = sum + 2 * place_of(r, p);
+            *to = _mm512_dpbf16_ps(*to, (__m512bh)x[p * stride], q);
+        }
+    }
+}
+
+/* The lanes of the scores of a token of each page to @lanes [place][kAtOnce][LANES]. Each has two sums,
+ * of even and odd vectors, as one would wait for itself. */
+INLINE void score_tokens(scratch16 *w, tables t, const page_rows *at, const page_rows *ahead,
+                         size_t d_c, size_t d_r, int rows, float *lanes) {
+    __m512 sum[2 * kStreamRows * kStreamPages];
+    UNROLL
+    for (int i = 0; i < 2 * rows * kStreamPages; i++)
         sum[i] = _mm512_setzero_ps();
     UNROLL_8
     for (size_t i = 0; i < d_c; i += 64) {
-        __m512i words[2], codes = _mm512_loadu_si512(at.content + i);
-        __asm__("" : "+v"(codes)); /* one load, where gcc would make it one a use */
-        _mm_prefetch(ahead.content + i, _MM_HINT_T0);
-        decode_lanes(t, codes, words);
-        add_columns(w, sum, rows, 2, words[0], i);
-        add_columns(w, sum + 1, rows, 2, words[1], i + 32);
+        __m512i words[2 * kStreamPages];
+        UNROLL
+        for (int p = 0; p < kStreamPages; p++) {
+            __m512i codes = _mm512_loadu_si512(at[p].content + i);
+            __asm__("" : "+v"(codes)); /* one load, where gcc would make it one a use */
+            _mm_prefetch(ahead[p].content + i, _MM_HINT_T0);
+            decode_lanes(t, codes, words + 2 * p);
+        }
+        add_both(w, sum, rows, words, 2, i);
+        add_both(w, sum + 1, rows, words + 1, 2, i + 32);
     }
     UNROLL_8
     for (size_t i = 0; i < d_r; i += 32) {
-        _mm_prefetch(ahead.rope + i * 2, _MM_HINT_T0);
-        add_columns(w, sum + i / 32 % 2, rows, 2, _mm512_loadu_si512(at.rope + i * 2), d_c + i);
+        __m512i words[kStreamPages];
+        UNROLL
+        for (int p = 0; p < kStreamPages; p++) {
+            _mm_prefetch(ahead[p].rope + i * 2, _MM_HINT_T0);
+            words[p] = _mm512_loadu_si512(at[p].rope + i * 2);
+        }
+        add_both(w, sum + i / 32 % 2, rows, words, 1, d_c + i);
     }
     UNROLL
-    for (int r = 0; r < rows; r++)
-        _mm512_store_ps(lanes + r * kAtOnce * LANES, _mm512_add_ps(sum[2 * r], sum[2 * r + 1]));
+    for (int i = 0; i < rows * kStreamPages; i++)
+        _mm512_store_ps(lanes + i * kAtOnce * LANES, _mm512_add_ps(sum[2 * i], sum[2 * i + 1]));
 }
 
 /* Scores of tokens t .. t + kAtOnce - 1 from their lanes. */
 INLINE void add_lanes(scratch16 *w, int rows, int t) {
     UNROLL
-    for (int r = 0; r < rows; r++) {
-        const float *l = w->lanes + r * kAtOnce * LANES;
-        _mm_store_ps(w->s + r * MLA_PAGE + t,
+    for (int i = 0; i < rows * kStreamPages; i++) {
+        const float *l = w->lanes + i * kAtOnce * LANES;
+        _mm_store_ps(w->s + i * MLA_PAGE + t,
                      sum_lanes(_mm512_load_ps(l), _mm512_load_ps(l + LANES),
                                _mm512_load_ps(l + 2 * LANES), _mm512_load_ps(l + 3 * LANES)));
     }
@@ -65,76 +96,148 @@ INLINE void add_lanes(scratch16 *w, int rows, int t) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Adds kGroup tokens from @first, kColumns columns from @c, to w->sums. */
-INLINE void add_values(scratch16 *w, tables t, const char *content, int first, size_t c, size_t d_c,
+/* Adds kGroup tokens, kColumns columns, from @v to @sums; @p are the pairs of their P. Row 0's: the
+ * others' lie a row's places further on. */
+INLINE void add_values(tables t, const char *v, const uint32_t *p, float *sums, size_t d_c,
                        int rows) {
-    __m512 sum[4 * kStreamRows];
-    const char *v = content + (size_t)first * d_c + c;
+    __m512 sum[kVectors * kStreamRows];
     UNROLL
-    for (int i = 0; i < rows * 4; i++)
-        sum[i] = _mm512_load_ps(w->sums + (size_t)(i / 4) * d_c + c + i % 4 * LANES);
+    for (int i = 0; i < rows * kVectors; i++)
+        sum[i] = _mm512_load_ps(sums + place_of(i / kVectors, 0) * d_c + i % kVectors * LANES);
     UNROLL
     for (int j = 0; j < kGroup / 2; j++, v += 2 * d_c) {
-        __m512bh columns[4];
-        decode_pairs(t, v, d_c, columns);
+        __m512bh columns[kVectors];
+        UNROLL
+        for (int i = 0; i < kVectors; i += 4)
+            decode_pairs(t, v + i * LANES, d_c, columns + i);
         UNROLL
         for (int r = 0; r < rows; r++) {
-            __m512bh x = broadcast_pair(w->p + r * kPairs + first / 2 + j);
+            __m512bh x = broadcast_pair(p + place_of(r, 0) * kPairs + j);
             UNROLL
-            for (int q = 0; q < 4; q++)
-                sum[r * 4 + q] = _mm512_dpbf16_ps(sum[r * 4 + q], columns[q], x);
+            for (int i = 0; i < kVectors; i++)
+                sum[r * kVectors + i] = _mm512_dpbf16_ps(sum[r * kVectors + i], columns[i], x);
         }
     }
     UNROLL
-    for (int i = 0; i < rows * 4; i++)
-        _mm512_store_ps(w->sums + (size_t)(i / 4) * d_c + c + i % 4 * LANES, sum[i]);
-}
-
-/* o = rescale o + sigma P V of the page whose values are added up. */
-INLINE void close_page(scratch16 *w, float *o, size_t d_c, int rows) {
-    for (int r = 0; r < rows; r++) {
-        vf rescale = vf_set(w->state.rescale[r]), sigma = vf_set(w->state.sigma[r]);
-        for (size_t i = (size_t)r * d_c; i < (size_t)(r + 1) * d_c; i += LANES) {
-            vf_store(o + i, VF_FMA(sigma, vf_load(w->sums + i), rescale * vf_load(o + i)));
-            vf_store(w->sums + i, (vf){0});
-        }
-    }
+    for (int i = 0; i < rows * kVectors; i++)
+        _mm512_store_ps(sums + place_of(i / kVectors, 0) * d_c + i % kVectors * LANES, sum[i]);
 }
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-/* A page to be scored, the one after it, and the content of one whose P is known. */
+/* Two pages that follow one another in a sequence; where the part ends before the second, that is the
+ * first again, without tokens. */
+typedef struct {
+    int64_t token; /* the first page's first */
+    int64_t slot[kStreamPages];
+    int n[kStreamPages]; /* tokens; 0 where the part ends before the page */
+    page_rows at[kStreamPages];
+} page_pair;
+
+/* Pages to be scored, what follows them, and the content of those whose P is known. */
 typedef struct {
     bool score, value;
-    page_rows scored, after;
-    const char *valued;
+    page_rows scored[kStreamPages], after[kStreamPages];
+    const char *valued[kStreamPages];
 } stream_pages;
 
-INLINE void stream_page(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, int rows) {
+/* o = keep o + sum_page scale P V */
+typedef struct {
+    float keep[kStreamRows], scale[kStreamRows][kStreamPages];
+} pair_weights;
+
+INLINE page_rows tokens_ahead(page_rows at, page_rows after, int first, size_t d_c, size_t d_r) {
+    return first + kAhead < MLA_PAGE
+               ? skip_tokens(at, kAhead, d_c, d_r)
+               : skip_tokens(after, (size_t)(first + kAhead - MLA_PAGE), d_c, d_r);
+}
+
+INLINE void stream_pair(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, int rows) {
     tables t = load_tables(w);
-    int blocks = (int)d_c / kColumns, all = MLA_PAGE / kGroup * blocks, done = 0;
+    size_t blocks = d_c / kColumns, all = MLA_PAGE / kGroup * kStreamPages * blocks, done = 0;
     ROLLED
     for (int first = 0; first < MLA_PAGE; first += kAtOnce) {
-        page_rows at = skip_tokens(in.scored, (size_t)first, d_c, d_r);
-        page_rows ahead =
-            first + kAhead < MLA_PAGE
-                ? skip_tokens(at, kAhead, d_c, d_r)
-                : skip_tokens(in.after, (size_t)(first + kAhead - MLA_PAGE), d_c, d_r);
+        page_rows at[kStreamPages], ahead[kStreamPages];
+        UNROLL
+        for (int p = 0; p < kStreamPages; p++) {
+            at[p] = skip_tokens(in.scored[p], (size_t)first, d_c, d_r);
+            ahead[p] = tokens_ahead(at[p], in.after[p], first, d_c, d_r);
+        }
         ROLLED
         for (int j = 0; j < kAtOnce; j++) {
-            if (in.score)
-                score_token(w, t, skip_tokens(at, (size_t)j, d_c, d_r),
-                            skip_tokens(ahead, (size_t)j, d_c, d_r), d_c, d_r, rows,
-                            w->lanes + j * LANES);
-            int until = in.value ? all * (first + j + 1) / MLA_PAGE : 0;
+            if (in.score) {
+                score_tokens(w, t, at, ahead, d_c, d_r, rows, w->lanes + j * LANES);
+                UNROLL
+                for (int p = 0; p < kStreamPages; p++) {
+                    at[p] = skip_tokens(at[p], 1, d_c, d_r);
+                    ahead[p] = skip_tokens(ahead[p], 1, d_c, d_r);
+                }
+            }
+            size_t until = in.value ? all * (size_t)(first + j + 1) / MLA_PAGE : 0;
             ROLLED
-            for (; done < until; done++)
-                add_values(w, t, in.valued, MLA_PAGE - kGroup - done / blocks * kGroup,
-                           (size_t)(done % blocks) * kColumns, d_c, rows);
+            for (; done < until; done++) {
+                size_t group = done / blocks, page = group % kStreamPages;
+                size_t first_valued = MLA_PAGE - kGroup - group / kStreamPages * kGroup;
+                size_t c = done % blocks * kColumns;
+                add_values(t, in.valued[page] + first_valued * d_c + c,
+                           w->p + page * kPairs + first_valued / 2, w->sums + page * d_c + c, d_c,
+                           rows);
+            }
         }
         if (in.score)
             add_lanes(w, rows, first);
     }
+}
+
+/* o with what the two valued pages added up; the next pages' tokens from kAhead are asked for
+ * meanwhile, a line of each under LANES columns, so that memory doesn't rest. */
+INLINE void close_pair(scratch16 *w, const page_rows *next, pair_weights with, float *o, size_t d_c,
+                       int rows) {
+    for (int r = 0; r < rows; r++, o += d_c) {
+        float *first = w->sums + place_of(r, 0) * d_c, *second = w->sums + place_of(r, 1) * d_c;
+        vf keep = vf_set(with.keep[r]);
+        vf scale[kStreamPages] = {vf_set(with.scale[r][0]), vf_set(with.scale[r][1])};
+        for (size_t i = 0; i < d_c; i += LANES) {
+            for (int p = 0; p < kStreamPages && r == 0; p++)
+                _mm_prefetch(next[p].content + kAhead * d_c + i / LANES * kLine, _MM_HINT_T0);
+            vf sum = VF_FMA(scale[0], vf_load(first + i), keep * vf_load(o + i));
+            vf_store(o + i, VF_FMA(scale[1], vf_load(second + i), sum));
+            vf_store(first + i, (vf){0});
+            vf_store(second + i, (vf){0});
+        }
+    }
+}
+
+/* Scores to P. */
+INLINE pair_weights weigh_pair(scratch16 *w, const cpu_part *part, const page_pair *of, int rows) {
+    pair_weights to = {0};
+    for (int p = 0; p < kStreamPages; p++) {
+        (void)softmax_page(&w->state, part, of->token + p * MLA_PAGE, of->slot[p], of->n[p]);
+        for (int r = 0; r < rows; r++) {
+            softmax_row(w, MLA_FP8, r, place_of(r, (size_t)p));
+            float rescale = w->state.rescale[r];
+            to.keep[r] = p == 0 ? rescale : to.keep[r] * rescale;
+            to.scale[r][0] *= rescale;
+            to.scale[r][p] = w->state.sigma[r];
+        }
+    }
+    return to;
+}
+
+/* The pages that begin at @token, which is in the part. */
+static page_pair find_pair(scratch16 *w, const cpu_part *part, int64_t token) {
+    page_pair pair = {.token = token};
+    for (int p = 0; p < kStreamPages; p++, token += MLA_PAGE) {
+        if (token < part->end) {
+            pair.n[p] = part->end - token < MLA_PAGE ? (int)(part->end - token) : MLA_PAGE;
+            pair.slot[p] = mla_slot(part->table, part->cache.pages, token);
+            pair.at[p] = find_page(w, part, pair.slot[p], pair.n[p]);
+        } else {
+            pair.slot[p] = pair.slot[0];
+            pair.at[p] = pair.at[0];
+        }
+    }
+    return pair;
 }
 
 /* Where the page that begins at @token lies; its scales are asked for. @page where the part ends. */
@@ -147,32 +250,28 @@ static page_rows next_page(const cpu_part *part, page_rows page, int64_t token) 
     return page_at(part, slot);
 }
 
-/* Scores to P. */
-INLINE void weigh_page(scratch16 *w, const cpu_part *part, int64_t token, int64_t slot, int n,
-                       int rows) {
-    (void)softmax_page(&w->state, part, token, slot, n);
-    for (int r = 0; r < rows; r++)
-        softmax_row(w, MLA_FP8, r);
-}
-
 INLINE void stream_all(scratch16 *w, const cpu_part *part, float *o, size_t d_c, size_t d_r,
                        int rows) {
     stream_pages in = {.score = part->first < part->end};
-    memset(w->sums, 0, (size_t)rows * d_c * sizeof *w->sums);
-    for (int64_t token = part->first; in.score || in.value; token += MLA_PAGE) {
-        int n = part->end - token < MLA_PAGE ? (int)(part->end - token) : MLA_PAGE;
-        int64_t slot = in.score ? mla_slot(part->table, part->cache.pages, token) : 0;
+    page_pair pair = {0};
+    pair_weights with = {0};
+    memset(w->sums, 0, (size_t)rows * kStreamPages * d_c * sizeof *w->sums);
+    for (int64_t token = part->first; in.score || in.value; token += kPairTokens) {
         if (in.score)
-            in.scored = find_page(w, part, slot, n);
-        in.after = next_page(part, in.scored, token + MLA_PAGE);
-        stream_page(w, in, d_c, d_r, rows);
+            pair = find_pair(w, part, token);
+        for (int p = 0; p < kStreamPages; p++) {
+            in.scored[p] = pair.at[p];
+            in.after[p] = next_page(part, pair.at[p], token + kPairTokens + p * MLA_PAGE);
+        }
+        stream_pair(w, in, d_c, d_r, rows);
         if (in.value)
-            close_page(w, o, d_c, rows);
+            close_pair(w, in.after, with, o, d_c, rows);
         if (in.score)
-            weigh_page(w, part, token, slot, n, rows);
+            with = weigh_pair(w, part, &pair, rows);
+        for (int p = 0; p < kStreamPages; p++)
+            in.valued[p] = pair.at[p].content;
         in.value = in.score;
-        in.valued = in.scored.content;
-        in.score = token + MLA_PAGE < part->end;
+        in.score = token + kPairTokens < part->end;
     }
 }
 

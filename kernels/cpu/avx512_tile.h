@@ -13,6 +13,7 @@ enum {
     kRope = 64,
     kFewRows = 4,
     kStreamRows = 2,
+    kStreamPages = 2,
     kAtOnce = 4, /* tokens of so few rows whose lanes are added up together */
     kTokens = 8, /* of a block of scores */
     kPairs = MLA_PAGE / 2,
@@ -32,17 +33,18 @@ typedef struct {
     uint16_t *q;         /* [rows][d] bf16 */
     uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], two pairs of d of a row */
     uint16_t *tile;      /* [64][d] bf16: the page where the cache itself can't serve as one */
-    float *s;            /* many rows: [64][padded]; few: [rows][64] */
-    uint32_t *p;         /* pairs of tokens; many rows: [32][padded]; few: [rows][32] */
-    float *lanes;        /* avx512_stream.h: [rows][kAtOnce][LANES] */
-    float *sums;         /* the same: [rows][d_c], P V of a page */
+    float *s;     /* many rows: [64][padded]; few: [rows][64]; stream: a place a row and page */
+    uint32_t *p;  /* pairs of tokens; many rows: [32][padded]; few: [rows][32] */
+    float *lanes; /* avx512_stream.h: [places][kAtOnce][LANES] */
+    float *sums;  /* the same: [places][d_c], P V of a page */
     softmax_state state;
     region left[2]; /* content, rope */
 } scratch16;
 
 static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
     scratch16 w = {.d = d, .rows = rows, .padded = (rows + LANES - 1) / LANES * LANES};
-    size_t at = 0, width = (size_t)d, padded = (size_t)w.padded, few = kStreamRows;
+    size_t at = 0, width = (size_t)d, padded = (size_t)w.padded,
+           places = kStreamRows * kStreamPages;
     w.high = scratch_carve(memory, &at, 128);
     w.low = scratch_carve(memory, &at, 128);
     w.q = scratch_carve(memory, &at, padded * width * sizeof *w.q);
@@ -50,8 +52,8 @@ static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
     w.tile = scratch_carve(memory, &at, MLA_PAGE * width * sizeof *w.tile);
     w.s = scratch_carve(memory, &at, MLA_PAGE * padded * sizeof *w.s);
     w.p = scratch_carve(memory, &at, kPairs * padded * sizeof *w.p);
-    w.lanes = scratch_carve(memory, &at, few * kAtOnce * LANES * sizeof *w.lanes);
-    w.sums = scratch_carve(memory, &at, few * width * sizeof *w.sums);
+    w.lanes = scratch_carve(memory, &at, places * kAtOnce * LANES * sizeof *w.lanes);
+    w.sums = scratch_carve(memory, &at, places * width * sizeof *w.sums);
     w.state = softmax_layout(memory, &at, w.padded);
     *bytes = at;
     return w;
