@@ -74,7 +74,7 @@ static int check(const subject *x, const sampling *how) {
         reading_answer got[kRows];
         for (uint64_t i = 0; i < kRows; i++) {
             rng r = rng_make(draw, i);
-            wanted[i] = sampler_reading(how, &r);
+            wanted[i] = sampler_reading(x->s, how, &r);
         }
         step(x, wanted, got, x->some);
         for (uint64_t i = 0; i < kRows; i++) {
@@ -109,8 +109,11 @@ static void test_draws(void) {
                                     {.temperature = 0.1},
                                     {.temperature = 0.2, .top_p = 0.95},
                                     {.temperature = 0.3, .top_p = 0.5},
-                                    {.temperature = 0.1, .top_p = 0.999}},
-                          copied[] = {{.temperature = 0.3, .top_k = 20},
+                                    {.temperature = 0.1, .top_p = 0.999},
+                                    {.temperature = 0.3, .top_k = 20},
+                                    {.temperature = 1, .top_k = 500, .top_p = 0.9, .min_p = 0.02}},
+                          copied[] = {{.temperature = 0.3, .min_p = 0.1},
+                                      {.temperature = 1, .top_k = 2000},
                                       {.temperature = 4, .top_p = 0.999}};
     subject x;
     if (!have_cuda())

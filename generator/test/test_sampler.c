@@ -131,43 +131,61 @@ static void test_one_number_a_draw(void) {
     sampler_free(s);
 }
 
-/* A nucleus and some tokens more, in an order of their own, are all that a draw needs. */
-static void test_a_list_is_enough(void) {
-    sampler *s;
-    sampling how = {.temperature = 0.7, .top_p = 0.8};
-    token_logit list[kVocab];
+/* The tokens of p > @least, from the last id to the first. */
+static reading_answer list_tokens(const sampling *how, double least, token_logit *list) {
     reading_answer a = {.kind = READ_NUCLEUS, .list = list, .largest = -INFINITY};
-    make_logits();
-    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
     for (int i = 0; i < kVocab; i++)
         a.largest = fmaxf(a.largest, logits[i]);
     for (int i = kVocab - 1; i >= 0; i--) {
-        double p = exp(((double)logits[i] - (double)a.largest) / how.temperature);
+        double p = exp(((double)logits[i] - (double)a.largest) / how->temperature);
         a.sum += p;
-        if (p > 0.01)
+        if (p > least)
             list[a.n++] = (token_logit){i, logits[i]};
     }
-    CU_ASSERT(a.n < kVocab);
-    for (uint64_t i = 0; i < 1000; i++) {
+    return a;
+}
+
+/* The tokens that can matter and some more, in an order of their own, are all that a draw needs. */
+static void test_a_list_is_enough(void) {
+    static const sampling hows[] = {
+        {.temperature = 0.7, .top_p = 0.8},
+        {.temperature = 0.7, .top_k = 3},
+        {.temperature = 0.7, .top_k = 4, .top_p = 0.9, .min_p = 0.2},
+    };
+    sampler *s;
+    token_logit list[kVocab];
+    make_logits();
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
+    for (uint64_t i = 0; i < 3000; i++) {
+        const sampling *how = &hows[i % 3];
+        reading_answer a = list_tokens(how, 0.01, list);
         rng x = rng_make(i, 3), y = x;
-        CU_ASSERT_EQUAL(sampler_draw_read(s, &how, &a, &x),
-                        sampler_draw(s, &how, logits, NULL, 0, &y, NULL));
+        CU_ASSERT(a.n < kVocab);
+        CU_ASSERT_EQUAL(sampler_draw_read(s, how, &a, &x),
+                        sampler_draw(s, how, logits, NULL, 0, &y, NULL));
         CU_ASSERT_EQUAL(rng_u32(&x), rng_u32(&y));
     }
     sampler_free(s);
 }
 
 static void test_what_is_to_be_read(void) {
+    static const struct {
+        sampling how;
+        reading_kind kind;
+    } cases[] = {{{.temperature = 0}, READ_BEST},
+                 {{.temperature = 2}, READ_SHARE},
+                 {{.temperature = 1, .top_k = kVocab}, READ_SHARE},
+                 {{.temperature = 1, .top_p = 0.9}, READ_NUCLEUS},
+                 {{.temperature = 1, .top_k = 5, .top_p = 0.9, .min_p = 0.1}, READ_TOP},
+                 {{.temperature = 1, .min_p = 0.1}, READ_LOGITS},
+                 {{.repetition_penalty = 1.1}, READ_LOGITS}};
     rng r = rng_make(2, 0), ahead = r;
-    reading share = sampler_reading(&(sampling){.temperature = 2}, &r);
-    CU_ASSERT_EQUAL(share.kind, READ_SHARE);
-    CU_ASSERT_EQUAL(share.share, rng_uniform(&ahead));
-    CU_ASSERT_EQUAL(sampler_reading(&(sampling){0}, &r).kind, READ_BEST);
-    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.temperature = 1, .top_p = 0.9}, &r).kind,
-                    READ_NUCLEUS);
-    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.temperature = 1, .top_k = 5}, &r).kind,
-                    READ_LOGITS);
-    CU_ASSERT_EQUAL(sampler_reading(&(sampling){.repetition_penalty = 1.1}, &r).kind, READ_LOGITS);
+    sampler *s;
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CU_ASSERT_EQUAL(sampler_reading(s, &cases[i].how, &r).kind, cases[i].kind);
+    CU_ASSERT_EQUAL(sampler_reading(s, &cases[1].how, &r).share, rng_uniform(&ahead));
+    sampler_free(s);
 }
 
 CU_TestInfo tests_sampler[] = {

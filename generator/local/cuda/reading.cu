@@ -1,8 +1,8 @@
 /* What of the logits goes to the host: all of them, or what a draw needs (reading.h).
  *
  * A block a row. Sums of p are taken part by part of the vocabulary, a warp a part, and then over the parts in order: so
- * a row's sum is the same bits each time. A nucleus is found by buckets of the logit: which bucket its last token is in
- * says which tokens to list, and the host sorts them. */
+ * a row's sum is the same bits each time. What to list is found by buckets of the logit: that of the last token says which
+ * tokens to list, and the host sorts them. */
 #include <cmath>
 #include <cstring>
 
@@ -55,8 +55,9 @@ __device__ double warp_sum(double x) {
     return x;
 }
 
-/* part[], and mass[] where a nucleus is wanted. */
-__device__ void add_up(const row_of &r, bool buckets, row_memory &s) {
+/* part[], and mass[] where a list is wanted: of p, or of tokens. */
+__device__ void add_up(const row_of &r, reading_kind kind, row_memory &s) {
+    const bool buckets = kind != READ_SHARE, counts = kind == READ_TOP;
     const int lane = threadIdx.x % 32, length = r.part_length();
     for (int part = threadIdx.x / 32; part < kParts; part += kThreads / 32) {
         double sum = 0;
@@ -64,7 +65,7 @@ __device__ void add_up(const row_of &r, bool buckets, row_memory &s) {
             const double p = r.p(id);
             sum += p;
             if (buckets && p > 0)
-                atomicAdd(&s.mass[r.bucket(id)], p);
+                atomicAdd(&s.mass[r.bucket(id)], counts ? 1.0 : p);
         }
         sum = warp_sum(sum);
         if (lane == 0)
@@ -118,14 +119,14 @@ __device__ int find_token(const row_of &r, const row_memory &s) {
     return last;
 }
 
-/* One thread: the bucket behind that in which the share ends. */
-__device__ void find_bucket(double share, row_memory &s) {
+/* One thread: the bucket behind that in which @goal is reached. */
+__device__ void find_bucket(double goal, row_memory &s) {
     double reached = 0;
     s.ends = kBuckets;
     s.n = 0;
     for (int i = 0; i < kBuckets && s.ends == kBuckets; i++) {
         reached += s.mass[i];
-        if (reached >= share * s.sum)
+        if (reached >= goal)
             s.ends = i + 1;
     }
 }
@@ -158,25 +159,25 @@ __global__ void __launch_bounds__(kThreads)
     row_answer a = {0, w.kind, next_token_of(key[row]), 0, largest};
     if (!key[row] || !isfinite(largest))
         a.kind = READ_LOGITS;
-    if (a.kind == READ_SHARE || a.kind == READ_NUCLEUS) {
+    if (a.kind >= READ_SHARE) {
         const row_of r = {logits + row * vocab, vocab, static_cast<double>(largest), w.temperature};
-        const bool nucleus = a.kind == READ_NUCLEUS;
+        const bool lists = a.kind > READ_SHARE;
         for (int i = threadIdx.x; i < kBuckets; i += kThreads)
             s.mass[i] = 0;
         __syncthreads();
-        add_up(r, nucleus, s);
+        add_up(r, w.kind, s);
         if (threadIdx.x == 0) {
             find_part(w.share, s);
-            if (nucleus)
-                find_bucket(w.share, s);
+            if (lists)
+                find_bucket(w.kind == READ_TOP ? w.share : w.share * s.sum, s);
         }
         __syncthreads();
-        if (nucleus)
+        if (lists)
             list_tokens(r, s, list + row * READING_MOST);
         else if (threadIdx.x < 32)
             a.token = find_token(r, s);
         a.sum = s.sum;
-        a.n = nucleus ? s.n : 0;
+        a.n = lists ? s.n : 0;
         if (a.n > READING_MOST)
             a.kind = READ_LOGITS;
     }
@@ -214,7 +215,7 @@ cudaError_t ask(cuda_model *m, int first, int count, const reading *wanted) {
                    m->read.list);
     bool lists = false;
     for (int i = 0; i < count; i++)
-        lists |= wanted[first + i].kind == READ_NUCLEUS;
+        lists |= wanted[first + i].kind > READ_SHARE;
     if (e == cudaSuccess)
         e = to_host(m, m->read_host.answer + first, m->read.answer, count);
     if (e == cudaSuccess && lists)

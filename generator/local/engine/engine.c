@@ -184,7 +184,7 @@ static int build_step(engine *e) {
     int n = 0;
     for (sequence *s = e->running.first; s; s = s->next) {
         e->wanted[n] = s->req.logprobs ? (reading){.kind = READ_LOGITS}
-                                       : sampler_reading(&s->req.sampling, &s->rng);
+                                       : sampler_reading(e->sampler[0], &s->req.sampling, &s->rng);
         e->piece[n++] = (model_piece){.tokens = s->tokens + s->cached,
                                       .count = 1,
                                       .position = s->cached,

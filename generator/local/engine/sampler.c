@@ -85,6 +85,19 @@ static int by_probability(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* Lets a candidate fall to where those below it are better. */
+static void sink(candidate *c, int n, int at) {
+    for (int child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
+        if (child + 1 < n && by_probability(&c[child + 1], &c[child]) > 0)
+            child++;
+        if (by_probability(&c[at], &c[child]) >= 0)
+            return;
+        candidate worse = c[child];
+        c[child] = c[at];
+        c[at] = worse;
+    }
+}
+
 /* The tokens that can matter, by id, and the sum over all. Those below (1 - top_p) / vocab of the sum,
  * together less than 1 - top_p of it, are no part of the fewest that reach top_p. */
 static int collect(sampler *s, const float *logits, double best, const sampling *how, double top_p,
@@ -151,46 +164,74 @@ static double top_p_of(const sampling *how) {
     return how->top_p > 0 && how->top_p < 1 ? how->top_p : 1;
 }
 
+static bool has_top_k(const sampler *s, const sampling *how) {
+    return how->top_k > 0 && how->top_k < s->vocab;
+}
+
+/* The @k best of @n, the worst of them first: a heap. */
+static void keep_best(candidate *c, int n, int k) {
+    for (int i = k / 2 - 1; i >= 0; i--)
+        sink(c, k, i);
+    for (int i = k; i < n; i++)
+        if (by_probability(&c[i], &c[0]) < 0) {
+            c[0] = c[i];
+            sink(c, k, 0);
+        }
+}
+
+/* From some of the tokens, whatever their order: those that can matter. @sum: of all. */
+static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng *r) {
+    if (has_top_k(s, how)) {
+        if (n > how->top_k)
+            keep_best(s->candidate, n, how->top_k);
+        n = n < how->top_k ? n : how->top_k;
+    }
+    qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
+    if (has_top_k(s, how))
+        sum = sum_of(s->candidate, n);
+    return draw_nucleus(s->candidate, n, how, top_p_of(how), sum, r);
+}
+
 static int32_t draw(sampler *s, const sampling *how, const float *logits, double best, rng *r) {
     double top_p = top_p_of(how), sum;
-    bool top_k = how->top_k > 0 && how->top_k < s->vocab;
+    bool top_k = has_top_k(s, how);
     /* With top-k, the nucleus is of what that leaves: nothing can be left out beforehand. */
     int n = collect(s, logits, best, how, top_k ? 1 : top_p, &sum);
-    if (!top_k && top_p == 1 && how->min_p <= 0)
-        return find(s->candidate, n, rng_uniform(r), sum);
     if (top_k || top_p < 1)
-        qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
-    if (top_k) {
-        n = n < how->top_k ? n : how->top_k;
-        sum = sum_of(s->candidate, n);
-    }
+        return draw_some(s, n, how, sum, r);
+    if (how->min_p <= 0)
+        return find(s->candidate, n, rng_uniform(r), sum);
     return draw_nucleus(s->candidate, n, how, top_p, sum, r);
 }
 
-reading sampler_reading(const sampling *how, const rng *r) {
+reading sampler_reading(const sampler *s, const sampling *how, const rng *r) {
     double top_p = top_p_of(how);
+    bool top_k = has_top_k(s, how),
+         penalised = how->repetition_penalty > 0 && how->repetition_penalty != 1;
     rng ahead = *r;
-    if (how->top_k > 0 || how->min_p > 0 ||
-        (how->repetition_penalty > 0 && how->repetition_penalty != 1))
+    if (penalised || (top_k && how->top_k > READING_MOST))
         return (reading){.kind = READ_LOGITS};
     if (!(how->temperature > 0))
         return (reading){.kind = READ_BEST};
+    if (top_k)
+        return (reading){READ_TOP, how->temperature, how->top_k};
     if (top_p < 1)
         return (reading){READ_NUCLEUS, how->temperature, top_p};
+    if (how->min_p > 0)
+        return (reading){.kind = READ_LOGITS};
     return (reading){READ_SHARE, how->temperature, rng_uniform(&ahead)};
 }
 
 int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_answer *a, rng *r) {
     if (a->kind == READ_SHARE)
         (void)rng_uniform(r);
-    if (a->kind != READ_NUCLEUS)
+    if (a->kind == READ_SHARE || a->kind == READ_BEST)
         return a->token;
     int n = a->n < s->vocab ? a->n : s->vocab;
     for (int i = 0; i < n; i++)
         s->candidate[i] = (candidate){
             exp(((double)a->list[i].logit - (double)a->largest) / how->temperature), a->list[i].id};
-    qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
-    return draw_nucleus(s->candidate, n, how, top_p_of(how), a->sum, r);
+    return draw_some(s, n, how, a->sum, r);
 }
 
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,

@@ -32,9 +32,8 @@ void sampler_free(sampler *s); /* NULL is allowed */
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob);
 
-/* What a draw needs of the logits; all of them where @how asks for more than temperature and top-p. @r is not
- * drawn from. */
-reading sampler_reading(const sampling *how, const rng *r);
+/* What a draw needs of the logits; all of them with a penalty, and where min-p is alone. @r is not drawn from. */
+reading sampler_reading(const sampler *s, const sampling *how, const rng *r);
 
 /* The token that sampler_draw() would give, from what was read instead of the logits: the same, but for a draw that falls
  * between two tokens by less than the rounding of sums. The answer is not READ_LOGITS. */

@@ -11,6 +11,7 @@ typedef enum {
     READ_BEST,   /* the token of the largest; of equals the lower id */
     READ_SHARE, /* the first token, by id, at which the sum of p goes beyond `share` of the whole */
     READ_NUCLEUS, /* the fewest tokens whose p reach `share` of the whole, and some more */
+    READ_TOP,     /* the `share` largest, and some more; none whose p is 0 */
 } reading_kind;
 
 typedef struct {
@@ -23,14 +24,14 @@ typedef struct {
     float logit;
 } token_logit;
 
-enum { READING_MOST = 1024 /* tokens of a nucleus that are listed */ };
+enum { READING_MOST = 1024 /* tokens that are listed */ };
 
-/* READ_LOGITS wherever the answer is not what was asked for: no device that can, no finite largest logit, a nucleus of
- * more tokens. */
+/* READ_LOGITS wherever the answer is not what was asked for: no device that can, no finite largest logit, more tokens
+ * than are listed. */
 typedef struct {
     reading_kind kind;
     int32_t token;           /* READ_BEST, READ_SHARE */
-    int n;                   /* READ_NUCLEUS: tokens listed, in no order */
+    int n;                   /* READ_NUCLEUS, READ_TOP: tokens listed, in no order */
     const token_logit *list; /* until the next step */
     float largest;
     double sum; /* of all p */
