@@ -119,14 +119,25 @@ __device__ __forceinline__ void copy_row(const __nv_bfloat16 *from, int width, _
         store_eight(to + d, load_eight(from + d));
 }
 
-/* New token i of the step, i = seq * s_q + which. */
+/* A warp asks for up to 4 KB, to be read from L2 when it is known what of it. */
+__device__ __forceinline__ void ask_for(const void *from, size_t bytes) {
+    const size_t at = threadIdx.x % 32 * size_t(128);
+    if (at < bytes)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const uint8_t *>(from) + at));
+}
+
+/* New token i of the step, i = seq * s_q + which. Its length tells the entry of the table, that the slot: what
+ * they are about is on its way meanwhile. */
 __device__ __forceinline__ void append_row(const cache_planes &cache, const step_pages &step,
                                            const __nv_bfloat16 *kv, int i) {
     const int width = cache.d_c + cache.d_r, seq = i / step.s_q;
+    const __nv_bfloat16 *from = kv + static_cast<int64_t>(i) * width;
+    ask_for(from, width * sizeof *from);
+    ask_for(step.table + static_cast<size_t>(seq) * step.table_width,
+            step.table_width * sizeof *step.table);
     const int token = length_of(step, seq) - step.s_q + i % step.s_q;
     if (token < 0)
         return;
-    const __nv_bfloat16 *from = kv + static_cast<int64_t>(i) * width;
     const int64_t slot = slot_of(cache, step, seq, token);
     if (cache.scale) {
         quantise_row(from, cache.d_c, cache.d_r,

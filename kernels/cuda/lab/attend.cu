@@ -76,12 +76,21 @@ __device__ double warp_dot(const float *a, const float *b, int n) {
     return sum;
 }
 
+/* Exponents and powers of two by their bits: all numbers here are normal. */
+__device__ int exponent_of(double x) {
+    return (__double2hiint(x) >> 20 & 0x7ff) - 1023;
+}
+
+__device__ double power_of_two(int e) {
+    return __hiloint2double((1023 + e) << 20, 0);
+}
+
 __device__ double cut(double x, int unit) {
-    return ldexp(trunc(ldexp(x, -unit)), unit);
+    return trunc(x * power_of_two(-unit)) * power_of_two(unit);
 }
 
 __device__ int exponent_e4m3(float x) {
-    return max(ilogbf(x), -6);
+    return max(exponent_of(x), -6);
 }
 
 /* Of e4m3 numbers, as kernels/cut_sums.c: an instruction's products a lane each. */
@@ -92,15 +101,16 @@ __device__ double cut_dot(const float *a, const float *b, int n, mla_cut_sums ho
         const int d = first + lane;
         const bool mine = lane < how.products && d < n && a[d] != 0 && b[d] != 0;
         int top = mine ? exponent_e4m3(a[d]) + exponent_e4m3(b[d]) : INT_MIN;
-        top = __reduce_max_sync(~0u, sum != 0 ? max(top, ilogb(sum)) : top);
+        top = __reduce_max_sync(~0u, sum != 0 ? max(top, exponent_of(sum)) : top);
         if (top == INT_MIN)
             continue;
-        double kept =
-            mine ? cut(static_cast<double>(a[d]) * static_cast<double>(b[d]), top - how.bits) : 0;
+        const int unit = top - how.bits;
+        const double product = mine ? static_cast<double>(a[d]) * static_cast<double>(b[d]) : 0;
+        double kept = cut(product, unit);
         for (int m = 16; m > 0; m /= 2)
             kept += __shfl_xor_sync(~0u, kept, m);
-        sum = kept + cut(sum, top - how.bits);
-        sum = sum == 0 ? 0 : cut(sum, ilogb(sum) - how.bits);
+        sum = kept + cut(sum, unit);
+        sum = sum == 0 ? 0 : cut(sum, exponent_of(sum) - how.bits);
     }
     return sum;
 }
@@ -112,7 +122,8 @@ __device__ double dot_of(const problem &p, const float *q, const float *k) {
     return cut_dot(q, k, d_c, p.sums) + warp_dot(q + d_c, k + d_c, d_r);
 }
 
-__global__ void __launch_bounds__(kThreads) attend_run(problem p) {
+__global__ void __launch_bounds__(kThreads, 3) /* without the 3, spills */
+    attend_run(problem p) {
     extern __shared__ float memory[];
     __shared__ double score[kTokens], scale[kTokens];
     __shared__ float q_scale;

@@ -27,23 +27,6 @@ __device__ uint32_t count_pieces(int own) {
     return own > 1 ? own | own << kSlotBit | 1u << kCutBit : own;
 }
 
-/* Sums over the block of what each warp leaves in `sums`: of the warps before this one, and of all. */
-__device__ scanned sums_of(const int *sums) {
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const int sum = lane < threads() / 32 ? sums[lane] : 0;
-    return {__reduce_add_sync(~0u, lane < warp ? sum : 0), __reduce_add_sync(~0u, sum)};
-}
-
-/* Of a warp, each lane's own included. */
-__device__ int scan_warp(int value) {
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const int below = __shfl_up_sync(~0u, value, step);
-        value += (threadIdx.x & 31) >= step ? below : 0;
-    }
-    return value;
-}
-
 /* a / b of numbers below 2^24. */
 __device__ int quotient_of(int a, int b) {
     int q = static_cast<int>(__fdividef(static_cast<float>(a), static_cast<float>(b)));

@@ -11,7 +11,7 @@ enum {
     kMostThreads = 1024, /* of the block; a part each and one more are needed */
     kPage = 64,
     kMaxParts = kMostThreads - 1,
-    kMaxCut = 2048,  /* sequences; beyond it whole ones balance well enough */
+    kMaxCut = 1024,  /* sequences; beyond it whole ones balance well enough */
     kFixedTiles = 2, /* what an item costs beside its tiles: query, first loads, epilogue */
     kMergeTiles = 3, /* what merging partial results costs a part */
     kLeastTiles = 1, /* a cut leaves at least so many tiles on either side */
@@ -65,7 +65,6 @@ struct shared {
     int warp_most[kMostThreads / 32],
         fit[kMostThreads / 32];         /* longest sequence, width of pieces */
     uint32_t begins[kMostThreads / 32]; /* a bit a piece: a sequence begins */
-    int load[kMaxParts];                /* cost of a part that takes whole sequences */
     int most;
     int begin[kMaxParts + 1]; /* first item of a part, or how many sequences it takes */
     union {
@@ -74,8 +73,11 @@ struct shared {
             int tokens[kMostThreads], tiles[kMostThreads]; /* of sequences, one a thread */
         };
     };
-    int cuts[kMaxParts + 1]; /* before border p */
-    int start[kMaxCut];      /* of a sequence on the line, or its first item */
+    union {
+        int load[kMaxParts];     /* cost of a part that takes whole sequences */
+        int cuts[kMaxParts + 1]; /* before border p, once the line is cut */
+    };
+    int start[kMaxCut]; /* of a sequence on the line, or its first item */
     int slot[kMaxCut];
 };
 
@@ -88,28 +90,32 @@ struct scanned {
     int before, total;
 };
 
-/* Over the block. Not inlined, as loops here are not unrolled: one block plans in a few microseconds, and
- * code that is read cold takes longer than what it does. */
-__device__ __noinline__ scanned block_scan(int *warp_sum, int value) {
+/* Sums over the block of what each warp leaves in `sums`: of the warps before this one, and of all. */
+__device__ scanned sums_of(const int *sums) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int sum = value;
-#pragma unroll 1
+    const int sum = lane < threads() / 32 ? sums[lane] : 0;
+    return {__reduce_add_sync(~0u, lane < warp ? sum : 0), __reduce_add_sync(~0u, sum)};
+}
+
+/* Of a warp, each lane's own included. */
+__device__ int scan_warp(int value) {
+#pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-        const int below = __shfl_up_sync(~0u, sum, step);
-        sum += lane >= step ? below : 0;
+        const int below = __shfl_up_sync(~0u, value, step);
+        value += (threadIdx.x & 31) >= step ? below : 0;
     }
+    return value;
+}
+
+/* Over the block. */
+__device__ __noinline__ scanned block_scan(int *warp_sum, int value) {
+    const int sum = scan_warp(value);
     __syncthreads();
-    if (lane == 31)
-        warp_sum[warp] = sum;
+    if ((threadIdx.x & 31) == 31)
+        warp_sum[threadIdx.x >> 5] = sum;
     __syncthreads();
-    int warps = lane < threads() / 32 ? warp_sum[lane] : 0; /* every warp adds up all of them */
-#pragma unroll 1
-    for (int step = 1; step < 32; step *= 2) {
-        const int below = __shfl_up_sync(~0u, warps, step);
-        warps += lane >= step ? below : 0;
-    }
-    const int before = __shfl_sync(~0u, warps, max(warp - 1, 0));
-    return {(warp ? before : 0) + sum - value, __shfl_sync(~0u, warps, 31)};
+    const scanned warps = sums_of(warp_sum);
+    return {warps.before + sum - value, warps.total};
 }
 
 /* Of entry t = 0 .. n - 1 the least of it and those after it. */
