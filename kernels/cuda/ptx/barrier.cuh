@@ -81,6 +81,19 @@ __device__ __forceinline__ void named_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* Waits, and tells whether any of the threads says yes. */
+__device__ __forceinline__ bool named_or(int id, int threads, bool yes) {
+    int any;
+    asm volatile("{ .reg .pred p, q;\n"
+                 "setp.ne.b32 p, %3, 0;\n"
+                 "barrier.red.or.pred q, %1, %2, p;\n"
+                 "selp.b32 %0, 1, 0, q; }"
+                 : "=r"(any)
+                 : "r"(id), "r"(threads), "r"(static_cast<int>(yes))
+                 : "memory");
+    return any != 0;
+}
+
 __device__ __forceinline__ void named_arrive(int id, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

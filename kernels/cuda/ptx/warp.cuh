@@ -23,6 +23,15 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t smem_address, uint32_t a, u
         : "memory");
 }
 
+/* Each matrix as its transpose: a lane's two numbers go to neighbouring rows. */
+__device__ __forceinline__ void stmatrix_x4_trans(uint32_t smem_address, uint32_t a, uint32_t b,
+                                                  uint32_t c, uint32_t d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     smem_address),
+                 "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+}
+
 /* The lane, once: the compiler would read it again at every use. */
 __device__ __forceinline__ int lane() {
     int i;

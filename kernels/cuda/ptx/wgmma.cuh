@@ -51,6 +51,7 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
 #define PTX_TEXT_10(t)                                                                             \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
     "8, %" #t "9, "
+#define PTX_TEXT_8  "%0, %1, %2, %3, %4, %5, %6, %7"
 #define PTX_TEXT_16 PTX_TEXT_10() "%10, %11, %12, %13, %14, %15"
 #define PTX_TEXT_32 PTX_TEXT_10() PTX_TEXT_10(1) PTX_TEXT_10(2) "%30, %31"
 #define PTX_TEXT_60                                                                                \
@@ -60,6 +61,7 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
     PTX_TEXT_60 PTX_TEXT_10(6) PTX_TEXT_10(7) PTX_TEXT_10(8) PTX_TEXT_10(9) PTX_TEXT_10(10)        \
         PTX_TEXT_10(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define PTX_SUM_4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define PTX_SUM_8(i)   PTX_SUM_4(i), PTX_SUM_4(i + 4)
 #define PTX_SUM_16(i)  PTX_SUM_4(i), PTX_SUM_4(i + 4), PTX_SUM_4(i + 8), PTX_SUM_4(i + 12)
 #define PTX_SUM_32(i)  PTX_SUM_16(i), PTX_SUM_16(i + 16)
 #define PTX_SUM_64(i)  PTX_SUM_32(i), PTX_SUM_32(i + 32)
@@ -88,6 +90,8 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
                        "r"(static_cast<int>(accumulate)));                                         \
     }
 
+PTX_WGMMA_SS(e4m3_n16, "m64n16k32.f32.e4m3.e4m3", 8, 8, 9, 10, "1, 1")
+PTX_WGMMA_RS(e4m3_n16, "m64n16k32.f32.e4m3.e4m3", 8, 8, 9, 10, 11, 12, 13, "1, 1")
 PTX_WGMMA_SS(e4m3_n32, "m64n32k32.f32.e4m3.e4m3", 16, 16, 17, 18, "1, 1")
 PTX_WGMMA_RS(e4m3_n32, "m64n32k32.f32.e4m3.e4m3", 16, 16, 17, 18, 19, 20, 21, "1, 1")
 PTX_WGMMA_SS(e4m3_n64, "m64n64k32.f32.e4m3.e4m3", 32, 32, 33, 34, "1, 1")
@@ -95,6 +99,8 @@ PTX_WGMMA_RS(e4m3_n64, "m64n64k32.f32.e4m3.e4m3", 32, 32, 33, 34, 35, 36, 37, "1
 PTX_WGMMA_SS(e4m3_n128, "m64n128k32.f32.e4m3.e4m3", 64, 64, 65, 66, "1, 1")
 PTX_WGMMA_RS(e4m3_n128, "m64n128k32.f32.e4m3.e4m3", 64, 64, 65, 66, 67, 68, 69, "1, 1")
 PTX_WGMMA_SS(e4m3_n256, "m64n256k32.f32.e4m3.e4m3", 128, 128, 129, 130, "1, 1")
+PTX_WGMMA_SS(bf16_n16, "m64n16k16.f32.bf16.bf16", 8, 8, 9, 10, "1, 1, 0, 0")
+PTX_WGMMA_SS(bf16_n32, "m64n32k16.f32.bf16.bf16", 16, 16, 17, 18, "1, 1, 0, 0")
 PTX_WGMMA_SS(bf16_n64, "m64n64k16.f32.bf16.bf16", 32, 32, 33, 34, "1, 1, 0, 0")
 PTX_WGMMA_RS(bf16_n64, "m64n64k16.f32.bf16.bf16", 32, 32, 33, 34, 35, 36, 37, "1, 1, 0")
 PTX_WGMMA_SS(bf16_n128, "m64n128k16.f32.bf16.bf16", 64, 64, 65, 66, "1, 1, 0, 0")

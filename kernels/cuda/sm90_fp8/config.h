@@ -24,12 +24,13 @@ enum {
 
 enum {
     kStages = SM90_FP8_STAGES, /* pages of content on chip */
-    kRopeStages = 2,           /* and of RoPE, which is needed for S only */
     kThreads = 512,
     kLaunchRegs = 65536 / kThreads,
     kLoadRegs = 24,
     kSoftmaxRegs = 136,
     kOutputRegs = 176,
+    kFewSoftmaxRegs = 104, /* of at most 32 rows */
+    kFewOutputRegs = 192,
 };
 
 /* The unit of a row's P is 2^E. E is held while the tile's largest P lies in (2^(E - kWindow), 2^E]

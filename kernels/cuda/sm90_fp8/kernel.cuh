@@ -1,17 +1,20 @@
 /* kernel.cuh - the kernel: barriers, then one role a warp. */
 #pragma once
+#include "kernels/cuda/sm90_fp8/few.cuh"
 #include "kernels/cuda/sm90_fp8/output.cuh"
 #include "kernels/cuda/sm90_fp8/softmax.cuh"
 
 namespace sm90_fp8 {
 
-__device__ __forceinline__ void init_barriers(shared &s) {
+template <typename Shared>
+__device__ __forceinline__ void init_barriers(Shared &s) {
     for (int i = 0; i < kStages; i++) {
         ptx::mbarrier_init(&s.full[i], 1);
-        ptx::mbarrier_init(&s.empty[i], 8);
+        ptx::mbarrier_init(&s.empty[i], Shared::kFew ? 12 : 8);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < Shared::kRopeStages; i++)
         ptx::mbarrier_init(&s.empty_rope[i], 4);
+    for (int i = 0; i < 2; i++) {
         ptx::mbarrier_init(&s.full_scales[i], 32);
         ptx::mbarrier_init(&s.empty_scales[i], 128);
         ptx::mbarrier_init(&s.full_p[i], 128);
@@ -25,9 +28,11 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     ptx::mbarrier_init_fence();
 }
 
+template <int Rows>
 __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ params p) {
     extern __shared__ uint8_t memory[];
-    shared &s = *reinterpret_cast<shared *>(memory);
+    using memory_type = shared_of<Rows>;
+    memory_type &s = *reinterpret_cast<memory_type *>(memory);
     const int group = threadIdx.x >> 7;
     const int row_tile = blockIdx.x % p.row_tiles;
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
@@ -38,6 +43,8 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
         ptx::tma_prefetch(&p.content);
         ptx::tma_prefetch(&p.rope);
         ptx::tma_prefetch(&p.q);
+        if (memory_type::kFew)
+            ptx::tma_prefetch(&p.q_rope_rows);
     }
     if (threadIdx.x == 0)
         init_barriers(s);
@@ -45,8 +52,11 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
         reinterpret_cast<uint4 *>(&s.part)[threadIdx.x] = piece;
     __syncthreads();
     if (group == 0) {
-        ptx::registers_set<kSoftmaxRegs, kLaunchRegs>();
-        run_softmax(s, p, row_tile);
+        ptx::registers_set<memory_type::kFew ? kFewSoftmaxRegs : kSoftmaxRegs, kLaunchRegs>();
+        if constexpr (memory_type::kFew)
+            run_softmax(s, p);
+        else
+            run_softmax(s, p, row_tile);
     } else if (group == 3) {
         ptx::registers_set<kLoadRegs, kLaunchRegs>();
         if (threadIdx.x == 12 * 32)
@@ -54,7 +64,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
         else if (threadIdx.x >> 5 == 13)
             run_scales(s, p);
     } else {
-        ptx::registers_set<kOutputRegs, kLaunchRegs>();
+        ptx::registers_set<memory_type::kFew ? kFewOutputRegs : kOutputRegs, kLaunchRegs>();
         run_output(s, p, group - 1, row_tile);
     }
 }

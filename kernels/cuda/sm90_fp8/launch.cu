@@ -12,7 +12,8 @@ cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_
     return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, at, rank, dims, strides, box);
 }
 
-cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a) {
+/* @box_rows: of queries that a CTA has room for. */
+cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_rows) {
     using namespace sm90_fp8;
     const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
     const cuuint64_t batch = a.batch;
@@ -21,23 +22,48 @@ cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a) {
     const cuuint64_t rope[] = {SWIZZLE, tokens}, rope_stride[] = {SWIZZLE};
     const cuuint64_t q[] = {SWIZZLE, rows, COLUMNS, batch};
     const cuuint64_t q_stride[] = {CONTENT, SWIZZLE, rows * CONTENT};
-    const cuuint32_t q_box[] = {SWIZZLE, ROWS, COLUMNS, 1};
+    const cuuint32_t q_box[] = {SWIZZLE, static_cast<cuuint32_t>(box_rows), COLUMNS, 1};
+    const cuuint64_t q_rope[] = {SWIZZLE, rows, batch};
+    const cuuint64_t q_rope_stride[] = {SWIZZLE, rows * SWIZZLE};
+    const cuuint32_t q_rope_box[] = {SWIZZLE, static_cast<cuuint32_t>(box_rows), 1};
     cudaError_t e = make_map(&p.content, a.content, 3, content, content_stride, content_box);
     if (e == cudaSuccess)
         e = make_map(&p.rope, a.rope, 2, rope, rope_stride, content_box);
     if (e == cudaSuccess)
         e = make_map(&p.q, a.q, 4, q, q_stride, q_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.q_rope_rows, a.q_rope, 3, q_rope, q_rope_stride, q_rope_box);
     return e;
+}
+
+/* The kernel for so many rows at most. */
+struct variant {
+    int rows;
+    const void *kernel;
+    size_t shared;
+};
+
+template <int Rows>
+variant variant_of() {
+    return {Rows, reinterpret_cast<const void *>(sm90_fp8::decode<Rows>),
+            sizeof(sm90_fp8::shared_of<Rows>)};
+}
+
+const variant variants[] = {variant_of<16>(), variant_of<sm90_fp8::ROWS>()};
+
+const variant &variant_for(int rows) {
+    return variants[rows <= 16 ? 0 : 1];
 }
 
 } // namespace
 
 cudaError_t fp8_decode_init(void) {
-    const cudaError_t e = tensor_map_init();
-    if (e != cudaSuccess)
-        return e;
-    return cudaFuncSetAttribute(sm90_fp8::decode, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                sizeof(sm90_fp8::shared));
+    cudaError_t e = tensor_map_init();
+    for (const variant &v : variants)
+        if (e == cudaSuccess)
+            e = cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(v.shared));
+    return e;
 }
 
 int fp8_row_tiles(int heads, int s_q) {
@@ -51,7 +77,8 @@ int fp8_decode_parts(int sms, int heads, int s_q) {
 cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
     sm90_fp8::params p = {};
     p.rows = a.heads * a.s_q;
-    cudaError_t e = make_maps(p, a);
+    const variant &v = variant_for(p.rows);
+    cudaError_t e = make_maps(p, a, v.rows);
     if (e != cudaSuccess)
         return e;
     p.q_rope = static_cast<const uint8_t *>(a.q_rope);
@@ -71,6 +98,6 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.s_q = a.s_q;
     p.row_tiles = fp8_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    return decode_launch(reinterpret_cast<const void *>(sm90_fp8::decode), a.parts * p.row_tiles,
-                         sm90_fp8::kThreads, sizeof(sm90_fp8::shared), &p, may_cut, stream);
+    return decode_launch(v.kernel, a.parts * p.row_tiles, sm90_fp8::kThreads, v.shared, &p, may_cut,
+                         stream);
 }

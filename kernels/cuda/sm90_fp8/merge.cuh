@@ -130,7 +130,8 @@ __device__ __forceinline__ void await(const params &p, const sched_item &item, i
 }
 
 /* The slots' shares come through the copy engine, a row of `part` each; one warp asks for them. */
-__device__ __forceinline__ void fetch_parts(shared &s, const params &p, const sched_item &item,
+template <typename Shared>
+__device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sched_item &item,
                                             merge_memory &m, int first_row, const share &mine,
                                             int lane) {
     const int width = mine.end - mine.begin;
@@ -147,7 +148,8 @@ __device__ __forceinline__ void fetch_parts(shared &s, const params &p, const sc
 
 /* This CTA's share of one sequence. A few units are merged by several threads each, which take every
  * so manieth slot. */
-__device__ __forceinline__ void merge(shared &s, const params &p, const sched_item &item,
+template <typename Shared>
+__device__ __forceinline__ void merge(Shared &s, const params &p, const sched_item &item,
                                       int first_row, int thread, uint32_t &parity) {
     merge_memory &m = *reinterpret_cast<merge_memory *>(s.content);
     const share mine(p, item, first_row);
@@ -186,7 +188,8 @@ __device__ __forceinline__ void merge(shared &s, const params &p, const sched_it
 }
 
 /* The cut sequences of a part. */
-__device__ __forceinline__ void merge_part(shared &s, const params &p, int row_tile, int thread) {
+template <typename Shared>
+__device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_tile, int thread) {
     uint32_t parity = 0;
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);

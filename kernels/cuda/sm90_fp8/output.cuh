@@ -30,14 +30,17 @@ struct output_thread {
     }
 };
 
-/* V^T of 32 tokens and the warp's 16 columns, in the A layout of one k-step. */
+/* V^T of 32 tokens and the warp's 16 columns, in the A layout of one k-step. The tokens of 16 bytes of P:
+ * 0, 1, 8, 9, 2, ...; 0, 8, 1, 9, ... if @Interleaved, as few.cuh stores them. */
+template <bool Interleaved = false>
 __device__ __forceinline__ void load_values(uint32_t address, uint32_t (&a)[4]) {
     uint32_t r[4];
     ptx::ldmatrix_x4_trans(r, address);
-    a[0] = __byte_perm(r[0], r[1], 0x6420);
-    a[1] = __byte_perm(r[0], r[1], 0x7531);
-    a[2] = __byte_perm(r[2], r[3], 0x6420);
-    a[3] = __byte_perm(r[2], r[3], 0x7531);
+    enum { EVEN = Interleaved ? 0x6240 : 0x6420, ODD = Interleaved ? 0x7351 : 0x7531 };
+    a[0] = __byte_perm(r[0], r[1], EVEN);
+    a[1] = __byte_perm(r[0], r[1], ODD);
+    a[2] = __byte_perm(r[2], r[3], EVEN);
+    a[3] = __byte_perm(r[2], r[3], ODD);
 }
 
 /* Brings O to the unit of the tile: only 16-row groups in which some row's unit changed. */
@@ -122,16 +125,17 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
     ptx::mbarrier_arrive(&s.empty_p[buffer]);
 }
 
-__device__ __forceinline__ void store_rows(const shared &s, const params &p,
+template <typename Shared, int N>
+__device__ __forceinline__ void store_rows(const Shared &s, const params &p,
                                            const output_thread &me, const sched_item &item,
-                                           int first_row, const float (&o)[SLICES][32]) {
+                                           int first_row, const float (&o)[SLICES][N]) {
     __nv_bfloat16 *out = item.slot >= 0 ? p.partial_out : p.out;
     const size_t base =
         static_cast<size_t>(item.slot >= 0 ? item.slot : item.seq) * p.rows + first_row;
     const int column = me.group * 256 + 16 * me.warp + 2 * me.g;
     const int first = ptx::opaque(2 * me.t); /* kept through the loop, its rows would spill */
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
+    for (int j = 0; j < N / 4; j++) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int row = first + 8 * j + r;
@@ -149,12 +153,87 @@ __device__ __forceinline__ void store_rows(const shared &s, const params &p,
     }
 }
 
-__device__ __forceinline__ int tiles_of(const shared &s, const params &p, int k) {
+__device__ __forceinline__ void product_rs(float (&d)[8], const uint32_t (&a)[4], uint32_t b,
+                                           bool more) {
+    ptx::wgmma_rs_e4m3_n16(d, a, ptx::descriptor_128(b), more);
+}
+__device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4], uint32_t b,
+                                           bool more) {
+    ptx::wgmma_rs_e4m3_n32(d, a, ptx::descriptor_128(b), more);
+}
+
+/* The same for at most 32 rows: V of the whole tile is in registers, and its pages given back, before P
+ * arrives; a slice of O is N numbers. @partial: V is cleared before P is handed over. */
+template <typename Shared, int N>
+__device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me, uint32_t turn,
+                                             const ring<kStages> &at, uint32_t base, uint32_t chunk,
+                                             uint32_t p_desc, bool partial, float (&o)[SLICES][N]) {
+    const ring<kStages> second = at.next();
+    const int buffer = turn & 1;
+    const uint32_t p_tile = p_desc + buffer * (Shared::kRows * SWIZZLE / 16);
+    if (partial)
+        ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+    uint32_t a[SLICES][4][4];
+#pragma unroll
+    for (int page = 0; page < 2; page++) {
+        const ring<kStages> &from = page ? second : at;
+        ptx::mbarrier_wait(&s.full[from.stage], from.parity);
+#pragma unroll
+        for (int i = 0; i < 2 * SLICES; i++)
+            load_values<true>(base + from.stage * kBytesContent + i / 4 * (PAGE * SWIZZLE) +
+                                  i % 2 * (32 * SWIZZLE) + (i & 2 ? chunk ^ 64 : chunk),
+                              a[i / 2][2 * page + i % 2]);
+        me.arrive(&s.empty[from.stage]);
+    }
+    ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+    if (s.rescale[buffer].x) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const float by = s.rescale_by[turn % kFactors][8 * (i / 4) + 2 * me.t + i % 2];
+#pragma unroll
+            for (int slice = 0; slice < SLICES; slice++)
+                o[slice][i] *= by;
+        }
+    }
+    enum { TOGETHER = N == 8 ? 4 : 2 };
+#pragma unroll
+    for (int first = 0; first < SLICES; first += TOGETHER) {
+        float zeroed[TOGETHER][N];
+        ptx::wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i], a[first + i][k],
+                           p_tile + 2 * k, SM90_FP8_IN_PLACE || k > 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) {
+            ptx::pin(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i]);
+#pragma unroll
+            for (int j = 0; j < N && !SM90_FP8_IN_PLACE; j++)
+                o[first + i][j] += zeroed[i][j];
+        }
+    }
+    ptx::mbarrier_arrive(&s.empty_p[buffer]);
+}
+
+template <typename Shared>
+__device__ __forceinline__ int tiles_of(const Shared &s, const params &p, int k) {
     const sched_item item = item_at(s, p, k);
     return item.tile_end - item.tile_begin;
 }
 
-__device__ __forceinline__ void run_output(shared &s, const params &p, int group, int row_tile) {
+/* Does a sequence end inside the item's last tile? */
+template <typename Shared>
+__device__ __forceinline__ bool ends_inside(const Shared &s, const params &p, int k) {
+    const sched_item item = item_at(s, p, k);
+    return item.tokens < item.tile_end * TILE;
+}
+
+template <typename Shared>
+__device__ __forceinline__ void run_output(Shared &s, const params &p, int group, int row_tile) {
     const output_thread me(group);
     const int thread = group * 128 + 32 * me.warp + me.lane;
     const uint32_t base =
@@ -165,15 +244,19 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
     ring<kStages> at;
     uint32_t turn = 0;
     for (int k = s.part.first; k < s.part.last; k++) {
-        float o[SLICES][32];
+        float o[SLICES][Shared::kRows / 2];
 #pragma unroll
         for (int slice = 0; slice < SLICES; slice++)
 #pragma unroll
-            for (int i = 0; i < 32; i++)
+            for (int i = 0; i < Shared::kRows / 2; i++)
                 o[slice][i] = 0;
 #pragma unroll 1
         for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
-            multiply_tile(s, me, turn, at, base, chunk, p_desc, few, n == 1, o);
+            if constexpr (Shared::kFew)
+                multiply_few(s, me, turn, at, base, chunk, p_desc, n == 1 && ends_inside(s, p, k),
+                             o);
+            else
+                multiply_tile(s, me, turn, at, base, chunk, p_desc, few, n == 1, o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
         store_rows(s, p, me, item, row_tile * ROWS, o);

@@ -8,13 +8,15 @@ namespace sm90_fp8 {
 
 /* Item k of the part, the first from the part's own record. Asked for again rather than kept where
  * registers are short. */
-__device__ __forceinline__ sched_item item_at(const shared &s, const params &p, int k) {
+template <typename Shared>
+__device__ __forceinline__ sched_item item_at(const Shared &s, const params &p, int k) {
     const int i = ptx::opaque(k);
     return i == s.part.first ? s.part.head : p.items[i];
 }
 
 /* The block table's entry for page i of the first item, -1 if the part doesn't bring it. */
-__device__ __forceinline__ int head_page(const shared &s, int i) {
+template <typename Shared>
+__device__ __forceinline__ int head_page(const Shared &s, int i) {
     return s.part.page[ptx::opaque(i)];
 }
 
@@ -41,7 +43,8 @@ __device__ __forceinline__ int entry_at(const page_range &pages, int i) {
     return i < pages.last ? __ldg(pages.table + i) : 0;
 }
 
-__device__ __forceinline__ void load_page(shared &s, const params &p, int stage, int rope_stage,
+template <typename Shared>
+__device__ __forceinline__ void load_page(Shared &s, const params &p, int stage, int rope_stage,
                                           int page) {
     ptx::mbarrier_arrive_expect(&s.full[stage], kBytesContent + kBytesRope);
     ptx::tma_load_3d(s.content[stage], &p.content, &s.full[stage], 0, page * PAGE, 0);
@@ -49,8 +52,10 @@ __device__ __forceinline__ void load_page(shared &s, const params &p, int stage,
 }
 
 /* The copy engine's thread. */
-__device__ __forceinline__ void run_loader(shared &s, const params &p, int row_tile) {
+template <typename Shared>
+__device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_tile) {
     ring<kStages> at;
+    enum { ROPE_STAGES = Shared::kRopeStages };
     uint32_t loaded = 0, q_parity = 1; /* pages so far */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
@@ -62,16 +67,18 @@ __device__ __forceinline__ void run_loader(shared &s, const params &p, int row_t
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < pages.end; i++) {
             ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
-            ptx::mbarrier_wait(&s.empty_rope[loaded & 1], ((loaded >> 1) & 1) ^ 1);
+            ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
             if (i < pages.last)
-                load_page(s, p, at.stage, loaded & 1, clamp_page(p, now));
+                load_page(s, p, at.stage, loaded % ROPE_STAGES, clamp_page(p, now));
             else /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
             if (i == pages.begin) {
                 ptx::mbarrier_wait(&s.empty_q, q_parity);
                 q_parity ^= 1;
-                ptx::mbarrier_arrive_expect(&s.full_q, kBytesQ);
+                ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
                 ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
+                if constexpr (Shared::kFew)
+                    ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, item.seq);
             }
             now = next;
             next = entry_at(pages, i + 2);
@@ -110,7 +117,8 @@ __device__ __forceinline__ float4 fetch_scales(const params &p, int length, int 
     return a;
 }
 
-__device__ __forceinline__ void run_scales(shared &s, const params &p) {
+template <typename Shared>
+__device__ __forceinline__ void run_scales(Shared &s, const params &p) {
     const int lane = threadIdx.x & 31;
     uint32_t turn = 0; /* tiles so far */
     for (int k = s.part.first; k < s.part.last; k++) {

@@ -96,7 +96,8 @@ struct score_job {
 };
 
 /* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. */
-__device__ __forceinline__ void clear_tail(shared &s, int stage, int index, int valid) {
+template <typename Shared>
+__device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
     if (valid >= PAGE)
         return;
     valid = max(valid, 0);
@@ -111,8 +112,9 @@ __device__ __forceinline__ void clear_tail(shared &s, int stage, int index, int 
 }
 
 /* The last tile; `second` is the stage of its second page. */
-__device__ __forceinline__ void clear_tile(shared &s, int second, int index, int valid) {
-    ptx::named_sync(1, 128); /* every warp's S is computed */
+template <typename Shared>
+__device__ __forceinline__ void clear_tile(Shared &s, int second, int index, int valid) {
+    ptx::named_sync(kSoftmaxBarrier, 128); /* every warp's S is computed */
     clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
     clear_tail(s, second, index, valid - PAGE);
 }

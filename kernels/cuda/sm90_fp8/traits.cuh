@@ -34,6 +34,7 @@ struct params {
     CUtensorMap content;      /* [4][pages x 64][128] B, box of one page */
     CUtensorMap rope;         /* [pages x 64][128] B */
     CUtensorMap q;            /* [batch][4][rows][128] B */
+    CUtensorMap q_rope_rows;  /* [batch][rows][128] B; of few rows only */
     const uint8_t *q_rope;    /* [batch][rows][128] B */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
@@ -57,19 +58,38 @@ struct alignas(16) tile_scales {
     float log_most[2];     /* log2 of the largest a_k of a page */
 };
 
-enum { kFactors = 4 }; /* tiles of rescale_by: it is written before P's buffer is free */
+enum { kSoftmaxBarrier = 1 }; /* named, of the softmax warps */
+enum { kFactors = 4 };        /* tiles of rescale_by: it is written before P's buffer is free */
 
-struct alignas(1024) shared {
+/* What the softmax warps of a few rows tell each other. */
+template <int Rows>
+struct alignas(16) few_exchange {
+    uint32_t inside[2][4];  /* by warp: which rows have a score inside the window */
+    float tops[4][4][Rows]; /* by warp: bound and anchor of page 0, of page 1; or sums */
+    float unit[2][Rows];    /* E of page 0, and of the tile */
+    int later[Rows];        /* tokens at the end that a row doesn't see */
+};
+template <>
+struct few_exchange<ROWS> {};
+
+template <int Rows>
+struct alignas(1024) shared_of {
+    enum {
+        kRows = Rows,
+        kFew = Rows < ROWS,
+        kRopeStages = kFew ? 4 : 2,
+        kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
+    };
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
-    uint8_t q[COLUMNS][ROWS][SWIZZLE];
-    uint8_t p[2][ROWS][SWIZZLE]; /* e4m3, the 128 tokens of a tile */
+    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* of few rows: RoPE last */
+    uint8_t p[2][Rows][SWIZZLE];              /* e4m3, the 128 tokens of a tile */
     tile_scales scales[2];
     sched_part part;                  /* of this CTA */
-    float inverse_sum[ROWS];          /* what brings O to the softmax's output */
+    float inverse_sum[Rows];          /* what brings O to the softmax's output */
     int4 rescale[2];                  /* which 16-row groups of O change their unit */
-    float rescale_by[kFactors][ROWS]; /* the factor of a row of such a group */
-    float most_unit[ROWS];            /* the largest E of an item so far */
+    float rescale_by[kFactors][Rows]; /* the factor of a row of such a group */
+    float most_unit[Rows];            /* the largest E of an item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;
@@ -77,8 +97,10 @@ struct alignas(1024) shared {
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
     uint64_t full_parts;
+    few_exchange<Rows> few;
 };
-static_assert(sizeof(shared) <= 232448, "an SM lends 227 KB");
+using shared = shared_of<ROWS>;
+static_assert(sizeof(shared) <= 232448 && sizeof(shared_of<32>) <= 232448, "an SM lends 227 KB");
 static_assert(offsetof(shared, rope) % 1024 == 0 && offsetof(shared, q) % 1024 == 0 &&
                   offsetof(shared, p) % 1024 == 0,
               "swizzled tiles begin at 1024 bytes");
@@ -87,7 +109,6 @@ static_assert(kLoadRegs + kSoftmaxRegs + 2 * kOutputRegs <= 512, "a warp schedul
 enum {
     kBytesContent = CONTENT * PAGE,
     kBytesRope = 2 * ROPE * PAGE,
-    kBytesQ = CONTENT * ROWS,
 };
 
 /* A position in a ring of N stages. */

@@ -1,6 +1,7 @@
 /* check_fp8 - the FP8 kernel against FP64 on the device, and its time.
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
+ *   check_fp8 few                    of it what has at most 32 rows on purpose
  *   check_fp8 time H,s_q,batch,context ...
  *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
 #include <algorithm>
@@ -245,6 +246,32 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     return good;
 }
 
+/* At most 32 rows have a kernel of their own, for 16 and for 32. */
+bool check_few() {
+    const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
+    const int n = static_cast<int>(ragged.size());
+    bool good = true;
+    good &= report("one row", {1, 1, n, ragged, NORMAL, 0, 0}, 21);
+    good &= report("2 rows", {1, 2, n, ragged, NORMAL, 3, 0}, 22);
+    good &= report("8 rows", {4, 2, n, ragged, NORMAL, 0, 0}, 23);
+    good &= report("16 rows", {4, 4, n, ragged, NORMAL, 1, 0}, 24);
+    good &= report("17 rows", {17, 1, n, ragged, NORMAL, 0, 0}, 25);
+    good &= report("30 rows", {10, 3, n, ragged, NORMAL, 5, 0}, 26);
+    good &= report("32 rows", {8, 4, n, ragged, NORMAL, 0, 0}, 27);
+    good &= report("32 rows, no cut", {16, 2, n, ragged, NORMAL, 1, 0}, 28);
+    good &= report("few, mla", {16, 1, 4, equal(4, 4096), MLA, 0, 0}, 29);
+    good &= report("few, wide", {16, 1, 4, equal(4, 4096), WIDE, 1, 0}, 30);
+    good &= report("few, sink", {16, 1, 4, equal(4, 8192), SINK, 1, 0}, 31);
+    good &= report("32, wide", {32, 1, 4, equal(4, 4096), WIDE, 1, 0}, 32);
+    good &= report("32, sink", {8, 4, 4, equal(4, 8192), SINK, 0, 0}, 33);
+    good &= report("few, 64k", {16, 1, 2, equal(2, 65536), NORMAL, 1, 0}, 34);
+    std::vector<int> many(300);
+    for (int i = 0; i < 300; i++)
+        many[i] = static_cast<int>(mix(i) % 700);
+    good &= report("few, many", {16, 1, 300, many, NORMAL, 0, 0}, 35);
+    return good;
+}
+
 bool check_all() {
     bool good = true;
     good &= report("one token", {64, 1, 2, equal(2, 1), NORMAL, 0, 0}, 1);
@@ -268,6 +295,7 @@ bool check_all() {
     good &= report("mla 64k", {64, 1, 2, equal(2, 65536), MLA, 1, 0}, 16);
     good &= report("wide 4k", {64, 1, 4, equal(4, 4096), WIDE, 1, 0}, 17);
     good &= report("sink 8k", {64, 1, 4, equal(4, 8192), SINK, 1, 0}, 18);
+    good &= check_few();
     std::vector<int> many(300);
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
@@ -307,6 +335,8 @@ int main(int argc, char **argv) {
     CHECK(fp8_decode_init());
     if (argc > 1 && !strcmp(argv[1], "check"))
         return check_all() ? 0 : 1;
+    if (argc > 1 && !strcmp(argv[1], "few"))
+        return check_few() ? 0 : 1;
     for (int i = 2; i < argc; i++)
         time_one(argv[i], !strcmp(argv[1], "once"));
     return 0;

@@ -1,0 +1,398 @@
+/* few.cuh - the softmax warpgroup of at most 32 rows: S^T = K Q^T, so that rows that don't exist cost
+ * nothing. The arithmetic is softmax.cuh's, the rule of E that of units.cuh.
+ *
+ * A warp has 16 tokens of a page. Lane 4 g + t: tokens g and g + 8 of them, rows 8 j + 2 t and the
+ * next. What a row must know of a page's other tokens goes through 8 lanes and 4 warps: in the usual case
+ * one reduction of bits each, else shuffles and shared memory.
+ *
+ * S of a page is asked for when it arrives, and nothing of the next tile before P has left: bytes are
+ * the limit of few rows, and what counts is how soon P follows the last page. */
+#pragma once
+#include "kernels/cuda/sm90_fp8/scores.cuh"
+
+namespace sm90_fp8 {
+
+/* What a thread knows of its rows: number k is row 8 (k / 2) + 2 t + k % 2. */
+template <int Rows>
+struct few_rows {
+    enum { MINE = Rows / 4 };
+    float scale[MINE]; /* a_q x softmax scale x log2(e) */
+    float unit[MINE];  /* E; infinite if there is no such row */
+    float sum[MINE];   /* of P over the thread's tokens, in units of 2^E */
+
+    __device__ few_rows(const params &p, int seq, int t) {
+        const float *from = p.q_scale + static_cast<size_t>(seq) * p.rows + 2 * t;
+#pragma unroll
+        for (int k = 0; k < MINE; k++) {
+            const bool real = row_of(k, t) < p.rows;
+            scale[k] = real ? __ldg(from + row_of(k, 0)) * p.scale_log2 : 1;
+            unit[k] = real ? kNone : INFINITY;
+            sum[k] = 0;
+        }
+    }
+    __device__ static int row_of(int k, int t) {
+        return 8 * (k / 2) + 2 * t + k % 2;
+    }
+};
+
+/* Of a page, a thread's scores. Number 2 (k - k % 2) + k % 2 + 2 h is row k's, of token g + 8 h. */
+template <int Rows>
+struct few_scores {
+    float s[Rows / 2];
+
+    __device__ float &at(int k, int h) {
+        return s[4 * (k / 2) + 2 * h + k % 2];
+    }
+    __device__ float at(int k, int h) const {
+        return s[4 * (k / 2) + 2 * h + k % 2];
+    }
+};
+
+__device__ __forceinline__ void product_e4m3(float (&d)[8], uint32_t a, uint32_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n16(d, ptx::descriptor_128(a), ptx::descriptor_128(b), more);
+}
+__device__ __forceinline__ void product_e4m3(float (&d)[16], uint32_t a, uint32_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n32(d, ptx::descriptor_128(a), ptx::descriptor_128(b), more);
+}
+__device__ __forceinline__ void product_bf16(float (&d)[8], uint32_t a, uint32_t b) {
+    ptx::wgmma_ss_bf16_n16(d, ptx::descriptor_128(a), ptx::descriptor_128(b), true);
+}
+__device__ __forceinline__ void product_bf16(float (&d)[16], uint32_t a, uint32_t b) {
+    ptx::wgmma_ss_bf16_n32(d, ptx::descriptor_128(a), ptx::descriptor_128(b), true);
+}
+
+/* Content first, then RoPE, as in scores.cuh. */
+template <int Rows>
+__device__ __forceinline__ void ask_scores(shared_of<Rows> &s, int stage, int rope_stage,
+                                           few_scores<Rows> &score) {
+    const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]));
+    const uint32_t rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]));
+    const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
+    enum { K_COLUMN = PAGE * SWIZZLE / 16, Q_COLUMN = Rows * SWIZZLE / 16 };
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < CONTENT / 32; i++)
+        product_e4m3(score.s, k + i / 4 * K_COLUMN + i % 4 * 2, q + i / 4 * Q_COLUMN + i % 4 * 2,
+                     i > 0);
+#pragma unroll
+    for (int i = 0; i < ROPE / 16; i++)
+        product_bf16(score.s, rope + 2 * i, q + COLUMNS * Q_COLUMN + 2 * i);
+    ptx::wgmma_commit();
+}
+
+/* a_k of a thread's two tokens of a page. */
+struct few_scales {
+    float a[2], log_most;
+
+    __device__ __forceinline__ void read(const tile_scales &tile, int page, int warp, int g) {
+        const float *from = &tile.pair[0].x + page * PAGE + 16 * warp + g;
+        a[0] = from[0];
+        a[1] = from[8];
+        log_most = tile.log_most[page];
+    }
+};
+
+/* @valid: tokens of the sequence from the page's first on. */
+template <int Rows>
+__device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thread &me, int valid,
+                                     few_scores<Rows> &score) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const int end = valid - s.few.later[few_rows<Rows>::row_of(k, me.t)];
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (16 * me.warp + me.g + 8 * h >= end)
+                score.at(k, h) = -INFINITY;
+    }
+}
+
+/* Do the units serve the tile: of every row some token of page 0 inside the window, none of either page
+ * above? The same answer in every thread. */
+template <int Rows>
+__device__ __forceinline__ bool
+units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
+            const few_rows<Rows> &r, const few_scores<Rows> (&score)[2],
+            const few_scales (&by)[2]) {
+    uint32_t inside = 0;
+    bool above = false;
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        float top[2];
+#pragma unroll
+        for (int page = 0; page < 2; page++)
+            top[page] = fmaf(fmaxf(score[page].at(k, 0), score[page].at(k, 1)), r.scale[k],
+                             by[page].log_most - kLog2Largest);
+        if (top[0] > r.unit[k] - kWindow)
+            inside |= 1u << few_rows<Rows>::row_of(k, 0);
+        above |= fmaxf(top[0], top[1]) > r.unit[k];
+    }
+    inside = __reduce_or_sync(~0u, inside << 2 * me.t);
+    uint32_t(&all)[4] = s.few.inside[turn & 1];
+    if (me.lane == 0)
+        all[me.warp] = inside;
+    above = ptx::named_or(kSoftmaxBarrier, 128, above);
+    const uint4 x = ptx::load_shared_u4(ptx::smem_addr(all));
+    const uint32_t rows = ~0u >> (32 - p.rows);
+    return !above && ((x.x | x.y | x.z | x.w) & rows) == rows;
+}
+
+/* A thread's numbers, one a row, over the eight lanes that have its rows: each step halves the rows that a
+ * lane goes on with. What is left is of row k = g if there are eight, g / 2 if there are four. */
+template <int N, typename Op>
+__device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
+#pragma unroll
+    for (int bit = 4, n = N / 2; bit > 0; bit /= 2, n /= 2) {
+        if (n == 0)
+            x[0] = op(x[0], __shfl_xor_sync(~0u, x[0], 4 * bit));
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            const float mine = g & bit ? x[i + n] : x[i], other = g & bit ? x[i] : x[i + n];
+            x[i] = op(mine, __shfl_xor_sync(~0u, other, 4 * bit));
+        }
+    }
+    return x[0];
+}
+
+/* The same over the warp's tokens, to its place in shared memory. */
+template <int Rows, typename Op>
+__device__ __forceinline__ void over_warp(float (&to)[4][Rows], const softmax_thread &me,
+                                          float (&x)[Rows / 4], Op op) {
+    const float y = over_lanes(x, me.g, op);
+    if (Rows == 32 || me.g % 2 == 0)
+        to[me.warp][few_rows<Rows>::row_of(Rows == 32 ? me.g : me.g / 2, me.t)] = y;
+}
+
+/* Of a row: E of page 0 and of the tile, from bounds and anchors (units.cuh has the rule); one thread. */
+template <int Rows>
+__device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row) {
+    float top[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        top[i] = fmaxf(fmaxf(s.few.tops[i][0][row], s.few.tops[i][1][row]),
+                       fmaxf(s.few.tops[i][2][row], s.few.tops[i][3][row]));
+    const float before = s.few.unit[1][row], most = s.most_unit[row];
+    float first = before;
+    if (top[0] != -INFINITY) {
+        if (top[0] > before || top[0] <= before - kWindow)
+            first = top[1];
+        first = fmaxf(first, most - kReach);
+    }
+    const float last = top[2] > first ? fmaxf(first, top[3]) : first;
+    s.few.unit[0][row] = first;
+    s.few.unit[1][row] = last;
+    s.rescale_by[turn % kFactors][row] = ptx::exp2_approx(before - last);
+    s.most_unit[row] = fmaxf(most, fmaxf(first, last));
+}
+
+/* Takes the rows to the units of page 0, or from these to the tile's. */
+template <int Rows>
+__device__ __forceinline__ void take_units(const shared_of<Rows> &s, const softmax_thread &me,
+                                           int which, few_rows<Rows> &r,
+                                           float (&factor)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const float unit = s.few.unit[which][few_rows<Rows>::row_of(k, me.t)];
+        factor[k] = unit == r.unit[k] ? 1 : ptx::exp2_approx(r.unit[k] - unit);
+        r.unit[k] = unit;
+        r.sum[k] *= factor[k];
+    }
+}
+
+/* Chooses the tile's units, and takes the rows to those of page 0. */
+template <int Rows>
+__device__ __forceinline__ void
+choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
+             few_rows<Rows> &r, const few_scores<Rows> (&score)[2], const few_scales (&by)[2]) {
+    const auto larger = [](float x, float y) { return fmaxf(x, y); };
+#pragma unroll
+    for (int page = 0; page < 2; page++) {
+        const float log_a[2] = {__log2f(by[page].a[0]), __log2f(by[page].a[1])};
+        float top[Rows / 4], anchor[Rows / 4];
+#pragma unroll
+        for (int k = 0; k < Rows / 4; k++) {
+            const float x = score[page].at(k, 0), y = score[page].at(k, 1);
+            top[k] = fmaf(fmaxf(x, y), r.scale[k], by[page].log_most - kLog2Largest);
+            anchor[k] = fmaxf(fmaf(x, r.scale[k], log_a[0]), fmaf(y, r.scale[k], log_a[1])) +
+                        (kHeadroom - kLog2Largest);
+        }
+        over_warp(s.few.tops[2 * page], me, top, larger);
+        over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
+    }
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    if (me.index() < p.rows)
+        choose_unit(s, turn, me.index());
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    float factor[Rows / 4];
+    take_units(s, me, 0, r, factor);
+}
+
+/* Probabilities of a page. A word: two rows of tokens g and g + 8. */
+template <int Rows>
+__device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows> &r,
+                                             const few_scores<Rows> &score,
+                                             uint32_t (&packed)[Rows / 8]) {
+#pragma unroll
+    for (int j = 0; j < Rows / 8; j++) {
+        float v[2][2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int k = 2 * j + i;
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                v[i][h] = ptx::exp2_approx(fmaf(score.at(k, h), r.scale[k], -r.unit[k]));
+            r.sum[k] += v[i][0] + v[i][1];
+        }
+        packed[j] = ptx::pack_e4m3x4(v[0][0] * by.a[0], v[0][1] * by.a[1], v[1][0] * by.a[0],
+                                     v[1][1] * by.a[1]);
+    }
+}
+
+/* Takes page 0's P along to a unit that page 1 has raised. */
+template <int Rows>
+__device__ __forceinline__ void raise_units(const shared_of<Rows> &s, const softmax_thread &me,
+                                            few_rows<Rows> &r, uint32_t (&packed)[Rows / 8]) {
+    float factor[Rows / 4];
+    take_units(s, me, 1, r, factor);
+#pragma unroll
+    for (int j = 0; j < Rows / 8; j++) {
+        const uint32_t low =
+            ptx::scale_e4m3x2(static_cast<uint16_t>(packed[j]), __float2half2_rn(factor[2 * j]));
+        const uint32_t high = ptx::scale_e4m3x2(static_cast<uint16_t>(packed[j] >> 16),
+                                                __float2half2_rn(factor[2 * j + 1]));
+        packed[j] = low | high << 16;
+    }
+}
+
+/* P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row from a warp have the tokens
+ * in the order 0, 8, 1, 9, ...: V^T fragments bring them likewise. */
+template <int Rows>
+__device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread &me, int buffer,
+                                        const uint32_t (&packed)[2][Rows / 8]) {
+    const int matrix = me.lane >> 3, row = me.lane & 7;
+    const uint32_t p = ptx::smem_addr(s.p[buffer]) + row * SWIZZLE;
+    if constexpr (Rows == 16) {
+        const int chunk = 4 * (matrix >> 1) + me.warp;
+        ptx::stmatrix_x4_trans(p + (matrix & 1) * (8 * SWIZZLE) + 16 * (chunk ^ row), packed[0][0],
+                               packed[0][1], packed[1][0], packed[1][1]);
+    } else {
+#pragma unroll
+        for (int page = 0; page < 2; page++)
+            ptx::stmatrix_x4_trans(p + matrix * (8 * SWIZZLE) + 16 * ((4 * page + me.warp) ^ row),
+                                   packed[page][0], packed[page][1], packed[page][2],
+                                   packed[page][3]);
+    }
+}
+
+/* @valid: tokens of the sequence from the tile's first on. */
+template <int Rows>
+__device__ __forceinline__ void
+few_tile(shared_of<Rows> &s, const params &p, const softmax_thread &me, few_rows<Rows> &r,
+         const ring<kStages> &at, uint32_t turn, int valid, bool first, bool more) {
+    const int buffer = turn & 1, rope = 2 * turn % shared_of<Rows>::kRopeStages;
+    const ring<kStages> second = at.next();
+    few_scores<Rows> score[2];
+    few_scales by[2];
+    ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+    ask_scores(s, at.stage, rope, score[0]);
+    ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
+    by[0].read(s.scales[buffer], 0, me.warp, me.g);
+    by[1].read(s.scales[buffer], 1, me.warp, me.g);
+    ptx::mbarrier_arrive(&s.empty_scales[buffer]);
+    ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+    ask_scores(s, second.stage, rope + 1, score[1]);
+    ptx::wgmma_wait<0>();
+    ptx::pin(score[0].s);
+    ptx::pin(score[1].s);
+    if (valid < TILE)
+        clear_tile(s, second.stage, me.index(), valid);
+    __syncwarp();
+    if (me.lane == 0) {
+        ptx::mbarrier_arrive(&s.empty[at.stage]);
+        ptx::mbarrier_arrive(&s.empty[second.stage]);
+        ptx::mbarrier_arrive(&s.empty_rope[rope]);
+        ptx::mbarrier_arrive(&s.empty_rope[rope + 1]);
+        if (!more)
+            ptx::mbarrier_arrive(&s.empty_q);
+    }
+#pragma unroll
+    for (int page = 0; page < 2; page++) {
+#pragma unroll
+        for (int i = 0; i < Rows / 2; i++)
+            score[page].s[i] *= by[page].a[i / 2 % 2];
+        if (valid - (p.s_q - 1) < PAGE * (page + 1))
+            mask(s, me, valid - PAGE * page, score[page]);
+    }
+    const bool change = !units_serve(s, p, me, turn, r, score, by);
+    if (change)
+        choose_units(s, p, me, turn, r, score, by);
+    uint32_t packed[2][Rows / 8];
+    exponentiate(by[0], r, score[0], packed[0]);
+    if (change)
+        raise_units(s, me, r, packed[0]);
+    exponentiate(by[1], r, score[1], packed[1]);
+    ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+    store_p(s, me, buffer, packed);
+    if (me.index() == 0)
+        s.rescale[buffer].x = change && !first;
+    ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&s.full_p[buffer]);
+}
+
+/* The factors that bring O to the output, and the logarithms of the sums. */
+template <int Rows>
+__device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
+                                           const softmax_thread &me, const sched_item &item,
+                                           few_rows<Rows> &r, uint32_t parity) {
+    float(&sums)[4][Rows] = s.few.tops[0];
+    over_warp(sums, me, r.sum, [](float x, float y) { return x + y; });
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    ptx::mbarrier_wait(&s.empty_sum, parity);
+    const int row = me.index();
+    if (row < p.rows) {
+        const float sum = sums[0][row] + sums[1][row] + (sums[2][row] + sums[3][row]);
+        const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
+        s.inverse_sum[row] = sum == 0 ? 0 : 1 / sum;
+        if (item.slot >= 0)
+            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + row] = log2_sum;
+        else if (p.lse)
+            p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
+    }
+    ptx::mbarrier_arrive(&s.full_sum);
+}
+
+/* What all warps know of a row, before an item; one thread. */
+template <int Rows>
+__device__ __forceinline__ void begin_row(shared_of<Rows> &s, const params &p, int row) {
+    s.few.unit[0][row] = s.few.unit[1][row] = row < p.rows ? kNone : INFINITY;
+    s.most_unit[row] = kNone;
+}
+
+template <int Rows>
+__device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p) {
+    const softmax_thread me;
+    ring<kStages> at;
+    uint32_t turn = 0, q_parity = 0; /* tiles so far */
+    if (me.index() < Rows)
+        s.few.later[me.index()] = p.s_q - 1 - min(me.index() / p.heads, p.s_q - 1);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        few_rows<Rows> r(p, item.seq, me.t);
+        if (me.index() < Rows)
+            begin_row(s, p, me.index());
+        if (item.tile_begin < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_q, q_parity);
+            q_parity ^= 1;
+        }
+#pragma unroll 1
+        for (int tile = item.tile_begin; tile < item.tile_end; tile++, turn++) {
+            few_tile(s, p, me, r, at, turn, item.tokens - tile * TILE, tile == item.tile_begin,
+                     tile + 1 < item.tile_end);
+            at.advance(2);
+        }
+        finish_few(s, p, me, item, r, ((k - s.part.first) & 1) ^ 1);
+    }
+}
+
+} // namespace sm90_fp8
