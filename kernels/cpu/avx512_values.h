@@ -159,20 +159,16 @@ static void order_columns(float *o, int64_t n) {
 
 /* The same after decode_pairs(). */
 static void order_lanes(float *o, int64_t n) {
-    for (int64_t i = 0; i < n; i += 64) {
-        __m512 v[4], low[2], high[2];
-        UNROLL
-        for (int k = 0; k < 4; k++)
-            v[k] = _mm512_loadu_ps(o + i + k * LANES);
-        UNROLL
-        for (int k = 0; k < 2; k++) {
-            low[k] = _mm512_shuffle_f32x4(v[2 * k], v[2 * k + 1], 0x44);
-            high[k] = _mm512_shuffle_f32x4(v[2 * k], v[2 * k + 1], 0xee);
-        }
-        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low[0], low[1], 0x88));
-        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low[0], low[1], 0xdd));
-        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high[0], high[1], 0x88));
-        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high[0], high[1], 0xdd));
+    for (int64_t i = 0; i < n; i += 4 * LANES) {
+        __m512 a = _mm512_loadu_ps(o + i), b = _mm512_loadu_ps(o + i + LANES);
+        __m512 c = _mm512_loadu_ps(o + i + 2 * LANES), d = _mm512_loadu_ps(o + i + 3 * LANES);
+        __m512 low_ab = _mm512_shuffle_f32x4(a, b, 0x44), low_cd = _mm512_shuffle_f32x4(c, d, 0x44);
+        __m512 high_ab = _mm512_shuffle_f32x4(a, b, 0xee);
+        __m512 high_cd = _mm512_shuffle_f32x4(c, d, 0xee);
+        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low_ab, low_cd, 0x88));
+        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low_ab, low_cd, 0xdd));
+        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0x88));
+        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0xdd));
     }
 }
 
