@@ -40,6 +40,8 @@ double cut_sum_of(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows
         sum = cut(sum, unit);
         for (int e = d; e < d + n; e++)
             sum += cut((double)x[e] * (double)y[e], unit);
+        if (!isfinite(sum))
+            return sum; /* a NaN among the factors has no exponent */
         sum = sum == 0.0 ? 0.0 : cut(sum, ldexp(1.0, ilogb(sum) - how.bits));
     }
     return sum * (double)q->scale[i * q->groups] * (double)k->scale[j * k->groups];
