@@ -84,7 +84,7 @@ static snap_status open_models(comparison *c, snap_err *err) {
             TRY(err_set(err, SNAP_E_NOMEM, "out of memory for logits"));
     }
     c->pages = calloc((size_t)(c->tokens / MLA_PAGE + 1), sizeof *c->pages);
-    c->difference = calloc((size_t)(c->n * c->piece), sizeof *c->difference);
+    c->difference = calloc((size_t)c->n * (size_t)c->piece, sizeof *c->difference);
     if (!c->pages || !c->difference)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a comparison"));
     TRY(parallel_create(&c->threads, o->threads, err));
