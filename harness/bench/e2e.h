@@ -14,7 +14,7 @@
 #include "generator/local/model/runner.h"
 #include "kernels/ceilings.h"
 
-enum { E2E_ROWS = 128, E2E_MOST_BATCH = 512 };
+enum { E2E_ROWS = 128, E2E_MOST_BATCH = 1024 };
 
 typedef struct {
     cache_format arm;
