@@ -150,5 +150,89 @@ __device__ void write_choice(const route_args &a, const choice_room &c, int64_t 
     }
 }
 
+/* ---- the same in registers --------------------------------------------------------------------- */
+
+enum { kQuickMost = 256 };
+
+/* Where choose_quick() serves. */
+__host__ __device__ inline bool is_quick(const router &r) {
+    return r.experts <= kQuickMost && r.experts % 2 == 0 && r.groups <= 1 && r.chosen <= 32;
+}
+
+/* What lane i < chosen has: the expert chosen so, its place among them by number, its weight. */
+struct quick_choice {
+    int expert, rank;
+    float weight;
+};
+
+/* A lane has EACH experts beside each other, from EACH * lane on. */
+template <int EACH>
+__device__ __forceinline__ void score_quick(const router &r, float (&x)[EACH]) {
+    const int first = threadIdx.x % 32 * EACH;
+    float most = -INFINITY, sum = 0;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        if (first + i >= r.experts)
+            x[i] = -INFINITY;
+        else if (r.sigmoid)
+            x[i] = 1.0f / (1.0f + expf(-x[i]));
+        most = fmaxf(most, x[i]);
+    }
+    if (r.sigmoid)
+        return;
+    for (int m = 16; m > 0; m /= 2)
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        sum += x[i] = expf(x[i] - most);
+    sum = warp_sum(sum);
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        x[i] /= sum;
+}
+
+/* @x: the router's logits; a warp. */
+template <int EACH>
+__device__ __forceinline__ quick_choice choose_quick(const router &r, const float *bias,
+                                                     float (&x)[EACH]) {
+    const int lane = threadIdx.x % 32, first = lane * EACH;
+    uint32_t order[EACH];
+    quick_choice own = {INT_MAX, 0, 0};
+    score_quick(r, x);
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        order[i] = first + i < r.experts ? order_of(x[i] + (bias ? bias[first + i] : 0)) : 0;
+    for (int c = 0; c < r.chosen; c++) {
+        uint32_t most = 0;
+        float score = 0;
+        int at = 0;
+#pragma unroll
+        for (int i = EACH - 1; i >= 0; i--)
+            if (order[i] >= most) {
+                most = order[i];
+                score = x[i];
+                at = i;
+            }
+        const uint32_t best = __reduce_max_sync(~0u, most);
+        const int from = __ffs(static_cast<int>(__ballot_sync(~0u, most == best))) - 1;
+        const int e = from * EACH + __shfl_sync(~0u, at, from);
+        score = __shfl_sync(~0u, score, from);
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+            if (first + i == e)
+                order[i] = 0;
+        if (lane == c) {
+            own.expert = e;
+            own.weight = score;
+        }
+    }
+    for (int c = 0; c < r.chosen; c++)
+        own.rank += __shfl_sync(~0u, own.expert, c) < own.expert;
+    if (r.normalize)
+        own.weight /= warp_sum(own.weight) + 1e-20f;
+    own.weight *= r.factor;
+    return own;
+}
+
 } // namespace
 } // namespace device

@@ -1,38 +1,11 @@
 /* The chain of a step. Shapes and launches depend on host-known numbers only. */
 #include <algorithm>
 
-#include "generator/local/cuda/attend.h"
-#include "generator/local/cuda/model.h"
-#include "kernels/cuda/device.h"
+#include "generator/local/cuda/chain.h"
 
 using namespace device;
 
 namespace {
-
-/* Calls one launch after the other until one fails. */
-struct chain {
-    cuda_model *m;
-    const step_shape &step;
-    snap_err *err;
-    snap_status st;
-
-    bool ok() const {
-        return st == SNAP_OK;
-    }
-    void run(cudaError_t e, const char *what) {
-        if (ok())
-            st = cuda_check(e, what, err);
-    }
-    void run(snap_status s) {
-        if (ok())
-            st = s;
-    }
-
-    void product(const gemm_args &a, const char *what) {
-        if (ok())
-            run(::product(m, a), what);
-    }
-};
 
 gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end) {
     gemm_args a = {};
@@ -51,21 +24,7 @@ gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, 
     return a;
 }
 
-join_from no_join() {
-    return {};
-}
-
-join_from experts_join(const cuda_model *m) {
-    return {m->b.down, m->b.place, m->b.weight, m->b.same, m->slots, 1.0f};
-}
-
-norm_to norm_of(const cuda_model *m, const float *weight) {
-    return {weight, static_cast<float>(m->shape.rms_norm_eps), 1.0f, m->b.packed, nullptr};
-}
-
-/* ---- attention --------------------------------------------------------------------------------- */
-
-project_args projected(const cuda_model *m, const device::block &b, int layer) {
+project_args projected(const cuda_model *m, const block &b, int layer) {
     const model_shape &s = m->shape;
     const int queries = s.num_attention_heads * (s.qk_nope_head_dim + s.qk_rope_head_dim),
               first = s.q_lora_rank ? s.q_lora_rank : queries,
@@ -89,6 +48,112 @@ project_args projected(const cuda_model *m, const device::block &b, int layer) {
     return p;
 }
 
+mla_step decode_step(const cuda_model *m, int rows) {
+    return {rows, 1, m->dev.length, m->dev.table, m->table_width};
+}
+
+} // namespace
+
+namespace device {
+
+norm_to norm_of(const cuda_model *m, const float *weight) {
+    return {weight, static_cast<float>(m->shape.rms_norm_eps), 1.0f, m->b.packed, nullptr};
+}
+
+norm_to last_norm(const cuda_model *m) {
+    const model_shape &s = m->shape;
+    norm_to last = norm_of(m, m->w.norm);
+    last.factor =
+        s.arch == ARCH_MINICPM3 ? static_cast<float>(s.dim_model_base / s.hidden_size) : 1;
+    return last;
+}
+
+/* Of sequences, a row each. */
+project_args project_of(const cuda_model *m, const block &b, int layer, int rows) {
+    project_args p = projected(m, b, layer);
+    p.rows = rows;
+    p.length = m->dev.length;
+    p.table = m->dev.table;
+    return p;
+}
+
+absorb_to absorb_of(const cuda_model *m, const block &b) {
+    return {b.uk, m->b.q_mla, m->b.q8, m->b.q8_rope, m->b.q8_scale};
+}
+
+/* W_UV of every head on what attention gave. */
+gemm_args values_of(const cuda_model *m, const block &b, int rows) {
+    const model_shape &s = m->shape;
+    const int heads = s.num_attention_heads, rank = s.kv_lora_rank;
+    gemm_args a = linear(b.kv_b + static_cast<int64_t>(s.qk_nope_head_dim) * rank, s.v_head_dim,
+                         rank, m->b.o_mla, rows, m->b.o, ends_bf16);
+    a.w_group = static_cast<int64_t>(s.qk_nope_head_dim + s.v_head_dim) * rank;
+    a.x_row = static_cast<int64_t>(heads) * rank;
+    a.x_group = rank;
+    a.y_row = static_cast<int64_t>(heads) * s.v_head_dim;
+    a.y_group = s.v_head_dim;
+    a.groups = heads;
+    return a;
+}
+
+route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer) {
+    const model_shape &s = m->shape;
+    route_args r = {};
+    r.x = m->b.x;
+    r.rows = rows;
+    r.hidden = s.hidden_size;
+    r.norm = b.post_norm;
+    r.gate = b.gate;
+    r.bias = b.bias;
+    r.eps = static_cast<float>(s.rms_norm_eps);
+    r.how = m->how;
+    r.routed = s.n_routed_experts;
+    r.shared = shared_experts(s);
+    r.packed = m->b.packed;
+    r.same = m->b.same;
+    r.scores = m->b.scores;
+    r.chosen = m->b.chosen + static_cast<int64_t>(moe_layer) * m->opt.max_rows * m->how.chosen;
+    r.expert = m->b.expert;
+    r.place = m->b.place;
+    r.weight = m->b.weight;
+    r.first = m->b.first;
+    r.active = m->b.active;
+    r.count = m->b.count;
+    r.row = m->b.pair_row;
+    r.total = m->b.total;
+    r.ticket = m->b.ticket;
+    return r;
+}
+
+void attend_cache(chain *c, int layer) {
+    cuda_model *m = c->m;
+    const mla_cache &cache = *kv_cache_layer(m->cache, layer);
+    const bool fp8 = cache.scale != nullptr;
+    mla_attn attn = {};
+    attn.q = fp8 ? static_cast<const void *>(m->b.q8) : m->b.q_mla;
+    attn.q_rope = fp8 ? m->b.q8_rope : nullptr;
+    attn.q_scale = fp8 ? m->b.q8_scale : nullptr;
+    attn.softmax_scale = m->softmax_scale;
+    attn.out = m->b.o_mla;
+    const mla_step step = decode_step(m, c->step.decode);
+    if (c->ok())
+        c->run(mla_run(m->decode_plan, &step, &cache, &attn, c->err));
+}
+
+} // namespace device
+
+namespace {
+
+join_from no_join() {
+    return {};
+}
+
+join_from experts_join(const cuda_model *m) {
+    return {m->b.down, m->b.place, m->b.weight, m->b.same, m->slots, 1.0f};
+}
+
+/* ---- attention --------------------------------------------------------------------------------- */
+
 void project(chain *c, const device::block &b) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;
@@ -104,46 +169,6 @@ void project(chain *c, const device::block &b) {
     c->run(norm_rows(m->s, m->b.in, in, rows, s.q_lora_rank, to), "norm of queries");
     c->product(linear(b.q_b, queries, s.q_lora_rank, m->b.packed, rows, m->b.q, ends_f32),
                "queries");
-}
-
-mla_step decode_step(const cuda_model *m, int rows) {
-    return {rows, 1, m->dev.length, m->dev.table, m->table_width};
-}
-
-/* W_UV of every head on what attention gave. */
-gemm_args values_of(const cuda_model *m, const device::block &b, int rows) {
-    const model_shape &s = m->shape;
-    const int heads = s.num_attention_heads, rank = s.kv_lora_rank;
-    gemm_args a = linear(b.kv_b + static_cast<int64_t>(s.qk_nope_head_dim) * rank, s.v_head_dim,
-                         rank, m->b.o_mla, rows, m->b.o, ends_bf16);
-    a.w_group = static_cast<int64_t>(s.qk_nope_head_dim + s.v_head_dim) * rank;
-    a.x_row = static_cast<int64_t>(heads) * rank;
-    a.x_group = rank;
-    a.y_row = static_cast<int64_t>(heads) * s.v_head_dim;
-    a.y_group = s.v_head_dim;
-    a.groups = heads;
-    return a;
-}
-
-void decode(chain *c, const device::block &b, int layer) {
-    cuda_model *m = c->m;
-    project_args p = projected(m, b, layer);
-    p.rows = c->step.decode;
-    p.length = m->dev.length;
-    p.table = m->dev.table;
-    const bool fp8 = p.cache.scale != nullptr;
-    c->run(project_decode(m->s, p, {b.uk, m->b.q_mla, m->b.q8, m->b.q8_rope, m->b.q8_scale}),
-           "absorbed queries");
-    mla_attn attn = {};
-    attn.q = fp8 ? static_cast<const void *>(m->b.q8) : m->b.q_mla;
-    attn.q_rope = fp8 ? m->b.q8_rope : nullptr;
-    attn.q_scale = fp8 ? m->b.q8_scale : nullptr;
-    attn.softmax_scale = m->softmax_scale;
-    attn.out = m->b.o_mla;
-    const mla_step step = decode_step(m, p.rows);
-    if (c->ok())
-        c->run(mla_run(m->decode_plan, &step, &p.cache, &attn, c->err));
-    c->product(values_of(m, b, p.rows), "values");
 }
 
 /* A chunk's attention: as many heads at a time as there is room for. */
@@ -188,8 +213,12 @@ void attention(chain *c, const device::block &b, int layer) {
     const model_shape &s = m->shape;
     const int values = s.num_attention_heads * s.v_head_dim;
     project(c, b);
-    if (c->step.decode)
-        decode(c, b, layer);
+    if (c->step.decode) {
+        c->run(project_decode(m->s, project_of(m, b, layer, c->step.decode), absorb_of(m, b)),
+               "absorbed queries");
+        attend_cache(c, layer);
+        c->product(values_of(m, b, c->step.decode), "values");
+    }
     for (int i = 0; i < c->step.chunks; i++)
         chunk(c, b, layer, i);
     gemm_args o = linear(b.o, s.hidden_size, values, m->b.o, c->step.rows, m->b.x, ends_add_f32);
@@ -210,35 +239,6 @@ void dense(chain *c, const device::block &b) {
     c->product(down, "feed-forward");
 }
 
-route_args routing(const cuda_model *m, const device::block &b, int rows, int moe_layer) {
-    const model_shape &s = m->shape;
-    route_args r = {};
-    r.x = m->b.x;
-    r.rows = rows;
-    r.hidden = s.hidden_size;
-    r.norm = b.post_norm;
-    r.gate = b.gate;
-    r.bias = b.bias;
-    r.eps = static_cast<float>(s.rms_norm_eps);
-    r.how = m->how;
-    r.routed = s.n_routed_experts;
-    r.shared = shared_experts(s);
-    r.packed = m->b.packed;
-    r.same = m->b.same;
-    r.scores = m->b.scores;
-    r.chosen = m->b.chosen + static_cast<int64_t>(moe_layer) * m->opt.max_rows * m->how.chosen;
-    r.expert = m->b.expert;
-    r.place = m->b.place;
-    r.weight = m->b.weight;
-    r.first = m->b.first;
-    r.active = m->b.active;
-    r.count = m->b.count;
-    r.row = m->b.pair_row;
-    r.total = m->b.total;
-    r.ticket = m->b.ticket;
-    return r;
-}
-
 /* Normalises as well: b.packed. The results stay in b.down until they are joined. */
 void experts(chain *c, const device::block &b, int moe_layer) {
     cuda_model *m = c->m;
@@ -246,7 +246,7 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
               pairs = rows * m->slots;
     const bool gathered = takes_many(m, rows);
-    c->run(route(m->s, routing(m, b, rows, moe_layer)), "choice of experts");
+    c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
     if (gathered)
         c->run(gather(m->s, m->b.packed, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
                       m->b.pair_x),
@@ -296,8 +296,12 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
         c.run(mla_schedule(m->decode_plan, &all, err));
     }
     c.run(embed(m->s, m->w.embed, m->dev.token, step.rows, s.hidden_size,
-                static_cast<float>(s.scale_emb), m->b.x, m->b.key),
+                static_cast<float>(s.scale_emb), m->b.x, m->b.key, epoch_of(m)),
           "embedding");
+    if (m->single && step.rows == 1 && step.decode == 1) {
+        forward_single(&c);
+        return c.st;
+    }
     for (size_t i = 0; i < m->w.blocks.size() && c.ok(); i++) {
         const device::block &b = m->w.blocks[i];
         const bool joins = i > 0 && m->w.blocks[i - 1].shortcut;
@@ -308,9 +312,7 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
         moe_layer += b.moe;
         join = joins || (b.moe && !b.shortcut) ? experts_join(m) : no_join();
     }
-    norm_to last = norm_of(m, m->w.norm);
-    last.factor =
-        s.arch == ARCH_MINICPM3 ? static_cast<float>(s.dim_model_base / s.hidden_size) : 1;
+    norm_to last = last_norm(m);
     last.row = step.gathers ? m->b.want : nullptr;
     if (step.wanted)
         c.run(join_norm(m->s, m->b.x, step.wanted, s.hidden_size, join, last), "norm");

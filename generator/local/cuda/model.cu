@@ -4,8 +4,9 @@
 #include <cmath>
 #include <new>
 
-#include "generator/local/cuda/attend.h"
+#include "generator/local/cuda/chain.h"
 #include "generator/local/cuda/maps.h"
+#include "generator/local/cuda/single.h"
 #include "kernels/cuda/device.h"
 
 using namespace device;
@@ -89,6 +90,12 @@ void take_rows(allocator *a) {
     a->take(&b.key, rows);
     a->take(&b.want, rows);
     a->take(&b.angle, m->opt.context * (rope / 2));
+    a->take(&b.told, single_words(s));
+    a->check(a->st == SNAP_OK
+                 ? cudaMemsetAsync(b.told, 0, static_cast<size_t>(single_words(s)) * sizeof *b.told,
+                                   m->s.stream)
+                 : cudaSuccess,
+             "device memory for a step");
 }
 
 void take_decode(allocator *a) {
@@ -226,6 +233,8 @@ cudaError_t prepare_hopper() {
         e = gemm_many_init();
     if (e == cudaSuccess)
         e = gemm_few_sm90_init();
+    if (e == cudaSuccess)
+        e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;
 }
 
@@ -243,6 +252,7 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
+    m->single = st == SNAP_OK && single_serves_all(m);
     return st;
 }
 

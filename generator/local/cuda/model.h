@@ -60,6 +60,7 @@ struct row_buffers {
     unsigned long long *key;     /* [max_rows] */
     int *want;                   /* [max_rows] rows whose logits are asked for */
     float2 *angle;
+    uint64_t *told; /* what single_told of single.h points to */
 };
 
 /* A piece of a prompt: rows first .. first + count - 1. */
@@ -92,6 +93,7 @@ struct cuda_model {
     row_buffers b;
     std::vector<void *> owned, pinned;
     size_t word_bytes;
+    bool single; /* a step of one row is single_layer()'s */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */

@@ -12,7 +12,7 @@ enum { kThreads = 256, kScoreSlices = 32 };
 
 __global__ void __launch_bounds__(kThreads)
     embed_row(const bf16 *table, const int *token, int hidden, float factor, float *x,
-              unsigned long long *key) {
+              unsigned long long *key, uint32_t *epoch) {
     let_next();
     wait_previous();
     const int64_t row = blockIdx.x;
@@ -21,6 +21,8 @@ __global__ void __launch_bounds__(kThreads)
         x[row * hidden + i] = __bfloat162float(from[i]) * factor;
     if (threadIdx.x == 0)
         key[row] = 0;
+    if (threadIdx.x == 0 && row == 0)
+        *epoch += 1;
 }
 
 enum { kMostSlots = 2 * ROUTE_MAX_CHOSEN, kSlotsAtOnce = 8 };
@@ -240,9 +242,9 @@ __global__ void __launch_bounds__(kThreads) angles(rope r, int64_t context, floa
 } // namespace
 
 cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
-                  float factor, float *x, unsigned long long *key) {
+                  float factor, float *x, unsigned long long *key, uint32_t *epoch) {
     return launch(s, embed_row, dim3(static_cast<unsigned>(rows)), kThreads, 0, table, token,
-                  hidden, factor, x, key);
+                  hidden, factor, x, key, epoch);
 }
 
 cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,

@@ -8,9 +8,9 @@
 
 namespace device {
 
-/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0 */
+/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0; counts the step in *epoch */
 cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
-                  float factor, float *x, unsigned long long *key);
+                  float factor, float *x, unsigned long long *key, uint32_t *epoch);
 
 /* The results of experts that a row has not had yet. */
 struct join_from {

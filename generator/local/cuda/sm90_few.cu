@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"
+#include "generator/local/cuda/once.cuh"
 #include "kernels/cuda/ptx/tma.cuh"
 
 namespace device {
@@ -69,6 +70,7 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
     const gemm_args &a = p.a;
     tiles_of_block<TILES> t(a);
     const int lane = threadIdx.x % 32;
+    const uint64_t once = ptx::policy_evict_first();
     int step = 0;
     bool waited = false;
     for (int index = blockIdx.x; index < t.all; index += gridDim.x) {
@@ -91,8 +93,8 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
                     ptx::mbarrier_arrive_expect(&s.full[stage], kRows * bytes);
                 __syncwarp();
                 if (lane < kRows)
-                    ptx::bulk_load(ring + (stage * kRows + lane) * p.pitch, w + k, bytes,
-                                   &s.full[stage]);
+                    bulk_load_once(ring + (stage * kRows + lane) * p.pitch, w + k, bytes,
+                                   &s.full[stage], once);
             }
     }
 }

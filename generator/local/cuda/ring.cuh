@@ -1,0 +1,226 @@
+/* ring.cuh - weights on their way to the eight warps that multiply them with one row.
+ *
+ * A stage is 16 rows of weights, kSlice of k. One warp feeds, and goes on feeding the next product's while
+ * this one's end is waited for. The eight share out a stage's k by 32 and add up at the end of a tile.
+ * Rows lie 64 bytes off a multiple of 128 apart, so that a quarter of a warp, which reads 64 bytes of two
+ * rows, meets no bank twice. */
+#pragma once
+#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/once.cuh"
+#include "kernels/cuda/ptx/mma.cuh"
+
+namespace device {
+namespace {
+
+enum {
+    kWarps = 8,
+    kThreads = 32 * kWarps,
+    kOtherThreads = 64, /* a warp that feeds, a warp that chooses */
+    kRows = 16,         /* of weights, a tile */
+    kSlice = 704,       /* of k, a stage: both widths of DeepSeek-V2-Lite's experts fill theirs */
+    kPitch = kSlice * 2 + 64,
+    kStageBytes = kRows * kPitch,
+    kMostStages = 9,
+    kHalf = 32, /* of k, a warp at a time */
+    kStride = kHalf * kWarps,
+    kFlatMost = 128, /* a short k */
+    kFlatRows = 64,  /* a stage of short rows: eight a warp */
+    kHalves = (kSlice / kHalf + kWarps - 1) / kWarps,
+    kTeamBarrier = 1,
+};
+static_assert(kPitch % 128 == 64, "banks");
+
+struct ring_barriers {
+    uint64_t full[kMostStages], empty[kMostStages];
+};
+
+__device__ __forceinline__ void team_sync() {
+    ptx::named_sync(kTeamBarrier, kThreads);
+}
+
+struct ring_place {
+    int stage = 0, round = 0;
+
+    __device__ void advance(int stages) {
+        if (++stage == stages) {
+            stage = 0;
+            round ^= 1;
+        }
+    }
+};
+
+struct ring {
+    uint8_t *data;
+    ring_barriers &bars;
+    int stages, window;
+    uint64_t policy;
+    ring_place at, landed;
+    int fed = 0;
+
+    __device__ ring(uint8_t *data, ring_barriers &bars, int stages, int window)
+        : data(data), bars(bars), stages(stages), window(window),
+          policy(ptx::policy_evict_first()) {
+    }
+    __device__ void init() const {
+        for (int i = 0; i < stages; i++) {
+            ptx::mbarrier_init(&bars.full[i], 1);
+            ptx::mbarrier_init(&bars.empty[i], kWarps);
+        }
+        ptx::mbarrier_init_fence();
+    }
+
+    /* The feeding warp: 16 rows of weights [..][k]. */
+    __device__ void feed(const bf16 *rows, int k) {
+        const int lane = threadIdx.x % 32;
+        for (int from = 0; from < k; from += kSlice) {
+            const uint32_t bytes =
+                static_cast<uint32_t>(min(static_cast<int>(kSlice), k - from)) * 2;
+            expect(kRows * bytes);
+            if (lane < kRows)
+                load(data + at.stage * kStageBytes + lane * kPitch,
+                     rows + static_cast<int64_t>(lane) * k + from, bytes);
+            at.advance(stages);
+        }
+    }
+
+    /* The feeding warp: kFlatRows rows of a short k. */
+    __device__ void feed_flat(const bf16 *rows, int k) {
+        const uint32_t bytes = static_cast<uint32_t>(kFlatRows * k) * 2;
+        expect(bytes);
+        if (threadIdx.x % 32 == 0)
+            load(data + at.stage * kStageBytes, rows, bytes);
+        at.advance(stages);
+    }
+
+    /* A stage that is free, once not too much is on its way: what is needed next would wait behind it. */
+    __device__ void expect(uint32_t bytes) {
+        if (fed++ >= window) {
+            ptx::mbarrier_wait(&bars.full[landed.stage], landed.round);
+            landed.advance(stages);
+        }
+        ptx::mbarrier_wait(&bars.empty[at.stage], at.round ^ 1);
+        if (threadIdx.x % 32 == 0)
+            ptx::mbarrier_arrive_expect(&bars.full[at.stage], bytes);
+        __syncwarp();
+    }
+
+    __device__ void load(void *to, const bf16 *from, uint32_t bytes) {
+        bulk_load_once(to, from, bytes, &bars.full[at.stage], policy);
+    }
+
+    /* The others: row 8 warp + g of those times x [k], to lanes 4 g. */
+    __device__ float multiply_flat(const bf16 *x, int k) {
+        const int lane = threadIdx.x % 32, g = threadIdx.x / 32 * 8 + lane / 4;
+        const uint8_t *row = data + at.stage * kStageBytes + g * k * 2;
+        const uint4 none = {};
+        float sum[2][4] = {};
+        ptx::mbarrier_wait(&bars.full[at.stage], at.round);
+#pragma unroll
+        for (int i = 0; i < kFlatMost / kHalf; i++) {
+            const int col = i * kHalf + lane % 4 * 8;
+            multiply_half(sum[i % 2], read_16(row + col * 2, col < k), none,
+                          read_16(x + col, col < k));
+        }
+        release();
+        return sum[0][0] + sum[1][0];
+    }
+
+    /* The others: their share of the next 16 rows times x [k] in shared memory. Lanes 4 g have rows g and
+     * g + 8. */
+    __device__ float2 multiply(const bf16 *x, int k) {
+        const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kHalf + lane % 4 * 8;
+        float sum[kHalves][4] = {};
+        for (int from = 0; from < k; from += kSlice) {
+            const uint8_t *top = data + at.stage * kStageBytes + lane / 4 * kPitch + own * 2;
+            uint4 w0[kHalves], w1[kHalves], b[kHalves];
+#pragma unroll
+            for (int i = 0; i < kHalves; i++)
+                b[i] = read_16(x + from + own + i * kStride, is_in(own + i * kStride, k - from));
+            ptx::mbarrier_wait(&bars.full[at.stage], at.round);
+#pragma unroll
+            for (int i = 0; i < kHalves; i++) {
+                const bool real = is_in(own + i * kStride, k - from);
+                w0[i] = read_16(top + i * kStride * 2, real);
+                w1[i] = read_16(top + i * kStride * 2 + 8 * kPitch, real);
+            }
+#pragma unroll
+            for (int i = 0; i < kHalves; i++)
+                multiply_half(sum[i], w0[i], w1[i], b[i]);
+            release();
+        }
+        float2 all = {};
+#pragma unroll
+        for (int i = 0; i < kHalves; i++) {
+            all.x += sum[i][0];
+            all.y += sum[i][2];
+        }
+        return all;
+    }
+
+    static __device__ __forceinline__ bool is_in(int col, int left) {
+        return col < left && col < kSlice;
+    }
+
+    __device__ void release() {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            ptx::mbarrier_arrive(&bars.empty[at.stage]);
+        at.advance(stages);
+    }
+
+    static __device__ __forceinline__ uint4 read_16(const void *at, bool real) {
+        const uint4 zero = {0, 0, 0, 0};
+        return real ? *static_cast<const uint4 *>(at) : zero;
+    }
+
+    /* A thread takes eight neighbouring numbers of both operands as the k that the instruction wants there. */
+    static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &w0,
+                                                         const uint4 &w1, const uint4 &b) {
+        const uint32_t first[4] = {w0.x, w1.x, w0.y, w1.y};
+        const uint32_t second[4] = {w0.z, w1.z, w0.w, w1.w};
+        ptx::mma_bf16(sum, first, b.x, b.y);
+        ptx::mma_bf16(sum, second, b.z, b.w);
+    }
+};
+
+/* Tiles dealt out to the blocks in turn, on from product to product. Feeding and multiplying warps count alike. */
+struct turns {
+    int dealt = 0;
+
+    template <typename F>
+    __device__ void each(int tiles, F f) {
+        const int blocks = static_cast<int>(gridDim.x), at = dealt % blocks;
+        for (int tile = (static_cast<int>(blockIdx.x) + blocks - at) % blocks; tile < tiles;
+             tile += blocks)
+            f(tile);
+        dealt += tiles;
+    }
+};
+
+/* Sums of all warps. Two rooms by turns, and the warp that adds up changes: the others go on. */
+struct tile_sums {
+    float (*room)[kWarps][kRows];
+    int count;
+
+    /* Row lane % 16 of a tile to the lanes of one warp; false in the others. */
+    __device__ bool add_up(const float2 &own, float *sum) {
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        float(*now)[kRows] = room[count % 2];
+        if (lane % 4 == 0) {
+            now[warp][lane / 4] = own.x;
+            now[warp][lane / 4 + 8] = own.y;
+        }
+        team_sync();
+        if (warp != count++ % kWarps)
+            return false;
+        float all = 0;
+#pragma unroll
+        for (int w = 0; w < kWarps; w++)
+            all += now[w][lane % kRows];
+        *sum = all;
+        return true;
+    }
+};
+
+} // namespace
+} // namespace device

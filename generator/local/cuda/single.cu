@@ -1,0 +1,128 @@
+/* The chain of a step of one row: a launch between attention and attention. */
+#include <algorithm>
+
+#include "generator/local/cuda/chain.h"
+#include "generator/local/cuda/single.h"
+
+using namespace device;
+
+namespace {
+
+struct told_words {
+    single_told told;
+    int64_t words;
+};
+
+/* In one piece of memory, each at a multiple of 16 bytes. */
+told_words told_of(const model_shape &s, uint64_t *at) {
+    told_words t = {};
+    const auto take = [&](int64_t n) {
+        uint64_t *own = at ? at + t.words : nullptr;
+        t.words += (n + 1) / 2 * 2;
+        return own;
+    };
+    const int64_t heads = s.num_attention_heads, slots = s.num_experts_per_tok + shared_experts(s),
+                  inner = std::max<int64_t>(slots * s.moe_intermediate_size, s.intermediate_size);
+    t.told.values = take(heads * s.v_head_dim / 2);
+    t.told.middle = take(s.hidden_size);
+    t.told.scores = take(s.n_routed_experts);
+    t.told.gated = take(inner / 2);
+    t.told.x = take(s.hidden_size);
+    t.told.in = take(heads * (s.qk_nope_head_dim + s.qk_rope_head_dim) + s.kv_lora_rank +
+                     s.qk_rope_head_dim);
+    t.told.epoch = reinterpret_cast<const uint32_t *>(take(2));
+    return t;
+}
+
+/* A dense layer is one shared expert. */
+single_experts experts_of(const cuda_model *m, const device::block &b, int moe_layer) {
+    single_experts e = {};
+    e.norm = b.post_norm;
+    e.eps = static_cast<float>(m->shape.rms_norm_eps);
+    e.route.rows = e.route.shared = 1;
+    if (b.moe)
+        e.route = route_of(m, b, 1, moe_layer);
+    e.up = b.moe ? b.experts_in : b.ffn_in;
+    e.down = b.moe ? b.experts_out : b.ffn_out;
+    e.inner = b.moe ? m->shape.moe_intermediate_size : m->shape.intermediate_size;
+    return e;
+}
+
+single_next next_of(const cuda_model *m, size_t layer) {
+    const bool ends = layer == m->w.blocks.size();
+    const norm_to norm = ends ? last_norm(m) : norm_of(m, m->w.blocks[layer].input_norm);
+    single_next n = {};
+    n.norm = norm.weight;
+    n.eps = norm.eps;
+    n.factor = norm.factor;
+    n.packed = norm.packed;
+    if (ends)
+        return n;
+    const device::block &b = m->w.blocks[layer];
+    n.project = project_of(m, b, static_cast<int>(layer), 1);
+    n.absorb = absorb_of(m, b);
+    n.in = b.in;
+    n.columns = static_cast<int>(n.project.kv_row);
+    return n;
+}
+
+/* W_UV, with W_UK between its heads, and o. */
+void look_ahead(const cuda_model *m, const device::block &b, single_ahead *to) {
+    const model_shape &s = m->shape;
+    const int64_t heads = s.num_attention_heads;
+    to[0] = {b.o, heads * s.v_head_dim * s.hidden_size};
+    to[1] = {b.kv_b, heads * (s.qk_nope_head_dim + s.v_head_dim) * s.kv_lora_rank};
+}
+
+/* What comes between the attention of layer @next - 1 and that of @next. */
+single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
+    single_args a = {};
+    a.x = m->b.x;
+    a.hidden = m->shape.hidden_size;
+    a.factor = m->branch;
+    a.told = told_of(m->shape, m->b.told).told;
+    a.id = static_cast<int>(next);
+    a.next = next_of(m, next);
+    if (next < m->w.blocks.size())
+        look_ahead(m, m->w.blocks[next], a.ahead);
+    if (next == 0)
+        return a;
+    const device::block &b = m->w.blocks[next - 1];
+    const gemm_args values = values_of(m, b, 1);
+    a.attention = {values.w, values.w_group, values.x, b.o, m->shape.num_attention_heads,
+                   values.n, values.k};
+    a.experts = experts_of(m, b, moe_layer);
+    return a;
+}
+
+} // namespace
+
+uint32_t *device::epoch_of(const cuda_model *m) {
+    return reinterpret_cast<uint32_t *>(m->b.told + single_words(m->shape) - 2);
+}
+
+int64_t device::single_words(const model_shape &s) {
+    return told_of(s, nullptr).words;
+}
+
+bool device::single_serves_all(const cuda_model *m) {
+    bool serves = m->shape.q_lora_rank == 0 && m->how.experts == m->shape.n_routed_experts &&
+                  m->w.blocks.size() < 256;
+    for (size_t i = 0; i <= m->w.blocks.size() && serves; i++)
+        serves = single_serves(m->s, args_of(m, i, 0));
+    for (const device::block &b : m->w.blocks)
+        serves = serves && b.dense != b.moe;
+    return serves;
+}
+
+void device::forward_single(chain *c) {
+    cuda_model *m = c->m;
+    const size_t layers = m->w.blocks.size();
+    int moe_layer = 0;
+    for (size_t next = 0; next <= layers && c->ok(); next++) {
+        c->run(single_layer(m->s, args_of(m, next, moe_layer)), "layer");
+        moe_layer += next > 0 && m->w.blocks[next - 1].moe;
+        if (next < layers)
+            attend_cache(c, static_cast<int>(next));
+    }
+}

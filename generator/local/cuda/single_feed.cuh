@@ -1,0 +1,141 @@
+/* single_feed.cuh - the warp that feeds the ring, with all weights of a launch in the order of its products, as far
+ * ahead as there is room. Only those of chosen experts wait: for the choice, which every block makes for itself
+ * while the shared experts are multiplied. */
+#pragma once
+#include "generator/local/cuda/choose.cuh"
+#include "generator/local/cuda/single_memory.cuh"
+
+namespace device {
+namespace {
+
+/* Into L2; a warp of each block. */
+__device__ __forceinline__ void ask(const single_ahead &n) {
+    const int64_t piece = 8192 / sizeof(bf16);
+    for (int64_t i = (blockIdx.x * 32 + threadIdx.x % 32) * piece; i < n.count;
+         i += gridDim.x * 32 * piece) {
+        const uint32_t bytes = static_cast<uint32_t>(min(piece, n.count - i) * sizeof(bf16));
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(n.at + i), "r"(bytes)
+                     : "memory");
+    }
+}
+
+struct chooser {
+    const single_args &a;
+    shared_memory &s;
+
+    template <int EACH>
+    __device__ void hear_scores(float (&x)[EACH]) const {
+        told_pair pair[EACH / 2];
+        hear(pair, a.told.scores, threadIdx.x % 32 * EACH, 2,
+             (a.experts.route.how.experts + 1) / 2 * 2, tag_of(a));
+#pragma unroll
+        for (int i = 0; i < EACH / 2; i++) {
+            x[2 * i] = number_of(pair[i].a);
+            x[2 * i + 1] = number_of(pair[i].b);
+        }
+    }
+
+    /* Shared experts come first. */
+    __device__ void write(const quick_choice &own, bool counts) const {
+        const route_args &to = a.experts.route;
+        const int lane = threadIdx.x % 32;
+        if (lane < to.shared) {
+            s.expert[lane] = to.routed + lane;
+            s.weight[lane] = 1;
+        }
+        if (lane < to.how.chosen) {
+            s.expert[to.shared + own.rank] = own.expert;
+            s.weight[to.shared + own.rank] = own.weight;
+            if (counts && blockIdx.x == 0)
+                to.chosen[own.rank] = own.expert;
+        }
+        __syncwarp();
+    }
+
+    /* Twice: what the first time chooses from is of no account, but its code is there when all wait for the second. */
+    template <int EACH>
+    __device__ void choose() const {
+        float x[EACH] = {};
+#pragma unroll 1
+        for (int pass = 0; pass < 2; pass++) {
+            if (pass) {
+                wait_previous();
+                hear_scores(x);
+            }
+            write(choose_quick(a.experts.route.how, a.experts.route.bias, x), pass);
+        }
+    }
+
+    __device__ void run() const {
+        if (a.experts.route.how.experts <= 64)
+            choose<2>();
+        else
+            choose<kQuickMost / 32>();
+        if (threadIdx.x % 32 == 0)
+            ptx::mbarrier_arrive(&s.choice_made);
+    }
+};
+
+struct feeder {
+    const single_args &a;
+    shared_memory &s;
+    ring r;
+    turns t;
+
+    __device__ void rows(int tiles, const bf16 *w, int k) {
+        t.each(tiles, [&](int tile) { r.feed(w + static_cast<int64_t>(tile) * kRows * k, k); });
+    }
+
+    __device__ void attention() {
+        const single_attention &n = a.attention;
+        const int tiles = n.v / kRows;
+        t.each(n.heads * tiles, [&](int tile) {
+            r.feed(n.uv + tile / tiles * n.uv_head + tile % tiles * kRows * n.rank, n.rank);
+        });
+        rows(a.hidden / kRows, n.o, n.heads * n.v);
+    }
+
+    __device__ void experts() {
+        const single_experts &e = a.experts;
+        const int routed = e.route.routed, shared = e.route.shared, chosen = e.route.how.chosen,
+                  tiles = 2 * e.inner / kRows;
+        const int64_t one = static_cast<int64_t>(e.inner) * a.hidden;
+        rows(shared * tiles, e.up + routed * 2 * one, a.hidden);
+        ptx::mbarrier_wait(&s.choice_made, 0);
+        t.each(chosen * tiles, [&](int tile) {
+            r.feed(e.up + s.expert[shared + tile / tiles] * 2 * one +
+                       static_cast<int64_t>(tile % tiles) * kRows * a.hidden,
+                   a.hidden);
+        });
+        t.each(a.hidden / kRows, [&](int tile) {
+            for (int slot = 0; slot < chosen + shared; slot++)
+                r.feed(e.down + s.expert[slot] * one + static_cast<int64_t>(tile) * kRows * e.inner,
+                       e.inner);
+        });
+    }
+
+    __device__ void project() {
+        const project_args &p = a.next.project;
+        t.each(p.heads, [&](int head) {
+            for (int from = 0; from < p.rank; from += kFlatRows)
+                r.feed_flat(a.next.absorb.uk +
+                                (static_cast<int64_t>(head) * p.rank + from) * p.nope,
+                            p.nope);
+        });
+    }
+
+    __device__ void run() {
+        if (a.attention.uv)
+            attention();
+        if (a.experts.up)
+            experts();
+        if (a.next.in)
+            rows(a.next.columns / kRows, a.next.in, a.hidden);
+        for (const single_ahead &n : a.ahead)
+            ask(n);
+        project();
+    }
+};
+
+} // namespace
+} // namespace device

@@ -1,0 +1,62 @@
+/* single_numbers.cuh - the residual stream in the registers of the eight warps. */
+#pragma once
+#include "generator/local/cuda/single_memory.cuh"
+
+namespace device {
+namespace {
+
+struct numbers {
+    float4 of[kVectors]; /* 4 (thread + i * kThreads) .. */
+};
+
+/* What nobody writes meanwhile. */
+__device__ __forceinline__ numbers hold(const float *from, int n) {
+    numbers held;
+#pragma unroll
+    for (int i = 0; i < kVectors; i++) {
+        const int at = 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
+        held.of[i] = at < n ? __ldg(reinterpret_cast<const float4 *>(from + at)) : float4{};
+    }
+    return held;
+}
+
+/* What the launch before wrote: not from L1. */
+__device__ __forceinline__ numbers read(const float *from, int n) {
+    numbers x;
+#pragma unroll
+    for (int i = 0; i < kVectors; i++) {
+        const int at = 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
+        x.of[i] = at < n ? __ldcg(reinterpret_cast<const float4 *>(from + at)) : float4{};
+    }
+    return x;
+}
+
+/* What other blocks tell in this launch. */
+__device__ __forceinline__ numbers hear_numbers(const uint64_t *from, int n, uint32_t tag) {
+    told_pair low[kVectors], high[kVectors];
+    const int first = 4 * static_cast<int>(threadIdx.x);
+    numbers x;
+    hear(low, from, first, 4 * kThreads, n, tag);
+    hear(high, from + 2, first, 4 * kThreads, n, tag);
+#pragma unroll
+    for (int i = 0; i < kVectors; i++)
+        x.of[i] = {number_of(low[i].a), number_of(low[i].b), number_of(high[i].a),
+                   number_of(high[i].b)};
+    return x;
+}
+
+__device__ __forceinline__ float dot(const numbers &a, const numbers &b) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kVectors; i++)
+        sum += a.of[i].x * b.of[i].x + a.of[i].y * b.of[i].y + a.of[i].z * b.of[i].z +
+               a.of[i].w * b.of[i].w;
+    return sum;
+}
+
+__device__ __forceinline__ float silu(float x) {
+    return x / (1.0f + __expf(-x));
+}
+
+} // namespace
+} // namespace device

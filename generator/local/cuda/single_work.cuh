@@ -1,0 +1,274 @@
+/* single_work.cuh - the eight warps that multiply, and all that lies between the products. */
+#pragma once
+#include "generator/local/cuda/project.cuh"
+#include "generator/local/cuda/single_numbers.cuh"
+
+namespace device {
+namespace {
+
+/* A row of the cache is all these warps'. */
+struct worker;
+struct worker_team {
+    worker &w;
+
+    __device__ int rank() const {
+        return threadIdx.x;
+    }
+    __device__ static constexpr int size() {
+        return kThreads;
+    }
+    __device__ float sum(float x) const;
+    __device__ float largest(float x) const;
+};
+
+struct worker {
+    const single_args &a;
+    shared_memory &s;
+    ring r;
+    turns t;
+    bf16 *row; /* what is multiplied, in shared memory */
+    tile_sums sums;
+    int totals;
+    uint32_t tag;
+
+    __device__ float total(float x) {
+        float *room = s.team[totals++ % 2], all = 0;
+        x = warp_sum(x);
+        if (threadIdx.x % 32 == 0)
+            room[threadIdx.x / 32] = x;
+        team_sync();
+#pragma unroll
+        for (int w = 0; w < kWarps; w++)
+            all += room[w];
+        return all;
+    }
+
+    __device__ float largest(float x) {
+        float *room = s.team[totals++ % 2], most = 0;
+        x = warp_max(x);
+        if (threadIdx.x % 32 == 0)
+            room[threadIdx.x / 32] = x;
+        team_sync();
+#pragma unroll
+        for (int w = 0; w < kWarps; w++)
+            most = fmaxf(most, room[w]);
+        return most;
+    }
+
+    __device__ void take_row(const bf16 *from, int n) {
+#pragma unroll 6
+        for (int i = 8 * threadIdx.x; i < n; i += 8 * kThreads)
+            *reinterpret_cast<uint4 *>(row + i) = __ldcg(reinterpret_cast<const uint4 *>(from + i));
+        team_sync();
+    }
+
+    /* Rows told in pairs, the last of them first: they are told last. */
+    __device__ void hear_row(const uint64_t *from, int n) {
+        const int words = n / 2, step = 2 * kThreads;
+        for (int end = words; end > 0; end -= kPairs * step) {
+            told_pair pair[kPairs];
+            const int first = end - 2 - 2 * static_cast<int>(threadIdx.x);
+            hear(pair, from, first, -step, words, tag);
+#pragma unroll
+            for (int i = 0; i < kPairs; i++)
+                if (first - i * step >= 0)
+                    *reinterpret_cast<uint2 *>(row + 2 * (first - i * step)) = {
+                        static_cast<uint32_t>(pair[i].a), static_cast<uint32_t>(pair[i].b)};
+        }
+        team_sync();
+    }
+
+    /* A tile's numbers, told in pairs of BF16 by the warp that has them. */
+    __device__ void tell_row(uint64_t *to, int at, float y, int n) const {
+        const int lane = threadIdx.x % 32;
+        const __nv_bfloat162 two = __floats2bfloat162_rn(y, __shfl_down_sync(~0u, y, 1));
+        if (lane < n && lane % 2 == 0)
+            tell(to + (at + lane) / 2, *reinterpret_cast<const uint32_t *>(&two), tag);
+    }
+
+    /* x, normalised, into the row; and what was rounded there. */
+    __device__ numbers normalise(numbers h, const numbers &weight, float eps, float factor) {
+        const float scale = rsqrtf(total(dot(h, h)) / static_cast<float>(a.hidden) + eps) * factor;
+#pragma unroll
+        for (int i = 0; i < kVectors; i++) {
+            const int at = 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
+            float4 &v = h.of[i];
+            const float4 &w = weight.of[i];
+            v = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+            if (at < a.hidden) {
+                __nv_bfloat162 *to = reinterpret_cast<__nv_bfloat162 *>(row + at);
+                to[0] = __floats2bfloat162_rn(v.x, v.y);
+                to[1] = __floats2bfloat162_rn(v.z, v.w);
+            }
+        }
+        team_sync();
+        return h;
+    }
+
+    __device__ void attention() {
+        const single_attention &n = a.attention;
+        const int tiles = n.v / kRows, lane = threadIdx.x % 32;
+        t.each(n.heads * tiles, [&](int tile) {
+            float y;
+            take_row(n.attended + tile / tiles * n.rank, n.rank);
+            if (sums.add_up(r.multiply(row, n.rank), &y))
+                tell_row(a.told.values, tile * kRows, y, kRows);
+        });
+        hear_row(a.told.values, n.heads * n.v);
+        t.each(a.hidden / kRows, [&](int tile) {
+            const int at = tile * kRows + lane % kRows;
+            const float x = __ldcg(a.x + at);
+            float y;
+            if (sums.add_up(r.multiply(row, n.heads * n.v), &y) && lane < kRows)
+                tell(a.told.middle + at, __float_as_uint(x + a.factor * y), tag);
+        });
+    }
+
+    __device__ void score(const numbers &h, const numbers &gate) {
+        const route_args &route = a.experts.route;
+        const int experts = route.how.experts;
+        for (int e = blockIdx.x; e < experts; e += gridDim.x) {
+            const float y = total(
+                dot(h, e == static_cast<int>(blockIdx.x)
+                           ? gate
+                           : hold(route.gate + static_cast<int64_t>(e) * a.hidden, a.hidden)));
+            if (threadIdx.x == 0)
+                tell(a.told.scores + e, __float_as_uint(y), tag);
+        }
+    }
+
+    /* Tiles of gates and what they gate, of slots first .. */
+    __device__ void gate(int first, int slots) {
+        const single_experts &e = a.experts;
+        const int tiles = 2 * e.inner / kRows;
+        t.each(slots * tiles, [&](int tile) {
+            float y;
+            if (!sums.add_up(r.multiply(row, a.hidden), &y))
+                return;
+            const float gated = silu(y) * __shfl_down_sync(~0u, y, kRows / 2);
+            tell_row(a.told.gated, first * e.inner + tile * (kRows / 2), gated, kRows / 2);
+        });
+    }
+
+    /* 16 numbers of x with what all experts give. */
+    __device__ void sum_up(int tile, int slots) {
+        const int inner = a.experts.inner, lane = threadIdx.x % 32,
+                  at = tile * kRows + lane % kRows;
+        const float x = hear_one(a.told.middle + at, tag);
+        float2 all = {};
+        float y;
+        for (int slot = 0; slot < slots; slot++) {
+            const float2 one = r.multiply(row + slot * inner, inner);
+            all.x += s.weight[slot] * one.x;
+            all.y += s.weight[slot] * one.y;
+        }
+        if (sums.add_up(all, &y) && lane < kRows) {
+            a.x[at] = x + a.factor * y;
+            tell(a.told.x + at, __float_as_uint(x + a.factor * y), tag);
+        }
+    }
+
+    __device__ void experts() {
+        const single_experts &e = a.experts;
+        const int slots = e.route.how.chosen + e.route.shared;
+        const bool scores = static_cast<int>(blockIdx.x) < e.route.how.experts;
+        const numbers norm = hold(e.norm, a.hidden),
+                      gate_row =
+                          scores ? hold(e.route.gate + blockIdx.x * a.hidden, a.hidden) : numbers{};
+        const numbers x = hear_numbers(a.told.middle, a.hidden, tag);
+        const numbers h = normalise(x, norm, e.eps, 1.0f);
+        score(h, gate_row);
+        gate(0, e.route.shared);
+        gate(e.route.shared, e.route.how.chosen);
+        hear_row(a.told.gated, slots * e.inner);
+        t.each(a.hidden / kRows, [&](int tile) { sum_up(tile, slots); });
+    }
+
+    __device__ void next() {
+        const single_next &n = a.next;
+        const int lane = threadIdx.x % 32;
+        const numbers norm = hold(n.norm, a.hidden);
+        const numbers x =
+            a.experts.up ? hear_numbers(a.told.x, a.hidden, tag) : read(a.x, a.hidden);
+        normalise(x, norm, n.eps, n.factor);
+        t.each(n.columns / kRows, [&](int tile) {
+            float y;
+            if (sums.add_up(r.multiply(row, a.hidden), &y) && lane < kRows)
+                tell(a.told.in + tile * kRows + lane, __float_as_uint(y), tag);
+        });
+    }
+
+    /* No layer follows. */
+    __device__ void end() const {
+        for (int i = threadIdx.x; i < a.hidden; i += kThreads)
+            a.next.packed[i] = row[i];
+    }
+
+    /* The projections' numbers for a head or the cache, also as BF16 in the row. */
+    __device__ void hear_in(int from, int n) {
+        team_sync();
+        for (int i = threadIdx.x; i < n; i += kThreads) {
+            s.in[i] = hear_one(a.told.in + from + i, tag);
+            row[i] = __float2bfloat16_rn(s.in[i]);
+        }
+        team_sync();
+    }
+
+    __device__ void absorb(int head) {
+        const project_args &p = a.next.project;
+        const absorb_to &to = a.next.absorb;
+        const int lane = threadIdx.x % 32, own = threadIdx.x, width = p.nope + p.rope;
+        const float2 angle = angle_of(p, position_of(p, 0), own < p.rope ? own : 0);
+        float most = 0;
+        hear_in(head * width, width);
+        for (int from = 0; from < p.rank; from += kFlatRows) {
+            const float y = r.multiply_flat(row, p.nope);
+            if (lane % 4 == 0)
+                s.absorbed[from + own / 32 * 8 + lane / 4] = y;
+            most = fmaxf(most, fabsf(rounded(y)));
+        }
+        const query_to query(p, to, 0, head, largest(most));
+        for (int d = own; d < p.rank; d += kThreads)
+            query.content(d, s.absorbed[d]);
+        if (own < p.rope)
+            query.turned(own, turned(p, s.in + p.nope, angle, own));
+    }
+
+    __device__ void append() {
+        const project_args &p = a.next.project;
+        const worker_team team = {*this};
+        const row_place at(p, 0, team);
+        hear_in(a.next.columns - p.rank - p.rope, p.rank + p.rope);
+        append_row(p, s.in, at, team);
+    }
+
+    __device__ void project() {
+        const project_args &p = a.next.project;
+        t.each(p.heads, [&](int head) { absorb(head); });
+        t.each(1, [&](int) { append(); });
+    }
+
+    __device__ void run() {
+        wait_previous();
+        tag = tag_of(a);
+        if (a.attention.uv)
+            attention();
+        if (a.experts.up)
+            experts();
+        next();
+        if (a.next.in)
+            project();
+        else if (blockIdx.x == 0)
+            end();
+    }
+};
+
+__device__ __forceinline__ float worker_team::sum(float x) const {
+    return w.total(x);
+}
+__device__ __forceinline__ float worker_team::largest(float x) const {
+    return w.largest(x);
+}
+
+} // namespace
+} // namespace device

@@ -1,0 +1,85 @@
+/* A launch is one block an SM that stays for all products of a layer. */
+#include <algorithm>
+
+#include "generator/local/cuda/single_feed.cuh"
+#include "generator/local/cuda/single_work.cuh"
+
+namespace device {
+namespace {
+
+__global__ void __launch_bounds__(kThreads + kOtherThreads, 1)
+    layer(const __grid_constant__ params p) {
+    extern __shared__ __align__(128) uint8_t memory[];
+    __shared__ shared_memory s;
+    const ring r(memory, s.bars, p.stages, p.window);
+    uint8_t *behind = memory + p.stages * kStageBytes;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&s.choice_made, 1);
+        r.init();
+    }
+    __syncthreads();
+    let_next();
+    if (threadIdx.x < kThreads)
+        worker{p.a, s, r, {}, reinterpret_cast<bf16 *>(behind), {s.room, 0}, 0, 0}.run();
+    else if (threadIdx.x < kThreads + 32)
+        feeder{p.a, s, r, {}}.run();
+    else if (p.a.experts.up)
+        chooser{p.a, s}.run();
+}
+
+/* Bytes of the longest row that is multiplied. */
+int row_bytes(const single_args &a) {
+    const int slots = a.experts.route.how.chosen + a.experts.route.shared;
+    const int longest = std::max({a.hidden, a.attention.heads * a.attention.v, a.attention.rank,
+                                  slots * a.experts.inner, static_cast<int>(kMostIn)});
+    return (longest * static_cast<int>(sizeof(bf16)) + 127) / 128 * 128;
+}
+
+/* What the ring leaves to others of 227 KB. */
+int bytes_beside(const single_args &a) {
+    return row_bytes(a) + static_cast<int>(sizeof(shared_memory));
+}
+
+int stages_of(const single_args &a) {
+    return std::min<int>(kMostStages, (kMemoryBytes - bytes_beside(a)) / kStageBytes);
+}
+
+} // namespace
+
+bool single_serves(const stream_of &s, const single_args &a) {
+    const single_attention &n = a.attention;
+    const int slots = a.experts.route.how.chosen + a.experts.route.shared;
+    return s.hopper && a.hidden <= kMostHidden && a.hidden % kRows == 0 && n.v % kRows == 0 &&
+           n.rank % 8 == 0 && a.experts.inner % 8 == 0 && a.next.columns % kRows == 0 &&
+           a.next.project.rank % kFlatRows == 0 && a.next.project.rank <= kMostRank &&
+           a.next.project.rank + a.next.project.rope <= kMostIn &&
+           a.next.project.nope <= kFlatMost && a.next.project.rope <= kThreads &&
+           slots <= kMostSlots && is_quick(a.experts.route.how) && stages_of(a) >= 4;
+}
+
+cudaError_t single_init() {
+    return cudaFuncSetAttribute(layer, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                kMemoryBytes - static_cast<int>(sizeof(shared_memory)));
+}
+
+/* Blocks that wait for each other: all of them at once, or the launch waits. */
+cudaError_t single_layer(const stream_of &s, const single_args &a) {
+    const int stages = stages_of(a);
+    params p = {a, stages, std::min<int>(stages, kWindow), row_bytes(a)};
+    cudaLaunchAttribute with[2] = {};
+    with[0].id = cudaLaunchAttributeCooperative;
+    with[0].val.cooperative = 1;
+    with[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    with[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = static_cast<unsigned>(s.sms);
+    c.blockDim = kThreads + kOtherThreads;
+    c.dynamicSmemBytes =
+        static_cast<size_t>(p.stages) * kStageBytes + static_cast<size_t>(p.row_bytes);
+    c.stream = s.stream;
+    c.attrs = with;
+    c.numAttrs = 2;
+    return cudaLaunchKernelEx(&c, layer, p);
+}
+
+} // namespace device
