@@ -39,6 +39,12 @@ __device__ __forceinline__ int lane() {
     return i;
 }
 
+/* The warp's number in its CTA. By way of a shuffle the compiler knows that it is one number, and keeps it and
+ * what follows from it in uniform registers. */
+__device__ __forceinline__ int warp() {
+    return __shfl_sync(~0u, static_cast<int>(threadIdx.x >> 5), 0);
+}
+
 /* The same number, of which the compiler knows nothing: what it had derived from it isn't kept. */
 __device__ __forceinline__ int opaque(int x) {
     asm volatile("" : "+r"(x));

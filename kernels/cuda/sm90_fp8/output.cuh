@@ -21,7 +21,7 @@ struct output_thread {
     int group, warp, lane, g, t;
 
     __device__ explicit output_thread(int group)
-        : group(group), warp((threadIdx.x >> 5) & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
+        : group(group), warp(ptx::warp() & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();

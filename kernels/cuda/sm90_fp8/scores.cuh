@@ -11,7 +11,7 @@ struct softmax_thread {
     int warp, lane, g, t;
 
     __device__ softmax_thread()
-        : warp((threadIdx.x >> 5) & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
+        : warp(ptx::warp() & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
     __device__ int row() const {
         return 16 * warp + g;
