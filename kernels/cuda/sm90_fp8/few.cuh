@@ -322,7 +322,7 @@ few_tile(shared_of<Rows> &s, const params &p, const softmax_thread &me, few_rows
         if (valid - (p.s_q - 1) < PAGE * (page + 1))
             mask(s, me, valid - PAGE * page, score[page]);
     }
-    const bool change = !units_serve(s, p, me, turn, r, score, by);
+    const bool change = first || !units_serve(s, p, me, turn, r, score, by);
     if (change)
         choose_units(s, p, me, turn, r, score, by);
     uint32_t packed[2][Rows / 8];
@@ -374,13 +374,13 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
     uint32_t turn = 0, q_parity = 0; /* tiles so far */
     if (me.index() < Rows)
         s.few.later[me.index()] = p.s_q - 1 - min(me.index() / p.heads, p.s_q - 1);
-    ptx::named_sync(kSoftmaxBarrier, 128);
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         few_rows<Rows> r(p, item.seq, me.t);
         if (me.index() < Rows)
             begin_row(s, p, me.index());
+        ptx::named_sync(kSoftmaxBarrier, 128); /* also: the sums before have been read */
         if (item.tile_begin < item.tile_end) {
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;

@@ -49,10 +49,10 @@ variant variant_of() {
             sizeof(sm90_fp8::shared_of<Rows>)};
 }
 
-const variant variants[] = {variant_of<16>(), variant_of<sm90_fp8::ROWS>()};
+const variant variants[] = {variant_of<16>(), variant_of<32>(), variant_of<sm90_fp8::ROWS>()};
 
 const variant &variant_for(int rows) {
-    return variants[rows <= 16 ? 0 : 1];
+    return variants[rows <= 16 ? 0 : rows <= 32 ? 1 : 2];
 }
 
 } // namespace

@@ -68,6 +68,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
         for (int i = pages.begin; i < pages.end; i++) {
             ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
             ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
+            if (ROPE_STAGES > 2 && loaded == 2) /* the first two aren't held up by those after */
+                ptx::mbarrier_wait(&s.full[0], 0);
             if (i < pages.last)
                 load_page(s, p, at.stage, loaded % ROPE_STAGES, clamp_page(p, now));
             else /* what the stages hold will be masked */

@@ -17,6 +17,7 @@
  *   full_sum          softmax             the item's sums are written           output
  *   empty_sum         output              they are read                         softmax
  *   full_parts        output + bytes      partial results to be merged          output
+ * Of at most 32 rows (few.cuh) V may be read before S is computed: the softmax warps arrive at empty too.
  * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
  * and it costs nothing measurable. */
 #pragma once
@@ -77,7 +78,7 @@ struct alignas(1024) shared_of {
     enum {
         kRows = Rows,
         kFew = Rows < ROWS,
-        kRopeStages = kFew ? 4 : 2,
+        kRopeStages = Rows == 16 ? 4 : 2,
         kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
     };
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
