@@ -159,10 +159,18 @@ __host__ __device__ inline bool is_quick(const router &r) {
     return r.experts <= kQuickMost && r.experts % 2 == 0 && r.groups <= 1 && r.chosen <= 32;
 }
 
-/* What lane i < chosen has: the expert chosen so, its place among them by number, its weight. */
+/* What lane i < chosen has: the expert chosen so, and its weight. */
 struct quick_choice {
-    int expert, rank;
+    int expert;
     float weight;
+
+    /* Its place among the chosen by number. */
+    __device__ int rank(int chosen) const {
+        int before = 0;
+        for (int c = 0; c < chosen; c++)
+            before += __shfl_sync(~0u, expert, c) < expert;
+        return before;
+    }
 };
 
 /* A lane has EACH experts beside each other, from EACH * lane on. */
@@ -197,7 +205,7 @@ __device__ __forceinline__ quick_choice choose_quick(const router &r, const floa
                                                      float (&x)[EACH]) {
     const int lane = threadIdx.x % 32, first = lane * EACH;
     uint32_t order[EACH];
-    quick_choice own = {INT_MAX, 0, 0};
+    quick_choice own = {INT_MAX, 0};
     score_quick(r, x);
 #pragma unroll
     for (int i = 0; i < EACH; i++)
@@ -226,8 +234,6 @@ __device__ __forceinline__ quick_choice choose_quick(const router &r, const floa
             own.weight = score;
         }
     }
-    for (int c = 0; c < r.chosen; c++)
-        own.rank += __shfl_sync(~0u, own.expert, c) < own.expert;
     if (r.normalize)
         own.weight /= warp_sum(own.weight) + 1e-20f;
     own.weight *= r.factor;

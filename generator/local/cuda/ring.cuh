@@ -75,6 +75,7 @@ struct ring {
         for (int from = 0; from < k; from += kSlice) {
             const uint32_t bytes =
                 static_cast<uint32_t>(min(static_cast<int>(kSlice), k - from)) * 2;
+            let_land();
             expect(kRows * bytes);
             if (lane < kRows)
                 load(data + at.stage * kStageBytes + lane * kPitch,
@@ -83,7 +84,7 @@ struct ring {
         }
     }
 
-    /* The feeding warp: kFlatRows rows of a short k. */
+    /* The feeding warp: kFlatRows rows of a short k; a few blocks' last, so all at once. */
     __device__ void feed_flat(const bf16 *rows, int k) {
         const uint32_t bytes = static_cast<uint32_t>(kFlatRows * k) * 2;
         expect(bytes);
@@ -92,12 +93,16 @@ struct ring {
         at.advance(stages);
     }
 
-    /* A stage that is free, once not too much is on its way: what is needed next would wait behind it. */
+    /* Until not too much is on its way: what is needed next would wait behind it. */
+    __device__ void let_land() {
+        if (fed++ < window)
+            return;
+        ptx::mbarrier_wait(&bars.full[landed.stage], landed.round);
+        landed.advance(stages);
+    }
+
+    /* A stage that is free. */
     __device__ void expect(uint32_t bytes) {
-        if (fed++ >= window) {
-            ptx::mbarrier_wait(&bars.full[landed.stage], landed.round);
-            landed.advance(stages);
-        }
         ptx::mbarrier_wait(&bars.empty[at.stage], at.round ^ 1);
         if (threadIdx.x % 32 == 0)
             ptx::mbarrier_arrive_expect(&bars.full[at.stage], bytes);
@@ -131,15 +136,16 @@ struct ring {
         const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kHalf + lane % 4 * 8;
         float sum[kHalves][4] = {};
         for (int from = 0; from < k; from += kSlice) {
+            const int width = min(static_cast<int>(kSlice), k - from);
             const uint8_t *top = data + at.stage * kStageBytes + lane / 4 * kPitch + own * 2;
             uint4 w0[kHalves], w1[kHalves], b[kHalves];
 #pragma unroll
             for (int i = 0; i < kHalves; i++)
-                b[i] = read_16(x + from + own + i * kStride, is_in(own + i * kStride, k - from));
+                b[i] = read_16(x + from + own + i * kStride, own + i * kStride < width);
             ptx::mbarrier_wait(&bars.full[at.stage], at.round);
 #pragma unroll
             for (int i = 0; i < kHalves; i++) {
-                const bool real = is_in(own + i * kStride, k - from);
+                const bool real = own + i * kStride < width;
                 w0[i] = read_16(top + i * kStride * 2, real);
                 w1[i] = read_16(top + i * kStride * 2 + 8 * kPitch, real);
             }
@@ -155,10 +161,6 @@ struct ring {
             all.y += sum[i][2];
         }
         return all;
-    }
-
-    static __device__ __forceinline__ bool is_in(int col, int left) {
-        return col < left && col < kSlice;
     }
 
     __device__ void release() {

@@ -35,8 +35,8 @@ struct chooser {
         }
     }
 
-    /* Shared experts come first. */
-    __device__ void write(const quick_choice &own, bool counts) const {
+    /* Shared experts come first, then the others as they were chosen. */
+    __device__ void write(const quick_choice &own) const {
         const route_args &to = a.experts.route;
         const int lane = threadIdx.x % 32;
         if (lane < to.shared) {
@@ -44,10 +44,8 @@ struct chooser {
             s.weight[lane] = 1;
         }
         if (lane < to.how.chosen) {
-            s.expert[to.shared + own.rank] = own.expert;
-            s.weight[to.shared + own.rank] = own.weight;
-            if (counts && blockIdx.x == 0)
-                to.chosen[own.rank] = own.expert;
+            s.expert[to.shared + lane] = own.expert;
+            s.weight[to.shared + lane] = own.weight;
         }
         __syncwarp();
     }
@@ -55,15 +53,24 @@ struct chooser {
     /* Twice: what the first time chooses from is of no account, but its code is there when all wait for the second. */
     template <int EACH>
     __device__ void choose() const {
+        const route_args &to = a.experts.route;
+        const int lane = threadIdx.x % 32;
         float x[EACH] = {};
+        quick_choice own;
 #pragma unroll 1
         for (int pass = 0; pass < 2; pass++) {
             if (pass) {
                 wait_previous();
                 hear_scores(x);
             }
-            write(choose_quick(a.experts.route.how, a.experts.route.bias, x), pass);
+            own = choose_quick(to.how, to.bias, x);
+            write(own);
         }
+        if (lane == 0)
+            ptx::mbarrier_arrive(&s.choice_made);
+        const int rank = own.rank(to.how.chosen);
+        if (blockIdx.x == 0 && lane < to.how.chosen)
+            to.chosen[rank] = own.expert;
     }
 
     __device__ void run() const {
@@ -71,8 +78,6 @@ struct chooser {
             choose<2>();
         else
             choose<kQuickMost / 32>();
-        if (threadIdx.x % 32 == 0)
-            ptx::mbarrier_arrive(&s.choice_made);
     }
 };
 

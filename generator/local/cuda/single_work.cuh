@@ -30,6 +30,7 @@ struct worker {
     tile_sums sums;
     int totals;
     uint32_t tag;
+    numbers norm, gate_row, next_norm; /* on their way before there is anything to do */
 
     __device__ float total(float x) {
         float *room = s.team[totals++ % 2], all = 0;
@@ -124,14 +125,12 @@ struct worker {
         });
     }
 
-    __device__ void score(const numbers &h, const numbers &gate) {
+    __device__ void score(const numbers &h) {
         const route_args &route = a.experts.route;
-        const int experts = route.how.experts;
-        for (int e = blockIdx.x; e < experts; e += gridDim.x) {
-            const float y = total(
-                dot(h, e == static_cast<int>(blockIdx.x)
-                           ? gate
-                           : hold(route.gate + static_cast<int64_t>(e) * a.hidden, a.hidden)));
+        const int own = blockIdx.x;
+        for (int e = own; e < route.how.experts; e += gridDim.x) {
+            const int64_t row = static_cast<int64_t>(e) * a.hidden;
+            const float y = total(dot(h, e == own ? gate_row : hold(route.gate + row, a.hidden)));
             if (threadIdx.x == 0)
                 tell(a.told.scores + e, __float_as_uint(y), tag);
         }
@@ -171,13 +170,9 @@ struct worker {
     __device__ void experts() {
         const single_experts &e = a.experts;
         const int slots = e.route.how.chosen + e.route.shared;
-        const bool scores = static_cast<int>(blockIdx.x) < e.route.how.experts;
-        const numbers norm = hold(e.norm, a.hidden),
-                      gate_row =
-                          scores ? hold(e.route.gate + blockIdx.x * a.hidden, a.hidden) : numbers{};
         const numbers x = hear_numbers(a.told.middle, a.hidden, tag);
         const numbers h = normalise(x, norm, e.eps, 1.0f);
-        score(h, gate_row);
+        score(h);
         gate(0, e.route.shared);
         gate(e.route.shared, e.route.how.chosen);
         hear_row(a.told.gated, slots * e.inner);
@@ -187,10 +182,9 @@ struct worker {
     __device__ void next() {
         const single_next &n = a.next;
         const int lane = threadIdx.x % 32;
-        const numbers norm = hold(n.norm, a.hidden);
         const numbers x =
             a.experts.up ? hear_numbers(a.told.x, a.hidden, tag) : read(a.x, a.hidden);
-        normalise(x, norm, n.eps, n.factor);
+        normalise(x, next_norm, n.eps, n.factor);
         t.each(n.columns / kRows, [&](int tile) {
             float y;
             if (sums.add_up(r.multiply(row, a.hidden), &y) && lane < kRows)
@@ -249,6 +243,12 @@ struct worker {
     }
 
     __device__ void run() {
+        const single_experts &e = a.experts;
+        const int own = blockIdx.x;
+        norm = hold(e.norm, e.up ? a.hidden : 0);
+        gate_row = hold(e.route.gate + static_cast<int64_t>(own) * a.hidden,
+                        own < e.route.how.experts ? a.hidden : 0);
+        next_norm = hold(a.next.norm, a.hidden);
         wait_previous();
         tag = tag_of(a);
         if (a.attention.uv)
