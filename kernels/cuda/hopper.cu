@@ -34,13 +34,13 @@ cudaError_t tensor_map_make(CUtensorMap *map, CUtensorMapDataType type, const vo
     return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t decode_launch(const void *kernel, int ctas, int threads, size_t shared, void *params,
-                          bool wait_for_each_other, cudaStream_t stream) {
+cudaError_t decode_launch(const void *kernel, int row_tiles, int parts, int threads, size_t shared,
+                          void *params, bool wait_for_each_other, cudaStream_t stream) {
     cudaLaunchAttribute resident = {};
     resident.id = cudaLaunchAttributeCooperative;
     resident.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = static_cast<unsigned>(ctas);
+    config.gridDim = dim3(static_cast<unsigned>(row_tiles), static_cast<unsigned>(parts));
     config.blockDim = static_cast<unsigned>(threads);
     config.dynamicSmemBytes = shared;
     config.stream = stream;

@@ -15,8 +15,8 @@ cudaError_t tensor_map_make(CUtensorMap *map, CUtensorMapDataType type, const vo
                             const cuuint64_t *dims, const cuuint64_t *strides,
                             const cuuint32_t *box);
 
-/* One CTA an SM. @wait_for_each_other: all CTAs must be resident. */
-cudaError_t decode_launch(const void *kernel, int ctas, int threads, size_t shared, void *params,
-                          bool wait_for_each_other, cudaStream_t stream);
+/* One CTA an SM: block (row tile, part). @wait_for_each_other: all CTAs must be resident. */
+cudaError_t decode_launch(const void *kernel, int row_tiles, int parts, int threads, size_t shared,
+                          void *params, bool wait_for_each_other, cudaStream_t stream);
 
 #endif

@@ -31,6 +31,8 @@ struct decode_kernel {
     int tile_tokens;                           /* of sched.h */
     int (*parts)(int sms, int heads, int s_q); /* that fill a device */
     size_t partial_bytes;                      /* of a row's partial output */
+    int few_rows;                              /* steps of at most so many */
+    size_t few_bytes;                          /* need so much a slot instead */
     cudaError_t (*launch)(const launch_of_step &l);
 };
 
@@ -42,6 +44,7 @@ struct cuda_plan {
     void *metadata, *partial_out;
     float *partial_lse;
     int *counters; /* of those who wait for each other's partial results */
+    void *few_partials;
 };
 
 cuda_plan *of(mla_plan *plan) {
@@ -81,6 +84,7 @@ cudaError_t launch_fp8(const launch_of_step &l) {
     a.partial_out = static_cast<__nv_bfloat16 *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
     a.counters = l.plan.counters;
+    a.few_partials = l.plan.few_partials;
     return launch(a, l.may_cut, l.stream);
 }
 
@@ -145,17 +149,17 @@ constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16), kFp32Row = 512 * sizeof
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, LAB_WHOLE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
-     launch_fp8<fp8_decode_launch>},
-    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row,
+     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<fp8_decode_launch>},
+    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row, 0, 0,
      launch_bf16<bf16_decode_launch>},
     {"portable", false, LAB_WHOLE, serves_portable, PORTABLE_TILE_TOKENS, portable_parts,
-     PORTABLE_MAX_CONTENT * sizeof(float), launch_portable},
-    {"widened_fp8", true, LAB_WIDENED, serves_fp8, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row,
-     launch_bf16<widened_decode_launch>},
+     PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, launch_portable},
+    {"widened_fp8", true, LAB_WIDENED, serves_fp8, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row, 0,
+     0, launch_bf16<widened_decode_launch>},
     {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
-     launch_fp8<in_place_decode_launch>},
+     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
     {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
-     launch_fp8<shallow_decode_launch>},
+     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<shallow_decode_launch>},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
@@ -178,16 +182,20 @@ int parts_of(cuda_plan *plan, int s_q) {
     return plan->kernel->parts(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q);
 }
 
+/* Slots of a step of s_q query tokens; 0 if nothing is ever cut. */
+int64_t slots_of(cuda_plan *plan, int s_q) {
+    const int cuts = cuts_of(plan);
+    return cuts > 1    ? static_cast<int64_t>(plan->base.cap.batch) * cuts
+           : cuts == 0 ? 2 * parts_of(plan, s_q)
+                       : 0;
+}
+
 /* Rows of partial results that steps of up to the capacity's s_q leave. */
 int64_t partial_rows(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
-    const int cuts = cuts_of(plan);
     int64_t most = 1;
-    for (int s_q = 1; s_q <= cap.s_q && cuts != 1; s_q++) {
-        const int64_t slots =
-            cuts > 1 ? static_cast<int64_t>(cap.batch) * cuts : 2 * parts_of(plan, s_q);
-        most = std::max<int64_t>(most, slots * s_q * cap.heads);
-    }
+    for (int s_q = 1; s_q <= cap.s_q; s_q++)
+        most = std::max<int64_t>(most, slots_of(plan, s_q) * s_q * cap.heads);
     return most;
 }
 
@@ -236,6 +244,7 @@ void cuda_plan_free(mla_plan *base) {
     cudaFree(plan->partial_out);
     cudaFree(plan->partial_lse);
     cudaFree(plan->counters);
+    cudaFree(plan->few_partials);
     delete plan;
 }
 
@@ -254,6 +263,8 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
     plan->base.cap = *cap;
     plan->kernel = kernel;
     const size_t rows = static_cast<size_t>(partial_rows(plan));
+    const size_t few_bytes =
+        cap->heads <= kernel->few_rows ? slots_of(plan, 1) * kernel->few_bytes : 0;
     cudaError_t e = alloc_metadata(plan);
     if (e == cudaSuccess)
         e = cudaMalloc(&plan->partial_out, rows * kernel->partial_bytes);
@@ -263,6 +274,10 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
         e = cudaMalloc(&plan->counters, rows * sizeof(int));
     if (e == cudaSuccess)
         e = cudaMemsetAsync(plan->counters, 0, rows * sizeof(int), cuda_of(base)->stream);
+    if (e == cudaSuccess && few_bytes)
+        e = cudaMalloc(&plan->few_partials, few_bytes);
+    if (e == cudaSuccess && few_bytes) /* what takes the place of a result */
+        e = cudaMemsetAsync(plan->few_partials, 0xff, few_bytes, cuda_of(base)->stream);
     if (e == cudaSuccess) {
         *out = &plan->base;
         return SNAP_OK;

@@ -69,5 +69,5 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
     return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), a.parts * p.row_tiles,
-                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
+                         1, sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
 }

@@ -8,6 +8,7 @@
  * S of a page is asked for when it arrives, and nothing of the next tile before P has left: bytes are
  * the limit of few rows, and what counts is how soon P follows the last page. */
 #pragma once
+#include "kernels/cuda/sm90_fp8/few_merge.cuh"
 #include "kernels/cuda/sm90_fp8/scores.cuh"
 
 namespace sm90_fp8 {
@@ -347,15 +348,19 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     over_warp(sums, me, r.sum, [](float x, float y) { return x + y; });
     ptx::named_sync(kSoftmaxBarrier, 128);
     ptx::mbarrier_wait(&s.empty_sum, parity);
-    const int row = me.index();
-    if (row < p.rows) {
-        const float sum = sums[0][row] + sums[1][row] + (sums[2][row] + sums[3][row]);
-        const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
+    const int row = me.index() % Rows, copy = me.index() / Rows;
+    const float sum = sums[0][row] + sums[1][row] + (sums[2][row] + sums[3][row]);
+    const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
+    if constexpr (shared_of<Rows>::kUncounted)
+        if (item.slot >= 0 && partial_format::unit(row) < partial_format::units(p.rows))
+            few_partials{p.few_partials}.store_lse(item.slot, partial_format::unit(row) + 4 * copy,
+                                                   log2_sum);
+    if (copy == 0) {
         s.inverse_sum[row] = sum == 0 ? 0 : 1 / sum;
-        if (item.slot >= 0)
-            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + row] = log2_sum;
-        else if (p.lse)
+        if (row < p.rows && item.slot < 0 && p.lse)
             p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
+        else if (row < p.rows && item.slot >= 0 && !shared_of<Rows>::kUncounted)
+            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + row] = log2_sum;
     }
     ptx::mbarrier_arrive(&s.full_sum);
 }

@@ -34,11 +34,11 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     using memory_type = shared_of<Rows>;
     memory_type &s = *reinterpret_cast<memory_type *>(memory);
     const int group = threadIdx.x >> 7;
-    const int row_tile = blockIdx.x % p.row_tiles;
+    const int row_tile = blockIdx.x;
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
     uint4 piece = {}; /* of the part: on its way while barriers are made */
     if (copies)
-        piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.x / p.row_tiles)[threadIdx.x];
+        piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
     if (threadIdx.x == 12 * 32) {
         ptx::tma_prefetch(&p.content);
         ptx::tma_prefetch(&p.rope);

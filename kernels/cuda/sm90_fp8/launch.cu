@@ -49,10 +49,11 @@ variant variant_of() {
             sizeof(sm90_fp8::shared_of<Rows>)};
 }
 
-const variant variants[] = {variant_of<16>(), variant_of<32>(), variant_of<sm90_fp8::ROWS>()};
+const variant variants[] = {variant_of<FP8_FEW_ROWS>(), variant_of<32>(),
+                            variant_of<sm90_fp8::ROWS>()};
 
 const variant &variant_for(int rows) {
-    return variants[rows <= 16 ? 0 : rows <= 32 ? 1 : 2];
+    return variants[rows <= FP8_FEW_ROWS ? 0 : rows <= 32 ? 1 : 2];
 }
 
 } // namespace
@@ -94,10 +95,11 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.partial_out = a.partial_out;
     p.partial_lse = a.partial_lse;
     p.counters = a.counters;
+    p.few_partials = static_cast<uint8_t *>(a.few_partials);
     p.heads = a.heads;
     p.s_q = a.s_q;
     p.row_tiles = fp8_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    return decode_launch(v.kernel, a.parts * p.row_tiles, sm90_fp8::kThreads, v.shared, &p, may_cut,
+    return decode_launch(v.kernel, p.row_tiles, a.parts, sm90_fp8::kThreads, v.shared, &p, may_cut,
                          stream);
 }

@@ -23,9 +23,15 @@ struct fp8_decode_args {
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows] */
     int *counters;              /* [slots][fp8_row_tiles()], zero before the first launch */
+    void *few_partials; /* [slots][FP8_FEW_BYTES] instead of these three, for steps of at most
+                                 * FP8_FEW_ROWS rows: all bits set before the first launch */
 };
 
-enum { FP8_TILE_TOKENS = 128 }; /* the tile of sched.h */
+enum {
+    FP8_TILE_TOKENS = 128,                            /* the tile of sched.h */
+    FP8_FEW_ROWS = 16,                                /* have a kernel of their own */
+    FP8_FEW_BYTES = FP8_FEW_ROWS * (512 * 2 + 8 * 4), /* their partial results and LSE */
+};
 
 /* Once a device, before the first launch. */
 cudaError_t fp8_decode_init(void);
@@ -37,7 +43,7 @@ int fp8_row_tiles(int heads, int s_q);
 int fp8_decode_parts(int sms, int heads, int s_q);
 
 /* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be
- * cut. Launches that share `counters` must not overlap. */
+ * cut. Launches that share `counters` or `few_partials` must not overlap. */
 cudaError_t fp8_decode_launch(const fp8_decode_args &args, bool may_cut, cudaStream_t stream);
 
 #endif

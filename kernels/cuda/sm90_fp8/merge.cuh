@@ -1,4 +1,5 @@
-/* merge.cuh - a cut sequence: partial results to its slots, and what those who computed them make of it.
+/* merge.cuh - a cut sequence (of a few rows: few_merge.cuh): partial results to its slots, and what those
+ * who computed them make of it.
  *
  * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
  * partial results of all its items waits for those of the sequence, then merges an equal share of the
@@ -9,14 +10,14 @@
  * sum. The order of additions follows from the number of slots: reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
-#include "kernels/cuda/sm90_fp8/pipeline.cuh"
+#include "kernels/cuda/sm90_fp8/few_merge.cuh"
 
 namespace sm90_fp8 {
 
 enum {
-    kMergers = 256,    /* threads: the two output groups */
-    kMergeBarrier = 2, /* theirs */
-    kUnit = 4,         /* columns that a thread merges at once */
+    kMergers = merging::kMergers, /* threads: the two output groups */
+    kWeighers = kMergers - 32,
+    kUnit = 4, /* columns that a thread merges at once */
     kUnits = CONTENT / kUnit,
 };
 
@@ -46,37 +47,40 @@ struct share {
     }
 };
 
-/* Reads the LSE of every slot and row of a share, one a thread of the first `threads`. */
-__device__ __forceinline__ void read_lse(const params &p, const sched_item &item, merge_memory &m,
-                                         int first_row, const share &mine, int thread,
-                                         int threads) {
-    const size_t base =
-        static_cast<size_t>(item.first_slot) * p.rows + first_row + mine.first_row();
-    for (int i = thread; i < mine.rows() * item.items; i += threads) {
-        const int row = i / item.items, k = i - row * item.items;
-        m.weights[i] = __ldcg(p.partial_lse + base + static_cast<size_t>(k) * p.rows + row);
-    }
-}
-
-/* A warp a row: turns the LSE of slots into weights, which add up to one. */
+/* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
+ * one. */
 __device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
-                                      int first_row, const share &mine, int warp, int lane) {
-    for (int i = warp; i < mine.rows(); i += kMergers / 32) {
-        float *weight = m.weights + i * item.items, most = -INFINITY, sum = 0;
-        for (int k = lane; k < item.items; k += 32)
+                                      int first_row, const share &mine, int thread) {
+    int lanes = 2;
+    while (lanes < item.items && lanes < 32)
+        lanes *= 2;
+    const int at_once = 32 / lanes; /* rows of a warp, all of whose lanes take part in sums */
+    const int rows = (mine.rows() + at_once - 1) / at_once * at_once;
+#pragma unroll 1
+    for (int i = thread / lanes; i < rows; i += kWeighers / lanes) {
+        const bool real = i < mine.rows();
+        const int row = first_row + mine.first_row() + (real ? i : 0);
+        const float *from = p.partial_lse + static_cast<size_t>(item.first_slot) * p.rows + row;
+        float *weight = m.weights + (real ? i : 0) * item.items, most = -INFINITY, sum = 0;
+        const int first = real ? thread % lanes : item.items;
+        for (int k = first; k < item.items; k += lanes) {
+            weight[k] = __ldcg(from + static_cast<size_t>(k) * p.rows);
             most = fmaxf(most, weight[k]);
-        for (int step = 16; step > 0; step /= 2)
+        }
+        for (int step = lanes / 2; step > 0; step /= 2)
             most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
-        for (int k = lane; k < item.items; k += 32)
-            sum += most == -INFINITY ? 0 : ptx::exp2_approx(weight[k] - most);
-        for (int step = 16; step > 0; step /= 2)
+        for (int k = first; k < item.items; k += lanes) {
+            weight[k] = most == -INFINITY ? 0 : ptx::exp2_approx(weight[k] - most);
+            sum += weight[k];
+        }
+        for (int step = lanes / 2; step > 0; step /= 2)
             sum += __shfl_xor_sync(~0u, sum, step);
-        const float lse = sum == 0 ? -INFINITY : most + log2f(sum);
-        for (int k = lane; k < item.items; k += 32)
-            weight[k] = sum == 0 ? 0 : ptx::exp2_approx(weight[k] - lse);
-        if (p.lse && lane == 0)
-            p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + mine.first_row() + i] =
-                lse * 0.69314718f;
+        const float inverse = sum == 0 ? 0 : 1 / sum;
+        for (int k = first; k < item.items; k += lanes)
+            weight[k] *= inverse;
+        if (p.lse && first == 0)
+            p.lse[static_cast<size_t>(item.seq) * p.rows + row] =
+                sum == 0 ? -INFINITY : (most + log2f(sum)) * 0.69314718f;
     }
 }
 
@@ -156,12 +160,10 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     const int width = mine.end - mine.begin;
     if (width == 0)
         return;
-    if (thread >= kMergers - 32)
+    if (thread >= kWeighers)
         fetch_parts(s, p, item, m, first_row, mine, thread & 31);
     else
-        read_lse(p, item, m, first_row, mine, thread, kMergers - 32);
-    ptx::named_sync(kMergeBarrier, kMergers);
-    weigh(p, item, m, first_row, mine, thread >> 5, thread & 31);
+        weigh(p, item, m, first_row, mine, thread);
     ptx::named_sync(kMergeBarrier, kMergers);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
@@ -195,6 +197,10 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
         const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
+        if constexpr (Shared::kUncounted) {
+            merge_few(s, p, item, thread);
+            continue;
+        }
         if (thread == 0)
             await(p, item, row_tile);
         ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */

@@ -136,6 +136,8 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
     const int first = ptx::opaque(2 * me.t); /* kept through the loop, its rows would spill */
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
+        if (first_row + 8 * j >= p.rows) /* one jump: code is read cold */
+            break;
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int row = first + 8 * j + r;
@@ -149,6 +151,30 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
                 const float y = o[slice][4 * j + 2 + r] * inverse;
                 *reinterpret_cast<uint32_t *>(out + at + slice * 64) = ptx::pack_bf16x2(x, y);
             }
+        }
+    }
+}
+
+/* A partial result of a few rows to its units. */
+template <typename Shared, int N>
+__device__ __forceinline__ void store_few(const Shared &s, const params &p, const output_thread &me,
+                                          int slot, const float (&o)[SLICES][N]) {
+    const int unit = 4 * (4 * me.group + me.warp) + me.t;
+#pragma unroll
+    for (int j = 0; j < N / 4; j++) {
+        if (8 * j >= p.rows)
+            break;
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float inverse = s.inverse_sum[2 * me.t + 8 * j + r];
+            uint32_t x[SLICES];
+#pragma unroll
+            for (int slice = 0; slice < SLICES; slice++)
+                x[slice] = ptx::pack_bf16x2(o[slice][4 * j + r] * inverse,
+                                            o[slice][4 * j + 2 + r] * inverse);
+            merging::store_relaxed(
+                few_partials{p.few_partials}.out(slot, unit + 32 * (2 * j + r), me.g),
+                make_uint4(x[0], x[1], x[2], x[3]));
         }
     }
 }
@@ -259,9 +285,12 @@ __device__ __forceinline__ void run_output(Shared &s, const params &p, int group
                 multiply_tile(s, me, turn, at, base, chunk, p_desc, few, n == 1, o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
-        store_rows(s, p, me, item, row_tile * ROWS, o);
+        if (Shared::kUncounted && item.slot >= 0)
+            store_few(s, p, me, item.slot, o);
+        else
+            store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
-        if (item.slot >= 0) {
+        if (!Shared::kUncounted && item.slot >= 0) {
             ptx::named_sync(kMergeBarrier, kMergers);
             if (thread == 0)
                 announce(p, item, row_tile);

@@ -28,6 +28,7 @@
 
 #include "kernels/cuda/sched/sched.h"
 #include "kernels/cuda/sm90_fp8/config.h"
+#include "kernels/cuda/sm90_fp8/launch.h"
 
 namespace sm90_fp8 {
 
@@ -48,6 +49,7 @@ struct params {
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows], base 2 */
     int *counters;              /* [slots][row_tiles] */
+    uint8_t *few_partials;      /* of a few rows instead of these three: few_merge.cuh */
     int rows;                   /* of a sequence: s_q x heads */
     int heads, s_q;
     int row_tiles;    /* CTAs a part: ceil(rows / 64) */
@@ -78,6 +80,7 @@ struct alignas(1024) shared_of {
     enum {
         kRows = Rows,
         kFew = Rows < ROWS,
+        kUncounted = Rows <= FP8_FEW_ROWS, /* merged as few_merge.cuh says */
         kRopeStages = Rows == 16 ? 4 : 2,
         kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
     };

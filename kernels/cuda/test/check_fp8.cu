@@ -123,12 +123,14 @@ setup make(const problem &w, uint64_t seed) {
     a.lse = device<float>(all_rows);
     a.partial_out = device<__nv_bfloat16>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
+    a.few_partials = device<uint8_t>(slots * FP8_FEW_BYTES);
+    CHECK(cudaMemset(a.few_partials, 0xff, slots * FP8_FEW_BYTES));
     a.counters = upload(std::vector<int>(slots * fp8_row_tiles(w.heads, w.s_q)));
-    s.owned = {content,      rope,         scale,         q,
-               q_rope,       q_scale,      s.seqlens,     const_cast<int *>(a.block_table),
-               a.plan.items, a.plan.parts, a.plan.cuts,   a.plan.cut_count,
-               a.out,        a.lse,        a.partial_out, a.partial_lse,
-               a.counters};
+    s.owned = {content,      rope,          scale,         q,
+               q_rope,       q_scale,       s.seqlens,     const_cast<int *>(a.block_table),
+               a.plan.items, a.plan.parts,  a.plan.cuts,   a.plan.cut_count,
+               a.out,        a.lse,         a.partial_out, a.partial_lse,
+               a.counters,   a.few_partials};
     schedule(s);
     CHECK(cudaDeviceSynchronize());
     return s;

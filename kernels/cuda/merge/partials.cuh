@@ -1,0 +1,66 @@
+/* partials.cuh - partial results of few rows on their way from those who compute them to those who
+ * merge them, within a launch.
+ *
+ * Nobody is told that they are there. Memory without a result holds a word that no result has
+ * (kAbsent): who reads it asks until he finds another, and puts kAbsent back for the next launch.
+ * Every word has one reader. So neither a fence nor a counter stands between a store and who waits
+ * for it; but what isn't there is asked for again and again, and written twice, which pays for few
+ * rows only.
+ *
+ * A unit is 128 bytes of a row, 16 for each of eight lanes, in an order of the kernel's own;
+ * beside it lies its own copy of the row's LSE (base 2). */
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace merging {
+
+enum { kLanes = 8 };
+constexpr uint32_t kAbsent =
+    ~0u; /* two bf16 or an fp32 that no instruction makes: its NaN is 7fff.. */
+
+__device__ __forceinline__ void store_relaxed(uint4 *to, uint4 x) {
+    asm volatile("st.relaxed.gpu.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x),
+                 "r"(x.y), "r"(x.z), "r"(x.w)
+                 : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(uint32_t *to, uint32_t x) {
+    asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(to), "r"(x) : "memory");
+}
+
+__device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
+    uint4 x;
+    asm volatile("ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from)
+                 : "memory");
+    return x;
+}
+
+__device__ __forceinline__ uint32_t load_relaxed(const uint32_t *from) {
+    uint32_t x;
+    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
+    return x;
+}
+
+/* Slots of `Units` units: first their numbers, then the copies of the LSE. */
+template <int Units>
+struct partials {
+    enum { BYTES = Units * (kLanes * 16 + 4) }; /* of a slot */
+    uint8_t *slots;
+
+    __device__ uint4 *out(int slot, int unit, int lane) const {
+        return reinterpret_cast<uint4 *>(slots + static_cast<size_t>(slot) * BYTES) +
+               unit * kLanes + lane;
+    }
+    __device__ uint32_t *lse(int slot, int unit) const {
+        return reinterpret_cast<uint32_t *>(out(slot, Units, 0)) + unit;
+    }
+    __device__ void store_lse(int slot, int unit, float x) const {
+        store_relaxed(lse(slot, unit), __float_as_uint(isnan(x) ? NAN : x));
+    }
+};
+
+} // namespace merging
