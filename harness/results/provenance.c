@@ -73,20 +73,21 @@ static js *line_of(const char *path) {
     return js_new_str(line[0] ? line : NULL);
 }
 
-/* ---- the user's home is nobody's business ---- */
+/* ---- a machine's folders are nobody's business ---- */
 
-/* A folder's name ends here: /home/ann is no part of /home/anna. */
-static bool ends_name(char c) {
-    return !isalnum((unsigned char)c) && c != '_' && c != '-' && c != '.';
+/* Behind the start, "=", ":" or ","; the "//" of an address is no path. */
+static bool begins_path(const char *text, size_t i) {
+    return text[i] == '/' && text[i + 1] != '/' && (i == 0 || strchr("=:,", text[i - 1]));
 }
 
-char *provenance_hide_home(const char *text, const char *home) {
-    size_t n = home ? strlen(home) : 0;
+char *provenance_cut_folders(const char *text) {
     buf out = {0};
-    while (*text) {
-        bool hit = n > 1 && strncmp(text, home, n) == 0 && ends_name(text[n]);
-        (void)buf_append(&out, hit ? "~" : text, 1);
-        text += hit ? n : 1;
+    for (size_t i = 0; text[i];) {
+        size_t n = begins_path(text, i) ? strcspn(text + i, ", \t\n") : 1, from = i;
+        for (size_t j = i; n > 1 && j + 1 < i + n; j++)
+            from = text[j] == '/' && text[j + 1] != '/' ? j + 1 : from;
+        (void)buf_append(&out, text + from, i + n - from);
+        i += n;
     }
     char *s = out.failed ? NULL : buf_steal(&out);
     buf_release(&out);
@@ -94,7 +95,7 @@ char *provenance_hide_home(const char *text, const char *home) {
 }
 
 static js *hidden(const char *text) {
-    char *clean = provenance_hide_home(text, getenv("HOME"));
+    char *clean = provenance_cut_folders(text);
     js *v = clean ? js_new_str(clean) : NULL;
     free(clean);
     return v;

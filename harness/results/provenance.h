@@ -24,8 +24,9 @@ bool provenance_field(const char *text, const char *key, char separator, char *o
 /* Those of the words of a "flags" line that decide which kernels run, as an array of strings. */
 js *provenance_isa(const char *flags);
 
-/* @text with "~" for every mention of the folder @home; caller owns the text (free()). NULL: out of memory. */
-char *provenance_hide_home(const char *text, const char *home);
+/* @text with the folders cut off every absolute path in it, at its start or behind "=", ":" or ","; what is
+ * relative stays. Caller owns the text (free()). NULL: out of memory. */
+char *provenance_cut_folders(const char *text);
 
 /* How many bytes of a command line's argument a result may hold: not the value of an option with
  * "password" in its name, be it behind "=" or the next argument. *next: the next one is such a value;

@@ -31,8 +31,8 @@ const char *results_program_commit(void);
  * @config:  the resolved options (opt_shared.resolved); copied. May be NULL: an empty object
  * @seed:    of everything random in the run
  *
- * The command line is taken from the process itself. Neither it nor the configuration keeps the
- * user's home folder in plain: a leading $HOME becomes "~". Errors: SNAP_E_NOMEM.
+ * The command line is taken from the process itself. Of an absolute path both keep the last name only: a
+ * machine's folders are nobody's business. Errors: SNAP_E_NOMEM.
  */
 snap_status results_new(results **out, const char *command, const js *config, int64_t seed,
                         snap_err *err) SNAP_CHECK_RESULT;
