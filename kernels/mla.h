@@ -78,7 +78,7 @@ typedef struct {
 
 /* How FP8 scores are summed where that is coarser than FP32: an instruction aligns `products` products and the
  * sum so far to the largest exponent among them, drops what lies below 2^-bits of that, and cuts its sum to as
- * many bits. bits 0: it isn't. */
+ * many bits (1..53; at least one product). All 0: it isn't. */
 typedef struct {
     int bits, products;
 } mla_cut_sums;

@@ -225,6 +225,7 @@ static void test_other_rule(void) {
 /* ---- sums of few bits ------------------------------------------------------------------------ */
 
 static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
+static mla_cut_sums declared;
 static float lse_off; /* of what FP8 steps return, over max(1, |lse|) */
 
 /* The log-sum-exp of scores so summed, and so much off. */
@@ -259,7 +260,7 @@ static snap_status run_cut(mla_plan *plan, const mla_step *step, const mla_cache
 
 static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
     right->ops->describe(be, out);
-    out->fp8_sums = kFewBits;
+    out->fp8_sums = declared;
 }
 
 static int failures_with(mla_backend_ops table, float off) {
@@ -287,6 +288,9 @@ static void test_cut_sums(void) {
     table.run = run_cut;
     CU_ASSERT_EQUAL(failures_with(table, 0), 1);
     table.describe = describe_cut_sums;
+    declared = (mla_cut_sums){.bits = 8, .products = 0}; /* is no such sum */
+    CU_ASSERT_EQUAL(failures_with(table, 0), 1);
+    declared = kFewBits;
     CU_ASSERT_EQUAL(failures_with(table, 0), 0);
     CU_ASSERT_EQUAL(failures_with(table, 6e-4f), 1);
 }
