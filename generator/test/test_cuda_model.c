@@ -14,14 +14,6 @@
 
 enum { kPages = 64, kContext = 513, kTokens = 300, kMostPerToken = 32, kDecode = 16, kVocab = 512 };
 
-static bool have_cuda(void) {
-    mla_backend *be = NULL;
-    snap_err err = {0};
-    bool have = mla_backend_open(&be, "cuda", NULL, &err) == SNAP_OK;
-    mla_backend_close(be);
-    return have;
-}
-
 /* ---- a model on both devices ----------------------------------------------------------------- */
 
 typedef struct {
@@ -228,7 +220,7 @@ static void check_wide(const char *name, const char *config, const char *isa,
 /* With a Hopper's own kernels, and with those that every device has. */
 static void each_subject(void (*check_one)(const subject *s)) {
     subject s;
-    if (!have_cuda())
+    if (!tiny_on_cuda())
         return;
     for (int i = 0; tiny_names[i]; i++) {
         open_subject(&s, tiny_names[i], NULL);

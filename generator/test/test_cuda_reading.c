@@ -16,14 +16,6 @@ static bool equal(const float *a, const float *b, size_t n) {
     return memcmp(a, b, n * sizeof *a) == 0;
 }
 
-static bool have_cuda(void) {
-    mla_backend *be = NULL;
-    snap_err err = {0};
-    bool have = mla_backend_open(&be, "cuda", NULL, &err) == SNAP_OK;
-    mla_backend_close(be);
-    return have;
-}
-
 typedef struct {
     char dir[64];
     model_shape shape;
@@ -121,7 +113,7 @@ static void test_draws(void) {
                                       {.temperature = 1, .top_k = 2000},
                                       {.temperature = 4, .top_p = 0.999}};
     subject x;
-    if (!have_cuda())
+    if (!tiny_on_cuda())
         return;
     subject_open(&x);
     step(&x, (reading[kRows]){0}, (reading_answer[kRows]){0}, x.logits);
@@ -142,7 +134,7 @@ static void test_draws(void) {
 /* Some rows read, some copied, in one step. */
 static void test_rows_of_both_kinds(void) {
     subject x;
-    if (!have_cuda())
+    if (!tiny_on_cuda())
         return;
     subject_open(&x);
     reading wanted[kRows] = {{.kind = READ_LOGITS}, {.kind = READ_BEST}, {.kind = READ_LOGITS}};

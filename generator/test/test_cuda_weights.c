@@ -10,14 +10,6 @@
 
 enum { kPages = 4, kTokens = 8, kLoadings = 4 };
 
-static bool have_cuda(void) {
-    mla_backend *be = NULL;
-    snap_err err = {0};
-    bool have = mla_backend_open(&be, "cuda", NULL, &err) == SNAP_OK;
-    mla_backend_close(be);
-    return have;
-}
-
 /* The logits of some tokens, first as a prompt and then step by step: both ways of reading W_UK. *n numbers. */
 static float *logits_on_device(const model_weights *w, size_t *n) {
     static const int32_t pages[kPages] = {2, 0, 3, 1};
@@ -81,7 +73,7 @@ static void model_close(model *m) {
 static void test_loading_again(void) {
     model one, other;
     size_t n;
-    if (!have_cuda())
+    if (!tiny_on_cuda())
         return;
     model_open(&one, random_narrow_v2, 0);
     model_open(&other, random_narrow_v2, 1);
@@ -101,7 +93,7 @@ static void test_loading_again(void) {
 
 /* Scales are multiplied in on the device: the numbers are those that were written out. */
 static void test_block_scales(void) {
-    if (!have_cuda())
+    if (!tiny_on_cuda())
         return;
     for (int i = 0; tiny_names[i]; i++) {
         tiny_model scaled, written;

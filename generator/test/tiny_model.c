@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "kernels/formats.h"
+#include "kernels/mla.h"
 
 const char *const tiny_names[] = {"v2-lite", "v2", "v3", "longcat", "minicpm3", NULL};
 
@@ -312,4 +313,11 @@ void tiny_close(tiny_model *t) {
     free(t->rounded);
     free(t->chosen);
     tiny_remove(t->dir);
+}
+
+bool tiny_on_cuda(void) {
+    mla_backend *be = NULL;
+    bool here = mla_backend_open(&be, "cuda", NULL, NULL) == SNAP_OK;
+    mla_backend_close(be);
+    return here;
 }
