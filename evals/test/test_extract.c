@@ -1,11 +1,11 @@
 #include <CUnit/CUnit.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "evals/extract.h"
 #include "evals/grade.h"
 #include "evals/integer.h"
+#include "evals/test/growth.h"
 
 static span text_of(const char *s) {
     return (span){s, strlen(s)};
@@ -257,22 +257,6 @@ static void test_extracted_is_cut_between_characters(void) {
     CU_ASSERT(n % 3 == 0 && n > 240 && n < GRADE_EXTRACTED_MAX);
 }
 
-/* ---- time: four times as long for four times as much, of any one thing ---- */
-
-static double grade_seconds(const char *piece, size_t bytes) {
-    size_t n = strlen(piece);
-    char *text = malloc(bytes);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    for (size_t i = 0; i < bytes; i++)
-        text[i] = piece[i % n];
-    int64_t start = clock_now_ns();
-    grade_result r = grader_aime.grade("204", (grade_input){.response = {text, bytes}});
-    double seconds = (double)(clock_now_ns() - start) / 1e9;
-    CU_ASSERT(r.verdict <= GRADE_UNPARSED);
-    free(text);
-    return seconds;
-}
-
 static void test_hostile_text_takes_linear_time(void) {
     static const char *const pieces[] = {
         "{",
@@ -310,13 +294,7 @@ static void test_hostile_text_takes_linear_time(void) {
         "final  \n",
         "answer * ",
     };
-    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        /* quadratic work would take 16 times as long */
-        double once = grade_seconds(pieces[i], 1 << 17), four = grade_seconds(pieces[i], 1 << 19);
-        if (four > 9 * once + 0.05)
-            printf("\n512 KiB of '%s': %.3f s, a quarter of it %.3f s\n", pieces[i], four, once);
-        CU_ASSERT(four <= 9 * once + 0.05);
-    }
+    growth_is_linear(&grader_aime, "204", pieces, sizeof pieces / sizeof *pieces);
 }
 
 static void test_visible_text(void) {

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "evals/extract.h"
 #include "evals/grade.h"
+#include "evals/test/growth.h"
 
 static span text_of(const char *s) {
     return (span){s, strlen(s)};
@@ -203,7 +203,7 @@ static void test_lists(void) {
     CU_ASSERT_EQUAL(extract_list(text_of("a, b"), parts, 2), 0);
 }
 
-/* A megabyte of anything ends soon. */
+/* A megabyte of anything. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {"$",        "$$a",      "\\[",      "\\(a", "\\boxed{1}, ",
                                          "{",        "}",        "answer: ", "####", "\\",
@@ -211,20 +211,8 @@ static void test_hostile_responses(void) {
                                          "\\[a\\] ", "=",        "\xFF"};
     static const grader *const graders[] = {&grader_math_field, &grader_math_strict, &grader_gsm8k,
                                             &grader_aime};
-    static char text[1 << 20];
-    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
-        size_t n = strlen(pieces[p]);
-        for (size_t i = 0; i < sizeof text; i++)
-            text[i] = pieces[p][i % n];
-        for (size_t g = 0; g < sizeof graders / sizeof *graders; g++) {
-            int64_t start = clock_now_ns();
-            grade_result r = graders[g]->grade("7", (grade_input){.response = {text, sizeof text}});
-            double ms = (double)(clock_now_ns() - start) / 1e6;
-            if (ms > 500)
-                printf("\n'%s' took %.0f ms in %s\n", pieces[p], ms, graders[g]->id);
-            CU_ASSERT(ms < 500 && r.reason);
-        }
-    }
+    for (size_t i = 0; i < sizeof graders / sizeof *graders; i++)
+        growth_is_linear(graders[i], "7", pieces, sizeof pieces / sizeof *pieces);
 }
 
 CU_TestInfo tests_grade[] = {

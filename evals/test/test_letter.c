@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "evals/extract.h"
 #include "evals/grade.h"
+#include "evals/test/growth.h"
 
 static span text_of(const char *s) {
     return (span){s, strlen(s)};
@@ -159,23 +159,12 @@ static void test_golds(void) {
         CU_ASSERT_EQUAL(grader_letter.check_gold(bad[i], NULL), SNAP_E_INPUT);
 }
 
-/* A megabyte of what the searches look for ends soon. */
+/* A megabyte of what the searches look for. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {
         "answer: ",      "answer is the ", "option ",         "**", "**C ", "(",      "\\boxed{",
         "Answer: A or ", "C\n\n",          "option: option ", "* ", "$",    "**(C).x"};
-    static char text[1 << 20];
-    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
-        size_t n = strlen(pieces[p]);
-        for (size_t i = 0; i < sizeof text; i++)
-            text[i] = pieces[p][i % n];
-        int64_t start = clock_now_ns();
-        grade_result r = grader_letter.grade("C", (grade_input){.response = {text, sizeof text}});
-        double ms = (double)(clock_now_ns() - start) / 1e6;
-        if (ms > 500)
-            printf("\n'%s' took %.0f ms\n", pieces[p], ms);
-        CU_ASSERT(ms < 500 && r.reason);
-    }
+    growth_is_linear(&grader_letter, "C", pieces, sizeof pieces / sizeof *pieces);
 }
 
 CU_TestInfo tests_letter[] = {
