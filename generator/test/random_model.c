@@ -84,7 +84,7 @@ static void write_file(const char *dir, const char *name, const void *data, size
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
 }
 
-void random_write(const char *dir, const char *config, uint64_t draw) {
+static void write_checkpoint(const char *dir, const char *config, uint64_t draw) {
     model_shape shape;
     writing w = {.draw = draw};
     buf file = {0};
@@ -105,4 +105,10 @@ void random_write(const char *dir, const char *config, uint64_t draw) {
     buf_release(&file);
     buf_release(&w.header);
     buf_release(&w.data);
+}
+
+void random_open(tiny_model *t, const char *config, uint64_t draw) {
+    tiny_make(t);
+    write_checkpoint(t->dir, config, draw);
+    tiny_read(t);
 }

@@ -2,7 +2,7 @@
 #ifndef SNAPMLA_GENERATOR_TEST_RANDOM_MODEL_H
 #define SNAPMLA_GENERATOR_TEST_RANDOM_MODEL_H
 
-#include <stdint.h>
+#include "generator/test/tiny_model.h"
 
 /* A config.json: 16 heads without q_lora and softmax routing; 32 heads with it and sigmoids by groups. */
 extern const char random_wide_v2[], random_wide_v3[];
@@ -10,8 +10,8 @@ extern const char random_wide_v2[], random_wide_v3[];
 /* The first with heads a quarter as wide, so that all of W_UK and W_UV is 1 MB. */
 extern const char random_narrow_v2[];
 
-/* Writes config.json and model.safetensors into @dir, a folder that exists; tiny_remove() takes them. Each
- * @draw has numbers of its own. Fails the test where it can't. */
-void random_write(const char *dir, const char *config, uint64_t draw);
+/* A checkpoint of @config in a folder of its own, opened. Each @draw has numbers of its own. Fails the test
+ * where it can't. Release with tiny_close(). */
+void random_open(tiny_model *t, const char *config, uint64_t draw);
 
 #endif

@@ -14,13 +14,6 @@ enum { kSamples = 48, kEach = 4, kPrompt = 50, kTokens = 60, kMost = 3 * kPrompt
 enum { kManyPages = 400, kFewPages = 24 };
 
 typedef struct {
-    char dir[64];
-    model_shape shape;
-    checkpoint *files;
-    model_weights weights;
-} model;
-
-typedef struct {
     int32_t token[kMost]; /* the prompt, and behind it what was drawn */
     float logprob[kMost];
     int n_prompt, n, done;
@@ -40,23 +33,7 @@ static void note_done(void *user, finish_reason why) {
     s->why = why;
 }
 
-static void open_model(model *m, const char *config) {
-    snap_err err = {0};
-    *m = (model){.dir = "/tmp/snapmla-cuda-XXXXXX"};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(m->dir));
-    random_write(m->dir, config, 0);
-    CU_ASSERT_EQUAL_FATAL(model_shape_open(&m->shape, m->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&m->files, m->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(weights_bind(&m->weights, &m->shape, m->files, &err), SNAP_OK);
-}
-
-static void close_model(model *m) {
-    weights_release(&m->weights);
-    checkpoint_close(m->files);
-    tiny_remove(m->dir);
-}
-
-static engine *start(const model *m, runner **r, const runner_options *opt) {
+static engine *start(const tiny_model *m, runner **r, const runner_options *opt) {
     engine *e = NULL;
     snap_err err = {0};
     if (runner_create(r, &m->weights, opt, &err) != SNAP_OK)
@@ -74,7 +51,7 @@ static void make_prompt(sample *s, int i, int vocab) {
 }
 
 /* All samples at once, kEach of a prompt. */
-static engine_stats run(const model *m, const runner_options *opt, sample *samples) {
+static engine_stats run(const tiny_model *m, const runner_options *opt, sample *samples) {
     runner *r = NULL;
     snap_err err = {0};
     engine *e = start(m, &r, opt);
@@ -105,7 +82,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* How far the log-probabilities that were told are from those of the same tokens on the CPU: the median. */
-static double disagreement(const model *m, const runner_options *opt, const sample *samples) {
+static double disagreement(const tiny_model *m, const runner_options *opt, const sample *samples) {
     static float expected[kMost], apart[kSamples * kTokens];
     runner_options cpu = *opt;
     runner *r = NULL;
@@ -131,7 +108,7 @@ static double bound_of(cache_format format) {
 }
 
 /* Others' prompts before what was drawn: what is measured can fail. */
-static void check_measure(const model *m, const runner_options *opt, sample *samples) {
+static void check_measure(const tiny_model *m, const runner_options *opt, sample *samples) {
     for (int i = 0; i < kSamples; i++)
         memcpy(samples[i].token, samples[(i + kEach) % kSamples].token,
                (size_t)samples[i].n_prompt * sizeof *samples[i].token);
@@ -141,7 +118,7 @@ static void check_measure(const model *m, const runner_options *opt, sample *sam
     CU_ASSERT(apart > 2 * bound_of(CACHE_FP8));
 }
 
-static void check(const model *m, cache_format format, const char *isa, int64_t pages) {
+static void check(const tiny_model *m, cache_format format, const char *isa, int64_t pages) {
     static sample samples[kSamples];
     runner_options opt = {.format = format,
                           .pages = pages,
@@ -173,16 +150,16 @@ static void check(const model *m, cache_format format, const char *isa, int64_t 
 static void test_samples_are_the_models(void) {
     static const char *const isas[] = {NULL, "portable"};
     static const cache_format formats[] = {CACHE_BF16, CACHE_FP8};
-    model m;
+    tiny_model m;
     if (!tiny_on_cuda())
         return;
-    open_model(&m, random_wide_v3);
+    random_open(&m, random_wide_v3, 0);
     for (int i = 0; i < 2; i++)
         for (int f = 0; f < 2; f++) {
             check(&m, formats[f], isas[i], kManyPages);
             check(&m, formats[f], isas[i], kFewPages);
         }
-    close_model(&m);
+    tiny_close(&m);
 }
 
 CU_TestInfo tests_cuda_engine[] = {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "generator/local/model/runner.h"
@@ -18,39 +17,31 @@ enum { kPages = 64, kContext = 513, kTokens = 300, kMostPerToken = 32, kDecode =
 
 typedef struct {
     const char *name, *isa; /* isa: of the device; NULL = its best */
-    char dir[64];
-    model_shape shape;
-    checkpoint *files;
-    model_weights weights;
+    tiny_model model;
     int32_t tokens[kTokens];
     int n, per_token;
 } subject;
 
 static void open_subject(subject *s, const char *name, const char *config) {
-    snap_err err = {0};
     *s = (subject){.name = name};
-    (void)snprintf(s->dir, sizeof s->dir, "/tmp/snapmla-cuda-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(s->dir));
-    if (config)
-        random_write(s->dir, config, 0);
-    else
-        tiny_write(s->dir, name, 0);
-    CU_ASSERT_EQUAL_FATAL(model_shape_open(&s->shape, s->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&s->files, s->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(weights_bind(&s->weights, &s->shape, s->files, &err), SNAP_OK);
-    s->n = s->shape.max_position_embeddings < kTokens ? 120 : kTokens;
+    if (config) {
+        random_open(&s->model, config, 0);
+    } else {
+        tiny_make(&s->model);
+        tiny_write(s->model.dir, name, 0);
+        tiny_read(&s->model);
+    }
+    s->n = s->model.shape.max_position_embeddings < kTokens ? 120 : kTokens;
     rng r = rng_make(7, 0);
     for (int i = 0; i < s->n; i++)
-        s->tokens[i] = (int32_t)rng_below(&r, (uint32_t)s->shape.vocab_size);
-    for (int i = 0; i < s->weights.blocks; i++)
-        s->per_token += s->weights.block[i].moe ? s->shape.num_experts_per_tok : 0;
+        s->tokens[i] = (int32_t)rng_below(&r, (uint32_t)s->model.shape.vocab_size);
+    for (int i = 0; i < s->model.weights.blocks; i++)
+        s->per_token += s->model.weights.block[i].moe ? s->model.shape.num_experts_per_tok : 0;
     CU_ASSERT_FATAL(s->per_token <= kMostPerToken);
 }
 
 static void close_subject(subject *s) {
-    weights_release(&s->weights);
-    checkpoint_close(s->files);
-    tiny_remove(s->dir);
+    tiny_close(&s->model);
 }
 
 static runner *start(const subject *s, cache_format format, const char *device) {
@@ -63,7 +54,7 @@ static runner *start(const subject *s, cache_format format, const char *device) 
                           .max_decode = kDecode,
                           .device = device,
                           .isa = device ? s->isa : NULL};
-    if (runner_create(&r, &s->weights, &opt, &err) != SNAP_OK)
+    if (runner_create(&r, &s->model.weights, &opt, &err) != SNAP_OK)
         (void)fprintf(stderr, "%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     return r;
@@ -88,7 +79,7 @@ static void pages_of(int first, int32_t *pages, int n) {
 
 static outcome run(const subject *s, runner *r, int piece) {
     int32_t pages[kPages];
-    outcome o = {calloc((size_t)s->n * (size_t)s->shape.vocab_size, sizeof(float)),
+    outcome o = {calloc((size_t)s->n * (size_t)s->model.shape.vocab_size, sizeof(float)),
                  calloc((size_t)s->n * kMostPerToken, sizeof(int32_t))};
     pages_of(1, pages, (s->n - 1) / MLA_PAGE + 1);
     for (int at = 0; at < s->n; at += piece) {
@@ -101,8 +92,9 @@ static outcome run(const subject *s, runner *r, int piece) {
                          .logits = n,
                          .chunk = piece > 1};
         runner_watch_experts(r, o.experts + (int64_t)at * s->per_token);
-        CU_ASSERT_EQUAL(runner_step(r, &p, 1, o.logits + (int64_t)at * s->shape.vocab_size, &err),
-                        SNAP_OK);
+        CU_ASSERT_EQUAL(
+            runner_step(r, &p, 1, o.logits + (int64_t)at * s->model.shape.vocab_size, &err),
+            SNAP_OK);
         if (err.code != SNAP_OK)
             (void)fprintf(stderr, "%s\n", err.text);
     }
@@ -135,7 +127,7 @@ static int by_size(const void *a, const void *b) {
 static comparison compare(const subject *s, const outcome *a, const outcome *b) {
     comparison c = {0};
     double all[kTokens];
-    int vocab = s->shape.vocab_size;
+    int vocab = s->model.shape.vocab_size;
     size_t bytes = (size_t)s->per_token * sizeof *a->experts;
     for (int i = 0; i < s->n; i++) {
         if (memcmp(a->experts + (int64_t)i * s->per_token, b->experts + (int64_t)i * s->per_token,
@@ -244,7 +236,7 @@ static void test_fp8_is_the_cpus(void) {
 /* Sequences of different lengths, a token each in one step, and the same one by one. */
 static void check_batch(const subject *s) {
     runner *r = start(s, CACHE_FP8, "cuda");
-    int vocab = s->shape.vocab_size, n = 6;
+    int vocab = s->model.shape.vocab_size, n = 6;
     int32_t pages[6][kPages], next[6];
     model_piece p[6];
     snap_err err = {0};
@@ -288,7 +280,7 @@ static void test_batch_is_one_by_one(void) {
 static void check_swap(const subject *s) {
     runner *r = start(s, CACHE_FP8, "cuda");
     kv_cache *cache = runner_cache(r);
-    int vocab = s->shape.vocab_size;
+    int vocab = s->model.shape.vocab_size;
     int32_t pages[2] = {3, 9}, others[2] = {20, 4}, copies[2] = {11, 12};
     snap_err err = {0};
     float *before = calloc((size_t)vocab, sizeof *before),
@@ -329,7 +321,7 @@ static void test_unknown_device(void) {
     open_subject(&s, tiny_names[0], NULL);
     runner_options opt = {
         .pages = 1, .context = 8, .max_rows = 2, .max_decode = 1, .device = "tpu"};
-    CU_ASSERT_EQUAL(runner_create(&r, &s.weights, &opt, &err), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(runner_create(&r, &s.model.weights, &opt, &err), SNAP_E_USAGE);
     CU_ASSERT_PTR_NULL(r);
     close_subject(&s);
 }

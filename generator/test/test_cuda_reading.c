@@ -17,10 +17,7 @@ static bool equal(const float *a, const float *b, size_t n) {
 }
 
 typedef struct {
-    char dir[64];
-    model_shape shape;
-    checkpoint *files;
-    model_weights weights;
+    tiny_model model;
     runner *r;
     sampler *s;
     float *logits, *some; /* [kRows][kVocab] */
@@ -28,15 +25,13 @@ typedef struct {
 
 static void subject_open(subject *x) {
     snap_err err = {0};
-    *x = (subject){.dir = "/tmp/snapmla-cuda-XXXXXX"};
+    *x = (subject){0};
     runner_options opt = {
         .pages = kRows, .context = 8, .max_rows = kRows, .max_decode = kRows, .device = "cuda"};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(x->dir));
-    tiny_write(x->dir, "v3", kVocab);
-    CU_ASSERT_EQUAL_FATAL(model_shape_open(&x->shape, x->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&x->files, x->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(weights_bind(&x->weights, &x->shape, x->files, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(runner_create(&x->r, &x->weights, &opt, &err), SNAP_OK);
+    tiny_make(&x->model);
+    tiny_write(x->model.dir, "v3", kVocab);
+    tiny_read(&x->model);
+    CU_ASSERT_EQUAL_FATAL(runner_create(&x->r, &x->model.weights, &opt, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(sampler_create(&x->s, kVocab, &err), SNAP_OK);
     x->logits = calloc((size_t)kRows * kVocab, sizeof *x->logits);
     x->some = calloc((size_t)kRows * kVocab, sizeof *x->some);
@@ -48,9 +43,7 @@ static void subject_close(subject *x) {
     free(x->some);
     sampler_free(x->s);
     runner_free(x->r);
-    weights_release(&x->weights);
-    checkpoint_close(x->files);
-    tiny_remove(x->dir);
+    tiny_close(&x->model);
 }
 
 /* One step of every row: a token of its own. */

@@ -43,40 +43,16 @@ static float *logits_on_device(const model_weights *w, size_t *n) {
     return out;
 }
 
-/* A random model of its own numbers. */
-typedef struct {
-    char dir[64];
-    model_shape shape;
-    checkpoint *files;
-    model_weights weights;
-} model;
-
-static void model_open(model *m, const char *config, uint64_t draw) {
-    snap_err err = {0};
-    *m = (model){.dir = "/tmp/snapmla-cuda-XXXXXX"};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(m->dir));
-    random_write(m->dir, config, draw);
-    CU_ASSERT_EQUAL_FATAL(model_shape_open(&m->shape, m->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(checkpoint_open(&m->files, m->dir, &err), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(weights_bind(&m->weights, &m->shape, m->files, &err), SNAP_OK);
-}
-
-static void model_close(model *m) {
-    weights_release(&m->weights);
-    checkpoint_close(m->files);
-    tiny_remove(m->dir);
-}
-
 /* A weight that is read before its copy has arrived is what lay there before: on the first loading nothing, and
  * then another model's. A head without its W_UK is within the bounds of rounding, so bits are compared. Small matrices,
  * for memory of more than 1 MB is got so slowly that the copy before it arrives. */
 static void test_loading_again(void) {
-    model one, other;
+    tiny_model one, other;
     size_t n;
     if (!tiny_on_cuda())
         return;
-    model_open(&one, random_narrow_v2, 0);
-    model_open(&other, random_narrow_v2, 1);
+    random_open(&one, random_narrow_v2, 0);
+    random_open(&other, random_narrow_v2, 1);
     float *first = logits_on_device(&one.weights, &n);
     for (int i = 0; i < kLoadings; i++) {
         float *between = logits_on_device(&other.weights, &n),
@@ -87,8 +63,8 @@ static void test_loading_again(void) {
         free(again);
     }
     free(first);
-    model_close(&other);
-    model_close(&one);
+    tiny_close(&other);
+    tiny_close(&one);
 }
 
 /* Scales are multiplied in on the device: the numbers are those that were written out. */

@@ -266,19 +266,27 @@ static void read_reference(tiny_model *t, const char *name) {
     buf_release(&b);
 }
 
-static void open_version(tiny_model *t, const char *name, const version *v) {
-    snap_err err = {0};
+void tiny_make(tiny_model *t) {
     *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
-    write_checkpoint(t->dir, name, v);
+}
+
+void tiny_read(tiny_model *t) {
+    snap_err err = {0};
     snap_status st = model_shape_open(&t->shape, t->dir, &err);
     if (st == SNAP_OK)
         st = checkpoint_open(&t->files, t->dir, &err);
     if (st == SNAP_OK)
         st = weights_bind(&t->weights, &t->shape, t->files, &err);
     if (st != SNAP_OK)
-        (void)fprintf(stderr, "%s: %s\n", name, err.text);
+        (void)fprintf(stderr, "%s\n", err.text);
     CU_ASSERT_EQUAL_FATAL(st, SNAP_OK);
+}
+
+static void open_version(tiny_model *t, const char *name, const version *v) {
+    tiny_make(t);
+    write_checkpoint(t->dir, name, v);
+    tiny_read(t);
     read_reference(t, name);
     for (int i = 0; i < TINY_TOKENS; i++)
         t->tokens[i] = (int32_t)(splitmix((uint64_t)i) % (uint64_t)t->shape.vocab_size);

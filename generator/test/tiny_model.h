@@ -27,7 +27,12 @@ extern const char *const tiny_names[]; /* NULL-terminated */
 void tiny_write(const char *dir, const char *name, int vocab);
 void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folder */
 
-/* Fails the test where it can't. Release with tiny_close(). */
+/* A folder for a checkpoint; and what was written into it, opened, without tokens or reference. Both fail the
+ * test where they can't. Release with tiny_close(). */
+void tiny_make(tiny_model *t);
+void tiny_read(tiny_model *t);
+
+/* A fixture, opened. Fails the test where it can't. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
 
 /* The same with other weights; the reference is the plain model's. */
