@@ -98,6 +98,9 @@ struct runner {
 
 enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
 
+/* The step's buffers, zeroed, freed with the runner; SNAP_E_NOMEM. */
+snap_status runner_take_buffers(runner *r, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Runs @fn for rows 0 .. count - 1: on this thread where there are few, each being little work. */
 void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx);
 
