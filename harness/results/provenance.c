@@ -75,15 +75,23 @@ static js *line_of(const char *path) {
 
 /* ---- a machine's folders are nobody's business ---- */
 
-/* Behind the start, "=", ":" or ","; the "//" of an address is no path. */
+static bool follows(const char *text, size_t i, const char *word) {
+    size_t n = strlen(word);
+    return i >= n && memcmp(text + i - n, word, n) == 0;
+}
+
+/* At the start, behind an option's letter, "=", ":" or ","; the "//" of an address is no path. */
 static bool begins_path(const char *text, size_t i) {
-    return text[i] == '/' && text[i + 1] != '/' && (i == 0 || strchr("=:,", text[i - 1]));
+    bool address =
+        text[i] && text[i + 1] == '/' && (follows(text, i, "http:") || follows(text, i, "https:"));
+    return text[i] == '/' && !address &&
+           (i == 0 || (i == 2 && text[0] == '-') || strchr("=:,", text[i - 1]));
 }
 
 char *provenance_cut_folders(const char *text) {
     buf out = {0};
     for (size_t i = 0; text[i];) {
-        size_t n = begins_path(text, i) ? strcspn(text + i, ", \t\n") : 1, from = i;
+        size_t n = begins_path(text, i) ? strcspn(text + i, ",") : 1, from = i;
         for (size_t j = i; n > 1 && j + 1 < i + n; j++)
             from = text[j] == '/' && text[j + 1] != '/' ? j + 1 : from;
         (void)buf_append(&out, text + from, i + n - from);

@@ -24,8 +24,9 @@ bool provenance_field(const char *text, const char *key, char separator, char *o
 /* Those of the words of a "flags" line that decide which kernels run, as an array of strings. */
 js *provenance_isa(const char *flags);
 
-/* @text with the folders cut off every absolute path in it, at its start or behind "=", ":" or ","; what is
- * relative stays. Caller owns the text (free()). NULL: out of memory. */
+/* @text with the folders cut off every absolute path in it: at its start, behind "=", ":", "," or an option's
+ * letter, up to the next ",". What is relative stays, and http addresses. Caller owns the text (free()). NULL: out
+ * of memory. */
 char *provenance_cut_folders(const char *text);
 
 /* How many bytes of a command line's argument a result may hold: not the value of an option with

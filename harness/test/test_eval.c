@@ -137,6 +137,8 @@ static void test_scores(void) {
     CU_ASSERT_DOUBLE_EQUAL(number(js_get_object(pair, "length"), "delta_tokens"), 10, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(number(pair, "margin_pp"), 2, 1e-9);
     CU_ASSERT_EQUAL(js_get_int(a, "identical_samples", -1), 0);
+    CU_ASSERT(text_starts(js_get_str(a, "source"), "replay:") &&
+              !strchr(js_get_str(a, "source"), '/'));
     buf view = {0};
     CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "88.89"));
