@@ -56,7 +56,7 @@ static void compare_row(judge_error *e, sums *all, const uint16_t *out, const do
     sums row = {0};
     for (int d = 0; d < d_c; d++) {
         double x = (double)bf16_to_f32(out[d]), diff = x - ref[d];
-        if (!isfinite(x)) {
+        if (!isfinite(x) || !isfinite(ref[d])) {
             e->nonfinite++;
             continue;
         }
@@ -95,7 +95,7 @@ static double lse_off(float lse, double ref) {
 static double compare_lse(judge_error *e, float lse, double ref) {
     if (isinf(ref) && (double)lse == ref)
         return 0;
-    if (!isfinite(lse) || isinf(ref)) {
+    if (!isfinite(lse) || !isfinite(ref)) {
         e->nonfinite++;
         return 0;
     }

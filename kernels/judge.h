@@ -35,7 +35,7 @@ typedef struct {
     /* of rows beyond judge_bound.lse_err, against scores summed as the backend declares (cut_sums.h) if that
      * is nearer */
     double lse_alike;
-    int64_t nonfinite; /* elements of out or lse that are NaN or infinite and should not be */
+    int64_t nonfinite; /* NaN or infinite in out, lse or the reference, and should not be */
     int worst_b, worst_s, worst_h; /* the row of row_rel */
 } judge_error;
 

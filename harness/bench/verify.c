@@ -304,7 +304,8 @@ static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t s
         judge_error alike;
         step.sums = info.fp8_sums;
         TRY(judge_picked(&alike, v, arm, &step, &k, err));
-        v->error.lse_alike = fmin(alike.lse_err, v->error.lse_err);
+        if (!alike.nonfinite)
+            v->error.lse_alike = fmin(alike.lse_err, v->error.lse_err);
     }
 cleanup:
     known_release(&k);

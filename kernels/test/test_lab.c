@@ -105,6 +105,10 @@ static void test_known_rows(void) {
     CU_ASSERT(e.worst_b == 0 && e.worst_s == 1 && e.worst_h == 1);
     out[6 * kContent] = 0x7fc0;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 1);
+    out[6 * kContent] = bf16_from_f32(1.0f);
+    ref[1] = (double)NAN; /* a reference that is none finds nothing right */
+    ref_lse[2] = (double)NAN;
+    CU_ASSERT(judge_known_rows(&in).nonfinite == 2);
 }
 
 CU_TestInfo tests_lab[] = {
