@@ -11,6 +11,7 @@
 #include "harness/bench/e2e.h"
 #include "harness/bench/grid.h"
 #include "harness/measure/ceilings.h"
+#include "harness/results/provenance.h"
 #include "harness/share.h"
 
 enum { kProbeRounds = 3 };
@@ -186,7 +187,7 @@ static snap_status save(request *q, const bench_e2e_options *o, const e2e_row *r
     TRY(results_add_all(q->results, "ceilings", ceilings_json(&q->ceilings), err));
     for (int i = 0; i < n; i++) {
         js *row = row_json(&rows[i], rows, n, i);
-        if (row && !js_set_str(row, "model_config", o->model_config)) {
+        if (row && !provenance_set_path(row, "model_config", o->model_config)) {
             js_free(row);
             row = NULL;
         }

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/eval/origins.h"
@@ -59,20 +58,12 @@ static js *pass_rows(const arm_score *s) {
     return complete(list, ok);
 }
 
-/* As the command line in the provenance: without a machine's folders. */
-static bool set_path(js *o, const char *key, const char *text) {
-    char *name = text ? provenance_cut_folders(text) : NULL;
-    bool ok = (name || !text) && js_set_str(o, key, name);
-    free(name);
-    return ok;
-}
-
 /* Which files answered. */
 static bool set_origin(js *o, const eval_arm *arm, const results_journal *journal) {
     const js *origin = origins_find(journal, arm->name);
     const char *digest = js_get_str(origin, "checkpoint_sha256");
     const js *plugin = js_get_object(origin, "plugin");
-    return set_path(o, "device", arm->device) &&
+    return provenance_set_path(o, "device", arm->device) &&
            js_set_new(o, "checkpoint_sha256", js_new_str(digest)) &&
            js_set_new(o, "plugin", plugin ? js_copy(plugin) : js_new_null());
 }
@@ -83,10 +74,11 @@ static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journa
     return complete(
         o, o && js_set_str(o, "name", arm->name) && js_set_str(o, "generator", arm->kind) &&
                js_set_str(o, "endpoint", http ? arm->spec : NULL) &&
-               set_path(o, "source", http ? NULL : arm->spec) &&
-               js_set_str(o, "model", arm->model) && js_set_str(o, "precision", arm->precision) &&
-               js_set_str(o, "origin", "measured") && set_origin(o, arm, journal) &&
-               set_arm_counts(o, s) && js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
+               provenance_set_path(o, "source", http ? NULL : arm->spec) &&
+               provenance_set_path(o, "model", arm->model) &&
+               js_set_str(o, "precision", arm->precision) && js_set_str(o, "origin", "measured") &&
+               set_origin(o, arm, journal) && set_arm_counts(o, s) &&
+               js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
                js_set_new(o, "se_pct", percent(s->accuracy.se)) &&
                js_set_new(o, "ci95_pct", interval(s->ci95, 100)) &&
                js_set_new(o, "pass_at", pass_rows(s)) &&

@@ -102,6 +102,13 @@ char *provenance_cut_folders(const char *text) {
     return s;
 }
 
+bool provenance_set_path(js *o, const char *key, const char *text) {
+    char *name = text ? provenance_cut_folders(text) : NULL;
+    bool ok = (name || !text) && js_set_str(o, key, name);
+    free(name);
+    return ok;
+}
+
 static js *hidden(const char *text) {
     char *clean = provenance_cut_folders(text);
     js *v = clean ? js_new_str(clean) : NULL;

@@ -29,6 +29,9 @@ js *provenance_isa(const char *flags);
  * of memory. */
 char *provenance_cut_folders(const char *text);
 
+/* Sets @key of a row to such a text; null for NULL. False: out of memory. */
+bool provenance_set_path(js *o, const char *key, const char *text);
+
 /* How many bytes of a command line's argument a result may hold: not the value of an option with
  * "password" in its name, be it behind "=" or the next argument. *next: the next one is such a value;
  * false before the first. */

@@ -329,6 +329,14 @@ static void test_folders_are_cut(void) {
         CU_ASSERT_STRING_EQUAL(got, cases[i].want);
         free(got);
     }
+    js *row = js_new_object();
+    buf text = {0};
+    CU_ASSERT(provenance_set_path(row, "model", "/home/ann/7b") &&
+              provenance_set_path(row, "source", NULL));
+    CU_ASSERT_EQUAL(js_write(row, JS_COMPACT, &text, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&text), "{\"model\":\"7b\",\"source\":null}");
+    buf_release(&text);
+    js_free(row);
 }
 
 static void test_passwords_are_hidden(void) {
