@@ -78,15 +78,3 @@ snap_status gate_arm_parse(gate_arm *out, const char *text, const gate_arm *fall
     reader r = {out, true};
     return text_split(text, ',', "an arm", read_part, &r, err);
 }
-
-js *gate_arm_json(const gate_arm *a) {
-    js *o = js_new_object();
-    bool ok = o && js_set_str(o, "name", a->name) && js_set_str(o, "backend", a->backend) &&
-              js_set_str(o, "isa", a->isa) && js_set_int(o, "threads", a->threads) &&
-              js_set_new(o, "precision", js_new_str(a->precision[0] ? a->precision : NULL)) &&
-              js_set_num(o, "delay_pct", a->delay_pct);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
-}

@@ -7,7 +7,7 @@
 #ifndef SNAPMLA_HARNESS_GATE_ARM_H
 #define SNAPMLA_HARNESS_GATE_ARM_H
 
-#include "base/json.h"
+#include "base/err.h"
 
 enum { GATE_ARM_TEXT = 512 };
 
@@ -23,8 +23,5 @@ typedef struct {
 /* @fallback: the values of keys that are absent. SNAP_E_USAGE naming the part that is wrong. */
 snap_status gate_arm_parse(gate_arm *out, const char *text, const gate_arm *fallback,
                            snap_err *err) SNAP_CHECK_RESULT;
-
-/* As a result keeps it; caller owns it, NULL when out of memory. */
-js *gate_arm_json(const gate_arm *a);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_HARNESS_GATE_RUN_H
 #define SNAPMLA_HARNESS_GATE_RUN_H
 
+#include "base/json.h"
 #include "harness/gate/cells.h"
 
 typedef struct {

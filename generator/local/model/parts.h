@@ -66,8 +66,8 @@ typedef struct {
     void *kv;        /* [block][d_c + d_r] fetched, packed */
     float *expanded; /* [block][heads][nope + v] */
     void *expanded_packed;
-    float *sum, *max, *out; /* [max_rows][heads], the same, [max_rows][heads][v] */
-    void *scratch;          /* a thread's */
+    float *sum, *max; /* [max_rows][heads] */
+    void *scratch;    /* a thread's */
     size_t scratch_bytes;
 } chunk_buffers;
 

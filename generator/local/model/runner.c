@@ -180,10 +180,6 @@ snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err)
     return kv_cache_copy_page(r->cache, from, to, err);
 }
 
-mla_backend *runner_backend(runner *r) {
-    return r->be;
-}
-
 int runner_cublaslt(const runner *r) {
     return r->cuda ? cuda_model_cublaslt(r->cuda) : 0;
 }

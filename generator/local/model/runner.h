@@ -87,9 +87,6 @@ snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err)
  * SNAP_E_UNSUPPORTED. */
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Where it runs. */
-mla_backend *runner_backend(runner *r);
-
 /* The version of cuBLASLt that does dense products on a device, as 130100; 0 = none does. */
 int runner_cublaslt(const runner *r);
 
