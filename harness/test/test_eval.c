@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "base/text.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/run.h"
 #include "harness/eval/suite.h"
