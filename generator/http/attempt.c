@@ -172,7 +172,12 @@ static void judge_broken(attempt *a, const http_response *res) {
     bool may_pass = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
                     res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
                     a->alternatives; /* another one may be better */
-    attempt_fail(a, may_pass ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s", res->message);
+    bool begun = res->outcome == HTTP_BROKEN && (a->answer.text.len || a->answer.reasoning.len);
+    attempt_fail(a, may_pass ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s%s",
+                 begun ? "the server broke off in the middle of the answer, as one does that "
+                         "answers a single request at a time when another comes: "
+                       : "",
+                 res->message);
 }
 
 void attempt_judge(attempt *a, const http_response *res) {

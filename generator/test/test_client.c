@@ -321,6 +321,10 @@ static void test_failures_that_last(void) {
     generator_options once = whole;
     once.max_retries = 0;
     expect_failure((reply){.body = "{"}, &once, "answer:1:", 1);
+    once.no_stream = false;
+    expect_failure(
+        (reply)SSE(CHAT_STREAM("go", "ne"), .cut = 250, .chunked = true, .end = END_CLOSE), &once,
+        "the server broke off in the middle of the answer", 1);
 }
 
 static void test_refusals_are_not_repeated(void) {

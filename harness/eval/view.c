@@ -9,6 +9,13 @@ static double number(const js *o, const char *key) {
     return js_get_num(o, key, (double)NAN);
 }
 
+static void cell_difference(table *t, double pp) {
+    if (isnan(pp))
+        table_cell(t, "-");
+    else
+        table_cell(t, "%+.2f", pp);
+}
+
 static void cell_interval(table *t, const js *ci, int decimals) {
     if (js_len(ci) == 2)
         table_cell(t, "[%+.*f, %+.*f]", decimals, js_num(js_at(ci, 0)), decimals,
@@ -69,7 +76,7 @@ static void pair_cells(table *t, const js *pair) {
     const char *sees = js_get_str(pair, "sensitivity");
     table_cell(t, "%s - %s%s", js_get_str(pair, "arm"), js_get_str(pair, "baseline"),
                purpose(pair));
-    table_cell(t, "%+.2f", number(pair, "delta_pp"));
+    cell_difference(t, number(pair, "delta_pp"));
     cell_interval(t, js_get_array(pair, "ci90_pp"), 2);
     cell_interval(t, js_get_array(pair, "ci95_pp"), 2);
     table_cell(t, "%s", sees ? sees : js_get_str(pair, "verdict"));

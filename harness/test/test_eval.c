@@ -790,8 +790,25 @@ static void test_suites(void) {
     (void)rmdir(dir);
 }
 
+/* No problem has answers in both arms. */
+static void test_nothing_paired_shows_no_number(void) {
+    static const char text[] =
+        "[{\"task\":\"aime24\",\"problems\":1,\"samples_per_problem\":1,\"grader\":\"aime-2\","
+        "\"sampling\":{\"temperature\":1,\"top_p\":0.95},\"arms\":[],"
+        "\"pairs\":[{\"arm\":\"b\",\"baseline\":\"a\",\"delta_pp\":null,\"margin_pp\":2,"
+        "\"verdict\":\"not shown\"}]}]";
+    js *rows = js_parse(text, sizeof text - 1, "rows", NULL);
+    buf view = {0};
+    CU_ASSERT_EQUAL(eval_view(rows, false, &view, NULL), SNAP_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "not shown"));
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&view), "nan"));
+    buf_release(&view);
+    js_free(rows);
+}
+
 CU_TestInfo tests_eval[] = {
     {"scores", test_scores},
+    {"nothing paired shows no number", test_nothing_paired_shows_no_number},
     {"regrade", test_regrade},
     {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},
     {"killed runs go on", test_killed_runs_go_on},
