@@ -82,20 +82,29 @@ static bool follows(const char *text, size_t i, const char *word) {
 
 /* At the start, behind an option's letter, "=", ":" or ","; the "//" of an address is no path. */
 static bool begins_path(const char *text, size_t i) {
-    bool address =
-        text[i] && text[i + 1] == '/' && (follows(text, i, "http:") || follows(text, i, "https:"));
-    return text[i] == '/' && !address &&
-           (i == 0 || (i == 2 && text[0] == '-') || strchr("=:,", text[i - 1]));
+    if (text[i] != '/')
+        return false;
+    if (text[i + 1] == '/' && (follows(text, i, "http:") || follows(text, i, "https:")))
+        return false;
+    return i == 0 || (i == 2 && text[0] == '-') || strchr("=:,", text[i - 1]);
+}
+
+/* Of a path of @n bytes: its last name begins there, a slash at its end included; 0 where it has none. */
+static size_t last_name(const char *path, size_t n) {
+    size_t from = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        if (path[i] == '/' && path[i + 1] != '/')
+            from = i + 1;
+    return from;
 }
 
 char *provenance_cut_folders(const char *text) {
     buf out = {0};
-    for (size_t i = 0; text[i];) {
-        size_t n = begins_path(text, i) ? strcspn(text + i, ",") : 1, from = i;
-        for (size_t j = i; n > 1 && j + 1 < i + n; j++)
-            from = text[j] == '/' && text[j + 1] != '/' ? j + 1 : from;
-        (void)buf_append(&out, text + from, i + n - from);
-        i += n;
+    for (size_t i = 0, n; text[i]; i += n) {
+        bool path = begins_path(text, i);
+        n = path ? strcspn(text + i, ",") : 1;
+        size_t from = path ? last_name(text + i, n) : 0;
+        (void)buf_append(&out, text + i + from, n - from);
     }
     char *s = out.failed ? NULL : buf_steal(&out);
     buf_release(&out);
