@@ -365,7 +365,7 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-/* What all warps know of a row, before an item; one thread. */
+/* What all warps know of a row, before an item; by the thread that chooses its unit. */
 template <int Rows>
 __device__ __forceinline__ void begin_row(shared_of<Rows> &s, const params &p, int row) {
     s.few.unit[0][row] = s.few.unit[1][row] = row < p.rows ? kNone : INFINITY;
@@ -383,9 +383,9 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         few_rows<Rows> r(p, item.seq, me.t);
+        ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
         if (me.index() < Rows)
             begin_row(s, p, me.index());
-        ptx::named_sync(kSoftmaxBarrier, 128); /* also: the sums before have been read */
         if (item.tile_begin < item.tile_end) {
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
