@@ -271,6 +271,14 @@ bool check_few() {
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
     good &= report("few, many", {16, 1, 300, many, NORMAL, 0, 0}, 35);
+    good &= report("few, many, cut", {16, 1, 300, many, NORMAL, 4, 0}, 36);
+    /* the line is cut: a part ends one sequence and begins another */
+    good &= report("few, line", {16, 1, 100, equal(100, 8192), NORMAL, 0, 0}, 37);
+    std::vector<int> mixed(90);
+    for (int i = 0; i < 90; i++)
+        mixed[i] = static_cast<int>(mix(i) % 9000);
+    good &= report("few, line, mixed", {4, 2, 90, mixed, NORMAL, 0, 0}, 38);
+    good &= report("32, line", {32, 1, 100, equal(100, 8192), NORMAL, 0, 0}, 39);
     return good;
 }
 
