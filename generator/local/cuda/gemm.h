@@ -3,7 +3,7 @@
  *
  *   gemm_few    memory-bound: weights stream once from memory straight into the tensor cores' operands;
  *               any device of 8.0 and newer, any number of rows
- *   gemm_many   compute-bound: sm_90a only
+ *   gemm_many   compute-bound: sm_90a only, an even number of rows of weights
  *
  * Groups are products of one shape beside each other: heads, or experts. An expert's rows come from lists
  * that the router leaves on the device, so a launch depends on host-known numbers only.

@@ -51,5 +51,7 @@ cudaError_t product(cuda_model *m, const gemm_args &a) {
     cudaError_t e;
     if (!takes_many(m, a.rows))
         return gemm_few(m->s, a);
-    return by_library(m, a, &e) ? e : gemm_many(m->s, a);
+    if (by_library(m, a, &e))
+        return e;
+    return a.n % 2 ? gemm_few(m->s, a) : gemm_many(m->s, a);
 }
