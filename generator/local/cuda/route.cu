@@ -235,6 +235,22 @@ cudaError_t sort_many(const stream_of &s, const route_args &a) {
     return e == cudaSuccess ? launch(s, place_pairs, grid, kThreads, bytes, a) : e;
 }
 
+/* Shared memory that a kernel may ask for, always the same: it is the process's, and a model that set less for itself
+ * would refuse another's launch. */
+cudaError_t allow_memory(const void *kernel) {
+    int device = 0, most = 0;
+    cudaFuncAttributes own;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (e == cudaSuccess)
+        e = cudaFuncGetAttributes(&own, kernel);
+    return e == cudaSuccess
+               ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      most - static_cast<int>(own.sharedSizeBytes))
+               : e;
+}
+
 template <int ROWS>
 cudaError_t launch_rows(const stream_of &s, const route_args &a) {
     const int groups = (a.rows + ROWS - 1) / ROWS;
@@ -244,8 +260,7 @@ cudaError_t launch_rows(const stream_of &s, const route_args &a) {
                                    std::min<size_t>(ROWS, kWarps) * choice_room::bytes(a.how),
                                    static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int)});
     if (bytes > 48 * 1024) {
-        const cudaError_t e = cudaFuncSetAttribute(
-            route_rows<ROWS>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+        const cudaError_t e = allow_memory(reinterpret_cast<const void *>(route_rows<ROWS>));
         if (e != cudaSuccess)
             return e;
     }
