@@ -84,23 +84,27 @@ snap_status copy_in(cuda_model *m, const step_shape &step, snap_err *err) {
     return cuda_check(e, "copying a step", err);
 }
 
+/* *@out: NULL where any of it failed. */
+snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, snap_err *err) {
+    snap_status st = lab_record(m->be, err);
+    if (st != SNAP_OK)
+        return st;
+    st = forward(m, step, err);
+    if (st == SNAP_OK)
+        st = logits_of(m, 0, step.rows, err);
+    const snap_status end = lab_record_end(m->be, out, err);
+    if (st != SNAP_OK && *out) { /* a part of the step */
+        lab_recording_free(m->be, *out);
+        *out = nullptr;
+    }
+    return st == SNAP_OK ? end : st;
+}
+
 /* A step of one new token for each sequence, recorded when its number of sequences first comes. */
 snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
     lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
-    if (!r) {
-        snap_status st = lab_record(m->be, err);
-        if (st != SNAP_OK)
-            return st;
-        st = forward(m, step, err);
-        if (st == SNAP_OK)
-            st = logits_of(m, 0, step.rows, err);
-        const snap_status end = lab_record_end(m->be, &r, err);
-        if (st == SNAP_OK)
-            st = end;
-        if (st != SNAP_OK)
-            return st;
-    }
-    return lab_replay(m->be, r, err);
+    const snap_status st = r ? SNAP_OK : record(m, step, &r, err);
+    return st == SNAP_OK ? lab_replay(m->be, r, err) : st;
 }
 
 snap_status run_eager(cuda_model *m, const step_shape &step, const cuda_model_results *out,
@@ -155,11 +159,12 @@ extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces,
     snap_status st = lay_out(m, pieces, count, &step, err);
     if (st == SNAP_OK && out->wanted && step.wanted > m->read_rows)
         st = err_set(err, SNAP_E_SHAPE, "draws from more than %d rows in a step", m->read_rows);
-    if (st == SNAP_OK)
-        st = copy_in(m, step, err);
+    if (st != SNAP_OK || !step.rows)
+        return st;
+    st = copy_in(m, step, err);
     if (st != SNAP_OK)
         return st;
-    if (step.gathers || !step.rows) {
+    if (step.gathers) {
         st = run_eager(m, step, out, err);
     } else {
         st = run_recorded(m, step, err);
