@@ -291,14 +291,15 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
     chain c = {m, step, err, SNAP_OK};
     join_from join = no_join();
     int moe_layer = 0;
+    const bool single = m->single && step.rows == 1 && step.decode == 1;
     if (step.decode) {
         const mla_step all = decode_step(m, step.decode);
         c.run(mla_schedule(m->decode_plan, &all, err));
     }
     c.run(embed(m->s, m->w.embed, m->dev.token, step.rows, s.hidden_size,
-                static_cast<float>(s.scale_emb), m->b.x, m->b.key, epoch_of(m)),
+                static_cast<float>(s.scale_emb), m->b.x, m->b.key, single ? epoch_of(m) : nullptr),
           "embedding");
-    if (m->single && step.rows == 1 && step.decode == 1) {
+    if (single) {
         forward_single(&c);
         return c.st;
     }

@@ -189,6 +189,8 @@ struct bound {
 /* 16-byte pieces everywhere, and heads as wide as the attention of chunks takes. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
+        {"hidden_size", s.hidden_size, MAX_NORMED},
+        {"q_lora_rank", s.q_lora_rank, MAX_NORMED},
         {"hidden_size modulo 8", s.hidden_size % 8, 0},
         {"q_lora_rank modulo 8", s.q_lora_rank % 8, 0},
         {"qk_nope_head_dim modulo 8", s.qk_nope_head_dim % 8, 0},

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads)
         x[row * hidden + i] = __bfloat162float(from[i]) * factor;
     if (threadIdx.x == 0)
         key[row] = 0;
-    if (threadIdx.x == 0 && row == 0)
+    if (epoch && threadIdx.x == 0 && row == 0)
         *epoch += 1;
 }
 
@@ -32,6 +32,7 @@ struct choices {
     int place[kMostSlots];
     float weight[kMostSlots];
 };
+static_assert((MAX_NORMED + 32) * sizeof(float) + sizeof(choices) <= 48 * 1024, "on chip");
 
 __device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x) {
     sum.x += w * x.x;
@@ -133,7 +134,7 @@ int threads_of(int rows, int n) {
 /* ---- next token -------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ unsigned long long key_of(float x, int id) {
-    const uint32_t bits = __float_as_uint(x);
+    const uint32_t bits = __float_as_uint(x + 0.0f); /* -0 as 0 */
     const uint32_t order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     return isnan(x) ? 0 : static_cast<unsigned long long>(order) << 32 | (0xffffffffu - id);
 }

@@ -8,7 +8,8 @@
 
 namespace device {
 
-/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0; counts the step in *epoch */
+/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0; counts the step in *epoch, where that is
+ * not NULL */
 cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
                   float factor, float *x, unsigned long long *key, uint32_t *epoch);
 
@@ -21,6 +22,8 @@ struct join_from {
     int slots;
     float factor;
 };
+
+enum { MAX_NORMED = 12000 }; /* numbers of a row that is normalised */
 
 struct norm_to {
     const float *weight; /* [hidden] */
@@ -81,8 +84,9 @@ cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, floa
 
 } // namespace device
 
+/* 0 where all logits are NaN. */
 __host__ __device__ inline int next_token_of(unsigned long long key) {
-    return static_cast<int>(0xffffffffu - static_cast<uint32_t>(key));
+    return key ? static_cast<int>(0xffffffffu - static_cast<uint32_t>(key)) : 0;
 }
 
 #endif

@@ -47,7 +47,8 @@ struct single_ahead {
 
 enum { SINGLE_AHEAD = 2 };
 
-/* Numbers that blocks tell each other, each in 64 bits with a tag of its launch and step. */
+/* Numbers that blocks tell each other, each in 64 bits with a tag of its launch and step. Every step of one row tells all
+ * of them, and only these are counted: when a tag comes round again none of its kind is left. */
 struct single_told {
     uint64_t *values;      /* [heads * v / 2] two BF16 each */
     uint64_t *middle;      /* [hidden] x between attention and experts */

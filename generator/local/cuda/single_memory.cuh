@@ -45,7 +45,7 @@ __device__ __forceinline__ void tell(uint64_t *to, uint32_t bits, uint32_t tag) 
 }
 
 __device__ __forceinline__ uint32_t tag_of(const single_args &a) {
-    return __ldcg(a.told.epoch) << 8 | static_cast<uint32_t>(a.id); /* never 0 */
+    return __ldcg(a.told.epoch) << 8 | static_cast<uint32_t>(a.id);
 }
 
 struct told_pair {
