@@ -12,6 +12,7 @@ namespace device {
 namespace {
 
 const size_t kWorkspace = size_t(32) << 20; /* of sums over parts of k */
+const size_t kMostKnown = 4096;             /* shapes */
 const uint64_t kAlignment = 16;             /* of every row (gemm.h) */
 
 /* What of a product its algorithm depends on. */
@@ -115,9 +116,21 @@ prepared prepare(const cublaslt *lt, const gemm_args &a) {
             CUBLAS_STATUS_SUCCESS &&
         f.propose(lt->handle, p.product, p.w, p.x, p.y, p.y, lt->preference, 1, &best, &found) ==
             CUBLAS_STATUS_SUCCESS &&
-        found == 1;
+        found == 1 && best.state == CUBLAS_STATUS_SUCCESS;
     p.algorithm = best.algo;
     return p;
+}
+
+/* All shapes: chunks of prompts bring new ones without end. What is recorded needs none of it. */
+void forget(cublaslt *lt) {
+    const entry_points &f = lt->api;
+    for (auto &[key, p] : lt->known) {
+        f.product_destroy(p.product);
+        f.layout_destroy(p.w);
+        f.layout_destroy(p.x);
+        f.layout_destroy(p.y);
+    }
+    lt->known.clear();
 }
 
 void *open_library() {
@@ -157,6 +170,7 @@ cublaslt *cublaslt_open() {
     if (lt->api.load(library) && start(lt))
         return lt;
     cublaslt_close(lt);
+    (void)cudaGetLastError(); /* not for who asks after his own launch */
     return nullptr;
 }
 
@@ -165,12 +179,7 @@ void cublaslt_close(cublaslt *lt) {
     if (!lt)
         return;
     const entry_points &f = lt->api;
-    for (auto &[key, p] : lt->known) {
-        f.product_destroy(p.product);
-        f.layout_destroy(p.w);
-        f.layout_destroy(p.x);
-        f.layout_destroy(p.y);
-    }
+    forget(lt);
     if (lt->preference)
         f.preference_destroy(lt->preference);
     if (lt->handle)
@@ -186,6 +195,8 @@ size_t cublaslt_version(const cublaslt *lt) {
 bool cublaslt_gemm(cublaslt *lt, const stream_of &s, const gemm_args &a) {
     const shape_key key = key_of(a);
     auto at = lt->known.find(key);
+    if (at == lt->known.end() && lt->known.size() == kMostKnown)
+        forget(lt);
     if (at == lt->known.end())
         at = lt->known.emplace(key, prepare(lt, a)).first;
     const prepared &p = at->second;
