@@ -190,12 +190,13 @@ int64_t slots_of(cuda_plan *plan, int s_q) {
                        : 0;
 }
 
-/* Rows of partial results that steps of up to the capacity's s_q leave. */
+/* Rows of partial results that steps of up to the capacity's s_q leave, but for few rows. */
 int64_t partial_rows(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     int64_t most = 1;
     for (int s_q = 1; s_q <= cap.s_q; s_q++)
-        most = std::max<int64_t>(most, slots_of(plan, s_q) * s_q * cap.heads);
+        if (s_q * cap.heads > plan->kernel->few_rows)
+            most = std::max<int64_t>(most, slots_of(plan, s_q) * s_q * cap.heads);
     return most;
 }
 
