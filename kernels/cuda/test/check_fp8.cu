@@ -305,11 +305,19 @@ bool check_all() {
     good &= report("mla 64k", {64, 1, 2, equal(2, 65536), MLA, 1, 0}, 16);
     good &= report("wide 4k", {64, 1, 4, equal(4, 4096), WIDE, 1, 0}, 17);
     good &= report("sink 8k", {64, 1, 4, equal(4, 8192), SINK, 1, 0}, 18);
+    const std::vector<int> uneven = {0, 1, 130, 700, 3000};
+    good &= report("96 rows", {96, 1, 5, uneven, NORMAL, 0, 0}, 36);
+    good &= report("150 rows", {50, 3, 5, uneven, NORMAL, 0, 0}, 37);
+    good &= report("192 rows, no cut", {64, 3, 5, uneven, NORMAL, 1, 0}, 38);
+    good &= report("256 rows", {128, 2, 5, uneven, NORMAL, 0, 0}, 39);
+    good &= report("256 rows, sink", {128, 2, 2, equal(2, 8192), SINK, 5, 0}, 40);
+    good &= report("128 rows, wide", {128, 1, 4, equal(4, 4096), WIDE, 0, 0}, 41);
     good &= check_few();
     std::vector<int> many(300);
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
     good &= report("many", {64, 1, 300, many, NORMAL, 0, 0}, 19);
+    good &= report("many, 128 rows", {128, 1, 300, many, NORMAL, 0, 0}, 42);
     return good;
 }
 
