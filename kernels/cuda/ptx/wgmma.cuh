@@ -47,6 +47,26 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
     return d;
 }
 
+/* The high word of every such descriptor. Handed over in a variable that the compiler knows nothing of, one for A
+ * and one for B, it stays where the instruction reads it; a constant is set again before each. */
+constexpr uint32_t kDescriptorHigh = (1024u >> 4) | (1u << 30);
+
+__device__ __forceinline__ uint64_t descriptor_of(uint32_t low, uint32_t high) {
+    uint64_t d;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(d) : "r"(low), "r"(high));
+    return d;
+}
+
+/* Moves it by so many bytes / 16, where it is. */
+__device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
+    asm volatile("{ .reg .b32 lo, hi;\n"
+                 "mov.b64 {lo, hi}, %0;\n"
+                 "add.s32 lo, lo, %1;\n"
+                 "mov.b64 %0, {lo, hi}; }"
+                 : "+l"(d)
+                 : "r"(by));
+}
+
 /* The instruction names its registers one by one: lists of them, as text and as operands. */
 #define PTX_TEXT_10(t)                                                                             \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \

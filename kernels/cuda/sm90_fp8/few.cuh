@@ -49,35 +49,42 @@ struct few_scores {
     }
 };
 
-__device__ __forceinline__ void product_e4m3(float (&d)[8], uint32_t a, uint32_t b, bool more) {
-    ptx::wgmma_ss_e4m3_n16(d, ptx::descriptor_128(a), ptx::descriptor_128(b), more);
+__device__ __forceinline__ void product_e4m3(float (&d)[8], uint64_t a, uint64_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n16(d, a, b, more);
 }
-__device__ __forceinline__ void product_e4m3(float (&d)[16], uint32_t a, uint32_t b, bool more) {
-    ptx::wgmma_ss_e4m3_n32(d, ptx::descriptor_128(a), ptx::descriptor_128(b), more);
+__device__ __forceinline__ void product_e4m3(float (&d)[16], uint64_t a, uint64_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n32(d, a, b, more);
 }
-__device__ __forceinline__ void product_bf16(float (&d)[8], uint32_t a, uint32_t b) {
-    ptx::wgmma_ss_bf16_n16(d, ptx::descriptor_128(a), ptx::descriptor_128(b), true);
+__device__ __forceinline__ void product_bf16(float (&d)[8], uint64_t a, uint64_t b) {
+    ptx::wgmma_ss_bf16_n16(d, a, b, true);
 }
-__device__ __forceinline__ void product_bf16(float (&d)[16], uint32_t a, uint32_t b) {
-    ptx::wgmma_ss_bf16_n32(d, ptx::descriptor_128(a), ptx::descriptor_128(b), true);
+__device__ __forceinline__ void product_bf16(float (&d)[16], uint64_t a, uint64_t b) {
+    ptx::wgmma_ss_bf16_n32(d, a, b, true);
 }
 
 /* Content first, then RoPE, as in scores.cuh. */
 template <int Rows>
-__device__ __forceinline__ void ask_scores(shared_of<Rows> &s, int stage, int rope_stage,
-                                           few_scores<Rows> &score) {
+__device__ __forceinline__ void ask_scores(shared_of<Rows> &s, const params &p, int stage,
+                                           int rope_stage, few_scores<Rows> &score) {
     const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]));
     const uint32_t rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]));
     const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
     enum { K_COLUMN = PAGE * SWIZZLE / 16, Q_COLUMN = Rows * SWIZZLE / 16 };
+    uint64_t a = ptx::descriptor_of(k, p.high_a), b = ptx::descriptor_of(q, p.high_b);
     ptx::wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < CONTENT / 32; i++)
-        product_e4m3(score.s, k + i / 4 * K_COLUMN + i % 4 * 2, q + i / 4 * Q_COLUMN + i % 4 * 2,
-                     i > 0);
+    for (int i = 0; i < CONTENT / 32; i++) {
+        product_e4m3(score.s, a, b, i > 0);
+        ptx::descriptor_step(a, i % 4 < 3 ? 2 : K_COLUMN - 6);
+        ptx::descriptor_step(b, i % 4 < 3 ? 2 : Q_COLUMN - 6);
+    }
+    a = ptx::descriptor_of(rope, p.high_a);
 #pragma unroll
-    for (int i = 0; i < ROPE / 16; i++)
-        product_bf16(score.s, rope + 2 * i, q + COLUMNS * Q_COLUMN + 2 * i);
+    for (int i = 0; i < ROPE / 16; i++) {
+        product_bf16(score.s, a, b);
+        ptx::descriptor_step(a, 2);
+        ptx::descriptor_step(b, 2);
+    }
     ptx::wgmma_commit();
 }
 
@@ -294,13 +301,13 @@ few_tile(shared_of<Rows> &s, const params &p, const softmax_thread &me, few_rows
     few_scores<Rows> score[2];
     few_scales by[2];
     ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-    ask_scores(s, at.stage, rope, score[0]);
+    ask_scores(s, p, at.stage, rope, score[0]);
     ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
     by[0].read(s.scales[buffer], 0, me.warp, me.g);
     by[1].read(s.scales[buffer], 1, me.warp, me.g);
     ptx::mbarrier_arrive(&s.empty_scales[buffer]);
     ptx::mbarrier_wait(&s.full[second.stage], second.parity);
-    ask_scores(s, second.stage, rope + 1, score[1]);
+    ask_scores(s, p, second.stage, rope + 1, score[1]);
     ptx::wgmma_wait<0>();
     ptx::pin(score[0].s);
     ptx::pin(score[1].s);

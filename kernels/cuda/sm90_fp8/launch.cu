@@ -99,6 +99,7 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.heads = a.heads;
     p.s_q = a.s_q;
     p.row_tiles = fp8_row_tiles(a.heads, a.s_q);
+    p.high_a = p.high_b = ptx::kDescriptorHigh;
     p.scale_log2 = a.softmax_scale * 1.44269504f;
     return decode_launch(v.kernel, p.row_tiles, a.parts, sm90_fp8::kThreads, v.shared, &p, may_cut,
                          stream);

@@ -68,22 +68,47 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
     }
 }
 
+/* What a tile waits for, asked while the last product of the tile before is on its way: an answer takes
+ * some 50 clocks. */
+struct output_ahead {
+    bool page[2], p;
+
+    __device__ output_ahead() : page{false, false}, p(false) {
+    }
+    __device__ void ask(shared &s, const ring<kStages> &at, uint32_t turn) {
+        const ring<kStages> second = at.next();
+        page[0] = ptx::mbarrier_test(&s.full[at.stage], at.parity);
+        page[1] = ptx::mbarrier_test(&s.full[second.stage], second.parity);
+        p = ptx::mbarrier_test(&s.full_p[turn & 1], (turn >> 1) & 1);
+    }
+};
+
 /* The first V fragments are read while P is still made.
  * @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0; @last: tile
  * of an item, whose V past the end of the sequence is cleared before P is handed over. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
-                                              uint32_t chunk, uint32_t p_desc, bool few, bool last,
+                                              uint32_t chunk, uint32_t p_desc, uint32_t high,
+                                              bool few, bool last, output_ahead &ahead,
                                               float (&o)[SLICES][32]) {
     const ring<kStages> second = at.next();
     const int buffer = turn & 1;
     const uint32_t p_tile = p_desc + buffer * (ROWS * SWIZZLE / 16);
     const uint32_t page[2] = {base + at.stage * kBytesContent, base + second.stage * kBytesContent};
-    if (last) {
-        ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
-    } else {
-        ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-        ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+    const bool p_here = ahead.p;
+    uint64_t b[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        b[k] = ptx::descriptor_of(p_tile + 2 * k, high);
+    if (!p_here) {
+        if (last) {
+            ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+        } else {
+            if (!ahead.page[0])
+                ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+            if (!ahead.page[1])
+                ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+        }
     }
 #pragma unroll
     for (int slice = 0; slice < SLICES; slice++) {
@@ -98,23 +123,30 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
                 ptx::mbarrier_arrive(&s.empty[second.stage]);
         }
         if (slice == 0) {
-            ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
+            if (!p_here)
+                ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
             rescale(s, turn, me.t, o);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            if (h == 1 && few)
+            if (h == 1 && few) {
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    ptx::descriptor_step(b[k], -kHalf);
                 continue;
+            }
             float zeroed[16];
             auto &product =
                 SM90_FP8_IN_PLACE ? *reinterpret_cast<float(*)[16]>(&o[slice][16 * h]) : zeroed;
             ptx::wgmma_fence();
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                ptx::wgmma_rs_e4m3_n32(product, a[k],
-                                       ptx::descriptor_128(p_tile + h * kHalf + 2 * k),
-                                       SM90_FP8_IN_PLACE || k > 0);
+            for (int k = 0; k < 4; k++) {
+                ptx::wgmma_rs_e4m3_n32(product, a[k], b[k], SM90_FP8_IN_PLACE || k > 0);
+                ptx::descriptor_step(b[k], h == 0 ? kHalf : -kHalf);
+            }
             ptx::wgmma_commit();
+            if (slice + 1 == SLICES && h == 0)
+                ahead.ask(s, at.next(2), turn + 1);
             ptx::wgmma_wait<0>();
             ptx::pin(product);
 #pragma unroll
@@ -179,13 +211,13 @@ __device__ __forceinline__ void store_few(const Shared &s, const params &p, cons
     }
 }
 
-__device__ __forceinline__ void product_rs(float (&d)[8], const uint32_t (&a)[4], uint32_t b,
+__device__ __forceinline__ void product_rs(float (&d)[8], const uint32_t (&a)[4], uint64_t b,
                                            bool more) {
-    ptx::wgmma_rs_e4m3_n16(d, a, ptx::descriptor_128(b), more);
+    ptx::wgmma_rs_e4m3_n16(d, a, b, more);
 }
-__device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4], uint32_t b,
+__device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4], uint64_t b,
                                            bool more) {
-    ptx::wgmma_rs_e4m3_n32(d, a, ptx::descriptor_128(b), more);
+    ptx::wgmma_rs_e4m3_n32(d, a, b, more);
 }
 
 /* The same for at most 32 rows: V of the whole tile is in registers, and its pages given back, before P
@@ -193,7 +225,8 @@ __device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4
 template <typename Shared, int N>
 __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me, uint32_t turn,
                                              const ring<kStages> &at, uint32_t base, uint32_t chunk,
-                                             uint32_t p_desc, bool partial, float (&o)[SLICES][N]) {
+                                             uint32_t p_desc, uint32_t high, bool partial,
+                                             float (&o)[SLICES][N]) {
     const ring<kStages> second = at.next();
     const int buffer = turn & 1;
     const uint32_t p_tile = p_desc + buffer * (Shared::kRows * SWIZZLE / 16);
@@ -221,6 +254,10 @@ __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me,
                 o[slice][i] *= by;
         }
     }
+    uint64_t b[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        b[k] = ptx::descriptor_of(p_tile + 2 * k, high);
     enum { TOGETHER = N == 8 ? 4 : 2 };
 #pragma unroll
     for (int first = 0; first < SLICES; first += TOGETHER) {
@@ -230,8 +267,8 @@ __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me,
         for (int i = 0; i < TOGETHER; i++)
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i], a[first + i][k],
-                           p_tile + 2 * k, SM90_FP8_IN_PLACE || k > 0);
+                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i], a[first + i][k], b[k],
+                           SM90_FP8_IN_PLACE || k > 0);
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
 #pragma unroll
@@ -269,6 +306,7 @@ __device__ __forceinline__ void run_output(Shared &s, const params &p, int group
     const bool few = p.rows - row_tile * ROWS <= 32;
     ring<kStages> at;
     uint32_t turn = 0;
+    output_ahead ahead;
     for (int k = s.part.first; k < s.part.last; k++) {
         float o[SLICES][Shared::kRows / 2];
 #pragma unroll
@@ -279,10 +317,11 @@ __device__ __forceinline__ void run_output(Shared &s, const params &p, int group
 #pragma unroll 1
         for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
             if constexpr (Shared::kFew)
-                multiply_few(s, me, turn, at, base, chunk, p_desc, n == 1 && ends_inside(s, p, k),
-                             o);
+                multiply_few(s, me, turn, at, base, chunk, p_desc, p.high_b,
+                             n == 1 && ends_inside(s, p, k), o);
             else
-                multiply_tile(s, me, turn, at, base, chunk, p_desc, few, n == 1, o);
+                multiply_tile(s, me, turn, at, base, chunk, p_desc, p.high_b, few, n == 1, ahead,
+                              o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
         if (Shared::kUncounted && item.slot >= 0)

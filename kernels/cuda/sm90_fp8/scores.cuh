@@ -62,28 +62,35 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
  * about as fast as they compute it, so a thread that issues all of them at once does nothing else for
  * 500 clocks. */
 struct score_job {
-    uint32_t q, k, rope;
+    uint32_t q, k, rope, high_a, high_b;
 
-    __device__ score_job(shared &s, int stage, int rope_stage)
+    __device__ score_job(shared &s, const params &p, int stage, int rope_stage)
         : q(ptx::descriptor_low_128(ptx::smem_addr(s.q))),
           k(ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]))),
-          rope(ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]))) {
+          rope(ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]))), high_a(p.high_a),
+          high_b(p.high_b) {
     }
     template <int Quarter>
     __device__ __forceinline__ void issue(const row_pair &r, float (&score)[32]) const {
-        enum { STEPS = CONTENT / 32 / 4 };
+        enum { STEPS = CONTENT / 32 / 4, COLUMN = ROWS * SWIZZLE / 16 };
+        static_assert(STEPS == 4 && int(ROWS) == int(PAGE), "a quarter is a column of Q and of K");
         if (Quarter == 0)
             ptx::wgmma_fence();
+        uint64_t a = ptx::descriptor_of(q + Quarter * COLUMN, high_a);
+        uint64_t b = ptx::descriptor_of(k + Quarter * COLUMN, high_b);
 #pragma unroll
-        for (int i = Quarter * STEPS; i < (Quarter + 1) * STEPS; i++) {
-            const int step = i / 4 * (ROWS * SWIZZLE / 16) + i % 4 * 2;
-            ptx::wgmma_ss_e4m3_n64(score, ptx::descriptor_128(q + step),
-                                   ptx::descriptor_128(k + step), i > 0);
+        for (int i = 0; i < STEPS; i++) {
+            ptx::wgmma_ss_e4m3_n64(score, a, b, Quarter + i > 0);
+            ptx::descriptor_step(a, 2);
+            ptx::descriptor_step(b, 2);
         }
         if (Quarter == 3) {
+            b = ptx::descriptor_of(rope, high_b);
 #pragma unroll
-            for (int i = 0; i < ROPE / 16; i++)
-                ptx::wgmma_rs_bf16_n64(score, r.rope[i], ptx::descriptor_128(rope + 2 * i), true);
+            for (int i = 0; i < ROPE / 16; i++) {
+                ptx::wgmma_rs_bf16_n64(score, r.rope[i], b, true);
+                ptx::descriptor_step(b, 2);
+            }
             ptx::wgmma_commit();
         }
     }

@@ -37,8 +37,7 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
             }
             packed[2 * block] = ptx::pack_e4m3x4(v[0], v[1], v[4], v[5]);
             packed[2 * block + 1] = ptx::pack_e4m3x4(v[2], v[3], v[6], v[7]);
-            if (half == 0 && block == 0)
-                between();
+            between(2 * half + block);
         }
         ptx::stmatrix_x4(to ^ 32 * half, packed[0], packed[1], packed[2], packed[3]);
     }
@@ -87,32 +86,39 @@ enum { kManyTiles = 12 };
  * @Plain: there is a next tile, and nothing is to be masked. @valid: tokens of the sequence from the tile's
  * first on. */
 template <bool Plain>
-__device__ __forceinline__ void softmax_tile(shared &s, const params &p, const softmax_thread &me,
-                                             row_pair &r, ring<kStages> &at, uint32_t turn,
-                                             int row_tile, int valid, bool first, bool more,
-                                             float (&score0)[32], float (&score1)[32]) {
+__device__ __forceinline__ void
+softmax_tile(shared &s, const params &p, const softmax_thread &me, row_pair &r, ring<kStages> &at,
+             uint32_t turn, int row_tile, int valid, bool first, bool more, bool &scales_here,
+             float (&score0)[32], float (&score1)[32]) {
     page_scales scaling;
     const int buffer = turn & 1;
     const ring<kStages> second = at.next();
-    ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
-    ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
+    if (!scales_here)
+        ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
     scaling.read(s.scales[buffer], 0, me.t);
     ptx::wgmma_wait<0>();
     ptx::pin(score0);
     me.arrive(&s.empty_rope[0]);
-    page.wait();
-    const score_job next(s, second.stage, 1);
-    next.issue<0>(r, score1);
     scaling.apply(score0);
-    next.issue<1>(r, score1);
+    ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
+    const ptx::mbarrier_peek room(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
     if (!Plain && valid - (p.s_q - 1) < PAGE)
         mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
     bool change =
         choose_units(s, me, turn, r, row_tops(score0, r, scaling.log_most), scaling, score0);
-    next.issue<2>(r, score1);
-    ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+    /* The second page is the last of the five to be given back, so S of it begins no sooner. */
+    page.wait();
+    const score_job next(s, p, second.stage, 1);
+    next.issue<0>(r, score1);
+    next.issue<1>(r, score1);
+    room.wait();
     const uint32_t to = me.p_address(s, buffer);
-    exponentiate(scaling, r, score0, to, [&] { next.issue<3>(r, score1); });
+    exponentiate(scaling, r, score0, to, [&](int step) {
+        if (step == 0)
+            next.issue<2>(r, score1);
+        if (step == 1)
+            next.issue<3>(r, score1);
+    });
 
     at.advance(2);
     page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
@@ -130,7 +136,7 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
         clear_tile(s, second.stage, me.index(), valid);
     if (Plain || more)
         page.wait();
-    const score_job after(s, at.stage, 0); /* without a next tile: of no use */
+    const score_job after(s, p, at.stage, 0); /* without a next tile: of no use */
     after.issue<0>(r, score0);
     scaling.apply(score1);
     after.issue<1>(r, score0);
@@ -139,8 +145,9 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     change |=
         raise_units(s, me, turn, r, row_tops(score1, r, scaling.log_most), scaling, score1, change);
     after.issue<2>(r, score0);
-    exponentiate(scaling, r, score1, to ^ 64, [] {});
+    exponentiate(scaling, r, score1, to ^ 64, [](int) {});
     publish_tile(s, me, buffer, change && !first);
+    scales_here = ptx::mbarrier_test(&s.full_scales[buffer ^ 1], ((turn + 1) >> 1) & 1);
     /* Takes as long as the tensor cores do: P doesn't wait for it. */
     after.issue<3>(r, score0);
 }
@@ -157,23 +164,24 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
         load_rows(r, p, item.seq, row_tile * ROWS + me.row(), me.t);
         if (begin < end) {
             float score0[32], score1[32];
+            bool scales_here = false;
             if (me.t == 0)
                 s.most_unit[me.row()] = s.most_unit[me.row() + 8] = kNone;
             __syncwarp();
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-            score_job(s, at.stage, 0).issue_all(r, score0);
+            score_job(s, p, at.stage, 0).issue_all(r, score0);
             int tile = begin;
             if (end - begin >= kManyTiles)
 #pragma unroll 1
                 for (; tile + 1 < end && length - tile * TILE - (p.s_q - 1) >= TILE; tile++, turn++)
                     softmax_tile<true>(s, p, me, r, at, turn, row_tile, TILE, tile == begin, true,
-                                       score0, score1);
+                                       scales_here, score0, score1);
 #pragma unroll 1
             for (;; tile++, turn++) {
                 softmax_tile<false>(s, p, me, r, at, turn, row_tile, length - tile * TILE,
-                                    tile == begin, tile + 1 < end, score0, score1);
+                                    tile == begin, tile + 1 < end, scales_here, score0, score1);
                 if (tile + 1 >= end)
                     break;
             }

@@ -14,13 +14,6 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* Does a unit serve the four lanes' largest y of a row: one in the window, none above? */
-__device__ __forceinline__ bool serves(float unit, float largest) {
-    const uint32_t inside = __ballot_sync(~0u, largest > unit - kWindow);
-    const uint32_t pairs = inside | inside >> 1, quads = pairs | pairs >> 2;
-    return (quads & 0x11111111) == 0x11111111 && !__any_sync(~0u, largest > unit);
-}
-
 /* A bound of y over a thread's part of its two rows, in units of the largest e4m3: the largest score
  * and the largest a_k may be of two tokens. */
 struct row_tops {
@@ -34,12 +27,17 @@ struct row_tops {
         top[0] = fmaf(fmaxf(largest[0], largest[1]), r.scale[0], log_most - kLog2Largest);
         top[1] = fmaf(fmaxf(largest[2], largest[3]), r.scale[1], log_most - kLog2Largest);
     }
-    /* Do both rows' units serve this thread's part? */
-    __device__ __forceinline__ bool within(const row_pair &r) const {
-        return top[0] > r.unit[0] - kWindow && top[0] <= r.unit[0] &&
-               top[1] > r.unit[1] - kWindow && top[1] <= r.unit[1];
-    }
 };
+
+/* Do both rows' units serve the four lanes' parts: one in the window, none above? */
+__device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &tops) {
+    const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
+    const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
+    const bool above = __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
+    /* Borrows out of a row without any: four zeros. */
+    const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
+    return !(none & 0x88888888) && !above;
+}
 
 /* The unit in which row i's largest P of a page is kHeadroom below the largest e4m3. */
 __device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
@@ -76,9 +74,7 @@ __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me
 __device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me, uint32_t turn,
                                              row_pair &r, const row_tops &tops,
                                              const page_scales &a, const float (&score)[32]) {
-    if (__all_sync(~0u, tops.within(r)))
-        return false; /* the usual case, by one vote */
-    if (serves(r.unit[0], tops.top[0]) & serves(r.unit[1], tops.top[1]))
+    if (both_serve(r, tops)) /* the usual case */
         return false;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
