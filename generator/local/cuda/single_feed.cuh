@@ -26,8 +26,8 @@ struct chooser {
     template <int EACH>
     __device__ void hear_scores(float (&x)[EACH]) const {
         told_pair pair[EACH / 2];
-        hear(pair, a.told.scores, threadIdx.x % 32 * EACH, 2,
-             (a.experts.route.how.experts + 1) / 2 * 2, tag_of(a));
+        hear(pair, a.told.scores, a.experts.route.how.experts, tag_of(a),
+             [](int i) { return static_cast<int>(threadIdx.x) % 32 * EACH + 2 * i; });
 #pragma unroll
         for (int i = 0; i < EACH / 2; i++) {
             x[2 * i] = number_of(pair[i].a);

@@ -11,7 +11,7 @@ namespace device {
 namespace {
 
 enum {
-    kPairs = 4,   /* of words, a thread looks at at once */
+    kPairs = 9,   /* of words, a thread waits for at once */
     kVectors = 4, /* of four numbers of the residual stream, a thread */
     kMostHidden = 4 * kVectors * kThreads,
     kMostSlots = 32,
@@ -66,21 +66,21 @@ __device__ __forceinline__ float number_of(uint64_t word) {
     return __uint_as_float(static_cast<uint32_t>(word));
 }
 
-/* Waits for N pairs, pair i at words + first + i * step; those outside 0 .. n - 1 are not read. */
-template <int N>
-__device__ __forceinline__ void hear(told_pair (&to)[N], const uint64_t *words, int first, int step,
-                                     int n, uint32_t tag) {
+/* Waits for N pairs, all of them asked for at once, then again those that were not there: asking takes of what brings
+ * the weights. Pair i is at words + place(i), of n; those outside are zeros. */
+template <int N, typename F>
+__device__ __forceinline__ void hear(told_pair (&to)[N], const uint64_t *words, int n, uint32_t tag,
+                                     F place) {
     bool all;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        to[i].a = to[i].b = tagged(0, place(i) >= 0 && place(i) < n ? ~tag : tag);
     do {
         all = true;
 #pragma unroll
-        for (int i = 0; i < N; i++) {
-            const int at = first + i * step;
-            if (at >= 0 && at < n)
-                to[i].look(words + at);
-            else
-                to[i].b = to[i].a = tagged(0, tag);
-        }
+        for (int i = 0; i < N; i++)
+            if (!to[i].has(tag))
+                to[i].look(words + place(i));
 #pragma unroll
         for (int i = 0; i < N; i++)
             all = all && to[i].has(tag);

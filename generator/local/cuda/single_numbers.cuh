@@ -33,15 +33,15 @@ __device__ __forceinline__ numbers read(const float *from, int n) {
 
 /* What other blocks tell in this launch. */
 __device__ __forceinline__ numbers hear_numbers(const uint64_t *from, int n, uint32_t tag) {
-    told_pair low[kVectors], high[kVectors];
+    told_pair pair[2 * kVectors];
     const int first = 4 * static_cast<int>(threadIdx.x);
     numbers x;
-    hear(low, from, first, 4 * kThreads, n, tag);
-    hear(high, from + 2, first, 4 * kThreads, n, tag);
+    hear(pair, from, n, tag, [&](int i) { return first + i / 2 * 4 * kThreads + i % 2 * 2; });
 #pragma unroll
-    for (int i = 0; i < kVectors; i++)
-        x.of[i] = {number_of(low[i].a), number_of(low[i].b), number_of(high[i].a),
-                   number_of(high[i].b)};
+    for (int i = 0; i < kVectors; i++) {
+        const told_pair &low = pair[2 * i], &high = pair[2 * i + 1];
+        x.of[i] = {number_of(low.a), number_of(low.b), number_of(high.a), number_of(high.b)};
+    }
     return x;
 }
 

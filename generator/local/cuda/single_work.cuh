@@ -69,7 +69,7 @@ struct worker {
         for (int end = words; end > 0; end -= kPairs * step) {
             told_pair pair[kPairs];
             const int first = end - 2 - 2 * static_cast<int>(threadIdx.x);
-            hear(pair, from, first, -step, words, tag);
+            hear(pair, from, words, tag, [&](int i) { return first - i * step; });
 #pragma unroll
             for (int i = 0; i < kPairs; i++)
                 if (first - i * step >= 0)
