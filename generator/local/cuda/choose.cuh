@@ -150,94 +150,63 @@ __device__ void write_choice(const route_args &a, const choice_room &c, int64_t 
     }
 }
 
-/* ---- the same in registers --------------------------------------------------------------------- */
+/* ---- the same in registers: a lane has two experts beside each other ----------------------------- */
 
-enum { kQuickMost = 256 };
+enum { kQuickMost = 64 };
 
 /* Where choose_quick() serves. */
 __host__ __device__ inline bool is_quick(const router &r) {
     return r.experts <= kQuickMost && r.experts % 2 == 0 && r.groups <= 1 && r.chosen <= 32;
 }
 
-/* What lane i < chosen has: the expert chosen so, and its weight. */
-struct quick_choice {
-    int expert;
-    float weight;
-
-    /* Its place among the chosen by number. */
-    __device__ int rank(int chosen) const {
-        int before = 0;
-        for (int c = 0; c < chosen; c++)
-            before += __shfl_sync(~0u, expert, c) < expert;
-        return before;
-    }
-};
-
-/* A lane has EACH experts beside each other, from EACH * lane on. */
-template <int EACH>
-__device__ __forceinline__ void score_quick(const router &r, float (&x)[EACH]) {
-    const int first = threadIdx.x % 32 * EACH;
-    float most = -INFINITY, sum = 0;
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        if (first + i >= r.experts)
-            x[i] = -INFINITY;
-        else if (r.sigmoid)
-            x[i] = 1.0f / (1.0f + expf(-x[i]));
-        most = fmaxf(most, x[i]);
-    }
-    if (r.sigmoid)
+/* From logits to scores. */
+__device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
+    const int first = threadIdx.x % 32 * 2;
+    if (r.sigmoid) {
+        for (float &one : x)
+            one = 1.0f / (1.0f + expf(-one));
         return;
+    }
+    float most = first < r.experts ? fmaxf(x[0], x[1]) : -INFINITY;
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-        sum += x[i] = expf(x[i] - most);
-    sum = warp_sum(sum);
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-        x[i] /= sum;
+    for (float &one : x)
+        one = first < r.experts ? expf(one - most) : 0.0f;
+    const float sum = warp_sum(x[0] + x[1]);
+    for (float &one : x)
+        one /= sum;
 }
 
-/* @x: the router's logits; a warp. */
-template <int EACH>
-__device__ __forceinline__ quick_choice choose_quick(const router &r, const float *bias,
-                                                     float (&x)[EACH]) {
-    const int lane = threadIdx.x % 32, first = lane * EACH;
-    uint32_t order[EACH];
-    quick_choice own = {INT_MAX, 0};
-    score_quick(r, x);
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-        order[i] = first + i < r.experts ? order_of(x[i] + (bias ? bias[first + i] : 0)) : 0;
+/* Whether experts are ordered by their logits: softmax alone changes nothing, and its sums needn't be waited for. */
+__device__ __forceinline__ bool orders_logits(const router &r, const float *bias) {
+    return !r.sigmoid && !bias;
+}
+
+/* When an expert of a lane's is chosen, from 0; -1: never. @x: logits where these are what orders, else scores; a
+ * warp, without shuffles: they would stand behind what other warps read on chip. */
+__device__ __forceinline__ void choose_quick(const router &r, const float *bias,
+                                             const float (&x)[2], int (&turn)[2]) {
+    const int lane = threadIdx.x % 32, first = lane * 2;
+    uint32_t order[2] = {};
+    if (first < r.experts) {
+        order[0] = order_of(x[0] + (bias ? bias[first] : 0));
+        order[1] = order_of(x[1] + (bias ? bias[first + 1] : 0));
+    }
+    turn[0] = turn[1] = -1;
+#pragma unroll 1
     for (int c = 0; c < r.chosen; c++) {
-        uint32_t most = 0;
-        float score = 0;
-        int at = 0;
-#pragma unroll
-        for (int i = EACH - 1; i >= 0; i--)
-            if (order[i] >= most) {
-                most = order[i];
-                score = x[i];
-                at = i;
-            }
-        const uint32_t best = __reduce_max_sync(~0u, most);
-        const int from = __ffs(static_cast<int>(__ballot_sync(~0u, most == best))) - 1;
-        const int e = from * EACH + __shfl_sync(~0u, at, from);
-        score = __shfl_sync(~0u, score, from);
-#pragma unroll
-        for (int i = 0; i < EACH; i++)
-            if (first + i == e)
-                order[i] = 0;
-        if (lane == c) {
-            own.expert = e;
-            own.weight = score;
+        const uint32_t most = max(order[0], order[1]), best = __reduce_max_sync(~0u, most),
+                       lanes = __ballot_sync(~0u, most == best);
+        const bool own = most == best && (lanes & ((1u << lane) - 1)) == 0, low = order[0] == best;
+        if (own && low) {
+            turn[0] = c;
+            order[0] = 0;
+        }
+        if (own && !low) {
+            turn[1] = c;
+            order[1] = 0;
         }
     }
-    if (r.normalize)
-        own.weight /= warp_sum(own.weight) + 1e-20f;
-    own.weight *= r.factor;
-    return own;
 }
 
 } // namespace

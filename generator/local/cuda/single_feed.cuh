@@ -23,61 +23,78 @@ struct chooser {
     const single_args &a;
     shared_memory &s;
 
-    template <int EACH>
-    __device__ void hear_scores(float (&x)[EACH]) const {
-        told_pair pair[EACH / 2];
+    __device__ void hear_scores(float (&x)[2]) const {
+        told_pair pair[1];
         hear(pair, a.told.scores, a.experts.route.how.experts, tag_of(a),
-             [](int i) { return static_cast<int>(threadIdx.x) % 32 * EACH + 2 * i; });
-#pragma unroll
-        for (int i = 0; i < EACH / 2; i++) {
-            x[2 * i] = number_of(pair[i].a);
-            x[2 * i + 1] = number_of(pair[i].b);
-        }
+             [](int) { return static_cast<int>(threadIdx.x) % 32 * 2; });
+        x[0] = number_of(pair[0].a);
+        x[1] = number_of(pair[0].b);
     }
 
     /* Shared experts come first, then the others as they were chosen. */
-    __device__ void write(const quick_choice &own) const {
+    __device__ void write(const int (&turn)[2]) const {
         const route_args &to = a.experts.route;
         const int lane = threadIdx.x % 32;
-        if (lane < to.shared) {
+        if (lane < to.shared)
             s.expert[lane] = to.routed + lane;
-            s.weight[lane] = 1;
-        }
-        if (lane < to.how.chosen) {
-            s.expert[to.shared + lane] = own.expert;
-            s.weight[to.shared + lane] = own.weight;
-        }
+        for (int i = 0; i < 2; i++)
+            if (turn[i] >= 0)
+                s.expert[to.shared + turn[i]] = 2 * lane + i;
         __syncwarp();
     }
 
-    /* Twice: what the first time chooses from is of no account, but its code is there when all wait for the second. */
-    template <int EACH>
-    __device__ void choose() const {
+    /* @x: scores. */
+    __device__ void weigh(const int (&turn)[2], const float (&x)[2]) const {
         const route_args &to = a.experts.route;
         const int lane = threadIdx.x % 32;
-        float x[EACH] = {};
-        quick_choice own;
+        const float own = (turn[0] >= 0 ? x[0] : 0) + (turn[1] >= 0 ? x[1] : 0),
+                    sum = to.how.normalize ? warp_sum(own) + 1e-20f : 1;
+        if (lane < to.shared)
+            s.weight[lane] = 1;
+        for (int i = 0; i < 2; i++)
+            if (turn[i] >= 0)
+                s.weight[to.shared + turn[i]] = x[i] / sum * to.how.factor;
+        __syncwarp();
+    }
+
+    /* By number. */
+    __device__ void list(const int (&turn)[2]) const {
+        const int lane = threadIdx.x % 32;
+        const uint32_t low = __ballot_sync(~0u, turn[0] >= 0),
+                       high = __ballot_sync(~0u, turn[1] >= 0), before = (1u << lane) - 1;
+        int at = __popc(low & before) + __popc(high & before);
+        for (int i = 0; i < 2; i++)
+            if (turn[i] >= 0)
+                a.experts.route.chosen[at++] = 2 * lane + i;
+    }
+
+    /* Chooses twice: what the first time chooses from is of no account, but its code is there when all wait for the
+     * second. */
+    __device__ void run() const {
+        const route_args &to = a.experts.route;
+        const bool early = orders_logits(to.how, to.bias);
+        float x[2] = {};
+        int turn[2];
 #pragma unroll 1
         for (int pass = 0; pass < 2; pass++) {
             if (pass) {
                 wait_previous();
                 hear_scores(x);
             }
-            own = choose_quick(to.how, to.bias, x);
-            write(own);
+            if (!early)
+                score_quick(to.how, x);
+            choose_quick(to.how, to.bias, x, turn);
+            write(turn);
         }
-        if (lane == 0)
+        if (threadIdx.x % 32 == 0)
             ptx::mbarrier_arrive(&s.choice_made);
-        const int rank = own.rank(to.how.chosen);
-        if (blockIdx.x == 0 && lane < to.how.chosen)
-            to.chosen[rank] = own.expert;
-    }
-
-    __device__ void run() const {
-        if (a.experts.route.how.experts <= 64)
-            choose<2>();
-        else
-            choose<kQuickMost / 32>();
+        if (early)
+            score_quick(to.how, x);
+        weigh(turn, x);
+        if (threadIdx.x % 32 == 0)
+            ptx::mbarrier_arrive(&s.weighed);
+        if (blockIdx.x == 0)
+            list(turn);
     }
 };
 

@@ -176,6 +176,7 @@ struct worker {
         gate(0, e.route.shared);
         gate(e.route.shared, e.route.how.chosen);
         hear_row(a.told.gated, slots * e.inner);
+        ptx::mbarrier_wait(&s.weighed, 0);
         t.each(a.hidden / kRows, [&](int tile) { sum_up(tile, slots); });
     }
 

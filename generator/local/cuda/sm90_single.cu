@@ -15,6 +15,7 @@ __global__ void __launch_bounds__(kThreads + kOtherThreads, 1)
     uint8_t *behind = memory + p.stages * kStageBytes;
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&s.choice_made, 1);
+        ptx::mbarrier_init(&s.weighed, 1);
         r.init();
     }
     __syncthreads();
