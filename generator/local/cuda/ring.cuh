@@ -117,31 +117,30 @@ struct ring {
     __device__ float multiply_flat(const bf16 *x, int k) {
         const int lane = threadIdx.x % 32, g = threadIdx.x / 32 * 8 + lane / 4;
         const uint8_t *row = data + at.stage * kStageBytes + g * k * 2;
-        const uint4 none = {};
         float sum[2][4] = {};
         ptx::mbarrier_wait(&bars.full[at.stage], at.round);
 #pragma unroll
         for (int i = 0; i < kFlatMost / kHalf; i++) {
             const int col = i * kHalf + lane % 4 * 8;
-            multiply_half(sum[i % 2], read_16(row + col * 2, col < k), none,
-                          read_16(x + col, col < k));
+            multiply_rows(sum[i % 2], read_16(row + col * 2, col < k), read_x(x + col, col < k));
         }
         release();
-        return sum[0][0] + sum[1][0];
+        return of_row(sum[0]) + of_row(sum[1]);
     }
 
     /* The others: their share of the next 16 rows times x [k] in shared memory. Lanes 4 g have rows g and
      * g + 8. */
     __device__ float2 multiply(const bf16 *x, int k) {
         const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kHalf + lane % 4 * 8;
-        float sum[kHalves][4] = {};
+        float low[2][4] = {}, high[2][4] = {};
         for (int from = 0; from < k; from += kSlice) {
             const int width = min(static_cast<int>(kSlice), k - from);
             const uint8_t *top = data + at.stage * kStageBytes + lane / 4 * kPitch + own * 2;
-            uint4 w0[kHalves], w1[kHalves], b[kHalves];
+            uint4 w0[kHalves], w1[kHalves];
+            uint2 b[kHalves];
 #pragma unroll
             for (int i = 0; i < kHalves; i++)
-                b[i] = read_16(x + from + own + i * kStride, own + i * kStride < width);
+                b[i] = read_x(x + from + own + i * kStride, own + i * kStride < width);
             ptx::mbarrier_wait(&bars.full[at.stage], at.round);
 #pragma unroll
             for (int i = 0; i < kHalves; i++) {
@@ -150,17 +149,13 @@ struct ring {
                 w1[i] = read_16(top + i * kStride * 2 + 8 * kPitch, real);
             }
 #pragma unroll
-            for (int i = 0; i < kHalves; i++)
-                multiply_half(sum[i], w0[i], w1[i], b[i]);
+            for (int i = 0; i < kHalves; i++) {
+                multiply_rows(low[i % 2], w0[i], b[i]);
+                multiply_rows(high[i % 2], w1[i], b[i]);
+            }
             release();
         }
-        float2 all = {};
-#pragma unroll
-        for (int i = 0; i < kHalves; i++) {
-            all.x += sum[i][0];
-            all.y += sum[i][2];
-        }
-        return all;
+        return {of_row(low[0]) + of_row(low[1]), of_row(high[0]) + of_row(high[1])};
     }
 
     __device__ void release() {
@@ -175,13 +170,25 @@ struct ring {
         return real ? *static_cast<const uint4 *>(at) : zero;
     }
 
-    /* A thread takes eight neighbouring numbers of both operands as the k that the instruction wants there. */
-    static __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &w0,
-                                                         const uint4 &w1, const uint4 &b) {
-        const uint32_t first[4] = {w0.x, w1.x, w0.y, w1.y};
-        const uint32_t second[4] = {w0.z, w1.z, w0.w, w1.w};
-        ptx::mma_bf16(sum, first, b.x, b.y);
-        ptx::mma_bf16(sum, second, b.z, b.w);
+    /* Eight rows by 32 of k, in one instruction of 16 by 16: a thread's eight neighbouring numbers of its row are
+     * both rows g and g + 8 of it, their even pairs the one, their odd pairs the other, and even columns are x's even
+     * pairs, odd ones its odd pairs. So nothing is moved between registers, and a row's sum is in both
+     * corners. */
+    static __device__ __forceinline__ void multiply_rows(float (&sum)[4], const uint4 &w,
+                                                         const uint2 &x) {
+        const uint32_t rows[4] = {w.x, w.y, w.z, w.w};
+        ptx::mma_bf16(sum, rows, x.x, x.y);
+    }
+
+    /* What of x a thread's column is. */
+    static __device__ __forceinline__ uint2 read_x(const bf16 *x, bool real) {
+        const uint4 all = read_16(x, real);
+        const bool odd = threadIdx.x / 4 % 2;
+        return {odd ? all.y : all.x, odd ? all.w : all.z};
+    }
+
+    static __device__ __forceinline__ float of_row(const float (&sum)[4]) {
+        return sum[0] + sum[3];
     }
 };
 
