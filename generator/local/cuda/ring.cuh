@@ -113,18 +113,35 @@ struct ring {
         bulk_load_once(to, from, bytes, &bars.full[at.stage], policy);
     }
 
+    /* A short row in a thread's registers. */
+    struct flat_row {
+        uint2 x[kFlatMost / kHalf];
+
+        __device__ flat_row(const bf16 *from, int k) {
+#pragma unroll
+            for (int i = 0; i < kFlatMost / kHalf; i++) {
+                const int col = i * kHalf + threadIdx.x % 4 * 8;
+                x[i] = read_x(from + col, col < k);
+            }
+        }
+    };
+
     /* The others: row 8 warp + g of those times x [k], to lanes 4 g. */
-    __device__ float multiply_flat(const bf16 *x, int k) {
+    __device__ float multiply_flat(const flat_row &x, int k) {
         const int lane = threadIdx.x % 32, g = threadIdx.x / 32 * 8 + lane / 4;
         const uint8_t *row = data + at.stage * kStageBytes + g * k * 2;
         float sum[2][4] = {};
+        uint4 w[kFlatMost / kHalf];
         ptx::mbarrier_wait(&bars.full[at.stage], at.round);
 #pragma unroll
         for (int i = 0; i < kFlatMost / kHalf; i++) {
             const int col = i * kHalf + lane % 4 * 8;
-            multiply_rows(sum[i % 2], read_16(row + col * 2, col < k), read_x(x + col, col < k));
+            w[i] = read_16(row + col * 2, col < k);
         }
         release();
+#pragma unroll
+        for (int i = 0; i < kFlatMost / kHalf; i++)
+            multiply_rows(sum[i % 2], w[i], x.x[i]);
         return of_row(sum[0]) + of_row(sum[1]);
     }
 

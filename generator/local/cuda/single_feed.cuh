@@ -138,11 +138,11 @@ struct feeder {
 
     __device__ void project() {
         const project_args &p = a.next.project;
-        t.each(p.heads, [&](int head) {
-            for (int from = 0; from < p.rank; from += kFlatRows)
-                r.feed_flat(a.next.absorb.uk +
-                                (static_cast<int64_t>(head) * p.rank + from) * p.nope,
-                            p.nope);
+        t.each(head_share::count(p), [&](int nth) {
+            const head_share h(p, nth);
+            const int64_t row = static_cast<int64_t>(h.head) * p.rank + h.first;
+            for (int i = 0; i < h.rows; i += kFlatRows)
+                r.feed_flat(a.next.absorb.uk + (row + i) * p.nope, p.nope);
         });
     }
 

@@ -35,6 +35,23 @@ struct shared_memory {
     int expert[kMostSlots];
 };
 
+/* What a block takes of a head's queries: as little as there is where rows of W_UK are on their own, all of it where
+ * they share a scale. */
+struct head_share {
+    int head, first, rows;
+
+    static __device__ int pieces(const project_args &p) {
+        return p.cache.scale ? 1 : p.rank / kFlatRows;
+    }
+    static __device__ int count(const project_args &p) {
+        return p.heads * pieces(p);
+    }
+    __device__ head_share(const project_args &p, int nth)
+        : head(nth / pieces(p)), first(nth % pieces(p) * (p.rank / pieces(p))),
+          rows(p.rank / pieces(p)) {
+    }
+};
+
 __device__ __forceinline__ uint64_t tagged(uint32_t bits, uint32_t tag) {
     return static_cast<uint64_t>(tag) << 32 | bits;
 }

@@ -201,31 +201,41 @@ struct worker {
 
     /* The projections' numbers for a head or the cache, also as BF16 in the row. */
     __device__ void hear_in(int from, int n) {
+        enum { kRounds = (kMostIn + 2 * kThreads - 1) / (2 * kThreads) };
+        told_pair pair[kRounds];
+        const int own = 2 * static_cast<int>(threadIdx.x), step = 2 * kThreads;
         team_sync();
-        for (int i = threadIdx.x; i < n; i += kThreads) {
-            s.in[i] = hear_one(a.told.in + from + i, tag);
-            row[i] = __float2bfloat16_rn(s.in[i]);
+        hear(pair, a.told.in + from, n, tag, [&](int i) { return own + i * step; });
+#pragma unroll
+        for (int i = 0; i < kRounds; i++) {
+            const float2 two = {number_of(pair[i].a), number_of(pair[i].b)};
+            if (own + i * step >= n)
+                break;
+            *reinterpret_cast<float2 *>(s.in + own + i * step) = two;
+            *reinterpret_cast<__nv_bfloat162 *>(row + own + i * step) =
+                __floats2bfloat162_rn(two.x, two.y);
         }
         team_sync();
     }
 
-    __device__ void absorb(int head) {
+    /* A share of a head's latent numbers, and its rotary ones with the first. */
+    __device__ void absorb(const head_share &h) {
         const project_args &p = a.next.project;
-        const absorb_to &to = a.next.absorb;
         const int lane = threadIdx.x % 32, own = threadIdx.x, width = p.nope + p.rope;
         const float2 angle = angle_of(p, position_of(p, 0), own < p.rope ? own : 0);
         float most = 0;
-        hear_in(head * width, width);
-        for (int from = 0; from < p.rank; from += kFlatRows) {
-            const float y = r.multiply_flat(row, p.nope);
+        hear_in(h.head * width, width);
+        const ring::flat_row q(row, p.nope);
+        for (int i = 0; i < h.rows; i += kFlatRows) {
+            const float y = r.multiply_flat(q, p.nope);
             if (lane % 4 == 0)
-                s.absorbed[from + own / 32 * 8 + lane / 4] = y;
+                s.absorbed[i + own / 32 * 8 + lane / 4] = y;
             most = fmaxf(most, fabsf(rounded(y)));
         }
-        const query_to query(p, to, 0, head, largest(most));
-        for (int d = own; d < p.rank; d += kThreads)
-            query.content(d, s.absorbed[d]);
-        if (own < p.rope)
+        const query_to query(p, a.next.absorb, 0, h.head, largest(most));
+        for (int d = own; d < h.rows; d += kThreads)
+            query.content(h.first + d, s.absorbed[d]);
+        if (h.first == 0 && own < p.rope)
             query.turned(own, turned(p, s.in + p.nope, angle, own));
     }
 
@@ -239,7 +249,7 @@ struct worker {
 
     __device__ void project() {
         const project_args &p = a.next.project;
-        t.each(p.heads, [&](int head) { absorb(head); });
+        t.each(head_share::count(p), [&](int nth) { absorb(head_share(p, nth)); });
         t.each(1, [&](int) { append(); });
     }
 

@@ -54,8 +54,9 @@ bool single_serves(const stream_of &s, const single_args &a) {
            n.rank % 8 == 0 && a.experts.inner % 8 == 0 && a.next.columns % kRows == 0 &&
            a.next.project.rank % kFlatRows == 0 && a.next.project.rank <= kMostRank &&
            a.next.project.rank + a.next.project.rope <= kMostIn &&
-           a.next.project.nope <= kFlatMost && a.next.project.rope <= kThreads &&
-           slots <= kMostSlots && is_quick(a.experts.route.how) && stages_of(a) >= 4;
+           a.next.project.nope <= kFlatMost && a.next.project.nope % 8 == 0 &&
+           a.next.project.rope <= kThreads && slots <= kMostSlots &&
+           is_quick(a.experts.route.how) && stages_of(a) >= 4;
 }
 
 cudaError_t single_init() {
