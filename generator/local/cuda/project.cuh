@@ -76,6 +76,7 @@ struct row_place {
     float norm;   /* of the team's thread's first number */
     float2 angle; /* likewise */
 
+    row_place() = default;
     template <typename T>
     __device__ row_place(const project_args &a, int row, const T &team) {
         const int d = team.rank();

@@ -29,7 +29,8 @@ struct params {
 struct shared_memory {
     ring_barriers bars;
     uint64_t choice_made, weighed;
-    float room[2][kWarps][kRows], team[2][kWarps];
+    float room[2][kWarps][kRows];
+    float2 team[2][kWarps];
     float in[kMostIn], absorbed[kMostRank]; /* of a head, or of the cache */
     float weight[kMostSlots];
     int expert[kMostSlots];

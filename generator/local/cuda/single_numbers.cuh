@@ -7,6 +7,13 @@ namespace {
 
 struct numbers {
     float4 of[kVectors]; /* 4 (thread + i * kThreads) .. */
+
+    __device__ void times(const numbers &w) {
+#pragma unroll
+        for (int i = 0; i < kVectors; i++)
+            of[i] = {of[i].x * w.of[i].x, of[i].y * w.of[i].y, of[i].z * w.of[i].z,
+                     of[i].w * w.of[i].w};
+    }
 };
 
 /* What nobody writes meanwhile. */

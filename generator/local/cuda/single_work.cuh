@@ -31,28 +31,30 @@ struct worker {
     int totals;
     uint32_t tag;
     numbers norm, gate_row, next_norm; /* on their way before there is anything to do */
+    row_place place; /* of the cache's new row: looked up while all wait for each other */
 
-    __device__ float total(float x) {
-        float *room = s.team[totals++ % 2], all = 0;
-        x = warp_sum(x);
+    __device__ float2 total(float2 x) {
+        float2 *room = s.team[totals++ % 2], all = {};
+        x = {warp_sum(x.x), warp_sum(x.y)};
         if (threadIdx.x % 32 == 0)
             room[threadIdx.x / 32] = x;
         team_sync();
 #pragma unroll
         for (int w = 0; w < kWarps; w++)
-            all += room[w];
+            all = {all.x + room[w].x, all.y + room[w].y};
         return all;
     }
 
     __device__ float largest(float x) {
-        float *room = s.team[totals++ % 2], most = 0;
+        float2 *room = s.team[totals++ % 2];
+        float most = 0;
         x = warp_max(x);
         if (threadIdx.x % 32 == 0)
-            room[threadIdx.x / 32] = x;
+            room[threadIdx.x / 32].x = x;
         team_sync();
 #pragma unroll
         for (int w = 0; w < kWarps; w++)
-            most = fmaxf(most, room[w]);
+            most = fmaxf(most, room[w].x);
         return most;
     }
 
@@ -87,23 +89,23 @@ struct worker {
             tell(to + (at + lane) / 2, *reinterpret_cast<const uint32_t *>(&two), tag);
     }
 
-    /* x, normalised, into the row; and what was rounded there. */
-    __device__ numbers normalise(numbers h, const numbers &weight, float eps, float factor) {
-        const float scale = rsqrtf(total(dot(h, h)) / static_cast<float>(a.hidden) + eps) * factor;
+    __device__ float norm_of(float squares, float eps) const {
+        return rsqrtf(squares / static_cast<float>(a.hidden) + eps);
+    }
+
+    /* x into the row. */
+    __device__ void store(const numbers &x, float scale) {
 #pragma unroll
         for (int i = 0; i < kVectors; i++) {
             const int at = 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
-            float4 &v = h.of[i];
-            const float4 &w = weight.of[i];
-            v = {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+            const float4 &v = x.of[i];
             if (at < a.hidden) {
                 __nv_bfloat162 *to = reinterpret_cast<__nv_bfloat162 *>(row + at);
-                to[0] = __floats2bfloat162_rn(v.x, v.y);
-                to[1] = __floats2bfloat162_rn(v.z, v.w);
+                to[0] = __floats2bfloat162_rn(v.x * scale, v.y * scale);
+                to[1] = __floats2bfloat162_rn(v.z * scale, v.w * scale);
             }
         }
         team_sync();
-        return h;
     }
 
     __device__ void attention() {
@@ -123,17 +125,6 @@ struct worker {
             if (sums.add_up(r.multiply(row, n.heads * n.v), &y) && lane < kRows)
                 tell(a.told.middle + at, __float_as_uint(x + a.factor * y), tag);
         });
-    }
-
-    __device__ void score(const numbers &h) {
-        const route_args &route = a.experts.route;
-        const int own = blockIdx.x;
-        for (int e = own; e < route.how.experts; e += gridDim.x) {
-            const int64_t row = static_cast<int64_t>(e) * a.hidden;
-            const float y = total(dot(h, e == own ? gate_row : hold(route.gate + row, a.hidden)));
-            if (threadIdx.x == 0)
-                tell(a.told.scores + e, __float_as_uint(y), tag);
-        }
     }
 
     /* Tiles of gates and what they gate, of slots first .. */
@@ -170,22 +161,36 @@ struct worker {
     __device__ void experts() {
         const single_experts &e = a.experts;
         const int slots = e.route.how.chosen + e.route.shared;
-        const numbers x = hear_numbers(a.told.middle, a.hidden, tag);
-        const numbers h = normalise(x, norm, e.eps, 1.0f);
-        score(h);
+        numbers x = hear_numbers(a.told.middle, a.hidden, tag);
+        const float squares = dot(x, x);
+        x.times(norm);
+        const float2 sums = total({squares, dot(x, gate_row)});
+        const float scale = norm_of(sums.x, e.eps);
+        if (threadIdx.x == 0 && static_cast<int>(blockIdx.x) < e.route.how.experts)
+            tell(a.told.scores + blockIdx.x, __float_as_uint(sums.y * scale), tag);
+        store(x, scale);
         gate(0, e.route.shared);
         gate(e.route.shared, e.route.how.chosen);
+        find_place();
         hear_row(a.told.gated, slots * e.inner);
         ptx::mbarrier_wait(&s.weighed, 0);
         t.each(a.hidden / kRows, [&](int tile) { sum_up(tile, slots); });
     }
 
+    __device__ void find_place() {
+        if (a.next.in)
+            place = row_place(a.next.project, 0, worker_team{*this});
+    }
+
     __device__ void next() {
         const single_next &n = a.next;
         const int lane = threadIdx.x % 32;
-        const numbers x =
-            a.experts.up ? hear_numbers(a.told.x, a.hidden, tag) : read(a.x, a.hidden);
-        normalise(x, next_norm, n.eps, n.factor);
+        if (!a.experts.up)
+            find_place();
+        numbers x = a.experts.up ? hear_numbers(a.told.x, a.hidden, tag) : read(a.x, a.hidden);
+        const float squares = dot(x, x);
+        x.times(next_norm);
+        store(x, norm_of(total({squares, 0}).x, n.eps) * n.factor);
         t.each(n.columns / kRows, [&](int tile) {
             float y;
             if (sums.add_up(r.multiply(row, a.hidden), &y) && lane < kRows)
@@ -222,7 +227,6 @@ struct worker {
     __device__ void absorb(const head_share &h) {
         const project_args &p = a.next.project;
         const int lane = threadIdx.x % 32, own = threadIdx.x, width = p.nope + p.rope;
-        const float2 angle = angle_of(p, position_of(p, 0), own < p.rope ? own : 0);
         float most = 0;
         hear_in(h.head * width, width);
         const ring::flat_row q(row, p.nope);
@@ -236,15 +240,13 @@ struct worker {
         for (int d = own; d < h.rows; d += kThreads)
             query.content(h.first + d, s.absorbed[d]);
         if (h.first == 0 && own < p.rope)
-            query.turned(own, turned(p, s.in + p.nope, angle, own));
+            query.turned(own, turned(p, s.in + p.nope, place.angle, own));
     }
 
     __device__ void append() {
         const project_args &p = a.next.project;
-        const worker_team team = {*this};
-        const row_place at(p, 0, team);
         hear_in(a.next.columns - p.rank - p.rope, p.rank + p.rope);
-        append_row(p, s.in, at, team);
+        append_row(p, s.in, place, worker_team{*this});
     }
 
     __device__ void project() {
@@ -275,7 +277,7 @@ struct worker {
 };
 
 __device__ __forceinline__ float worker_team::sum(float x) const {
-    return w.total(x);
+    return w.total({x, 0}).x;
 }
 __device__ __forceinline__ float worker_team::largest(float x) const {
     return w.largest(x);

@@ -56,7 +56,8 @@ bool single_serves(const stream_of &s, const single_args &a) {
            a.next.project.rank + a.next.project.rope <= kMostIn &&
            a.next.project.nope <= kFlatMost && a.next.project.nope % 8 == 0 &&
            a.next.project.rope <= kThreads && slots <= kMostSlots &&
-           is_quick(a.experts.route.how) && stages_of(a) >= 4;
+           is_quick(a.experts.route.how) && a.experts.route.how.experts <= s.sms &&
+           stages_of(a) >= 4;
 }
 
 cudaError_t single_init() {
