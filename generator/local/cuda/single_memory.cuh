@@ -105,13 +105,19 @@ __device__ __forceinline__ void hear(told_pair (&to)[N], const uint64_t *words, 
     } while (!all);
 }
 
-__device__ __forceinline__ float hear_one(const uint64_t *from, uint32_t tag) {
+/* A number that may well be there: it is asked for before it is needed. */
+struct told_one {
     uint64_t word;
-    do
+
+    __device__ void look(const uint64_t *from) {
         asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-    while (static_cast<uint32_t>(word >> 32) != tag);
-    return number_of(word);
-}
+    }
+    __device__ float hear(const uint64_t *from, uint32_t tag) {
+        while (static_cast<uint32_t>(word >> 32) != tag)
+            look(from);
+        return number_of(word);
+    }
+};
 
 } // namespace
 } // namespace device

@@ -144,7 +144,8 @@ struct worker {
     __device__ void sum_up(int tile, int slots) {
         const int inner = a.experts.inner, lane = threadIdx.x % 32,
                   at = tile * kRows + lane % kRows;
-        const float x = hear_one(a.told.middle + at, tag);
+        told_one x;
+        x.look(a.told.middle + at);
         float2 all = {};
         float y;
         for (int slot = 0; slot < slots; slot++) {
@@ -152,10 +153,11 @@ struct worker {
             all.x += s.weight[slot] * one.x;
             all.y += s.weight[slot] * one.y;
         }
-        if (sums.add_up(all, &y) && lane < kRows) {
-            a.x[at] = x + a.factor * y;
-            tell(a.told.x + at, __float_as_uint(x + a.factor * y), tag);
-        }
+        if (!sums.add_up(all, &y) || lane >= kRows)
+            return;
+        y = x.hear(a.told.middle + at, tag) + a.factor * y;
+        tell(a.told.x + at, __float_as_uint(y), tag);
+        a.x[at] = y;
     }
 
     __device__ void experts() {
