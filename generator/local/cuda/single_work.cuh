@@ -127,8 +127,8 @@ struct worker {
         });
     }
 
-    /* Tiles of gates and what they gate, of slots first .. */
-    __device__ void gate(int first, int slots) {
+    /* Tiles of gates and what they gate: the shared experts' first. */
+    __device__ void gate(int slots) {
         const single_experts &e = a.experts;
         const int tiles = 2 * e.inner / kRows;
         t.each(slots * tiles, [&](int tile) {
@@ -136,7 +136,7 @@ struct worker {
             if (!sums.add_up(r.multiply(row, a.hidden), &y))
                 return;
             const float gated = silu(y) * __shfl_down_sync(~0u, y, kRows / 2);
-            tell_row(a.told.gated, first * e.inner + tile * (kRows / 2), gated, kRows / 2);
+            tell_row(a.told.gated, tile * (kRows / 2), gated, kRows / 2);
         });
     }
 
@@ -171,8 +171,7 @@ struct worker {
         if (threadIdx.x == 0 && static_cast<int>(blockIdx.x) < e.route.how.experts)
             tell(a.told.scores + blockIdx.x, __float_as_uint(sums.y * scale), tag);
         store(x, scale);
-        gate(0, e.route.shared);
-        gate(e.route.shared, e.route.how.chosen);
+        gate(slots);
         find_place();
         hear_row(a.told.gated, slots * e.inner);
         ptx::mbarrier_wait(&s.weighed, 0);
