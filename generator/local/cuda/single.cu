@@ -66,14 +66,6 @@ single_next next_of(const cuda_model *m, size_t layer) {
     return n;
 }
 
-/* W_UV, with W_UK between its heads, and o. */
-void look_ahead(const cuda_model *m, const device::block &b, single_ahead *to) {
-    const model_shape &s = m->shape;
-    const int64_t heads = s.num_attention_heads;
-    to[0] = {b.o, heads * s.v_head_dim * s.hidden_size};
-    to[1] = {b.kv_b, heads * (s.qk_nope_head_dim + s.v_head_dim) * s.kv_lora_rank};
-}
-
 /* What comes between the attention of layer @next - 1 and that of @next. */
 single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
     single_args a = {};
@@ -83,8 +75,6 @@ single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
     a.told = told_of(m->shape, m->b.told).told;
     a.id = static_cast<int>(next);
     a.next = next_of(m, next);
-    if (next < m->w.blocks.size())
-        look_ahead(m, m->w.blocks[next], a.ahead);
     if (next == 0)
         return a;
     const device::block &b = m->w.blocks[next - 1];

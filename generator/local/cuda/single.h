@@ -39,14 +39,6 @@ struct single_next {
     absorb_to absorb;
 };
 
-/* What the next launch of this kernel reads first: asked for into L2 while attention runs. */
-struct single_ahead {
-    const bf16 *at;
-    int64_t count;
-};
-
-enum { SINGLE_AHEAD = 2 };
-
 /* Numbers that blocks tell each other, each in 64 bits with a tag of its launch and step. Every step of one row tells all
  * of them, and only these are counted: when a tag comes round again none of its kind is left. */
 struct single_told {
@@ -66,7 +58,6 @@ struct single_args {
     single_attention attention;
     single_experts experts;
     single_next next;
-    single_ahead ahead[SINGLE_AHEAD];
     single_told told;
     int id; /* of the launch in its step, from 0; at most 255 */
 };

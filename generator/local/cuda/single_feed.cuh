@@ -8,17 +8,6 @@
 namespace device {
 namespace {
 
-/* Into L2; a warp of each block. */
-__device__ __forceinline__ void ask(const single_ahead &n) {
-    const int64_t piece = 8192 / sizeof(bf16);
-    for (int64_t i = (blockIdx.x * 32 + threadIdx.x % 32) * piece; i < n.count;
-         i += gridDim.x * 32 * piece) {
-        const uint32_t bytes = static_cast<uint32_t>(min(piece, n.count - i) * sizeof(bf16));
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(n.at + i), "r"(bytes)
-                     : "memory");
-    }
-}
-
 struct chooser {
     const single_args &a;
     shared_memory &s;
@@ -153,8 +142,6 @@ struct feeder {
             experts();
         if (a.next.in)
             rows(a.next.columns / kRows, a.next.in, a.hidden);
-        for (const single_ahead &n : a.ahead)
-            ask(n);
         project();
     }
 };
