@@ -29,7 +29,7 @@ enum {
     kLogOctets = 5,
     kOctets = 1 << kLogOctets,
     kOctetsWarp = 32 / kLanes,
-    kAtOnce = 8, /* slots that a lane asks for */
+    kAtOnce = 4, /* slots that a lane asks for */
 };
 static_assert(kOctets * kLanes == kMergers, "all take part");
 
@@ -100,17 +100,19 @@ struct handful {
     /* From slot k every `step`-th. Waits until all is there, and takes it away. */
     __device__ __forceinline__ void take(const job<Format> &j, int unit, int k, int step,
                                          int lane) {
+        uint4 *const out = j.from.out(j.first, unit, lane);
+        uint32_t *const log_sum = j.from.lse(j.first, unit);
         int slot[kAtOnce];
         bool absent;
 #pragma unroll
         for (int n = 0; n < kAtOnce; n++)
-            slot[n] = j.first + (k + n * step < j.slots ? k + n * step : k);
+            slot[n] = k + n * step < j.slots ? k + n * step : k;
         do {
             absent = false;
 #pragma unroll
             for (int n = 0; n < kAtOnce; n++) {
-                part[n] = load_relaxed(j.from.out(slot[n], unit, lane));
-                lse[n] = __uint_as_float(load_relaxed(j.from.lse(slot[n], unit)));
+                part[n] = load_relaxed(out + slot[n] * j.from.OUT_STEP);
+                lse[n] = __uint_as_float(load_relaxed(log_sum + slot[n] * j.from.LSE_STEP));
             }
 #pragma unroll
             for (int n = 0; n < kAtOnce; n++) {
@@ -121,9 +123,9 @@ struct handful {
         __syncwarp(0xffu << (threadIdx.x & 24)); /* all eight lanes have the LSE */
 #pragma unroll
         for (int n = 0; n < kAtOnce; n++) {
-            store_relaxed(j.from.out(slot[n], unit, lane),
+            store_relaxed(out + slot[n] * j.from.OUT_STEP,
                           make_uint4(kAbsent, kAbsent, kAbsent, kAbsent));
-            store_relaxed(j.from.lse(slot[n], unit), kAbsent);
+            store_relaxed(log_sum + slot[n] * j.from.LSE_STEP, kAbsent);
             lse[n] = k + n * step < j.slots ? lse[n] : -INFINITY;
         }
     }
@@ -184,9 +186,9 @@ __device__ __forceinline__ void merge(const job<Format> &j, weighed<Format> *scr
     int width = 0, log = 0;
     while (j.slots << width < j.units)
         width++;
-    while (log + width < kLogOctets && 1 << log < j.slots)
+    while (log + width < kLogOctets && kAtOnce << log < j.slots)
         log++;
-    const int lane = thread % kLanes, octet = thread / kLanes;
+    const int lane = thread & (kLanes - 1), octet = thread >> 3;
     const int groups = 1 << log, group = octet & (groups - 1);
     const int end = min((j.nth + 1) << width, j.units);
     int unit = (j.nth << width) + (octet >> log);

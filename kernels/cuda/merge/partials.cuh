@@ -48,7 +48,8 @@ __device__ __forceinline__ uint32_t load_relaxed(const uint32_t *from) {
 /* Slots of `Units` units: first their numbers, then the copies of the LSE. */
 template <int Units>
 struct partials {
-    enum { BYTES = Units * (kLanes * 16 + 4) }; /* of a slot */
+    enum { BYTES = Units * (kLanes * 16 + 4) };           /* of a slot */
+    enum { OUT_STEP = BYTES / 16, LSE_STEP = BYTES / 4 }; /* from slot to slot */
     uint8_t *slots;
 
     __device__ uint4 *out(int slot, int unit, int lane) const {
