@@ -28,7 +28,7 @@ struct decode_kernel {
     bool hopper; /* needs sm_90a */
     lab_ablation without;
     bool (*serves)(const mla_capacity &cap);
-    int tile_tokens;                           /* of sched.h */
+    sched_tile (*tile)(int heads, int s_q);
     int (*parts)(int sms, int heads, int s_q); /* that fill a device */
     size_t partial_bytes;                      /* of a row's partial output */
     int few_rows;                              /* steps of at most so many */
@@ -144,21 +144,29 @@ cudaError_t launch_portable(const launch_of_step &l) {
     return portable_launch(a, l.may_cut, l.stream);
 }
 
+sched_tile bf16_tile(int, int) {
+    return BF16_TILE_TOKENS;
+}
+
+sched_tile portable_tile(int, int) {
+    return PORTABLE_TILE_TOKENS;
+}
+
 constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16), kFp32Row = 512 * sizeof(float);
 
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
-    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
-     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<fp8_decode_launch>},
-    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row, 0, 0,
+    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, launch_fp8<fp8_decode_launch>},
+    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_tile, bf16_decode_parts, kFp32Row, 0, 0,
      launch_bf16<bf16_decode_launch>},
-    {"portable", false, LAB_WHOLE, serves_portable, PORTABLE_TILE_TOKENS, portable_parts,
+    {"portable", false, LAB_WHOLE, serves_portable, portable_tile, portable_parts,
      PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, launch_portable},
-    {"widened_fp8", true, LAB_WIDENED, serves_fp8, BF16_TILE_TOKENS, bf16_decode_parts, kFp32Row, 0,
-     0, launch_bf16<widened_decode_launch>},
-    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
+    {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_tile, bf16_decode_parts, kFp32Row, 0, 0,
+     launch_bf16<widened_decode_launch>},
+    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,
      FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
-    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, FP8_TILE_TOKENS, fp8_decode_parts, kBf16Row,
+    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,
      FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<shallow_decode_launch>},
 };
 
@@ -171,10 +179,14 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap)
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
+sched_tile tile_of(cuda_plan *plan, int s_q) {
+    return plan->kernel->tile(plan->base.cap.heads, s_q);
+}
+
 /* Items a sequence may be cut into; more than one for each SM is of no use. */
 int cuts_of(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
-    const int64_t tile = plan->kernel->tile_tokens, tiles = (cap.max_tokens + tile - 1) / tile;
+    const int64_t tile = tile_of(plan, 1).tokens, tiles = (cap.max_tokens + tile - 1) / tile;
     return static_cast<int>(std::min<int64_t>({cap.splits, tiles, cuda_of(plan->base.be)->sms}));
 }
 
@@ -298,7 +310,7 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     plan->batch = step->batch;
     plan->s_q = step->s_q;
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
-                                   plan->kernel->tile_tokens, parts_of(plan, step->s_q),
+                                   tile_of(plan, step->s_q), parts_of(plan, step->s_q),
                                    cuts_of(plan), cuda_of(base->be)->stream, step->block_table,
                                    step->table_width),
                       "schedule", err);
@@ -348,7 +360,7 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
     plan->s_q = step->s_q;
     prepare_args a = {};
     a.plan = plan->step;
-    a.tile_tokens = plan->kernel->tile_tokens;
+    a.tile = tile_of(plan, step->s_q);
     a.parts = parts;
     a.splits = cuts_of(plan);
     a.cache = planes_of(base, cache);

@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(kThreads, 2) /* without the 2, spills */
     extern __shared__ int memory[];
     if (blockIdx.x == 0) {
         plan_step(*reinterpret_cast<shared *>(memory), a.plan,
-                  {a.step.seqlens, a.step.batch, a.step.max_tokens, a.tile_tokens,
-                   31 - __clz(a.tile_tokens)},
+                  {a.step.seqlens, a.step.batch, a.step.max_tokens, a.tile.tokens,
+                   31 - __clz(a.tile.tokens), a.tile.merge},
                   a.parts, a.splits, {a.step.table, a.step.table_width});
         return;
     }

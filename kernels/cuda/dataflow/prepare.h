@@ -9,7 +9,8 @@
 
 struct prepare_args {
     sched_plan plan; /* as sched_launch() */
-    int tile_tokens, parts, splits;
+    sched_tile tile;
+    int parts, splits;
     cache_planes cache;
     step_pages step;
     const __nv_bfloat16 *kv; /* as append_launch() */

@@ -11,9 +11,9 @@ struct choice {
     int piece; /* tiles */
 };
 
-__device__ choice cheapest(int batch, int width, int whole, int piece) {
-    const int line = batch <= kMaxCut ? width + 2 * kFixedTiles + 2 * kMergeTiles : 1 << 30;
-    const int pieces = piece ? piece + kFixedTiles + kMergeTiles : 1 << 30;
+__device__ choice cheapest(const sequences &seqs, int width, int whole, int piece) {
+    const int line = seqs.batch <= kMaxCut ? width + 2 * kFixedTiles + 2 * seqs.merge : 1 << 30;
+    const int pieces = piece ? piece + kFixedTiles + seqs.merge : 1 << 30;
     if (whole <= min(pieces, line))
         return {EQUAL, 0};
     return {pieces <= line ? PIECES : LINE, piece};

@@ -76,7 +76,7 @@ __device__ void count_whole(shared &s, const mine &m, int parts, int width) {
     atomicAdd(&s.begin[part], 1);
 }
 
-__device__ choice choose_of(const shared &s, int batch, int parts, int width) {
+__device__ choice choose_of(const shared &s, const sequences &seqs, int parts, int width) {
     const int lane = threadIdx.x & 31;
     int most = 0;
 #pragma unroll 8
@@ -84,7 +84,7 @@ __device__ choice choose_of(const shared &s, int batch, int parts, int width) {
         most = max(most, s.load[p]);
     most = __reduce_max_sync(~0u, most);
     const int piece = __reduce_min_sync(~0u, lane < kTriers ? s.fit[lane] : 1 << 30);
-    return cheapest(batch, width, most, batch <= parts ? piece : 0);
+    return cheapest(seqs, width, most, seqs.batch <= parts ? piece : 0);
 }
 
 __device__ void leave_part(const sched_plan &plan, const page_table &table, int tile,
@@ -102,7 +102,7 @@ __device__ void deal_whole(shared &s, const sched_plan &plan, const sequences &s
     if ((t & 31) == 31)
         s.warp_sum[t >> 5] = sum;
     if (m.real)
-        plan.items[t] = {t, m.tokens, 0, m.tiles, -1, 0, 1};
+        plan.items[t] = {t, m.tokens, 0, m.tiles, -1, 0, 1, 0};
     if (t == 0)
         *plan.cut_count = 0;
     __syncthreads();
@@ -111,7 +111,7 @@ __device__ void deal_whole(shared &s, const sched_plan &plan, const sequences &s
         return;
     sched_part part = {first, first + count, {-1, -1}, {}};
     if (count)
-        part.head = {first, s.tokens[first], 0, s.tiles[first], -1, 0, 1};
+        part.head = {first, s.tokens[first], 0, s.tiles[first], -1, 0, 1, 0};
     leave_part(plan, table, seqs.tile, part);
 }
 
@@ -129,8 +129,26 @@ __device__ void place_sequence(shared &s, const sched_plan &plan, int own, uint3
     s.start[t] = start;
     s.slot[t] = own > 1 ? slot : -1;
     atomicOr(&s.begins[start >> 5], 1u << (start & 31));
-    if (own > 1)
+    if (own > 1) {
         plan.cuts[before >> kCutBit] = {t, slot, own};
+        s.cuts[before >> kCutBit] = t;
+    }
+}
+
+/* How many parts without a piece each cut sequence gets to merge it: if there are as many as with one, so that
+ * theirs are not the larger shares. */
+__device__ int mergers_of(int parts, int pieces, int cut) {
+    return cut > 0 && parts - pieces >= pieces ? quotient_of(parts - pieces, cut) : 0;
+}
+
+/* What the nth part without a piece merges, if anything. */
+__device__ sched_item merge_of(const shared &s, int nth, int mergers, int cut, int width) {
+    const int which = mergers ? quotient_of(nth, mergers) : cut;
+    if (which >= cut)
+        return {};
+    const int seq = s.cuts[which], slot = s.slot[seq];
+    const int count = quotient_of(s.tiles[seq] + width - 1, width);
+    return {seq, s.tokens[seq], 0, 0, slot + nth - which * mergers, slot, count, mergers};
 }
 
 __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &seqs, const mine &m,
@@ -149,7 +167,8 @@ __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &se
     if (t == 0)
         *plan.cut_count = all >> kCutBit;
     __syncthreads();
-    const int pieces = all & (1 << kSlotBit) - 1, seq = sequence_of_piece(s);
+    const int pieces = all & (1 << kSlotBit) - 1, cut = all >> kCutBit;
+    const int mergers = mergers_of(parts, pieces, cut), seq = sequence_of_piece(s);
     if (t >= parts)
         return;
     sched_part part = {min(t, pieces), min(t + 1, pieces), {-1, -1}, {}};
@@ -162,8 +181,11 @@ __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &se
                      quotient_of(tiles * (i + 1), count),
                      slot < 0 ? -1 : slot + i,
                      slot,
-                     count};
+                     count,
+                     slot < 0 ? 0 : mergers};
         plan.items[t] = part.head;
+    } else {
+        part.head = merge_of(s, t - pieces, mergers, cut, width);
     }
     leave_part(plan, table, seqs.tile, part);
 }
@@ -216,7 +238,7 @@ __device__ bool plan_each(shared &s, const sched_plan &plan, const sequences &se
     count_whole(s, m, parts, width);
     try_widths(s, seqs.batch, total - seqs.batch * kFixedTiles, most, parts);
     __syncthreads();
-    const choice found = choose_of(s, seqs.batch, parts, width);
+    const choice found = choose_of(s, seqs, parts, width);
     if (found.kind == EQUAL)
         deal_whole(s, plan, seqs, m, parts, table);
     else if (found.kind == PIECES)

@@ -85,7 +85,8 @@ __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &s
                                     cuts.begin(tiles, i + 1),
                                     n > 1 ? slot + i : -1,
                                     slot,
-                                    n};
+                                    n,
+                                    0};
             atomicMin(&s.begin[cuts.part(tiles, i, at)], item + i);
         }
         if (n > 1) {

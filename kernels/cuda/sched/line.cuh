@@ -79,7 +79,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
                 end = s.borders[q].tile;
                 break;
             }
-        plan.items[b + s.cuts[low]] = {b, seqs.tokens(b), 0, end, n > 1 ? slot : -1, slot, n};
+        plan.items[b + s.cuts[low]] = {b, seqs.tokens(b), 0, end, n > 1 ? slot : -1, slot, n, 0};
         s.slot[b] = slot;
         if (n > 1) {
             plan.cuts[nth_cut++] = {b, slot, n};
@@ -108,7 +108,8 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
                                       end,
                                       slot + 1 + before - s.cuts[low],
                                       slot,
-                                      1 + s.cuts[high] - s.cuts[low]};
+                                      1 + s.cuts[high] - s.cuts[low],
+                                      0};
         }
     }
     if (p == 0)

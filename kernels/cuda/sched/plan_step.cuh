@@ -55,7 +55,7 @@ __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &se
     mine = run_of(s, seqs, parts, &width);
     /* more sequences than parts: no pieces */
     if (splits == 0 &&
-        cheapest(seqs.batch, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
+        cheapest(seqs, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
         deal_cut(s, plan, seqs, mine, parts, width);
     else
         deal_equal(s, plan, seqs, mine, {max(splits, 1), parts, width});

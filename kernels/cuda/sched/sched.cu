@@ -17,11 +17,12 @@ int sched_max_items(int batch, int parts, int splits) {
 }
 
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int tile_tokens, int parts, int splits, cudaStream_t stream,
+                         const sched_tile &tile, int parts, int splits, cudaStream_t stream,
                          const int *block_table, int table_width) {
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
-    const sequences seqs = {seqlens, batch, max_tokens, tile_tokens, __builtin_ctz(tile_tokens)};
+    const sequences seqs = {seqlens,   batch, max_tokens, tile.tokens, __builtin_ctz(tile.tokens),
+                            tile.merge};
     const int threads = parts < kFewThreads ? int(kFewThreads) : int(kMostThreads);
     schedule<<<1, threads, sizeof(shared), stream>>>(plan, seqs, parts, splits,
                                                      {block_table, table_width});

@@ -13,19 +13,31 @@
 
 #include <cuda_runtime_api.h>
 
+/* What a kernel's items count in. */
+struct sched_tile {
+    int tokens; /* a power of two */
+    int merge;  /* what merging partial results costs a part, in tiles */
+
+    sched_tile(int tokens = 0, int merge = 3) : tokens(tokens), merge(merge) {
+    }
+};
+
 struct alignas(16) sched_item {
     int seq, tokens;          /* the sequence and its length, clamped */
     int tile_begin, tile_end; /* equal for an empty sequence */
     int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
     int first_slot, items;    /* the slots of the sequence, if it is cut */
+    int mergers;              /* parts without items that may merge them; 0: there are none */
 };
 
 /* Items first .. last - 1. The first of them and the block table's entries for its first pages stand
  * here again: two reads less, one after the other, before work can begin. */
 struct alignas(16) sched_part {
     int first, last;
-    int page[2];     /* -1: not known */
-    sched_item head; /* if there is any */
+    int page[2]; /* -1: not known */
+    /* Of no items: if it has mergers, the sequence that this part may merge, as the one number
+     * slot - first_slot of them. */
+    sched_item head;
 };
 
 struct sched_cut {
@@ -48,7 +60,7 @@ int sched_max_items(int batch, int parts, int splits);
 /* Lengths are read on the device and clamped to 0..max_tokens. @block_table: [batch][table_width], of
  * pages of 64 tokens; null leaves the pages of parts unknown. */
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
-                         int tile_tokens, int parts, int splits, cudaStream_t stream,
+                         const sched_tile &tile, int parts, int splits, cudaStream_t stream,
                          const int *block_table = nullptr, int table_width = 0);
 
 #endif

@@ -13,7 +13,6 @@ enum {
     kMaxParts = kMostThreads - 1,
     kMaxCut = 1024,  /* sequences; beyond it whole ones balance well enough */
     kFixedTiles = 2, /* what an item costs beside its tiles: query, first loads, epilogue */
-    kMergeTiles = 3, /* what merging partial results costs a part */
     kLeastTiles = 1, /* a cut leaves at least so many tiles on either side */
 };
 
@@ -25,6 +24,7 @@ __device__ __noinline__ int divide(uint32_t a, uint32_t b) {
 struct sequences {
     const int *lengths;
     int batch, max_tokens, tile, tile_bits; /* tile = 2^tile_bits */
+    int merge;                              /* sched_tile's */
 
     __device__ int tokens(int seq) const {
         return min(max(lengths[seq], 0), max_tokens);

@@ -5,4 +5,5 @@
 #define fp8_decode_launch in_place_decode_launch
 #define fp8_decode_parts  in_place_decode_parts
 #define fp8_row_tiles     in_place_row_tiles
+#define fp8_tile          in_place_tile
 #include "kernels/cuda/sm90_fp8/launch.cu"

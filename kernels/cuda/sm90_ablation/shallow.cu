@@ -5,4 +5,5 @@
 #define fp8_decode_launch shallow_decode_launch
 #define fp8_decode_parts  shallow_decode_parts
 #define fp8_row_tiles     shallow_row_tiles
+#define fp8_tile          shallow_tile
 #include "kernels/cuda/sm90_fp8/launch.cu"

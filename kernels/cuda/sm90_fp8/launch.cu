@@ -71,6 +71,10 @@ int fp8_row_tiles(int heads, int s_q) {
     return (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
 }
 
+sched_tile fp8_tile(int, int) {
+    return sm90_fp8::TILE;
+}
+
 int fp8_decode_parts(int sms, int heads, int s_q) {
     return std::max(sms / fp8_row_tiles(heads, s_q), 1);
 }

@@ -28,7 +28,6 @@ struct fp8_decode_args {
 };
 
 enum {
-    FP8_TILE_TOKENS = 128,                            /* the tile of sched.h */
     FP8_FEW_ROWS = 16,                                /* have a kernel of their own */
     FP8_FEW_BYTES = FP8_FEW_ROWS * (512 * 2 + 8 * 4), /* their partial results and LSE */
 };
@@ -38,6 +37,9 @@ cudaError_t fp8_decode_init(void);
 
 /* Tiles of rows of a sequence: a CTA each. */
 int fp8_row_tiles(int heads, int s_q);
+
+/* Of sched.h: two pages. */
+sched_tile fp8_tile(int heads, int s_q);
 
 /* Parts that fill a device of so many SMs. */
 int fp8_decode_parts(int sms, int heads, int s_q);

@@ -45,8 +45,8 @@ __global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, cons
 
 void schedule(const setup &s) {
     const fp8_decode_args &a = s.args;
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, FP8_TILE_TOKENS, a.parts,
-                       s.want.splits, 0, a.block_table, s.width));
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, fp8_tile(a.heads, a.s_q),
+                       a.parts, s.want.splits, 0, a.block_table, s.width));
 }
 
 setup make(const problem &w, uint64_t seed) {

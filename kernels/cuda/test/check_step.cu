@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -61,8 +62,6 @@ struct plan_case {
     int tile, parts, splits;
 };
 
-constexpr size_t kItemBytes = offsetof(sched_item, items) + sizeof(int);
-
 struct plan_copy {
     sched_plan at;
     int items, batch, parts;
@@ -73,15 +72,11 @@ struct plan_copy {
         at = {device<sched_item>(items), device<sched_part>(parts), device<sched_cut>(batch),
               device<int>(1)};
     }
-    /* To the bit, save what no member has. */
+    /* To the bit. */
     bool operator==(const plan_copy &o) const {
         auto same = [](const auto *a, const auto *b, size_t n) {
             const auto x = download(a, n), y = download(b, n);
-            const size_t last = sizeof(sched_item) - kItemBytes;
-            for (size_t i = 0; i < n; i++)
-                if (memcmp(&x[i], &y[i], sizeof *a - (sizeof *a % 16 ? 0 : last)) != 0)
-                    return false;
-            return true;
+            return memcmp(x.data(), y.data(), n * sizeof *a) == 0;
         };
         return same(at.items, o.at.items, items) && same(at.parts, o.at.parts, parts) &&
                same(at.cuts, o.at.cuts, batch) && same(at.cut_count, o.at.cut_count, 1);
@@ -94,12 +89,35 @@ void check_part(const plan_case &c, const sched_part &p, const std::vector<sched
     if (p.first == p.last)
         return;
     const sched_item &head = items[p.first];
-    must(memcmp(&p.head, &head, kItemBytes) == 0, "a part's first item");
+    must(memcmp(&p.head, &head, sizeof head) == 0, "a part's first item");
     for (int i = 0; i < 2; i++) {
         const int page = head.tile_begin * (c.tile / MLA_PAGE) + i;
         const int want = page * MLA_PAGE < head.tokens ? table[head.seq * width + page] : -1;
         must(p.page[i] == std::max(want, -1), "a part's pages");
     }
+}
+
+/* Parts without items merge cut sequences: each in as many shares as its items say, or none. */
+void check_mergers(const std::vector<sched_part> &parts, const std::vector<sched_item> &items) {
+    std::map<int, std::vector<int>> shares; /* of a sequence */
+    for (const sched_part &p : parts)
+        if (p.first == p.last && p.head.mergers > 0)
+            shares[p.head.seq].push_back(p.head.slot - p.head.first_slot);
+    for (const sched_item &item : items) {
+        const std::vector<int> nth = item.mergers > 0 ? shares[item.seq] : std::vector<int>();
+        must(item.mergers == 0 || item.slot >= 0, "an item that is merged");
+        must(static_cast<int>(nth.size()) == item.mergers, "as many mergers as an item says");
+        for (int i = 0; i < item.mergers; i++)
+            must(nth[i] == i, "shares of mergers");
+    }
+    for (const sched_part &p : parts)
+        if (p.first == p.last && p.head.mergers > 0) {
+            const auto same = [&](const sched_item &item) {
+                return item.seq == p.head.seq && item.first_slot == p.head.first_slot &&
+                       item.items == p.head.items && item.mergers == p.head.mergers;
+            };
+            must(std::any_of(items.begin(), items.end(), same), "what a part merges");
+        }
 }
 
 /* Every tile of every sequence once and in order, in items that parts share out in order; slots of a cut
@@ -140,6 +158,7 @@ void check_plan(const plan_case &c, const plan_copy &plan, const std::vector<int
         }
     }
     must(at == n && cut == cut_count, "all items");
+    check_mergers(parts, items);
 }
 
 std::vector<int> random_lengths(std::mt19937 &rng, int batch) {
