@@ -38,7 +38,7 @@ template <typename Format>
 struct job {
     partials<Format::UNITS> from;
     int first, slots;   /* its slots */
-    int nth;            /* whose share this is */
+    int nth, of;        /* whose share this is, of so many */
     int units, rows;    /* there may be units of more rows */
     __nv_bfloat16 *out; /* first row */
     float *lse;         /* the same; may be null */
@@ -184,7 +184,7 @@ __device__ __forceinline__ void add_groups(weighed<Format> &all, int groups, int
 template <typename Format>
 __device__ __forceinline__ void merge(const job<Format> &j, weighed<Format> *scratch, int thread) {
     int width = 0, log = 0;
-    while (j.slots << width < j.units)
+    while (j.of << width < j.units)
         width++;
     while (log + width < kLogOctets && kAtOnce << log < j.slots)
         log++;

@@ -76,6 +76,13 @@ __device__ __forceinline__ void store_shared_u4(uint32_t smem_address, uint4 v) 
                  : "memory");
 }
 
+/* 1 / x, off by one unit in the last place at most; of subnormal numbers infinite. */
+__device__ __forceinline__ float rcp_approx(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* Four floats to e4m3, round to nearest even, saturating; `a` in the lowest byte. */
 __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float d) {
     uint32_t r;

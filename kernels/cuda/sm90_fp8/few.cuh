@@ -6,7 +6,9 @@
  * one reduction of bits each, else shuffles and shared memory.
  *
  * S of a page is asked for when it arrives, and nothing of the next tile before P has left: bytes are
- * the limit of few rows, and what counts is how soon P follows the last page. */
+ * the limit of few rows, and what counts is how soon P follows the last page.
+ *
+ * An item is any run of pages: tiles of two, and a last page alone if their number is odd. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/few_merge.cuh"
 #include "kernels/cuda/sm90_fp8/scores.cuh"
@@ -116,23 +118,23 @@ __device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thr
 
 /* Do the units serve the tile: of every row some token of page 0 inside the window, none of either page
  * above? The same answer in every thread. */
-template <int Rows>
+template <int Pages, int Rows>
 __device__ __forceinline__ bool
 units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
-            const few_rows<Rows> &r, const few_scores<Rows> (&score)[2],
-            const few_scales (&by)[2]) {
+            const few_rows<Rows> &r, const few_scores<Rows> (&score)[Pages],
+            const few_scales (&by)[Pages]) {
     uint32_t inside = 0;
     bool above = false;
 #pragma unroll
     for (int k = 0; k < Rows / 4; k++) {
-        float top[2];
+        float top[Pages];
 #pragma unroll
-        for (int page = 0; page < 2; page++)
+        for (int page = 0; page < Pages; page++)
             top[page] = fmaf(fmaxf(score[page].at(k, 0), score[page].at(k, 1)), r.scale[k],
                              by[page].log_most - kLog2Largest);
         if (top[0] > r.unit[k] - kWindow)
             inside |= 1u << few_rows<Rows>::row_of(k, 0);
-        above |= fmaxf(top[0], top[1]) > r.unit[k];
+        above |= fmaxf(top[0], top[Pages - 1]) > r.unit[k];
     }
     inside = __reduce_or_sync(~0u, inside << 2 * me.t);
     uint32_t(&all)[4] = s.few.inside[turn & 1];
@@ -163,75 +165,127 @@ __device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
 
 /* The same over the warp's tokens, to its place in shared memory. */
 template <int Rows, typename Op>
-__device__ __forceinline__ void over_warp(float (&to)[4][Rows], const softmax_thread &me,
+__device__ __forceinline__ void over_warp(float4 (&to)[Rows], const softmax_thread &me,
                                           float (&x)[Rows / 4], Op op) {
     const float y = over_lanes(x, me.g, op);
     if (Rows == 32 || me.g % 2 == 0)
-        to[me.warp][few_rows<Rows>::row_of(Rows == 32 ? me.g : me.g / 2, me.t)] = y;
+        (&to[few_rows<Rows>::row_of(Rows == 32 ? me.g : me.g / 2, me.t)].x)[me.warp] = y;
+}
+
+__device__ __forceinline__ float most_of(float4 x) {
+    return fmaxf(fmaxf(x.x, x.y), fmaxf(x.z, x.w));
+}
+
+/* Bound and anchor of a page's P (units.cuh), of the rows over the CTA's tokens: complete after a barrier. */
+template <int Rows>
+__device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thread &me, int page,
+                                           const few_rows<Rows> &r, const few_scores<Rows> &score,
+                                           const few_scales &by, bool bound_too) {
+    const auto larger = [](float x, float y) { return fmaxf(x, y); };
+    const float log_a[2] = {__log2f(by.a[0]), __log2f(by.a[1])};
+    float top[Rows / 4], anchor[Rows / 4];
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const float x = score.at(k, 0), y = score.at(k, 1);
+        top[k] = fmaf(fmaxf(x, y), r.scale[k], by.log_most - kLog2Largest);
+        anchor[k] = fmaxf(fmaf(x, r.scale[k], log_a[0]), fmaf(y, r.scale[k], log_a[1])) +
+                    (kHeadroom - kLog2Largest);
+    }
+    if (bound_too)
+        over_warp(s.few.tops[2 * page], me, top, larger);
+    over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
+}
+
+/* E of page 0 of an item's first tile, where none stands: every thread finds that of its rows. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void
+begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
+            const few_scores<Rows> (&score)[Pages], const few_scales (&by)[Pages]) {
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        leave_tops(s, me, page, r, score[page], by[page], page > 0);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++)
+        r.unit[k] = fmaxf(r.unit[k], most_of(s.few.tops[1][few_rows<Rows>::row_of(k, me.t)]));
+}
+
+/* The same of the tile, given those of page 0. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_thread &me,
+                                            const few_rows<Rows> &r, float (&last)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const int row = few_rows<Rows>::row_of(k, me.t);
+        last[k] = r.unit[k];
+        if (Pages == 2 && most_of(s.few.tops[2][row]) > last[k])
+            last[k] = fmaxf(last[k], most_of(s.few.tops[3][row]));
+        if (me.index() < 4)
+            s.few.unit[1][row] = s.most_unit[row] = last[k];
+    }
 }
 
 /* Of a row: E of page 0 and of the tile, from bounds and anchors (units.cuh has the rule); one thread. */
-template <int Rows>
-__device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row) {
-    float top[4];
+template <int Pages, int Rows>
+__device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row,
+                                            bool begins) {
+    float top[2 * Pages];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        top[i] = fmaxf(fmaxf(s.few.tops[i][0][row], s.few.tops[i][1][row]),
-                       fmaxf(s.few.tops[i][2][row], s.few.tops[i][3][row]));
-    const float before = s.few.unit[1][row], most = s.most_unit[row];
+    for (int i = 0; i < 2 * Pages; i++)
+        top[i] = most_of(s.few.tops[i][row]);
+    const float before = begins ? kNone : s.few.unit[1][row];
+    const float most = begins ? kNone : s.most_unit[row];
     float first = before;
     if (top[0] != -INFINITY) {
         if (top[0] > before || top[0] <= before - kWindow)
             first = top[1];
         first = fmaxf(first, most - kReach);
     }
-    const float last = top[2] > first ? fmaxf(first, top[3]) : first;
+    const float last =
+        Pages == 2 && top[2 * Pages - 2] > first ? fmaxf(first, top[2 * Pages - 1]) : first;
     s.few.unit[0][row] = first;
     s.few.unit[1][row] = last;
     s.rescale_by[turn % kFactors][row] = ptx::exp2_approx(before - last);
     s.most_unit[row] = fmaxf(most, fmaxf(first, last));
 }
 
-/* Takes the rows to the units of page 0, or from these to the tile's. */
+/* Of rows that exist. */
 template <int Rows>
-__device__ __forceinline__ void take_units(const shared_of<Rows> &s, const softmax_thread &me,
-                                           int which, few_rows<Rows> &r,
+__device__ __forceinline__ void units_of(const float (&from)[Rows], const softmax_thread &me,
+                                         const few_rows<Rows> &r, float (&unit)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++)
+        unit[k] = r.unit[k] == INFINITY ? INFINITY : from[few_rows<Rows>::row_of(k, me.t)];
+}
+
+/* Takes the rows to units. */
+template <int Rows>
+__device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_rows<Rows> &r,
                                            float (&factor)[Rows / 4]) {
 #pragma unroll
     for (int k = 0; k < Rows / 4; k++) {
-        const float unit = s.few.unit[which][few_rows<Rows>::row_of(k, me.t)];
-        factor[k] = unit == r.unit[k] ? 1 : ptx::exp2_approx(r.unit[k] - unit);
-        r.unit[k] = unit;
+        factor[k] = unit[k] == r.unit[k] ? 1 : ptx::exp2_approx(r.unit[k] - unit[k]);
+        r.unit[k] = unit[k];
         r.sum[k] *= factor[k];
     }
 }
 
-/* Chooses the tile's units, and takes the rows to those of page 0. */
-template <int Rows>
+/* Chooses the tile's units anew, and takes the rows to those of page 0. */
+template <int Pages, int Rows>
 __device__ __forceinline__ void
 choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
-             few_rows<Rows> &r, const few_scores<Rows> (&score)[2], const few_scales (&by)[2]) {
-    const auto larger = [](float x, float y) { return fmaxf(x, y); };
+             few_rows<Rows> &r, const few_scores<Rows> (&score)[Pages],
+             const few_scales (&by)[Pages], bool begins) {
 #pragma unroll
-    for (int page = 0; page < 2; page++) {
-        const float log_a[2] = {__log2f(by[page].a[0]), __log2f(by[page].a[1])};
-        float top[Rows / 4], anchor[Rows / 4];
-#pragma unroll
-        for (int k = 0; k < Rows / 4; k++) {
-            const float x = score[page].at(k, 0), y = score[page].at(k, 1);
-            top[k] = fmaf(fmaxf(x, y), r.scale[k], by[page].log_most - kLog2Largest);
-            anchor[k] = fmaxf(fmaf(x, r.scale[k], log_a[0]), fmaf(y, r.scale[k], log_a[1])) +
-                        (kHeadroom - kLog2Largest);
-        }
-        over_warp(s.few.tops[2 * page], me, top, larger);
-        over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
-    }
+    for (int page = 0; page < Pages; page++)
+        leave_tops(s, me, page, r, score[page], by[page], true);
     ptx::named_sync(kSoftmaxBarrier, 128);
     if (me.index() < p.rows)
-        choose_unit(s, turn, me.index());
+        choose_unit<Pages>(s, turn, me.index(), begins);
     ptx::named_sync(kSoftmaxBarrier, 128);
-    float factor[Rows / 4];
-    take_units(s, me, 0, r, factor);
+    float unit[Rows / 4], factor[Rows / 4];
+    units_of(s.few.unit[0], me, r, unit);
+    take_units(unit, r, factor);
 }
 
 /* Probabilities of a page. A word: two rows of tokens g and g + 8. */
@@ -257,10 +311,10 @@ __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows
 
 /* Takes page 0's P along to a unit that page 1 has raised. */
 template <int Rows>
-__device__ __forceinline__ void raise_units(const shared_of<Rows> &s, const softmax_thread &me,
-                                            few_rows<Rows> &r, uint32_t (&packed)[Rows / 8]) {
+__device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_rows<Rows> &r,
+                                            uint32_t (&packed)[Rows / 8]) {
     float factor[Rows / 4];
-    take_units(s, me, 1, r, factor);
+    take_units(last, r, factor);
 #pragma unroll
     for (int j = 0; j < Rows / 8; j++) {
         const uint32_t low =
@@ -273,7 +327,7 @@ __device__ __forceinline__ void raise_units(const shared_of<Rows> &s, const soft
 
 /* P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row from a warp have the tokens
  * in the order 0, 8, 1, 9, ...: V^T fragments bring them likewise. */
-template <int Rows>
+template <int Pages, int Rows>
 __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread &me, int buffer,
                                         const uint32_t (&packed)[2][Rows / 8]) {
     const int matrix = me.lane >> 3, row = me.lane & 7;
@@ -284,46 +338,55 @@ __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread
                                packed[0][1], packed[1][0], packed[1][1]);
     } else {
 #pragma unroll
-        for (int page = 0; page < 2; page++)
+        for (int page = 0; page < Pages; page++)
             ptx::stmatrix_x4_trans(p + matrix * (8 * SWIZZLE) + 16 * ((4 * page + me.warp) ^ row),
                                    packed[page][0], packed[page][1], packed[page][2],
                                    packed[page][3]);
     }
 }
 
-/* @valid: tokens of the sequence from the tile's first on. */
-template <int Rows>
-__device__ __forceinline__ void
-few_tile(shared_of<Rows> &s, const params &p, const softmax_thread &me, few_rows<Rows> &r,
-         const ring<kStages> &at, uint32_t turn, int valid, bool first, bool more) {
-    const int buffer = turn & 1, rope = 2 * turn % shared_of<Rows>::kRopeStages;
-    const ring<kStages> second = at.next();
-    few_scores<Rows> score[2];
-    few_scales by[2];
+/* One or two pages. @loaded: pages before them; @valid: tokens of the sequence from their first on. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
+                                         const softmax_thread &me, few_rows<Rows> &r,
+                                         const ring<kStages> &at, uint32_t loaded, uint32_t turn,
+                                         int valid, bool first, bool more) {
+    enum { ROPE_STAGES = shared_of<Rows>::kRopeStages };
+    const int buffer = turn & 1;
+    few_scores<Rows> score[Pages];
+    few_scales by[Pages];
     ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-    ask_scores(s, p, at.stage, rope, score[0]);
+    ask_scores(s, p, at.stage, loaded % ROPE_STAGES, score[0]);
     ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
-    by[0].read(s.scales[buffer], 0, me.warp, me.g);
-    by[1].read(s.scales[buffer], 1, me.warp, me.g);
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        by[page].read(s.scales[buffer], page, me.warp, me.g);
     ptx::mbarrier_arrive(&s.empty_scales[buffer]);
-    ptx::mbarrier_wait(&s.full[second.stage], second.parity);
-    ask_scores(s, p, second.stage, rope + 1, score[1]);
+    if constexpr (Pages == 2) {
+        const ring<kStages> second = at.next();
+        ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+        ask_scores(s, p, second.stage, (loaded + 1) % ROPE_STAGES, score[1]);
+    }
     ptx::wgmma_wait<0>();
-    ptx::pin(score[0].s);
-    ptx::pin(score[1].s);
-    if (valid < TILE)
-        clear_tile(s, second.stage, me.index(), valid);
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        ptx::pin(score[page].s);
+    if (valid < Pages * PAGE) {
+        ptx::named_sync(kSoftmaxBarrier, 128); /* every warp's S is computed */
+        clear_tail(s, at.next(Pages - 1).stage, me.index(), valid - (Pages - 1) * PAGE);
+    }
     __syncwarp();
     if (me.lane == 0) {
-        ptx::mbarrier_arrive(&s.empty[at.stage]);
-        ptx::mbarrier_arrive(&s.empty[second.stage]);
-        ptx::mbarrier_arrive(&s.empty_rope[rope]);
-        ptx::mbarrier_arrive(&s.empty_rope[rope + 1]);
+#pragma unroll
+        for (int page = 0; page < Pages; page++) {
+            ptx::mbarrier_arrive(&s.empty[at.next(page).stage]);
+            ptx::mbarrier_arrive(&s.empty_rope[(loaded + page) % ROPE_STAGES]);
+        }
         if (!more)
             ptx::mbarrier_arrive(&s.empty_q);
     }
 #pragma unroll
-    for (int page = 0; page < 2; page++) {
+    for (int page = 0; page < Pages; page++) {
 #pragma unroll
         for (int i = 0; i < Rows / 2; i++)
             score[page].s[i] *= by[page].a[i / 2 % 2];
@@ -331,77 +394,80 @@ few_tile(shared_of<Rows> &s, const params &p, const softmax_thread &me, few_rows
             mask(s, me, valid - PAGE * page, score[page]);
     }
     const bool change = first || !units_serve(s, p, me, turn, r, score, by);
-    if (change)
-        choose_units(s, p, me, turn, r, score, by);
-    uint32_t packed[2][Rows / 8];
+    const bool begins = Rows == 16 && first;
+    if (begins)
+        begin_units(s, me, r, score, by);
+    else if (change)
+        choose_units(s, p, me, turn, r, score, by, first);
+    uint32_t packed[2][Rows / 8] = {};
     exponentiate(by[0], r, score[0], packed[0]);
-    if (change)
-        raise_units(s, me, r, packed[0]);
-    exponentiate(by[1], r, score[1], packed[1]);
+    float last[Rows / 4];
+    if (begins)
+        begun_units<Pages>(s, me, r, last);
+    if constexpr (Pages == 2) {
+        if (change && !begins)
+            units_of(s.few.unit[1], me, r, last);
+        if (change)
+            raise_units(last, r, packed[0]);
+        exponentiate(by[1], r, score[1], packed[1]);
+    }
     ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
-    store_p(s, me, buffer, packed);
+    store_p<Pages>(s, me, buffer, packed);
     if (me.index() == 0)
         s.rescale[buffer].x = change && !first;
     ptx::fence_proxy_async();
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
 
-/* The factors that bring O to the output, and the logarithms of the sums. */
+/* The sums go to who has O at once, then their logarithms to memory. */
 template <int Rows>
 __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
                                            const softmax_thread &me, const sched_item &item,
                                            few_rows<Rows> &r, uint32_t parity) {
-    float(&sums)[4][Rows] = s.few.tops[0];
-    over_warp(sums, me, r.sum, [](float x, float y) { return x + y; });
-    ptx::named_sync(kSoftmaxBarrier, 128);
     ptx::mbarrier_wait(&s.empty_sum, parity);
-    const int row = me.index() % Rows, copy = me.index() / Rows;
-    const float sum = sums[0][row] + sums[1][row] + (sums[2][row] + sums[3][row]);
-    const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
-    if constexpr (shared_of<Rows>::kUncounted)
-        if (item.slot >= 0 && partial_format::unit(row) < partial_format::units(p.rows))
-            few_partials{p.few_partials}.store_lse(item.slot, partial_format::unit(row) + 4 * copy,
-                                                   log2_sum);
-    if (copy == 0) {
-        s.inverse_sum[row] = sum == 0 ? 0 : 1 / sum;
-        if (row < p.rows && item.slot < 0 && p.lse)
-            p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
-        else if (row < p.rows && item.slot >= 0 && !shared_of<Rows>::kUncounted)
-            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + row] = log2_sum;
-    }
+    over_warp(s.few.sums, me, r.sum, [](float x, float y) { return x + y; });
     ptx::mbarrier_arrive(&s.full_sum);
-}
-
-/* What all warps know of a row, before an item; by the thread that chooses its unit. */
-template <int Rows>
-__device__ __forceinline__ void begin_row(shared_of<Rows> &s, const params &p, int row) {
-    s.few.unit[0][row] = s.few.unit[1][row] = row < p.rows ? kNone : INFINITY;
-    s.most_unit[row] = kNone;
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    const int row = me.index() % Rows, first = me.index() / Rows;
+    const float sum = sum_of(s.few.sums[row]);
+    const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
+    const int unit = partial_format::unit(row);
+    if (item.slot >= 0 && unit < partial_format::units(p.rows))
+#pragma unroll
+        for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
+            few_partials{p.few_partials}.store_lse(item.slot, unit + 4 * copy, log2_sum);
+    else if (first == 0 && row < p.rows && item.slot < 0 && p.lse)
+        p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
 }
 
 template <int Rows>
 __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p) {
     const softmax_thread me;
     ring<kStages> at;
-    uint32_t turn = 0, q_parity = 0; /* tiles so far */
-    if (me.index() < Rows)
-        s.few.later[me.index()] = p.s_q - 1 - min(me.index() / p.heads, p.s_q - 1);
+    uint32_t turn = 0, loaded = 0, q_parity = 0; /* tiles and pages so far */
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         few_rows<Rows> r(p, item.seq, me.t);
-        ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
         if (me.index() < Rows)
-            begin_row(s, p, me.index());
+            s.few.later[me.index()] = p.s_q - 1 - min(me.index() / p.heads, p.s_q - 1);
+        ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
         if (item.tile_begin < item.tile_end) {
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
         }
+        const int end = item.tile_end;
+        int page = item.tile_begin;
 #pragma unroll 1
-        for (int tile = item.tile_begin; tile < item.tile_end; tile++, turn++) {
-            few_tile(s, p, me, r, at, turn, item.tokens - tile * TILE, tile == item.tile_begin,
-                     tile + 1 < item.tile_end);
-            at.advance(2);
+        for (; page + 1 < end; page += 2, loaded += 2, turn++, at.advance(2))
+            few_tile<2>(s, p, me, r, at, loaded, turn, item.tokens - page * PAGE,
+                        page == item.tile_begin, page + 2 < end);
+        if (page < end) {
+            few_tile<1>(s, p, me, r, at, loaded, turn, item.tokens - page * PAGE,
+                        page == item.tile_begin, false);
+            loaded++;
+            turn++;
+            at.advance();
         }
         finish_few(s, p, me, item, r, ((k - s.part.first) & 1) ^ 1);
     }

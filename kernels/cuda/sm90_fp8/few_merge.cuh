@@ -48,9 +48,9 @@ struct partial_format {
 };
 
 using few_partials = merging::partials<partial_format::UNITS>;
-static_assert(FP8_FEW_ROWS * partial_format::ROW_UNITS == 128, "a softmax thread a copy of an LSE");
 static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host allocates");
 
+/* @item: of the sequence; its slot says whose share this is. */
 template <typename Shared>
 __device__ __forceinline__ void merge_few(Shared &s, const params &p, const sched_item &item,
                                           int thread) {
@@ -59,12 +59,25 @@ __device__ __forceinline__ void merge_few(Shared &s, const params &p, const sche
                                             item.first_slot,
                                             item.items,
                                             item.slot - item.first_slot,
+                                            item.mergers > 0 ? item.mergers : item.items,
                                             partial_format::units(p.rows),
                                             p.rows,
                                             p.out + at * CONTENT,
                                             p.lse ? p.lse + at : nullptr,
                                             kMergeBarrier};
     merging::merge(j, reinterpret_cast<merging::weighed<partial_format> *>(s.content), thread);
+}
+
+/* The cut sequences of a part; without an item, the one that it has instead. */
+template <typename Shared>
+__device__ __forceinline__ void merge_few_part(Shared &s, const params &p, int thread) {
+    const int first = s.part.first;
+    const bool merges = first == s.part.last;
+    for (int k = first; k < s.part.last + merges; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot >= 0 && (item.mergers > 0) == merges)
+            merge_few(s, p, item, thread);
+    }
 }
 
 } // namespace sm90_fp8

@@ -1,6 +1,7 @@
 /* kernel.cuh - the kernel: barriers, then one role a warp. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/few.cuh"
+#include "kernels/cuda/sm90_fp8/few_output.cuh"
 #include "kernels/cuda/sm90_fp8/output.cuh"
 #include "kernels/cuda/sm90_fp8/softmax.cuh"
 
@@ -65,7 +66,10 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
             run_scales(s, p);
     } else {
         ptx::registers_set<memory_type::kFew ? kFewOutputRegs : kOutputRegs, kLaunchRegs>();
-        run_output(s, p, group - 1, row_tile);
+        if constexpr (memory_type::kFew)
+            run_few_output(s, p, group - 1);
+        else
+            run_output(s, p, group - 1, row_tile);
     }
 }
 

@@ -49,11 +49,11 @@ variant variant_of() {
             sizeof(sm90_fp8::shared_of<Rows>)};
 }
 
-const variant variants[] = {variant_of<FP8_FEW_ROWS>(), variant_of<32>(),
+const variant variants[] = {variant_of<16>(), variant_of<FP8_FEW_ROWS>(),
                             variant_of<sm90_fp8::ROWS>()};
 
 const variant &variant_for(int rows) {
-    return variants[rows <= FP8_FEW_ROWS ? 0 : rows <= 32 ? 1 : 2];
+    return variants[rows <= 16 ? 0 : rows <= FP8_FEW_ROWS ? 1 : 2];
 }
 
 } // namespace
@@ -71,8 +71,9 @@ int fp8_row_tiles(int heads, int s_q) {
     return (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
 }
 
-sched_tile fp8_tile(int, int) {
-    return sm90_fp8::TILE;
+sched_tile fp8_tile(int heads, int s_q) {
+    using namespace sm90_fp8;
+    return heads * s_q <= FP8_FEW_ROWS ? sched_tile(PAGE, 5) : sched_tile(TILE);
 }
 
 int fp8_decode_parts(int sms, int heads, int s_q) {

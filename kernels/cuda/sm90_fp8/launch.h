@@ -28,7 +28,7 @@ struct fp8_decode_args {
 };
 
 enum {
-    FP8_FEW_ROWS = 16,                                /* have a kernel of their own */
+    FP8_FEW_ROWS = 32,                                /* have kernels of their own */
     FP8_FEW_BYTES = FP8_FEW_ROWS * (512 * 2 + 8 * 4), /* their partial results and LSE */
 };
 
@@ -38,7 +38,7 @@ cudaError_t fp8_decode_init(void);
 /* Tiles of rows of a sequence: a CTA each. */
 int fp8_row_tiles(int heads, int s_q);
 
-/* Of sched.h: two pages. */
+/* Of sched.h: a page of few rows, else two. */
 sched_tile fp8_tile(int heads, int s_q);
 
 /* Parts that fill a device of so many SMs. */

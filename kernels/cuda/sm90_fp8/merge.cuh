@@ -197,10 +197,6 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
         const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
-        if constexpr (Shared::kUncounted) {
-            merge_few(s, p, item, thread);
-            continue;
-        }
         if (thread == 0)
             await(p, item, row_tile);
         ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */

@@ -23,6 +23,18 @@ struct output_thread {
     __device__ explicit output_thread(int group)
         : group(group), warp(ptx::warp() & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
+    /* Of both groups. */
+    __device__ int thread() const {
+        return group * 128 + 32 * warp + lane;
+    }
+    /* Shared address of the lane's row of V in stage 0, and its swizzled 16 bytes in slice 0. */
+    template <typename Shared>
+    __device__ uint32_t values_at(const Shared &s) const {
+        return ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + lane * SWIZZLE;
+    }
+    __device__ uint32_t chunk() const {
+        return (warp ^ (lane & 7)) << 4;
+    }
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();
         if (lane == 0)
@@ -83,9 +95,19 @@ struct output_ahead {
     }
 };
 
+/* What brings O of a row to the softmax's output. */
+template <typename Shared>
+__device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
+    if constexpr (Shared::kFew) {
+        const float sum = sum_of(s.few.sums[row]);
+        return sum == 0 ? 0 : ptx::rcp_approx(sum);
+    } else {
+        return s.inverse_sum[row];
+    }
+}
+
 /* The first V fragments are read while P is still made.
- * @base: shared address of the lane's row in stage 0; @chunk: its swizzled 16 bytes in slice 0; @last: tile
- * of an item, whose V past the end of the sequence is cleared before P is handed over. */
+ * @base, @chunk: values_at(), chunk(); @last: tile of an item, whose V past the end of the sequence is cleared before P is handed over. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
                                               uint32_t chunk, uint32_t p_desc, uint32_t high,
@@ -175,7 +197,7 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
             const int row = first + 8 * j + r;
             if (first_row + row >= p.rows)
                 continue;
-            const float inverse = s.inverse_sum[row];
+            const float inverse = inverse_sum(s, row);
             const size_t at = (base + row) * CONTENT + column;
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++) {
@@ -187,149 +209,35 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
     }
 }
 
-/* A partial result of a few rows to its units. */
-template <typename Shared, int N>
-__device__ __forceinline__ void store_few(const Shared &s, const params &p, const output_thread &me,
-                                          int slot, const float (&o)[SLICES][N]) {
-    const int unit = 4 * (4 * me.group + me.warp) + me.t;
-#pragma unroll
-    for (int j = 0; j < N / 4; j++) {
-        if (8 * j >= p.rows)
-            break;
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const float inverse = s.inverse_sum[2 * me.t + 8 * j + r];
-            uint32_t x[SLICES];
-#pragma unroll
-            for (int slice = 0; slice < SLICES; slice++)
-                x[slice] = ptx::pack_bf16x2(o[slice][4 * j + r] * inverse,
-                                            o[slice][4 * j + 2 + r] * inverse);
-            merging::store_relaxed(
-                few_partials{p.few_partials}.out(slot, unit + 32 * (2 * j + r), me.g),
-                make_uint4(x[0], x[1], x[2], x[3]));
-        }
-    }
-}
-
-__device__ __forceinline__ void product_rs(float (&d)[8], const uint32_t (&a)[4], uint64_t b,
-                                           bool more) {
-    ptx::wgmma_rs_e4m3_n16(d, a, b, more);
-}
-__device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4], uint64_t b,
-                                           bool more) {
-    ptx::wgmma_rs_e4m3_n32(d, a, b, more);
-}
-
-/* The same for at most 32 rows: V of the whole tile is in registers, and its pages given back, before P
- * arrives; a slice of O is N numbers. @partial: V is cleared before P is handed over. */
-template <typename Shared, int N>
-__device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me, uint32_t turn,
-                                             const ring<kStages> &at, uint32_t base, uint32_t chunk,
-                                             uint32_t p_desc, uint32_t high, bool partial,
-                                             float (&o)[SLICES][N]) {
-    const ring<kStages> second = at.next();
-    const int buffer = turn & 1;
-    const uint32_t p_tile = p_desc + buffer * (Shared::kRows * SWIZZLE / 16);
-    if (partial)
-        ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
-    uint32_t a[SLICES][4][4];
-#pragma unroll
-    for (int page = 0; page < 2; page++) {
-        const ring<kStages> &from = page ? second : at;
-        ptx::mbarrier_wait(&s.full[from.stage], from.parity);
-#pragma unroll
-        for (int i = 0; i < 2 * SLICES; i++)
-            load_values<true>(base + from.stage * kBytesContent + i / 4 * (PAGE * SWIZZLE) +
-                                  i % 2 * (32 * SWIZZLE) + (i & 2 ? chunk ^ 64 : chunk),
-                              a[i / 2][2 * page + i % 2]);
-        me.arrive(&s.empty[from.stage]);
-    }
-    ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
-    if (s.rescale[buffer].x) {
-#pragma unroll
-        for (int i = 0; i < N; i++) {
-            const float by = s.rescale_by[turn % kFactors][8 * (i / 4) + 2 * me.t + i % 2];
-#pragma unroll
-            for (int slice = 0; slice < SLICES; slice++)
-                o[slice][i] *= by;
-        }
-    }
-    uint64_t b[4];
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        b[k] = ptx::descriptor_of(p_tile + 2 * k, high);
-    enum { TOGETHER = N == 8 ? 4 : 2 };
-#pragma unroll
-    for (int first = 0; first < SLICES; first += TOGETHER) {
-        float zeroed[TOGETHER][N];
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < TOGETHER; i++)
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i], a[first + i][k], b[k],
-                           SM90_FP8_IN_PLACE || k > 0);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<0>();
-#pragma unroll
-        for (int i = 0; i < TOGETHER; i++) {
-            ptx::pin(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i]);
-#pragma unroll
-            for (int j = 0; j < N && !SM90_FP8_IN_PLACE; j++)
-                o[first + i][j] += zeroed[i][j];
-        }
-    }
-    ptx::mbarrier_arrive(&s.empty_p[buffer]);
-}
-
-template <typename Shared>
-__device__ __forceinline__ int tiles_of(const Shared &s, const params &p, int k) {
+__device__ __forceinline__ int tiles_of(const shared &s, const params &p, int k) {
     const sched_item item = item_at(s, p, k);
     return item.tile_end - item.tile_begin;
 }
 
-/* Does a sequence end inside the item's last tile? */
-template <typename Shared>
-__device__ __forceinline__ bool ends_inside(const Shared &s, const params &p, int k) {
-    const sched_item item = item_at(s, p, k);
-    return item.tokens < item.tile_end * TILE;
-}
-
-template <typename Shared>
-__device__ __forceinline__ void run_output(Shared &s, const params &p, int group, int row_tile) {
+__device__ __forceinline__ void run_output(shared &s, const params &p, int group, int row_tile) {
     const output_thread me(group);
-    const int thread = group * 128 + 32 * me.warp + me.lane;
-    const uint32_t base =
-        ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + me.lane * SWIZZLE;
-    const uint32_t chunk = (me.warp ^ (me.lane & 7)) << 4;
+    const int thread = me.thread();
+    const uint32_t base = me.values_at(s), chunk = me.chunk();
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     const bool few = p.rows - row_tile * ROWS <= 32;
     ring<kStages> at;
     uint32_t turn = 0;
     output_ahead ahead;
     for (int k = s.part.first; k < s.part.last; k++) {
-        float o[SLICES][Shared::kRows / 2];
+        float o[SLICES][32];
 #pragma unroll
         for (int slice = 0; slice < SLICES; slice++)
 #pragma unroll
-            for (int i = 0; i < Shared::kRows / 2; i++)
+            for (int i = 0; i < 32; i++)
                 o[slice][i] = 0;
 #pragma unroll 1
         for (int n = tiles_of(s, p, k); n > 0; n--, turn++, at.advance(2))
-            if constexpr (Shared::kFew)
-                multiply_few(s, me, turn, at, base, chunk, p_desc, p.high_b,
-                             n == 1 && ends_inside(s, p, k), o);
-            else
-                multiply_tile(s, me, turn, at, base, chunk, p_desc, p.high_b, few, n == 1, ahead,
-                              o);
+            multiply_tile(s, me, turn, at, base, chunk, p_desc, p.high_b, few, n == 1, ahead, o);
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
         const sched_item item = item_at(s, p, k);
-        if (Shared::kUncounted && item.slot >= 0)
-            store_few(s, p, me, item.slot, o);
-        else
-            store_rows(s, p, me, item, row_tile * ROWS, o);
+        store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
-        if (!Shared::kUncounted && item.slot >= 0) {
+        if (item.slot >= 0) {
             ptx::named_sync(kMergeBarrier, kMergers);
             if (thread == 0)
                 announce(p, item, row_tile);

@@ -25,16 +25,18 @@ __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.pages - 1);
 }
 
-/* The pages of an item. A tile whose second page lies past the end has one page. */
+/* The pages of an item, taken two at a time. Of more than 32 rows a second page may lie past the end. */
 struct page_range {
     const int *table;
-    int begin, end, last; /* last: one past the pages that exist; begin and end are even */
+    int begin, end, last; /* last: one past the pages that exist */
 };
 
-__device__ __forceinline__ page_range pages_of(const params &p, const sched_item &item) {
+template <typename Shared>
+__device__ __forceinline__ page_range pages_of(const Shared &, const params &p,
+                                               const sched_item &item) {
     const int last = (item.tokens + PAGE - 1) / PAGE;
-    return {p.block_table + static_cast<size_t>(item.seq) * p.table_width, 2 * item.tile_begin,
-            2 * item.tile_end, last};
+    return {p.block_table + static_cast<size_t>(item.seq) * p.table_width,
+            Shared::kUnitPages * item.tile_begin, Shared::kUnitPages * item.tile_end, last};
 }
 
 /* Entry i of the block table, as it stands there; 0 past the end. Not clamped yet, which would wait
@@ -51,36 +53,49 @@ __device__ __forceinline__ void load_page(Shared &s, const params &p, int stage,
     ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
+/* Queries of an item. */
+template <typename Shared>
+__device__ __forceinline__ void load_queries(Shared &s, const params &p, int row_tile, int seq) {
+    ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
+    ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
+    if constexpr (Shared::kFew)
+        ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, seq);
+}
+
+/* Until the page before in the stages of the next page is done with. @loaded: pages so far. */
+template <typename Shared>
+__device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &at,
+                                               uint32_t loaded) {
+    enum { ROPE_STAGES = Shared::kRopeStages };
+    ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
+    ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
+    if (ROPE_STAGES > 2 && loaded == 2) /* the first two aren't held up by those after */
+        ptx::mbarrier_wait(&s.full[0], 0);
+}
+
 /* The copy engine's thread. */
 template <typename Shared>
 __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_tile) {
     ring<kStages> at;
-    enum { ROPE_STAGES = Shared::kRopeStages };
     uint32_t loaded = 0, q_parity = 1; /* pages so far */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)
             continue;
-        const page_range pages = pages_of(p, item);
+        const page_range pages = pages_of(s, p, item);
         const bool known = k == s.part.first && head_page(s, 0) >= 0;
         int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < pages.end; i++) {
-            ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
-            ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
-            if (ROPE_STAGES > 2 && loaded == 2) /* the first two aren't held up by those after */
-                ptx::mbarrier_wait(&s.full[0], 0);
+            wait_for_stage(s, at, loaded);
             if (i < pages.last)
-                load_page(s, p, at.stage, loaded % ROPE_STAGES, clamp_page(p, now));
+                load_page(s, p, at.stage, loaded % Shared::kRopeStages, clamp_page(p, now));
             else /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
             if (i == pages.begin) {
                 ptx::mbarrier_wait(&s.empty_q, q_parity);
                 q_parity ^= 1;
-                ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
-                ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, item.seq);
-                if constexpr (Shared::kFew)
-                    ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, item.seq);
+                load_queries(s, p, row_tile, item.seq);
             }
             now = next;
             next = entry_at(pages, i + 2);
@@ -101,19 +116,19 @@ __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a
         to.log_most[lane / 16] = __log2f(most);
 }
 
-/* Zero past the end of the sequence. @entry: of the lane's page. */
-__device__ __forceinline__ float4 fetch_scales(const params &p, int length, int tile, int lane,
+/* Of two pages; zero from token @end on. @entry: of the lane's page. */
+__device__ __forceinline__ float4 fetch_scales(const params &p, int end, int page, int lane,
                                                int entry) {
-    const int token = TILE * tile + 4 * lane;
+    const int token = PAGE * page + 4 * lane;
     float4 a = {0, 0, 0, 0};
-    if (TILE * tile + PAGE * (lane / 16) >= length)
+    if (PAGE * (page + lane / 16) >= end)
         return a;
     const float *from = p.token_scale + static_cast<size_t>(clamp_page(p, entry)) * PAGE;
     a = __ldg(reinterpret_cast<const float4 *>(from) + lane % 16);
-    if (token + 4 > length) {
-        a.x = token < length ? a.x : 0;
-        a.y = token + 1 < length ? a.y : 0;
-        a.z = token + 2 < length ? a.z : 0;
+    if (token + 4 > end) {
+        a.x = token < end ? a.x : 0;
+        a.y = token + 1 < end ? a.y : 0;
+        a.z = token + 2 < end ? a.z : 0;
         a.w = 0;
     }
     return a;
@@ -125,14 +140,15 @@ __device__ __forceinline__ void run_scales(Shared &s, const params &p) {
     uint32_t turn = 0; /* tiles so far */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
-        const page_range pages = pages_of(p, item);
+        const page_range pages = pages_of(s, p, item);
         if (item.tile_begin == item.tile_end)
             continue;
         const bool known = k == s.part.first && head_page(s, 0) >= 0;
         int entry = known ? head_page(s, lane / 16) : entry_at(pages, pages.begin + lane / 16);
-        for (int tile = item.tile_begin; tile < item.tile_end; tile++, turn++) {
-            const float4 a = fetch_scales(p, item.tokens, tile, lane, entry);
-            entry = entry_at(pages, 2 * tile + 2 + lane / 16);
+        const int end = min(item.tokens, PAGE * pages.end);
+        for (int page = pages.begin; page < pages.end; page += 2, turn++) {
+            const float4 a = fetch_scales(p, end, page, lane, entry);
+            entry = entry_at(pages, page + 2 + lane / 16);
             ptx::mbarrier_wait(&s.empty_scales[turn & 1], ((turn >> 1) & 1) ^ 1);
             store_scales(s.scales[turn & 1], lane, a);
             ptx::mbarrier_arrive(&s.full_scales[turn & 1]);

@@ -69,20 +69,25 @@ enum { kFactors = 4 };        /* tiles of rescale_by: it is written before P's b
 /* What the softmax warps of a few rows tell each other. */
 template <int Rows>
 struct alignas(16) few_exchange {
-    uint32_t inside[2][4];  /* by warp: which rows have a score inside the window */
-    float tops[4][4][Rows]; /* by warp: bound and anchor of page 0, of page 1; or sums */
-    float unit[2][Rows];    /* E of page 0, and of the tile */
-    int later[Rows];        /* tokens at the end that a row doesn't see */
+    uint32_t inside[2][4]; /* by warp: which rows have a score inside the window */
+    float4 tops[4][Rows];  /* a warp a member: bound and anchor of page 0, of page 1 */
+    float4 sums[Rows];     /* the same of an item's sums of P */
+    float unit[2][Rows];   /* E of page 0, and of the tile */
+    int later[Rows];       /* tokens at the end that a row doesn't see */
 };
 template <>
 struct few_exchange<ROWS> {};
+
+__device__ __forceinline__ float sum_of(float4 x) {
+    return x.x + x.y + (x.z + x.w);
+}
 
 template <int Rows>
 struct alignas(1024) shared_of {
     enum {
         kRows = Rows,
         kFew = Rows < ROWS,
-        kUncounted = Rows <= FP8_FEW_ROWS, /* merged as few_merge.cuh says */
+        kUnitPages = kFew ? 1 : 2, /* of a tile of the plan */
         kRopeStages = Rows == 16 ? 4 : 2,
         kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
     };

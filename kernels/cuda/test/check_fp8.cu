@@ -204,7 +204,8 @@ result check(setup &s, int sample) {
                 device<double>(longest * n),
                 device<judged_page>((longest / PAGE + 2) * n),
                 a.plan.items,
-                items_of(s)};
+                items_of(s),
+                fp8_tile(a.heads, a.s_q).tokens / PAGE};
     judge<<<n, 256>>>(j, picked, verdicts);
     CHECK(cudaDeviceSynchronize());
     std::vector<verdict> v(n);

@@ -103,6 +103,7 @@ struct judged {
     judged_page *page;       /* [judged rows][longest / PAGE + 2] */
     const sched_item *items; /* a row's units begin anew with each of its items */
     int item_count;
+    int tile_pages; /* of what items count in */
 };
 
 /* Squares of differences and of the output, the worst row. lse: against exact scores, less what the
@@ -197,17 +198,19 @@ __device__ inline void choose_units(const judged &j, int seq, int visible, judge
         if (item.seq != seq)
             continue;
         double unit = none, most = none;
-        for (int i = 2 * item.tile_begin; i < 2 * item.tile_end && i * PAGE < visible; i++) {
+        const int begin = j.tile_pages * item.tile_begin, end = j.tile_pages * item.tile_end;
+        for (int i = begin; i < end && i * PAGE < visible; i++) {
             const double anchored = page[i].top + headroom;
-            if (i % 2 == 1 && page[i].bound > unit)
+            const bool second = (i - begin) % 2 == 1;
+            if (second && page[i].bound > unit)
                 unit = fmax(unit, anchored);
-            if (i % 2 == 0 && (page[i].bound > unit || page[i].bound <= unit - window))
+            if (!second && (page[i].bound > unit || page[i].bound <= unit - window))
                 unit = anchored;
-            if (i % 2 == 0)
+            if (!second)
                 unit = fmax(unit, most - reach);
             most = fmax(most, unit);
             page[i].first = page[i].last = unit;
-            if (i % 2 == 1)
+            if (second)
                 page[i - 1].last = unit;
         }
     }
