@@ -62,6 +62,22 @@ __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row
         ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, seq);
 }
 
+/* Does the part's record bring its first page, and has load_first() asked for it? */
+template <typename Shared>
+__device__ __forceinline__ bool knows_first(const Shared &s) {
+    return Shared::kFew && head_page(s, 0) >= 0;
+}
+
+/* The first page and queries, if known: asked for before the warps go apart, since code comes slowly after a
+ * jump. */
+template <typename Shared>
+__device__ __forceinline__ void load_first(Shared &s, const params &p, int row_tile) {
+    if (!knows_first(s))
+        return;
+    load_page(s, p, 0, 0, clamp_page(p, head_page(s, 0)));
+    load_queries(s, p, row_tile, s.part.head.seq);
+}
+
 /* Until the page before in the stages of the next page is done with. @loaded: pages so far. */
 template <typename Shared>
 __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &at,
@@ -73,7 +89,7 @@ __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &a
         ptx::mbarrier_wait(&s.full[0], 0);
 }
 
-/* The copy engine's thread. */
+/* The copy engine's thread, after load_first(). */
 template <typename Shared>
 __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_tile) {
     ring<kStages> at;
@@ -87,15 +103,21 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
         int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < pages.end; i++) {
-            wait_for_stage(s, at, loaded);
-            if (i < pages.last)
-                load_page(s, p, at.stage, loaded % Shared::kRopeStages, clamp_page(p, now));
-            else /* what the stages hold will be masked */
+            /* What load_first() asked for may have been given back by now: a wait for the phase before would be one
+             * for the next. */
+            const bool here = loaded == 0 && knows_first(s);
+            if (!here)
+                wait_for_stage(s, at, loaded);
+            if (i >= pages.last) /* what the stages hold will be masked */
                 ptx::mbarrier_arrive(&s.full[at.stage]);
+            else if (!here)
+                load_page(s, p, at.stage, loaded % Shared::kRopeStages, clamp_page(p, now));
             if (i == pages.begin) {
-                ptx::mbarrier_wait(&s.empty_q, q_parity);
+                if (!here) {
+                    ptx::mbarrier_wait(&s.empty_q, q_parity);
+                    load_queries(s, p, row_tile, item.seq);
+                }
                 q_parity ^= 1;
-                load_queries(s, p, row_tile, item.seq);
             }
             now = next;
             next = entry_at(pages, i + 2);
