@@ -16,6 +16,7 @@ namespace sm90_fp8 {
 
 enum {
     kMergers = merging::kMergers, /* threads: the two output groups */
+    kLogMergers = 8,
     kWeighers = kMergers - 32,
     kUnit = 4, /* columns that a thread merges at once */
     kUnits = CONTENT / kUnit,
@@ -27,6 +28,7 @@ struct merge_memory {
     float weights[4096]; /* [row][slot]: of rows that a share touches, at most 66 + 2 x slots */
     uint2 part[1];       /* [slot][unit] bf16 */
 };
+static_assert(1 << kLogMergers == kMergers, "abreast by shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
 /* A share of a sequence's units of four columns, numbered through the rows of a tile. */
@@ -34,10 +36,12 @@ struct share {
     int begin, end;
 
     __device__ share(const params &p, const sched_item &item, int first_row) {
-        const int all = min(p.rows - first_row, int(ROWS)) * (kUnits / 2);
-        const int nth = item.slot - item.first_slot;
-        begin = all * nth / item.items * 2; /* pairs: 16 bytes */
-        end = all * (nth + 1) / item.items * 2;
+        const unsigned all =
+            min(p.rows - first_row, int(ROWS)) * (kUnits / 2); /* pairs: 16 bytes */
+        const unsigned nth = item.slot - item.first_slot, items = item.items;
+        const unsigned each = all / items, more = all - each * items; /* the first have one more */
+        begin = 2 * (each * nth + min(nth, more));
+        end = begin + 2 * (each + (nth < more));
     }
     __device__ int first_row() const {
         return begin / kUnits;
@@ -48,34 +52,38 @@ struct share {
 };
 
 /* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
- * one. */
+ * one. Here and below loops aren't unrolled, and nothing is divided that shifts can do: what runs once costs
+ * what its code does. */
 __device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
                                       int first_row, const share &mine, int thread) {
-    int lanes = 2;
-    while (lanes < item.items && lanes < 32)
-        lanes *= 2;
-    const int at_once = 32 / lanes; /* rows of a warp, all of whose lanes take part in sums */
-    const int rows = (mine.rows() + at_once - 1) / at_once * at_once;
+    const int log = min(max(32 - __clz(item.items - 1), 1), 5), lanes = 1 << log;
+    const int at_once = 32 >> log; /* rows of a warp, all of whose lanes take part in sums */
+    const int rows = (mine.rows() + at_once - 1) & -at_once;
 #pragma unroll 1
-    for (int i = thread / lanes; i < rows; i += kWeighers / lanes) {
+    for (int i = thread >> log; i < rows; i += kWeighers >> log) {
         const bool real = i < mine.rows();
         const int row = first_row + mine.first_row() + (real ? i : 0);
         const float *from = p.partial_lse + static_cast<size_t>(item.first_slot) * p.rows + row;
         float *weight = m.weights + (real ? i : 0) * item.items, most = -INFINITY, sum = 0;
-        const int first = real ? thread % lanes : item.items;
+        const int first = real ? thread & (lanes - 1) : item.items;
+#pragma unroll 1
         for (int k = first; k < item.items; k += lanes) {
             weight[k] = __ldcg(from + static_cast<size_t>(k) * p.rows);
             most = fmaxf(most, weight[k]);
         }
+#pragma unroll 1
         for (int step = lanes / 2; step > 0; step /= 2)
             most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
+#pragma unroll 1
         for (int k = first; k < item.items; k += lanes) {
             weight[k] = most == -INFINITY ? 0 : ptx::exp2_approx(weight[k] - most);
             sum += weight[k];
         }
+#pragma unroll 1
         for (int step = lanes / 2; step > 0; step /= 2)
             sum += __shfl_xor_sync(~0u, sum, step);
         const float inverse = sum == 0 ? 0 : 1 / sum;
+#pragma unroll 1
         for (int k = first; k < item.items; k += lanes)
             weight[k] *= inverse;
         if (p.lse && first == 0)
@@ -88,16 +96,21 @@ __device__ __forceinline__ float4 weighted_sum(const sched_item &item, const mer
                                                const share &mine, int unit, int first, int step) {
     const int width = mine.end - mine.begin;
     const float *weight = m.weights + (unit / kUnits - mine.first_row()) * item.items;
+    const uint2 *part = m.part + unit - mine.begin;
     float4 x = {0, 0, 0, 0};
-#pragma unroll 4
-    for (int k = first; k < item.items; k += step) {
-        const float w = weight[k];
-        const uint2 part = m.part[k * width + unit - mine.begin];
-        x.x = fmaf(w, __uint_as_float(part.x << 16), x.x);
-        x.y = fmaf(w, __uint_as_float(part.x & 0xffff0000u), x.y);
-        x.z = fmaf(w, __uint_as_float(part.y << 16), x.z);
-        x.w = fmaf(w, __uint_as_float(part.y & 0xffff0000u), x.w);
-    }
+#pragma unroll 1
+    for (int k = first; k < item.items; k += 4 * step)
+#pragma unroll
+        for (int i = 0; i < 4; i++) { /* past the last slot: the first of the four again, times 0 */
+            const bool real = k + i * step < item.items;
+            const int slot = real ? k + i * step : k;
+            const float w = real ? weight[slot] : 0;
+            const uint2 y = part[slot * width];
+            x.x = fmaf(w, __uint_as_float(y.x << 16), x.x);
+            x.y = fmaf(w, __uint_as_float(y.x & 0xffff0000u), x.y);
+            x.z = fmaf(w, __uint_as_float(y.y << 16), x.z);
+            x.w = fmaf(w, __uint_as_float(y.y & 0xffff0000u), x.w);
+        }
     return x;
 }
 
@@ -143,6 +156,7 @@ __device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sc
     if (lane == 0)
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
     ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
+#pragma unroll 1
     for (int k = lane; k < item.items; k += 32) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
         const auto *from = reinterpret_cast<const uint2 *>(p.partial_out + row * CONTENT);
@@ -167,25 +181,29 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     ptx::named_sync(kMergeBarrier, kMergers);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
-    int groups = 1;
-    while (2 * groups * width <= kMergers)
-        groups *= 2;
-    if (groups == 1) {
-        for (int unit = mine.begin + thread; unit < mine.end; unit += kMergers)
-            store_unit(p, item, first_row, unit, weighted_sum(item, m, mine, unit, 0, 1));
-        return;
+    /* Threads that merge units abreast: the power of two from the share's width on. */
+    const int log = min(32 - __clz(width - 1), kLogMergers), abreast = 1 << log;
+    const int groups = kMergers >> log, group = thread >> log;
+#pragma unroll 1
+    for (int at = thread & (abreast - 1); at < width;
+         at += abreast) { /* several turns: one group */
+        const float4 x = weighted_sum(item, m, mine, mine.begin + at, group, groups);
+        if (groups == 1)
+            store_unit(p, item, first_row, mine.begin + at, x);
+        else
+            m.sums[thread] = x;
     }
-    const int at = thread % (kMergers / groups), group = thread / (kMergers / groups);
-    if (at < width)
-        m.sums[thread] = weighted_sum(item, m, mine, mine.begin + at, group, groups);
+    if (groups == 1)
+        return;
     ptx::named_sync(kMergeBarrier, kMergers);
-    if (group == 0 && at < width) {
-        float4 x = m.sums[at];
+    if (thread < width) {
+        float4 x = m.sums[thread];
+#pragma unroll 1
         for (int g = 1; g < groups; g++) {
-            const float4 y = m.sums[g * (kMergers / groups) + at];
+            const float4 y = m.sums[g * abreast + thread];
             x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
         }
-        store_unit(p, item, first_row, mine.begin + at, x);
+        store_unit(p, item, first_row, mine.begin + thread, x);
     }
 }
 
