@@ -61,35 +61,29 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     const sched_item item = item_at(s, p, k);
     const float sum[2] = {quad_sum(r.sum[0]), quad_sum(r.sum[1])};
     ptx::mbarrier_wait(&s.empty_sum, parity);
-    if (me.t == 0) {
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int row = ptx::opaque(me.row()) + 8 * i;
-            const float log2_sum = sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(sum[i]);
-            s.inverse_sum[row] = sum[i] == 0 ? 0 : 1 / sum[i];
-            if (first_row + row >= p.rows)
-                continue;
-            if (item.slot >= 0)
-                p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
-            else if (p.lse)
-                p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] =
-                    log2_sum * 0.69314718f;
-        }
+    const int row = ptx::opaque(me.row()) + 8 * me.t;
+    if (me.t < 2) { /* a lane a row */
+        const float mine = me.t == 0 ? sum[0] : sum[1], unit = me.t == 0 ? r.unit[0] : r.unit[1];
+        const float log2_sum = mine == 0 ? -INFINITY : unit + log2f(mine);
+        s.inverse_sum[row] = mine == 0 ? 0 : 1 / mine;
+        if (first_row + row < p.rows && item.slot >= 0)
+            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
+        else if (first_row + row < p.rows && p.lse)
+            p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] =
+                log2_sum * 0.69314718f;
     }
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-/* Of an item, for which a loop of its own without masks pays for being fetched. */
-enum { kManyTiles = 12 };
-
 /* A tile, of which S of the first page is on its way; S of the next tile's is when this returns.
- * @Plain: there is a next tile, and nothing is to be masked. @valid: tokens of the sequence from the tile's
- * first on. */
-template <bool Plain>
-__device__ __forceinline__ void
-softmax_tile(shared &s, const params &p, const softmax_thread &me, row_pair &r, ring<kStages> &at,
-             uint32_t turn, int row_tile, int valid, bool first, bool more, bool &scales_here,
-             float (&score0)[32], float (&score1)[32]) {
+ * @valid: tokens of the sequence from the tile's first on; @whole: there is a next tile, and nothing is to be
+ * masked. What is rare, masks and a change of E, is jumped over together, and there is no loop without it
+ * for whole tiles: it would not leave room in the first 64 KB of code, which alone come with a launch. */
+__device__ __forceinline__ void softmax_tile(shared &s, const params &p, const softmax_thread &me,
+                                             row_pair &r, ring<kStages> &at, uint32_t turn,
+                                             int row_tile, int valid, bool whole, bool first,
+                                             bool more, bool &scales_here, float (&score0)[32],
+                                             float (&score1)[32]) {
     page_scales scaling;
     const int buffer = turn & 1;
     const ring<kStages> second = at.next();
@@ -102,13 +96,18 @@ softmax_tile(shared &s, const params &p, const softmax_thread &me, row_pair &r, 
     scaling.apply(score0);
     ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
     const ptx::mbarrier_peek room(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
-    if (!Plain && valid - (p.s_q - 1) < PAGE)
-        mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
-    bool change =
-        choose_units(s, me, turn, r, row_tops(score0, r, scaling.log_most), scaling, score0);
+    const score_job next(s, p, second.stage, 1);
+    row_tops tops(score0, r, scaling.log_most);
+    bool change = false;
+    if (!(both_serve(r, tops) & whole)) {
+        if (!whole) {
+            mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
+            tops = row_tops(score0, r, scaling.log_most);
+        }
+        change = choose_units(s, me, turn, r, tops, scaling, score0);
+    }
     /* The second page is the last of the five to be given back, so S of it begins no sooner. */
     page.wait();
-    const score_job next(s, p, second.stage, 1);
     next.issue<0>(r, score1);
     next.issue<1>(r, score1);
     room.wait();
@@ -123,27 +122,30 @@ softmax_tile(shared &s, const params &p, const softmax_thread &me, row_pair &r, 
     at.advance(2);
     page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
     scaling.read(s.scales[buffer], 1, me.t);
+    const score_job after(s, p, at.stage, 0); /* without a next tile: of no use */
     ptx::wgmma_wait<0>();
     ptx::pin(score1);
     ptx::mbarrier_arrive(&s.empty_scales[buffer]);
     __syncwarp();
-    if (me.lane == 0) {
+    if (me.lane == 0)
         ptx::mbarrier_arrive(&s.empty_rope[1]);
-        if (!Plain && !more)
-            ptx::mbarrier_arrive(&s.empty_q);
-    }
-    if (!Plain && valid < TILE)
-        clear_tile(s, second.stage, me.index(), valid);
-    if (Plain || more)
+    if (more)
         page.wait();
-    const score_job after(s, p, at.stage, 0); /* without a next tile: of no use */
     after.issue<0>(r, score0);
     scaling.apply(score1);
     after.issue<1>(r, score0);
-    if (!Plain && valid - (p.s_q - 1) < TILE)
-        mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
-    change |=
-        raise_units(s, me, turn, r, row_tops(score1, r, scaling.log_most), scaling, score1, change);
+    tops = row_tops(score1, r, scaling.log_most);
+    if (any_above(r, tops) | !whole) {
+        if (!whole) {
+            if (!more && me.lane == 0)
+                ptx::mbarrier_arrive(&s.empty_q);
+            if (valid < TILE)
+                clear_tile(s, second.stage, me.index(), valid);
+            mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
+            tops = row_tops(score1, r, scaling.log_most);
+        }
+        change |= raise_units(s, me, turn, r, tops, scaling, score1, change);
+    }
     after.issue<2>(r, score0);
     exponentiate(scaling, r, score1, to ^ 64, [](int) {});
     publish_tile(s, me, buffer, change && !first);
@@ -173,16 +175,14 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);
             score_job(s, p, at.stage, 0).issue_all(r, score0);
             int tile = begin;
-            if (end - begin >= kManyTiles)
-#pragma unroll 1
-                for (; tile + 1 < end && length - tile * TILE - (p.s_q - 1) >= TILE; tile++, turn++)
-                    softmax_tile<true>(s, p, me, r, at, turn, row_tile, TILE, tile == begin, true,
-                                       scales_here, score0, score1);
 #pragma unroll 1
             for (;; tile++, turn++) {
-                softmax_tile<false>(s, p, me, r, at, turn, row_tile, length - tile * TILE,
-                                    tile == begin, tile + 1 < end, scales_here, score0, score1);
-                if (tile + 1 >= end)
+                const int valid = length - tile * TILE;
+                const bool more = tile + 1 < end;
+                softmax_tile(s, p, me, r, at, turn, row_tile, valid,
+                             more && valid - (p.s_q - 1) >= TILE, tile == begin, more, scales_here,
+                             score0, score1);
+                if (!more)
                     break;
             }
             ptx::wgmma_wait<0>();

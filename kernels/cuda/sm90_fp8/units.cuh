@@ -29,11 +29,15 @@ struct row_tops {
     }
 };
 
+__device__ __forceinline__ bool any_above(const row_pair &r, const row_tops &tops) {
+    return __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
+}
+
 /* Do both rows' units serve the four lanes' parts: one in the window, none above? */
 __device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &tops) {
     const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
     const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
-    const bool above = __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
+    const bool above = any_above(r, tops);
     /* Borrows out of a row without any: four zeros. */
     const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
     return !(none & 0x88888888) && !above;
@@ -114,7 +118,7 @@ __device__ __forceinline__ void rescale_page(const softmax_thread &me, const flo
 __device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me, uint32_t turn,
                                             row_pair &r, const row_tops &tops, const page_scales &a,
                                             const float (&score)[32], bool again) {
-    if (!__any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]))
+    if (!any_above(r, tops))
         return false;
     float shift[2];
 #pragma unroll
