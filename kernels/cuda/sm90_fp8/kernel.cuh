@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     if (copies)
         reinterpret_cast<uint4 *>(&s.part)[threadIdx.x] = piece;
     __syncthreads();
-    if (threadIdx.x == 12 * 32)
+    if (memory_type::kFew && threadIdx.x == 12 * 32)
         load_first(s, p, row_tile);
     if (group == 0) {
         ptx::registers_set<memory_type::kFew ? kFewSoftmaxRegs : kSoftmaxRegs, kLaunchRegs>();

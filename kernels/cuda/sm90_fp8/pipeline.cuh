@@ -62,10 +62,10 @@ __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row
         ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, seq);
 }
 
-/* Does the part's record bring its first page? Then load_first() has asked for it. */
+/* Does the part's record bring its first page, and has load_first() asked for it? */
 template <typename Shared>
 __device__ __forceinline__ bool knows_first(const Shared &s) {
-    return head_page(s, 0) >= 0;
+    return Shared::kFew && head_page(s, 0) >= 0;
 }
 
 /* The first page and queries, if known: asked for before the warps go apart, since code comes slowly after a
