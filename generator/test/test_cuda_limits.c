@@ -8,7 +8,7 @@
 #include "generator/local/model/parts.h"
 #include "generator/test/random_model.h"
 
-enum { kPages = 64, kRows = 128, kDecode = 96, kContext = 257 };
+enum { kRows = 128, kDecode = 96, kContext = 257 };
 
 static runner *start(const tiny_model *m, const char *device, snap_status *st) {
     runner *r = NULL;
@@ -88,8 +88,8 @@ static void test_odd_vocabulary(void) {
     tiny_close(&m);
 }
 
-/* A shape for which a launch fails: refused at once, or each time, never once only. */
-static void test_failed_step_fails_again(void) {
+/* A shape for which a launch would fail is refused when the model is made. */
+static void test_too_wide(void) {
     const char *const change[][2] = {{"\"hidden_size\":256", "\"hidden_size\":13312"},
                                      {"\"num_hidden_layers\":4", "\"num_hidden_layers\":1"},
                                      {"\"intermediate_size\":512", "\"intermediate_size\":64"},
@@ -172,6 +172,6 @@ static void test_two_widths_at_once(void) {
 }
 
 CU_TestInfo tests_cuda_limits[] = {{"an odd vocabulary", test_odd_vocabulary},
-                                   {"a step that failed fails again", test_failed_step_fails_again},
+                                   {"too wide a model", test_too_wide},
                                    {"models of two widths at once", test_two_widths_at_once},
                                    CU_TEST_INFO_NULL};

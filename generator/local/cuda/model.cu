@@ -186,11 +186,14 @@ struct bound {
     int value, most;
 };
 
+enum { MAX_EXPERTS = 3072 }; /* that eight rows at a time choose among on chip (choose.cuh) */
+
 /* 16-byte pieces everywhere, and heads as wide as the attention of chunks takes. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},
         {"q_lora_rank", s.q_lora_rank, MAX_NORMED},
+        {"n_routed_experts + zero_expert_num", s.n_routed_experts + s.zero_expert_num, MAX_EXPERTS},
         {"hidden_size modulo 8", s.hidden_size % 8, 0},
         {"q_lora_rank modulo 8", s.q_lora_rank % 8, 0},
         {"qk_nope_head_dim modulo 8", s.qk_nope_head_dim % 8, 0},

@@ -92,7 +92,7 @@ snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, s
     st = forward(m, step, err);
     if (st == SNAP_OK)
         st = logits_of(m, 0, step.rows, err);
-    const snap_status end = lab_record_end(m->be, out, err);
+    const snap_status end = lab_record_end(m->be, out, st == SNAP_OK ? err : nullptr);
     if (st != SNAP_OK && *out) { /* a part of the step */
         lab_recording_free(m->be, *out);
         *out = nullptr;

@@ -1,7 +1,7 @@
-/* merge.cuh - a cut sequence of few rows, by those who computed its partial results.
+/* merge.cuh - a cut sequence of few rows, by those who computed its partial results or by parts without items.
  *
- * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored
- * the partial results of all its items merges a share of the units of each of their sequences. A
+ * All CTAs are resident (a cooperative launch), so each may wait for the others: who has no item, or has
+ * stored the partial results of all its items, merges a share of the units of each sequence. A
  * partial result is divided by its own sum; out = sum_k w_k out_k / sum_k w_k, w_k = 2^(lse_k -
  * most). The order of additions follows from the number of slots: reruns are bit-identical.
  *

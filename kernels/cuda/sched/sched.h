@@ -3,7 +3,7 @@
  * A part is the work of one resident CTA (or of one CTA for each tile of 64 rows of a sequence). It
  * takes a contiguous run of items, an item a contiguous run of tiles of one sequence. A
  * sequence that is one item gets its result at once; a cut one leaves partial results in slots, to
- * be merged by those who computed them (sm90_fp8) or by combine.
+ * be merged by those who computed them or by parts without items (sm90_fp8), or by combine.
  *
  * The cost of an item is its tiles and kFixedTiles. Three plans are compared on the device: whole
  * sequences dealt out, every sequence in equal pieces with a part each, and the line of all tiles cut at

@@ -280,6 +280,10 @@ bool check_few() {
         mixed[i] = static_cast<int>(mix(i) % 9000);
     good &= report("few, line, mixed", {4, 2, 90, mixed, NORMAL, 0, 0}, 38);
     good &= report("32, line", {32, 1, 100, equal(100, 8192), NORMAL, 0, 0}, 39);
+    /* parts without items merge */
+    good &= report("few, mergers", {16, 1, 1, {1024}, NORMAL, 0, 0}, 43);
+    good &= report("32, mergers", {32, 1, 1, {4000}, NORMAL, 0, 0}, 44);
+    good &= report("17, mergers", {17, 1, 2, {1000, 3000}, NORMAL, 0, 0}, 45);
     return good;
 }
 
