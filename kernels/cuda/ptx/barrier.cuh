@@ -94,10 +94,6 @@ __device__ __forceinline__ bool named_or(int id, int threads, bool yes) {
     return any != 0;
 }
 
-__device__ __forceinline__ void named_arrive(int id, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 /* The same for memory of any kind, and for what this thread has observed. */
 __device__ __forceinline__ void fence_proxy_async_all() {
     asm volatile("fence.proxy.async;" ::: "memory");
