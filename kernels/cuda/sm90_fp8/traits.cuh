@@ -1,7 +1,7 @@
 /* traits.cuh - parameters, shared memory and barriers of the kernel.
  *
- *   warps 0-3          softmax: S = Q K^T of a tile, page by page; P = e4m3(softmax)
- *   warps 4-7, 8-11    output: O^T += V^T P^T, 256 of the 512 columns each
+ *   warps 0-3, 4-7     output: O^T += V^T P^T, 256 of the 512 columns each
+ *   warps 8-11         softmax: S = Q K^T of a tile, page by page; P = e4m3(softmax)
  *   warp 12            the copy engine;   warp 13: scales of the tokens
  *
  * Barrier             arrivals            completes when                        awaited by
@@ -63,7 +63,8 @@ struct alignas(16) tile_scales {
     float log_most[2];     /* log2 of the largest a_k of a page */
 };
 
-enum { kSoftmaxBarrier = 1 }; /* named, of the softmax warps */
+enum { kSoftmaxGroup = 2 };   /* of warps; two of output stand before it */
+enum { kSoftmaxBarrier = 1 }; /* named, of its warps */
 enum { kFactors = 4 };        /* tiles of rescale_by: it is written before P's buffer is free */
 
 /* What the softmax warps of a few rows tell each other. */
