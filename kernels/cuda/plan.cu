@@ -106,8 +106,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     a.parts = l.parts;
     a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
     a.lse = l.attn.lse;
-    a.partial_out = static_cast<float *>(l.plan.partial_out);
-    a.partial_lse = l.plan.partial_lse;
+    a.partials = l.plan.partial_out;
     a.counters = l.plan.counters;
     return launch(a, l.may_cut, l.stream);
 }
@@ -152,18 +151,18 @@ sched_tile portable_tile(int, int) {
     return PORTABLE_TILE_TOKENS;
 }
 
-constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16), kFp32Row = 512 * sizeof(float);
+constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16);
 
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row, FP8_FEW_ROWS,
      FP8_FEW_BYTES, launch_fp8<fp8_decode_launch>},
-    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_tile, bf16_decode_parts, kFp32Row, 0, 0,
-     launch_bf16<bf16_decode_launch>},
+    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_tile, bf16_decode_parts, BF16_PARTIAL_BYTES, 0,
+     0, launch_bf16<bf16_decode_launch>},
     {"portable", false, LAB_WHOLE, serves_portable, portable_tile, portable_parts,
      PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, launch_portable},
-    {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_tile, bf16_decode_parts, kFp32Row, 0, 0,
-     launch_bf16<widened_decode_launch>},
+    {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_tile, bf16_decode_parts, BF16_PARTIAL_BYTES,
+     0, 0, launch_bf16<widened_decode_launch>},
     {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,
      FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
     {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,

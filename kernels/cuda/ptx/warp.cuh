@@ -119,6 +119,13 @@ __device__ __forceinline__ uint32_t pack_bf16x2(float a, float b) {
     return r;
 }
 
+/* The same to fp16. */
+__device__ __forceinline__ uint32_t pack_f16x2(float a, float b) {
+    uint32_t r;
+    asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(a), "f"(b));
+    return r;
+}
+
 /* 2^x, relative error 2^-22; -inf gives 0. */
 __device__ __forceinline__ float exp2_approx(float x) {
     float y;

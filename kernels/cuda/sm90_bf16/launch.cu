@@ -61,13 +61,12 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.parts = a.plan.parts;
     p.out = a.out;
     p.lse = a.lse;
-    p.partial_out = a.partial_out;
-    p.partial_lse = a.partial_lse;
+    p.partials = static_cast<uint8_t *>(a.partials);
     p.counters = a.counters;
     p.heads = a.heads;
     p.s_q = a.s_q;
     p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), a.parts * p.row_tiles,
-                         1, sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
+    return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), p.row_tiles, a.parts,
+                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
 }

@@ -19,13 +19,15 @@ struct bf16_decode_args {
     sched_plan plan; /* of this step, for bf16_decode_parts() parts */
     int parts;
     __nv_bfloat16 *out;
-    float *lse;         /* may be null */
-    float *partial_out; /* [slots][rows][512] */
-    float *partial_lse; /* [slots][rows] */
-    int *counters;      /* [slots][bf16_row_tiles()], zero before the first launch */
+    float *lse;     /* may be null */
+    void *partials; /* [slots][rows], of BF16_PARTIAL_BYTES */
+    int *counters;  /* [slots][bf16_row_tiles()], zero before the first launch */
 };
 
-enum { BF16_TILE_TOKENS = 64 }; /* the tile of sched.h */
+enum {
+    BF16_TILE_TOKENS = 64,             /* the tile of sched.h */
+    BF16_PARTIAL_BYTES = 512 * 2 + 32, /* a row of a slot */
+};
 
 /* Once a device, before the first launch. */
 cudaError_t bf16_decode_init(void);

@@ -1,12 +1,14 @@
-/* merge.cuh - a cut sequence: who computed its partial results waits for the others' and merges an
- * equal share of its rows and columns.
+/* merge.cuh - a cut sequence: its partial results, and what those who computed them make of them.
  *
- * All CTAs are resident (a cooperative launch), so each may wait for the others; it does so when its
- * own work is done. A counter a sequence and tile of rows counts arrivals, then departures, and is
- * left at zero.
+ * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
+ * partial results of all its items waits for those of the sequence, then merges an equal share of the
+ * sequence's rows and columns. A counter a sequence and tile of rows counts arrivals, then departures,
+ * and is left at zero.
  *
- * A partial result is divided by its own sum; out = sum_k w_k out_k, w_k = 2^(lse_k - most) over their
- * sum. The order of additions follows from the number of slots: reruns are bit-identical. */
+ * A slot's rows are O as a group has it, as fp16 in a unit that follows the row's largest number: what is
+ * lost is an eighth of what bf16 would lose, down to 2^-28 of that number. Beside them lie E and the sum
+ * of P; so nothing is divided, or waited for, before O can be stored. out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions follows from the number
+ * of slots: reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
@@ -15,211 +17,116 @@
 namespace sm90_bf16 {
 
 enum {
-    kMergers = 256,       /* threads: both groups */
-    kUnits = CONTENT / 4, /* of a row: four columns */
+    kMergers = 256,   /* threads: both groups */
+    kLogMerged = 9,   /* units that all of them merge at once: two a thread */
+    kSlotsAtOnce = 2, /* of a unit, asked for together */
+    kNumbers = 8,     /* of a unit: 16 bytes of a row */
+    kUnits = CONTENT / kNumbers,
+};
+static_assert(1 << kLogMerged == 2 * kMergers, "all take part");
+
+/* What a group leaves beside its half of a row. */
+struct alignas(16) half_row {
+    float unit;  /* E, the same in both halves */
+    float sum;   /* of P over the group's pages */
+    float scale; /* of the fp16 numbers: a power of two, never zero */
+    float unused;
 };
 
-/* What a merge keeps on chip, where the pages were. */
-struct merge_memory {
-    float4 sums[kMergers];
-    float2 weights_of[kMergers];
-    float weights[8192]; /* [row][slot]: of rows that a share touches, at most 66 + 2 x slots */
+/* A slot: [rows][512] fp16, each half in the order in which its threads have it (column_of), then
+ * [rows][2] half_row. */
+struct partials {
+    uint8_t *slot;
+    int rows;
+
+    __device__ partials(const params &p, int slot)
+        : slot(p.partials + static_cast<size_t>(slot) * p.rows * BF16_PARTIAL_BYTES), rows(p.rows) {
+    }
+    __device__ uint4 *unit(int row, int n) const {
+        return reinterpret_cast<uint4 *>(slot) + row * kUnits + n;
+    }
+    __device__ half_row *of_row(int row) const {
+        return reinterpret_cast<half_row *>(unit(rows, 0)) + 2 * row;
+    }
 };
-static_assert(sizeof(merge_memory) <= sizeof(shared::kv), "pages give their room");
+static_assert(BF16_PARTIAL_BYTES == CONTENT * 2 + 2 * sizeof(half_row), "what the host allocates");
+
+/* Of a unit's first two numbers; the other pairs lie 8 columns further each. Lane t of a quad has columns
+ * 2t and 2t + 1 of each block of eight, and stores those of four blocks as a unit. */
+__device__ __forceinline__ int column_of(int unit) {
+    return unit / 4 % (kUnits / 4) * 32 + unit % 4 * 2;
+}
+
+/* Some slots of a unit, weighed by what is known of them so far: their largest E and the sum of their
+ * weights in its unit. */
+struct weighed {
+    float x[kNumbers];
+    float most, sum;
+
+    __device__ __forceinline__ void raise(float top) {
+        const float factor = ptx::exp2_approx(most - top);
+#pragma unroll
+        for (int i = 0; i < kNumbers; i++)
+            x[i] *= factor;
+        sum *= factor;
+        most = top;
+    }
+    __device__ __forceinline__ void add(uint4 part, float w) {
+        const uint32_t word[4] = {part.x, part.y, part.z, part.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float2 y = __half22float2(*reinterpret_cast<const __half2 *>(&word[i]));
+            x[2 * i] = fmaf(w, y.x, x[2 * i]);
+            x[2 * i + 1] = fmaf(w, y.y, x[2 * i + 1]);
+        }
+    }
+    __device__ __forceinline__ void add(weighed other) {
+        const float top = fmaxf(most, other.most);
+        raise(top);
+        other.raise(top);
+#pragma unroll
+        for (int i = 0; i < kNumbers; i++)
+            x[i] += other.x[i];
+        sum += other.sum;
+    }
+    __device__ __forceinline__ weighed of_lane(int mask) const {
+        weighed other;
+#pragma unroll
+        for (int i = 0; i < kNumbers; i++)
+            other.x[i] = __shfl_xor_sync(~0u, x[i], mask);
+        other.most = __shfl_xor_sync(~0u, most, mask);
+        other.sum = __shfl_xor_sync(~0u, sum, mask);
+        return other;
+    }
+};
 
 /* A share of a sequence's units, numbered through the rows of a tile. */
 struct share {
     int begin, end;
 
     __device__ share(const params &p, const sched_item &item, int first_row) {
-        const int all = min(p.rows - first_row, static_cast<int>(ROWS)) * kUnits;
-        const int nth = item.slot - item.first_slot;
-        begin = all * nth / item.items;
-        end = all * (nth + 1) / item.items;
-    }
-    __device__ int first_row() const {
-        return begin / kUnits;
-    }
-    __device__ int rows() const {
-        return (end + kUnits - 1) / kUnits - first_row();
+        const unsigned all = min(p.rows - first_row, int(ROWS)) * kUnits;
+        const unsigned nth = item.slot - item.first_slot, items = item.items;
+        const unsigned each = all / items, more = all - each * items; /* the first have one more */
+        begin = each * nth + min(nth, more);
+        end = begin + each + (nth < more);
     }
 };
-
-/* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
- * one. */
-__device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
-                                      int first_row, const share &mine, int thread) {
-    int lanes = 2;
-    while (lanes < item.items && lanes < 32)
-        lanes *= 2;
-    const int at_once = 32 / lanes; /* rows of a warp, all of whose lanes take part in sums */
-    const int rows = (mine.rows() + at_once - 1) / at_once * at_once;
-#pragma unroll 1
-    for (int i = thread / lanes; i < rows; i += kMergers / lanes) {
-        const bool real = i < mine.rows();
-        const int row = first_row + mine.first_row() + (real ? i : 0);
-        const float *from = p.partial_lse + static_cast<size_t>(item.first_slot) * p.rows + row;
-        float *weight = m.weights + (real ? i : 0) * item.items, most = -INFINITY, sum = 0;
-        const int first = real ? thread % lanes : item.items;
-        for (int k = first; k < item.items; k += lanes) {
-            weight[k] = __ldcg(from + static_cast<size_t>(k) * p.rows);
-            most = fmaxf(most, weight[k]);
-        }
-        for (int step = lanes / 2; step > 0; step /= 2)
-            most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
-        for (int k = first; k < item.items; k += lanes)
-            sum += most == -INFINITY ? 0 : exp2f(weight[k] - most);
-        for (int step = lanes / 2; step > 0; step /= 2)
-            sum += __shfl_xor_sync(~0u, sum, step);
-        const float lse = sum == 0 ? -INFINITY : most + log2f(sum);
-        for (int k = first; k < item.items; k += lanes)
-            weight[k] = sum == 0 ? 0 : exp2f(weight[k] - lse);
-        if (p.lse && first == 0)
-            p.lse[static_cast<size_t>(item.seq) * p.rows + row] = lse * 0.69314718f;
-    }
-}
-
-__device__ __forceinline__ void add(float4 &x, float w, float4 part) {
-    x = {fmaf(w, part.x, x.x), fmaf(w, part.y, x.y), fmaf(w, part.z, x.z), fmaf(w, part.w, x.w)};
-}
-
-__device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
-                                           int unit, float4 x) {
-    auto *row = p.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
-    reinterpret_cast<uint2 *>(row)[unit] =
-        make_uint2(ptx::pack_bf16x2(x.x, x.y), ptx::pack_bf16x2(x.z, x.w));
-}
-
-/* Where a share's partial results and weights lie. */
-struct parts_of_share {
-    const float4 *first; /* slot 0, unit 0 of the tile */
-    size_t stride;       /* from slot to slot */
-    const float *weights;
-    int row, items;
-
-    __device__ parts_of_share(const params &p, const sched_item &item, const merge_memory &m,
-                              int first_row, const share &mine)
-        : first(reinterpret_cast<const float4 *>(p.partial_out) +
-                (static_cast<size_t>(item.first_slot) * p.rows + first_row) * kUnits),
-          stride(static_cast<size_t>(p.rows) * kUnits), weights(m.weights), row(mine.first_row()),
-          items(item.items) {
-    }
-    __device__ float4 part(int unit, int k) const {
-        return __ldcg(first + unit + k * stride);
-    }
-    __device__ float weight(int unit, int k) const {
-        return weights[(unit / kUnits - row) * items + k];
-    }
-};
-
-/* `kAtOnce` units a thread at once, and some of their slots: for loads in flight. */
-template <int kAtOnce>
-__device__ __forceinline__ void merge_units(const params &p, const sched_item &item,
-                                            const parts_of_share &from, int first_row,
-                                            const share &mine, int thread) {
-    for (int base = mine.begin + thread; base < mine.end; base += kMergers * kAtOnce) {
-        float4 x[kAtOnce] = {};
-#pragma unroll 8 / kAtOnce
-        for (int k = 0; k < item.items; k++) {
-            float4 part[kAtOnce];
-#pragma unroll
-            for (int i = 0; i < kAtOnce; i++)
-                if (base + kMergers * i < mine.end)
-                    part[i] = from.part(base + kMergers * i, k);
-#pragma unroll
-            for (int i = 0; i < kAtOnce; i++)
-                if (base + kMergers * i < mine.end)
-                    add(x[i], from.weight(base + kMergers * i, k), part[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; i++)
-            if (base + kMergers * i < mine.end)
-                store_unit(p, item, first_row, base + kMergers * i, x[i]);
-    }
-}
-
-/* Some slots of a unit, weighed by what is known of them so far: their largest LSE and the sum of their
- * weights in its unit. */
-struct weighed {
-    float4 x;
-    float most, sum;
-
-    __device__ void raise(float top) {
-        const float factor = most == -INFINITY ? 0 : exp2f(most - top);
-        x = {x.x * factor, x.y * factor, x.z * factor, x.w * factor};
-        sum *= factor;
-        most = top;
-    }
-};
-
-/* Few units of many slots: several threads a unit, which take every so manieth slot. LSE and partial
- * results are on their way together. */
-__device__ __forceinline__ void merge_few(const params &p, const sched_item &item, merge_memory &m,
-                                          int first_row, const share &mine, int groups,
-                                          int thread) {
-    enum { kAtOnce = 8 };
-    const int across = kMergers / groups, group = thread / across;
-    const int unit = mine.begin + thread % across;
-    const size_t first = static_cast<size_t>(item.first_slot) * p.rows + first_row;
-    const float *lse = p.partial_lse + first + unit / kUnits;
-    const float4 *part = reinterpret_cast<const float4 *>(p.partial_out) + first * kUnits + unit;
-    weighed all = {{0, 0, 0, 0}, -INFINITY, 0};
-    for (int k = unit < mine.end ? group : item.items; k < item.items; k += kAtOnce * groups) {
-        float l[kAtOnce], top = all.most;
-        float4 x[kAtOnce];
-#pragma unroll
-        for (int i = 0; i < kAtOnce; i++) {
-            const int slot = min(k + i * groups, item.items - 1);
-            l[i] = __ldcg(lse + static_cast<size_t>(slot) * p.rows);
-            x[i] = __ldcg(part + static_cast<size_t>(slot) * p.rows * kUnits);
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; i++) {
-            l[i] = k + i * groups < item.items ? l[i] : -INFINITY;
-            top = fmaxf(top, l[i]);
-        }
-        if (top == -INFINITY)
-            continue;
-        all.raise(top);
-#pragma unroll
-        for (int i = 0; i < kAtOnce; i++) {
-            const float w = exp2f(l[i] - top);
-            add(all.x, w, x[i]);
-            all.sum += w;
-        }
-    }
-    m.sums[thread] = all.x;
-    m.weights_of[thread] = {all.most, all.sum};
-    ptx::named_sync(kMerge, kMergers);
-    if (group != 0 || unit >= mine.end)
-        return;
-    float top = all.most;
-    for (int g = 1; g < groups; g++)
-        top = fmaxf(top, m.weights_of[g * across + thread].x);
-    if (top > -INFINITY)
-        all.raise(top);
-    for (int g = 1; g < groups && top > -INFINITY; g++) {
-        const float2 other = m.weights_of[g * across + thread];
-        const float w = exp2f(other.x - top);
-        add(all.x, w, m.sums[g * across + thread]);
-        all.sum += w * other.y;
-    }
-    const float inverse = all.sum == 0 ? 0 : 1 / all.sum;
-    store_unit(p, item, first_row, unit,
-               {all.x.x * inverse, all.x.y * inverse, all.x.z * inverse, all.x.w * inverse});
-    if (p.lse && unit % kUnits == 0)
-        p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + unit / kUnits] =
-            all.sum == 0 ? -INFINITY : (top + log2f(all.sum)) * 0.69314718f;
-}
 
 __device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile) {
     return p.counters + item.first_slot * p.row_tiles + row_tile;
 }
 
+/* The counter counts up to twice the slots, arrivals and departures, and begins anew. */
+__device__ __forceinline__ void count(const params &p, const sched_item &item, int row_tile) {
+    atomicInc(reinterpret_cast<unsigned *>(counter_of(p, item, row_tile)), 2 * item.items - 1);
+}
+
 /* One thread, after all have stored. */
 __device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile) {
-    __threadfence();
-    atomicAdd(counter_of(p, item, row_tile), 1);
+    asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(counter_of(p, item, row_tile)),
+                 "r"(2 * item.items - 1)
+                 : "memory");
 }
 
 /* One thread. */
@@ -231,50 +138,164 @@ __device__ __forceinline__ void await(const params &p, const sched_item &item, i
     } while (seen < item.items);
 }
 
-/* One thread, after it has waited. The last to leave clears the counter for the next launch. */
-__device__ __forceinline__ void depart(const params &p, const sched_item &item, int row_tile) {
-    int *counter = counter_of(p, item, row_tile);
-    if (atomicAdd(counter, 1) == 2 * item.items - 1)
-        atomicExch(counter, 0);
+/* Past what an SM's own cache may hold; zero where there is none. */
+__device__ __forceinline__ uint4 load_part(const void *at, bool real) {
+    uint4 x;
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0;\n"
+                 "mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
+                 "@p ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+                 : "=&r"(x.x), "=&r"(x.y), "=&r"(x.z), "=&r"(x.w)
+                 : "l"(at), "r"(static_cast<int>(real))
+                 : "memory");
+    return x;
 }
 
-/* This CTA's share of one sequence. */
-__device__ __forceinline__ void merge(shared &s, const params &p, const sched_item &item,
-                                      int first_row, int thread) {
-    merge_memory &m = *reinterpret_cast<merge_memory *>(s.kv);
-    const share mine(p, item, first_row);
-    const int width = mine.end - mine.begin;
-    int groups = 1;
-    while (2 * groups * width <= kMergers && groups < item.items)
-        groups *= 2;
-    if (groups > 1) {
-        merge_few(p, item, m, first_row, mine, groups, thread);
-        return;
+__device__ __forceinline__ float load_sum(const float *at, bool real) {
+    float x;
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0;\n"
+                 "mov.b32 %0, 0;\n"
+                 "@p ld.relaxed.gpu.global.f32 %0, [%1]; }"
+                 : "=&f"(x)
+                 : "l"(at), "r"(static_cast<int>(real))
+                 : "memory");
+    return x;
+}
+
+/* What some slots hold of a unit. */
+struct handful {
+    uint4 part[kSlotsAtOnce], own[kSlotsAtOnce];
+    float other[kSlotsAtOnce];
+
+    /* From slot k every `step`-th; nothing if the unit isn't `real`. */
+    __device__ __forceinline__ void ask(const params &p, const sched_item &item, int row, int unit,
+                                        int k, int step, bool real) {
+        const int half = unit / (kUnits / 2) & 1;
+#pragma unroll
+        for (int i = 0; i < kSlotsAtOnce; i++, k += step) {
+            const partials from(p, item.first_slot + k);
+            const bool here = real && k < item.items;
+            part[i] = load_part(from.unit(row, unit), here);
+            own[i] = load_part(from.of_row(row) + half, here);
+            other[i] = load_sum(&from.of_row(row)[1 - half].sum, here);
+        }
     }
-    weigh(p, item, m, first_row, mine, thread);
+    /* Where there is none all is zero, `scale` too. */
+    __device__ __forceinline__ void add_to(weighed &all) const {
+        float top = all.most;
+#pragma unroll
+        for (int i = 0; i < kSlotsAtOnce; i++)
+            top = fmaxf(top, own[i].z ? __uint_as_float(own[i].x) : kNone);
+        all.raise(top);
+#pragma unroll
+        for (int i = 0; i < kSlotsAtOnce; i++) {
+            const float w = own[i].z ? ptx::exp2_approx(__uint_as_float(own[i].x) - top) : 0;
+            all.sum = fmaf(w, __uint_as_float(own[i].y) + other[i], all.sum);
+            all.add(part[i], w * __uint_as_float(own[i].z));
+        }
+    }
+};
+
+__device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
+                                           int unit, const weighed &all) {
+    const size_t row = static_cast<size_t>(item.seq) * p.rows + first_row + unit / kUnits;
+    const float inverse = all.sum == 0 ? 0 : ptx::rcp_approx(all.sum);
+    auto *to = reinterpret_cast<uint32_t *>(p.out + row * CONTENT + column_of(unit));
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        to[4 * i] = ptx::pack_bf16x2(all.x[2 * i] * inverse, all.x[2 * i + 1] * inverse);
+    if (p.lse && unit % kUnits == 0)
+        p.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * 0.69314718f;
+}
+
+/* Adds up what the groups of threads of a unit have: the first of them has all. */
+__device__ __forceinline__ void add_groups(weighed *sums, int abreast, int thread, weighed &all) {
+    const int apart = max(abreast, 32);
+    __syncwarp();
+#pragma unroll 1
+    for (int step = abreast; step < 32; step *= 2)
+        all.add(all.of_lane(step));
+    sums[thread] = all;
     ptx::named_sync(kMerge, kMergers);
-    const parts_of_share from(p, item, m, first_row, mine);
-    if (width <= kMergers)
-        merge_units<1>(p, item, from, first_row, mine, thread);
-    else if (width <= 4 * kMergers)
-        merge_units<4>(p, item, from, first_row, mine, thread);
-    else
-        merge_units<8>(p, item, from, first_row, mine, thread);
+    if (thread < abreast)
+#pragma unroll 1
+        for (int other = apart; other < kMergers; other += apart)
+            all.add(sums[other + thread]);
+}
+
+/* Where a thread stands: of its two units, or two parts of one. */
+struct turn {
+    int unit[2], first[2]; /* slot of `first` and every `groups`-th after it */
+
+    __device__ turn(int begin, int log, int thread) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            unit[i] = begin + ((thread + i * kMergers) & ((1 << log) - 1));
+            first[i] = (thread + i * kMergers) >> log;
+        }
+    }
+};
+
+__device__ __forceinline__ void add_slots(const params &p, const sched_item &item, int first_row,
+                                          int end, int groups, const turn &at, weighed (&all)[2]) {
+#pragma unroll 1
+    for (int k = 0; k < item.items; k += kSlotsAtOnce * groups) {
+        handful now[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            now[i].ask(p, item, first_row + at.unit[i] / kUnits, at.unit[i] % kUnits,
+                       k + at.first[i], groups, at.unit[i] < end);
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            now[i].add_to(all[i]);
+    }
+}
+
+/* This CTA's share of one sequence. Few units are merged by several threads each, which take every so
+ * manieth slot; then a thread's two are parts of one.
+ * @sums: [kMergers] on chip. */
+__device__ __forceinline__ void merge(weighed *sums, const params &p, const sched_item &item,
+                                      int row_tile, int thread) {
+    const int first_row = row_tile * ROWS;
+    const share mine(p, item, first_row);
+    /* Units abreast: the power of two from the share's width on. */
+    const int log = min(32 - __clz(max(mine.end - mine.begin, 1) - 1), int(kLogMerged));
+    const int abreast = 1 << log, groups = 1 << (kLogMerged - log);
+    if (thread % 32 == 0)
+        await(p, item, row_tile);
+    __syncwarp();
+#pragma unroll 1
+    for (int begin = mine.begin; begin < mine.end; begin += abreast) {
+        turn at(begin, log, thread);
+        weighed all[2] = {{{}, kNone, 0}, {{}, kNone, 0}};
+        add_slots(p, item, first_row, mine.end, groups, at, all);
+        if (groups > 1)
+            all[0].add(all[1]);
+        if (groups > 2)
+            add_groups(sums, abreast, thread, all[0]);
+        if (thread >= abreast)
+            return;
+#pragma unroll 1
+        for (int left = groups > 1 ? 1 : 2; left > 0; left--) { /* their code is here once */
+            if (at.unit[0] < mine.end)
+                store_unit(p, item, first_row, at.unit[0], all[0]);
+            at.unit[0] = at.unit[1];
+            all[0] = all[1];
+        }
+    }
 }
 
 /* The cut sequences of a part. */
-__device__ __forceinline__ void merge_part(shared &s, const params &p, const sched_part &part,
-                                           int row_tile, int thread) {
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+__device__ __forceinline__ void merge_part(shared &s, const params &p, int row_tile, int thread) {
+    ptx::named_sync(kMerge, kMergers); /* all are done with pages */
+#pragma unroll 1
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
+        merge(reinterpret_cast<weighed *>(s.kv), p, item, row_tile, thread);
+        ptx::named_sync(kMerge, kMergers); /* all have seen the counter, and read `sums` */
         if (thread == 0)
-            await(p, item, row_tile);
-        ptx::named_sync(kMerge, kMergers); /* also: the merge before is done with its memory */
-        merge(s, p, item, row_tile * ROWS, thread);
-        if (thread == 0)
-            depart(p, item, row_tile);
+            count(p, item, row_tile);
     }
 }
 

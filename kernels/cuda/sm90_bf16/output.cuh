@@ -2,6 +2,7 @@
  *
  * V is the content part of K as it lies: token-major, the N-major operand B that bf16 permits. */
 #pragma once
+#include "kernels/cuda/sm90_bf16/merge.cuh"
 #include "kernels/cuda/sm90_bf16/scores.cuh"
 
 namespace sm90_bf16 {
@@ -25,14 +26,19 @@ __device__ __forceinline__ void multiply_own(const uint32_t (&a)[4][4], uint32_t
 }
 
 /* P from shared memory. */
-__device__ __forceinline__ void multiply_other(const shared &s, int buffer, uint32_t v,
-                                               float (&o)[128]) {
+__device__ __forceinline__ void start_other(const shared &s, int buffer, uint32_t v,
+                                            float (&o)[128]) {
     const uint32_t p = ptx::descriptor_low_128(ptx::smem_addr(s.p[buffer]));
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < 4; k++)
         ptx::wgmma_ss_bf16_n256_nmajor(o, ptx::descriptor_128(p + 2 * k),
                                        ptx::descriptor_128(v + k * kStep16), true);
+}
+
+__device__ __forceinline__ void multiply_other(const shared &s, int buffer, uint32_t v,
+                                               float (&o)[128]) {
+    start_other(s, buffer, v, o);
     ptx::wgmma_commit();
 }
 
@@ -70,16 +76,14 @@ __device__ __forceinline__ void write_unit(shared &s, const math_thread &me,
     }
 }
 
-/* Adds up the two groups' sums, always in the same order. @n: items so far. */
+/* Adds up the two groups' sums, always in the same order. @n: how often so far. */
 __device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, int n,
                                               float (&sum)[2]) {
     auto &at = s.sum[n & 1];
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float mine = quad_sum(sum[i]);
+    for (int i = 0; i < 2; i++)
         if (me.t == 0)
-            at[me.group][me.row() + 8 * i] = mine;
-    }
+            at[me.group][me.row() + 8 * i] = sum[i];
     ptx::mbarrier_arrive(&s.full_sum);
     ptx::mbarrier_wait(&s.full_sum, n & 1);
 #pragma unroll
@@ -95,26 +99,41 @@ __device__ __forceinline__ void gather_pair(int t, T &a, T &b) {
     (t & 1 ? a : b) = other;
 }
 
-/* A row's columns of the group, as fp32 or as bf16. @to: of this lane's first four. */
-__device__ __forceinline__ void store_partial(float *to, int t, int i, float inverse, bool real,
+/* A group's half of a row of a cut sequence: its largest number comes to lie between 2^14 and 2^15. */
+__device__ __forceinline__ void store_partial(const partials &to, const math_thread &me, int row,
+                                              float unit, float sum, bool real,
                                               const float (&o)[128]) {
+    float most[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int j = 0; j < HALF / 8; j += 2) {
-        const int k = 4 * j + 2 * i;
-        float2 x = {o[k] * inverse, o[k + 1] * inverse};
-        float2 y = {o[k + 4] * inverse, o[k + 5] * inverse};
-        gather_pair(t, x.x, y.x);
-        gather_pair(t, x.y, y.y);
+    for (int j = 0; j < HALF / 8; j++)
+#pragma unroll
+        for (int c = 0; c < 2; c++)
+            most[2 * (j & 1) + c] = fmaxf(most[2 * (j & 1) + c], fabsf(o[4 * j + c]));
+    const float top = quad_max(fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3])));
+    const int exponent = max(__float_as_int(top) >> 23, 15); /* plus 127 */
+    const float scale = __int_as_float((exponent - 14) << 23);
+    const float inverse = __int_as_float((268 - exponent) << 23);
+#pragma unroll
+    for (int j = 0; j < HALF / 8; j += 4) {
+        uint32_t word[4];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            const int k = 4 * (j + n);
+            word[n] = ptx::pack_f16x2(o[k] * inverse, o[k + 1] * inverse);
+        }
         if (real)
-            *reinterpret_cast<float4 *>(to + 8 * j) = make_float4(x.x, x.y, y.x, y.y);
+            *to.unit(row, me.group * (kUnits / 2) + j + me.t) =
+                make_uint4(word[0], word[1], word[2], word[3]);
     }
+    if (real && me.t == 0)
+        to.of_row(row)[me.group] = {unit, sum, scale, 0};
 }
 
-__device__ __forceinline__ void store_whole(__nv_bfloat16 *to, int t, int i, float inverse,
-                                            bool real, const float (&o)[128]) {
+__device__ __forceinline__ void store_whole(__nv_bfloat16 *to, int t, float inverse, bool real,
+                                            const float (&o)[128]) {
 #pragma unroll
     for (int j = 0; j < HALF / 8; j += 2) {
-        const int k = 4 * j + 2 * i;
+        const int k = 4 * j;
         uint32_t u = ptx::pack_bf16x2(o[k] * inverse, o[k + 1] * inverse);
         uint32_t v = ptx::pack_bf16x2(o[k + 4] * inverse, o[k + 5] * inverse);
         gather_pair(t, u, v);
@@ -123,31 +142,35 @@ __device__ __forceinline__ void store_whole(__nv_bfloat16 *to, int t, int i, flo
     }
 }
 
+/* An item's results, whole or partial. The thread's second row takes the first one's place, so that the
+ * code is here once. */
 __device__ __forceinline__ void store_rows(const params &p, const math_thread &me,
-                                           const sched_item &item, int first_row, const row_pair &r,
-                                           const float (&o)[128]) {
-    const bool partial = item.slot >= 0;
-    const size_t base = static_cast<size_t>(partial ? item.slot : item.seq) * p.rows;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int row = first_row + me.row() + 8 * i;
+                                           const sched_item &item, int first_row, row_pair &r,
+                                           float (&o)[128]) {
+    if (first_row + 16 * me.warp >= p.rows) /* none of the warp's */
+        return;
+#pragma unroll 1
+    for (int row = first_row + me.row();; row += 8) {
         const bool real = row < p.rows;
-        if (first_row + 16 * me.warp + 8 * i >= p.rows) /* none of the warp's */
-            break;
-        const float inverse = r.sum[i] == 0 ? 0 : 1 / r.sum[i];
-        const float log2_sum = r.sum[i] == 0 ? -INFINITY : r.unit[i] + log2f(r.sum[i]);
-        if (real && me.group == 0 && me.t == 0) {
-            if (partial)
-                p.partial_lse[base + row] = log2_sum;
-            else if (p.lse)
-                p.lse[base + row] = log2_sum * 0.69314718f;
+        const float unit = r.unit[0], sum = r.sum[0];
+        if (item.slot >= 0) {
+            store_partial(partials(p, item.slot), me, row, unit, sum, real, o);
+        } else {
+            const size_t at = static_cast<size_t>(item.seq) * p.rows + row;
+            if (real && p.lse && me.group == 0 && me.t == 0)
+                p.lse[at] = sum == 0 ? -INFINITY : (unit + log2f(sum)) * 0.69314718f;
+            store_whole(p.out + at * CONTENT + me.group * HALF + 8 * (me.t & 1) + 4 * (me.t >> 1),
+                        me.t, sum == 0 ? 0 : 1 / sum, real, o);
         }
-        const size_t at =
-            (base + row) * CONTENT + me.group * HALF + 8 * (me.t & 1) + 4 * (me.t >> 1);
-        if (partial)
-            store_partial(p.partial_out + at, me.t, i, inverse, real, o);
-        else
-            store_whole(p.out + at, me.t, i, inverse, real, o);
+        if (row - me.g + 8 >= p.rows || row >= first_row + me.row() + 8)
+            break;
+        r.unit[0] = r.unit[1];
+        r.sum[0] = r.sum[1];
+#pragma unroll
+        for (int i = 0; i < 128; i += 4) {
+            o[i] = o[i + 2];
+            o[i + 1] = o[i + 3];
+        }
     }
 }
 

@@ -12,10 +12,10 @@ __device__ __forceinline__ int clamp_page(const params &p, int page) {
 }
 
 /* Page i of item k; the first two of a part stand in its record. */
-__device__ __forceinline__ int page_at(const params &p, const sched_part &part, int k,
+__device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
                                        const sched_item &item, int i) {
     const int nth = i - item.tile_begin;
-    const int known = k != part.first ? -1 : nth == 0 ? part.page[0] : nth == 1 ? part.page[1] : -1;
+    const int known = k == s.part.first && nth < 2 ? s.part.page[nth] : -1;
     if (known >= 0)
         return clamp_page(p, known);
     return clamp_page(p, __ldg(p.block_table + static_cast<size_t>(item.seq) * p.table_width + i));
@@ -50,20 +50,19 @@ __device__ __forceinline__ void load_queries(shared &s, const params &p, int row
     ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
 }
 
-__device__ __forceinline__ void run_loader(shared &s, const params &p, const sched_part &part,
-                                           int row_tile) {
+__device__ __forceinline__ void run_loader(shared &s, const params &p, int row_tile) {
     uint32_t parity = 3, q_parity = 1; /* bit i of parity: buffer i */
-    for (int k = part.first; k < part.last; k++) {
-        const sched_item item = item_at(p, part, k);
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)
             continue;
-        int page = page_at(p, part, k, item, item.tile_begin);
+        int page = page_at(s, p, k, item, item.tile_begin);
         load_queries(s, p, row_tile, item.seq, q_parity);
         q_parity ^= 1;
         for (int i = item.tile_begin; i < item.tile_end; i++) {
             const int buffer = (i - item.tile_begin) & 1, now = page;
             if (i + 1 < item.tile_end)
-                page = page_at(p, part, k, item, i + 1);
+                page = page_at(s, p, k, item, i + 1);
             load_page(s, p, buffer, parity >> buffer & 1, now);
             parity ^= 1u << buffer;
         }

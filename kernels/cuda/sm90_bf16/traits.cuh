@@ -13,7 +13,7 @@
  *   empty_q             8 warps             the item's last S is computed           loader
  *   full_p[page]        128 of its group    P and E of the page are written; with it,      other group
  *                                           what the page before left has been read
- *   full_sum            256                 the sums of the item's rows are written     both groups
+ *   full_sum            256                 the sums of a whole sequence are written    both groups
  *   stored              256                 an item's partial results are stored        thread 0
  *   named kMerge        256                 steps of merge.cuh                          both groups */
 #pragma once
@@ -24,6 +24,7 @@
 
 #include "kernels/cuda/sched/sched.h"
 #include "kernels/cuda/sm90_bf16/config.h"
+#include "kernels/cuda/sm90_bf16/launch.h"
 
 namespace sm90_bf16 {
 
@@ -40,8 +41,7 @@ struct params {
     const sched_part *parts;
     __nv_bfloat16 *out; /* [batch][rows][512] */
     float *lse;         /* [batch][rows]; may be null */
-    float *partial_out; /* [slots][rows][512] */
-    float *partial_lse; /* [slots][rows], base 2 */
+    uint8_t *partials;  /* [slots][rows], merge.cuh */
     int *counters;      /* [slots][row_tiles] */
     int rows;           /* of a sequence: s_q x heads */
     int heads, s_q;
@@ -53,8 +53,9 @@ struct alignas(1024) shared {
     uint8_t kv[2][COLUMNS][PAGE][SWIZZLE];
     uint8_t q[COLUMNS - 1][ROWS][SWIZZLE]; /* RoPE queries are in registers */
     uint8_t p[2][ROWS][SWIZZLE];           /* bf16, 64 tokens */
-    float unit[ROWS];                      /* E of the latest page */
-    float sum[2][2][ROWS];                 /* items alternate; of either group */
+    sched_part part;
+    float unit[ROWS];      /* E of the latest page */
+    float sum[2][2][ROWS]; /* items alternate; of either group */
     uint64_t full[2][kPieces];
     uint64_t empty_rope[2], empty[2][2];
     uint64_t full_p[2], full_sum, stored;
@@ -68,8 +69,8 @@ static_assert(kLoadRegs + 2 * kMathRegs <= 3 * kLaunchRegs, "a warp scheduler's 
 enum { kMerge = 1 }; /* a named barrier */
 
 /* Item k of a part, the first from the part's own record. */
-__device__ __forceinline__ sched_item item_at(const params &p, const sched_part &part, int k) {
-    return k == part.first ? part.head : p.items[k];
+__device__ __forceinline__ sched_item item_at(const shared &s, const params &p, int k) {
+    return k == s.part.first ? s.part.head : p.items[k];
 }
 
 } // namespace sm90_bf16

@@ -106,22 +106,14 @@ setup make(const problem &w, uint64_t seed) {
               device<int>(1)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
-    a.partial_out = device<float>(slots * rows * D_C);
-    a.partial_lse = device<float>(slots * rows);
+    a.partials = device<uint8_t>(slots * rows * BF16_PARTIAL_BYTES);
     a.counters = upload(std::vector<int>(slots * bf16_row_tiles(w.heads, w.s_q)));
-    s.owned = {kv,
-               q,
-               s.seqlens,
-               const_cast<int *>(a.block_table),
-               a.plan.items,
-               a.plan.parts,
-               a.plan.cuts,
-               a.plan.cut_count,
-               a.out,
-               a.lse,
-               a.partial_out,
-               a.partial_lse,
-               a.counters};
+    s.owned = {kv,           q,
+               s.seqlens,    const_cast<int *>(a.block_table),
+               a.plan.items, a.plan.parts,
+               a.plan.cuts,  a.plan.cut_count,
+               a.out,        a.lse,
+               a.partials,   a.counters};
     CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, BF16_TILE_TOKENS, a.parts,
                        w.splits, 0, a.block_table, l.width));
     CHECK(cudaDeviceSynchronize());
