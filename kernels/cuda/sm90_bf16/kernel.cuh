@@ -67,7 +67,7 @@ __device__ __forceinline__ void even_page(shared &s, const params &p, const math
                                           float (&o)[128]) {
     float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
     uint32_t a[4][4];
-    start_scores(s, r, 0, parity, score);
+    start_scores(s, p, r, 0, parity, score);
     ptx::wgmma_wait<0>();
     ptx::pin(score);
     me.arrive(&s.empty_rope[0]);
@@ -91,7 +91,7 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
                                          int first_row, phases &at, row_pair &r, float (&o)[128]) {
     float score[32], unit[2], sum[2] = {0, 0};
     uint32_t a[4][4];
-    start_scores(s, r, 1, at.page, score);
+    start_scores(s, p, r, 1, at.page, score);
     ptx::mbarrier_wait(&s.full_p[0], at.p);
     at.p ^= 1;
     read_unit(s, me.row(), unit);
@@ -207,7 +207,8 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     if (copies)
         piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
     if (threadIdx.x == 256) {
-        ptx::tma_prefetch(&p.kv);
+        ptx::tma_prefetch(&p.kv[0]);
+        ptx::tma_prefetch(&p.kv[1]);
         ptx::tma_prefetch(&p.q);
     }
     if (threadIdx.x == 0)

@@ -1,5 +1,7 @@
 #include "kernels/cuda/sm90_bf16/launch.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/hopper.h"
 #include "kernels/cuda/sm90_bf16/kernel.cuh"
 
@@ -15,13 +17,14 @@ cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
     const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
     const cuuint64_t batch = a.batch, pitch = WIDTH * 2;
     const cuuint64_t kv[] = {SWIZZLE / 2, tokens, COLUMNS}, kv_stride[] = {pitch, SWIZZLE};
-    const cuuint32_t kv_box[] = {SWIZZLE / 2, PAGE, 1};
+    const cuuint32_t kv_box[2][3] = {{SWIZZLE / 2, PAGE, 1}, {SWIZZLE / 2, PAGE, 2}};
     const cuuint64_t q[] = {SWIZZLE / 2, rows, COLUMNS, batch};
     const cuuint64_t q_stride[] = {pitch, SWIZZLE, rows * pitch};
-    const cuuint32_t q_box[] = {SWIZZLE / 2, ROWS, COLUMNS - 1, 1};
+    const cuuint32_t q_box[] = {SWIZZLE / 2, static_cast<cuuint32_t>(p.q_tile_rows), COLUMNS - 1,
+                                1};
     cudaError_t e = cudaSuccess;
-    if (!SM90_BF16_WIDEN)
-        e = make_map(&p.kv, a.kv, 3, kv, kv_stride, kv_box);
+    for (int i = 0; i < 2 && e == cudaSuccess && !SM90_BF16_WIDEN; i++)
+        e = make_map(&p.kv[i], a.kv, 3, kv, kv_stride, kv_box[i]);
     return e == cudaSuccess ? make_map(&p.q, a.q, 4, q, q_stride, q_box) : e;
 }
 
@@ -47,6 +50,7 @@ int bf16_decode_parts(int sms, int heads, int s_q) {
 cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStream_t stream) {
     sm90_bf16::params p = {};
     p.rows = a.heads * a.s_q;
+    p.q_tile_rows = std::min((p.rows + 7) / 8 * 8, int(sm90_bf16::ROWS));
     cudaError_t e = make_maps(p, a);
     if (e != cudaSuccess)
         return e;

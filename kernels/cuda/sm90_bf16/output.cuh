@@ -48,7 +48,7 @@ __device__ __forceinline__ bool unit_changed(const float (&unit)[2], const row_p
 }
 
 __device__ __forceinline__ void rescale(const float (&unit)[2], row_pair &r, float (&o)[128]) {
-    const bool fresh = __all_sync(~0u, r.unit[0] == kNone && r.unit[1] == kNone);
+    const bool fresh = __all_sync(~0u, fabsf(r.unit[0]) == -kNone && fabsf(r.unit[1]) == -kNone);
     float factor[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {

@@ -24,11 +24,10 @@ __device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
 __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffer, int piece,
                                            int page) {
     const int column = piece == 0 ? COLUMNS - 1 : 2 * (piece - 1);
-    const int columns = piece == 0 ? 1 : 2;
     uint64_t *bar = &s.full[buffer][piece];
-    ptx::mbarrier_arrive_expect(bar, columns * TILE_BYTES);
-    for (int c = column; c < column + columns; c++) /* read once: partial results want L2 */
-        ptx::tma_load_3d(s.kv[buffer][c], &p.kv, bar, 0, page * PAGE, c, ptx::policy_evict_first());
+    ptx::mbarrier_arrive_expect(bar, (piece == 0 ? 1 : 2) * TILE_BYTES);
+    ptx::tma_load_3d(s.kv[buffer][column], &p.kv[piece > 0], bar, 0, page * PAGE, column,
+                     ptx::policy_evict_first()); /* read once: partial results want L2 */
 }
 
 /* @parity: of the buffer's use before. */
@@ -46,7 +45,7 @@ __device__ __forceinline__ void load_page(shared &s, const params &p, int buffer
 __device__ __forceinline__ void load_queries(shared &s, const params &p, int row_tile, int seq,
                                              uint32_t parity) {
     ptx::mbarrier_wait(&s.empty_q, parity);
-    ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * TILE_BYTES);
+    ptx::mbarrier_arrive_expect(&s.full_q, (COLUMNS - 1) * SWIZZLE * p.q_tile_rows);
     ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
 }
 

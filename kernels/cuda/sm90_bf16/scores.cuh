@@ -37,7 +37,7 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
         const bool real = row + 8 * i < p.rows;
         const size_t at = static_cast<size_t>(seq) * p.rows + (real ? row + 8 * i : 0);
         const uint32_t *rope = p.q_rows + at * (WIDTH / 2) + CONTENT / 2;
-        r.unit[i] = kNone;
+        r.unit[i] = real ? kNone : -kNone; /* not there: its scores never leave the window */
         r.sum[i] = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -48,12 +48,13 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
 }
 
 /* Starts S of the page in a buffer, piece by piece as it arrives. */
-__device__ __forceinline__ void start_scores(shared &s, const row_pair &r, int buffer,
-                                             uint32_t parity, float (&score)[32]) {
-    const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
+__device__ __forceinline__ void start_scores(shared &s, const params &p, const row_pair &r,
+                                             int buffer, uint32_t parity, float (&score)[32]) {
+    const uint32_t q_step = p.q_tile_rows * (SWIZZLE / 16);
+    uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
     const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.kv[buffer]));
 #pragma unroll
-    for (int c = 0; c < COLUMNS - 1; c++) {
+    for (int c = 0; c < COLUMNS - 1; c++, q += q_step) {
         if (c % 2 == 0) {
             ptx::mbarrier_wait(&s.full[buffer][1 + c / 2], parity);
             ptx::wgmma_fence();
@@ -61,7 +62,7 @@ __device__ __forceinline__ void start_scores(shared &s, const row_pair &r, int b
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int step = c * (TILE_BYTES / 16) + 2 * i;
-            ptx::wgmma_ss_bf16_n64(score, ptx::descriptor_128(q + step),
+            ptx::wgmma_ss_bf16_n64(score, ptx::descriptor_128(q + 2 * i),
                                    ptx::descriptor_128(k + step), c + i > 0);
         }
     }

@@ -29,7 +29,7 @@
 namespace sm90_bf16 {
 
 struct params {
-    CUtensorMap kv;         /* [9][pages x 64][128] B */
+    CUtensorMap kv[2];      /* [9][pages x 64][128] B; boxes of one column, of two */
     CUtensorMap q;          /* [batch][9][rows][128] B, box without RoPE */
     const uint32_t *q_rows; /* [batch][rows][288], pairs of numbers */
     const uint8_t *content; /* these three: planes of an FP8 cache, for SM90_BF16_WIDEN only */
@@ -45,13 +45,14 @@ struct params {
     int *counters;      /* [slots][row_tiles] */
     int rows;           /* of a sequence: s_q x heads */
     int heads, s_q;
+    int q_tile_rows;  /* on chip: 64, or where a sequence has fewer, those, in eights */
     int row_tiles;    /* CTAs a part: ceil(rows / 64) */
     float scale_log2; /* softmax scale x log2(e) */
 };
 
 struct alignas(1024) shared {
     uint8_t kv[2][COLUMNS][PAGE][SWIZZLE];
-    uint8_t q[COLUMNS - 1][ROWS][SWIZZLE]; /* RoPE queries are in registers */
+    uint8_t q[COLUMNS - 1][ROWS][SWIZZLE]; /* as many rows as there are; RoPE: in registers */
     uint8_t p[2][ROWS][SWIZZLE];           /* bf16, 64 tokens */
     sched_part part;
     float unit[ROWS];      /* E of the latest page */
