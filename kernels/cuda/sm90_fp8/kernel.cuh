@@ -54,8 +54,11 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     if (copies)
         reinterpret_cast<uint4 *>(&s.part)[threadIdx.x] = piece;
     __syncthreads();
-    if (memory_type::kFew && threadIdx.x == 12 * 32)
-        load_first(s, p, row_tile);
+    if (memory_type::kFew) {
+        if (threadIdx.x == 12 * 32)
+            load_first(s, p, row_tile);
+        __syncwarp(); /* registers are set by whole warps */
+    }
     if (group < kSoftmaxGroup) {
         ptx::registers_set<memory_type::kFew ? kFewOutputRegs : kOutputRegs, kLaunchRegs>();
         if constexpr (memory_type::kFew)
