@@ -3,16 +3,16 @@
  * All CTAs are resident (a cooperative launch), so each may wait for the others: who has no item, or has
  * stored the partial results of all its items, merges a share of the units of each sequence. A
  * partial result is divided by its own sum; out = sum_k w_k out_k / sum_k w_k, w_k = 2^(lse_k -
- * most). The order of additions follows from the number of slots: reruns are bit-identical.
+ * most). Some threads weigh, from the LSE, which are here before the numbers; others add up. The order of
+ * additions follows from the number of slots: reruns are bit-identical.
  *
  * Code is read cold as data are, and a jump to a line that isn't there takes as long as a read:
- * hence loads without conditions, where there is none of a slot that is read anyway.
+ * hence loads under conditions, not jumps, and few instructions.
  *
  * A kernel brings its Format: what a lane's 16 bytes of a unit are.
  *   NUMBERS                      how many
  *   UNITS                        of a slot, at most
- *   row(unit)
- *   leads(unit)                  of its row: who stores the LSE
+ *   ROW_UNITS                    of a row; they follow each other
  *   unpack(uint4, x)
  *   store(out, unit, lane, x)    out: row 0 */
 #pragma once
@@ -25,187 +25,283 @@
 namespace merging {
 
 enum {
-    kMergers = 256, /* threads */
+    kMergers = 256, /* threads that add up */
+    kWeighers = 128,
     kLogOctets = 5,
     kOctets = 1 << kLogOctets,
     kOctetsWarp = 32 / kLanes,
-    kAtOnce = 4, /* slots that a lane asks for */
+    kMostWidth = 8, /* log2 of the units of 32 rows */
+    kAtOnce = 4,    /* pieces that a lane asks for */
+    kLaneSlots = 5, /* whose LSE a weigher asks for: no device of this kind has more than 160 SMs */
 };
 static_assert(kOctets * kLanes == kMergers, "all take part");
 
-/* A cut sequence. */
+/* The least log with x << log >= y, at most so many; without a loop, whose jumps take longer. */
+__device__ __forceinline__ int log_above(int x, int y, int most) {
+    int log = 0;
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        log += x << i < y;
+    return log;
+}
+
+/* A share of a cut sequence: a power of two of neighbouring units, which needs no division. */
 template <typename Format>
 struct job {
     partials<Format::UNITS> from;
     int first, slots;   /* its slots */
-    int nth, of;        /* whose share this is, of so many */
-    int units, rows;    /* there may be units of more rows */
+    int width;          /* log2 of the units */
+    int begin, end;     /* units */
     __nv_bfloat16 *out; /* first row */
     float *lse;         /* the same; may be null */
-    int barrier;        /* a named one, of all mergers */
+
+    /* The nth of so many shares. */
+    __device__ __forceinline__ void share(int nth, int of, int units) {
+        width = log_above(of, units, kMostWidth);
+        begin = nth << width;
+        end = min(begin + (1 << width), units);
+    }
+    __device__ int first_row() const {
+        return begin / Format::ROW_UNITS;
+    }
+    __device__ int row_of(int unit) const { /* from the first on */
+        return unit / Format::ROW_UNITS - first_row();
+    }
+    __device__ int rows() const { /* of which something is in the share */
+        return begin < end ? row_of(end - 1) + 1 : 0;
+    }
 };
 
-/* A lane's numbers of some slots, weighed by what is known of them so far: their largest LSE and the sum
- * of their weights in its unit. */
+/* Weights of a share's slots and what brings their sum to one, on chip. */
+struct weights {
+    float *of_slot; /* [rows][slots] */
+    float *inverse; /* [rows] */
+};
+
+/* Over neighbouring lanes, a power of two. */
+template <typename Op>
+__device__ __forceinline__ float over_some_lanes(float x, int lanes, Op op) {
+#pragma unroll
+    for (int m = 1; m < 32; m *= 2) {
+        const float both = op(x, __shfl_xor_sync(~0u, x, m));
+        x = m < lanes ? both : x;
+    }
+    return x;
+}
+
+/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. */
+__device__ __forceinline__ void gather(const uint32_t *from, int step, int count,
+                                       float (&x)[kLaneSlots]) {
+    bool absent[kLaneSlots], any;
+#pragma unroll
+    for (int n = 0; n < kLaneSlots; n++) {
+        x[n] = -INFINITY;
+        absent[n] = n < count;
+    }
+    do {
+        any = false;
+#pragma unroll
+        for (int n = 0; n < kLaneSlots; n++)
+            load_relaxed_if(absent[n], x[n], from + n * step);
+#pragma unroll
+        for (int n = 0; n < kLaneSlots; n++) {
+            absent[n] = __float_as_uint(x[n]) == kAbsent;
+            any |= absent[n];
+        }
+    } while (any);
+    __syncwarp();
+}
+
+/* By the weighers, a row by some lanes of a warp, of which each has every so manieth slot. */
 template <typename Format>
-struct weighed {
-    float x[Format::NUMBERS];
-    float most, sum;
+__device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, int thread) {
+    const int log = log_above(1, j.slots, 5), lanes = 1 << log, lane = thread & (lanes - 1);
+    const int rows = j.rows(), rows_at_once = kWeighers >> log;
+#pragma unroll 1
+    for (int row = thread >> log, past = 0; past < rows;
+         row += rows_at_once, past += rows_at_once) {
+        const int count = row < rows ? (j.slots - lane + lanes - 1) >> log : 0;
+        const int row_unit = (j.first_row() + row) * Format::ROW_UNITS;
+        float x[kLaneSlots];
+        gather(j.from.lse(j.first + lane, max(row_unit, j.begin)), j.from.LSE_STEP << log, count,
+               x);
+        float top = x[0], sum = 0;
+#pragma unroll
+        for (int n = 1; n < kLaneSlots; n++)
+            top = fmaxf(top, x[n]);
+        top = over_some_lanes(top, lanes, [](float a, float b) { return fmaxf(a, b); });
+        float *const to = w.of_slot + row * j.slots + lane;
+#pragma unroll
+        for (int n = 0; n < kLaneSlots; n++) {
+            x[n] = x[n] == -INFINITY ? 0 : ptx::exp2_approx(x[n] - top);
+            sum += x[n];
+            if (n < count)
+                to[n << log] = x[n];
+        }
+        sum = over_some_lanes(sum, lanes, [](float a, float b) { return a + b; });
+        if (lane > 0 || count == 0)
+            continue;
+        w.inverse[row] = sum == 0 ? 0 : ptx::rcp_approx(sum);
+        if (j.lse && row_unit >= j.begin)
+            j.lse[j.first_row() + row] = sum == 0 ? -INFINITY : (top + log2f(sum)) * 0.69314718f;
+    }
+}
 
-    __device__ weighed() : x{}, most(-INFINITY), sum(0) {
+/* The LSE's places as they were, by the weighers. */
+template <typename Format>
+__device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
+#pragma unroll 1
+    for (int i = thread; i < j.slots << j.width; i += kWeighers) {
+        const int unit = j.begin + (i & ((1 << j.width) - 1));
+        if (unit < j.end)
+            store_relaxed(j.from.lse(j.first + (i >> j.width), unit), kAbsent);
     }
-    __device__ void raise(float top) {
-        const float factor = most == -INFINITY ? 0 : ptx::exp2_approx(most - top);
-#pragma unroll
-        for (int i = 0; i < Format::NUMBERS; i++)
-            x[i] *= factor;
-        sum *= factor;
-        most = top;
-    }
-    __device__ void add(float lse, uint4 part) {
-        const float w = lse == -INFINITY ? 0 : ptx::exp2_approx(lse - most);
-        float more[Format::NUMBERS];
-        Format::unpack(part, more);
-#pragma unroll
-        for (int i = 0; i < Format::NUMBERS; i++)
-            x[i] = fmaf(w, more[i], x[i]);
-        sum += w;
-    }
-    __device__ void add(weighed other) {
-        const float top = fmaxf(most, other.most);
-        raise(top);
-        other.raise(top);
-#pragma unroll
-        for (int i = 0; i < Format::NUMBERS; i++)
-            x[i] += other.x[i];
-        sum += other.sum;
-    }
-    __device__ weighed of_lane(int mask) const {
-        weighed other;
-#pragma unroll
-        for (int i = 0; i < Format::NUMBERS; i++)
-            other.x[i] = __shfl_xor_sync(~0u, x[i], mask);
-        other.most = __shfl_xor_sync(~0u, most, mask);
-        other.sum = __shfl_xor_sync(~0u, sum, mask);
-        return other;
-    }
-};
+}
 
-/* What some slots hold of a unit, for a lane. */
+/* What a lane asks for at once: of a unit, or of two where there are no more slots than two. */
 template <typename Format>
 struct handful {
+    bool pairs;
     uint4 part[kAtOnce];
-    float lse[kAtOnce];
 
-    /* From slot k every `step`-th. Waits until all is there, and takes it away. */
-    __device__ __forceinline__ void take(const job<Format> &j, int unit, int k, int step,
+    __device__ int slot(int n) const {
+        return pairs ? n & 1 : n;
+    }
+    __device__ int unit(int n) const {
+        return pairs && n > 1 ? kOctets : 0;
+    }
+    __device__ bool real(const job<Format> &j, int first, int k, int step, int n) const {
+        return k + slot(n) * step < j.slots && first + unit(n) < j.end;
+    }
+    /* From slot k every `step`-th. Waits until all is there; takes each away as soon as it is. */
+    __device__ __forceinline__ void take(const job<Format> &j, int first, int k, int step,
                                          int lane) {
-        uint4 *const out = j.from.out(j.first, unit, lane);
-        uint32_t *const log_sum = j.from.lse(j.first, unit);
-        int slot[kAtOnce];
-        bool absent;
-#pragma unroll
-        for (int n = 0; n < kAtOnce; n++)
-            slot[n] = k + n * step < j.slots ? k + n * step : k;
-        do {
-            absent = false;
-#pragma unroll
-            for (int n = 0; n < kAtOnce; n++) {
-                part[n] = load_relaxed(out + slot[n] * j.from.OUT_STEP);
-                lse[n] = __uint_as_float(load_relaxed(log_sum + slot[n] * j.from.LSE_STEP));
-            }
-#pragma unroll
-            for (int n = 0; n < kAtOnce; n++) {
-                const uint32_t most = max(max(part[n].x, part[n].y), max(part[n].z, part[n].w));
-                absent |= max(most, __float_as_uint(lse[n])) == kAbsent;
-            }
-        } while (absent);
-        __syncwarp(0xffu << (threadIdx.x & 24)); /* all eight lanes have the LSE */
+        const uint4 none = make_uint4(kAbsent, kAbsent, kAbsent, kAbsent);
+        uint4 *const from = j.from.out(j.first + k, first, lane);
+        int at[kAtOnce];
+        bool absent[kAtOnce], any;
 #pragma unroll
         for (int n = 0; n < kAtOnce; n++) {
-            store_relaxed(out + slot[n] * j.from.OUT_STEP,
-                          make_uint4(kAbsent, kAbsent, kAbsent, kAbsent));
-            store_relaxed(log_sum + slot[n] * j.from.LSE_STEP, kAbsent);
-            lse[n] = k + n * step < j.slots ? lse[n] : -INFINITY;
+            at[n] = slot(n) * step * j.from.OUT_STEP + unit(n) * kLanes;
+            absent[n] = real(j, first, k, step, n);
+            part[n] = {};
         }
+        do {
+            any = false;
+#pragma unroll
+            for (int n = 0; n < kAtOnce; n++)
+                load_relaxed_if(absent[n], part[n], from + at[n]);
+#pragma unroll
+            for (int n = 0; n < kAtOnce; n++) {
+                const bool still = any_absent(part[n]);
+                store_relaxed_if(absent[n] && !still, from + at[n], none);
+                absent[n] = still;
+                any |= still;
+            }
+        } while (any);
     }
-    __device__ __forceinline__ void add_to(weighed<Format> &all) const {
-        float top = all.most;
+    /* The first two to one sum, the others to another. */
+    __device__ __forceinline__ void add_to(const job<Format> &j, const weights &w, int first, int k,
+                                           int step, float (&x)[2][Format::NUMBERS]) const {
 #pragma unroll
-        for (int n = 0; n < kAtOnce; n++)
-            top = fmaxf(top, lse[n]);
-        all.raise(top);
+        for (int n = 0; n < kAtOnce; n++) {
+            const float *from = w.of_slot + j.row_of(first + unit(n)) * j.slots + k;
+            const float by = real(j, first, k, step, n) ? from[slot(n) * step] : 0;
+            float more[Format::NUMBERS];
+            Format::unpack(part[n], more);
 #pragma unroll
-        for (int n = 0; n < kAtOnce; n++)
-            all.add(lse[n], part[n]);
+            for (int i = 0; i < Format::NUMBERS; i++)
+                x[n / 2][i] = fmaf(by, more[i], x[n / 2][i]);
+        }
     }
 };
 
+/* A lane's sums, on their way through shared memory. */
+template <int N>
+struct alignas(16) lane_sums {
+    float x[N];
+
+    lane_sums() = default;
+    __device__ explicit lane_sums(const float (&from)[N]) {
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            x[i] = from[i];
+    }
+};
+
+/* Adds up what the octets of a unit have: the first of them has all. @scratch: [64], for one merge. */
+template <int N>
+__device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrier,
+                                           lane_sums<N> *scratch, int thread) {
+    enum { ALL = kMergers / 32 * kLanes, OCTETS = kOctetsWarp };
+    const int warp = thread / 32, lane = thread % 32, mine = kLanes * warp + lane;
+    for (;;) {
+        __syncwarp();
+#pragma unroll 1
+        for (int step = 1; step < min(groups, static_cast<int>(OCTETS)); step *= 2)
+#pragma unroll
+            for (int i = 0; i < N; i++)
+                x[i] += __shfl_xor_sync(~0u, x[i], step * kLanes);
+        if (groups <= OCTETS)
+            return;
+        if (lane < kLanes)
+            scratch[mine] = lane_sums<N>(x);
+        ptx::named_sync(barrier, kMergers);
+        groups /= OCTETS; /* warps now, from this one on: an octet one or two */
+        const lane_sums<N> one = scratch[mine & (ALL - 1)];
+        const lane_sums<N> other = scratch[(mine + 32) & (ALL - 1)];
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            x[i] = groups > OCTETS ? one.x[i] + other.x[i] : one.x[i];
+        groups = min(groups, static_cast<int>(OCTETS));
+    }
+}
+
 template <typename Format>
-__device__ __forceinline__ void store_unit(const job<Format> &j, int unit, int lane,
-                                           const weighed<Format> &all) {
-    const int row = Format::row(unit);
-    if (row >= j.rows)
-        return;
-    const float inverse = all.sum == 0 ? 0 : 1 / all.sum;
-    float x[Format::NUMBERS];
+__device__ __forceinline__ void store_unit(const job<Format> &j, const weights &w, int unit,
+                                           int lane, const float (&x)[Format::NUMBERS]) {
+    const float inverse = w.inverse[j.row_of(unit)];
+    float y[Format::NUMBERS];
 #pragma unroll
     for (int i = 0; i < Format::NUMBERS; i++)
-        x[i] = all.x[i] * inverse;
-    Format::store(j.out, unit, lane, x);
-    if (j.lse && Format::leads(unit) && lane == 0)
-        j.lse[row] = all.sum == 0 ? -INFINITY : (all.most + log2f(all.sum)) * 0.69314718f;
+        y[i] = x[i] * inverse;
+    Format::store(j.out, unit, lane, y);
 }
 
-/* Adds up what the octets of a unit have, within warps, then across them: the first of them has all. */
+/* By all mergers: some octets a unit, which take every so manieth slot, or one octet several units.
+ * @known: completes when the weights are there. */
 template <typename Format>
-__device__ __forceinline__ void add_groups(weighed<Format> &all, int groups, int barrier,
-                                           weighed<Format> *scratch, int thread) {
-    __syncwarp();
-#pragma unroll 1
-    for (int step = 1; step < min(groups, static_cast<int>(kOctetsWarp)); step *= 2)
-        all.add(all.of_lane(step * kLanes));
-    if (groups <= kOctetsWarp)
-        return;
-    const int warp = thread / 32, lane = thread % 32;
-    ptx::named_sync(barrier, kMergers); /* nobody needs what is there any more */
-    if (lane < kLanes)
-        scratch[warp * kLanes + lane] = all;
-    ptx::named_sync(barrier, kMergers);
-    if (lane < kLanes)
-#pragma unroll 1
-        for (int other = 1; other < groups / kOctetsWarp; other++)
-            all.add(scratch[(warp + other) % (kMergers / 32) * kLanes + lane]);
-}
-
-/* By all mergers. The share is a power of two of neighbouring units, which needs no division: some octets a
- * unit, which take every so manieth slot, or one octet several units.
- * @scratch: [64] on chip, free when all of them are here. */
-template <typename Format>
-__device__ __forceinline__ void merge(const job<Format> &j, weighed<Format> *scratch, int thread) {
-    int width = 0, log = 0;
-    while (j.of << width < j.units)
-        width++;
-    while (log + width < kLogOctets && kAtOnce << log < j.slots)
-        log++;
-    const int lane = thread & (kLanes - 1), octet = thread >> 3;
-    const int groups = 1 << log, group = octet & (groups - 1);
-    const int end = min((j.nth + 1) << width, j.units);
-    int unit = (j.nth << width) + (octet >> log);
+__device__ __forceinline__ void merge(const job<Format> &j, const weights &w, uint64_t *known,
+                                      uint32_t parity, int barrier,
+                                      lane_sums<Format::NUMBERS> *scratch, int thread) {
+    const int most = max(kLogOctets - j.width, 0);
+    const int log = min(most, log_above(kAtOnce, j.slots, kLogOctets)), groups = 1 << log;
+    const int lane = thread % kLanes, octet = thread / kLanes, group = octet & (groups - 1);
+    handful<Format> now = {j.slots <= 2};
+    int unit = j.begin + (octet >> log);
     do {
-        weighed<Format> all;
+        float x[2][Format::NUMBERS] = {};
 #pragma unroll 1
-        for (int k = unit < end ? group : j.slots; k < j.slots; k += kAtOnce * groups) {
-            handful<Format> now;
+        for (int k = group; k < j.slots; k += kAtOnce * groups) {
             now.take(j, unit, k, groups, lane);
-            now.add_to(all);
+            ptx::mbarrier_wait(known, parity);
+            now.add_to(j, w, unit, k, groups, x);
         }
+        if (!now.pairs)
+#pragma unroll
+            for (int i = 0; i < Format::NUMBERS; i++)
+                x[0][i] += x[1][i];
         if (groups > 1)
-            add_groups(all, groups, j.barrier, scratch, thread);
-        if (group == 0 && unit < end)
-            store_unit(j, unit, lane, all);
-        unit += kOctets;
-    } while (groups == 1 && unit < end);
+            add_groups(x[0], groups, barrier, scratch, thread);
+#pragma unroll 1
+        for (int i = 0; i <= now.pairs; i++, unit += kOctets) {
+            if (group == 0 && unit < j.end)
+                store_unit(j, w, unit, lane, x[0]);
+#pragma unroll
+            for (int n = 0; n < Format::NUMBERS; n++)
+                x[0][n] = x[1][n];
+        }
+    } while (groups == 1 && unit < j.end);
 }
 
 } // namespace merging

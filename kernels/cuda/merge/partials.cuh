@@ -3,12 +3,12 @@
  *
  * Nobody is told that they are there. Memory without a result holds a word that no result has
  * (kAbsent): who reads it asks until he finds another, and puts kAbsent back for the next launch.
- * Every word has one reader. So neither a fence nor a counter stands between a store and who waits
+ * Every word has one reader, or none. So neither a fence nor a counter stands between a store and who waits
  * for it; but what isn't there is asked for again and again, and written twice, which pays for few
  * rows only.
  *
  * A unit is 128 bytes of a row, 16 for each of eight lanes, in an order of the kernel's own;
- * beside it lies its own copy of the row's LSE (base 2). */
+ * beside it lies its own copy of the row's LSE (base 2), of which a share of units reads its first in each row. */
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -26,6 +26,17 @@ __device__ __forceinline__ void store_relaxed(uint4 *to, uint4 x) {
                  : "memory");
 }
 
+/* Without a jump. */
+__device__ __forceinline__ void store_relaxed_if(bool real, uint4 *to, uint4 x) {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %5, 0;\n"
+                 "@p st.relaxed.gpu.global.v4.b32 [%0], {%1, %2, %3, %4};\n"
+                 "}" ::"l"(to),
+                 "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(static_cast<int>(real))
+                 : "memory");
+}
+
 __device__ __forceinline__ void store_relaxed(uint32_t *to, uint32_t x) {
     asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(to), "r"(x) : "memory");
 }
@@ -39,10 +50,45 @@ __device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
     return x;
 }
 
+__device__ __forceinline__ void store_if(bool real, void *to, uint32_t x) {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %2, 0;\n"
+                 "@p st.global.b32 [%0], %1;\n"
+                 "}" ::"l"(to),
+                 "r"(x), "r"(static_cast<int>(real))
+                 : "memory");
+}
+/* Without a jump. */
+__device__ __forceinline__ void load_relaxed_if(bool real, uint4 &x, const uint4 *from) {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %5, 0;\n"
+                 "@p ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+                 "}"
+                 : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+                 : "l"(from), "r"(static_cast<int>(real))
+                 : "memory");
+}
+__device__ __forceinline__ void load_relaxed_if(bool real, float &x, const uint32_t *from) {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %2, 0;\n"
+                 "@p ld.relaxed.gpu.global.b32 %0, [%1];\n"
+                 "}"
+                 : "+f"(x)
+                 : "l"(from), "r"(static_cast<int>(real))
+                 : "memory");
+}
+
 __device__ __forceinline__ uint32_t load_relaxed(const uint32_t *from) {
     uint32_t x;
     asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
     return x;
+}
+
+__device__ __forceinline__ bool any_absent(uint4 x) {
+    return max(max(x.x, x.y), max(x.z, x.w)) == kAbsent;
 }
 
 /* Slots of `Units` units: first their numbers, then the copies of the LSE. */

@@ -431,12 +431,14 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     const int row = me.index() % Rows, first = me.index() / Rows;
     const float sum = sum_of(s.few.sums[row]);
     const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
-    const int unit = partial_format::unit(row);
-    if (item.slot >= 0 && unit < partial_format::units(p.rows))
+    if (row >= p.rows)
+        return;
+    if (item.slot >= 0)
 #pragma unroll
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
-            few_partials{p.few_partials}.store_lse(item.slot, unit + 4 * copy, log2_sum);
-    else if (first == 0 && row < p.rows && item.slot < 0 && p.lse)
+            few_partials{p.few_partials}.store_lse(item.slot, partial_format::unit(row, copy),
+                                                   log2_sum);
+    else if (first == 0 && p.lse)
         p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
 }
 
@@ -471,6 +473,7 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
         }
         finish_few(s, p, me, item, r, ((k - s.part.first) & 1) ^ 1);
     }
+    weigh_few_part(s, p, me.index());
 }
 
 } // namespace sm90_fp8

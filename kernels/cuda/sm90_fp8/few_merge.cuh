@@ -7,27 +7,19 @@ namespace sm90_fp8 {
 
 enum { kMergeBarrier = 2 }; /* of the two output groups */
 
-/* As the output threads have them: unit 32 (2 j + r) + 4 w + t is row 8 j + 2 t + r, the columns of output
- * warp w: of lane g 2 g and 2 g + 1 of its 16 in each of four slices. There are units of a multiple of
- * eight rows. */
+/* Unit 8 row + w has the columns of output warp w: of lane g 2 g and 2 g + 1 of its 16 in each of four
+ * slices. */
 struct partial_format {
     enum { NUMBERS = 8, ROW_UNITS = 8, UNITS = FP8_FEW_ROWS * ROW_UNITS };
 
-    __device__ static int units(int rows) {
-        return (rows + 7) / 8 * 8 * ROW_UNITS;
-    }
-    /* Of output warp 0. */
-    __device__ static int unit(int row) {
-        return row / 8 * 64 + row % 2 * 32 + row % 8 / 2;
+    __device__ static int unit(int row, int warp = 0) {
+        return ROW_UNITS * row + warp;
     }
     __device__ static int row(int unit) {
-        return unit / 64 * 8 + unit % 4 * 2 + unit / 32 % 2;
+        return unit / ROW_UNITS;
     }
     __device__ static int warp(int unit) {
-        return unit / 4 % 8;
-    }
-    __device__ static bool leads(int unit) {
-        return warp(unit) == 0;
+        return unit % ROW_UNITS;
     }
     __device__ static void unpack(uint4 part, float (&x)[NUMBERS]) {
         const uint32_t word[4] = {part.x, part.y, part.z, part.w};
@@ -50,33 +42,82 @@ struct partial_format {
 using few_partials = merging::partials<partial_format::UNITS>;
 static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host allocates");
 
+using merge_job = merging::job<partial_format>;
+
 /* @item: of the sequence; its slot says whose share this is. */
-template <typename Shared>
-__device__ __forceinline__ void merge_few(Shared &s, const params &p, const sched_item &item,
-                                          int thread) {
+__device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
     const size_t at = static_cast<size_t>(item.seq) * p.rows;
-    const merging::job<partial_format> j = {{p.few_partials},
-                                            item.first_slot,
-                                            item.items,
-                                            item.slot - item.first_slot,
-                                            item.mergers > 0 ? item.mergers : item.items,
-                                            partial_format::units(p.rows),
-                                            p.rows,
-                                            p.out + at * CONTENT,
-                                            p.lse ? p.lse + at : nullptr,
-                                            kMergeBarrier};
-    merging::merge(j, reinterpret_cast<merging::weighed<partial_format> *>(s.content), thread);
+    merge_job j = {{p.few_partials},
+                   item.first_slot,
+                   item.items,
+                   0,
+                   0,
+                   0,
+                   p.out + at * CONTENT,
+                   p.lse ? p.lse + at : nullptr};
+    j.share(item.slot - item.first_slot, item.mergers > 0 ? item.mergers : item.items,
+            partial_format::unit(p.rows));
+    return j;
 }
 
-/* The cut sequences of a part; without an item, the one that it has instead. */
+/* Where the queries were: [rows][slots], and as many again as rows. */
 template <typename Shared>
-__device__ __forceinline__ void merge_few_part(Shared &s, const params &p, int thread) {
-    const int first = s.part.first;
-    const bool merges = first == s.part.last;
-    for (int k = first; k < s.part.last + merges; k++) {
+__device__ __forceinline__ merging::weights weights_at(Shared &s) {
+    float *const at = reinterpret_cast<float *>(s.q);
+    return {at + Shared::kRows, at};
+}
+
+/* Does the part merge, and what: its cut sequences, or without an item the one that it has instead. */
+struct merge_range {
+    int first, last;
+    bool idle;
+
+    template <typename Shared>
+    __device__ explicit merge_range(const Shared &s)
+        : first(s.part.first), last(max(s.part.last, s.part.first + 1)),
+          idle(first == s.part.last) {
+    }
+    __device__ bool has(const sched_item &item) const {
+        return item.slot >= 0 && (item.mergers > 0) == idle;
+    }
+};
+
+/* What the softmax group does for it: weights, from the LSE, which are stored before the numbers. */
+template <int Rows>
+__device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params &p, int thread) {
+    const merge_range range(s);
+    uint32_t turn = 0;
+#pragma unroll 1
+    for (int k = range.first; k < range.last; k++) {
         const sched_item item = item_at(s, p, k);
-        if (item.slot >= 0 && (item.mergers > 0) == merges)
-            merge_few(s, p, item, thread);
+        if (!range.has(item))
+            continue;
+        const merge_job j = job_of(p, item);
+        ptx::mbarrier_wait(&s.empty_parts, turn & 1 ^ 1);
+        merging::weigh(j, weights_at(s), thread);
+        ptx::mbarrier_arrive(&s.full_parts);
+        ptx::named_sync(kSoftmaxBarrier, 128); /* all have been read */
+        merging::put_back_lse(j, thread);
+        turn++;
+    }
+}
+
+/* And the output groups: the sums. @head: the first item, since behind stores a read takes long. */
+template <int Rows>
+__device__ __forceinline__ void merge_few_part(shared_of<Rows> &s, const params &p,
+                                               const sched_item &head, int thread) {
+    const merge_range range(s);
+    uint32_t turn = 0;
+#pragma unroll 1
+    for (int k = range.first; k < range.last; k++) {
+        const sched_item item = k == range.first ? head : item_at(s, p, k);
+        if (!range.has(item))
+            continue;
+        auto *scratch = reinterpret_cast<merging::lane_sums<8> *>(s.few.merged);
+        merging::merge(job_of(p, item), weights_at(s), &s.full_parts, turn & 1, kMergeBarrier,
+                       scratch, thread);
+        ptx::mbarrier_arrive(&s.empty_parts);
+        turn++;
     }
 }
 

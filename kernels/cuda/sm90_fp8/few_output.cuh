@@ -5,10 +5,12 @@
 
 namespace sm90_fp8 {
 
-/* A partial result of a few rows to its units, the thread's first of them at @to. */
+/* O of a few rows to the thread's places: of a partial result @to, of a whole one @out, each of its row 2 t. One
+ * code for both, since it is read cold: the other's stores are not done. */
 template <typename Shared, int N>
 __device__ __forceinline__ void store_few(const Shared &s, const params &p, const output_thread &me,
-                                          uint4 *to, const float (&o)[SLICES][N]) {
+                                          bool partial, uint4 *to, __nv_bfloat16 *out,
+                                          const float (&o)[SLICES][N]) {
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
         if (8 * j >= p.rows)
@@ -16,13 +18,18 @@ __device__ __forceinline__ void store_few(const Shared &s, const params &p, cons
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const float inverse = inverse_sum(s, 2 * me.t + 8 * j + r);
+            const bool real = 2 * me.t + 8 * j + r < p.rows;
             uint32_t x[SLICES];
 #pragma unroll
-            for (int slice = 0; slice < SLICES; slice++)
+            for (int slice = 0; slice < SLICES; slice++) {
                 x[slice] = ptx::pack_bf16x2(o[slice][4 * j + r] * inverse,
                                             o[slice][4 * j + 2 + r] * inverse);
-            merging::store_relaxed(to + 32 * (2 * j + r) * merging::kLanes,
-                                   make_uint4(x[0], x[1], x[2], x[3]));
+                merging::store_if(real && !partial, out + (8 * j + r) * CONTENT + 64 * slice,
+                                  x[slice]);
+            }
+            merging::store_relaxed_if(real && partial,
+                                      to + partial_format::unit(8 * j + r) * merging::kLanes,
+                                      make_uint4(x[0], x[1], x[2], x[3]));
         }
     }
 }
@@ -99,11 +106,14 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     ring<kStages> at;
     uint32_t turn = 0;
+    const sched_item head = s.part.head; /* kept: behind stores a read takes long */
     for (int k = s.part.first; k < s.part.last; k++) {
-        const sched_item item = item_at(s, p, k);
+        const sched_item item = k == s.part.first ? head : item_at(s, p, k);
         const bool partial = item.tokens < item.tile_end * PAGE; /* the last page */
-        uint4 *to =
-            few_partials{p.few_partials}.out(item.slot, 4 * (4 * me.group + me.warp) + me.t, me.g);
+        uint4 *to = few_partials{p.few_partials}.out(
+            item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp), me.g);
+        __nv_bfloat16 *out = p.out + (static_cast<size_t>(item.seq) * p.rows + 2 * me.t) * CONTENT +
+                             me.group * 256 + 16 * me.warp + 2 * me.g;
         float o[SLICES][Shared::kRows / 2] = {};
         int n = item.tile_end - item.tile_begin;
 #pragma unroll 1
@@ -115,13 +125,10 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
             at.advance();
         }
         ptx::mbarrier_wait(&s.full_sum, (k - s.part.first) & 1);
-        if (item.slot >= 0)
-            store_few(s, p, me, to, o);
-        else
-            store_rows(s, p, me, item, 0, o);
+        store_few(s, p, me, item.slot >= 0, to, out, o);
         ptx::mbarrier_arrive(&s.empty_sum);
     }
-    merge_few_part(s, p, me.thread());
+    merge_few_part(s, p, head, me.thread());
 }
 
 } // namespace sm90_fp8

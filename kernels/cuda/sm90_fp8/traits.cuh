@@ -17,6 +17,8 @@
  *   full_sum          softmax             the item's sums are written           output
  *   empty_sum         output              they are read                         softmax
  *   full_parts        output + bytes      partial results to be merged          output
+ *                     softmax of few rows their weights                         output
+ *   empty_parts       output of few rows  they are merged                       softmax
  * Of at most 32 rows (few.cuh) V may be read before S is computed: the softmax warps arrive at empty too.
  * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
  * and it costs nothing measurable. */
@@ -75,6 +77,7 @@ struct alignas(16) few_exchange {
     float4 sums[Rows];     /* the same of an item's sums of P */
     float unit[2][Rows];   /* E of page 0, and of the tile */
     int later[Rows];       /* tokens at the end that a row doesn't see */
+    float4 merged[64][2];  /* a unit's sums so far, from warp to warp */
 };
 template <>
 struct few_exchange<ROWS> {};
@@ -108,7 +111,7 @@ struct alignas(1024) shared_of {
     uint64_t full_scales[2], empty_scales[2];
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
-    uint64_t full_parts;
+    uint64_t full_parts, empty_parts;
     few_exchange<Rows> few;
 };
 using shared = shared_of<ROWS>;
