@@ -18,7 +18,6 @@ struct launch_of_step {
     const mla_step &step;
     const mla_cache &cache;
     const mla_attn &attn;
-    int parts;
     bool may_cut;
     cudaStream_t stream;
 };
@@ -28,11 +27,11 @@ struct decode_kernel {
     bool hopper; /* needs sm_90a */
     lab_ablation without;
     bool (*serves)(const mla_capacity &cap);
-    sched_tile (*tile)(int heads, int s_q);
-    int (*parts)(int sms, int heads, int s_q); /* that fill a device */
-    size_t partial_bytes;                      /* of a row's partial output */
-    int few_rows;                              /* steps of at most so many */
-    size_t few_bytes;                          /* need so much a slot instead */
+    /* @pages: of a step at most */
+    decode_grid (*grid)(int sms, int heads, int s_q, int64_t pages);
+    size_t partial_bytes; /* of a row's partial output */
+    int few_rows;         /* CTAs that take at most so many */
+    size_t few_bytes;     /* need so much a slot instead */
     cudaError_t (*launch)(const launch_of_step &l);
 };
 
@@ -40,6 +39,7 @@ struct cuda_plan {
     mla_plan base;
     const decode_kernel *kernel;
     int batch, s_q; /* of the scheduled step; batch 0 = none yet */
+    decode_grid grid;
     sched_plan step;
     void *metadata, *partial_out;
     float *partial_lse;
@@ -78,13 +78,14 @@ cudaError_t launch_fp8(const launch_of_step &l) {
     a.table_width = l.step.table_width;
     a.softmax_scale = l.attn.softmax_scale;
     a.plan = l.plan.step;
-    a.parts = l.parts;
+    a.grid = l.plan.grid;
     a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
     a.lse = l.attn.lse;
     a.partial_out = static_cast<__nv_bfloat16 *>(l.plan.partial_out);
     a.partial_lse = l.plan.partial_lse;
     a.counters = l.plan.counters;
     a.few_partials = l.plan.few_partials;
+    a.few_slots = 2 * l.plan.grid.parts; /* cut as the costs say; else there is one tile of rows */
     return launch(a, l.may_cut, l.stream);
 }
 
@@ -103,7 +104,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     a.table_width = l.step.table_width;
     a.softmax_scale = l.attn.softmax_scale;
     a.plan = l.plan.step;
-    a.parts = l.parts;
+    a.parts = l.plan.grid.parts;
     a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
     a.lse = l.attn.lse;
     a.partials = l.plan.partial_out;
@@ -135,7 +136,7 @@ cudaError_t launch_portable(const launch_of_step &l) {
     a.table_width = l.step.table_width;
     a.softmax_scale = l.attn.softmax_scale;
     a.plan = l.plan.step;
-    a.parts = l.parts;
+    a.parts = l.plan.grid.parts;
     a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
     a.lse = l.attn.lse;
     a.partial_out = static_cast<float *>(l.plan.partial_out);
@@ -143,30 +144,30 @@ cudaError_t launch_portable(const launch_of_step &l) {
     return portable_launch(a, l.may_cut, l.stream);
 }
 
-sched_tile bf16_tile(int, int) {
-    return BF16_TILE_TOKENS;
+decode_grid bf16_grid(int sms, int heads, int s_q, int64_t) {
+    return {BF16_TILE_TOKENS, bf16_decode_parts(sms, heads, s_q), 0};
 }
 
-sched_tile portable_tile(int, int) {
-    return PORTABLE_TILE_TOKENS;
+decode_grid portable_grid(int sms, int heads, int s_q, int64_t) {
+    return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
 constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16);
 
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
-    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row, FP8_FEW_ROWS,
-     FP8_FEW_BYTES, launch_fp8<fp8_decode_launch>},
-    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_tile, bf16_decode_parts, BF16_PARTIAL_BYTES, 0,
-     0, launch_bf16<bf16_decode_launch>},
-    {"portable", false, LAB_WHOLE, serves_portable, portable_tile, portable_parts,
+    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS, FP8_FEW_BYTES,
+     launch_fp8<fp8_decode_launch>},
+    {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_grid, BF16_PARTIAL_BYTES, 0, 0,
+     launch_bf16<bf16_decode_launch>},
+    {"portable", false, LAB_WHOLE, serves_portable, portable_grid,
      PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, launch_portable},
-    {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_tile, bf16_decode_parts, BF16_PARTIAL_BYTES,
-     0, 0, launch_bf16<widened_decode_launch>},
-    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,
-     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
-    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_tile, fp8_decode_parts, kBf16Row,
-     FP8_FEW_ROWS, FP8_FEW_BYTES, launch_fp8<shallow_decode_launch>},
+    {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_grid, BF16_PARTIAL_BYTES, 0, 0,
+     launch_bf16<widened_decode_launch>},
+    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
+    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS, FP8_FEW_BYTES,
+     launch_fp8<shallow_decode_launch>},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
@@ -178,19 +179,24 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap)
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
-sched_tile tile_of(cuda_plan *plan, int s_q) {
-    return plan->kernel->tile(plan->base.cap.heads, s_q);
+constexpr int64_t kAnyPages =
+    INT64_MAX / 1024; /* rows of a sequence times as many are a number, too */
+
+decode_grid grid_of(cuda_plan *plan, int s_q, int64_t pages) {
+    return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, pages);
 }
 
 /* Items a sequence may be cut into; more than one for each SM is of no use. */
 int cuts_of(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
-    const int64_t tile = tile_of(plan, 1).tokens, tiles = (cap.max_tokens + tile - 1) / tile;
+    const int64_t tile = grid_of(plan, 1, kAnyPages).tile.tokens,
+                  tiles = (cap.max_tokens + tile - 1) / tile;
     return static_cast<int>(std::min<int64_t>({cap.splits, tiles, cuda_of(plan->base.be)->sms}));
 }
 
+/* Steps of few pages have fewer. */
 int parts_of(cuda_plan *plan, int s_q) {
-    return plan->kernel->parts(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q);
+    return grid_of(plan, s_q, kAnyPages).parts;
 }
 
 /* Slots of a step of s_q query tokens; 0 if nothing is ever cut. */
@@ -211,6 +217,14 @@ int64_t partial_rows(cuda_plan *plan) {
     return most;
 }
 
+/* Slots of few rows, of all their tiles: steps of few pages may have them with any number of heads. */
+int64_t few_slots(cuda_plan *plan) {
+    const bool any = cuts_of(plan) == 0 && plan->kernel->few_rows > 0;
+    return any                                              ? 2 * cuda_of(plan->base.be)->sms
+           : plan->base.cap.heads <= plan->kernel->few_rows ? slots_of(plan, 1)
+                                                            : 0;
+}
+
 /* One allocation for all metadata. */
 cudaError_t alloc_metadata(cuda_plan *plan) {
     const int batch = plan->base.cap.batch, parts = parts_of(plan, 1);
@@ -229,6 +243,13 @@ cudaError_t alloc_metadata(cuda_plan *plan) {
 int longest_of(const mla_plan *plan, const mla_step *step) {
     const int64_t room = static_cast<int64_t>(step->table_width) * MLA_PAGE;
     return static_cast<int>(std::min(room, plan->cap.max_tokens));
+}
+
+/* Of a step that is given: fixed cuts leave no choice, so that a row stays independent of its neighbours. */
+decode_grid grid_for(cuda_plan *plan, const mla_step *step) {
+    const int64_t longest = longest_of(&plan->base, step);
+    const int64_t pages = step->batch * ((longest + MLA_PAGE - 1) / MLA_PAGE);
+    return grid_of(plan, step->s_q, cuts_of(plan) == 0 ? pages : kAnyPages);
 }
 
 cache_planes planes_of(const mla_plan *plan, const mla_cache *cache) {
@@ -275,8 +296,7 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
     plan->base.cap = *cap;
     plan->kernel = kernel;
     const size_t rows = static_cast<size_t>(partial_rows(plan));
-    const size_t few_bytes =
-        cap->heads <= kernel->few_rows ? slots_of(plan, 1) * kernel->few_bytes : 0;
+    const size_t few_bytes = few_slots(plan) * kernel->few_bytes;
     cudaError_t e = alloc_metadata(plan);
     if (e == cudaSuccess)
         e = cudaMalloc(&plan->partial_out, rows * kernel->partial_bytes);
@@ -308,10 +328,10 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     cuda_plan *plan = of(base);
     plan->batch = step->batch;
     plan->s_q = step->s_q;
+    plan->grid = grid_for(plan, step);
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
-                                   tile_of(plan, step->s_q), parts_of(plan, step->s_q),
-                                   cuts_of(plan), cuda_of(base->be)->stream, step->block_table,
-                                   step->table_width),
+                                   plan->grid.tile, plan->grid.parts, cuts_of(plan),
+                                   cuda_of(base->be)->stream, step->block_table, step->table_width),
                       "schedule", err);
 }
 
@@ -320,8 +340,8 @@ snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cach
     cuda_plan *plan = of(base);
     if (plan->batch != step->batch || plan->s_q != step->s_q)
         return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
-    return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, parts_of(plan, step->s_q),
-                                            cuts_of(plan) != 1, cuda_of(base->be)->stream}),
+    return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, cuts_of(plan) != 1,
+                                            cuda_of(base->be)->stream}),
                       "attention", err);
 }
 
@@ -352,15 +372,16 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
                          const mla_fresh *fresh, snap_err *err) {
     cuda_plan *plan = of(base);
     const int64_t rows = static_cast<int64_t>(step->batch) * step->s_q * base->cap.heads;
-    const int parts = parts_of(plan, step->s_q);
-    if (parts > PREPARE_MAX_PARTS)
+    const decode_grid grid = grid_for(plan, step);
+    if (grid.parts > PREPARE_MAX_PARTS)
         return prepare_apart(plan, step, cache, fresh, err);
     plan->batch = step->batch;
     plan->s_q = step->s_q;
+    plan->grid = grid;
     prepare_args a = {};
     a.plan = plan->step;
-    a.tile = tile_of(plan, step->s_q);
-    a.parts = parts;
+    a.tile = grid.tile;
+    a.parts = grid.parts;
     a.splits = cuts_of(plan);
     a.cache = planes_of(base, cache);
     a.step = pages_of(base, step);

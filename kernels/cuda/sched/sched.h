@@ -1,6 +1,6 @@
 /* sched.h - who does what in one step: sequences cut into items, items dealt to parts.
  *
- * A part is the work of one resident CTA (or of one CTA for each tile of 64 rows of a sequence). It
+ * A part is the work of one resident CTA (or of one CTA for each tile of a sequence's rows). It
  * takes a contiguous run of items, an item a contiguous run of tiles of one sequence. A
  * sequence that is one item gets its result at once; a cut one leaves partial results in slots, to
  * be merged by those who computed them or by parts without items (sm90_fp8), or by combine.
@@ -20,6 +20,13 @@ struct sched_tile {
 
     sched_tile(int tokens = 0, int merge = 3) : tokens(tokens), merge(merge) {
     }
+};
+
+/* How a kernel spreads a step over a device. */
+struct decode_grid {
+    sched_tile tile;
+    int parts;     /* CTAs that take work of their own */
+    int tile_rows; /* of a sequence that a CTA takes; 0: the kernel has but one way */
 };
 
 struct alignas(16) sched_item {

@@ -3,7 +3,6 @@
 #define sm90_fp8          in_place_fp8
 #define fp8_decode_init   in_place_decode_init
 #define fp8_decode_launch in_place_decode_launch
-#define fp8_decode_parts  in_place_decode_parts
 #define fp8_row_tiles     in_place_row_tiles
-#define fp8_tile          in_place_tile
+#define fp8_grid          in_place_grid
 #include "kernels/cuda/sm90_fp8/launch.cu"

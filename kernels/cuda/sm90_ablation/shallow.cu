@@ -3,7 +3,6 @@
 #define sm90_fp8          shallow_fp8
 #define fp8_decode_init   shallow_decode_init
 #define fp8_decode_launch shallow_decode_launch
-#define fp8_decode_parts  shallow_decode_parts
 #define fp8_row_tiles     shallow_row_tiles
-#define fp8_tile          shallow_tile
+#define fp8_grid          shallow_grid
 #include "kernels/cuda/sm90_fp8/launch.cu"

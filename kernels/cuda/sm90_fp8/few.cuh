@@ -23,8 +23,9 @@ struct few_rows {
     float unit[MINE];  /* E; infinite if there is no such row */
     float sum[MINE];   /* of P over the thread's tokens, in units of 2^E */
 
-    __device__ few_rows(const params &p, int seq, int t) {
-        const float *from = p.q_scale + static_cast<size_t>(seq) * p.rows + 2 * t;
+    /* @block: of rows, row_block(). */
+    __device__ few_rows(const params &p, int block, int t) {
+        const float *from = p.q_scale + static_cast<size_t>(block) * p.rows + 2 * t;
 #pragma unroll
         for (int k = 0; k < MINE; k++) {
             const bool real = row_of(k, t) < p.rows;
@@ -436,10 +437,9 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     if (item.slot >= 0)
 #pragma unroll
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
-            few_partials{p.few_partials}.store_lse(item.slot, partial_format::unit(row, copy),
-                                                   log2_sum);
+            few_of(p).store_lse(item.slot, partial_format::unit(row, copy), log2_sum);
     else if (first == 0 && p.lse)
-        p.lse[static_cast<size_t>(item.seq) * p.rows + row] = log2_sum * 0.69314718f;
+        p.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
 }
 
 template <int Rows>
@@ -450,9 +450,9 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
-        few_rows<Rows> r(p, item.seq, me.t);
+        few_rows<Rows> r(p, row_block(p, item.seq), me.t);
         if (me.index() < Rows)
-            s.few.later[me.index()] = p.s_q - 1 - min(me.index() / p.heads, p.s_q - 1);
+            s.few.later[me.index()] = tokens_later(p, blockIdx.x * p.rows + me.index());
         ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
         if (item.tile_begin < item.tile_end) {
             ptx::mbarrier_wait(&s.full_q, q_parity);

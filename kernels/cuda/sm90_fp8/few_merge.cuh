@@ -44,10 +44,15 @@ static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host all
 
 using merge_job = merging::job<partial_format>;
 
+/* Of this CTA's tile of rows. */
+__device__ __forceinline__ few_partials few_of(const params &p) {
+    return {p.few_partials + blockIdx.x * p.few_bytes};
+}
+
 /* @item: of the sequence; its slot says whose share this is. */
 __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
-    const size_t at = static_cast<size_t>(item.seq) * p.rows;
-    merge_job j = {{p.few_partials},
+    const size_t at = static_cast<size_t>(row_block(p, item.seq)) * p.rows;
+    merge_job j = {few_of(p),
                    item.first_slot,
                    item.items,
                    0,

@@ -110,10 +110,10 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = k == s.part.first ? head : item_at(s, p, k);
         const bool partial = item.tokens < item.tile_end * PAGE; /* the last page */
-        uint4 *to = few_partials{p.few_partials}.out(
-            item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp), me.g);
-        __nv_bfloat16 *out = p.out + (static_cast<size_t>(item.seq) * p.rows + 2 * me.t) * CONTENT +
-                             me.group * 256 + 16 * me.warp + 2 * me.g;
+        uint4 *to =
+            few_of(p).out(item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp), me.g);
+        const size_t row = static_cast<size_t>(row_block(p, item.seq)) * p.rows + 2 * me.t;
+        __nv_bfloat16 *out = p.out + row * CONTENT + me.group * 256 + 16 * me.warp + 2 * me.g;
         float o[SLICES][Shared::kRows / 2] = {};
         int n = item.tile_end - item.tile_begin;
 #pragma unroll 1

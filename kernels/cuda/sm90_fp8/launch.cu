@@ -12,11 +12,11 @@ cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_
     return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, at, rank, dims, strides, box);
 }
 
-/* @box_rows: of queries that a CTA has room for. */
-cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_rows) {
+/* @box_rows: of queries that a CTA has room for; @blocks: of p.rows rows. */
+cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_rows, int blocks) {
     using namespace sm90_fp8;
     const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
-    const cuuint64_t batch = a.batch;
+    const cuuint64_t batch = blocks;
     const cuuint64_t content[] = {SWIZZLE, tokens, COLUMNS}, content_stride[] = {CONTENT, SWIZZLE};
     const cuuint32_t content_box[] = {SWIZZLE, PAGE, COLUMNS};
     const cuuint64_t rope[] = {SWIZZLE, tokens}, rope_stride[] = {SWIZZLE};
@@ -52,8 +52,18 @@ variant variant_of() {
 const variant variants[] = {variant_of<16>(), variant_of<FP8_FEW_ROWS>(),
                             variant_of<sm90_fp8::ROWS>()};
 
-const variant &variant_for(int rows) {
-    return variants[rows <= 16 ? 0 : rows <= FP8_FEW_ROWS ? 1 : 2];
+const variant &variant_for(int tile_rows) {
+    return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
+}
+
+/* Tiles of 16 and 32 rows take less time each, but all of them read every page: worth it up to so many pages an SM. */
+enum { kPagesAtOnce = 4 };
+
+int tile_rows_of(int sms, int rows, int64_t pages) {
+    for (int few : {16, static_cast<int>(FP8_FEW_ROWS)})
+        if (rows <= few || (rows % few == 0 && rows / few * pages <= kPagesAtOnce * sms))
+            return few;
+    return sm90_fp8::ROWS;
 }
 
 } // namespace
@@ -67,24 +77,26 @@ cudaError_t fp8_decode_init(void) {
     return e;
 }
 
-int fp8_row_tiles(int heads, int s_q) {
-    return (heads * s_q + sm90_fp8::ROWS - 1) / sm90_fp8::ROWS;
+int fp8_row_tiles(const decode_grid &grid, int heads, int s_q) {
+    return (heads * s_q + grid.tile_rows - 1) / grid.tile_rows;
 }
 
-sched_tile fp8_tile(int heads, int s_q) {
+decode_grid fp8_grid(int sms, int heads, int s_q, int64_t pages) {
     using namespace sm90_fp8;
-    return heads * s_q <= FP8_FEW_ROWS ? sched_tile(PAGE, 5) : sched_tile(TILE);
-}
-
-int fp8_decode_parts(int sms, int heads, int s_q) {
-    return std::max(sms / fp8_row_tiles(heads, s_q), 1);
+    decode_grid grid = {};
+    grid.tile_rows = tile_rows_of(sms, heads * s_q, pages);
+    grid.tile = grid.tile_rows <= FP8_FEW_ROWS ? sched_tile(PAGE, 5) : sched_tile(TILE);
+    grid.parts = std::max(sms / fp8_row_tiles(grid, heads, s_q), 1);
+    return grid;
 }
 
 cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
     sm90_fp8::params p = {};
-    p.rows = a.heads * a.s_q;
-    const variant &v = variant_for(p.rows);
-    cudaError_t e = make_maps(p, a, v.rows);
+    const variant &v = variant_for(a.grid.tile_rows);
+    p.row_tiles = fp8_row_tiles(a.grid, a.heads, a.s_q);
+    const bool few = v.rows <= FP8_FEW_ROWS;
+    p.rows = a.heads * a.s_q / (few ? p.row_tiles : 1);
+    cudaError_t e = make_maps(p, a, v.rows, a.batch * (few ? p.row_tiles : 1));
     if (e != cudaSuccess)
         return e;
     p.q_rope = static_cast<const uint8_t *>(a.q_rope);
@@ -101,11 +113,11 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.partial_lse = a.partial_lse;
     p.counters = a.counters;
     p.few_partials = static_cast<uint8_t *>(a.few_partials);
+    p.few_bytes = static_cast<size_t>(a.few_slots) * FP8_FEW_BYTES;
     p.heads = a.heads;
     p.s_q = a.s_q;
-    p.row_tiles = fp8_row_tiles(a.heads, a.s_q);
     p.high_a = p.high_b = ptx::kDescriptorHigh;
     p.scale_log2 = a.softmax_scale * 1.44269504f;
-    return decode_launch(v.kernel, p.row_tiles, a.parts, sm90_fp8::kThreads, v.shared, &p, may_cut,
-                         stream);
+    return decode_launch(v.kernel, p.row_tiles, a.grid.parts, sm90_fp8::kThreads, v.shared, &p,
+                         may_cut, stream);
 }

@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_FP8_LAUNCH_H
 #define SNAPMLA_KERNELS_CUDA_SM90_FP8_LAUNCH_H
 
+#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
@@ -16,15 +17,17 @@ struct fp8_decode_args {
     const int *block_table;
     int batch, heads, s_q, table_width;
     float softmax_scale;
-    sched_plan plan; /* of this step, for fp8_decode_parts() parts */
-    int parts;
+    sched_plan plan; /* of this step, for its grid */
+    decode_grid grid;
     __nv_bfloat16 *out;
     float *lse;                 /* may be null */
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows] */
-    int *counters;              /* [slots][fp8_row_tiles()], zero before the first launch */
-    void *few_partials; /* [slots][FP8_FEW_BYTES] instead of these three, for steps of at most
-                                 * FP8_FEW_ROWS rows: all bits set before the first launch */
+    int *counters;              /* [slots][row tiles], zero before the first launch */
+    void *
+        few_partials; /* [row tiles][few_slots][FP8_FEW_BYTES] instead of these three, where a CTA takes at
+                         * most FP8_FEW_ROWS rows: all bits set before the first launch */
+    int few_slots;
 };
 
 enum {
@@ -36,13 +39,11 @@ enum {
 cudaError_t fp8_decode_init(void);
 
 /* Tiles of rows of a sequence: a CTA each. */
-int fp8_row_tiles(int heads, int s_q);
+int fp8_row_tiles(const decode_grid &grid, int heads, int s_q);
 
-/* Of sched.h: a page of few rows, else two. */
-sched_tile fp8_tile(int heads, int s_q);
-
-/* Parts that fill a device of so many SMs. */
-int fp8_decode_parts(int sms, int heads, int s_q);
+/* For a device of so many SMs and a step whose sequences have at most so many pages: tiles of 64 rows, counted in
+ * two pages; or of 16 or 32, counted in pages, where there are no more rows or the pages are few. */
+decode_grid fp8_grid(int sms, int heads, int s_q, int64_t pages);
 
 /* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be
  * cut. Launches that share `counters` or `few_partials` must not overlap. */

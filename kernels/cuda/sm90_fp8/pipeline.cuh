@@ -53,13 +53,22 @@ __device__ __forceinline__ void load_page(Shared &s, const params &p, int stage,
     ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
+/* Where rows of a sequence stand among those of all: in steps of few rows a tile of them is one of its own. */
+__device__ __forceinline__ int row_block(const params &p, int seq) {
+    return seq * p.row_tiles + blockIdx.x;
+}
+
 /* Queries of an item. */
 template <typename Shared>
 __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row_tile, int seq) {
     ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
-    ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
-    if constexpr (Shared::kFew)
-        ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, seq);
+    if constexpr (Shared::kFew) {
+        const int block = row_block(p, seq);
+        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, 0, 0, block);
+        ptx::tma_load_3d(s.q[COLUMNS], &p.q_rope_rows, &s.full_q, 0, 0, block);
+    } else {
+        ptx::tma_load_4d(s.q, &p.q, &s.full_q, 0, row_tile * ROWS, 0, seq);
+    }
 }
 
 /* Does the part's record bring its first page, and has load_first() asked for it? */

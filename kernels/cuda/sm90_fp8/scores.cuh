@@ -151,12 +151,17 @@ struct page_scales {
     }
 };
 
+/* Tokens at the end of the sequence that a row of it doesn't see. */
+__device__ __forceinline__ int tokens_later(const params &p, int row) {
+    return p.s_q - 1 - min(row / p.heads, p.s_q - 1);
+}
+
 /* @valid: tokens of the sequence from the page's first on. */
 __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
                                      float (&score)[32]) {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        const int later = p.s_q - 1 - min((row + 8 * r) / p.heads, p.s_q - 1);
+        const int later = tokens_later(p, row + 8 * r);
 #pragma unroll
         for (int j = 0; j < 8; j++)
 #pragma unroll

@@ -52,10 +52,11 @@ struct params {
     float *partial_lse;         /* [slots][rows], base 2 */
     int *counters;              /* [slots][row_tiles] */
     uint8_t *few_partials;      /* of a few rows instead of these three: few_merge.cuh */
-    int rows;                   /* of a sequence: s_q x heads */
-    uint32_t high_a;            /* and high_b, apart: ptx::kDescriptorHigh */
+    size_t few_bytes;           /* of a tile of rows */
+    int rows;        /* of a sequence: s_q x heads; in steps of few rows of a tile of them */
+    uint32_t high_a; /* and high_b, apart: ptx::kDescriptorHigh */
     int heads, s_q;
-    int row_tiles; /* CTAs a part: ceil(rows / 64) */
+    int row_tiles; /* CTAs a part */
     uint32_t high_b;
     float scale_log2; /* softmax scale x log2(e) */
 };

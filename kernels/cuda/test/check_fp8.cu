@@ -2,7 +2,7 @@
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
  *   check_fp8 few                    of it what has at most 32 rows on purpose
- *   check_fp8 time H,s_q,batch,context ...
+ *   check_fp8 time H,s_q,batch,context[,pages] ...    pages: tiles of rows as if there were so many
  *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
@@ -20,6 +20,7 @@ struct problem {
     distribution kind;
     int splits;
     int64_t pages; /* of the pool; 0 = what is needed and an eighth more */
+    int64_t few; /* as if the step had so many: tiles of 16 or 32 rows (launch.h); 0 = any number */
 };
 
 struct setup {
@@ -45,8 +46,8 @@ __global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, cons
 
 void schedule(const setup &s) {
     const fp8_decode_args &a = s.args;
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, fp8_tile(a.heads, a.s_q),
-                       a.parts, s.want.splits, 0, a.block_table, s.width));
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, a.grid.tile, a.grid.parts,
+                       s.want.splits, 0, a.block_table, s.width));
 }
 
 setup make(const problem &w, uint64_t seed) {
@@ -114,18 +115,21 @@ setup make(const problem &w, uint64_t seed) {
     a.s_q = w.s_q;
     a.table_width = s.width;
     a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
-    a.parts = fp8_decode_parts(s.sms, w.heads, w.s_q);
-    const int items = sched_max_items(w.batch, a.parts, w.splits);
-    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
-    a.plan = {device<sched_item>(items), device<sched_part>(a.parts), device<sched_cut>(w.batch),
-              device<int>(1)};
+    a.grid = fp8_grid(s.sms, w.heads, w.s_q, w.few ? w.few : 1 << 30);
+    const int items = sched_max_items(w.batch, a.grid.parts, w.splits);
+    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
+    const int row_tiles = fp8_row_tiles(a.grid, w.heads, w.s_q);
+    a.plan = {device<sched_item>(items), device<sched_part>(a.grid.parts),
+              device<sched_cut>(w.batch), device<int>(1)};
     a.out = device<__nv_bfloat16>(all_rows * D_C);
     a.lse = device<float>(all_rows);
     a.partial_out = device<__nv_bfloat16>(slots * rows * D_C);
     a.partial_lse = device<float>(slots * rows);
-    a.few_partials = device<uint8_t>(slots * FP8_FEW_BYTES);
-    CHECK(cudaMemset(a.few_partials, 0xff, slots * FP8_FEW_BYTES));
-    a.counters = upload(std::vector<int>(slots * fp8_row_tiles(w.heads, w.s_q)));
+    const size_t few_bytes = slots * row_tiles * FP8_FEW_BYTES;
+    a.few_partials = device<uint8_t>(few_bytes);
+    CHECK(cudaMemset(a.few_partials, 0xff, few_bytes));
+    a.few_slots = static_cast<int>(slots);
+    a.counters = upload(std::vector<int>(slots * row_tiles));
     s.owned = {content,      rope,          scale,         q,
                q_rope,       q_scale,       s.seqlens,     const_cast<int *>(a.block_table),
                a.plan.items, a.plan.parts,  a.plan.cuts,   a.plan.cut_count,
@@ -143,7 +147,7 @@ void destroy(setup &s) {
 
 int items_of(const setup &s) {
     sched_part last;
-    CHECK(cudaMemcpy(&last, s.args.plan.parts + s.args.parts - 1, sizeof last,
+    CHECK(cudaMemcpy(&last, s.args.plan.parts + s.args.grid.parts - 1, sizeof last,
                      cudaMemcpyDeviceToHost));
     return last.last;
 }
@@ -205,7 +209,7 @@ result check(setup &s, int sample) {
                 device<judged_page>((longest / PAGE + 2) * n),
                 a.plan.items,
                 items_of(s),
-                fp8_tile(a.heads, a.s_q).tokens / PAGE};
+                a.grid.tile.tokens / PAGE};
     judge<<<n, 256>>>(j, picked, verdicts);
     CHECK(cudaDeviceSynchronize());
     std::vector<verdict> v(n);
@@ -287,6 +291,22 @@ bool check_few() {
     return good;
 }
 
+/* Many rows in tiles of 16 and of 32, as steps of few pages have them. */
+bool check_narrow() {
+    const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
+    const int n = static_cast<int>(ragged.size());
+    bool good = true;
+    good &= report("64 in 16", {64, 1, n, ragged, NORMAL, 0, 0, 1}, 46);
+    good &= report("64 in 32", {64, 1, n, ragged, NORMAL, 0, 0, 100}, 47);
+    good &= report("32 in 16", {32, 1, n, ragged, NORMAL, 0, 0, 1}, 48);
+    good &= report("causal in 16", {24, 4, n, ragged, NORMAL, 0, 0, 1}, 49);
+    good &= report("causal in 32", {24, 4, n, ragged, NORMAL, 0, 0, 80}, 50);
+    good &= report("256 in 16", {128, 2, 1, {1024}, NORMAL, 0, 0, 1}, 51);
+    good &= report("512 in 16", {128, 4, 2, {130, 700}, WIDE, 0, 0, 1}, 52);
+    good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 60}, 53);
+    return good;
+}
+
 bool check_all() {
     bool good = true;
     good &= report("one token", {64, 1, 2, equal(2, 1), NORMAL, 0, 0}, 1);
@@ -318,6 +338,7 @@ bool check_all() {
     good &= report("256 rows, sink", {128, 2, 2, equal(2, 8192), SINK, 5, 0}, 40);
     good &= report("128 rows, wide", {128, 1, 4, equal(4, 4096), WIDE, 0, 0}, 41);
     good &= check_few();
+    good &= check_narrow();
     std::vector<int> many(300);
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
@@ -326,12 +347,14 @@ bool check_all() {
     return good;
 }
 
-/* As "H,s_q,batch,context". */
+/* As "H,s_q,batch,context", and maybe ",pages" as if there were so many. */
 problem parse(const char *text) {
-    int h, sq, b, ctx;
-    if (sscanf(text, "%d,%d,%d,%d", &h, &sq, &b, &ctx) != 4)
+    int h, sq, b, ctx, few;
+    const int n = sscanf(text, "%d,%d,%d,%d,%d", &h, &sq, &b, &ctx, &few);
+    if (n < 4)
         exit(2);
-    return {h, sq, b, equal(b, ctx), NORMAL, 0, static_cast<int64_t>(b) * ((ctx + 63) / 64)};
+    const int64_t pages = static_cast<int64_t>(b) * ((ctx + 63) / 64);
+    return {h, sq, b, equal(b, ctx), NORMAL, 0, pages, n == 5 ? few : pages};
 }
 
 void time_one(const char *text, bool once) {
