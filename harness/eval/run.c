@@ -18,6 +18,7 @@
 #include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
 #include "harness/report/report.h"
+#include "harness/results/provenance.h"
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */
@@ -203,15 +204,18 @@ static void warn(const eval *e) {
 /* The pages and tables beside the result file. */
 static snap_status report(eval *e, snap_err *err) {
     results *const runs[] = {e->results};
-    const char *const names[] = {e->opt.out};
+    char *name = provenance_cut_folders(e->opt.out);
+    const char *const names[] = {name};
     report_model *model = NULL;
-    snap_status st = report_model_new(&model, runs, names, 1, err);
+    snap_status st = name ? report_model_new(&model, runs, names, 1, err)
+                          : err_set(err, SNAP_E_NOMEM, "out of memory for a report");
     if (st == SNAP_OK)
         st = report_model_add_samples(model, e->opt.out, file_in(e, "samples.jsonl"),
                                       e->opt.keep_gpqa_text, err);
     if (st == SNAP_OK)
         st = report_write(model, e->opt.out, REPORT_DEFAULT, NULL, err);
     report_model_free(model);
+    free(name);
     return st;
 }
 

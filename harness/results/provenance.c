@@ -125,8 +125,7 @@ static js *hidden(const char *text) {
     return v;
 }
 
-/* A copy of a configuration (objects, arrays, scalars) with its strings so treated. */
-static js *hidden_copy(js *v) {
+js *provenance_cut_copy(js *v) {
     if (js_is_str(v))
         return hidden(js_str(v));
     if (!js_is_object(v) && !js_is_array(v))
@@ -134,9 +133,9 @@ static js *hidden_copy(js *v) {
     js *copy = js_is_object(v) ? js_new_object() : js_new_array();
     bool ok = copy != NULL;
     for (void *it = js_first(v); it && ok; it = js_next(v, it))
-        ok = js_set_new(copy, js_key(it), hidden_copy(js_value(it)));
+        ok = js_set_new(copy, js_key(it), provenance_cut_copy(js_value(it)));
     for (size_t i = 0; i < js_len(v) && ok; i++)
-        ok = js_push_new(copy, hidden_copy(js_at(v, i)));
+        ok = js_push_new(copy, provenance_cut_copy(js_at(v, i)));
     if (ok)
         return copy;
     js_free(copy);
@@ -307,7 +306,7 @@ snap_status provenance_plugin(const char *backend, js **out, snap_err *err) {
 
 static snap_status set_config(js *p, const js *config, snap_err *err) {
     js *copy = js_copy(config);
-    js *clean = config ? hidden_copy(copy) : js_new_object();
+    js *clean = config ? provenance_cut_copy(copy) : js_new_object();
     buf text = {0};
     char hex[HASH_HEX];
     snap_status st = SNAP_OK;

@@ -29,6 +29,9 @@ js *provenance_isa(const char *flags);
  * of memory. */
 char *provenance_cut_folders(const char *text);
 
+/* A copy of objects, arrays and scalars with every string so treated; caller owns it. NULL: out of memory. */
+js *provenance_cut_copy(js *v);
+
 /* Sets @key of a row to such a text; null for NULL. False: out of memory. */
 bool provenance_set_path(js *o, const char *key, const char *text);
 

@@ -11,10 +11,12 @@
 
 #include "base/term.h"
 #include "base/text.h"
+#include "base/zip.h"
 #include "harness/eval/arm.h"
 #include "harness/eval/run.h"
 #include "harness/eval/suite.h"
 #include "harness/eval/view.h"
+#include "harness/verify/bundle.h"
 
 enum { PROBLEMS = 9, SAMPLES = 3, ROWS = 2 * PROBLEMS * SAMPLES };
 
@@ -201,6 +203,61 @@ static void test_a_regrade_keeps_the_configuration(void) {
         results_free(r);
     }
     js_free(made);
+    js_free(asked);
+    place_close(&p);
+}
+
+/* ---- packed runs ---- */
+
+/* Into the folder; a member that names a folder of this machine fails. */
+static snap_status unpack_one(void *ctx, const char *name, const buf *content, snap_err *err) {
+    const place *p = ctx;
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/unpacked/%s", p->dir, name);
+    if (memmem(buf_str(content), content->len, p->dir, strlen(p->dir))) {
+        printf("\n%s names %s\n", name, p->dir);
+        CU_FAIL("a folder in a bundle");
+    }
+    return fs_write_atomic(path, buf_str(content), content->len, err);
+}
+
+/* Packs the run and unpacks it elsewhere. */
+static void move_by_bundle(place *p) {
+    char zip[80], to[80];
+    buf bytes = {0};
+    (void)snprintf(zip, sizeof zip, "%s/run.zip", p->dir);
+    (void)snprintf(to, sizeof to, "%s/unpacked", p->dir);
+    CU_ASSERT_EQUAL_FATAL(mkdir(to, 0700), 0);
+    CU_ASSERT_EQUAL_FATAL(bundle_pack(p->run, zip, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(fs_read(zip, &bytes, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(
+        zip_each_member(bytes.data, bytes.len, zip, (zip_limits){64, 1 << 24}, unpack_one, p, NULL),
+        SNAP_OK);
+    buf_release(&bytes);
+}
+
+/* What lies in a bundle says nothing of the machine's folders, the journal neither, and is a run still: it can be
+ * graded again from other data. */
+static void test_a_packed_run_names_no_folder(void) {
+    place p;
+    place_open(&p);
+    eval_options o = options_of(&p);
+    js *asked = js_new_object();
+    CU_ASSERT(js_set_str(asked, "data", p.data) && js_set_str(asked, "out", p.run));
+    results *r = NULL;
+    CU_ASSERT_EQUAL_FATAL(eval_run(&o, asked, &r, NULL), SNAP_OK);
+    results_free(r);
+    move_by_bundle(&p);
+    char at[80], data[100];
+    (void)snprintf(data, sizeof data, "%s/moved.jsonl", p.dir);
+    (void)snprintf(at, sizeof at, "%s/unpacked", p.dir);
+    CU_ASSERT_EQUAL(rename(p.data, data), 0);
+    o = (eval_options){.out = at, .regrade = true, .data = data};
+    r = complete(&o);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    CU_ASSERT_DOUBLE_EQUAL(number(js_at(js_get_array(row, "arms"), 0), "accuracy_pct"), 800 / 9.0,
+                           1e-9);
+    results_free(r);
     js_free(asked);
     place_close(&p);
 }
@@ -811,6 +868,7 @@ CU_TestInfo tests_eval[] = {
     {"nothing paired shows no number", test_nothing_paired_shows_no_number},
     {"regrade", test_regrade},
     {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},
+    {"a packed run names no folder", test_a_packed_run_names_no_folder},
     {"killed runs go on", test_killed_runs_go_on},
     {"cancelled runs go on", test_cancelled_runs_go_on},
     {"another configuration is refused", test_another_configuration_is_refused},

@@ -9,11 +9,12 @@
 #include "base/text.h"
 #include "base/zip.h"
 #include "harness/report/report.h"
+#include "harness/results/provenance.h"
 
 enum { kMembers = 64, kVersion = 1 };
 static const size_t kBytes = (size_t)1 << 30; /* of a bundle, unpacked */
 static const char *const kParts[] = {"samples.jsonl", "log",        "report.html", "report.md",
-                                     "report.csv",    "parity.tex", "speed.tex",   "journal"};
+                                     "report.csv",    "parity.tex", "speed.tex"};
 enum { PARTS = sizeof kParts / sizeof *kParts };
 
 /* What goes into a bundle, or came out of one. */
@@ -84,6 +85,35 @@ static snap_status write_manifest(const members *m, buf *out, snap_err *err) {
     return st;
 }
 
+/* Names without the folders of the machine, as run.json has them: in a bundle there are none. */
+static snap_status add_journal_line(void *ctx, js *object, long line, snap_err *err) {
+    (void)line;
+    js *clean = provenance_cut_copy(object);
+    snap_status st = clean ? js_write(clean, JS_COMPACT, ctx, err)
+                           : err_set(err, SNAP_E_NOMEM, "out of memory for a journal");
+    (void)buf_puts(ctx, "\n");
+    js_free(clean);
+    return st;
+}
+
+static snap_status add_journal(members *m, const char *dir, snap_err *err) {
+    char *path = fs_join(dir, "journal");
+    buf text = {.limit = kBytes}, *to;
+    snap_status st = SNAP_OK;
+    TRY(path ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
+    if (!fs_exists(path))
+        goto cleanup;
+    TRY(fs_read(path, &text, err));
+    to = member_add(m, "journal", err);
+    TRY(to ? SNAP_OK : SNAP_E_NOMEM);
+    TRY(js_each_line(buf_str(&text), text.len, path, add_journal_line, to, err));
+    TRY(buf_check(to, "a journal", err));
+cleanup:
+    buf_release(&text);
+    free(path);
+    return st;
+}
+
 static snap_status add_parts(members *m, const char *dir, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t i = 0; i < PARTS && st == SNAP_OK; i++) {
@@ -143,6 +173,8 @@ static snap_status pack(members *m, const char *run, const char *file, const cha
     TRY(add_config(m, r, err));
     if (fs_is_dir(run))
         TRY(add_parts(m, run, err));
+    if (fs_is_dir(run))
+        TRY(add_journal(m, run, err));
     if (!member_find(m, "report.md"))
         TRY(add_report(m, r, "run.json", err));
     TRY(write_zip(m, path, err));

@@ -4,6 +4,7 @@
  *   run.json        the result file
  *   config.json     the resolved configuration, as run.json has it
  *   samples.jsonl, log, report.html, report.md, *.tex where the run has them
+ *   journal         the same, with the last name only of an absolute path, as run.json
  *
  * Plain names, no folders; the same files give the same bytes. */
 #ifndef SNAPMLA_HARNESS_VERIFY_BUNDLE_H
