@@ -3,6 +3,7 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -105,6 +106,21 @@ static void write_checkpoint(const char *dir, const char *config, uint64_t draw)
     buf_release(&file);
     buf_release(&w.header);
     buf_release(&w.data);
+}
+
+char *random_changed(const char *config, const char *const (*change)[2], int n) {
+    char *now = strdup(config);
+    for (int i = 0; i < n; i++) {
+        char *at = strstr(now, change[i][0]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+        char *next = calloc(1, strlen(now) + strlen(change[i][1]) + 1);
+        memcpy(next, now, (size_t)(at - now));
+        strcat(next, change[i][1]);
+        strcat(next, at + strlen(change[i][0]));
+        free(now);
+        now = next;
+    }
+    return now;
 }
 
 void random_open(tiny_model *t, const char *config, uint64_t draw) {

@@ -126,6 +126,7 @@ static void check(const tiny_model *m, cache_format format, const char *isa, int
                           .max_rows = 40 + 160,
                           .max_decode = 40,
                           .device = "cuda",
+                          .threads = RUNNER_HOST_THREADS,
                           .isa = isa};
     engine_stats stats = run(m, &opt, samples);
     for (int i = 0; i < kSamples; i++) {

@@ -18,25 +18,10 @@ static runner *start(const tiny_model *m, const char *device, snap_status *st) {
                           .context = kContext,
                           .max_rows = kRows,
                           .max_decode = kDecode,
-                          .device = device};
+                          .device = device,
+                          .threads = RUNNER_HOST_THREADS};
     *st = runner_create(&r, &m->weights, &opt, &err);
     return r;
-}
-
-/* random_wide_v2 with some numbers changed: "key":old -> "key":new. */
-static char *changed(const char *config, const char *const (*change)[2], int n) {
-    char *now = strdup(config);
-    for (int i = 0; i < n; i++) {
-        char *at = strstr(now, change[i][0]);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-        char *next = calloc(1, strlen(now) + strlen(change[i][1]) + 1);
-        memcpy(next, now, (size_t)(at - now));
-        strcat(next, change[i][1]);
-        strcat(next, at + strlen(change[i][0]));
-        free(now);
-        now = next;
-    }
-    return now;
 }
 
 static void first_tokens(model_piece *p, int32_t *token, int32_t *page, int n, int vocab) {
@@ -61,7 +46,7 @@ static void test_odd_vocabulary(void) {
     const char *const change[][2] = {{"\"vocab_size\":512", "\"vocab_size\":513"}};
     if (!tiny_on_cuda())
         return;
-    char *config = changed(random_wide_v2, change, 1);
+    char *config = random_changed(random_wide_v2, change, 1);
     tiny_model m = {0};
     snap_status st;
     snap_err err = {0};
@@ -98,7 +83,7 @@ static void test_too_wide(void) {
                                      {"\"vocab_size\":512", "\"vocab_size\":64"}};
     if (!tiny_on_cuda())
         return;
-    char *config = changed(random_wide_v2, change, 6);
+    char *config = random_changed(random_wide_v2, change, 6);
     tiny_model m = {0};
     snap_status st;
     model_piece p[2];
@@ -152,7 +137,7 @@ static void test_two_widths_at_once(void) {
     for (int i = 0; i < 2; i++) {
         const char *const change[][2] = {{"\"hidden_size\":256", width[i]},
                                          {"\"num_hidden_layers\":4", "\"num_hidden_layers\":3"}};
-        char *config = changed(random_wide_v2, change, 2);
+        char *config = random_changed(random_wide_v2, change, 2);
         snap_status st;
         a[i].steps = 1500;
         random_open(&a[i].m, config, 5);
@@ -171,7 +156,97 @@ static void test_two_widths_at_once(void) {
     }
 }
 
-CU_TestInfo tests_cuda_limits[] = {{"an odd vocabulary", test_odd_vocabulary},
-                                   {"too wide a model", test_too_wide},
-                                   {"models of two widths at once", test_two_widths_at_once},
-                                   CU_TEST_INFO_NULL};
+/* ---- two models in steps of one row at once: launches whose blocks wait for each other ---------- */
+
+enum { kSteps = 130, kTurns = 6, kVocab = 512 };
+
+typedef struct {
+    tiny_model m;
+    runner *r;
+    int turns, failed;
+    float logits[kTurns][kSteps * kVocab];
+} stepper;
+
+/* One token after the other from an empty cache. */
+static int step_through(runner *r, float *logits) {
+    static const int32_t pages[] = {2, 0, 1};
+    int failed = 0;
+    for (int i = 0; i < kSteps; i++) {
+        int32_t token = i * 37 % kVocab;
+        model_piece p = {.tokens = &token, .count = 1, .position = i, .pages = pages, .logits = 1};
+        failed += runner_step(r, &p, 1, logits + (size_t)i * kVocab, NULL) != SNAP_OK;
+    }
+    return failed;
+}
+
+static void *step_again_and_again(void *ctx) {
+    stepper *s = ctx;
+    for (int i = 0; i < s->turns; i++)
+        s->failed += step_through(s->r, s->logits[i]);
+    return NULL;
+}
+
+static void step_both(stepper *s) {
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++)
+        (void)pthread_create(&t[i], NULL, step_again_and_again, &s[i]);
+    for (int i = 0; i < 2; i++)
+        (void)pthread_join(t[i], NULL);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Alone it is the CPU's, but for tokens that went to other experts; beside another model it is the same bits. */
+static void check_steps(const stepper *s, const float *alone) {
+    static float cpu[kSteps * kVocab];
+    double apart[kSteps];
+    snap_status st;
+    runner *r = start(&s->m, NULL, &st);
+    CU_ASSERT_EQUAL(step_through(r, cpu), 0);
+    for (int i = 0; i < kSteps; i++)
+        apart[i] = distance(alone + i * kVocab, cpu + i * kVocab, kVocab);
+    qsort(apart, kSteps, sizeof *apart, by_size);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| hidden %d, step by step, against the CPU | median %.1e, worst %.1e |",
+                     s->m.shape.hidden_size, apart[kSteps / 2], apart[kSteps - 1]);
+    CU_ASSERT(apart[kSteps / 2] < 3e-2);
+    CU_ASSERT_EQUAL(s->failed, 0);
+    for (int i = 0; i < kTurns; i++)
+        CU_ASSERT_EQUAL(memcmp(s->logits[i], alone, sizeof s->logits[i]), 0);
+    runner_free(r);
+}
+
+static void test_two_in_steps_of_one_row(void) {
+    static const char *const width[] = {"\"hidden_size\":1152", "\"hidden_size\":256"};
+    static stepper s[2];
+    static float alone[2][kSteps * kVocab];
+    if (!tiny_on_cuda())
+        return;
+    for (int i = 0; i < 2; i++) {
+        const char *const change[][2] = {{"\"hidden_size\":256", width[i]}};
+        char *config = random_changed(random_wide_v2, change, 1);
+        snap_status st;
+        random_open(&s[i].m, config, 11);
+        s[i].r = start(&s[i].m, "cuda", &st);
+        s[i].turns = kTurns;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(s[i].r);
+        CU_ASSERT_EQUAL(step_through(s[i].r, alone[i]), 0);
+        free(config);
+    }
+    step_both(s);
+    for (int i = 0; i < 2; i++) {
+        check_steps(&s[i], alone[i]);
+        runner_free(s[i].r);
+        tiny_close(&s[i].m);
+    }
+}
+
+CU_TestInfo tests_cuda_limits[] = {
+    {"an odd vocabulary", test_odd_vocabulary},
+    {"too wide a model", test_too_wide},
+    {"models of two widths at once", test_two_widths_at_once},
+    {"two models in steps of one row at once", test_two_in_steps_of_one_row},
+    CU_TEST_INFO_NULL};

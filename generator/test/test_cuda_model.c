@@ -53,7 +53,8 @@ static runner *start(const subject *s, cache_format format, const char *device) 
                           .max_rows = kTokens + kDecode,
                           .max_decode = kDecode,
                           .device = device,
-                          .isa = device ? s->isa : NULL};
+                          .isa = device ? s->isa : NULL,
+                          .threads = RUNNER_HOST_THREADS};
     if (runner_create(&r, &s->model.weights, &opt, &err) != SNAP_OK)
         (void)fprintf(stderr, "%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -225,6 +226,36 @@ static void each_subject(void (*check_one)(const subject *s)) {
     check_wide("wide V3, portable", random_wide_v3, "portable", check_one);
 }
 
+/* What single_layer() has branches for and neither wide model has: sigmoids with a bias, as many experts as a warp
+ * chooses from, no shared expert, rows of more numbers than threads take at once. */
+static void each_of_one_row(void (*check_one)(const subject *s)) {
+    static const char *const sigmoids[][2] = {
+        {"\"scoring_func\":\"softmax\"", "\"scoring_func\":\"sigmoid\""},
+        {"\"topk_method\":\"greedy\"", "\"topk_method\":\"noaux_tc\""},
+        {"\"norm_topk_prob\":false", "\"norm_topk_prob\":true"}};
+    static const char *const none_shared[][2] = {
+        {"\"n_shared_experts\":2", "\"n_shared_experts\":0"},
+        {"\"n_routed_experts\":16", "\"n_routed_experts\":64"},
+        {"\"hidden_size\":256", "\"hidden_size\":1152"},
+        {"\"num_hidden_layers\":4", "\"num_hidden_layers\":3"}};
+    if (!tiny_on_cuda())
+        return;
+    char *scored = random_changed(random_wide_v2, sigmoids, 3),
+         *lone = random_changed(random_wide_v2, none_shared, 4);
+    check_wide("sigmoids", scored, NULL, check_one);
+    check_wide("64 experts, none shared, 1152 wide", lone, NULL, check_one);
+    free(scored);
+    free(lone);
+}
+
+static void test_bf16_of_one_row(void) {
+    each_of_one_row(check_bf16);
+}
+
+static void test_fp8_of_one_row(void) {
+    each_of_one_row(check_fp8);
+}
+
 static void test_bf16_is_the_cpus(void) {
     each_subject(check_bf16);
 }
@@ -332,5 +363,7 @@ CU_TestInfo tests_cuda_model[] = {
     {"bf16 gives the CPU's logits", test_bf16_is_the_cpus},
     {"fp8 gives the CPU's logits", test_fp8_is_the_cpus},
     {"a batch is one by one", test_batch_is_one_by_one},
+    {"shapes of steps of one row, bf16", test_bf16_of_one_row},
+    {"shapes of steps of one row, fp8", test_fp8_of_one_row},
     CU_TEST_INFO_NULL,
 };
