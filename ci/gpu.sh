@@ -64,7 +64,11 @@ finish() {
 start lab "$checks/check_lab"
 start backend "$checks/check_backend"
 start step "$checks/check_step" check
-[ ! -x "$build/test/generator" ] || start model "$build/test/generator" --suite cuda_model --suite cuda_engine
+generator=$build/test/generator
+if [ -x "$generator" ]; then
+    start model "$generator" --suite cuda_model --suite cuda_engine
+    start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading
+fi
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
 done
