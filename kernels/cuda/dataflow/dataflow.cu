@@ -2,21 +2,17 @@
 
 namespace {
 
-enum { kThreads = 256, kWarps = kThreads / 32, kBlocks = 132 * 8 };
+enum { kThreads = 256, kWarps = kThreads / 32, kBlockRows = kWarps * kRows, kBlocks = 132 * 8 };
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4 /* of an SM */)
     quant_q(int64_t rows, int d_c, int d_r, const __nv_bfloat16 *q, quantised to) {
-    for (int64_t i = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32; i < rows;
-         i += gridDim.x * int64_t(kWarps))
-        quantise_row(q + i * (d_c + d_r), d_c, d_r,
-                     {to.content + i * d_c, to.rope + i * d_r, to.scale + i});
+    quantise_queries(q, (blockIdx.x * int64_t(kWarps) + threadIdx.x / 32) * kRows, rows, d_c, d_r,
+                     to);
 }
 
 __global__ void __launch_bounds__(kThreads)
     append(cache_planes cache, step_pages step, const __nv_bfloat16 *kv) {
-    const int i = blockIdx.x * kWarps + threadIdx.x / 32;
-    if (i < step.batch * step.s_q)
-        append_row(cache, step, kv, i);
+    append_rows(cache, step, kv, (blockIdx.x * kWarps + threadIdx.x / 32) * kRows);
 }
 
 __global__ void __launch_bounds__(kThreads) fetch(cache_planes cache, step_pages step, int seq,
@@ -42,13 +38,14 @@ cudaError_t quant_q_launch(int64_t rows, int d_c, int d_r, const __nv_bfloat16 *
                            __nv_bfloat16 *q_rope, float *q_scale, cudaStream_t stream) {
     if (rows == 0)
         return cudaSuccess;
-    quant_q<<<blocks_of(rows), kThreads, 0, stream>>>(rows, d_c, d_r, q, {q8, q_rope, q_scale});
+    const auto blocks = static_cast<unsigned>((rows + kBlockRows - 1) / kBlockRows);
+    quant_q<<<blocks, kThreads, 0, stream>>>(rows, d_c, d_r, q, {q8, q_rope, q_scale});
     return cudaGetLastError();
 }
 
 cudaError_t append_launch(const cache_planes &cache, const step_pages &step,
                           const __nv_bfloat16 *kv, cudaStream_t stream) {
-    const unsigned blocks = (step.batch * step.s_q + kWarps - 1) / kWarps;
+    const unsigned blocks = (step.batch * step.s_q + kBlockRows - 1) / kBlockRows;
     append<<<blocks, kThreads, 0, stream>>>(cache, step, kv);
     return cudaGetLastError();
 }

@@ -5,13 +5,14 @@
 
 namespace {
 
-enum { kThreads = PREPARE_MAX_PARTS + 1, kWarps = kThreads / 32 };
+enum { kThreads = PREPARE_MAX_PARTS + 1, kWarps = kThreads / 32, kResident = 4 /* of an SM */ };
 
 unsigned blocks_of(int64_t rows) {
-    return static_cast<unsigned>((rows + kWarps - 1) / kWarps);
+    enum { kBlockRows = kWarps * kRows };
+    return static_cast<unsigned>((rows + kBlockRows - 1) / kBlockRows);
 }
 
-__global__ void __launch_bounds__(kThreads, 2) /* without the 2, spills */
+__global__ void __launch_bounds__(kThreads, kResident)
     prepare(const __grid_constant__ prepare_args a, int appending) {
     extern __shared__ int memory[];
     if (blockIdx.x == 0) {
@@ -21,16 +22,12 @@ __global__ void __launch_bounds__(kThreads, 2) /* without the 2, spills */
                   a.parts, a.splits, {a.step.table, a.step.table_width});
         return;
     }
-    const int64_t i = (blockIdx.x - 1) * int64_t(kWarps) + threadIdx.x / 32;
-    if (static_cast<int>(blockIdx.x) <= appending) {
-        if (i < a.step.batch * a.step.s_q)
-            append_row(a.cache, a.step, a.kv, static_cast<int>(i));
-        return;
-    }
-    const int64_t row = i - int64_t(appending) * kWarps;
-    if (row < a.rows)
-        quantise_row(a.q + row * (a.cache.d_c + a.cache.d_r), a.cache.d_c, a.cache.d_r,
-                     {a.q8 + row * a.cache.d_c, a.q_rope + row * a.cache.d_r, a.q_scale + row});
+    const int64_t row = ((blockIdx.x - 1) * int64_t(kWarps) + threadIdx.x / 32) * kRows;
+    const int64_t query = row - int64_t(appending) * kWarps * kRows;
+    if (query >= 0)
+        quantise_queries(a.q, query, a.rows, a.cache.d_c, a.cache.d_r, {a.q8, a.q_rope, a.q_scale});
+    else
+        append_rows(a.cache, a.step, a.kv, static_cast<int>(row));
 }
 
 } // namespace

@@ -35,12 +35,6 @@ __device__ __forceinline__ float2 pair_of(uint32_t bits) {
     return {__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000)};
 }
 
-__device__ __forceinline__ float largest_of(const uint4 &v) {
-    const float2 a = pair_of(v.x), b = pair_of(v.y), c = pair_of(v.z), d = pair_of(v.w);
-    return fmaxf(fmaxf(fmaxf(fabsf(a.x), fabsf(a.y)), fmaxf(fabsf(b.x), fabsf(b.y))),
-                 fmaxf(fmaxf(fabsf(c.x), fabsf(c.y)), fmaxf(fabsf(d.x), fabsf(d.y))));
-}
-
 __device__ __forceinline__ uint32_t e4m3_of(float2 x) {
     return __nv_cvt_float2_to_fp8x2(x, __NV_SATFINITE, __NV_E4M3);
 }
@@ -55,8 +49,8 @@ __device__ __noinline__ float2 divide_pair(float2 x, float a) {
 }
 
 /* What quotient() multiplies with; 0 where that has no reciprocal of full precision. */
-__device__ __forceinline__ float reciprocal_of(float a) {
-    return a < 0x1p100f ? 1.0f / a : 0.0f;
+__device__ __forceinline__ float reciprocal_of(float a, float r) {
+    return a < 0x1p100f ? r : 0.0f;
 }
 
 /* x / a rounded once, without a division: x r is next to it, what that lacks of x is exact in one fma, and
@@ -69,38 +63,114 @@ __device__ __forceinline__ float2 quotient(uint32_t pair, float a, float r) {
     return {fmaf(fmaf(-q.x, a, x.x), r, q.x), fmaf(fmaf(-q.y, a, x.y), r, q.y)};
 }
 
+/* As quotient(), of a number of at most 448 a of which only the e4m3 counts: what is too small for the fma to be
+ * exact is zero there, and the zero's sign is kept. */
+__device__ __forceinline__ float content_quotient(float x, float a, float r) {
+    const float q = x * r;
+    return fmaf(fmaf(q, a, -x), -r, q);
+}
+
+__device__ __forceinline__ uint32_t content_pair(uint32_t pair, float a, float r) {
+    const float2 x = pair_of(pair);
+    return e4m3_of({content_quotient(x.x, a, r), content_quotient(x.y, a, r)});
+}
+
 struct quantised {
     uint8_t *content;
     __nv_bfloat16 *rope;
     float *scale;
 };
 
-/* The second time a lane reads its numbers they come from L1: no array of them in registers, whatever
- * the width. */
-__device__ __noinline__ void quantise_row(const __nv_bfloat16 *from, int d_c, int d_r,
-                                          quantised to) {
-    const int lane = threadIdx.x % 32;
-    float most = 0;
-#pragma unroll 2
-    for (int d = kEach * lane; d < d_c; d += kEach * 32)
-        most = fmaxf(most, largest_of(load_eight(from + d)));
-    for (int m = 16; m > 0; m /= 2)
-        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
-    const float a = fmaxf(most, 1e-10f) / 448.0f, r = reciprocal_of(a);
-#pragma unroll 1
-    for (int d = kEach * lane; d < d_c + d_r; d += kEach * 32) {
-        const uint4 v = load_eight(from + d);
-        const float2 p = quotient(v.x, a, r), q = quotient(v.y, a, r), s = quotient(v.z, a, r),
-                     t = quotient(v.w, a, r);
-        if (d < d_c)
-            *reinterpret_cast<uint2 *>(to.content + d) =
-                make_uint2(e4m3_of(p) | e4m3_of(q) << 16, e4m3_of(s) | e4m3_of(t) << 16);
-        else
-            *reinterpret_cast<uint4 *>(to.rope + d - d_c) =
-                make_uint4(bf16_of(p), bf16_of(q), bf16_of(s), bf16_of(t));
+enum {
+    kRowLanes = 8,             /* of a warp have a row: */
+    kRows = 32 / kRowLanes,    /* so many at once */
+    kSpan = kRowLanes * kEach, /* numbers that they take at once */
+    kHeld = 8,                 /* times, of what is kept of a row's content */
+};
+
+/* A lane's numbers of a row. All are asked for before any is used, and kept: a span of RoPE, kHeld of content.
+ * What is wider, or doesn't lie well, is read where it is used. */
+struct held_row {
+    const __nv_bfloat16 *from; /* the lane's first number */
+    int d;                     /* which one that is */
+    int end, held;             /* numbers of content; 0: there is no row */
+    uint4 content[kHeld], rope;
+
+    __device__ __forceinline__ held_row(const __nv_bfloat16 *row, bool real, int d_c, int d_r)
+        : from(row + threadIdx.x % kRowLanes * kEach), d(threadIdx.x % kRowLanes * kEach),
+          end(real ? d_c : 0), held(lies_well(row) ? min(end, kHeld * kSpan) : 0) {
+#pragma unroll
+        for (int i = 0; i < kHeld; i++)
+            content[i] = load(d + i * kSpan < held, i * kSpan);
+        rope = load(held && d < d_r, d_c);
     }
-    if (lane == 0)
+    __device__ __forceinline__ uint4 load(bool there, int at) const {
+        return there ? *reinterpret_cast<const uint4 *>(from + at) : make_uint4(0, 0, 0, 0);
+    }
+    /* f(number, eight of them) for the lane's. */
+    template <typename F>
+    __device__ __forceinline__ void each_content(F f) const {
+#pragma unroll
+        for (int i = 0; i < kHeld; i++)
+            if (d + i * kSpan < held)
+                f(d + i * kSpan, content[i]);
+#pragma unroll 1
+        for (int at = held + d; at < end; at += kSpan)
+            f(at, load_eight(from - d + at));
+    }
+    template <typename F>
+    __device__ __forceinline__ void each_rope(int d_c, int d_r, F f) const {
+#pragma unroll 1
+        for (int at = d; at < d_r; at += kSpan)
+            f(at, held && at == d ? rope : load_eight(from - d + d_c + at));
+    }
+};
+
+/* Of pairs' magnitudes the larger, as a pair. NaN counts as nothing. */
+__device__ __forceinline__ __nv_bfloat162 larger(__nv_bfloat162 most, uint32_t pair) {
+    return __hmax2(most, __habs2(*reinterpret_cast<const __nv_bfloat162 *>(&pair)));
+}
+
+/* A row's scale, in all of its lanes. */
+__device__ __forceinline__ float scale_of(const held_row &row) {
+    __nv_bfloat162 pair = {};
+    row.each_content([&](int, const uint4 &v) {
+        pair = larger(larger(larger(larger(pair, v.x), v.y), v.z), v.w);
+    });
+    float most = fmaxf(__low2float(pair), __high2float(pair));
+#pragma unroll
+    for (int m = kRowLanes / 2; m > 0; m /= 2)
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+    return fmaxf(most, 1e-10f) / 448.0f;
+}
+
+/* Four rows of a warp, those that are real. */
+__device__ __forceinline__ void quantise(const held_row &row, int d_c, int d_r, quantised to) {
+    const float a = scale_of(row), r = 1.0f / a;
+    const float by = isinf(a) ? 1.0f : a; /* of an infinite row all is 0, or NaN */
+    if (!row.end)
+        return;
+    row.each_content([&](int d, const uint4 &v) {
+        *reinterpret_cast<uint2 *>(to.content + d) =
+            make_uint2(content_pair(v.x, by, r) | content_pair(v.y, by, r) << 16,
+                       content_pair(v.z, by, r) | content_pair(v.w, by, r) << 16);
+    });
+    const float rope_r = reciprocal_of(a, r);
+    row.each_rope(d_c, d_r, [&](int d, const uint4 &v) {
+        *reinterpret_cast<uint4 *>(to.rope + d) =
+            make_uint4(bf16_of(quotient(v.x, a, rope_r)), bf16_of(quotient(v.y, a, rope_r)),
+                       bf16_of(quotient(v.z, a, rope_r)), bf16_of(quotient(v.w, a, rope_r)));
+    });
+    if (row.d == 0)
         *to.scale = a;
+}
+
+/* Rows first .. first + 3 of `rows` queries. */
+__device__ __forceinline__ void quantise_queries(const __nv_bfloat16 *q, int64_t first,
+                                                 int64_t rows, int d_c, int d_r, quantised to) {
+    const int64_t i = first + threadIdx.x % 32 / kRowLanes;
+    const held_row row(q + i * (d_c + d_r), i < rows, d_c, d_r);
+    quantise(row, d_c, d_r, {to.content + i * d_c, to.rope + i * d_r, to.scale + i});
 }
 
 __device__ __forceinline__ int length_of(const step_pages &s, int seq) {
@@ -119,34 +189,40 @@ __device__ __forceinline__ void copy_row(const __nv_bfloat16 *from, int width, _
         store_eight(to + d, load_eight(from + d));
 }
 
-/* A warp asks for up to 4 KB, to be read from L2 when it is known what of it. */
+/* A row's lanes ask for up to 4 KB, to be read from L2 when it is known what of it. */
 __device__ __forceinline__ void ask_for(const void *from, size_t bytes) {
-    const size_t at = threadIdx.x % 32 * size_t(128);
-    if (at < bytes)
+    for (size_t at = threadIdx.x % kRowLanes * size_t(128); at < min(bytes, size_t(4096));
+         at += kRowLanes * size_t(128))
         asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const uint8_t *>(from) + at));
 }
 
-/* New token i of the step, i = seq * s_q + which. Its length tells the entry of the table, that the slot: what
- * they are about is on its way meanwhile. */
-__device__ __forceinline__ void append_row(const cache_planes &cache, const step_pages &step,
-                                           const __nv_bfloat16 *kv, int i) {
-    const int width = cache.d_c + cache.d_r, seq = i / step.s_q;
-    const __nv_bfloat16 *from = kv + static_cast<int64_t>(i) * width;
-    ask_for(from, width * sizeof *from);
-    ask_for(step.table + static_cast<size_t>(seq) * step.table_width,
-            step.table_width * sizeof *step.table);
-    const int token = length_of(step, seq) - step.s_q + i % step.s_q;
+/* New tokens first .. first + 3 of the step, i = seq * s_q + which. A token's length tells the entry of the table,
+ * that the slot; the token is on its way meanwhile, and quantised. */
+__device__ __forceinline__ void append_rows(const cache_planes &cache, const step_pages &step,
+                                            const __nv_bfloat16 *kv, int first) {
+    const int i = first + threadIdx.x % 32 / kRowLanes, seq = i / step.s_q;
+    const int d_c = cache.d_c, d_r = cache.d_r;
+    const bool mine = i < step.batch * step.s_q;
+    const int length = mine ? length_of(step, seq) : 0;
+    if (mine)
+        ask_for(step.table + static_cast<size_t>(seq) * step.table_width,
+                step.table_width * sizeof *step.table);
+    held_row row(kv + static_cast<int64_t>(i) * (d_c + d_r), mine, d_c, d_r);
+    const int token = length - step.s_q + i % step.s_q;
     if (token < 0)
+        row.end = row.held = 0;
+    const int64_t slot = row.end ? slot_of(cache, step, seq, token) : 0;
+    if (cache.scale)
+        return quantise(row, d_c, d_r,
+                        {static_cast<uint8_t *>(cache.content) + slot * d_c,
+                         static_cast<__nv_bfloat16 *>(cache.rope) + slot * d_r,
+                         cache.scale + slot});
+    if (!row.end)
         return;
-    const int64_t slot = slot_of(cache, step, seq, token);
-    if (cache.scale) {
-        quantise_row(from, cache.d_c, cache.d_r,
-                     {static_cast<uint8_t *>(cache.content) + slot * cache.d_c,
-                      static_cast<__nv_bfloat16 *>(cache.rope) + slot * cache.d_r,
-                      cache.scale + slot});
-        return;
-    }
-    copy_row(from, width, static_cast<__nv_bfloat16 *>(cache.content) + slot * width);
+    auto *to = static_cast<__nv_bfloat16 *>(cache.content) + slot * (d_c + d_r);
+    row.each_content([&](int d, const uint4 &v) { *reinterpret_cast<uint4 *>(to + d) = v; });
+    row.each_rope(d_c, d_r,
+                  [&](int d, const uint4 &v) { *reinterpret_cast<uint4 *>(to + d_c + d) = v; });
 }
 
 /* x a, rounded once to bf16: the product is cut to fp32 with its last bit set where something was lost,

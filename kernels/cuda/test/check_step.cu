@@ -300,9 +300,17 @@ void check_products() {
 
 /* ---- quotients as a division rounds them ---------------------------------------------------- */
 
+/* Of numbers that a row with this scale may have. */
+__device__ bool content_differs(float x, float a) {
+    if (!isinf(a) && (a > 0x1p120f || fabsf(x) > 448 * a || isinf(x)))
+        return false;
+    const float by = isinf(a) ? 1.0f : a, q = content_quotient(x, by, 1.0f / a);
+    return e4m3_of({q, 0}) != e4m3_of({__fdiv_rn(x, a), 0});
+}
+
 __global__ void divide_all(const float *scales, int n, int *bad) {
     for (int i = blockIdx.x; i < n; i += gridDim.x) {
-        const float a = scales[i], r = reciprocal_of(a);
+        const float a = scales[i], r = reciprocal_of(a, 1.0f / a);
         for (uint32_t x = threadIdx.x; x < 1 << 15; x += blockDim.x) {
             const uint32_t pair = x | (x * 40503u & 0xffff) << 16;
             for (uint32_t sign : {0u, 0x8000u}) {
@@ -311,6 +319,8 @@ __global__ void divide_all(const float *scales, int n, int *bad) {
                 const bool same =
                     (__float_as_uint(q.x) == __float_as_uint(want.x) || isnan(want.x)) &&
                     (__float_as_uint(q.y) == __float_as_uint(want.y) || isnan(want.y));
+                if (content_differs(v.x, a))
+                    atomicAdd(bad, 1);
                 if (!same || isnan(q.x) != isnan(want.x) || isnan(q.y) != isnan(want.y))
                     atomicAdd(bad, 1);
             }
@@ -339,6 +349,50 @@ void check_quotients() {
     printf("quotients: %d scales under all bf16 numbers\n", n);
 }
 
+/* ---- rows of any width and any numbers ------------------------------------------------------- */
+
+bool alike(float x, float y) {
+    return memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
+}
+
+/* Against formats.h: random bits, of every other row those of finite numbers, zeros of both signs among them. */
+void check_rows(std::mt19937 &rng, int d_c, int d_r) {
+    const int rows = 150, width = d_c + d_r;
+    std::vector<uint16_t> q(size_t(rows) * width);
+    for (size_t i = 0; i < q.size(); i++) {
+        const uint32_t bits = rng();
+        q[i] =
+            static_cast<uint16_t>(i / width % 2 ? bits & (bits >> 16 & 7 ? 0xbfff : 0x8000) : bits);
+    }
+    const planes to(size_t(rows) * width, true);
+    must(quant_q_launch(rows, d_c, d_r, reinterpret_cast<__nv_bfloat16 *>(upload(q)), to.content,
+                        to.rope, to.scale, nullptr));
+    must(cudaDeviceSynchronize());
+    const auto content = download(to.content, size_t(rows) * d_c);
+    const auto rope = download(reinterpret_cast<uint16_t *>(to.rope), size_t(rows) * d_r);
+    const auto scale = download(to.scale, rows);
+    std::vector<uint8_t> c8(d_c);
+    std::vector<uint16_t> r(d_r);
+    for (int i = 0; i < rows; i++) {
+        const float a = quant_row(&q[size_t(i) * width], d_c, d_r, c8.data(), r.data());
+        must(alike(scale[i], a), "a row's scale");
+        for (int d = 0; d < d_c; d++)
+            must(alike(e4m3_to_f32(content[size_t(i) * d_c + d]), e4m3_to_f32(c8[d])),
+                 "a row's content");
+        for (int d = 0; d < d_r; d++)
+            must(alike(bf16_to_f32(rope[size_t(i) * d_r + d]), bf16_to_f32(r[d])), "a row's RoPE");
+    }
+    release_all();
+}
+
+void check_widths() {
+    std::mt19937 rng(10);
+    const int widths[][2] = {{512, 64}, {32, 32}, {480, 96}, {544, 32}, {1024, 256}};
+    for (const auto &w : widths)
+        check_rows(rng, w[0], w[1]);
+    printf("rows of five widths as formats.h has them\n");
+}
+
 void check_all(int times) {
     std::mt19937 rng(1);
     for (int i = 0; i < times; i++)
@@ -346,6 +400,7 @@ void check_all(int times) {
     printf("plans and prepared steps: %d alike\n", times);
     check_products();
     check_quotients();
+    check_widths();
 }
 
 } // namespace
