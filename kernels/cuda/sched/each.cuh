@@ -27,7 +27,7 @@ __device__ uint32_t count_pieces(int own) {
     return own > 1 ? own | own << kSlotBit | 1u << kCutBit : own;
 }
 
-/* a / b of numbers below 2^24. */
+/* a / b of numbers below 2^25: that of floats is off by one at most. */
 __device__ int quotient_of(int a, int b) {
     int q = static_cast<int>(__fdividef(static_cast<float>(a), static_cast<float>(b)));
     const int rest = a - q * b;
@@ -40,16 +40,16 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
     if (batch > parts)
         return;
     const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) % kTriers;
-    const int least = max(uint32_t(total_tiles + parts - 1) / parts, 1u);
+    const int least = max(quotient_of(total_tiles + parts - 1, parts), 1);
     int enough = max(most_tiles, 1);
     if (parts > batch)
-        enough = min(enough, (int)(uint32_t(total_tiles + parts - batch - 1) / (parts - batch)));
+        enough = min(enough, quotient_of(total_tiles + parts - batch - 1, parts - batch));
     const int step = max((enough - least + kCandidates - 2) / (kCandidates - 1), 1);
     float inverse[kTries];
     int pieces[kTries] = {};
 #pragma unroll
     for (int i = 0; i < kTries; i++)
-        inverse[i] = __frcp_rn(static_cast<float>(least + (kTries * warp + i) * step));
+        inverse[i] = __fdividef(1.0f, static_cast<float>(least + (kTries * warp + i) * step));
 #pragma unroll 2
     for (int b = lane; b < batch; b += 32) {
         /* (tiles - 1) / width, exact: half is further from a whole number than a float's error below 2^15 */
@@ -71,7 +71,7 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
 __device__ void count_whole(shared &s, const mine &m, int parts, int width) {
     if (!m.real)
         return;
-    const uint32_t part = min(uint32_t(m.start + (m.tiles + kFixedTiles) / 2) / width, parts - 1u);
+    const int part = min(quotient_of(m.start + (m.tiles + kFixedTiles) / 2, width), parts - 1);
     atomicAdd(&s.load[part], m.cost);
     atomicAdd(&s.begin[part], 1);
 }
@@ -199,16 +199,15 @@ __device__ void prefetch_pages(const page_table &table, int batch) {
     table.prefetch(t * table.width, batch);
 }
 
-/* Every thread's sequence, the line, and what the choice needs. */
-__device__ mine lay_out(shared &s, const sequences &seqs, int parts, int *total) {
+/* Every thread's sequence, of so many tokens, the line, and what the choice needs. */
+__device__ mine lay_out(shared &s, const sequences &seqs, int tokens, int parts, int *total) {
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    mine m = {t < seqs.batch, 0, 0, 0, 0};
+    mine m = {t < seqs.batch, tokens, 0, 0, 0};
     if (t < parts)
         s.load[t] = s.begin[t] = 0;
     if (t < kMostThreads / 32)
         s.begins[t] = 0;
     if (m.real) {
-        m.tokens = seqs.tokens(t);
         m.tiles = (m.tokens + seqs.tile - 1) >> seqs.tile_bits;
         m.cost = m.tiles + kFixedTiles;
         s.tokens[t] = m.tokens;
@@ -230,10 +229,11 @@ __device__ mine lay_out(shared &s, const sequences &seqs, int parts, int *total)
 __device__ bool plan_each(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
                           const page_table &table, run *mine_of, int *width_of) {
     const int lane = threadIdx.x & 31, t = threadIdx.x;
+    const int tokens = t < seqs.batch ? seqs.tokens(t) : 0; /* asked for first */
     int total;
     prefetch_pages(table, seqs.batch);
-    const mine m = lay_out(s, seqs, parts, &total);
-    const int width = uint32_t(total + parts - 1) / parts;
+    const mine m = lay_out(s, seqs, tokens, parts, &total);
+    const int width = quotient_of(total + parts - 1, parts);
     const int most = __reduce_max_sync(~0u, lane < threads() / 32 ? s.warp_most[lane] : 0);
     count_whole(s, m, parts, width);
     try_widths(s, seqs.batch, total - seqs.batch * kFixedTiles, most, parts);
