@@ -35,17 +35,20 @@ cudaError_t tensor_map_make(CUtensorMap *map, CUtensorMapDataType type, const vo
 }
 
 cudaError_t decode_launch(const void *kernel, int row_tiles, int parts, int threads, size_t shared,
-                          void *params, bool wait_for_each_other, cudaStream_t stream) {
-    cudaLaunchAttribute resident = {};
-    resident.id = cudaLaunchAttributeCooperative;
-    resident.val.cooperative = 1;
+                          void *params, bool wait_for_each_other, bool follows_prepare,
+                          cudaStream_t stream) {
+    cudaLaunchAttribute attributes[2] = {};
+    attributes[0].id = cudaLaunchAttributeCooperative;
+    attributes[0].val.cooperative = wait_for_each_other;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = follows_prepare;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(row_tiles), static_cast<unsigned>(parts));
     config.blockDim = static_cast<unsigned>(threads);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
-    config.attrs = &resident;
-    config.numAttrs = wait_for_each_other ? 1 : 0;
+    config.attrs = attributes;
+    config.numAttrs = 2;
     void *args[] = {params};
     return cudaLaunchKernelExC(&config, kernel, args);
 }

@@ -15,8 +15,10 @@ cudaError_t tensor_map_make(CUtensorMap *map, CUtensorMapDataType type, const vo
                             const cuuint64_t *dims, const cuuint64_t *strides,
                             const cuuint32_t *box);
 
-/* One CTA an SM: block (row tile, part). @wait_for_each_other: all CTAs must be resident. */
+/* One CTA an SM: block (row tile, part). @wait_for_each_other: all CTAs must be resident. @follows_prepare: the
+ * launch ahead is prepare_launch()'s, so that this one may begin before that has ended (ptx/launch.cuh). */
 cudaError_t decode_launch(const void *kernel, int row_tiles, int parts, int threads, size_t shared,
-                          void *params, bool wait_for_each_other, cudaStream_t stream);
+                          void *params, bool wait_for_each_other, bool follows_prepare,
+                          cudaStream_t stream);
 
 #endif

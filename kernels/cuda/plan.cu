@@ -18,7 +18,7 @@ struct launch_of_step {
     const mla_step &step;
     const mla_cache &cache;
     const mla_attn &attn;
-    bool may_cut;
+    bool may_cut, follows_prepare;
     cudaStream_t stream;
 };
 
@@ -45,6 +45,7 @@ struct cuda_plan {
     float *partial_lse;
     int *counters; /* of those who wait for each other's partial results */
     void *few_partials;
+    bool prepared; /* by one launch, after which nothing has run yet */
 };
 
 cuda_plan *of(mla_plan *plan) {
@@ -86,6 +87,7 @@ cudaError_t launch_fp8(const launch_of_step &l) {
     a.counters = l.plan.counters;
     a.few_partials = l.plan.few_partials;
     a.few_slots = 2 * l.plan.grid.parts; /* cut as the costs say; else there is one tile of rows */
+    a.follows_prepare = l.follows_prepare;
     return launch(a, l.may_cut, l.stream);
 }
 
@@ -109,6 +111,7 @@ cudaError_t launch_bf16(const launch_of_step &l) {
     a.lse = l.attn.lse;
     a.partials = l.plan.partial_out;
     a.counters = l.plan.counters;
+    a.follows_prepare = l.follows_prepare;
     return launch(a, l.may_cut, l.stream);
 }
 
@@ -329,6 +332,7 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     plan->batch = step->batch;
     plan->s_q = step->s_q;
     plan->grid = grid_for(plan, step);
+    plan->prepared = false;
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
                                    plan->grid.tile, plan->grid.parts, cuts_of(plan),
                                    cuda_of(base->be)->stream, step->block_table, step->table_width),
@@ -340,8 +344,10 @@ snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cach
     cuda_plan *plan = of(base);
     if (plan->batch != step->batch || plan->s_q != step->s_q)
         return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
+    const bool follows_prepare = plan->prepared;
+    plan->prepared = false;
     return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, cuts_of(plan) != 1,
-                                            cuda_of(base->be)->stream}),
+                                            follows_prepare, cuda_of(base->be)->stream}),
                       "attention", err);
 }
 
@@ -391,6 +397,7 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
     a.q8 = static_cast<uint8_t *>(fresh->q8);
     a.q_rope = static_cast<__nv_bfloat16 *>(fresh->q_rope);
     a.q_scale = fresh->q_scale;
+    plan->prepared = true;
     return cuda_check(prepare_launch(a, cuda_of(base->be)->stream), "preparing a step", err);
 }
 

@@ -3,6 +3,7 @@
 #include <cuda_fp8.h>
 
 #include "kernels/cuda/dataflow/dataflow.h"
+#include "kernels/cuda/ptx/launch.cuh"
 
 namespace {
 
@@ -148,6 +149,7 @@ __device__ __forceinline__ float scale_of(const held_row &row) {
 __device__ __forceinline__ void quantise(const held_row &row, int d_c, int d_r, quantised to) {
     const float a = scale_of(row), r = 1.0f / a;
     const float by = isinf(a) ? 1.0f : a; /* of an infinite row all is 0, or NaN */
+    ptx::launch_next();
     if (!row.end)
         return;
     row.each_content([&](int d, const uint4 &v) {
@@ -217,6 +219,7 @@ __device__ __forceinline__ void append_rows(const cache_planes &cache, const ste
                         {static_cast<uint8_t *>(cache.content) + slot * d_c,
                          static_cast<__nv_bfloat16 *>(cache.rope) + slot * d_r,
                          cache.scale + slot});
+    ptx::launch_next();
     if (!row.end)
         return;
     auto *to = static_cast<__nv_bfloat16 *>(cache.content) + slot * (d_c + d_r);

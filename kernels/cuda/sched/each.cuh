@@ -2,6 +2,7 @@
  * the warps leave on chip, so that four barriers are enough. A plan is a chain of dependent steps of a single
  * block: its time is their number. */
 #pragma once
+#include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sched/choice.cuh"
 #include "kernels/cuda/sched/line.cuh"
 
@@ -239,6 +240,7 @@ __device__ bool plan_each(shared &s, const sched_plan &plan, const sequences &se
     try_widths(s, seqs.batch, total - seqs.batch * kFixedTiles, most, parts);
     __syncthreads();
     const choice found = choose_of(s, seqs, parts, width);
+    ptx::launch_next();
     if (found.kind == EQUAL)
         deal_whole(s, plan, seqs, m, parts, table);
     else if (found.kind == PIECES)

@@ -5,6 +5,7 @@
  *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
  *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
 #pragma once
+#include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sm90_bf16/output.cuh"
 #if SM90_BF16_WIDEN
 #include "kernels/cuda/sm90_ablation/widen.cuh"
@@ -202,6 +203,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     shared &s = *reinterpret_cast<shared *>(memory);
     const int group = ptx::warp() >> 2;
     const int row_tile = blockIdx.x;
+    ptx::launch_wait();
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
     uint4 piece = {}; /* of the part: on its way while barriers are made */
     if (copies)

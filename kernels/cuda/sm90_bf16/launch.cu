@@ -72,5 +72,6 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
     return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), p.row_tiles, a.parts,
-                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut, stream);
+                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut,
+                         a.follows_prepare, stream);
 }

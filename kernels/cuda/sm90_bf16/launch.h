@@ -19,9 +19,10 @@ struct bf16_decode_args {
     sched_plan plan; /* of this step, for bf16_decode_parts() parts */
     int parts;
     __nv_bfloat16 *out;
-    float *lse;     /* may be null */
-    void *partials; /* [slots][rows], of BF16_PARTIAL_BYTES */
-    int *counters;  /* [slots][bf16_row_tiles()], zero before the first launch */
+    float *lse;           /* may be null */
+    void *partials;       /* [slots][rows], of BF16_PARTIAL_BYTES */
+    int *counters;        /* [slots][bf16_row_tiles()], zero before the first launch */
+    bool follows_prepare; /* decode_launch()'s */
 };
 
 enum {

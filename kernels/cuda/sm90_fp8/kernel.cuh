@@ -2,6 +2,7 @@
  * at 128 rows than behind the softmax group; their branch comes first, so that their code comes last: what lies
  * beyond 64 KB is read cold, and is needed last. */
 #pragma once
+#include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sm90_fp8/few.cuh"
 #include "kernels/cuda/sm90_fp8/few_output.cuh"
 #include "kernels/cuda/sm90_fp8/output.cuh"
@@ -40,6 +41,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     memory_type &s = *reinterpret_cast<memory_type *>(memory);
     const int group = threadIdx.x >> 7;
     const int row_tile = blockIdx.x;
+    ptx::launch_wait();
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
     uint4 piece = {}; /* of the part: on its way while barriers are made */
     if (copies)

@@ -119,5 +119,5 @@ cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream
     p.high_a = p.high_b = ptx::kDescriptorHigh;
     p.scale_log2 = a.softmax_scale * 1.44269504f;
     return decode_launch(v.kernel, p.row_tiles, a.grid.parts, sm90_fp8::kThreads, v.shared, &p,
-                         may_cut, stream);
+                         may_cut, a.follows_prepare, stream);
 }

@@ -28,6 +28,7 @@ struct fp8_decode_args {
         few_partials; /* [row tiles][few_slots][FP8_FEW_BYTES] instead of these three, where a CTA takes at
                          * most FP8_FEW_ROWS rows: all bits set before the first launch */
     int few_slots;
+    bool follows_prepare; /* decode_launch()'s */
 };
 
 enum {
