@@ -29,8 +29,9 @@ __device__ __forceinline__ void init_barriers(Shared &s) {
     ptx::mbarrier_init(&s.full_sum, 128);
     ptx::mbarrier_init(&s.empty_sum, 256);
     ptx::mbarrier_init(&s.full_parts, Shared::kFew ? 128 : 1);
-    if (Shared::kFew)
-        ptx::mbarrier_init(&s.empty_parts, 256);
+    ptx::mbarrier_init(&s.empty_parts, 256);
+    if (!Shared::kFew)
+        ptx::mbarrier_init(&s.full_weights, 128);
     ptx::mbarrier_init_fence();
 }
 

@@ -3,11 +3,12 @@
  *
  * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
  * partial results of all its items waits for those of the sequence, then merges an equal share of the
- * sequence's rows and columns. A counter a sequence and tile of rows counts arrivals, then departures,
- * and is left at zero.
+ * sequence's rows and columns. Two counters a sequence and tile of rows, of LSE and of results, count arrivals, then
+ * departures, and are left at zero.
  *
  * A partial result is divided by its own sum; out = sum_k w_k out_k, w_k = 2^(lse_k - most) over their
- * sum. The order of additions follows from the number of slots: reruns are bit-identical. */
+ * sum. The softmax group, which has its LSE when it hands over its last P, makes the weights while the output
+ * groups still multiply and store. The order of additions follows from the number of slots: reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/sm90_fp8/few_merge.cuh"
@@ -17,19 +18,26 @@ namespace sm90_fp8 {
 enum {
     kMergers = merging::kMergers, /* threads: the two output groups */
     kLogMergers = 8,
-    kWeighers = kMergers - 32,
-    kUnit = 4, /* columns that a thread merges at once */
+    kWeighers = 128, /* the softmax group */
+    kUnit = 4,       /* columns that a thread merges at once */
     kUnits = CONTENT / kUnit,
 };
 
 /* What a merge keeps on chip, where the pages were. */
 struct merge_memory {
     float4 sums[kMergers];
-    float weights[4096]; /* [row][slot]: of rows that a share touches, at most 66 + 2 x slots */
-    uint2 part[1];       /* [slot][unit] bf16 */
+    uint2 part[1]; /* [slot][unit] bf16 */
 };
 static_assert(1 << kLogMergers == kMergers, "abreast by shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
+
+/* [row][slot], of rows that a share touches: at most 66 + 2 x slots. They lie where RoPE was, since the output groups
+ * may still read the pages. */
+template <typename Shared>
+__device__ __forceinline__ float *weights_of(Shared &s) {
+    static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots");
+    return reinterpret_cast<float *>(s.rope);
+}
 
 /* A share of a sequence's units of four columns, numbered through the rows of a tile. */
 struct share {
@@ -54,48 +62,47 @@ struct share {
 /* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
  * one. Here and below loops aren't unrolled, and nothing is divided that shifts can do: what runs once costs
  * what its code does. */
-__device__ __forceinline__ void weigh(const params &p, const sched_item &item, merge_memory &m,
+__device__ __forceinline__ void weigh(const params &p, const sched_item &item, float *weights,
                                       int first_row, const share &mine, int thread) {
     const int log = min(max(32 - __clz(item.items - 1), 1), 5), lanes = 1 << log;
     const int at_once = 32 >> log; /* rows of a warp, all of whose lanes take part in sums */
     const int rows = (mine.rows() + at_once - 1) & -at_once;
+    const unsigned slots = item.items, first = thread & (lanes - 1);
 #pragma unroll 1
     for (int i = thread >> log; i < rows; i += kWeighers >> log) {
         const bool real = i < mine.rows();
-        const int row = first_row + mine.first_row() + (real ? i : 0);
-        const float *from = p.partial_lse + static_cast<size_t>(item.first_slot) * p.rows + row;
-        float *weight = m.weights + (real ? i : 0) * item.items, most = -INFINITY, sum = 0;
-        const int first = real ? thread & (lanes - 1) : item.items;
+        const unsigned row = first_row + mine.first_row() + (real ? i : 0);
+        const unsigned begin = real ? first : slots;
+        float *weight = weights + (real ? i : 0) * slots, most = -INFINITY, sum = 0;
 #pragma unroll 1
-        for (int k = first; k < item.items; k += lanes) {
-            weight[k] = __ldcg(from + static_cast<size_t>(k) * p.rows);
+        for (unsigned k = begin; k < slots; k += lanes) {
+            weight[k] = __ldcg(p.partial_lse + ((item.first_slot + k) * p.rows + row));
             most = fmaxf(most, weight[k]);
         }
 #pragma unroll 1
-        for (int step = lanes / 2; step > 0; step /= 2)
+        for (int step = lanes / 2; step > 0; step >>= 1)
             most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
+        most = most == -INFINITY ? 0 : most;
 #pragma unroll 1
-        for (int k = first; k < item.items; k += lanes) {
-            weight[k] = most == -INFINITY ? 0 : ptx::exp2_approx(weight[k] - most);
-            sum += weight[k];
-        }
+        for (unsigned k = begin; k < slots; k += lanes)
+            sum += ptx::exp2_approx(weight[k] - most);
 #pragma unroll 1
-        for (int step = lanes / 2; step > 0; step /= 2)
+        for (int step = lanes / 2; step > 0; step >>= 1)
             sum += __shfl_xor_sync(~0u, sum, step);
-        const float inverse = sum == 0 ? 0 : 1 / sum;
+        const float lse = most + __log2f(sum), unit = sum == 0 ? 0 : lse;
 #pragma unroll 1
-        for (int k = first; k < item.items; k += lanes)
-            weight[k] *= inverse;
-        if (p.lse && first == 0)
-            p.lse[static_cast<size_t>(item.seq) * p.rows + row] =
-                sum == 0 ? -INFINITY : (most + log2f(sum)) * 0.69314718f;
+        for (unsigned k = begin; k < slots; k += lanes)
+            weight[k] = ptx::exp2_approx(weight[k] - unit);
+        if (p.lse && begin == 0)
+            p.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * 0.69314718f;
     }
 }
 
-__device__ __forceinline__ float4 weighted_sum(const sched_item &item, const merge_memory &m,
-                                               const share &mine, int unit, int first, int step) {
+__device__ __forceinline__ float4 weighted_sum(const sched_item &item, const float *weights,
+                                               const merge_memory &m, const share &mine, int unit,
+                                               int first, int step) {
     const int width = mine.end - mine.begin;
-    const float *weight = m.weights + (unit / kUnits - mine.first_row()) * item.items;
+    const float *weight = weights + (unit / kUnits - mine.first_row()) * item.items;
     const uint2 *part = m.part + unit - mine.begin;
     float4 x = {0, 0, 0, 0};
 #pragma unroll 1
@@ -121,46 +128,79 @@ __device__ __forceinline__ void store_unit(const params &p, const sched_item &it
         make_uint2(ptx::pack_bf16x2(x.x, x.y), ptx::pack_bf16x2(x.z, x.w));
 }
 
-__device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile) {
-    return p.counters + item.first_slot * p.row_tiles + row_tile;
+/* What is counted of a sequence, which has two slots at least. */
+enum counted { RESULTS, LSES };
+
+__device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile,
+                                           counted what) {
+    return p.counters + (item.first_slot + what) * p.row_tiles + row_tile;
 }
 
-/* The counter counts up to twice the slots, arrivals and departures, and begins anew. */
-__device__ __forceinline__ void count(const params &p, const sched_item &item, int row_tile) {
-    atomicInc(reinterpret_cast<unsigned *>(counter_of(p, item, row_tile)), 2 * item.items - 1);
+/* A counter counts up to twice the slots, arrivals and departures, and begins anew. */
+__device__ __forceinline__ void count(int *counter, const sched_item &item) {
+    atomicInc(reinterpret_cast<unsigned *>(counter), 2 * item.items - 1);
 }
 
 /* One thread, after all have stored. */
-__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile) {
+__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile,
+                                         counted what) {
     __threadfence();
-    count(p, item, row_tile);
+    count(counter_of(p, item, row_tile, what), item);
 }
 
 /* One thread. */
-__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile) {
-    const int *counter = counter_of(p, item, row_tile);
+__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile,
+                                      counted what) {
+    int *const counter = counter_of(p, item, row_tile, what);
     int seen;
     do {
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
     } while (seen < item.items);
-    count(p, item, row_tile);
+    count(counter, item);
 }
 
-/* The slots' shares come through the copy engine, a row of `part` each; one warp asks for them. */
+/* The softmax group, after its last item: says that its LSE are there, then makes the weights of the sequences that
+ * the part merges. */
+template <typename Shared>
+__device__ __forceinline__ void weigh_part(Shared &s, const params &p, int row_tile, int thread) {
+    ptx::named_sync(kSoftmaxBarrier, kWeighers); /* all have stored, and RoPE has been read */
+#pragma unroll 1
+    for (int k = s.part.first; k < s.part.last && thread == 0; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot >= 0)
+            announce(p, item, row_tile, LSES);
+    }
+    int nth = 0;
+#pragma unroll 1
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot < 0)
+            continue;
+        if (thread == 0)
+            await(p, item, row_tile, LSES);
+        ptx::mbarrier_wait(&s.empty_parts, (nth++ & 1) ^ 1);
+        ptx::named_sync(kSoftmaxBarrier, kWeighers);
+        weigh(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS), thread);
+        ptx::mbarrier_arrive(&s.full_weights);
+    }
+}
+
+/* The slots' shares come through the copy engine, a row of `part` each; every warp asks for some. */
 template <typename Shared>
 __device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sched_item &item,
                                             merge_memory &m, int first_row, const share &mine,
-                                            int lane) {
+                                            int thread) {
     const int width = mine.end - mine.begin;
     const uint32_t bytes = width * sizeof(uint2);
-    if (lane == 0)
+    if (thread == 0)
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
     ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
 #pragma unroll 1
-    for (int k = lane; k < item.items; k += 32) {
+    for (int k = (thread & 31) * (kMergers / 32) + thread / 32; k < item.items; k += kMergers) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
         const auto *from = reinterpret_cast<const uint2 *>(p.partial_out + row * CONTENT);
-        ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
+        if (bytes > 0)
+            ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
     }
 }
 
@@ -172,13 +212,8 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     merge_memory &m = *reinterpret_cast<merge_memory *>(s.content);
     const share mine(p, item, first_row);
     const int width = mine.end - mine.begin;
-    if (width == 0)
-        return;
-    if (thread >= kWeighers)
-        fetch_parts(s, p, item, m, first_row, mine, thread & 31);
-    else
-        weigh(p, item, m, first_row, mine, thread);
-    ptx::named_sync(kMergeBarrier, kMergers);
+    fetch_parts(s, p, item, m, first_row, mine, thread);
+    ptx::mbarrier_wait(&s.full_weights, parity);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
     /* Threads that merge units abreast: the power of two from the share's width on. */
@@ -187,7 +222,7 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
 #pragma unroll 1
     for (int at = thread & (abreast - 1); at < width;
          at += abreast) { /* several turns: one group */
-        const float4 x = weighted_sum(item, m, mine, mine.begin + at, group, groups);
+        const float4 x = weighted_sum(item, weights_of(s), m, mine, mine.begin + at, group, groups);
         if (groups == 1)
             store_unit(p, item, first_row, mine.begin + at, x);
         else
@@ -216,9 +251,10 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
         if (item.slot < 0)
             continue;
         if (thread == 0)
-            await(p, item, row_tile);
+            await(p, item, row_tile, RESULTS);
         ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */
         merge(s, p, item, row_tile * ROWS, thread, parity);
+        ptx::mbarrier_arrive(&s.empty_parts);
     }
 }
 

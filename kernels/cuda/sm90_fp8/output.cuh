@@ -240,7 +240,7 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
         if (item.slot >= 0) {
             ptx::named_sync(kMergeBarrier, kMergers);
             if (thread == 0)
-                announce(p, item, row_tile);
+                announce(p, item, row_tile, RESULTS);
         }
     }
     merge_part(s, p, row_tile, thread);

@@ -11,6 +11,7 @@
  *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
  *   tensor    S1           | S0'          | S1'                                                    */
 #pragma once
+#include "kernels/cuda/sm90_fp8/merge.cuh"
 #include "kernels/cuda/sm90_fp8/units.cuh"
 
 namespace sm90_fp8 {
@@ -64,8 +65,8 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     const int row = ptx::opaque(me.row()) + 8 * me.t;
     if (me.t < 2) { /* a lane a row */
         const float mine = me.t == 0 ? sum[0] : sum[1], unit = me.t == 0 ? r.unit[0] : r.unit[1];
-        const float log2_sum = mine == 0 ? -INFINITY : unit + log2f(mine);
-        s.inverse_sum[row] = mine == 0 ? 0 : 1 / mine;
+        const float log2_sum = unit + __log2f(mine);
+        s.inverse_sum[row] = mine == 0 ? 0 : ptx::rcp_approx(mine);
         if (first_row + row < p.rows && item.slot >= 0)
             p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
         else if (first_row + row < p.rows && p.lse)
@@ -191,6 +192,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
         }
         finish_rows(s, p, me, k, r, row_tile * ROWS, ((k - s.part.first) & 1) ^ 1);
     }
+    weigh_part(s, p, row_tile, me.index());
 }
 
 } // namespace sm90_fp8

@@ -18,7 +18,8 @@
  *   empty_sum         output              they are read                         softmax
  *   full_parts        output + bytes      partial results to be merged          output
  *                     softmax of few rows their weights                         output
- *   empty_parts       output of few rows  they are merged                       softmax
+ *   full_weights      softmax             those of more rows                    output
+ *   empty_parts       output              they are merged                       softmax
  * Of at most 32 rows (few.cuh) V may be read before S is computed: the softmax warps arrive at empty too.
  * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
  * and it costs nothing measurable. */
@@ -112,7 +113,7 @@ struct alignas(1024) shared_of {
     uint64_t full_scales[2], empty_scales[2];
     uint64_t full_p[2], empty_p[2];
     uint64_t full_sum, empty_sum;
-    uint64_t full_parts, empty_parts;
+    uint64_t full_parts, empty_parts, full_weights;
     few_exchange<Rows> few;
 };
 using shared = shared_of<ROWS>;
