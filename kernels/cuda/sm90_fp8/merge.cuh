@@ -19,14 +19,14 @@ enum {
     kMergers = merging::kMergers, /* threads: the two output groups */
     kLogMergers = 8,
     kWeighers = 128, /* the softmax group */
-    kUnit = 4,       /* columns that a thread merges at once */
+    kUnit = 8,       /* columns that a thread merges at once: 16 bytes */
     kUnits = CONTENT / kUnit,
 };
 
 /* What a merge keeps on chip, where the pages were. */
 struct merge_memory {
-    float4 sums[kMergers];
-    uint2 part[1]; /* [slot][unit] bf16 */
+    float4 sums[2][kMergers];
+    uint4 part[1]; /* [slot][unit] bf16 */
 };
 static_assert(1 << kLogMergers == kMergers, "abreast by shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
@@ -39,17 +39,16 @@ __device__ __forceinline__ float *weights_of(Shared &s) {
     return reinterpret_cast<float *>(s.rope);
 }
 
-/* A share of a sequence's units of four columns, numbered through the rows of a tile. */
+/* A share of a sequence's units of eight columns, numbered through the rows of a tile. */
 struct share {
-    int begin, end;
+    unsigned begin, end;
 
     __device__ share(const params &p, const sched_item &item, int first_row) {
-        const unsigned all =
-            min(p.rows - first_row, int(ROWS)) * (kUnits / 2); /* pairs: 16 bytes */
+        const unsigned all = min(p.rows - first_row, int(ROWS)) * kUnits;
         const unsigned nth = item.slot - item.first_slot, items = item.items;
         const unsigned each = all / items, more = all - each * items; /* the first have one more */
-        begin = 2 * (each * nth + min(nth, more));
-        end = begin + 2 * (each + (nth < more));
+        begin = each * nth + min(nth, more);
+        end = begin + each + (nth < more);
     }
     __device__ int first_row() const {
         return begin / kUnits;
@@ -98,34 +97,55 @@ __device__ __forceinline__ void weigh(const params &p, const sched_item &item, f
     }
 }
 
-__device__ __forceinline__ float4 weighted_sum(const sched_item &item, const float *weights,
-                                               const merge_memory &m, const share &mine, int unit,
-                                               int first, int step) {
-    const int width = mine.end - mine.begin;
-    const float *weight = weights + (unit / kUnits - mine.first_row()) * item.items;
-    const uint2 *part = m.part + unit - mine.begin;
-    float4 x = {0, 0, 0, 0};
+struct eight {
+    float x[kUnit];
+};
+
+/* @part: of the unit, in the first slot. */
+__device__ __forceinline__ eight weighted_sum(const float *weight, const uint4 *part, int width,
+                                              int slots, int first, int step) {
+    eight sum = {};
 #pragma unroll 1
-    for (int k = first; k < item.items; k += 4 * step)
+    for (int k = first; k < slots; k += 4 * step)
 #pragma unroll
         for (int i = 0; i < 4; i++) { /* past the last slot: the first of the four again, times 0 */
-            const bool real = k + i * step < item.items;
+            const bool real = k + i * step < slots;
             const int slot = real ? k + i * step : k;
             const float w = real ? weight[slot] : 0;
-            const uint2 y = part[slot * width];
-            x.x = fmaf(w, __uint_as_float(y.x << 16), x.x);
-            x.y = fmaf(w, __uint_as_float(y.x & 0xffff0000u), x.y);
-            x.z = fmaf(w, __uint_as_float(y.y << 16), x.z);
-            x.w = fmaf(w, __uint_as_float(y.y & 0xffff0000u), x.w);
+            const uint4 y = part[slot * width];
+            const uint32_t word[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+                sum.x[2 * n] = fmaf(w, __uint_as_float(word[n] << 16), sum.x[2 * n]);
+                sum.x[2 * n + 1] =
+                    fmaf(w, __uint_as_float(word[n] & 0xffff0000u), sum.x[2 * n + 1]);
+            }
         }
-    return x;
+    return sum;
+}
+
+/* Adds up what the threads of a unit have. */
+__device__ __forceinline__ void add_groups(merge_memory &m, eight &sum, int log, int thread) {
+    m.sums[0][thread] = make_float4(sum.x[0], sum.x[1], sum.x[2], sum.x[3]);
+    m.sums[1][thread] = make_float4(sum.x[4], sum.x[5], sum.x[6], sum.x[7]);
+    ptx::named_sync(kMergeBarrier, kMergers);
+    sum = {};
+#pragma unroll 1
+    for (int at = thread & ((1 << log) - 1); at < kMergers; at += 1 << log) {
+        const float4 x = m.sums[0][at], y = m.sums[1][at];
+        const float more[] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
+#pragma unroll
+        for (int i = 0; i < kUnit; i++)
+            sum.x[i] += more[i];
+    }
 }
 
 __device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
-                                           int unit, float4 x) {
+                                           unsigned unit, const eight &sum) {
     auto *row = p.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
-    reinterpret_cast<uint2 *>(row)[unit] =
-        make_uint2(ptx::pack_bf16x2(x.x, x.y), ptx::pack_bf16x2(x.z, x.w));
+    reinterpret_cast<uint4 *>(row)[unit] =
+        make_uint4(ptx::pack_bf16x2(sum.x[0], sum.x[1]), ptx::pack_bf16x2(sum.x[2], sum.x[3]),
+                   ptx::pack_bf16x2(sum.x[4], sum.x[5]), ptx::pack_bf16x2(sum.x[6], sum.x[7]));
 }
 
 /* What is counted of a sequence, which has two slots at least. */
@@ -191,14 +211,14 @@ __device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sc
                                             merge_memory &m, int first_row, const share &mine,
                                             int thread) {
     const int width = mine.end - mine.begin;
-    const uint32_t bytes = width * sizeof(uint2);
+    const uint32_t bytes = width * sizeof(uint4);
     if (thread == 0)
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
     ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
 #pragma unroll 1
     for (int k = (thread & 31) * (kMergers / 32) + thread / 32; k < item.items; k += kMergers) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
-        const auto *from = reinterpret_cast<const uint2 *>(p.partial_out + row * CONTENT);
+        const auto *from = reinterpret_cast<const uint4 *>(p.partial_out + row * CONTENT);
         if (bytes > 0)
             ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
     }
@@ -219,27 +239,18 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     /* Threads that merge units abreast: the power of two from the share's width on. */
     const int log = min(32 - __clz(width - 1), kLogMergers), abreast = 1 << log;
     const int groups = kMergers >> log, group = thread >> log;
-#pragma unroll 1
-    for (int at = thread & (abreast - 1); at < width;
-         at += abreast) { /* several turns: one group */
-        const float4 x = weighted_sum(item, weights_of(s), m, mine, mine.begin + at, group, groups);
-        if (groups == 1)
-            store_unit(p, item, first_row, mine.begin + at, x);
-        else
-            m.sums[thread] = x;
-    }
-    if (groups == 1)
-        return;
-    ptx::named_sync(kMergeBarrier, kMergers);
-    if (thread < width) {
-        float4 x = m.sums[thread];
-#pragma unroll 1
-        for (int g = 1; g < groups; g++) {
-            const float4 y = m.sums[g * abreast + thread];
-            x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
-        }
-        store_unit(p, item, first_row, mine.begin + thread, x);
-    }
+    int at = thread & (abreast - 1);
+    do { /* several turns: one group */
+        const unsigned unit = mine.begin + at;
+        const float *weight = weights_of(s) + (unit / kUnits - mine.first_row()) * item.items;
+        const int first = at < width ? group : item.items;
+        eight sum = weighted_sum(weight, m.part + at, width, item.items, first, groups);
+        if (groups > 1)
+            add_groups(m, sum, log, thread);
+        if (group == 0 && at < width)
+            store_unit(p, item, first_row, unit, sum);
+        at += abreast;
+    } while (at < width);
 }
 
 /* The cut sequences of a part. */
