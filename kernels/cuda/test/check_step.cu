@@ -3,6 +3,7 @@
  *
  *   check_step check [STEPS]
  *   check_step time H,s_q,batch,context ...    as the bench measures: cold, recorded, us
+ *   check_step mixed                           the same of shapes off the grid and mixed lengths
  *   check_step once H,s_q,batch,context        one step, for a profiler */
 #include <algorithm>
 #include <cmath>
@@ -16,7 +17,7 @@
 
 #include "kernels/cuda/dataflow/prepare.h"
 #include "kernels/cuda/dataflow/rows.cuh"
-#include "kernels/cuda/test/step_times.cuh"
+#include "kernels/cuda/test/mixed_times.cuh"
 
 namespace {
 
@@ -413,13 +414,17 @@ int main(int argc, char **argv) {
         printf("ok\n");
         return 0;
     }
-    must(argc > 2, "usage: check_step check [STEPS] | time|once H,s_q,batch,context ...");
+    const bool mixed = argc > 1 && !strcmp(argv[1], "mixed");
+    must(mixed || argc > 2,
+         "usage: check_step check [STEPS] | mixed | time|once H,s_q,batch,context ...");
     must(mla_backend_open(&be, "cuda", nullptr, &err), err);
+    for (int i = 0; mixed && i < static_cast<int>(std::size(mixed_shapes)); i++)
+        time_mixed(be, mixed_shapes[i]);
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[1], "once")) {
             int h, s_q, b, n;
             must(sscanf(argv[i], "%d,%d,%d,%d", &h, &s_q, &b, &n) == 4, argv[i]);
-            const arm a = make_arm(be, MLA_FP8, h, s_q, b, n);
+            const arm a = make_arm(be, MLA_FP8, h, s_q, std::vector<int32_t>(b, n));
             must(lab_flush(be, &err), err);
             must(prepare(a, &err), err);
             must(attend(a, &err), err);

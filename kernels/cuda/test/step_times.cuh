@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -27,6 +28,10 @@ void must(bool good, const char *what) {
 
 void must(snap_status st, const snap_err &err) {
     must(st == SNAP_OK, err.text);
+}
+
+int pages_of(int tokens) {
+    return (tokens + MLA_PAGE - 1) / MLA_PAGE;
 }
 
 struct arm {
@@ -53,7 +58,21 @@ void *room(mla_backend *be, size_t bytes, const std::function<uint16_t()> &draw)
     return p;
 }
 
-arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q, int batch, int context) {
+/* Pages of the sequences lie anywhere in the cache. */
+std::vector<int32_t> shuffled_table(const std::vector<int32_t> &lengths, int width, int64_t pages,
+                                    std::mt19937 &rng) {
+    std::vector<int32_t> order(pages), table(lengths.size() * width);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), rng);
+    size_t at = 0;
+    for (size_t b = 0; b < lengths.size(); b++)
+        for (int i = 0; i < pages_of(lengths[b]); i++)
+            table[b * width + i] = order[at++];
+    return table;
+}
+
+arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q,
+             const std::vector<int32_t> &lengths) {
     std::mt19937 rng(3);
     std::normal_distribution<float> normal;
     const auto bf16 = [&] { return bf16_from_f32(normal(rng)); };
@@ -61,10 +80,15 @@ arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q, int batch, in
         return static_cast<uint16_t>(e4m3_from_f32(100 * normal(rng)) |
                                      e4m3_from_f32(100 * normal(rng)) << 8);
     };
-    const int width = (context + MLA_PAGE - 1) / MLA_PAGE;
+    const int batch = static_cast<int>(lengths.size()),
+              context = *std::max_element(lengths.begin(), lengths.end()),
+              width = pages_of(context);
     const mla_capacity cap = {p, heads, D_C, D_R, batch, s_q, context, 0, 0};
     const mla_page_bytes page = mla_cache_page_bytes(p, D_C, D_R);
-    const int64_t pages = int64_t(batch) * width, rows = int64_t(batch) * s_q * heads;
+    const int64_t rows = int64_t(batch) * s_q * heads;
+    int64_t pages = 0;
+    for (int n : lengths)
+        pages += pages_of(n);
     snap_err err = {};
     arm a = {};
     a.be = be;
@@ -78,14 +102,11 @@ arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q, int batch, in
         a.cache.scale = static_cast<float *>(mla_alloc(be, scale.size() * 4, &err));
         must(mla_copy_in(be, a.cache.scale, scale.data(), scale.size() * 4, &err), err);
     }
-    std::vector<int32_t> table(pages), lengths(batch, context);
-    for (int64_t i = 0; i < pages; i++)
-        table[i] = static_cast<int32_t>(i);
-    std::shuffle(table.begin(), table.end(), rng);
+    const auto table = shuffled_table(lengths, width, pages, rng);
     auto *l = static_cast<int32_t *>(mla_alloc(be, batch * 4, &err));
-    auto *t = static_cast<int32_t *>(mla_alloc(be, pages * 4, &err));
+    auto *t = static_cast<int32_t *>(mla_alloc(be, table.size() * 4, &err));
     must(mla_copy_in(be, l, lengths.data(), batch * 4, &err), err);
-    must(mla_copy_in(be, t, table.data(), pages * 4, &err), err);
+    must(mla_copy_in(be, t, table.data(), table.size() * 4, &err), err);
     a.step = {batch, s_q, l, t, width};
     void *q = room(be, rows * WIDTH * 2, bf16), *out = mla_alloc(be, rows * D_C * 2, &err);
     a.fresh.kv = room(be, int64_t(batch) * s_q * WIDTH * 2, bf16);
@@ -104,6 +125,14 @@ arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q, int batch, in
     return a;
 }
 
+void release(const arm &a) {
+    for (void *x : {a.cache.content, a.cache.rope, static_cast<void *>(a.cache.scale),
+                    const_cast<void *>(a.fresh.kv), const_cast<void *>(a.fresh.q), a.fresh.q8,
+                    a.fresh.q_rope, static_cast<void *>(a.fresh.q_scale), a.attn.out})
+        mla_free(a.be, x);
+    mla_plan_free(a.plan);
+}
+
 snap_status apart(const arm &a, snap_err *err) {
     snap_status st = SNAP_OK;
     if (a.fresh.q)
@@ -120,6 +149,11 @@ snap_status prepare(const arm &a, snap_err *err) {
 
 snap_status attend(const arm &a, snap_err *err) {
     return mla_run(a.plan, &a.step, &a.cache, &a.attn, err);
+}
+
+snap_status serve(const arm &a, snap_err *err) {
+    const snap_status st = prepare(a, err);
+    return st == SNAP_OK ? attend(a, err) : st;
 }
 
 using work = std::function<snap_status(const arm &, snap_err *)>;
@@ -156,14 +190,10 @@ std::vector<double> time_in_turns(const arm &a, const std::vector<work> &what, i
 void time_shape(mla_backend *be, const char *text, mla_precision p) {
     int heads, s_q, batch, context;
     must(sscanf(text, "%d,%d,%d,%d", &heads, &s_q, &batch, &context) == 4, text);
-    arm a = make_arm(be, p, heads, s_q, batch, context);
+    arm a = make_arm(be, p, heads, s_q, std::vector<int32_t>(batch, context));
     const auto t = time_in_turns(
         a,
-        {attend,
-         [](const arm &x, snap_err *e) {
-             const snap_status st = prepare(x, e);
-             return st == SNAP_OK ? attend(x, e) : st;
-         },
+        {attend, serve,
          [](const arm &x, snap_err *e) {
              const snap_status st = apart(x, e);
              return st == SNAP_OK ? attend(x, e) : st;
@@ -175,15 +205,11 @@ void time_shape(mla_backend *be, const char *text, mla_precision p) {
            "apart %5.1f\n",
            text, mla_precision_name(p), t[0], t[1] - t[0], t[2] - t[0], t[3], t[4], t[5]);
     fflush(stdout);
-    for (void *x : {a.cache.content, a.cache.rope, static_cast<void *>(a.cache.scale),
-                    const_cast<void *>(a.fresh.kv), const_cast<void *>(a.fresh.q), a.fresh.q8,
-                    a.fresh.q_rope, static_cast<void *>(a.fresh.q_scale), a.attn.out})
-        mla_free(be, x);
-    mla_plan_free(a.plan);
+    release(a);
 }
 
 void time_fetch(mla_backend *be, mla_precision p) {
-    arm a = make_arm(be, p, 16, 1, 4, 131072);
+    arm a = make_arm(be, p, 16, 1, std::vector<int32_t>(4, 131072));
     snap_err err = {};
     void *kv = mla_alloc(be, size_t(131072) * WIDTH * 2, &err);
     const auto t =
