@@ -153,8 +153,12 @@ __device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
 #pragma unroll 1
     for (int i = thread; i < j.slots << j.width; i += kWeighers) {
         const int unit = j.begin + (i & ((1 << j.width) - 1));
-        if (unit < j.end)
-            store_relaxed(j.from.lse(j.first + (i >> j.width), unit), kAbsent);
+        uint32_t *const copy = j.from.lse(j.first + (i >> j.width), unit);
+        if (unit >= j.end)
+            continue;
+        while (load_relaxed(copy) == kAbsent) { /* other warps of the writer store other copies */
+        }
+        store_relaxed(copy, kAbsent);
     }
 }
 

@@ -61,7 +61,8 @@ enum { kPagesAtOnce = 4 };
 
 int tile_rows_of(int sms, int rows, int64_t pages) {
     for (int few : {16, static_cast<int>(FP8_FEW_ROWS)})
-        if (rows <= few || (rows % few == 0 && rows / few * pages <= kPagesAtOnce * sms))
+        if (rows <= few ||
+            (rows % few == 0 && rows / few <= sms && rows / few * pages <= kPagesAtOnce * sms))
             return few;
     return sm90_fp8::ROWS;
 }
