@@ -182,8 +182,8 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap)
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
-constexpr int64_t kAnyPages =
-    INT64_MAX / 1024; /* rows of a sequence times as many are a number, too */
+/* Rows of a sequence times as many are a number, too. */
+constexpr int64_t kAnyPages = INT64_MAX / 1024;
 
 decode_grid grid_of(cuda_plan *plan, int s_q, int64_t pages) {
     return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, pages);

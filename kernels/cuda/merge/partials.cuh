@@ -59,6 +59,7 @@ __device__ __forceinline__ void store_if(bool real, void *to, uint32_t x) {
                  "r"(x), "r"(static_cast<int>(real))
                  : "memory");
 }
+
 /* Without a jump. */
 __device__ __forceinline__ void load_relaxed_if(bool real, uint4 &x, const uint4 *from) {
     asm volatile("{\n"
@@ -70,6 +71,7 @@ __device__ __forceinline__ void load_relaxed_if(bool real, uint4 &x, const uint4
                  : "l"(from), "r"(static_cast<int>(real))
                  : "memory");
 }
+
 __device__ __forceinline__ void load_relaxed_if(bool real, float &x, const uint32_t *from) {
     asm volatile("{\n"
                  ".reg .pred p;\n"

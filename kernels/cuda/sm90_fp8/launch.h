@@ -24,9 +24,9 @@ struct fp8_decode_args {
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows] */
     int *counters;              /* [slots][row tiles], zero before the first launch */
-    void *
-        few_partials; /* [row tiles][few_slots][FP8_FEW_BYTES] instead of these three, where a CTA takes at
-                         * most FP8_FEW_ROWS rows: all bits set before the first launch */
+    /* Instead of these three, where a CTA takes at most FP8_FEW_ROWS rows: [row tiles][few_slots]
+     * [FP8_FEW_BYTES], all bits set before the first launch. */
+    void *few_partials;
     int few_slots;
     bool follows_prepare; /* decode_launch()'s */
 };
