@@ -71,6 +71,7 @@ struct mla_backend {
 struct mla_plan {
     mla_backend *be;
     mla_capacity cap;
+    mla_step scheduled; /* the last; batch 0 = none yet. mla.c's own: run() gets no other */
 };
 
 /* How the registry opens one; @opt is never NULL. */

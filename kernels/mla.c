@@ -158,6 +158,8 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
         st = be->ops->plan_create(out, be, cap, err);
     if (st == SNAP_OK && (!*out || (*out)->be != be))
         st = err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+    if (st == SNAP_OK)
+        (*out)->scheduled = (mla_step){0};
     return st;
 }
 
@@ -166,9 +168,26 @@ void mla_plan_free(mla_plan *plan) {
         plan->be->ops->plan_free(plan);
 }
 
+/* What mla_run() will compare its step with: nothing, where scheduling failed. */
+static void note_scheduled(mla_plan *plan, const mla_step *step, snap_status st) {
+    plan->scheduled = st == SNAP_OK ? *step : (mla_step){0};
+}
+
 snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) {
     snap_status st = check_step(plan, step, err);
-    return st == SNAP_OK ? plan->be->ops->schedule(plan, step, err) : st;
+    if (st != SNAP_OK)
+        return st;
+    st = plan->be->ops->schedule(plan, step, err);
+    note_scheduled(plan, step, st);
+    return st;
+}
+
+/* A kernel that trusts another step's metadata would read past this one's table. */
+static snap_status check_scheduled(const mla_plan *plan, const mla_step *step, snap_err *err) {
+    const mla_step *s = &plan->scheduled;
+    if (s->batch == step->batch && s->s_q == step->s_q && s->table_width == step->table_width)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
 }
 
 snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
@@ -177,6 +196,7 @@ snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache
     TRY(check_step(plan, step, err));
     TRY(check_cache(plan, cache, err));
     TRY(check_attn(plan, attn, err));
+    TRY(check_scheduled(plan, step, err));
     TRY(plan->be->ops->run(plan, step, cache, attn, err));
 cleanup:
     return st;
@@ -242,8 +262,9 @@ snap_status mla_prepare(mla_plan *plan, const mla_step *step, const mla_cache *c
     TRY(check_step(plan, step, err));
     TRY(check_cache(plan, cache, err));
     TRY(check_fresh(plan, fresh, err));
-    TRY(plan->be->ops->prepare ? plan->be->ops->prepare(plan, step, cache, fresh, err)
-                               : prepare_apart(plan, step, cache, fresh, err));
+    st = plan->be->ops->prepare ? plan->be->ops->prepare(plan, step, cache, fresh, err)
+                                : prepare_apart(plan, step, cache, fresh, err);
+    note_scheduled(plan, step, st);
 cleanup:
     return st;
 }

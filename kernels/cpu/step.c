@@ -30,7 +30,6 @@ typedef struct {
     mla_plan base;
     int max_parts; /* a sequence */
     int64_t max_items, max_partials;
-    int batch, s_q; /* of the scheduled step; batch 0 = none yet */
     int64_t items, joins;
     cpu_item *item; /* [max_items] */
     cpu_join *join; /* [max_partials / 2 + 1] */
@@ -156,8 +155,6 @@ snap_status cpu_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     int64_t total = 0, partials = 0;
     for (int b = 0; b < step->batch; b++)
         total += pages_of(cpu_length(base, step, b));
-    plan->batch = step->batch;
-    plan->s_q = step->s_q;
     plan->items = plan->joins = 0;
     int rows = step->s_q * base->cap.heads;
     for (int b = 0; b < step->batch; b++) {
@@ -259,8 +256,6 @@ snap_status cpu_run(mla_plan *base, const mla_step *step, const mla_cache *cache
                     const mla_attn *attn, snap_err *err) {
     cpu_plan *plan = (cpu_plan *)base;
     const cpu_backend *be = (const cpu_backend *)base->be;
-    if (plan->batch != step->batch || plan->s_q != step->s_q)
-        return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
     run_context run = {be, plan, step, cache, attn};
     parallel_for(be->pool, plan->items, run_item, &run);
     parallel_for(be->pool, plan->joins, run_join, &run);

@@ -38,7 +38,6 @@ struct decode_kernel {
 struct cuda_plan {
     mla_plan base;
     const decode_kernel *kernel;
-    int batch, s_q; /* of the scheduled step; batch 0 = none yet */
     decode_grid grid;
     sched_plan step;
     void *metadata, *partial_out;
@@ -329,8 +328,6 @@ const char *cuda_plan_kernel(const mla_plan *plan) {
 
 snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     cuda_plan *plan = of(base);
-    plan->batch = step->batch;
-    plan->s_q = step->s_q;
     plan->grid = grid_for(plan, step);
     plan->prepared = false;
     return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
@@ -342,8 +339,6 @@ snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
 snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
                      const mla_attn *attn, snap_err *err) {
     cuda_plan *plan = of(base);
-    if (plan->batch != step->batch || plan->s_q != step->s_q)
-        return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
     const bool follows_prepare = plan->prepared;
     plan->prepared = false;
     return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, cuts_of(plan) != 1,
@@ -381,8 +376,6 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
     const decode_grid grid = grid_for(plan, step);
     if (grid.parts > PREPARE_MAX_PARTS)
         return prepare_apart(plan, step, cache, fresh, err);
-    plan->batch = step->batch;
-    plan->s_q = step->s_q;
     plan->grid = grid;
     prepare_args a = {};
     a.plan = plan->step;

@@ -8,8 +8,7 @@ enum { kMaxParts = 64, kGroupsPerUnit = 4, kManyRows = 8 };
 
 typedef struct {
     mla_plan base;
-    int batch, s_q; /* of the scheduled step; batch 0 = none yet */
-    int rows;       /* of a work-group */
+    int rows; /* of a work-group */
     int max_parts;
     cl_object attend, combine;
     void *sums;   /* fp32 [batch][s_q * heads][max_parts][d_c] */
@@ -81,9 +80,9 @@ void opencl_plan_free(mla_plan *base) {
 }
 
 snap_status opencl_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
+    (void)base;
+    (void)step;
     (void)err;
-    ((opencl_plan *)base)->batch = step->batch;
-    ((opencl_plan *)base)->s_q = step->s_q;
     return SNAP_OK;
 }
 
@@ -135,8 +134,6 @@ static snap_status launch_combine(opencl_plan *plan, const mla_step *step, const
 snap_status opencl_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
                        const mla_attn *attn, snap_err *err) {
     opencl_plan *plan = (opencl_plan *)base;
-    if (plan->batch != step->batch || plan->s_q != step->s_q)
-        return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
     snap_status st = launch_attend(plan, step, cache, attn, err);
     return st == SNAP_OK ? launch_combine(plan, step, attn, err) : st;
 }

@@ -21,7 +21,7 @@
 #include "kernels/backend.h"
 
 /* Raised whenever a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
-enum { SNAPMLA_PLUGIN_ABI = 3 };
+enum { SNAPMLA_PLUGIN_ABI = 4 };
 
 /* The first three members: what the object was compiled against. */
 #define SNAPMLA_PLUGIN SNAPMLA_PLUGIN_ABI, sizeof(mla_backend_ops), sizeof(snap_err)

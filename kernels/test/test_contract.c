@@ -96,6 +96,11 @@ static void test_run_arguments(void) {
     err = (snap_err){0};
     CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &cache, &f.attn, &err), SNAP_E_SHAPE);
     CU_ASSERT_STRING_EQUAL(err.text, "rope plane is null");
+    mla_step narrow = f.step;
+    narrow.table_width--;
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(mla_run(f.plan, &narrow, &f.cache, &f.attn, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "mla_run() got a step that mla_schedule() did not");
     attn = f.attn;
     attn.lse = NULL;
     CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_OK);

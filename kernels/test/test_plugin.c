@@ -55,7 +55,7 @@ static void test_pipe(void) {
 #define FAULTY(name) "plugin:" PLUGINS "/test/plugins/" name ".so"
 
 static void test_faulty(void) {
-    expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED, "is for ABI 99, this program has ABI 3");
+    expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED, "is for ABI 99, this program has ABI 4");
     expect_refused(FAULTY("headers"), SNAP_E_UNSUPPORTED, "compiled against other headers");
     expect_refused(FAULTY("open"), SNAP_E_UNSUPPORTED, "open is null");
     expect_refused(FAULTY("name"), SNAP_E_UNSUPPORTED, "its name must be");

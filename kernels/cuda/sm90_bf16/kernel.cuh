@@ -163,6 +163,7 @@ __device__ __forceinline__ void pages_of(shared &s, const params &p, const math_
 /* A group has stored what others are to read; the last of both tells them. */
 __device__ __forceinline__ void hand_over(shared &s, const params &p, const sched_item &item,
                                           int first_row, phases &at) {
+    ptx::mbarrier_wait(&s.stored, at.stored ^ 1); /* a group may be an item of one page ahead */
     ptx::mbarrier_arrive(&s.stored);
     if (threadIdx.x == 0) {
         ptx::mbarrier_wait(&s.stored, at.stored);

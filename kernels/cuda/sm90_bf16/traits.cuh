@@ -14,7 +14,8 @@
  *   full_p[page]        128 of its group    P and E of the page are written; with it,      other group
  *                                           what the page before left has been read
  *   full_sum            256                 the sums of a whole sequence are written    both groups
- *   stored              256                 an item's partial results are stored        thread 0
+ *   stored              256                 an item's partial results are stored        thread 0; all, before the
+ *                                                                                       next item's
  *   named kMerge        256                 steps of merge.cuh                          both groups */
 #pragma once
 #include <cstddef>

@@ -1,5 +1,5 @@
 /* check_backend - the CUDA backend through mla.h, against the CPU backend (quantisation, to the bit)
- * and the FP64 judge (attention). Exit 1 on the first failure. */
+ * and the FP64 judge (attention), and steps in turns against themselves. Exit 1 on the first failure. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,7 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/c_contract.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/sm90_fp8/launch.h"
 extern "C" {
 #include "kernels/judge.h"
 }
@@ -89,8 +90,8 @@ struct shape {
 
 constexpr int kPages = 64, kTableWidth = 24;
 
-std::vector<int32_t> table_of(int batch) {
-    std::vector<int32_t> order(kPages), table(static_cast<size_t>(batch) * kTableWidth, -1);
+std::vector<int32_t> table_of(int batch, int width = kTableWidth) {
+    std::vector<int32_t> order(kPages), table(static_cast<size_t>(batch) * width, -1);
     for (int i = 0; i < kPages; i++)
         order[i] = i;
     std::shuffle(order.begin(), order.end(), std::mt19937_64(3));
@@ -205,6 +206,141 @@ void compare(mla_backend *cuda, mla_backend *cpu, const shape &w) {
     must(e.nonfinite == 0 && e.out_rel <= 3e-2, "attention is wrong");
 }
 
+/* ---- steps of one plan in turns ------------------------------------------------------------- */
+
+constexpr int kHeads = 64;
+constexpr float kScale = 0.0721688f;
+
+struct turn {
+    int s_q, tile_rows; /* those that the FP8 kernel takes */
+    std::vector<int32_t> lengths;
+
+    int batch() const {
+        return static_cast<int>(lengths.size());
+    }
+    int width() const {
+        return (*std::max_element(lengths.begin(), lengths.end()) + MLA_PAGE - 1) / MLA_PAGE;
+    }
+    int rows() const {
+        return batch() * s_q * kHeads;
+    }
+};
+
+/* Rows in the format of queries, which is that of tokens. */
+struct quantised {
+    uint8_t *content;
+    uint16_t *rope;
+    float *scale;
+
+    quantised(mla_backend *be, int rows, uint64_t seed) {
+        snap_err err = {};
+        memory m = {be};
+        content = m.room<uint8_t>(static_cast<size_t>(rows) * D_C);
+        rope = m.room<uint16_t>(static_cast<size_t>(rows) * D_R);
+        scale = m.room<float>(rows);
+        must(mla_quant_q(be, rows, D_C, D_R, m.in(random_rows(rows, seed)), content, rope, scale,
+                         &err),
+             err, "rows");
+    }
+};
+
+struct answer {
+    std::vector<uint16_t> out;
+    std::vector<float> lse;
+};
+
+/* A step and its inputs on the device. */
+struct staged_turn {
+    const turn &t;
+    mla_backend *be;
+    mla_step step;
+    mla_cache cache;
+    quantised q;
+
+    staged_turn(mla_backend *be, const turn &t, const quantised &tokens)
+        : t(t), be(be), cache{kPages, tokens.content, tokens.rope, tokens.scale},
+          q(be, t.rows(), t.width()) {
+        memory m = {be};
+        step = {t.batch(), t.s_q, m.in(t.lengths), m.in(table_of(t.batch(), t.width())), t.width()};
+    }
+    answer run(mla_plan *plan) const {
+        snap_err err = {};
+        memory m = {be};
+        const size_t rows = t.rows();
+        const mla_attn attn = {q.content,
+                               q.rope,
+                               q.scale,
+                               kScale,
+                               m.in(std::vector<uint16_t>(rows * D_C, 0x7fc0)),
+                               m.in(std::vector<float>(rows, NAN))};
+        must(mla_schedule(plan, &step, &err), err, "schedule");
+        must(mla_run(plan, &step, &cache, &attn, &err), err, "run");
+        return {m.out<uint16_t>(attn.out, rows * D_C), m.out<float>(attn.lse, rows)};
+    }
+    void judge(const answer &a) const {
+        snap_err err = {};
+        memory m = {be};
+        auto lengths = t.lengths;
+        auto table = table_of(t.batch(), t.width());
+        auto content = m.out<uint8_t>(cache.content, kPages * MLA_PAGE * D_C);
+        auto rope = m.out<uint16_t>(cache.rope, kPages * MLA_PAGE * D_R);
+        auto scale = m.out<float>(cache.scale, kPages * MLA_PAGE);
+        auto q8 = m.out<uint8_t>(q.content, static_cast<size_t>(t.rows()) * D_C);
+        auto q_rope = m.out<uint16_t>(q.rope, static_cast<size_t>(t.rows()) * D_R);
+        auto q_scale = m.out<float>(q.scale, t.rows());
+        auto out = a.out;
+        auto lse = a.lse;
+        judge_step in = {};
+        in.precision = MLA_FP8;
+        in.heads = kHeads;
+        in.d_c = D_C;
+        in.d_r = D_R;
+        in.step = {t.batch(), t.s_q, lengths.data(), table.data(), t.width()};
+        in.cache = {kPages, content.data(), rope.data(), scale.data()};
+        in.attn = {q8.data(), q_rope.data(), q_scale.data(), kScale, out.data(), lse.data()};
+        judge_error e;
+        must(judge_rows(&e, &in, REF_P_EXACT, {100, 1}, &err), err, "judge");
+        printf("tiles of %d rows, %d pages wide: exact %.2e lse %.1e\n", t.tile_rows, t.width(),
+               e.out_rel, e.lse_err);
+        must(e.nonfinite == 0 && e.out_rel <= 3e-2 && e.lse_err <= 5e-4, "attention is wrong");
+    }
+};
+
+mla_plan *plan_of_turns(mla_backend *be) {
+    snap_err err = {};
+    const mla_capacity cap = {MLA_FP8, kHeads, D_C, D_R, 4, 2, 8192, 0};
+    mla_plan *plan = nullptr;
+    must(mla_plan_create(&plan, be, &cap, &err), err, "plan");
+    return plan;
+}
+
+/* Steps with tiles of 16, 32 and 64 rows share a plan's memory: each gives what it gives alone. */
+void check_turns(mla_backend *be) {
+    const int sms = cuda_of(be)->sms;
+    const turn turns[] = {
+        {1, 16, {500}}, {2, 64, {8192, 0, 5000, 7777}}, {2, 32, {sms * 3 / 4 * MLA_PAGE - 5}}};
+    const quantised tokens(be, kPages * MLA_PAGE, 21);
+    std::vector<staged_turn> staged;
+    std::vector<answer> alone;
+    for (const turn &t : turns) {
+        const int64_t pages = static_cast<int64_t>(t.batch()) * t.width();
+        must(!cuda_of(be)->hopper || fp8_grid(sms, kHeads, t.s_q, pages).tile_rows == t.tile_rows,
+             "a step's tiles have another height than meant");
+        staged.emplace_back(be, t, tokens);
+        mla_plan *plan = plan_of_turns(be);
+        alone.push_back(staged.back().run(plan));
+        mla_plan_free(plan);
+        staged.back().judge(alone.back());
+    }
+    mla_plan *plan = plan_of_turns(be);
+    for (int i : {0, 1, 2, 0, 2, 1, 1, 0, 0, 2}) {
+        const answer a = staged[i].run(plan);
+        same(a.out, alone[i].out, "a step's output depends on the steps before it");
+        same(a.lse, alone[i].lse, "a step's LSE depends on the steps before it");
+    }
+    mla_plan_free(plan);
+}
+
 } // namespace
 
 int main() {
@@ -220,6 +356,7 @@ int main() {
     compare(cuda, cpu, {64, 2, 0, {1, 3, 129, 700}});
     compare(cuda, cpu, {128, 1, 1, {65, 1, 500}});
     compare(cuda, cpu, {40, 4, 3, {2, 400, 900}});
+    check_turns(cuda);
     mla_backend_close(cuda);
     mla_backend_close(cpu);
     printf("ok\n");
