@@ -254,6 +254,7 @@ static void run_join(void *ctx, int worker, int64_t index) {
 
 snap_status cpu_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
                     const mla_attn *attn, snap_err *err) {
+    (void)err;
     cpu_plan *plan = (cpu_plan *)base;
     const cpu_backend *be = (const cpu_backend *)base->be;
     run_context run = {be, plan, step, cache, attn};

@@ -27,8 +27,7 @@ struct decode_kernel {
     bool hopper; /* needs sm_90a */
     lab_ablation without;
     bool (*serves)(const mla_capacity &cap);
-    /* @pages: of a step at most */
-    decode_grid (*grid)(int sms, int heads, int s_q, int64_t pages);
+    decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
     size_t partial_bytes; /* of a row's partial output */
     int few_rows;         /* CTAs that take at most so many */
     size_t few_bytes;     /* need so much a slot instead */
@@ -146,11 +145,11 @@ cudaError_t launch_portable(const launch_of_step &l) {
     return portable_launch(a, l.may_cut, l.stream);
 }
 
-decode_grid bf16_grid(int sms, int heads, int s_q, int64_t) {
+decode_grid bf16_grid(int sms, int heads, int s_q, const sched_room &) {
     return {BF16_TILE_TOKENS, bf16_decode_parts(sms, heads, s_q), 0};
 }
 
-decode_grid portable_grid(int sms, int heads, int s_q, int64_t) {
+decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {
     return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
@@ -181,24 +180,24 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap)
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
-/* Rows of a sequence times as many are a number, too. */
-constexpr int64_t kAnyPages = INT64_MAX / 1024;
+/* More than any step has; rows of a sequence times as many are a number, too. */
+constexpr sched_room kAnyRoom = {1, INT64_MAX / 1024};
 
-decode_grid grid_of(cuda_plan *plan, int s_q, int64_t pages) {
-    return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, pages);
+decode_grid grid_of(cuda_plan *plan, int s_q, const sched_room &room) {
+    return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, room);
 }
 
 /* Items a sequence may be cut into; more than one for each SM is of no use. */
 int cuts_of(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
-    const int64_t tile = grid_of(plan, 1, kAnyPages).tile.tokens,
+    const int64_t tile = grid_of(plan, 1, kAnyRoom).tile.tokens,
                   tiles = (cap.max_tokens + tile - 1) / tile;
     return static_cast<int>(std::min<int64_t>({cap.splits, tiles, cuda_of(plan->base.be)->sms}));
 }
 
 /* Steps of few pages have fewer. */
 int parts_of(cuda_plan *plan, int s_q) {
-    return grid_of(plan, s_q, kAnyPages).parts;
+    return grid_of(plan, s_q, kAnyRoom).parts;
 }
 
 /* Slots of a step of s_q query tokens; 0 if nothing is ever cut. */
@@ -250,8 +249,8 @@ int longest_of(const mla_plan *plan, const mla_step *step) {
 /* Of a step that is given: fixed cuts leave no choice, so that a row stays independent of its neighbours. */
 decode_grid grid_for(cuda_plan *plan, const mla_step *step) {
     const int64_t longest = longest_of(&plan->base, step);
-    const int64_t pages = step->batch * ((longest + MLA_PAGE - 1) / MLA_PAGE);
-    return grid_of(plan, step->s_q, cuts_of(plan) == 0 ? pages : kAnyPages);
+    const sched_room room = {step->batch, (longest + MLA_PAGE - 1) / MLA_PAGE};
+    return grid_of(plan, step->s_q, cuts_of(plan) == 0 ? room : kAnyRoom);
 }
 
 cache_planes planes_of(const mla_plan *plan, const mla_cache *cache) {

@@ -11,6 +11,7 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
 #define SNAPMLA_KERNELS_CUDA_SCHED_H
 
+#include <cstdint>
 #include <cuda_runtime_api.h>
 
 /* What a kernel's items count in. */
@@ -20,6 +21,11 @@ struct sched_tile {
 
     sched_tile(int tokens = 0, int merge = 3) : tokens(tokens), merge(merge) {
     }
+};
+
+/* What the host knows of a step, whose lengths are on the device. */
+struct sched_room {
+    int64_t sequences, pages; /* of a sequence at most */
 };
 
 /* How a kernel spreads a step over a device. */

@@ -23,7 +23,6 @@ __device__ __forceinline__ void init_barriers(shared &s) {
         ptx::mbarrier_init(&s.full_p[i], 128);
     }
     ptx::mbarrier_init(&s.full_sum, 256);
-    ptx::mbarrier_init(&s.stored, 256);
     ptx::mbarrier_init(&s.full_q, 1);
     ptx::mbarrier_init(&s.empty_q, 8);
     ptx::mbarrier_init_fence();
@@ -57,7 +56,7 @@ __device__ __forceinline__ void soften(shared &s, const params &p, const math_th
 
 /* Where a group stands in its barriers' phases. */
 struct phases {
-    uint32_t page = 0, p = 0, q = 0, stored = 0;
+    uint32_t page = 0, p = 0, q = 0;
     int whole = 0; /* items so far that were whole sequences */
 };
 
@@ -160,16 +159,11 @@ __device__ __forceinline__ void pages_of(shared &s, const params &p, const math_
     }
 }
 
-/* A group has stored what others are to read; the last of both tells them. */
-__device__ __forceinline__ void hand_over(shared &s, const params &p, const sched_item &item,
-                                          int first_row, phases &at) {
-    ptx::mbarrier_wait(&s.stored, at.stored ^ 1); /* a group may be an item of one page ahead */
-    ptx::mbarrier_arrive(&s.stored);
-    if (threadIdx.x == 0) {
-        ptx::mbarrier_wait(&s.stored, at.stored);
+/* Both groups have stored what others are to read: one tells them. */
+__device__ __forceinline__ void hand_over(const params &p, const sched_item &item, int first_row) {
+    ptx::named_sync(kMerge, kMergers);
+    if (threadIdx.x == 0)
         announce(p, item, first_row / ROWS);
-    }
-    at.stored ^= 1;
 }
 
 /* Both groups: what is not a matter of pages is here once, for code is read cold as data are. */
@@ -195,7 +189,7 @@ __device__ __forceinline__ void run_math(shared &s, const params &p, int group, 
             exchange_sums(s, me, at.whole++, r.sum);
         store_rows(p, me, item, first_row, r, o);
         if (item.slot >= 0)
-            hand_over(s, p, item, first_row, at);
+            hand_over(p, item, first_row);
     }
 }
 

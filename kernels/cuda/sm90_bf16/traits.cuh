@@ -14,9 +14,8 @@
  *   full_p[page]        128 of its group    P and E of the page are written; with it,      other group
  *                                           what the page before left has been read
  *   full_sum            256                 the sums of a whole sequence are written    both groups
- *   stored              256                 an item's partial results are stored        thread 0; all, before the
- *                                                                                       next item's
- *   named kMerge        256                 steps of merge.cuh                          both groups */
+ *   named kMerge        256                 an item's partial results are stored;       both groups
+ *                                           steps of merge.cuh */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +59,7 @@ struct alignas(1024) shared {
     float sum[2][2][ROWS]; /* items alternate; of either group */
     uint64_t full[2][kPieces];
     uint64_t empty_rope[2], empty[2][2];
-    uint64_t full_p[2], full_sum, stored;
+    uint64_t full_p[2], full_sum;
     uint64_t full_q, empty_q;
 };
 static_assert(sizeof(shared) <= 232448, "an SM lends 227 KB");

@@ -56,13 +56,21 @@ const variant &variant_for(int tile_rows) {
     return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
 }
 
-/* Tiles of 16 and 32 rows take less time each, but all of them read every page: worth it up to so many pages an SM. */
-enum { kPagesAtOnce = 4 };
+/* Tiles of 16 and 32 rows take less time each, but all of them read every page: worth it up to so many
+ * pages an SM. Up to more where every tile of every sequence has an SM to itself, for nothing is merged
+ * then; unless so many SMs are idle that cutting the sequences would save as much. */
+enum { kPagesAtOnce = 4, kPagesWhole = 12 };
 
-int tile_rows_of(int sms, int rows, int64_t pages) {
+bool worth_it(int sms, int64_t tiles, const sched_room &room) {
+    const int64_t items = tiles * room.sequences, idle = sms - items;
+    const bool whole =
+        idle >= 0 && room.pages <= kPagesWhole && idle * room.pages <= kPagesAtOnce * sms;
+    return tiles <= sms && (whole || items * room.pages <= kPagesAtOnce * sms);
+}
+
+int tile_rows_of(int sms, int rows, const sched_room &room) {
     for (int few : {16, static_cast<int>(FP8_FEW_ROWS)})
-        if (rows <= few ||
-            (rows % few == 0 && rows / few <= sms && rows / few * pages <= kPagesAtOnce * sms))
+        if (rows <= few || (rows % few == 0 && worth_it(sms, rows / few, room)))
             return few;
     return sm90_fp8::ROWS;
 }
@@ -82,10 +90,10 @@ int fp8_row_tiles(const decode_grid &grid, int heads, int s_q) {
     return (heads * s_q + grid.tile_rows - 1) / grid.tile_rows;
 }
 
-decode_grid fp8_grid(int sms, int heads, int s_q, int64_t pages) {
+decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room) {
     using namespace sm90_fp8;
     decode_grid grid = {};
-    grid.tile_rows = tile_rows_of(sms, heads * s_q, pages);
+    grid.tile_rows = tile_rows_of(sms, heads * s_q, room);
     grid.tile = grid.tile_rows <= FP8_FEW_ROWS ? sched_tile(PAGE, 5) : sched_tile(TILE);
     grid.parts = std::max(sms / fp8_row_tiles(grid, heads, s_q), 1);
     return grid;

@@ -323,8 +323,8 @@ void check_turns(mla_backend *be) {
     std::vector<staged_turn> staged;
     std::vector<answer> alone;
     for (const turn &t : turns) {
-        const int64_t pages = static_cast<int64_t>(t.batch()) * t.width();
-        must(!cuda_of(be)->hopper || fp8_grid(sms, kHeads, t.s_q, pages).tile_rows == t.tile_rows,
+        must(!cuda_of(be)->hopper ||
+                 fp8_grid(sms, kHeads, t.s_q, {t.batch(), t.width()}).tile_rows == t.tile_rows,
              "a step's tiles have another height than meant");
         staged.emplace_back(be, t, tokens);
         mla_plan *plan = plan_of_turns(be);

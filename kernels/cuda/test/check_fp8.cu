@@ -2,8 +2,8 @@
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
  *   check_fp8 few                    of it what has at most 32 rows on purpose
- *   check_fp8 time H,s_q,batch,context[,pages] ...    pages: tiles of rows as if there were so many
- *   check_fp8 once H,s_q,batch,context    three launches, for a profiler */
+ *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: 16, 32 or 64 rows a CTA
+ *   check_fp8 once H,s_q,batch,context[,tile] ...    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -20,7 +20,7 @@ struct problem {
     distribution kind;
     int splits;
     int64_t pages; /* of the pool; 0 = what is needed and an eighth more */
-    int64_t few; /* as if the step had so many: tiles of 16 or 32 rows (launch.h); 0 = any number */
+    int tile_rows; /* 16, 32, 64; 0 = as any number of pages has them */
 };
 
 struct setup {
@@ -29,9 +29,27 @@ struct setup {
     int *seqlens;
     std::vector<int> table;
     std::vector<void *> owned;
-    int width, sms;
+    int width;
     int64_t pages, slots; /* slots: of all tiles of rows */
 };
+
+int sms() {
+    int n;
+    CHECK(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0));
+    return n;
+}
+
+/* The grid of a step of as few pages as give tiles of so many rows. */
+decode_grid grid_of(const problem &w) {
+    const int64_t any = 1 << 20;
+    for (int64_t pages = w.tile_rows ? 1 : any; pages <= any; pages++) {
+        const decode_grid grid = fp8_grid(sms(), w.heads, w.s_q, {1, pages});
+        if (!w.tile_rows || grid.tile_rows == w.tile_rows)
+            return grid;
+    }
+    fprintf(stderr, "no step of %d x %d rows has tiles of %d\n", w.heads, w.s_q, w.tile_rows);
+    exit(2);
+}
 
 __global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, const int *slots,
                        int n) {
@@ -53,9 +71,6 @@ void schedule(const setup &s) {
 setup make(const problem &w, uint64_t seed) {
     setup s = {};
     s.want = w;
-    cudaDeviceProp prop;
-    CHECK(cudaGetDeviceProperties(&prop, 0));
-    s.sms = prop.multiProcessorCount;
     int longest = 1;
     int64_t need = 0;
     for (int n : w.lengths) {
@@ -115,7 +130,7 @@ setup make(const problem &w, uint64_t seed) {
     a.s_q = w.s_q;
     a.table_width = s.width;
     a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
-    a.grid = fp8_grid(s.sms, w.heads, w.s_q, w.few ? w.few : 1 << 30);
+    a.grid = grid_of(w);
     const int items = sched_max_items(w.batch, a.grid.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
     s.slots = slots * fp8_row_tiles(a.grid, w.heads, w.s_q);
@@ -310,14 +325,14 @@ bool check_narrow() {
     const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
     const int n = static_cast<int>(ragged.size());
     bool good = true;
-    good &= report("64 in 16", {64, 1, n, ragged, NORMAL, 0, 0, 1}, 46);
-    good &= report("64 in 32", {64, 1, n, ragged, NORMAL, 0, 0, 100}, 47);
-    good &= report("32 in 16", {32, 1, n, ragged, NORMAL, 0, 0, 1}, 48);
-    good &= report("causal in 16", {24, 4, n, ragged, NORMAL, 0, 0, 1}, 49);
-    good &= report("causal in 32", {24, 4, n, ragged, NORMAL, 0, 0, 80}, 50);
-    good &= report("256 in 16", {128, 2, 1, {1024}, NORMAL, 0, 0, 1}, 51);
-    good &= report("512 in 16", {128, 4, 2, {130, 700}, WIDE, 0, 0, 1}, 52);
-    good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 60}, 53);
+    good &= report("64 in 16", {64, 1, n, ragged, NORMAL, 0, 0, 16}, 46);
+    good &= report("64 in 32", {64, 1, n, ragged, NORMAL, 0, 0, 32}, 47);
+    good &= report("32 in 16", {32, 1, n, ragged, NORMAL, 0, 0, 16}, 48);
+    good &= report("causal in 16", {24, 4, n, ragged, NORMAL, 0, 0, 16}, 49);
+    good &= report("causal in 32", {24, 4, n, ragged, NORMAL, 0, 0, 32}, 50);
+    good &= report("256 in 16", {128, 2, 1, {1024}, NORMAL, 0, 0, 16}, 51);
+    good &= report("512 in 16", {128, 4, 2, {130, 700}, WIDE, 0, 0, 16}, 52);
+    good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
     return good;
 }
 
@@ -361,14 +376,16 @@ bool check_all() {
     return good;
 }
 
-/* As "H,s_q,batch,context", and maybe ",pages" as if there were so many. */
+/* As "H,s_q,batch,context" or "H,s_q,batch,context,tile". */
 problem parse(const char *text) {
-    int h, sq, b, ctx, few;
-    const int n = sscanf(text, "%d,%d,%d,%d,%d", &h, &sq, &b, &ctx, &few);
+    int h, sq, b, ctx, tile;
+    const int n = sscanf(text, "%d,%d,%d,%d,%d", &h, &sq, &b, &ctx, &tile);
     if (n < 4)
         exit(2);
-    const int64_t pages = static_cast<int64_t>(b) * ((ctx + 63) / 64);
-    return {h, sq, b, equal(b, ctx), NORMAL, 0, pages, n == 5 ? few : pages};
+    const int64_t pages = (ctx + 63) / 64;
+    if (n == 4)
+        tile = fp8_grid(sms(), h, sq, {b, pages}).tile_rows;
+    return {h, sq, b, equal(b, ctx), NORMAL, 0, b * pages, tile};
 }
 
 void time_one(const char *text, bool once) {
