@@ -263,6 +263,8 @@ bool check_all() {
         {"pairs, few rows", {5, 2, 60, uneven(60, 2000, 1500), NORMAL, 0}},
         {"pairs and whole", {64, 1, 80, uneven(80, 300, 3000), NORMAL, 0}},
         {"pairs, causal", {48, 4, 20, uneven(20, 100, 900), MLA, 0}},
+        {"items of a page", {64, 1, 120, equal(120, 300), NORMAL, 5}},
+        {"items of a page, few", {8, 1, 120, equal(120, 300), NORMAL, 5}},
         {"many", {64, 1, 1000, many, NORMAL, 0}},
         {"many few", {8, 1, 1000, many, NORMAL, 0}},
     };

@@ -305,6 +305,7 @@ bool check_few() {
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
     good &= report("few, many", {16, 1, 300, many, NORMAL, 0, 0}, 35);
+    good &= report("few, items of a page", {16, 1, 120, equal(120, 300), NORMAL, 5, 0}, 55);
     good &= report("few, many, cut", {16, 1, 300, many, NORMAL, 4, 0}, 36);
     /* the line is cut: a part ends one sequence and begins another */
     good &= report("few, line", {16, 1, 100, equal(100, 8192), NORMAL, 0, 0}, 37);
@@ -372,6 +373,7 @@ bool check_all() {
     for (int i = 0; i < 300; i++)
         many[i] = static_cast<int>(mix(i) % 700);
     good &= report("many", {64, 1, 300, many, NORMAL, 0, 0}, 19);
+    good &= report("items of a tile", {64, 1, 120, equal(120, 600), NORMAL, 5, 0}, 54);
     good &= report("many, 128 rows", {128, 1, 300, many, NORMAL, 0, 0}, 42);
     return good;
 }
