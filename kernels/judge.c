@@ -46,14 +46,25 @@ static void pick_rows(unsigned char *pick, const judge_step *in, judge_sample sa
 
 /* ---- one row -------------------------------------------------------------------------------- */
 
-/* Sums over all compared rows. */
-typedef struct {
-    double diff2, ref2, out2, dot;
-} sums;
+static void add_sums(judge_sums *all, const judge_sums *more) {
+    all->diff2 += more->diff2;
+    all->ref2 += more->ref2;
+    all->out2 += more->out2;
+    all->dot += more->dot;
+}
 
-static void compare_row(judge_error *e, sums *all, const uint16_t *out, const double *ref, int d_c,
-                        int b, int s, int h) {
-    sums row = {0};
+static void note_row(judge_error *e, double rel, int b, int s, int h) {
+    if (rel < e->row_rel)
+        return;
+    e->row_rel = rel;
+    e->worst_b = b;
+    e->worst_s = s;
+    e->worst_h = h;
+}
+
+static void compare_row(judge_error *e, const uint16_t *out, const double *ref, int d_c, int b,
+                        int s, int h) {
+    judge_sums row = {0};
     for (int d = 0; d < d_c; d++) {
         double x = (double)bf16_to_f32(out[d]), diff = x - ref[d];
         if (!isfinite(x) || !isfinite(ref[d])) {
@@ -66,25 +77,28 @@ static void compare_row(judge_error *e, sums *all, const uint16_t *out, const do
         row.dot += x * ref[d];
         e->out_abs = fmax(e->out_abs, fabs(diff));
     }
-    double rel = row.diff2 == 0.0 ? 0.0 : sqrt(row.diff2 / row.ref2);
-    if (rel >= e->row_rel) {
-        e->row_rel = rel;
-        e->worst_b = b;
-        e->worst_s = s;
-        e->worst_h = h;
-    }
-    all->diff2 += row.diff2;
-    all->ref2 += row.ref2;
-    all->out2 += row.out2;
-    all->dot += row.dot;
+    note_row(e, row.diff2 == 0.0 ? 0.0 : sqrt(row.diff2 / row.ref2), b, s, h);
+    add_sums(&e->sums, &row);
     e->rows++;
 }
 
-static void summarise(judge_error *e, const sums *all) {
+static void summarise(judge_error *e) {
+    const judge_sums *all = &e->sums;
     if (all->diff2 > 0.0)
         e->out_rel = sqrt(all->diff2 / all->ref2);
     if (all->ref2 > 0.0 && all->out2 > 0.0)
         e->cosine = 1.0 - all->dot / sqrt(all->ref2 * all->out2);
+}
+
+void judge_add(judge_error *all, const judge_error *part, int first) {
+    note_row(all, part->row_rel, first + part->worst_b, part->worst_s, part->worst_h);
+    add_sums(&all->sums, &part->sums);
+    summarise(all);
+    all->rows += part->rows;
+    all->nonfinite += part->nonfinite;
+    all->out_abs = fmax(all->out_abs, part->out_abs);
+    all->lse_err = fmax(all->lse_err, part->lse_err);
+    all->lse_alike = fmax(all->lse_alike, part->lse_alike);
 }
 
 static double lse_off(float lse, double ref) {
@@ -111,7 +125,6 @@ typedef struct {
     ref_pv pv;
     double *o; /* [d_c] scratch */
     judge_error *e;
-    sums all;
 } judge;
 
 static void judge_row(judge *j, const ref_rows *q, const ref_rows *k, int b, int s, int h) {
@@ -120,8 +133,7 @@ static void judge_row(judge *j, const ref_rows *q, const ref_rows *k, int b, int
     int64_t row = (int64_t)b * in->step.s_q * in->heads + i;
     double lse;
     ref_attend(q, i, k, visible, (double)in->attn.softmax_scale, j->pv, j->o, &lse);
-    compare_row(j->e, &j->all, (const uint16_t *)in->attn.out + row * in->d_c, j->o, in->d_c, b, s,
-                h);
+    compare_row(j->e, (const uint16_t *)in->attn.out + row * in->d_c, j->o, in->d_c, b, s, h);
     if (!in->attn.lse)
         return;
     float got = in->attn.lse[row];
@@ -170,7 +182,7 @@ snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_
     pick_rows(pick, in, sample);
     for (int b = 0; b < in->step.batch; b++)
         TRY(judge_sequence(&j, b, pick + (int64_t)b * in->step.s_q * in->heads, err));
-    summarise(out, &j.all);
+    summarise(out);
 cleanup:
     free(pick);
     free(j.o);
@@ -179,14 +191,13 @@ cleanup:
 
 judge_error judge_known_rows(const judge_known *in) {
     judge_error e = {0};
-    sums all = {0};
     for (int i = 0; i < in->rows; i++) {
         int64_t row = in->row[i], query = row / in->heads;
-        compare_row(&e, &all, in->out + row * in->d_c, in->ref + (int64_t)i * in->d_c, in->d_c,
+        compare_row(&e, in->out + row * in->d_c, in->ref + (int64_t)i * in->d_c, in->d_c,
                     (int)(query / in->s_q), (int)(query % in->s_q), (int)(row % in->heads));
         compare_lse(&e, in->lse[row], in->ref_lse[i]);
     }
-    summarise(&e, &all);
+    summarise(&e);
     e.lse_alike = e.lse_err;
     return e;
 }

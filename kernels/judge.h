@@ -25,6 +25,11 @@ typedef struct {
     uint64_t seed;
 } judge_sample;
 
+/* Sums of squares over all compared rows, and of products. */
+typedef struct {
+    double diff2, ref2, out2, dot;
+} judge_sums;
+
 typedef struct {
     int64_t rows;   /* compared */
     double out_rel; /* ||out - ref|| / ||ref|| over all compared rows together */
@@ -37,7 +42,11 @@ typedef struct {
     double lse_alike;
     int64_t nonfinite; /* NaN or infinite in out, lse or the reference, and should not be */
     int worst_b, worst_s, worst_h; /* the row of row_rel */
+    judge_sums sums;               /* what out_rel and cosine follow from */
 } judge_error;
+
+/* Another step's rows to those of @all, as if all had been judged together; @first: its sequence 0 there. */
+void judge_add(judge_error *all, const judge_error *part, int first);
 
 /* SNAP_E_NOMEM. A row whose reference is zero must be zero: its row_rel is 0 or infinity. */
 snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_sample sample,

@@ -141,23 +141,6 @@ static void run_job(void *ctx, int worker, int64_t index) {
 
 /* ---- all of them ---- */
 
-/* The worst of all sequences in every figure. */
-static void merge(judge_error *all, const judge_error *one, int b) {
-    if (one->row_rel >= all->row_rel) {
-        all->row_rel = one->row_rel;
-        all->worst_b = b;
-        all->worst_s = one->worst_s;
-        all->worst_h = one->worst_h;
-    }
-    all->rows += one->rows;
-    all->nonfinite += one->nonfinite;
-    all->out_rel = fmax(all->out_rel, one->out_rel);
-    all->out_abs = fmax(all->out_abs, one->out_abs);
-    all->cosine = fmax(all->cosine, one->cosine);
-    all->lse_err = fmax(all->lse_err, one->lse_err);
-    all->lse_alike = fmax(all->lse_alike, one->lse_alike);
-}
-
 /* @n of the batch's sequences, seeded, without repetition: the first n of a shuffle. */
 static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
     rng r = rng_make(seed, rng_stream_of("verify sequences"));
@@ -212,7 +195,7 @@ static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t see
     TRY(run_jobs(jobs, n, err));
     v->error = (judge_error){0};
     for (int i = 0; i < n; i++)
-        merge(&v->error, &jobs[i].error, jobs[i].b);
+        judge_add(&v->error, &jobs[i].error, jobs[i].b);
 cleanup:
     free(order);
     free(jobs);

@@ -12,7 +12,7 @@
 #include "kernels/judge.h"
 
 typedef struct {
-    judge_error error; /* judged on the host: each figure that of the worst sequence */
+    judge_error error; /* of all judged rows together */
     judge_bound bound;
     snap_status verdict; /* SNAP_OK or SNAP_E_WRONG */
     snap_err why;        /* the reason of SNAP_E_WRONG */

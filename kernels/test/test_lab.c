@@ -75,6 +75,21 @@ static void test_cpu_lacks(void) {
     mla_backend_close(be);
 }
 
+/* Judged row by row and added, rows give what they give together: no row is held to the bound of many. */
+static void expect_parts_add_up(judge_known in, const judge_error *whole) {
+    judge_error sum = {0};
+    int rows = in.rows;
+    for (in.rows = 1; rows > 0; rows--, in.row++, in.ref += in.d_c, in.ref_lse++) {
+        judge_error one = judge_known_rows(&in);
+        judge_add(&sum, &one, 0);
+    }
+    CU_ASSERT(sum.rows == whole->rows && sum.row_rel == whole->row_rel);
+    CU_ASSERT_DOUBLE_EQUAL(sum.out_rel, whole->out_rel, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(sum.cosine, whole->cosine, 1e-15);
+    CU_ASSERT(sum.out_abs == whole->out_abs && sum.lse_err == whole->lse_err);
+    CU_ASSERT(sum.worst_b == 0 && sum.worst_s == 1 && sum.worst_h == 1);
+}
+
 /* Rows known from elsewhere are judged as rows that the oracle makes. */
 static void test_known_rows(void) {
     enum { kHeads = 2, kSq = 2, kRows = 3 };
@@ -103,6 +118,7 @@ static void test_known_rows(void) {
     CU_ASSERT_DOUBLE_EQUAL(e.out_rel, sqrt(0.0625 / (1 + 1.5625 + 1)), 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(e.lse_err, 1.5, 1e-12); /* |2 - 0.5| / 1, |2 + 4| / 4 */
     CU_ASSERT(e.worst_b == 0 && e.worst_s == 1 && e.worst_h == 1);
+    expect_parts_add_up(in, &e);
     out[6 * kContent] = 0x7fc0;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 1);
     out[6 * kContent] = bf16_from_f32(1.0f);

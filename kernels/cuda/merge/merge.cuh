@@ -45,6 +45,17 @@ __device__ __forceinline__ int log_above(int x, int y, int most) {
     return log;
 }
 
+/* log2 of a share's units, if so many take part. */
+__device__ __forceinline__ int share_width(int of, int units) {
+    return log_above(of, units, kMostWidth);
+}
+
+/* How many units apart the copies of the LSE are that are read: of each row in a share the first. */
+template <typename Format>
+__device__ __forceinline__ int copies_apart(int of, int units) {
+    return min(1 << share_width(of, units), static_cast<int>(Format::ROW_UNITS));
+}
+
 /* A share of a cut sequence: a power of two of neighbouring units, which needs no division. */
 template <typename Format>
 struct job {
@@ -57,7 +68,7 @@ struct job {
 
     /* The nth of so many shares. */
     __device__ __forceinline__ void share(int nth, int of, int units) {
-        width = log_above(of, units, kMostWidth);
+        width = share_width(of, units);
         begin = nth << width;
         end = min(begin + (1 << width), units);
     }
@@ -89,9 +100,10 @@ __device__ __forceinline__ float over_some_lanes(float x, int lanes, Op op) {
     return x;
 }
 
-/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. */
-__device__ __forceinline__ void gather(const uint32_t *from, int step, int count,
-                                       float (&x)[kLaneSlots]) {
+/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. Who
+ * reads a copy is the only one, and takes it away. */
+__device__ __forceinline__ void take_lse(uint32_t *from, int step, int count,
+                                         float (&x)[kLaneSlots]) {
     bool absent[kLaneSlots], any;
 #pragma unroll
     for (int n = 0; n < kLaneSlots; n++) {
@@ -109,6 +121,9 @@ __device__ __forceinline__ void gather(const uint32_t *from, int step, int count
             any |= absent[n];
         }
     } while (any);
+#pragma unroll
+    for (int n = 0; n < kLaneSlots; n++)
+        store_relaxed_if(n < count, from + n * step, kAbsent);
     __syncwarp();
 }
 
@@ -123,8 +138,8 @@ __device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, in
         const int count = row < rows ? (j.slots - lane + lanes - 1) >> log : 0;
         const int row_unit = (j.first_row() + row) * Format::ROW_UNITS;
         float x[kLaneSlots];
-        gather(j.from.lse(j.first + lane, max(row_unit, j.begin)), j.from.LSE_STEP << log, count,
-               x);
+        take_lse(j.from.lse(j.first + lane, max(row_unit, j.begin)), j.from.LSE_STEP << log, count,
+                 x);
         float top = x[0], sum = 0;
 #pragma unroll
         for (int n = 1; n < kLaneSlots; n++)
@@ -144,21 +159,6 @@ __device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, in
         w.inverse[row] = sum == 0 ? 0 : ptx::rcp_approx(sum);
         if (j.lse && row_unit >= j.begin)
             j.lse[j.first_row() + row] = sum == 0 ? -INFINITY : (top + log2f(sum)) * 0.69314718f;
-    }
-}
-
-/* The LSE's places as they were, by the weighers. */
-template <typename Format>
-__device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
-#pragma unroll 1
-    for (int i = thread; i < j.slots << j.width; i += kWeighers) {
-        const int unit = j.begin + (i & ((1 << j.width) - 1));
-        uint32_t *const copy = j.from.lse(j.first + (i >> j.width), unit);
-        if (unit >= j.end)
-            continue;
-        while (load_relaxed(copy) == kAbsent) { /* other warps of the writer store other copies */
-        }
-        store_relaxed(copy, kAbsent);
     }
 }
 

@@ -37,17 +37,14 @@ __device__ __forceinline__ void store_relaxed_if(bool real, uint4 *to, uint4 x) 
                  : "memory");
 }
 
-__device__ __forceinline__ void store_relaxed(uint32_t *to, uint32_t x) {
-    asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(to), "r"(x) : "memory");
-}
-
-__device__ __forceinline__ uint4 load_relaxed(const uint4 *from) {
-    uint4 x;
-    asm volatile("ld.relaxed.gpu.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"(from)
+__device__ __forceinline__ void store_relaxed_if(bool real, uint32_t *to, uint32_t x) {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.ne.b32 p, %2, 0;\n"
+                 "@p st.relaxed.gpu.global.b32 [%0], %1;\n"
+                 "}" ::"l"(to),
+                 "r"(x), "r"(static_cast<int>(real))
                  : "memory");
-    return x;
 }
 
 __device__ __forceinline__ void store_if(bool real, void *to, uint32_t x) {
@@ -83,12 +80,6 @@ __device__ __forceinline__ void load_relaxed_if(bool real, float &x, const uint3
                  : "memory");
 }
 
-__device__ __forceinline__ uint32_t load_relaxed(const uint32_t *from) {
-    uint32_t x;
-    asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(x) : "l"(from) : "memory");
-    return x;
-}
-
 __device__ __forceinline__ bool any_absent(uint4 x) {
     return max(max(x.x, x.y), max(x.z, x.w)) == kAbsent;
 }
@@ -107,8 +98,8 @@ struct partials {
     __device__ uint32_t *lse(int slot, int unit) const {
         return reinterpret_cast<uint32_t *>(out(slot, Units, 0)) + unit;
     }
-    __device__ void store_lse(int slot, int unit, float x) const {
-        store_relaxed(lse(slot, unit), __float_as_uint(isnan(x) ? NAN : x));
+    __device__ void store_lse(bool real, int slot, int unit, float x) const {
+        store_relaxed_if(real, lse(slot, unit), __float_as_uint(isnan(x) ? NAN : x));
     }
 };
 

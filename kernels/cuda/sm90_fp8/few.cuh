@@ -430,6 +430,8 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     ptx::mbarrier_arrive(&s.full_sum);
     ptx::named_sync(kSoftmaxBarrier, 128);
     const int row = me.index() % Rows, first = me.index() / Rows;
+    const int apart =
+        merging::copies_apart<partial_format>(mergers_of(item), partial_format::unit(p.rows));
     const float sum = sum_of(s.few.sums[row]);
     const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
     if (row >= p.rows)
@@ -437,7 +439,8 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     if (item.slot >= 0)
 #pragma unroll
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
-            few_of(p).store_lse(item.slot, partial_format::unit(row, copy), log2_sum);
+            few_of(p).store_lse((copy & (apart - 1)) == 0, item.slot,
+                                partial_format::unit(row, copy), log2_sum);
     else if (first == 0 && p.lse)
         p.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
 }

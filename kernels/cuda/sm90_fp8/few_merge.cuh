@@ -49,6 +49,11 @@ __device__ __forceinline__ few_partials few_of(const params &p) {
     return {p.few_partials + blockIdx.x * p.few_bytes};
 }
 
+/* Who merges a sequence: parts without items, or those who computed it. */
+__device__ __forceinline__ int mergers_of(const sched_item &item) {
+    return item.mergers > 0 ? item.mergers : item.items;
+}
+
 /* @item: of the sequence; its slot says whose share this is. */
 __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
     const size_t at = static_cast<size_t>(row_block(p, item.seq)) * p.rows;
@@ -60,8 +65,7 @@ __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &i
                    0,
                    p.out + at * CONTENT,
                    p.lse ? p.lse + at : nullptr};
-    j.share(item.slot - item.first_slot, item.mergers > 0 ? item.mergers : item.items,
-            partial_format::unit(p.rows));
+    j.share(item.slot - item.first_slot, mergers_of(item), partial_format::unit(p.rows));
     return j;
 }
 
@@ -101,8 +105,6 @@ __device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params 
         ptx::mbarrier_wait(&s.empty_parts, turn & 1 ^ 1);
         merging::weigh(j, weights_at(s), thread);
         ptx::mbarrier_arrive(&s.full_parts);
-        ptx::named_sync(kSoftmaxBarrier, 128); /* all have been read */
-        merging::put_back_lse(j, thread);
         turn++;
     }
 }
