@@ -100,10 +100,35 @@ __device__ __forceinline__ float over_some_lanes(float x, int lanes, Op op) {
     return x;
 }
 
-/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. Who
- * reads a copy is the only one, and takes it away. */
-__device__ __forceinline__ void take_lse(uint32_t *from, int step, int count,
-                                         float (&x)[kLaneSlots]) {
+/* Which LSE a weigher reads: a row by some lanes of a warp, of which each has every so manieth slot. Nobody
+ * else reads that copy. */
+template <typename Format>
+struct weigher {
+    const job<Format> &j;
+    int log, lane, rows, rows_at_once; /* log2 of a row's lanes */
+
+    __device__ __forceinline__ weigher(const job<Format> &j, int thread)
+        : j(j), log(log_above(1, j.slots, 5)), lane(thread & ((1 << log) - 1)), rows(j.rows()),
+          rows_at_once(kWeighers >> log) {
+    }
+    __device__ __forceinline__ int count(int row) const {
+        return row < rows ? (j.slots - lane + (1 << log) - 1) >> log : 0;
+    }
+    __device__ __forceinline__ int row_unit(int row) const {
+        return (j.first_row() + row) * Format::ROW_UNITS;
+    }
+    /* The first; the others lie so far apart. */
+    __device__ __forceinline__ uint32_t *lse(int row) const {
+        return j.from.lse(j.first + lane, max(row_unit(row), j.begin));
+    }
+    __device__ __forceinline__ int step() const {
+        return j.from.LSE_STEP << log;
+    }
+};
+
+/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. */
+__device__ __forceinline__ void gather(const uint32_t *from, int step, int count,
+                                       float (&x)[kLaneSlots]) {
     bool absent[kLaneSlots], any;
 #pragma unroll
     for (int n = 0; n < kLaneSlots; n++) {
@@ -121,45 +146,50 @@ __device__ __forceinline__ void take_lse(uint32_t *from, int step, int count,
             any |= absent[n];
         }
     } while (any);
-#pragma unroll
-    for (int n = 0; n < kLaneSlots; n++)
-        store_relaxed_if(n < count, from + n * step, kAbsent);
     __syncwarp();
 }
 
-/* By the weighers, a row by some lanes of a warp, of which each has every so manieth slot. */
+/* By the weighers. */
 template <typename Format>
 __device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, int thread) {
-    const int log = log_above(1, j.slots, 5), lanes = 1 << log, lane = thread & (lanes - 1);
-    const int rows = j.rows(), rows_at_once = kWeighers >> log;
+    const weigher<Format> me(j, thread);
 #pragma unroll 1
-    for (int row = thread >> log, past = 0; past < rows;
-         row += rows_at_once, past += rows_at_once) {
-        const int count = row < rows ? (j.slots - lane + lanes - 1) >> log : 0;
-        const int row_unit = (j.first_row() + row) * Format::ROW_UNITS;
+    for (int row = thread >> me.log, past = 0; past < me.rows;
+         row += me.rows_at_once, past += me.rows_at_once) {
+        const int count = me.count(row), row_unit = me.row_unit(row);
         float x[kLaneSlots];
-        take_lse(j.from.lse(j.first + lane, max(row_unit, j.begin)), j.from.LSE_STEP << log, count,
-                 x);
+        gather(me.lse(row), me.step(), count, x);
         float top = x[0], sum = 0;
 #pragma unroll
         for (int n = 1; n < kLaneSlots; n++)
             top = fmaxf(top, x[n]);
-        top = over_some_lanes(top, lanes, [](float a, float b) { return fmaxf(a, b); });
-        float *const to = w.of_slot + row * j.slots + lane;
+        top = over_some_lanes(top, 1 << me.log, [](float a, float b) { return fmaxf(a, b); });
+        float *const to = w.of_slot + row * j.slots + me.lane;
 #pragma unroll
         for (int n = 0; n < kLaneSlots; n++) {
             x[n] = x[n] == -INFINITY ? 0 : ptx::exp2_approx(x[n] - top);
             sum += x[n];
             if (n < count)
-                to[n << log] = x[n];
+                to[n << me.log] = x[n];
         }
-        sum = over_some_lanes(sum, lanes, [](float a, float b) { return a + b; });
-        if (lane > 0 || count == 0)
+        sum = over_some_lanes(sum, 1 << me.log, [](float a, float b) { return a + b; });
+        if (me.lane > 0 || count == 0)
             continue;
         w.inverse[row] = sum == 0 ? 0 : ptx::rcp_approx(sum);
         if (j.lse && row_unit >= j.begin)
             j.lse[j.first_row() + row] = sum == 0 ? -INFINITY : (top + log2f(sum)) * 0.69314718f;
     }
+}
+
+/* What a weigher has read, for the next launch; when others know the weights. */
+template <typename Format>
+__device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
+    const weigher<Format> me(j, thread);
+#pragma unroll 1
+    for (int row = thread >> me.log; row < me.rows; row += me.rows_at_once)
+#pragma unroll
+        for (int n = 0; n < kLaneSlots; n++)
+            store_relaxed_if(n < me.count(row), me.lse(row) + n * me.step(), kAbsent);
 }
 
 /* What a lane asks for at once: of a unit, or of two where there are no more slots than two. */

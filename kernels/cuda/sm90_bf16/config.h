@@ -30,8 +30,10 @@ enum {
 };
 
 /* The unit of a row's P is 2^E. E stays while the scores lie below E + kWindow, and becomes their
- * maximum when they leave: bf16 and fp32 are as precise at 2^kWindow as at 1. */
+ * maximum when they leave: bf16 and fp32 are as precise at 2^kWindow as at 1. A row's largest P is exact
+ * where E is its maximum, which matters where few rows make up an error, and costs little there. */
 constexpr float kWindow = 8.0f;
+enum { EXACT_ROWS = 8 };        /* up to so many rows: E is the maximum */
 constexpr float kNone = -1e30f; /* E of a row that has seen no token */
 
 } // namespace sm90_bf16

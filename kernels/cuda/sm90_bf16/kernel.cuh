@@ -46,7 +46,7 @@ __device__ __forceinline__ void soften(shared &s, const params &p, const math_th
                                        float (&sum)[2]) {
     if (valid - (p.s_q - 1) < PAGE)
         mask(p, valid, first_row + me.row(), me.t, score);
-    choose_unit(score, p.scale_log2, unit);
+    choose_unit(score, p.scale_log2, p.window, unit);
     exponentiate(score, p.scale_log2, unit, sum, a, slot.row, slot.chunk, slot.swizzle);
     write_unit(s, me, unit);
     if (valid < PAGE)

@@ -71,6 +71,7 @@ cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStre
     p.s_q = a.s_q;
     p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
     p.scale_log2 = a.softmax_scale * 1.44269504f;
+    p.window = p.rows <= sm90_bf16::EXACT_ROWS ? 0 : sm90_bf16::kWindow;
     return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), p.row_tiles, a.parts,
                          sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut,
                          a.follows_prepare, stream);

@@ -114,20 +114,20 @@ __device__ __forceinline__ float quad_sum(float x) {
 }
 
 /* E of the page: @unit as it was, unless a row's scores leave the window. */
-__device__ __forceinline__ void choose_unit(const float (&score)[32], float scale,
+__device__ __forceinline__ void choose_unit(const float (&score)[32], float scale, float window,
                                             float (&unit)[2]) {
     float largest[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
 #pragma unroll
     for (int i = 0; i < 32; i++)
         largest[i % 4] = fmaxf(largest[i % 4], score[i]);
     float top[2] = {fmaxf(largest[0], largest[1]) * scale, fmaxf(largest[2], largest[3]) * scale};
-    const bool left = top[0] > unit[0] + kWindow || top[1] > unit[1] + kWindow;
+    const bool left = top[0] > unit[0] + window || top[1] > unit[1] + window;
     if (!__any_sync(~0u, left))
         return;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         top[i] = quad_max(top[i]);
-        if (top[i] > unit[i] + kWindow)
+        if (top[i] > unit[i] + window)
             unit[i] = top[i];
     }
 }

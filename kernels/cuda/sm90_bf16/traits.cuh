@@ -48,6 +48,7 @@ struct params {
     int q_tile_rows;  /* on chip: 64, or where a sequence has fewer, those, in eights */
     int row_tiles;    /* CTAs a part: ceil(rows / 64) */
     float scale_log2; /* softmax scale x log2(e) */
+    float window;     /* kWindow or 0 */
 };
 
 struct alignas(1024) shared {

@@ -105,6 +105,7 @@ __device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params 
         ptx::mbarrier_wait(&s.empty_parts, turn & 1 ^ 1);
         merging::weigh(j, weights_at(s), thread);
         ptx::mbarrier_arrive(&s.full_parts);
+        merging::put_back_lse(j, thread);
         turn++;
     }
 }
