@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "harness/bench/kind.h"
 
-enum { BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 64 };
+enum { BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 512 };
 
 typedef struct {
     int heads, s_q, batch;

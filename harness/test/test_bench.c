@@ -698,6 +698,12 @@ static void test_grid_list(void) {
     CU_ASSERT(bench_grid_shapes(&g) == 1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CU_ASSERT(!shapes_parse(bad[i], &g));
+    char many[(GRID_LIST + 1) * 16] = "";
+    for (int i = 1; i <= GRID_LIST; i++)
+        (void)snprintf(many + strlen(many), 16, "%s1/1/1/%d", i > 1 ? "," : "", i);
+    CU_ASSERT(shapes_parse(many, &g) && bench_grid_shapes(&g) == GRID_LIST);
+    strcat(many, ",2/1/1/1");
+    CU_ASSERT(!shapes_parse(many, &g));
 }
 
 CU_TestInfo tests_bench[] = {
