@@ -9,7 +9,7 @@ static ref_pv own_pv(mla_precision p) {
     return p == MLA_FP8 ? REF_P_E4M3 : REF_P_EXACT;
 }
 
-static snap_status judge_by(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
+static snap_status judge_by(const check_context *c, const step_case *s, ref_pv pv, int64_t rows,
                             judge_error *e, snap_err *err) {
     snap_status st = judge_rows(e, &s->host, pv, (judge_sample){.rows = rows, .seed = 5}, err);
     return st == SNAP_OK ? judge_verdict(e, judge_bound_of(c->precision, pv), err) : st;
@@ -21,16 +21,22 @@ static void note_lse(conformance_row *row, const judge_error *e, judge_bound bou
     row->lse_bound = bound.lse_err;
 }
 
-/* An arm that is no page's own unit of P is held against exact probabilities, from its first such case on. */
+void check_rule(const check_context *c, const step_case *s, int64_t rows) {
+    judge_error e;
+    snap_err unlike = {0};
+    if (c->precision == MLA_BF16 || c->row->exact ||
+        judge_by(c, s, REF_P_E4M3, rows, &e, &unlike) != SNAP_E_WRONG)
+        return;
+    c->row->exact = true;
+    c->row->worst = (double)NAN;
+}
+
+/* FP8 by a rule of its own is held against exact probabilities, from its first such case on. */
 static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
                               snap_err *err) {
     judge_error e;
-    snap_err unlike = {0};
-    if (pv == REF_P_E4M3 && !c->row->exact &&
-        judge_by(c, s, pv, rows, &e, &unlike) == SNAP_E_WRONG) {
-        c->row->exact = true;
-        c->row->worst = (double)NAN;
-    }
+    if (pv == REF_P_E4M3)
+        check_rule(c, s, rows);
     pv = pv == REF_P_E4M3 && c->row->exact ? REF_P_EXACT : pv;
     snap_status st = judge_by(c, s, pv, rows, &e, err);
     if (st != SNAP_OK && st != SNAP_E_WRONG)

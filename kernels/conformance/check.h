@@ -30,6 +30,10 @@ snap_status check_count(const check_context *c, snap_status st, snap_err *err) S
 snap_status check_figure(const check_context *c, const char *what, double value, double bound,
                          snap_err *err) SNAP_CHECK_RESULT;
 
+/* Does FP8 round P in a unit a page, as the paper has it? If a step that has run says no, so does the row
+ * (`exact`) from then on. @rows: judged; 0 = all. BF16: nothing. */
+void check_rule(const check_context *c, const step_case *s, int64_t rows);
+
 /* @batch sequences of those lengths, each with numbers of its own. */
 step_spec check_spec(const check_context *c, int batch, const int *length);
 

@@ -56,22 +56,33 @@ const variant &variant_for(int tile_rows) {
     return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
 }
 
-/* Tiles of 16 and 32 rows take less time each, but all of them read every page: worth it up to so many
- * pages an SM. Up to more where every tile of every sequence has an SM to itself, for nothing is merged
- * then; unless so many SMs are idle that cutting the sequences would save as much. */
+/* Tiles of up to 16 or 32 rows take less time each than one of 64, but all of them read every page. So
+ * only where each of every sequence has an SM to itself: up to so many pages an SM, or up to more where
+ * nothing is cut, and so merged, unless so many SMs are idle that cutting would save as much. */
 enum { kPagesAtOnce = 4, kPagesWhole = 12 };
 
 bool worth_it(int sms, int64_t tiles, const sched_room &room) {
     const int64_t items = tiles * room.sequences, idle = sms - items;
-    const bool whole =
-        idle >= 0 && room.pages <= kPagesWhole && idle * room.pages <= kPagesAtOnce * sms;
-    return tiles <= sms && (whole || items * room.pages <= kPagesAtOnce * sms);
+    return idle >= 0 && (items * room.pages <= kPagesAtOnce * sms ||
+                         (room.pages <= kPagesWhole && idle * room.pages <= kPagesAtOnce * sms));
+}
+
+/* The fewest tiles of equal height with at most so many rows. */
+int equal_tiles(int rows, int most) {
+    int tiles = (rows + most - 1) / most;
+    while (rows % tiles != 0)
+        tiles++;
+    return tiles;
 }
 
 int tile_rows_of(int sms, int rows, const sched_room &room) {
-    for (int few : {16, static_cast<int>(FP8_FEW_ROWS)})
-        if (rows <= few || (rows % few == 0 && worth_it(sms, rows / few, room)))
+    for (int few : {16, static_cast<int>(FP8_FEW_ROWS)}) {
+        const int tiles = equal_tiles(rows, few);
+        if (tiles == 1)
             return few;
+        if (worth_it(sms, tiles, room))
+            return rows / tiles;
+    }
     return sm90_fp8::ROWS;
 }
 

@@ -42,8 +42,8 @@ cudaError_t fp8_decode_init(void);
 /* Tiles of rows of a sequence: a CTA each. */
 int fp8_row_tiles(const decode_grid &grid, int heads, int s_q);
 
-/* For a device of so many SMs: tiles of 64 rows, counted in two pages; or of 16 or 32, counted in
- * pages, where there are no more rows or the pages are few. */
+/* For a device of so many SMs: tiles of 64 rows, counted in two pages; or equal ones of up to 16 or 32,
+ * counted in pages, where there are no more rows or the pages are few. */
 decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room);
 
 /* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be

@@ -2,7 +2,7 @@
  *
  *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
  *   check_fp8 few                    of it what has at most 32 rows on purpose
- *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: 16, 32 or 64 rows a CTA
+ *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows of a CTA
  *   check_fp8 once H,s_q,batch,context[,tile] ...    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ struct problem {
     distribution kind;
     int splits;
     int64_t pages; /* of the pool; 0 = what is needed and an eighth more */
-    int tile_rows; /* 16, 32, 64; 0 = as any number of pages has them */
+    int tile_rows; /* of a CTA; 0 = as any number of pages has them */
 };
 
 struct setup {
@@ -333,6 +333,10 @@ bool check_narrow() {
     good &= report("causal in 32", {24, 4, n, ragged, NORMAL, 0, 0, 32}, 50);
     good &= report("256 in 16", {128, 2, 1, {1024}, NORMAL, 0, 0, 16}, 51);
     good &= report("512 in 16", {128, 4, 2, {130, 700}, WIDE, 0, 0, 16}, 52);
+    good &= report("40 in 10", {40, 1, n, ragged, NORMAL, 0, 0, 10}, 56);
+    good &= report("causal in 20", {20, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
+    good &= report("200 in 25", {100, 2, 3, {1000, 1, 2000}, NORMAL, 0, 0, 25}, 58);
+    good &= report("37 in 1", {37, 1, 2, {129, 500}, MLA, 0, 0, 1}, 59);
     good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
     return good;
 }
