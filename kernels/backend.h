@@ -71,7 +71,7 @@ struct mla_backend {
 struct mla_plan {
     mla_backend *be;
     mla_capacity cap;
-    mla_step scheduled; /* the last; batch 0 = none yet. mla.c's own: run() gets no other */
+    mla_step scheduled; /* the last; batch 0 = none. mla.c's own: run() gets one of its numbers */
 };
 
 /* How the registry opens one; @opt is never NULL. */

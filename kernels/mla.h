@@ -17,7 +17,7 @@
  *   mla_run       attention and combine, one layer.
  * Neither mla_schedule() nor mla_run() nor the dataflow operations allocate, synchronise or read
  * device data on the host: their launches depend on host-known numbers only (batch, s_q, heads,
- * and the plan's capacity), so a CUDA graph may capture them and replay with other lengths.
+ * table_width and the plan's capacity), so a CUDA graph may capture them and replay with other lengths.
  * Errors in device data (a page outside the pool, a length beyond the capacity) can't be reported
  * from there: such entries are clamped, never followed out of bounds, and mla_check_step() finds
  * them, on the host, for whoever wants the message.
@@ -187,17 +187,19 @@ typedef struct {
 } mla_attn;
 
 /* Leaves the split metadata of this step in the plan. SNAP_E_SHAPE when the step exceeds the
- * capacity. Device data is read by the device only. */
+ * capacity, which leaves the step before; other failures leave none. Device data is read by the device
+ * only. */
 snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
  * mla_run - attention over the cache for one layer
  *
- * @step: the one last given to mla_schedule() on this plan, same pointers and numbers
+ * @step: the one last given to mla_schedule() or mla_prepare() on this plan, same pointers and numbers
  *
  * Bit-identical for equal inputs, plan capacity and backend; rows do not depend on their
  * neighbours in the batch when `splits` is fixed. Errors: SNAP_E_SHAPE (null or misaligned pointer,
- * numbers beyond the capacity), SNAP_E_DEVICE.
+ * numbers beyond the capacity, another batch, s_q or table_width than the scheduled step's),
+ * SNAP_E_DEVICE.
  */
 snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                     const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;

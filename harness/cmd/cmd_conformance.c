@@ -155,7 +155,7 @@ static void show_own_rules(const suite *s, buf *out) {
             if (s->subjects[i].rows[r].exact) {
                 (void)buf_printf(out,
                                  "* FP8 that rounds P by a rule of its own, not in a unit a page: "
-                                 "against exact probabilities, bound %.1e\n",
+                                 "against exact probabilities, bound of a row %.1e\n",
                                  s->subjects[i].rows[r].bound);
                 return;
             }

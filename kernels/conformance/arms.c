@@ -31,6 +31,11 @@ void check_rule(const check_context *c, const step_case *s, int64_t rows) {
     c->row->worst = (double)NAN;
 }
 
+snap_status check_exact(const check_context *c, const step_case *s, snap_err *err) {
+    judge_error e;
+    return judge_by(c, s, REF_P_EXACT, 0, &e, err);
+}
+
 /* FP8 by a rule of its own is held against exact probabilities, from its first such case on. */
 static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
                               snap_err *err) {

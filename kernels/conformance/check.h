@@ -34,6 +34,10 @@ snap_status check_figure(const check_context *c, const char *what, double value,
  * (`exact`) from then on. @rows: judged; 0 = all. BF16: nothing. */
 void check_rule(const check_context *c, const step_case *s, int64_t rows);
 
+/* All rows of a step that has run, against exact probabilities: SNAP_E_WRONG. */
+snap_status check_exact(const check_context *c, const step_case *s,
+                        snap_err *err) SNAP_CHECK_RESULT;
+
 /* @batch sequences of those lengths, each with numbers of its own. */
 step_spec check_spec(const check_context *c, int batch, const int *length);
 

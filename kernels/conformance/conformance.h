@@ -3,7 +3,7 @@
  *
  * Right means: within judge.h's bounds of the FP64 oracle of the arm's arithmetic; equal to the bit where
  * mla.h says so. An FP8 arm may round P by another rule than the paper's unit a page: then it is held against
- * exact probabilities, by judge.h's bounds for those, and its row says so. Where a backend declares that its FP8
+ * exact probabilities, by judge.h's bounds for those, and its row says so; cuts may then differ by as much. Where a backend declares that its FP8
  * scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is held against scores so
  * summed. Unused slots, table entries and outputs hold NaN in all steps. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
@@ -24,7 +24,7 @@ typedef struct {
     int cases;           /* steps or calls that were judged */
     int unsupported;     /* cases that the backend refuses */
     double worst, bound; /* of the check's figure; NaN where equality is asked for */
-    bool exact;          /* against exact probabilities: FP8 by a rule of its own */
+    bool exact;          /* FP8 by a rule of its own: against exact probabilities */
     double lse; /* the largest error of lse, over max(1, |lse|); NaN where it is not judged */
     double
         lse_alike; /* of rows beyond the bound, against scores as the backend says that it sums them; 0: none */

@@ -138,6 +138,8 @@ static snap_status expect_near(const check_context *c, const step_case *whole, i
     TRY(made_and_run(&cut, c->be, &spec, err));
     TRY(check_figure(c, "difference to the uncut sequence", distance(&cut, whole), cut_bound(c),
                      err));
+    if (c->row->exact)
+        TRY(check_exact(c, &cut, err));
     const float *a = cut.area[AREA_LSE].host, *b = whole->area[AREA_LSE].host;
     for (size_t i = 0; i < cut.area[AREA_LSE].bytes / sizeof *a; i++)
         if (!(fabsf(a[i] - b[i]) <= 1e-5f))
@@ -160,6 +162,8 @@ static snap_status splits(const check_context *c, snap_err *err) {
     spec.splits = 1;
     TRY(made_and_run(&whole, c->be, &spec, err));
     check_rule(c, &whole, 0);
+    if (c->row->exact)
+        TRY(check_exact(c, &whole, err));
     for (int i = 0; i < 5; i++)
         TRY(expect_near(c, &whole, kSplits[i], err));
 cleanup:

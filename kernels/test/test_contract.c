@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "kernels/backend.h"
 #include "kernels/ceilings.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/machine.h"
@@ -104,6 +105,36 @@ static void test_run_arguments(void) {
     attn = f.attn;
     attn.lse = NULL;
     CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_OK);
+    fixture_free(&f);
+}
+
+static snap_status fail(mla_plan *plan, const mla_step *step, snap_err *err) {
+    (void)plan;
+    (void)step;
+    return err_set(err, SNAP_E_DEVICE, "no device");
+}
+
+/* mla_run() takes the step that was prepared last, and none after a failure. */
+static void test_scheduled(void) {
+    fixture f;
+    fixture_make(&f, small_spec(MLA_FP8));
+    const mla_backend_ops *ops = f.be->ops;
+    mla_backend_ops failing = *ops;
+    failing.schedule = fail;
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &f.step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, NULL), SNAP_OK);
+    f.be->ops = &failing;
+    CU_ASSERT_EQUAL(mla_schedule(f.plan, &f.step, NULL), SNAP_E_DEVICE);
+    f.be->ops = ops;
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, NULL), SNAP_E_SHAPE);
+    uint16_t *kv = calloc((size_t)f.step.batch * (size_t)f.step.s_q * 2048, sizeof *kv);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(kv);
+    mla_step wide = f.step;
+    wide.table_width++;
+    CU_ASSERT_EQUAL(mla_prepare(f.plan, &f.step, &f.cache, &(mla_fresh){.kv = kv}, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &wide, &f.cache, &f.attn, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, NULL), SNAP_OK);
+    free(kv);
     fixture_free(&f);
 }
 
@@ -350,6 +381,7 @@ CU_TestInfo tests_contract[] = {
     {"backends: names, options, memory", test_backends},
     {"capacities out of range", test_capacity},
     {"bad arguments of a run", test_run_arguments},
+    {"the scheduled step and no other", test_scheduled},
     {"bad lengths and pages", test_bad_device_data},
     {"rows to the formats and back, bit for bit", test_rows_match_the_definition},
     {"quantising queries", test_quant_q},

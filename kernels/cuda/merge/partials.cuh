@@ -7,8 +7,9 @@
  * for it; but what isn't there is asked for again and again, and written twice, which pays for few
  * rows only.
  *
- * A unit is 128 bytes of a row, 16 for each of eight lanes, in an order of the kernel's own;
- * beside it lies its own copy of the row's LSE (base 2), of which a share of units reads its first in each row. */
+ * A unit is 128 bytes of a row, 16 for each of eight lanes, in an order of the kernel's own; beside it
+ * is room for a copy of the row's LSE (base 2). Stored are those of the units that are a row's first in a
+ * share, for each has one reader. */
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -19,12 +20,6 @@ namespace merging {
 enum { kLanes = 8 };
 constexpr uint32_t kAbsent =
     ~0u; /* two bf16 or an fp32 that no instruction makes: its NaN is 7fff.. */
-
-__device__ __forceinline__ void store_relaxed(uint4 *to, uint4 x) {
-    asm volatile("st.relaxed.gpu.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x),
-                 "r"(x.y), "r"(x.z), "r"(x.w)
-                 : "memory");
-}
 
 /* Without a jump. */
 __device__ __forceinline__ void store_relaxed_if(bool real, uint4 *to, uint4 x) {

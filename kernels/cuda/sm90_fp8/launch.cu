@@ -78,9 +78,9 @@ int equal_tiles(int rows, int most) {
 int tile_rows_of(int sms, int rows, const sched_room &room) {
     for (int few : {16, static_cast<int>(FP8_FEW_ROWS)}) {
         const int tiles = equal_tiles(rows, few);
-        if (tiles == 1)
+        if (rows <= few)
             return few;
-        if (worth_it(sms, tiles, room))
+        if (2 * (rows / tiles) > few && worth_it(sms, tiles, room)) /* at least half full */
             return rows / tiles;
     }
     return sm90_fp8::ROWS;

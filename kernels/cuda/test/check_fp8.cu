@@ -336,7 +336,6 @@ bool check_narrow() {
     good &= report("40 in 10", {40, 1, n, ragged, NORMAL, 0, 0, 10}, 56);
     good &= report("causal in 20", {20, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
     good &= report("200 in 25", {100, 2, 3, {1000, 1, 2000}, NORMAL, 0, 0, 25}, 58);
-    good &= report("37 in 1", {37, 1, 2, {129, 500}, MLA, 0, 0, 1}, 59);
     good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
     return good;
 }
