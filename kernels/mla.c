@@ -156,11 +156,12 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
         st = err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
     if (st == SNAP_OK)
         st = be->ops->plan_create(out, be, cap, err);
-    if (st == SNAP_OK && (!*out || (*out)->be != be))
-        st = err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
-    if (st == SNAP_OK)
-        (*out)->scheduled = (mla_step){0};
-    return st;
+    if (st != SNAP_OK)
+        return st;
+    if (!*out || (*out)->be != be)
+        return err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+    (*out)->scheduled = (mla_step){0};
+    return SNAP_OK;
 }
 
 void mla_plan_free(mla_plan *plan) {
