@@ -146,7 +146,7 @@ cudaError_t launch_portable(const launch_of_step &l) {
 }
 
 decode_grid bf16_grid(int sms, int heads, int s_q, const sched_room &) {
-    return {BF16_TILE_TOKENS, bf16_decode_parts(sms, heads, s_q), 0};
+    return {bf16_tile(heads, s_q), bf16_decode_parts(sms, heads, s_q), 0};
 }
 
 decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
     if (blockIdx.x == 0) {
         plan_step(*reinterpret_cast<shared *>(memory), a.plan,
                   {a.step.seqlens, a.step.batch, a.step.max_tokens, a.tile.tokens,
-                   31 - __clz(a.tile.tokens), a.tile.merge},
+                   31 - __clz(a.tile.tokens), a.tile.merge, a.tile.line},
                   a.parts, a.splits, {a.step.table, a.step.table_width});
         return;
     }

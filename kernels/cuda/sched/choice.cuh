@@ -12,7 +12,7 @@ struct choice {
 };
 
 __device__ choice cheapest(const sequences &seqs, int width, int whole, int piece) {
-    const int line = seqs.batch <= kMaxCut ? width + 2 * kFixedTiles + 2 * seqs.merge : 1 << 30;
+    const int line = seqs.batch <= kMaxCut ? width + 2 * kFixedTiles + seqs.line : 1 << 30;
     const int pieces = piece ? piece + kFixedTiles + seqs.merge : 1 << 30;
     if (whole <= min(pieces, line))
         return {EQUAL, 0};

@@ -22,7 +22,7 @@ cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, 
     if (parts < 1 || parts > kMaxParts)
         return cudaErrorInvalidValue;
     const sequences seqs = {seqlens,   batch, max_tokens, tile.tokens, __builtin_ctz(tile.tokens),
-                            tile.merge};
+                            tile.merge, tile.line};
     const int threads = parts < kFewThreads ? int(kFewThreads) : int(kMostThreads);
     schedule<<<1, threads, sizeof(shared), stream>>>(plan, seqs, parts, splits,
                                                      {block_table, table_width});

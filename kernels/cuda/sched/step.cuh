@@ -24,7 +24,7 @@ __device__ __noinline__ int divide(uint32_t a, uint32_t b) {
 struct sequences {
     const int *lengths;
     int batch, max_tokens, tile, tile_bits; /* tile = 2^tile_bits */
-    int merge;                              /* sched_tile's */
+    int merge, line;                        /* sched_tile's */
 
     __device__ int tokens(int seq) const {
         return min(max(lengths[seq], 0), max_tokens);

@@ -26,7 +26,6 @@ struct bf16_decode_args {
 };
 
 enum {
-    BF16_TILE_TOKENS = 64,             /* the tile of sched.h */
     BF16_PARTIAL_BYTES = 512 * 2 + 32, /* a row of a slot */
 };
 
@@ -35,6 +34,11 @@ cudaError_t bf16_decode_init(void);
 
 /* Tiles of rows of a sequence: a CTA each. */
 int bf16_row_tiles(int heads, int s_q);
+
+/* What its items count in: few rows are merged in less time than a page takes. */
+inline sched_tile bf16_tile(int heads, int s_q) {
+    return {64, heads * s_q <= 32 ? 2 : 3};
+}
 
 /* Parts that fill a device of so many SMs. */
 int bf16_decode_parts(int sms, int heads, int s_q);

@@ -36,35 +36,35 @@ cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_row
     return e;
 }
 
+/* What a launch takes, in 10 ns: with nothing to do, for each further sequence of a CTA, a tile of tokens,
+ * a merge. Fitted to steps of 84 shapes (README, "More rows, few pages"). */
+struct launch_times {
+    int start, next, tile, merge;
+};
+
 /* The kernel for so many rows at most. */
 struct variant {
     int rows;
+    sched_tile tile;
+    launch_times times;
     const void *kernel;
     size_t shared;
 };
 
 template <int Rows>
-variant variant_of() {
-    return {Rows, reinterpret_cast<const void *>(sm90_fp8::decode<Rows>),
+variant variant_of(const sched_tile &tile, const launch_times &times) {
+    return {Rows, tile, times, reinterpret_cast<const void *>(sm90_fp8::decode<Rows>),
             sizeof(sm90_fp8::shared_of<Rows>)};
 }
 
-const variant variants[] = {variant_of<16>(), variant_of<FP8_FEW_ROWS>(),
-                            variant_of<sm90_fp8::ROWS>()};
+const variant variants[] = {
+    variant_of<16>(sched_tile(sm90_fp8::PAGE, 2, 10), {658, 197, 84, 154}),
+    variant_of<FP8_FEW_ROWS>(sched_tile(sm90_fp8::PAGE, 2, 10), {705, 280, 124, 247}),
+    variant_of<sm90_fp8::ROWS>(sched_tile(sm90_fp8::TILE, 2), {888, 451, 233, 360}),
+};
 
 const variant &variant_for(int tile_rows) {
     return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
-}
-
-/* Tiles of up to 16 or 32 rows take less time each than one of 64, but all of them read every page. So
- * only where each of every sequence has an SM to itself: up to so many pages an SM, or up to more where
- * nothing is cut, and so merged, unless so many SMs are idle that cutting would save as much. */
-enum { kPagesAtOnce = 4, kPagesWhole = 12 };
-
-bool worth_it(int sms, int64_t tiles, const sched_room &room) {
-    const int64_t items = tiles * room.sequences, idle = sms - items;
-    return idle >= 0 && (items * room.pages <= kPagesAtOnce * sms ||
-                         (room.pages <= kPagesWhole && idle * room.pages <= kPagesAtOnce * sms));
 }
 
 /* The fewest tiles of equal height with at most so many rows. */
@@ -75,15 +75,33 @@ int equal_tiles(int rows, int most) {
     return tiles;
 }
 
-int tile_rows_of(int sms, int rows, const sched_room &room) {
-    for (int few : {16, static_cast<int>(FP8_FEW_ROWS)}) {
-        const int tiles = equal_tiles(rows, few);
-        if (rows <= few)
-            return few;
-        if (2 * (rows / tiles) > few && worth_it(sms, tiles, room)) /* at least half full */
-            return rows / tiles;
-    }
-    return sm90_fp8::ROWS;
+/* Of tiles with up to so many rows, equal ones where these are few. 0: they would be half empty, or more than
+ * can be resident at once. */
+int tile_rows_of(int sms, int rows, int most) {
+    if (most > FP8_FEW_ROWS)
+        return rows <= FP8_FEW_ROWS ? 0 : most;
+    if (rows <= most)
+        return most;
+    const int tiles = equal_tiles(rows, most), height = rows / tiles;
+    return tiles <= sms && 2 * height > most ? height : 0;
+}
+
+decode_grid grid_of(int sms, int rows, int tile_rows) {
+    const int row_tiles = (rows + tile_rows - 1) / tile_rows;
+    return {variant_for(tile_rows).tile, std::max(sms / row_tiles, 1), tile_rows};
+}
+
+/* Of the longest CTA, where the plan (sched.h) deals whole sequences or cuts all of them alike. */
+int64_t time_of(const decode_grid &grid, const sched_room &room) {
+    const launch_times &t = variant_for(grid.tile_rows).times;
+    const int64_t tokens = room.pages * sm90_fp8::PAGE;
+    const int64_t tiles = std::max<int64_t>((tokens + grid.tile.tokens - 1) / grid.tile.tokens, 1);
+    const int64_t rounds = (room.sequences + grid.parts - 1) / grid.parts;
+    const int64_t pieces = std::min(std::max<int64_t>(grid.parts / room.sequences, 1), tiles);
+    const int64_t piece = (tiles + pieces - 1) / pieces;
+    const bool cut = piece + grid.tile.merge < tiles;
+    return t.start + (rounds - 1) * t.next +
+           (cut ? piece * t.tile + t.merge : rounds * tiles * t.tile);
 }
 
 } // namespace
@@ -102,12 +120,17 @@ int fp8_row_tiles(const decode_grid &grid, int heads, int s_q) {
 }
 
 decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room) {
-    using namespace sm90_fp8;
-    decode_grid grid = {};
-    grid.tile_rows = tile_rows_of(sms, heads * s_q, room);
-    grid.tile = grid.tile_rows <= FP8_FEW_ROWS ? sched_tile(PAGE, 5) : sched_tile(TILE);
-    grid.parts = std::max(sms / fp8_row_tiles(grid, heads, s_q), 1);
-    return grid;
+    const int rows = heads * s_q;
+    decode_grid best = {};
+    for (const variant &v : variants) {
+        const int tile_rows = tile_rows_of(sms, rows, v.rows);
+        if (tile_rows == 0)
+            continue;
+        const decode_grid grid = grid_of(sms, rows, tile_rows);
+        if (best.tile_rows == 0 || time_of(grid, room) < time_of(best, room))
+            best = grid;
+    }
+    return best;
 }
 
 cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {

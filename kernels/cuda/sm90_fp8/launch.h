@@ -42,8 +42,9 @@ cudaError_t fp8_decode_init(void);
 /* Tiles of rows of a sequence: a CTA each. */
 int fp8_row_tiles(const decode_grid &grid, int heads, int s_q);
 
-/* For a device of so many SMs: tiles of 64 rows, counted in two pages; or equal ones of up to 16 or 32,
- * counted in pages, where there are no more rows or the pages are few. */
+/* For a device of so many SMs: tiles of 64 rows, counted in two pages, or equal ones of up to 16 or 32,
+ * counted in pages, all of which read every page: what takes least time if sequences are as long as there is
+ * room for. Up to 32 rows never tiles of 64. */
 decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room);
 
 /* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be

@@ -314,11 +314,20 @@ mla_plan *plan_of_turns(mla_backend *be) {
     return plan;
 }
 
+/* The least of one sequence whose step has tiles of so many rows; 8192 if there is none. */
+int tokens_for(int sms, int s_q, int tile_rows) {
+    int pages = 1;
+    while (pages < 8192 / MLA_PAGE && fp8_grid(sms, kHeads, s_q, {1, pages}).tile_rows != tile_rows)
+        pages++;
+    return pages * MLA_PAGE;
+}
+
 /* Steps with tiles of 16, 32 and 64 rows share a plan's memory: each gives what it gives alone. */
 void check_turns(mla_backend *be) {
     const int sms = cuda_of(be)->sms;
-    const turn turns[] = {
-        {1, 16, {500}}, {2, 64, {8192, 0, 5000, 7777}}, {2, 32, {sms * 3 / 4 * MLA_PAGE - 5}}};
+    const turn turns[] = {{1, 16, {500}},
+                          {2, 64, {8192, 0, 5000, 7777}},
+                          {2, 32, {tokens_for(sms, 2, 32) - 5}}};
     const quantised tokens(be, kPages * MLA_PAGE, 21);
     std::vector<staged_turn> staged;
     std::vector<answer> alone;

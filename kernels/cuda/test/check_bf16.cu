@@ -116,7 +116,7 @@ setup make(const problem &w, uint64_t seed) {
                a.plan.cuts,  a.plan.cut_count,
                a.out,        a.lse,
                a.partials,   a.counters};
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, BF16_TILE_TOKENS, a.parts,
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, bf16_tile(a.heads, a.s_q), a.parts,
                        w.splits, 0, a.block_table, l.width));
     CHECK(cudaDeviceSynchronize());
     return s;

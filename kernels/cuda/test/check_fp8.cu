@@ -337,6 +337,12 @@ bool check_narrow() {
     good &= report("causal in 20", {20, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
     good &= report("200 in 25", {100, 2, 3, {1000, 1, 2000}, NORMAL, 0, 0, 25}, 58);
     good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
+    /* more tiles than SMs: a CTA takes those of several sequences, one after the other */
+    std::vector<int> many(120);
+    for (int i = 0; i < 120; i++)
+        many[i] = static_cast<int>(mix(i) % 300);
+    good &= report("144 in 16, many", {48, 3, 120, many, NORMAL, 0, 0, 16}, 59);
+    good &= report("64 in 32, many", {64, 1, 120, many, NORMAL, 0, 0, 32}, 60);
     return good;
 }
 
