@@ -161,9 +161,13 @@ endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
+# of the CUDA backend, what the host decides
+GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
+
 .PHONY: test-units
-test-units: $(TEST_PROGRAMS)
+test-units: $(TEST_PROGRAMS) $(GRID_TEST)
 	$(Q)for t in $(TEST_PROGRAMS); do $$t $(TEST_FLAGS) || exit 1; done
+	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built everywhere, run by hand ----
 CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
@@ -172,7 +176,7 @@ $(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 .PHONY: cuda-checks
 cuda-checks: $(CUDA_CHECKS)
-.SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS))
+.SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS) $(GRID_TEST))
 
 # ---- the two commands of README.md ----
 .PHONY: demo test
@@ -183,7 +187,7 @@ demo:
 
 test:
 	$(Q)sh ci/install-deps.sh test
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(TEST_PROGRAMS)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(TEST_PROGRAMS) $(GRID_TEST)
 	$(Q)$(MAKE) --no-print-directory test-units goldens
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)

@@ -334,7 +334,7 @@ bool check_narrow() {
     good &= report("256 in 16", {128, 2, 1, {1024}, NORMAL, 0, 0, 16}, 51);
     good &= report("512 in 16", {128, 4, 2, {130, 700}, WIDE, 0, 0, 16}, 52);
     good &= report("40 in 10", {40, 1, n, ragged, NORMAL, 0, 0, 10}, 56);
-    good &= report("causal in 20", {20, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
+    good &= report("causal in 20", {10, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
     good &= report("200 in 25", {100, 2, 3, {1000, 1, 2000}, NORMAL, 0, 0, 25}, 58);
     good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
     /* more tiles than SMs: a CTA takes those of several sequences, one after the other */
