@@ -7,7 +7,7 @@
  *
  * The cost of an item is its tiles and kFixedTiles. Three plans are compared on the device: whole
  * sequences dealt out, every sequence in equal pieces with a part each, and the line of all tiles cut at
- * equal costs; a cut costs a merge. */
+ * equal costs; a cut costs a merge (sched_tile). */
 #ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
 #define SNAPMLA_KERNELS_CUDA_SCHED_H
 

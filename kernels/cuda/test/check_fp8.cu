@@ -343,6 +343,11 @@ bool check_narrow() {
         many[i] = static_cast<int>(mix(i) % 300);
     good &= report("144 in 16, many", {48, 3, 120, many, NORMAL, 0, 0, 16}, 59);
     good &= report("64 in 32, many", {64, 1, 120, many, NORMAL, 0, 0, 32}, 60);
+    /* the line is cut: a part has ends of two sequences, in each of three tiles of rows */
+    std::vector<int> mixed(40);
+    for (int i = 0; i < 40; i++)
+        mixed[i] = static_cast<int>(mix(i) % 9000);
+    good &= report("96 in 32, line", {24, 4, 40, mixed, NORMAL, 0, 0, 32}, 61);
     return good;
 }
 

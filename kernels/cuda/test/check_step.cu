@@ -60,7 +60,8 @@ void release_all() {
 
 struct plan_case {
     std::vector<int> lengths;
-    int tile, parts, splits;
+    sched_tile tile;
+    int parts, splits;
 };
 
 struct plan_copy {
@@ -92,7 +93,7 @@ void check_part(const plan_case &c, const sched_part &p, const std::vector<sched
     const sched_item &head = items[p.first];
     must(memcmp(&p.head, &head, sizeof head) == 0, "a part's first item");
     for (int i = 0; i < 2; i++) {
-        const int page = head.tile_begin * (c.tile / MLA_PAGE) + i;
+        const int page = head.tile_begin * (c.tile.tokens / MLA_PAGE) + i;
         const int want = page * MLA_PAGE < head.tokens ? table[head.seq * width + page] : -1;
         must(p.page[i] == std::max(want, -1), "a part's pages");
     }
@@ -140,7 +141,7 @@ void check_plan(const plan_case &c, const plan_copy &plan, const std::vector<int
     }
     int at = 0, slot = 0, cut = 0;
     for (int b = 0; b < batch; b++) {
-        const int tiles = (c.lengths[b] + c.tile - 1) / c.tile, first = at;
+        const int tiles = (c.lengths[b] + c.tile.tokens - 1) / c.tile.tokens, first = at;
         int tile = 0;
         while (at < n && items[at].seq == b) {
             must(items[at].tile_begin == tile && items[at].tokens == c.lengths[b], "an item");
@@ -199,7 +200,8 @@ void check_prepare(std::mt19937 &rng, bool fp8) {
     const int sizes[] = {1, 2, 3, 31, 32, 33, 64, 100, 128, 132, 133, 200, 256, 257, 700, 1024};
     const int batch = sizes[rng() % 16], s_q = 1 + static_cast<int>(rng() % 4);
     const int heads = 1 + static_cast<int>(rng() % 20);
-    plan_case c = {random_lengths(rng, batch), fp8 ? 128 : 64,
+    const sched_tile tiles[] = {{64}, {64, 2}, {64, 2, 10}, {128}, {128, 2}};
+    plan_case c = {random_lengths(rng, batch), tiles[rng() % 5],
                    std::vector<int>{132, 66, 44, 33, 1}[rng() % 5],
                    rng() % 3 ? 0 : 1 + static_cast<int>(rng() % 6)};
     const int longest = *std::max_element(c.lengths.begin(), c.lengths.end());
@@ -394,7 +396,31 @@ void check_widths() {
     printf("rows of five widths as formats.h has them\n");
 }
 
+/* What a merge costs, of pieces and of the line, decides whether anything is cut. */
+void check_choice() {
+    const struct {
+        plan_case step;
+        bool cut;
+    } cases[] = {
+        {{{256}, {64, 2, 10}, 132, 0}, true}, /* four tiles whole, or one and two of a merge */
+        {{{256}, {64, 4, 1}, 132, 0}, false},
+        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* 130 whole, or 123 and ten */
+        {{std::vector<int>(120, 8192), {64, 10, 6}, 132, 0}, true},
+    };
+    for (const auto &c : cases) {
+        const int batch = static_cast<int>(c.step.lengths.size());
+        const plan_copy plan(c.step);
+        must(sched_launch(plan.at, upload(c.step.lengths), batch, 8192, c.step.tile, c.step.parts,
+                          c.step.splits, nullptr));
+        must(cudaDeviceSynchronize());
+        must((download(plan.at.cut_count, 1)[0] > 0) == c.cut, "sequences cut where that pays");
+        release_all();
+    }
+    printf("plans: the cheapest of three\n");
+}
+
 void check_all(int times) {
+    check_choice();
     std::mt19937 rng(1);
     for (int i = 0; i < times; i++)
         check_prepare(rng, i % 2);
