@@ -159,6 +159,8 @@ $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/t
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
+# how many of them run at once
+TEST_JOBS ?= 1
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
 # of the CUDA backend, what the host decides
@@ -166,7 +168,7 @@ GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
 
 .PHONY: test-units
 test-units: $(TEST_PROGRAMS) $(GRID_TEST)
-	$(Q)for t in $(TEST_PROGRAMS); do $$t $(TEST_FLAGS) || exit 1; done
+	$(Q)printf '%s\n' $(TEST_PROGRAMS) | xargs -P $(TEST_JOBS) -n 1 sh ci/unit.sh '$(TEST_FLAGS)'
 	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built everywhere, run by hand ----
@@ -216,10 +218,10 @@ audit:
 # compiler's range analysis.
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
-	    TEST_FLAGS='--note $$$$t.threads' test-units
+	    TEST_FLAGS='--note $$$$t.threads' TEST_JOBS=$(JOBS) test-units
 	$(Q)test -s $(BUILD)/asan/test/kernels.threads # else the next line would test nothing
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
-	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
+	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' TEST_JOBS=$(JOBS) test-units
 
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla

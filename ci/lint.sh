@@ -53,12 +53,14 @@ step 'gcc -fanalyzer'
 make -s BUILD="$build/analyze" DEVELOPER=1 CUDA=0 CFLAGS='-O1 -fanalyzer -Wno-analyzer-too-complex' -j"$(nproc)" all >/dev/null ||
     fail 'gcc -fanalyzer'
 
-# One file a process: with several, clang 14 takes every va_list for uninitialised.
+# One file a process: with several, clang 14 takes every va_list for uninitialised. max-nodes: how far a
+# function's paths are followed; the default, four times as far, takes three times as long and finds nothing more here.
 step 'clang-tidy 14'
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 # shellcheck disable=SC2086
 printf '%s\n' $sources | xargs -P "$(nproc)" -n 1 sh -c \
-    '"$0" --quiet --warnings-as-errors="*" "$@" -- -std=c17 -D_GNU_SOURCE -I. -I"$BUILD_DIR" 2>/dev/null' \
+    '"$0" --quiet --warnings-as-errors="*" "$@" -- -std=c17 -D_GNU_SOURCE -I. -I"$BUILD_DIR" \
+    -Xclang -analyzer-config -Xclang max-nodes=50000 2>/dev/null' \
     "$tidy" || fail 'clang-tidy'
 [ "$bad" = 0 ] && echo 'lint: clean'
 exit $bad
