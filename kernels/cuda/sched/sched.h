@@ -18,7 +18,7 @@
 struct sched_tile {
     int tokens; /* a power of two */
     int merge;  /* what merging a sequence's pieces costs a part, in tiles */
-    int line;   /* what the line's cuts cost a part, which may have the ends of two sequences */
+    int line;   /* what the line's cuts cost one, which may have the ends of two sequences */
 
     sched_tile(int tokens = 0, int merge = 3, int line = 6)
         : tokens(tokens), merge(merge), line(line) {
