@@ -368,14 +368,12 @@ __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
         ptx::mbarrier_wait(&s.full[second.stage], second.parity);
         ask_scores(s, p, second.stage, (loaded + 1) % ROPE_STAGES, score[1]);
     }
+    if (valid < Pages * PAGE)
+        clear_tail(s, at.next(Pages - 1).stage, me.index(), valid - (Pages - 1) * PAGE);
     ptx::wgmma_wait<0>();
 #pragma unroll
     for (int page = 0; page < Pages; page++)
         ptx::pin(score[page].s);
-    if (valid < Pages * PAGE) {
-        ptx::named_sync(kSoftmaxBarrier, 128); /* every warp's S is computed */
-        clear_tail(s, at.next(Pages - 1).stage, me.index(), valid - (Pages - 1) * PAGE);
-    }
     __syncwarp();
     if (me.lane == 0) {
 #pragma unroll

@@ -20,6 +20,9 @@ __device__ __forceinline__ int head_page(const Shared &s, int i) {
     return s.part.page[ptx::opaque(i)];
 }
 
+/* Before all pages: the copy engine reads nothing and gives zeros. */
+enum { kNoPage = -1 };
+
 /* Device data is never followed out of bounds. */
 __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.pages - 1);
@@ -111,15 +114,13 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
         const bool known = k == s.part.first && head_page(s, 0) >= 0;
         int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
-        for (int i = pages.begin; i < pages.end; i++) {
+        for (int i = pages.begin; i < min(pages.end, pages.last); i++) {
             /* What load_first() asked for may have been given back by now: a wait for the phase before would be one
              * for the next. */
             const bool here = loaded == 0 && knows_first(s);
             if (!here)
                 wait_for_stage(s, at, loaded);
-            if (i >= pages.last) /* what the stages hold will be masked */
-                ptx::mbarrier_arrive(&s.full[at.stage]);
-            else if (!here)
+            if (!here)
                 load_page(s, p, at.stage, loaded % Shared::kRopeStages, clamp_page(p, now));
             if (i == pages.begin) {
                 if (!here) {
@@ -130,6 +131,12 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
             }
             now = next;
             next = entry_at(pages, i + 2);
+            at.advance();
+            loaded++;
+        }
+        if (!Shared::kFew && pages.end > pages.last) {
+            wait_for_stage(s, at, loaded);
+            load_page(s, p, at.stage, loaded % Shared::kRopeStages, kNoPage);
             at.advance();
             loaded++;
         }

@@ -102,12 +102,10 @@ struct score_job {
     }
 };
 
-/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. */
+/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. @valid: tokens of the
+ * page, up to all of them. S may still be on its way: scores of these tokens are masked, whatever they are. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
-    if (valid >= PAGE)
-        return;
-    valid = max(valid, 0);
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
 #pragma unroll 1
     for (int column = 0; column < COLUMNS; column++) {
@@ -118,12 +116,13 @@ __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int 
     }
 }
 
-/* The last tile; `second` is the stage of its second page. */
+/* The last tile; `second` is the stage of its second page, which is zero where it has no token. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tile(Shared &s, int second, int index, int valid) {
-    ptx::named_sync(kSoftmaxBarrier, 128); /* every warp's S is computed */
-    clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
-    clear_tail(s, second, index, valid - PAGE);
+    if (valid > PAGE)
+        clear_tail(s, second, index, valid - PAGE);
+    else
+        clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
 }
 
 /* a_k of the tokens of a page that a thread has, in registers: read while the scores are computed,
