@@ -91,7 +91,6 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
     float score[32], unit[2], sum[2] = {0, 0};
     uint32_t a[4][4];
     start_scores(s, p, r, 1, at.page, score);
-    clear_tail(s, me.group, item.tokens - tile * PAGE);
     ptx::mbarrier_wait(&s.full_p[0], at.p);
     at.p ^= 1;
     read_unit(s, me.row(), unit);
@@ -106,6 +105,7 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
     me.arrive(&s.empty_rope[1]);
     if (tile + 2 >= item.tile_end)
         me.arrive(&s.empty_q);
+    clear_tail(s, me.group, item.tokens - tile * PAGE);
     soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
     ptx::wgmma_wait<0>();
     ptx::pin(o);
