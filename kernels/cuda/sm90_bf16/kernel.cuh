@@ -49,6 +49,8 @@ __device__ __forceinline__ void soften(shared &s, const params &p, const math_th
     choose_unit(score, p.scale_log2, p.window, unit);
     exponentiate(score, p.scale_log2, unit, sum, a, slot.row, slot.chunk, slot.swizzle);
     write_unit(s, me, unit);
+    if (valid < PAGE)
+        clear_tail(s, me.group, valid);
     ptx::fence_proxy_async();
 }
 
@@ -66,7 +68,6 @@ __device__ __forceinline__ void even_page(shared &s, const params &p, const math
     float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
     uint32_t a[4][4];
     start_scores(s, p, r, 0, parity, score);
-    clear_tail(s, me.group, item.tokens - tile * PAGE);
     ptx::wgmma_wait<0>();
     ptx::pin(score);
     me.arrive(&s.empty_rope[0]);
@@ -105,7 +106,6 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
     me.arrive(&s.empty_rope[1]);
     if (tile + 2 >= item.tile_end)
         me.arrive(&s.empty_q);
-    clear_tail(s, me.group, item.tokens - tile * PAGE);
     soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
     ptx::wgmma_wait<0>();
     ptx::pin(o);

@@ -91,11 +91,8 @@ __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
     }
 }
 
-/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. @valid: tokens from the
- * page's first on. S may still be on its way: scores of these tokens are masked, whatever they are. */
+/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. */
 __device__ __forceinline__ void clear_tail(shared &s, int buffer, int valid) {
-    if (valid >= PAGE)
-        return;
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
 #pragma unroll 1
     for (int column = 0; column < COLUMNS - 1; column++) {
