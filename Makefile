@@ -160,7 +160,7 @@ $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/t
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 # how many of them run at once
-TEST_JOBS ?= 1
+TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
 # of the CUDA backend, what the host decides
@@ -218,10 +218,10 @@ audit:
 # compiler's range analysis.
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
-	    TEST_FLAGS='--note $$$$t.threads' TEST_JOBS=$(JOBS) test-units
+	    TEST_FLAGS='--note $$$$t.threads' test-units
 	$(Q)test -s $(BUILD)/asan/test/kernels.threads # else the next line would test nothing
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
-	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' TEST_JOBS=$(JOBS) test-units
+	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
 
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla

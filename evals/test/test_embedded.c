@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/test/sanitized.h"
 #include "evals/synth/synth.h"
 #include "evals/task.h"
 #include "generator/generator.h"
 
-enum { kEach = 2, kLevel = 1, kAsked = SYNTH_STYLES * kEach, kTokens = 400 };
+enum { kEach = kSanitized ? 1 : 2, kLevel = 1, kAsked = SYNTH_STYLES * kEach, kTokens = 400 };
 
 typedef struct {
     synth_problem problem[kAsked];

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/term.h"
+#include "base/test/sanitized.h"
 #include "base/text.h"
 #include "generator/test/scripted_server.h"
 #include "harness/eval/run.h"
@@ -158,11 +159,7 @@ static outcome run_of(const char *url, int samples, int in_flight, bool pinned) 
     return out;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const double kBytesEach = 1e9; /* sanitizers keep what was freed */
-#else
-static const double kBytesEach = 400;
-#endif
+static const double kBytesEach = kSanitized ? 1e9 : 400; /* sanitizers keep what was freed */
 
 enum { PROBLEMS = 500, IN_FLIGHT = 64 };
 
