@@ -20,9 +20,9 @@ expect() { # WHAT WANTED GOT
 commands=$("$program" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
 expect commands "$commands" "$(complete snapmla '' | grep -v '^-' | sort)"
 for c in $commands; do
-    options=$("$program" "$c" --help | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | sed 's/.*--/--/' | sort -u)
+    options=$("$program" "$c" --help | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | sed 's/.*--/--/; s/\[no-\]//' | sort -u)
     offered=$(complete snapmla "$c" -- | grep -v '^--no-' | sort)
-    expect "options of $c" "$(echo "$options" | sed 's/\[no-\]//')" "$offered"
+    expect "options of $c" "$options" "$offered"
 done
 expect 'the beginning of an option' --suite "$(complete snapmla eval --sui)"
 expect 'no option begun' '' "$(complete snapmla eval syn)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Our own held-out problems, at the levels that models/snapmla-10m answers in 40 to 90 % of all samples:
+# Our own held-out problems, at the levels that models/snapmla-10m answers in 70 to 90 % of all samples of a set:
 #   synth.sh PROGRAM FOLDER [PROBLEMS]      writes FOLDER/synth_aime.jsonl and the other three
 # AIME, MATH, GPQA and CODE in the environment are other lists of levels.
 set -eu

@@ -403,7 +403,14 @@ void opt_release(opt_shared *shared) {
 
 /* ---- help ---- */
 
+/* On without being asked for: only its --no- form says anything. */
+static bool flag_is_on(const opt *o) {
+    return o->type == OPT_FLAG && o->value && *(const bool *)o->value;
+}
+
 static void help_default(const opt *o, buf *out) {
+    if (flag_is_on(o))
+        (void)buf_puts(out, " [on]");
     js *v = o->type == OPT_FLAG || !o->value ? NULL : value_json(o);
     buf text = {0};
     bool empty = !v || js_is_null(v) || (js_is_array(v) && !js_len(v));
@@ -418,8 +425,8 @@ static void help_option(const opt *o, buf *out) {
     char letter[5] = "    ";
     if (o->letter)
         (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
-                   o->argument ? o->argument : "");
+    (void)snprintf(left, sizeof left, "%s--%s%s%s%s", letter, flag_is_on(o) ? "[no-]" : "", o->name,
+                   o->argument ? " " : "", o->argument ? o->argument : "");
     (void)buf_printf(out, "  %-28s %s", left, o->help);
     help_default(o, out);
     (void)buf_puts(out, "\n");
@@ -441,14 +448,17 @@ static void help_group(const opt *o, buf *out) {
     (void)buf_printf(out, "\n%s\n", o->help);
 }
 
+static const char *exits_of(const opt_command *cmd) {
+    return cmd->exits ? cmd->exits : OPT_EXITS;
+}
+
 void opt_help(const opt_command *cmd, buf *out) {
     (void)buf_printf(out, "usage: snapmla %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->about);
     if (cmd->options->type != OPT_GROUP)
         (void)buf_puts(out, "\nOptions\n");
     show_tables(cmd, help_group, help_option, out);
     (void)buf_printf(out, "\nExamples\n%s\n", cmd->examples);
-    (void)buf_puts(out, "\nExit codes: 0 done, 2 usage or configuration, 3 runtime, "
-                        "6 environment invalid, 7 wrong result\n");
+    (void)buf_printf(out, "\nExit codes: %s\n", exits_of(cmd));
 }
 
 /* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence
@@ -476,7 +486,7 @@ static void mdoc_option(const opt *o, buf *out) {
     (void)buf_puts(out, ".It Fl ");
     if (o->letter)
         (void)buf_printf(out, "%c , Fl ", o->letter);
-    (void)buf_printf(out, "-%s", o->name);
+    (void)buf_printf(out, "-%s%s", flag_is_on(o) ? "[no-]" : "", o->name);
     if (o->argument)
         (void)buf_printf(out, " Ar %s", o->argument);
     (void)buf_puts(out, "\n");
@@ -488,6 +498,8 @@ static void mdoc_option(const opt *o, buf *out) {
 void opt_mdoc(const opt_command *cmd, buf *out) {
     (void)buf_printf(out, ".Ss snapmla %s %s\n", cmd->name, cmd->synopsis);
     mdoc_text(cmd->about, out);
+    if (cmd->exits)
+        (void)buf_printf(out, "\n.Pp\nExit codes: %s.", cmd->exits);
     (void)buf_puts(out, "\n.Bl -tag -width Ds\n");
     show_tables(cmd, mdoc_group, mdoc_option, out);
     (void)buf_puts(out, ".El\n.Bd -literal -offset indent\n");

@@ -29,10 +29,6 @@ const char *synth_style_name(synth_style s) {
     return style_names[s];
 }
 
-const char *synth_split_name(synth_split s) {
-    return split_names[s];
-}
-
 snap_status synth_style_parse(const char *name, synth_style *out, snap_err *err) {
     for (int i = 0; i < SYNTH_STYLES; i++)
         if (strcmp(name, style_names[i]) == 0) {

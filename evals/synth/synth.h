@@ -24,7 +24,6 @@ typedef enum { SYNTH_TRAIN, SYNTH_HELDOUT } synth_split;
 enum { SYNTH_LEVELS = 6, SYNTH_LONG = 5, SYNTH_TESTS = 5 };
 
 const char *synth_style_name(synth_style s); /* "aime", "math", "gpqa", "code" */
-const char *synth_split_name(synth_split s); /* "train", "heldout" */
 
 /* SNAP_E_USAGE, listing the names, for any other. */
 snap_status synth_style_parse(const char *name, synth_style *out, snap_err *err) SNAP_CHECK_RESULT;

@@ -85,8 +85,10 @@ static const opt_command spec = {
              "check compares two result files. run times two arms in mirrored turns: PROGRAM, or\n"
              "self, with keys name backend isa threads precision delay. selftest runs this build\n"
              "against itself, as it is and delayed by 1, 2 and 5 %, and tells the rate of false\n"
-             "alarms and the smallest effect that it finds. history shows when times changed.\n"
-             "Exit codes: 0 good, 1 slower, 4 undecided, 5 worse in quality, 6 invalid, 7 wrong.",
+             "alarms and the smallest effect that it finds. history shows when times changed.",
+    .exits =
+        "0 good, 1 slower, 2 usage or configuration, 3 runtime, 4 undecided, 5 worse in quality, "
+        "6 invalid, 7 wrong",
     .examples = "  snapmla gate run old/snapmla,name=old self,name=new --junit gate.xml\n"
                 "  snapmla gate run self,precision=bf16 self,precision=fp8 --heads 16\n"
                 "  snapmla gate check --baseline base.json --current now.json\n"

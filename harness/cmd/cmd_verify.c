@@ -27,9 +27,9 @@ static const opt_command verify_spec = {
         "Can a result be what it says? Checks a result file, a RUN folder or a bundle of pack:\n"
         "keys, hashes, statistics against samples, rates against time and shape, times against\n"
         "the file's own ceilings, speeds without a passed check, mixed conditions, accuracies\n"
-        "against samples, verdicts against intervals, which files were measured. Exit codes: 0 "
-        "consistent, 3 malformed or\n"
-        "altered, 7 a speed or verdict that can't be, 6 mixed conditions.",
+        "against samples, verdicts against intervals, which files were measured.",
+    .exits = "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, "
+             "7 a speed or verdict that can't be",
     .examples = "  snapmla verify-run run.json\n"
                 "  snapmla verify-run RUN.zip --json\n"
                 "  snapmla verify-run bench.json --plugin ./vendor.so",

@@ -22,8 +22,12 @@ static const opt options[] = {
     {OPT_LIST, "arm", 0, &arms, "ARM", "what", 0, 0},
     {OPT_END, NULL, 0, NULL, NULL, NULL, 0, 0},
 };
-static const opt_command command = {"try", "[options] [X]", "Tries.", "  snapmla try", options, 0,
-                                    1};
+static const opt_command command = {.name = "try",
+                                    .synopsis = "[options] [X]",
+                                    .about = "Tries.",
+                                    .examples = "  snapmla try",
+                                    .options = options,
+                                    .max_args = 1};
 
 static opt_shared shared;
 

@@ -164,20 +164,3 @@ snap_status inventory_need(const model_shape *s, const checkpoint *c, const char
                        "%s: tensor '%s' is neither BF16, F16, F32 nor F8_E4M3", t->file, name);
     return t->dtype == DTYPE_F8_E4M3 ? need_scale(s, c, t, scale, err) : SNAP_OK;
 }
-
-typedef struct {
-    const model_shape *s;
-    const checkpoint *c;
-} against;
-
-static snap_status check_one(void *ctx, const char *name, int64_t rows, int64_t cols,
-                             snap_err *err) {
-    const against *a = ctx;
-    const tensor *w, *scale;
-    return inventory_need(a->s, a->c, name, rows, cols, &w, &scale, err);
-}
-
-snap_status inventory_check(const model_shape *s, const checkpoint *c, snap_err *err) {
-    against a = {.s = s, .c = c};
-    return inventory_each(s, check_one, &a, err);
-}

@@ -23,8 +23,4 @@ snap_status inventory_need(const model_shape *s, const checkpoint *c, const char
                            int64_t rows, int64_t cols, const tensor **w, const tensor **scale,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* inventory_need() for all of them, before anything is computed. */
-snap_status inventory_check(const model_shape *s, const checkpoint *c,
-                            snap_err *err) SNAP_CHECK_RESULT;
-
 #endif

@@ -32,7 +32,7 @@ const char *tensor_dtype_name(tensor_dtype dtype);
  * @scale: of an e4m3 weight, by blocks of @block rows and columns; NULL otherwise
  * @out:   [n]
  *
- * The piece must lie inside the tensor, the scales must fit it (inventory_check() sees to that) and the
+ * The piece must lie inside the tensor, the scales must fit it (inventory_need() sees to that) and the
  * dtype must not be DTYPE_OTHER.
  */
 void tensor_read_f32(const tensor *w, const tensor *scale, int block, int64_t row, int64_t col,

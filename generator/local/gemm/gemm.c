@@ -65,10 +65,6 @@ void gemm_free(gemm *g) {
     free(g);
 }
 
-gemm_arith gemm_arith_of(const gemm *g) {
-    return g->arith;
-}
-
 const char *gemm_isa_name(const gemm *g) {
     return g->isa->name;
 }

@@ -99,10 +99,6 @@ void kv_cache_free(kv_cache *c) {
     free(c);
 }
 
-cache_format kv_cache_format(const kv_cache *c) {
-    return c->format;
-}
-
 int64_t kv_cache_pages(const kv_cache *c) {
     return c->pages;
 }

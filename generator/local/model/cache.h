@@ -37,7 +37,6 @@ snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format
                             int64_t pages, int d_c, int d_r, snap_err *err) SNAP_CHECK_RESULT;
 void kv_cache_free(kv_cache *c); /* NULL is allowed */
 
-cache_format kv_cache_format(const kv_cache *c);
 int64_t kv_cache_pages(const kv_cache *c);
 size_t kv_cache_page_bytes(const kv_cache *c); /* over all layers */
 const mla_cache *kv_cache_layer(const kv_cache *c, int layer);

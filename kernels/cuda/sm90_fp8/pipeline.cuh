@@ -134,7 +134,7 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
             at.advance();
             loaded++;
         }
-        if (!Shared::kFew && pages.end > pages.last) {
+        if (!Shared::kFew && pages.end > pages.last) { /* one, of a sequence's last tile */
             wait_for_stage(s, at, loaded);
             load_page(s, p, at.stage, loaded % Shared::kRopeStages, kNoPage);
             at.advance();

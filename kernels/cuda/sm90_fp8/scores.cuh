@@ -103,7 +103,7 @@ struct score_job {
 };
 
 /* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. @valid: tokens of the
- * page, up to all of them. S may still be on its way: scores of these tokens are masked, whatever they are. */
+ * page, 1 to 64. S may still be on its way: scores of these tokens are masked, whatever they are. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
