@@ -25,7 +25,11 @@ static const opt options[] = {{OPT_FLAG, "flag", 'f', &flag, NULL, "yes or no", 
                               {OPT_STR, "text", 0, &text, "TEXT", "what", 0, 0},
                               {OPT_LIST, "arm", 0, &list, "ARM", "which", 0, 0},
                               {.type = OPT_END}};
-static const opt_command command = {"try", "[options]", "Tries.", "  snapmla try", options, 0, 0};
+static const opt_command command = {.name = "try",
+                                    .synopsis = "[options]",
+                                    .about = "Tries.",
+                                    .examples = "  snapmla try",
+                                    .options = options};
 
 static snap_status read_options(const char *path, snap_err *err) {
     opt_shared shared = {0};
