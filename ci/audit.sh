@@ -54,10 +54,15 @@ complain() {
     echo '| file | kernel | registers | stack | spill stores | spill loads | barriers | static smem | QGMMA | HGMMA |'
     echo '|---|---|---|---|---|---|---|---|---|---|'
 } >"$table"
-for file in $(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort); do
+files=$(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort)
+# Compiled side by side, looked at one after the other; where one fails there is no cubin.
+# shellcheck disable=SC2086
+printf '%s\n' $files | xargs -P "$(nproc)" -n 1 sh -c 'to=$1/$(echo "$2" | tr / _)
+    "$0" -std=c++17 -O3 -I. -gencode arch=compute_90a,code=sm_90a -Xptxas=-v -cubin -o "$to.cubin" "$2" >"$to.log" 2>&1' \
+    "$nvcc" "$work" || true
+for file in $files; do
     name=$(echo "$file" | tr / _)
-    "$nvcc" -std=c++17 -O3 -I. -gencode arch=compute_90a,code=sm_90a -Xptxas=-v -cubin \
-        -o "$work/$name.cubin" "$file" >"$work/$name.log" 2>&1 || {
+    [ -s "$work/$name.cubin" ] || {
         cat "$work/$name.log" >&2
         complain "$file does not compile"
         continue
