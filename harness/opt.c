@@ -448,17 +448,16 @@ static void help_group(const opt *o, buf *out) {
     (void)buf_printf(out, "\n%s\n", o->help);
 }
 
-static const char *exits_of(const opt_command *cmd) {
-    return cmd->exits ? cmd->exits : OPT_EXITS;
-}
-
 void opt_help(const opt_command *cmd, buf *out) {
     (void)buf_printf(out, "usage: snapmla %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->about);
     if (cmd->options->type != OPT_GROUP)
         (void)buf_puts(out, "\nOptions\n");
     show_tables(cmd, help_group, help_option, out);
     (void)buf_printf(out, "\nExamples\n%s\n", cmd->examples);
-    (void)buf_printf(out, "\nExit codes: %s\n", exits_of(cmd));
+    (void)buf_printf(out, "\nExit codes: %s\n",
+                     cmd->exits ? cmd->exits
+                                : "0 done, 2 usage or configuration, 3 runtime, 6 environment "
+                                  "invalid, 7 wrong result");
 }
 
 /* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence

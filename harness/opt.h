@@ -37,15 +37,12 @@ typedef struct {
     double min, max;      /* OPT_INT and OPT_NUM; both 0 = no bounds */
 } opt;
 
-#define OPT_EXITS                                                                                  \
-    "0 done, 2 usage or configuration, 3 runtime, 6 environment invalid, 7 wrong result"
-
 typedef struct {
     const char *name;       /* "bench" */
     const char *synopsis;   /* "[options]", "FILE..." */
     const char *about;      /* one paragraph */
     const char *examples;   /* two lines at least */
-    const char *exits;      /* its exit codes; NULL = OPT_EXITS */
+    const char *exits;      /* its exit codes; NULL = those that most have */
     const opt *options;     /* OPT_END-terminated; the shared ones (--json ...) are added */
     int min_args, max_args; /* positional arguments; max_args -1 = any number */
 } opt_command;

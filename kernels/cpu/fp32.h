@@ -6,7 +6,8 @@
  *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     K broadcast, 4 tokens x 2 vectors
  *   softmax   over tokens, lane by lane; P replaces S
  *   values    O[row][d] = rescale O + sigma sum_token P[token][row] V[token][d]
- * The page is SnapMLA's block, so sigma and the running maximum follow the paper's algorithm (arXiv 2602.10718) token for token. */
+ * The page is SnapMLA's block, so sigma and the running maximum follow the paper's algorithm
+ * (arXiv 2602.10718) token for token. */
 #include <math.h>
 #include <string.h>
 
