@@ -116,11 +116,11 @@ $(BUILD)/obj/kernels/registry.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
 $(BUILD)/obj/generator/local/cuda/absent.c.o $(BUILD)/libgenerator.a: $(BUILD)/backends
 CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
 CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
-$(BUILD)/obj/harness/results/provenance.c.o: $(BUILD)/build_info.h
-CFLAGS_harness_results_provenance := -I$(BUILD)
+$(BUILD)/obj/harness/record/provenance.c.o: $(BUILD)/build_info.h
+CFLAGS_harness_record_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
-$(BUILD)/obj/harness/results/schema_data.S.o: harness/results/snapmla.run.schema.json
-$(BUILD)/obj/harness/report/assets.S.o: harness/report/page.css harness/report/figure.css harness/report/paper.json
+$(BUILD)/obj/harness/record/schema_data.S.o: harness/record/snapmla.run.schema.json
+$(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.css harness/view/paper.json
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 

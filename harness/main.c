@@ -9,7 +9,7 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 const cmd *const cmd_table[] = {
     &cmd_bench,  &cmd_eval,     &cmd_merge,       &cmd_grade, &cmd_fidelity, &cmd_gate,

@@ -57,7 +57,8 @@ typedef struct {
     snap_status (*fetch_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
-    snap_status (*glance)(mla_backend *be, mla_glance *out, snap_err *err); /* may be NULL */
+    snap_status (*probe_once)(mla_backend *be, mla_probe_rates *out,
+                              snap_err *err); /* may be NULL */
     snap_status (*limits)(mla_backend *be, double seconds, mla_limits *out,
                           snap_err *err); /* may be NULL */
     const mla_lab_ops *lab;               /* may be NULL */

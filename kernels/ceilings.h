@@ -45,16 +45,17 @@ snap_status mla_ceilings_measure(mla_ceilings *out, mla_backend *be, double seco
  * shares its memory or processors with others; ceilings, the best ever seen, can't. */
 typedef struct {
     double read, bf16, fp8;
-} mla_glance;
+} mla_probe_rates;
 
 /**
- * mla_ceilings_glance - one window of some milliseconds of each probe
+ * mla_ceilings_probe_once - one window of some milliseconds of each probe
  *
  * The first call may take a second or two: it allocates, and finds the fastest loops unless
  * mla_ceilings_measure() has. Errors: SNAP_E_UNSUPPORTED from a backend that has no such probe,
  * SNAP_E_NOMEM.
  */
-snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
+snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be,
+                                    snap_err *err) SNAP_CHECK_RESULT;
 
 /* What no time can be free of, and what is left of the rates in the long run. */
 typedef struct {

@@ -342,10 +342,10 @@ snap_status mla_limits_measure(mla_limits *out, mla_backend *be, double seconds,
     return be->ops->limits(be, seconds, out, err);
 }
 
-snap_status mla_ceilings_glance(mla_glance *out, mla_backend *be, snap_err *err) {
-    *out = (mla_glance){0};
-    if (!be->ops->glance)
+snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be, snap_err *err) {
+    *out = (mla_probe_rates){0};
+    if (!be->ops->probe_once)
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the backend can't look at its ceilings in passing");
-    return be->ops->glance(be, out, err);
+    return be->ops->probe_once(be, out, err);
 }

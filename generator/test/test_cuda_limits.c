@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 #include "generator/test/random_model.h"
 
 enum { kRows = 128, kDecode = 96, kContext = 257 };

@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "harness/bench/arm.h"
+#include "harness/bench/bench_arm.h"
 #include "harness/bench/oracle.h"
 #include "kernels/formats.h"
 

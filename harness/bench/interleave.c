@@ -27,8 +27,8 @@ static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, sna
 }
 
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               double rest, glances *looks, const volatile sig_atomic_t *cancel,
-                               snap_err *err) {
+                               double rest, paired_probes *looks,
+                               const volatile sig_atomic_t *cancel, snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(warm_up(arms, n, scope, err));
     if (rest > 0)
@@ -42,7 +42,7 @@ snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope,
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
         if (looks && between) {
             int64_t before = clock_now_ns();
-            TRY(glances_take(looks, bench_arm_backend(arms[0]), err));
+            TRY(paired_probes_take(looks, bench_arm_backend(arms[0]), err));
             started += clock_now_ns() - before; /* looking is not the arms' time */
         }
         if (rest > 0 && between) { /* from looking too */

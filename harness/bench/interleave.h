@@ -8,8 +8,8 @@
 
 #include <signal.h>
 
-#include "harness/bench/arm.h"
-#include "harness/measure/glances.h"
+#include "harness/bench/bench_arm.h"
+#include "harness/measure/paired_probes.h"
 #include "harness/measure/stop.h"
 
 /* Which of @n arms takes step @i. */
@@ -27,7 +27,8 @@ int interleave_arm(int64_t i, int n);
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               double rest, glances *looks, const volatile sig_atomic_t *cancel,
+                               double rest, paired_probes *looks,
+                               const volatile sig_atomic_t *cancel,
                                snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

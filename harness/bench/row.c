@@ -75,10 +75,10 @@ static js *rates_json(const mla_ceilings *c) {
     return NULL;
 }
 
-static js *paired_json(const glances *looks) {
+static js *paired_json(const paired_probes *looks) {
     if (!looks || !looks->n)
         return js_new_null();
-    mla_ceilings median = glances_median(looks), best = glances_best(looks);
+    mla_ceilings median = paired_probes_median(looks), best = paired_probes_best(looks);
     js *o = js_new_object();
     bool ok = o && js_set_int(o, "looks", (int64_t)looks->n) &&
               js_set_new(o, "median", rates_json(&median)) &&

@@ -5,10 +5,10 @@
 #define SNAPMLA_HARNESS_BENCH_ROW_H
 
 #include "base/json.h"
-#include "harness/bench/verify.h"
+#include "harness/bench/check_output.h"
 #include "harness/measure/env.h"
-#include "harness/measure/glances.h"
 #include "harness/measure/gpu.h"
+#include "harness/measure/paired_probes.h"
 #include "harness/measure/stop.h"
 #include "kernels/ceilings.h"
 
@@ -32,10 +32,10 @@ typedef struct {
     const char *reason; /* why not ROW_PASSED; borrowed */
     const char *kernel; /* which served it, and its machine code's hash; NULL = the backend's */
     const char *kernel_hash;
-    const char *cold;        /* "rotate", "flush" or "none" */
-    const verified *verdict; /* NULL where nothing was judged */
-    const stop_rule *timing; /* with samples where status is ROW_PASSED */
-    const glances *looks;    /* between the samples; NULL or none where the backend can't */
+    const char *cold;           /* "rotate", "flush" or "none" */
+    const verified *verdict;    /* NULL where nothing was judged */
+    const stop_rule *timing;    /* with samples where status is ROW_PASSED */
+    const paired_probes *looks; /* between the samples; NULL or none where the backend can't */
     env_state before, after;
     gpu_state gpu_before, gpu_after; /* unknown where there is none */
     double power_w;                  /* while its steps ran; NAN = unknown */

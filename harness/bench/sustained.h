@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-#include "harness/bench/arm.h"
+#include "harness/bench/bench_arm.h"
 #include "harness/measure/gpu.h"
 #include "harness/measure/stop.h"
 

@@ -37,7 +37,7 @@ typedef struct {
     js *rows;
     bench_shape shape;
     cell cells[BENCH_ARMS];
-    glances looks; /* of the current scope */
+    paired_probes looks; /* of the current scope */
     kernel_code code[BENCH_ARMS];
     gpu *device;
     bool flush; /* the backend flushes its caches before a step */
@@ -183,7 +183,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
         return SNAP_OK;
     note(s, bench_scope_name(scope));
     snap_err why = {0};
-    s->looks = (glances){0};
+    s->looks = (paired_probes){0};
     double power_w[BENCH_ARMS];
     for (int i = 0; i < BENCH_ARMS; i++)
         power_w[i] = (double)NAN;

@@ -11,7 +11,7 @@
 #include "harness/bench/e2e.h"
 #include "harness/bench/grid.h"
 #include "harness/measure/ceilings.h"
-#include "harness/results/provenance.h"
+#include "harness/record/provenance.h"
 #include "harness/share.h"
 
 enum { kProbeRounds = 3 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/cmd/cmd.h"
-#include "harness/report/report.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
+#include "harness/view/report.h"
 
 static const char *out_dir, *format_list = "html,md,csv,tex", *prices_path;
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/table.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 #include "kernels/conformance/conformance.h"
 
 static const char *backend = "all", *isa = "auto";

@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "evals/code/sandbox.h"
 #include "harness/cmd/device.h"
-#include "harness/results/provenance.h"
-#include "harness/results/results.h"
+#include "harness/record/provenance.h"
+#include "harness/record/results.h"
 #include "harness/share.h"
 #include "kernels/lab.h"
 

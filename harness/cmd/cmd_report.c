@@ -5,8 +5,8 @@
 
 #include "base/fs.h"
 #include "harness/cmd/cmd.h"
-#include "harness/report/report.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
+#include "harness/view/report.h"
 
 static const char *out_dir, *format_list = "html,md,csv,tex";
 static bool join, show_samples = true, keep_gpqa_text;

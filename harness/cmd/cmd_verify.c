@@ -7,9 +7,9 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "base/text.h"
+#include "harness/audit/bundle.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/table.h"
-#include "harness/verify/bundle.h"
 
 static const char *plugin, *checkpoint;
 

@@ -4,7 +4,7 @@
 
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/table.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 #include "kernels/mla.h"
 
 typedef struct {

@@ -8,8 +8,8 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "harness/cmd/gate.h"
+#include "harness/gate/compare_builds.h"
 #include "harness/gate/outputs.h"
-#include "harness/gate/run.h"
 #include "harness/gate/verdicts.h"
 
 #define F gate_flags_now
@@ -126,13 +126,13 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *note
     term_progress_update(p, (int64_t)done, note);
 }
 
-static snap_status parse_arms(gate_arm arms[2], const opt_shared *shared, snap_err *err) {
+static snap_status parse_arms(gate_side arms[2], const opt_shared *shared, snap_err *err) {
     for (int i = 0; i < 2; i++) {
-        gate_arm fallback = {.threads = (int)F.device.threads};
+        gate_side fallback = {.threads = (int)F.device.threads};
         (void)snprintf(fallback.name, sizeof fallback.name, "%s", i ? "B" : "A");
         (void)snprintf(fallback.backend, sizeof fallback.backend, "%s", F.device.backend);
         (void)snprintf(fallback.isa, sizeof fallback.isa, "%s", F.device.isa);
-        snap_status st = gate_arm_parse(&arms[i], shared->args[1 + i], &fallback, err);
+        snap_status st = gate_side_parse(&arms[i], shared->args[1 + i], &fallback, err);
         if (st != SNAP_OK)
             return st;
     }

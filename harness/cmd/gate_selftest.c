@@ -83,7 +83,7 @@ static gate_run_options options_of(const bench_grid *grid) {
                                          .cancel = &cmd_cancelled},
                               .progress = show_progress};
     for (int i = 0; i < 2; i++) {
-        gate_arm *a = &asked.arms[i];
+        gate_side *a = &asked.arms[i];
         a->threads = (int)F.device.threads;
         (void)snprintf(a->name, sizeof a->name, "%s", i ? "B" : "A");
         (void)snprintf(a->program, sizeof a->program, "/proc/self/exe");

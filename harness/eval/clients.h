@@ -7,7 +7,7 @@
 #define SNAPMLA_HARNESS_EVAL_CLIENTS_H
 
 #include "generator/generator.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 snap_status clients_record(results_journal *j, const char *arm, const generator_load *load,
                            snap_err *err) SNAP_CHECK_RESULT;

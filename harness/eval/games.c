@@ -7,7 +7,7 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "evals/arena.h"
-#include "harness/eval/arm.h"
+#include "harness/eval/arm_option.h"
 #include "harness/eval/run_log.h"
 
 enum { kJudgeTokens = 16000, kMessages = 2 };

@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "evals/samples.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 typedef struct {
     const char *api_key; /* NULL: none */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "generator/local/checkpoint/digest.h"
 #include "harness/eval/run_files.h"
-#include "harness/results/provenance.h"
+#include "harness/record/provenance.h"
 
 enum { kKey = 80 };
 static const char kLocal[] = "local:";

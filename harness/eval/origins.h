@@ -6,7 +6,7 @@
 #define SNAPMLA_HARNESS_EVAL_ORIGINS_H
 
 #include "evals/plan.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 /* Of all arms, before they generate: hashes the files, a folder once. SNAP_E_USAGE where the journal has
  * samples of others under that name; SNAP_E_IO, SNAP_E_INPUT, SNAP_E_NOMEM. */

@@ -6,7 +6,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "evals/samples_judge.h"
-#include "harness/eval/arm.h"
+#include "harness/eval/arm_option.h"
 #include "harness/eval/games.h"
 #include "harness/eval/shard.h"
 #include "harness/eval/suite.h"

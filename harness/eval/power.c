@@ -8,7 +8,7 @@
 #include "evals/stats.h"
 #include "harness/cmd/table.h"
 #include "harness/eval/suite.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: more is no plan */
 

@@ -10,15 +10,15 @@
 #include "base/text.h"
 #include "evals/samples_judge.h"
 #include "evals/score.h"
-#include "harness/eval/asked.h"
+#include "harness/eval/eval_rows.h"
 #include "harness/eval/games.h"
 #include "harness/eval/origins.h"
 #include "harness/eval/planning.h"
-#include "harness/eval/rows.h"
 #include "harness/eval/run_files.h"
 #include "harness/eval/run_log.h"
-#include "harness/report/report.h"
-#include "harness/results/provenance.h"
+#include "harness/eval/run_options.h"
+#include "harness/record/provenance.h"
+#include "harness/view/report.h"
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */

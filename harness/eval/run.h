@@ -14,7 +14,7 @@
 
 #include "harness/eval/generate.h"
 #include "harness/opt.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 /* 0, or -1 for the temperature, means: what the suite says. */
 typedef struct {

@@ -3,7 +3,7 @@
 #define SNAPMLA_HARNESS_EVAL_RUN_FILES_H
 
 #include "base/arena.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 #define RUN_IDENTITY "identity" /* plan_identity(): what every sample depends on */
 #define RUN_ASKED    "asked"    /* the options that make the plan again */

@@ -27,7 +27,7 @@ static void put_name(gate_timed *c) {
 }
 
 /* An arm's precision, or the other arm's; NULL where neither names one. */
-static const char *named_precision(const gate_arm arms[2], int i) {
+static const char *named_precision(const gate_side arms[2], int i) {
     bench_kind k;
     for (int turn = 0; turn < 2; turn++)
         if (bench_kind_parse(arms[(i + turn) % 2].precision, &k))
@@ -36,7 +36,7 @@ static const char *named_precision(const gate_arm arms[2], int i) {
 }
 
 /* Where an arm names its precision there is one pair a shape and scope, else one a precision. */
-static int precisions_of(const bench_grid *g, const gate_arm arms[2],
+static int precisions_of(const bench_grid *g, const gate_side arms[2],
                          const char *pairs[BENCH_ARMS][2]) {
     int n = 0;
     if (named_precision(arms, 0)) {
@@ -53,7 +53,7 @@ static int precisions_of(const bench_grid *g, const gate_arm arms[2],
 }
 
 snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
-                           const gate_arm arms[2], snap_err *err) {
+                           const gate_side arms[2], snap_err *err) {
     const char *pairs[BENCH_ARMS][2];
     int precisions = precisions_of(grid, arms, pairs), shapes = bench_grid_shapes(grid);
     size_t all = (size_t)shapes * (size_t)precisions * (size_t)(grid->scope[0] + grid->scope[1]);

@@ -35,7 +35,7 @@ typedef struct {
 /* The cells of a grid and two arms: shapes x scopes x precisions. Caller owns them: gate_timed_free().
  * SNAP_E_USAGE for more than GATE_CELLS, SNAP_E_NOMEM. */
 snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
-                           const gate_arm arms[2], snap_err *err) SNAP_CHECK_RESULT;
+                           const gate_side arms[2], snap_err *err) SNAP_CHECK_RESULT;
 void gate_timed_free(gate_timed *cells, size_t n);
 
 /* Both judged right so far? */

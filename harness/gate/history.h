@@ -7,7 +7,7 @@
 #ifndef SNAPMLA_HARNESS_GATE_HISTORY_H
 #define SNAPMLA_HARNESS_GATE_HISTORY_H
 
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 typedef struct gate_history gate_history;
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "harness/cmd/table.h"
 #include "harness/gate/verdicts.h"
-#include "harness/report/format.h"
+#include "harness/view/format.h"
 
 static const char *text_of(const js *row, const char *key) {
     const char *s = js_get_str(row, key);

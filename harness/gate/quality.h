@@ -12,7 +12,7 @@
 #ifndef SNAPMLA_HARNESS_GATE_QUALITY_H
 #define SNAPMLA_HARNESS_GATE_QUALITY_H
 
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 typedef struct {
     double alpha;

@@ -154,7 +154,7 @@ cleanup:
     return st;
 }
 
-static snap_status greet(gate_remote *r, const gate_arm *arm, snap_err *err) {
+static snap_status greet(gate_remote *r, const gate_side *arm, snap_err *err) {
     js *hello = js_new_object();
     snap_err why = {0};
     bool ok = hello && js_set_int(hello, "protocol", GATE_PROTOCOL) &&
@@ -179,7 +179,7 @@ static snap_status greet(gate_remote *r, const gate_arm *arm, snap_err *err) {
     return st;
 }
 
-snap_status remote_open(gate_remote **out, const gate_arm *arm, const remote_options *opt,
+snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_options *opt,
                         snap_err *err) {
     gate_remote *r = calloc(1, sizeof *r);
     snap_status st = SNAP_OK;

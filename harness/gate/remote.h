@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "harness/bench/grid.h"
-#include "harness/gate/arm.h"
+#include "harness/gate/side.h"
 
 typedef struct gate_remote gate_remote;
 
@@ -38,7 +38,7 @@ typedef struct {
 
 /* Starts the program and greets it. SNAP_E_IO where it can't be started, SNAP_E_UNSUPPORTED where it is
  * no such program or too old, else what it answers. */
-snap_status remote_open(gate_remote **out, const gate_arm *arm, const remote_options *opt,
+snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_options *opt,
                         snap_err *err) SNAP_CHECK_RESULT;
 void remote_close(gate_remote *r); /* ends the child; NULL is allowed */
 const remote_about *remote_describe(const gate_remote *r);

@@ -7,7 +7,7 @@
 #ifndef SNAPMLA_HARNESS_GATE_SELFTEST_H
 #define SNAPMLA_HARNESS_GATE_SELFTEST_H
 
-#include "harness/gate/run.h"
+#include "harness/gate/compare_builds.h"
 #include "harness/gate/simulate.h"
 
 enum { SELFTEST_DELAYS = 4 }; /* 0, 1, 2 and 5 % */

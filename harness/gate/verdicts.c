@@ -24,7 +24,7 @@ static js *interval(double lo, double hi) {
 
 /* ---- a timed cell ---- */
 
-static bool same_kernels(const gate_timed *t, const gate_arm arms[2]) {
+static bool same_kernels(const gate_timed *t, const gate_side arms[2]) {
     const remote_cell *a = &t->about[0], *b = &t->about[1];
     return a->kernel_hash[0] && strcmp(a->kernel_hash, b->kernel_hash) == 0 &&
            strcmp(a->kernel, b->kernel) == 0 && t->precision[0] == t->precision[1] &&
@@ -35,13 +35,13 @@ static bool same_kernels(const gate_timed *t, const gate_arm arms[2]) {
 
 /* The same code under the same conditions, the part of the processor included, which launches the kernels
  * and chooses their plan: what differs then is the machine's mood. */
-static bool same_code(const gate_timed *t, const gate_arm arms[2]) {
+static bool same_code(const gate_timed *t, const gate_side arms[2]) {
     const remote_cell *a = &t->about[0], *b = &t->about[1];
     return same_kernels(t, arms) && a->program_hash[0] &&
            strcmp(a->program_hash, b->program_hash) == 0;
 }
 
-static const char *blame(const gate_timed *t, const gate_arm arms[2], char text[400]) {
+static const char *blame(const gate_timed *t, const gate_side arms[2], char text[400]) {
     for (int i = 0; i < 2; i++)
         if (strcmp(t->about[i].status, "passed") != 0) {
             (void)snprintf(text, 400, "%s: %s", arms[i].name, t->about[i].reason);
@@ -50,7 +50,7 @@ static const char *blame(const gate_timed *t, const gate_arm arms[2], char text[
     return NULL;
 }
 
-static const char *judge(const gate_timed *t, const gate_cell *c, const gate_arm arms[2],
+static const char *judge(const gate_timed *t, const gate_cell *c, const gate_side arms[2],
                          const char **reason, char text[400]) {
     const char *fault = blame(t, arms, text);
     *reason = fault ? text : NULL;
@@ -97,7 +97,7 @@ static js *hash_json(const remote_cell *c) {
 }
 
 js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
-                    const gate_arm arms[2]) {
+                    const gate_side arms[2]) {
     char text[400];
     const char *reason, *verdict = judge(t, c, arms, &reason, text);
     js *o = verdict_new("speed", t->name, verdict, reason);

@@ -22,7 +22,7 @@ js *verdict_new(const char *kind, const char *name, const char *verdict, const c
 
 /* The row of a timed cell: @c its tests, @est its estimate. */
 js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
-                    const gate_arm arms[2]);
+                    const gate_side arms[2]);
 
 /* The row of the geometric mean over @n cells; NULL when out of memory. */
 js *verdict_of_mean(const rank_estimate *cells, size_t n);

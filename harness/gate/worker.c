@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "harness/bench/sweep.h"
 #include "harness/cmd/device.h"
-#include "harness/gate/arm.h"
+#include "harness/gate/side.h"
 #include "harness/measure/code_hash.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 enum { kWarmUp = 5 };
 
@@ -23,8 +23,8 @@ typedef struct {
     bool rotate; /* through copies of the data, so that each step finds them cold */
     int64_t seed;
     numbers_kind kind;
-    char backend[GATE_ARM_TEXT]; /* as it was asked for */
-    char hash[HASH_HEX];         /* of this program; "" = unknown */
+    char backend[GATE_SIDE_TEXT]; /* as it was asked for */
+    char hash[HASH_HEX];          /* of this program; "" = unknown */
 
     numbers from; /* of the widths it was last drawn for */
     bench_arm *arm;

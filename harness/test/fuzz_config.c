@@ -5,11 +5,11 @@
 
 #include "base/term.h"
 #include "base/test/fuzz_file.h"
-#include "harness/eval/arm.h"
+#include "harness/eval/arm_option.h"
 #include "harness/eval/suite.h"
 #include "harness/fetch/manifest.h"
 #include "harness/opt.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "base/term.h"
-#include "harness/report/report.h"
-#include "harness/report/writers.h"
+#include "harness/view/report.h"
+#include "harness/view/writers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #ifndef SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 #define SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 
-#include "harness/report/report.h"
+#include "harness/view/report.h"
 
 /* Everything that some format takes for markup, and what no format may pass on. */
 extern const char kEvil[];

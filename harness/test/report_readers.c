@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/report/figures.h"
-#include "harness/report/outline.h"
-#include "harness/report/writers.h"
+#include "harness/view/figures.h"
+#include "harness/view/outline.h"
+#include "harness/view/writers.h"
 
 /* ---- XML ---- */
 

@@ -7,7 +7,7 @@
 #include "harness/bench/fidelity.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sweep.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 #include "kernels/backend.h"
 #include "kernels/formats.h"
 
@@ -58,10 +58,10 @@ static snap_status fake_append(mla_plan *plan, const mla_step *step, const mla_c
     return st;
 }
 
-static snap_status fake_glance(mla_backend *be, mla_glance *out, snap_err *err) {
+static snap_status fake_probe_once(mla_backend *be, mla_probe_rates *out, snap_err *err) {
     (void)be;
     (void)err;
-    *out = (mla_glance){.read = 1e9, .bf16 = 2e9, .fp8 = 3e9};
+    *out = (mla_probe_rates){.read = 1e9, .bf16 = 2e9, .fp8 = 3e9};
     return SNAP_OK;
 }
 
@@ -75,7 +75,7 @@ static mla_backend *open_fake(void) {
     fake.describe = fake_describe;
     fake.run = fake_run;
     fake.append_kv = fake_append;
-    fake.glance = fake_glance;
+    fake.probe_once = fake_probe_once;
     be->ops = &fake;
     return be;
 }
@@ -489,7 +489,7 @@ static void test_resume(void) {
 /* ---- what follows from the ceilings ---- */
 
 static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
-                           const glances *looks, double others_s) {
+                           const paired_probes *looks, double others_s) {
     stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
     stop_rule timing;
     verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
@@ -556,7 +556,7 @@ static void test_floor_by_bytes(void) {
  * looks. A row whose processors others used too has no such figure. */
 static void test_paired(void) {
     mla_ceilings c = {.read = {.rate = 5e10}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
-    glances looks = {.n = 3, .read = {2e10, 2.5e10, 4e10}, .bf16 = {1e18, 1e18, 1e18}};
+    paired_probes looks = {.n = 3, .read = {2e10, 2.5e10, 4e10}, .bf16 = {1e18, 1e18, 1e18}};
     memcpy(looks.fp8, looks.bf16, sizeof looks.fp8);
     js *row = made_row_beside(MLA_BF16, &known, 1e8, &looks, 0);
     js *shared = made_row_beside(MLA_BF16, &known, 1e8, &looks, 0.5), *none;

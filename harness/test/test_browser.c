@@ -9,9 +9,9 @@
 #include "base/fs.h"
 #include "base/test/sanitized.h"
 #include "base/text.h"
-#include "harness/report/writers.h"
 #include "harness/test/browser.h"
 #include "harness/test/report_fixture.h"
+#include "harness/view/writers.h"
 
 enum { kCells = 500, kNarrow = 360, kWide = 1280 };
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/compare.h"
-#include "harness/report/table.h"
+#include "harness/view/compare.h"
+#include "harness/view/table.h"
 
 static results *load(void) {
     results *r = NULL;

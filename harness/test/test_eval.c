@@ -12,11 +12,11 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "base/zip.h"
-#include "harness/eval/arm.h"
+#include "harness/audit/bundle.h"
+#include "harness/eval/arm_option.h"
 #include "harness/eval/run.h"
 #include "harness/eval/suite.h"
 #include "harness/eval/view.h"
-#include "harness/verify/bundle.h"
 
 enum { PROBLEMS = 9, SAMPLES = 3, ROWS = 2 * PROBLEMS * SAMPLES };
 

@@ -351,11 +351,11 @@ static void test_history(void) {
 /* ---- arms ---- */
 
 static void test_arm_text(void) {
-    static const gate_arm fallback = {.name = "A", .backend = "auto", .isa = "auto"};
-    gate_arm a;
+    static const gate_side fallback = {.name = "A", .backend = "auto", .isa = "auto"};
+    gate_side a;
     snap_err err = {0};
-    CU_ASSERT(gate_arm_parse(&a, "old/snapmla,name=old,precision=fp8,threads=2,delay=1.5",
-                             &fallback, NULL) == SNAP_OK);
+    CU_ASSERT(gate_side_parse(&a, "old/snapmla,name=old,precision=fp8,threads=2,delay=1.5",
+                              &fallback, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(a.program, "old/snapmla");
     CU_ASSERT_STRING_EQUAL(a.name, "old");
     CU_ASSERT_STRING_EQUAL(a.precision, "fp8");
@@ -364,11 +364,11 @@ static void test_arm_text(void) {
         "",         "self,precision=fp4", "self,threads=-1", "self,x=1",
         "self,isa", "self,delay=nan",     "self,name=",      "self,,"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CU_ASSERT(gate_arm_parse(&a, bad[i], &fallback, &err) == SNAP_E_USAGE);
+        CU_ASSERT(gate_side_parse(&a, bad[i], &fallback, &err) == SNAP_E_USAGE);
 }
 
 static snap_status open_program(const char *program, double timeout_s, snap_err *err) {
-    gate_arm arm = {.name = "new", .backend = "cpu", .isa = "auto"};
+    gate_side arm = {.name = "new", .backend = "cpu", .isa = "auto"};
     const remote_options opt = {.distribution = "normal", .seed = 1, .timeout_s = timeout_s};
     gate_remote *r = NULL;
     (void)snprintf(arm.program, sizeof arm.program, "%s", program);

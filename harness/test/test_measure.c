@@ -10,11 +10,11 @@
 #include "harness/measure/ceilings.h"
 #include "harness/measure/code_hash.h"
 #include "harness/measure/env.h"
-#include "harness/measure/glances.h"
 #include "harness/measure/gpu.h"
+#include "harness/measure/paired_probes.h"
 #include "harness/measure/stats.h"
 #include "harness/measure/stop.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-12 * (1 + fabs((double)(b))))
 
@@ -254,19 +254,20 @@ static void test_code_find_hostile(void) {
 /* ---- looks at the ceilings in passing ---- */
 
 /* A second look right after the first would take more than its share of the time. */
-static void test_glances(void) {
+static void test_paired_probes(void) {
     mla_backend *be;
-    glances g = {0};
+    paired_probes g = {0};
     CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = 1}, NULL) ==
                     SNAP_OK);
-    CU_ASSERT(glances_take(&g, be, NULL) == SNAP_OK && glances_take(&g, be, NULL) == SNAP_OK);
+    CU_ASSERT(paired_probes_take(&g, be, NULL) == SNAP_OK &&
+              paired_probes_take(&g, be, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(g.n, 1);
     g.ended_ns -= 2 * g.took_ns;
-    CU_ASSERT(glances_take(&g, be, NULL) == SNAP_OK);
+    CU_ASSERT(paired_probes_take(&g, be, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(g.n, 2);
     CU_ASSERT(g.read[0] <= g.read[1]);
-    NEAR(glances_median(&g).read.rate, (g.read[0] + g.read[1]) / 2);
-    NEAR(glances_median(&g).bf16.rate, (g.bf16[0] + g.bf16[1]) / 2);
+    NEAR(paired_probes_median(&g).read.rate, (g.read[0] + g.read[1]) / 2);
+    NEAR(paired_probes_median(&g).bf16.rate, (g.bf16[0] + g.bf16[1]) / 2);
     mla_backend_close(be);
 }
 
@@ -390,7 +391,7 @@ CU_TestInfo tests_measure[] = {
     {"environment flags", test_env_flags},
     {"code hash", test_code_hash},
     {"code hash of broken images", test_code_find_hostile},
-    {"looks at the ceilings take a third of the time at most", test_glances},
+    {"looks at the ceilings take a third of the time at most", test_paired_probes},
     {"ceilings through JSON", test_ceilings_round_trip},
     {"limits beside ceilings", test_limits_beside_ceilings},
     CU_TEST_INFO_NULL,

@@ -11,7 +11,7 @@
 #include "harness/bench/layer_bound.h"
 #include "harness/bench/layer_values.h"
 #include "harness/bench/model_fidelity.h"
-#include "harness/results/results.h"
+#include "harness/record/results.h"
 #include "kernels/formats.h"
 
 static const char kText[] =

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/report/figures.h"
-#include "harness/report/format.h"
-#include "harness/report/model.h"
-#include "harness/report/report.h"
-#include "harness/report/writers.h"
 #include "harness/test/report_fixture.h"
 #include "harness/test/report_readers.h"
+#include "harness/view/figures.h"
+#include "harness/view/format.h"
+#include "harness/view/model.h"
+#include "harness/view/report.h"
+#include "harness/view/writers.h"
 
 static report_model *model_of_two(results *runs[2], const char *key, js *value) {
     static const char *const names[] = {"one.json", "two.json"};

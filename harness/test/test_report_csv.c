@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/report/format.h"
-#include "harness/report/writers.h"
 #include "harness/test/report_fixture.h"
+#include "harness/view/format.h"
+#include "harness/view/writers.h"
 
 enum { kSheetFields = 160 };
 typedef struct {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "harness/report/format.h"
-#include "harness/report/model.h"
-#include "harness/report/report.h"
-#include "harness/report/svg.h"
-#include "harness/report/writers.h"
 #include "harness/test/report_fixture.h"
 #include "harness/test/report_readers.h"
+#include "harness/view/format.h"
+#include "harness/view/model.h"
+#include "harness/view/report.h"
+#include "harness/view/svg.h"
+#include "harness/view/writers.h"
 
 static void test_xml_reader(void) {
     static const char *const bad[] = {"<a>",          "<a></b>",           "<a x=1></a>", "a & b",

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "harness/report/outline.h"
-#include "harness/report/paper.h"
-#include "harness/report/report.h"
-#include "harness/report/writers.h"
 #include "harness/test/report_fixture.h"
+#include "harness/view/outline.h"
+#include "harness/view/paper.h"
+#include "harness/view/report.h"
+#include "harness/view/writers.h"
 
 static report_model *paper_of(results *r) {
     report_model *m;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "harness/report/samples.h"
+#include "harness/view/samples.h"
 
 static char path[40];
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "harness/results/provenance.h"
-#include "harness/results/results.h"
-#include "harness/results/schema.h"
+#include "harness/record/provenance.h"
+#include "harness/record/results.h"
+#include "harness/record/schema.h"
 
 /* Made by hand from the shapes of real runs, with hostile names in it. */
 static const char kFixture[] = "harness/test/fixtures/run.json";

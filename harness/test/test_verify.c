@@ -8,7 +8,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/zip.h"
-#include "harness/verify/bundle.h"
+#include "harness/audit/bundle.h"
 
 static results *load(void) {
     results *r = NULL;

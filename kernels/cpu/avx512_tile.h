@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/cpu/dataflow.h"
+#include "kernels/cpu/cpu_dataflow.h"
 #include "kernels/cpu/softmax.h"
 
 enum {

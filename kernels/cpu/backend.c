@@ -107,12 +107,12 @@ static snap_status cpu_ceilings(mla_backend *base, double seconds, mla_ceilings 
     return SNAP_OK;
 }
 
-static snap_status cpu_glance(mla_backend *base, mla_glance *out, snap_err *err) {
+static snap_status cpu_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *err) {
     cpu_backend *be = (cpu_backend *)base;
     mla_ceilings unused = {0};
     snap_status st = be->measured ? SNAP_OK : cpu_ceilings(base, kFirstGlanceSeconds, &unused, err);
     if (st == SNAP_OK)
-        cpu_probe_glance(be->probe, out, be->pool);
+        cpu_probe_probe_once(be->probe, out, be->pool);
     return st;
 }
 
@@ -134,7 +134,7 @@ static const mla_backend_ops kOps = {
     .append_kv = cpu_append_kv,
     .fetch_kv = cpu_fetch_kv,
     .ceilings = cpu_ceilings,
-    .glance = cpu_glance,
+    .probe_once = cpu_probe_once,
     .host_memory = true,
 };
 

@@ -4,8 +4,8 @@
 
 #include "base/parallel.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/cpu_probes.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/probes.h"
 
 typedef struct {
     mla_backend base;

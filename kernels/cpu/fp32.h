@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "kernels/cpu/burst.h"
-#include "kernels/cpu/dataflow.h"
+#include "kernels/cpu/cpu_dataflow.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/softmax.h"
 #include "kernels/formats.h"

@@ -7,10 +7,10 @@
 
 #include "kernels/cuda/dataflow/dataflow.h"
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/portable/launch.h"
+#include "kernels/cuda/portable/portable_launch.h"
 #include "kernels/cuda/sm90_ablation/ablation.h"
-#include "kernels/cuda/sm90_bf16/launch.h"
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_bf16/bf16_launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 
 namespace {
 
@@ -51,7 +51,7 @@ namespace {
 void cuda_close(mla_backend *base) {
     cuda_backend *be = cuda_of(base);
     cudaFree(be->flush_memory);
-    cudaFree(be->glance_memory);
+    cudaFree(be->probe_memory);
     if (be->started)
         cudaEventDestroy(be->started);
     if (be->stopped)
@@ -156,7 +156,7 @@ mla_backend_ops make_ops() {
     ops.prepare = cuda_prepare;
     ops.fetch_kv = cuda_fetch_kv;
     ops.ceilings = cuda_ceilings;
-    ops.glance = cuda_glance;
+    ops.probe_once = cuda_probe_once;
     ops.limits = cuda_limits;
     ops.lab = &cuda_lab_ops;
     return ops;

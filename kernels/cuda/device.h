@@ -12,10 +12,10 @@ struct cuda_backend {
     cudaEvent_t started, stopped;
     cudaDeviceProp device;
     int sms;
-    bool hopper;         /* compute capability 9.0 */
-    bool portable;       /* only kernels for 8.0 and newer are to be used */
-    void *flush_memory;  /* what lab_flush() reads; allocated by the first one */
-    void *glance_memory; /* what cuda_glance() reads, likewise */
+    bool hopper;        /* compute capability 9.0 */
+    bool portable;      /* only kernels for 8.0 and newer are to be used */
+    void *flush_memory; /* what lab_flush() reads; allocated by the first one */
+    void *probe_memory; /* what cuda_probe_once() reads, likewise */
 };
 
 inline cuda_backend *cuda_of(mla_backend *be) {
@@ -51,7 +51,7 @@ snap_status cuda_attend(mla_backend *be, const lab_step *step, const int64_t *ro
 
 /* ceilings/ */
 snap_status cuda_ceilings(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
-snap_status cuda_glance(mla_backend *be, mla_glance *out, snap_err *err);
+snap_status cuda_probe_once(mla_backend *be, mla_probe_rates *out, snap_err *err);
 snap_status cuda_limits(mla_backend *be, double seconds, mla_limits *out, snap_err *err);
 
 #endif

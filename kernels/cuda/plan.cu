@@ -4,10 +4,10 @@
 
 #include "kernels/cuda/dataflow/prepare.h"
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/portable/launch.h"
+#include "kernels/cuda/portable/portable_launch.h"
 #include "kernels/cuda/sm90_ablation/ablation.h"
-#include "kernels/cuda/sm90_bf16/launch.h"
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_bf16/bf16_launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 
 namespace {
 

@@ -371,8 +371,8 @@ static void test_probes(void) {
     CU_ASSERT(c.bf16.rate > 1e8 && c.bf16.how[0] && c.bf16.windows >= 3);
     CU_ASSERT(!c.fp8_native && c.fp8.rate == c.bf16.rate);
     CU_ASSERT(c.bf16.worst_window <= c.bf16.rate && c.read.worst_window <= c.read.rate);
-    mla_glance now;
-    CU_ASSERT_EQUAL_FATAL(mla_ceilings_glance(&now, be, NULL), SNAP_OK);
+    mla_probe_rates now;
+    CU_ASSERT_EQUAL_FATAL(mla_ceilings_probe_once(&now, be, NULL), SNAP_OK);
     CU_ASSERT(now.read > 1e7 && now.bf16 > 1e7 && now.fp8 == now.bf16);
     mla_backend_close(be);
 }

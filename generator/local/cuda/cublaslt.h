@@ -9,7 +9,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUBLASLT_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUBLASLT_H
 
-#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/cuda_gemm.h"
 
 namespace device {
 

@@ -4,7 +4,7 @@
  * neighbouring numbers, of the weight rows and tokens that the mma fragments give it, and calls them the
  * k that the instruction wants there: no shuffles, whole lines of memory. */
 #pragma once
-#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/cuda_gemm.h"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 

@@ -3,8 +3,8 @@
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_MODEL_H
 
 #include "generator/local/cuda/cublaslt.h"
+#include "generator/local/cuda/cuda_weights.h"
 #include "generator/local/cuda/rows.h"
-#include "generator/local/cuda/weights.h"
 
 enum {
     kMostChunks = 64, /* pieces of a prompt in a step */

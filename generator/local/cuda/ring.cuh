@@ -5,7 +5,7 @@
  * Rows lie 64 bytes off a multiple of 128 apart, so that a quarter of a warp, which reads 64 bytes of two
  * rows, meets no bank twice. */
 #pragma once
-#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/once.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 

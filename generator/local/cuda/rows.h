@@ -3,7 +3,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 
-#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/host.h"
 
 namespace device {

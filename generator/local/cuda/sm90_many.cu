@@ -8,7 +8,7 @@
  * 4 x (8192 + 32 768) bytes, and the barriers. */
 #include <algorithm>
 
-#include "generator/local/cuda/gemm.h"
+#include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/maps.h"
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator/local/engine/parts.h"
+#include "generator/local/engine/engine_parts.h"
 
 enum { kDrawTogether = 16 }; /* draws that a thread takes at a time */
 

@@ -1,4 +1,4 @@
-#include "generator/local/engine/parts.h"
+#include "generator/local/engine/engine_parts.h"
 
 void list_push(sequence_list *l, sequence *s) {
     s->next = NULL;

@@ -1,5 +1,5 @@
 /* prompts.c - what sequences start from: computed once, held while somebody waits, kept a while after. */
-#include "generator/local/engine/parts.h"
+#include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

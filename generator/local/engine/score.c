@@ -1,5 +1,5 @@
 /* score.c - teacher forcing. */
-#include "generator/local/engine/parts.h"
+#include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
 

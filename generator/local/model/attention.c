@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 
 static gemm_job job(const mat *w, const void *x, int64_t ldx, int64_t rows, float *y, int64_t ldy) {
     return (gemm_job){.w = *w, .side = MAT_ROWS, .x = x, .ldx = ldx, .m = rows, .y = y, .ldy = ldy};

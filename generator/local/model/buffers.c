@@ -1,5 +1,5 @@
 /* What a step on the CPU writes into: all of it taken once, of the size that the largest step needs. */
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 
 typedef struct {
     runner *r;

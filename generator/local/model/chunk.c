@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 
 enum { kKeyMultiple = 16 }; /* keys past the end are zeros, and masked */
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 
 /* ---- gated feed-forward ------------------------------------------------------------------------ */
 

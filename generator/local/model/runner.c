@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 #include "kernels/staged.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator/local/model/parts.h"
+#include "generator/local/model/model_parts.h"
 
 static snap_status check_piece(const runner *r, const model_piece *p, int64_t rows, snap_err *err) {
     if (p->count < 1 || p->count > r->opt.max_rows - rows || p->logits < 0 ||

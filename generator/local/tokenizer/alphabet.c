@@ -1,5 +1,5 @@
 /* The byte-level alphabet: printable Latin-1 stands for itself, the other 68 bytes follow from U+0100. */
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 
 #include <stdio.h>
 #include <string.h>

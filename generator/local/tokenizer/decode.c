@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 #include "generator/local/tokenizer/utf8.h"
 
 /* ---- what each id stands for ---- */

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "generator/local/tokenizer/mix.h"
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 #include "generator/local/tokenizer/utf8.h"
 
 enum { kCacheEntries = 1 << 15, kCachedBytes = 30, kCachedIds = 8 };

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 
 snap_status tok_ids_append(tok_ids *ids, const int32_t *v, size_t n, snap_err *err) {
     if (n == 0)

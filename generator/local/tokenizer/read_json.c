@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 
 static const char *type_of(const js *part) {
     const char *type = js_get_str(part, "type");

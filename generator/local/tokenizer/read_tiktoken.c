@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 
 enum { kSpecials = 256 }; /* ids above the ranks that are special tokens, named or reserved */
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "generator/local/tokenizer/young.h"
+#include "generator/local/tokenizer/unicode_age.h"
 
 /* One walk down the chain. */
 typedef struct {
@@ -10,7 +10,7 @@ typedef struct {
     split_work *w;
     split_fn fn;
     void *ctx;
-    bool young; /* the text has characters that patterns don't know */
+    bool new_characters; /* the text has characters that patterns don't know */
 } walk;
 
 static snap_status from_step(const walk *k, int step, const char *s, size_t n, bool first,
@@ -82,9 +82,9 @@ static snap_status cut(const walk *k, int step, const char *s, size_t n, bool fi
     bool found = true, any = false;
     snap_status st = SNAP_OK;
     const char *seen = s; /* by the pattern */
-    if (k->young) {
+    if (k->new_characters) {
         buf *shadow = &k->w->text[step];
-        young_shadow(s, n, shadow);
+        unicode_age_shadow(s, n, shadow);
         TRY(buf_check(shadow, "a text", err));
         seen = buf_str(shadow);
     }
@@ -152,7 +152,8 @@ static snap_status from_step(const walk *k, int step, const char *s, size_t n, b
 
 snap_status split_text(const splitter *sp, split_work *w, const char *s, size_t n, bool first,
                        split_fn fn, void *ctx, snap_err *err) {
-    const walk k = {.sp = sp, .w = w, .fn = fn, .ctx = ctx, .young = young_any(s, n)};
+    const walk k = {
+        .sp = sp, .w = w, .fn = fn, .ctx = ctx, .new_characters = unicode_age_has_new(s, n)};
     return n ? from_step(&k, 0, s, n, first, err) : SNAP_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "generator/local/tokenizer/parts.h"
+#include "generator/local/tokenizer/tokenizer_parts.h"
 
 enum { kFileMax = 128 << 20, kConfigMax = 8 << 20 };
 

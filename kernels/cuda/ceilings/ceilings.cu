@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/device.h"
 
 namespace {
@@ -154,22 +154,22 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
 /* ---- one window of each ----------------------------------------------------------------------- */
 
 /* Random bytes, and behind them a word that is never written. */
-cudaError_t glance_memory(cuda_backend *be, read_memory *out) {
+cudaError_t probe_memory(cuda_backend *be, read_memory *out) {
     const size_t share = be->device.totalGlobalMem / 16; /* shorter reads fall short of the rate */
     const int pages = static_cast<int>(std::min(kReadBytes, share) / PROBE_PAGE);
     const size_t bytes = static_cast<size_t>(pages) * PROBE_PAGE;
     cudaError_t e = cudaSuccess;
-    if (!be->glance_memory) {
-        e = cudaMalloc(&be->glance_memory, bytes + sizeof(uint32_t));
+    if (!be->probe_memory) {
+        e = cudaMalloc(&be->probe_memory, bytes + sizeof(uint32_t));
         if (e == cudaSuccess)
-            e = probe_fill(static_cast<uint8_t *>(be->glance_memory), bytes, be->stream);
+            e = probe_fill(static_cast<uint8_t *>(be->probe_memory), bytes, be->stream);
     }
-    auto *at = static_cast<uint8_t *>(be->glance_memory);
+    auto *at = static_cast<uint8_t *>(be->probe_memory);
     *out = {at, nullptr, pages, reinterpret_cast<uint32_t *>(at + bytes)};
     return e;
 }
 
-cudaError_t product_glance(cuda_backend *be, probe_product kind, float *never, double *rate) {
+cudaError_t product_probe_once(cuda_backend *be, probe_product kind, float *never, double *rate) {
     double flop = 0, took = 0;
     const cudaError_t e = window(be, &took, [&] {
         return be->hopper ? probe_wgmma(kind, be->sms, &flop, never, be->stream)
@@ -182,19 +182,19 @@ cudaError_t product_glance(cuda_backend *be, probe_product kind, float *never, d
 } // namespace
 
 /* The loops that win on the devices measured; on others they come close. */
-snap_status cuda_glance(mla_backend *base, mla_glance *out, snap_err *err) {
+snap_status cuda_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *err) {
     cuda_backend *be = cuda_of(base);
     read_memory m = {};
     double took = 0;
-    cudaError_t e = glance_memory(be, &m);
+    cudaError_t e = probe_memory(be, &m);
     auto *never = reinterpret_cast<float *>(m.never);
     if (e == cudaSuccess)
         e = window(be, &took, [&] { return probe_read_plain(m, be->sms, 8, 4, be->stream); });
     out->read = static_cast<double>(m.pages) * PROBE_PAGE / took;
     if (e == cudaSuccess)
-        e = product_glance(be, PROBE_BF16_N256, never, &out->bf16);
+        e = product_probe_once(be, PROBE_BF16_N256, never, &out->bf16);
     if (e == cudaSuccess)
-        e = product_glance(be, PROBE_FP8_N256, never, &out->fp8);
+        e = product_probe_once(be, PROBE_FP8_N256, never, &out->fp8);
     return cuda_check(e, "looking at the ceilings", err);
 }
 

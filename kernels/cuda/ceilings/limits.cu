@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/device.h"
 
 namespace {

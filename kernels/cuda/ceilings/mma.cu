@@ -1,5 +1,5 @@
 /* mma.sync, which every device from 8.0 on has. */
-#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/ceilings/cuda_probes.h"
 
 namespace {
 

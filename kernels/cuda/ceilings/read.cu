@@ -1,4 +1,4 @@
-#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/ptx/tma.cuh"
 
 namespace {

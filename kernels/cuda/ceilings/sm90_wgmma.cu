@@ -1,6 +1,6 @@
 /* wgmma alone: two warpgroups an SM, operands random numbers in shared memory (N = 256) or with A in
  * registers (N = 64, the shape of the decode kernels), sums never read. */
-#include "kernels/cuda/ceilings/probes.h"
+#include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
 

@@ -3,7 +3,7 @@
  * e4m3 is exact in bf16, so FP8 numbers are widened without their scales: those go to the scores and
  * to the probabilities. Tokens past the end become zeros. */
 #pragma once
-#include "kernels/cuda/portable/traits.cuh"
+#include "kernels/cuda/portable/portable_traits.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
 

@@ -5,8 +5,8 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_ABLATION_ABLATION_H
 #define SNAPMLA_KERNELS_CUDA_SM90_ABLATION_ABLATION_H
 
-#include "kernels/cuda/sm90_bf16/launch.h"
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_bf16/bf16_launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 
 /* sm90_bf16 over an FP8 cache, dequantised on chip: all three planes, queries bf16. */
 cudaError_t widened_decode_init(void);

@@ -5,4 +5,4 @@
 #define fp8_decode_launch in_place_decode_launch
 #define fp8_row_tiles     in_place_row_tiles
 #define fp8_grid          in_place_grid
-#include "kernels/cuda/sm90_fp8/launch.cu"
+#include "kernels/cuda/sm90_fp8/fp8_launch.cu"

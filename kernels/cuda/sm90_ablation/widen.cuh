@@ -6,7 +6,7 @@
 #pragma once
 #include <cuda_fp16.h>
 
-#include "kernels/cuda/sm90_bf16/pipeline.cuh"
+#include "kernels/cuda/sm90_bf16/bf16_pipeline.cuh"
 
 namespace sm90_bf16 {
 

@@ -5,4 +5,4 @@
 #define bf16_decode_launch widened_decode_launch
 #define bf16_decode_parts  widened_decode_parts
 #define bf16_row_tiles     widened_row_tiles
-#include "kernels/cuda/sm90_bf16/launch.cu"
+#include "kernels/cuda/sm90_bf16/bf16_launch.cu"

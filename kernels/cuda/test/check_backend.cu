@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/device.h"
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 extern "C" {
 #include "kernels/judge.h"
 }

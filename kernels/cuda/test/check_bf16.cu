@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/sm90_bf16/launch.h"
+#include "kernels/cuda/sm90_bf16/bf16_launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 
 namespace {

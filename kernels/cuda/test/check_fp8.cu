@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 
 namespace {

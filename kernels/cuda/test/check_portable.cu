@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/cuda/c_contract.h"
-#include "kernels/cuda/portable/launch.h"
+#include "kernels/cuda/portable/portable_launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 extern "C" {
 #include "kernels/judge.h"

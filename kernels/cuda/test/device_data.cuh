@@ -11,7 +11,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/sched/sched.h"
-#include "kernels/cuda/sm90_fp8/config.h"
+#include "kernels/cuda/sm90_fp8/fp8_config.h"
 #include "kernels/cuda/test/device_memory.cuh"
 
 enum { D_C = 512, D_R = 64, PAGE = 64 };

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kernels/cuda/sm90_fp8/launch.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
 
 namespace {
 

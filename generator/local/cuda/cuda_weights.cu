@@ -1,0 +1,273 @@
+#include "generator/local/cuda/cuda_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "generator/local/cuda/rows.h"
+#include "generator/local/cuda/scaled.h"
+#include "kernels/cuda/device.h"
+
+extern "C" {
+#include "kernels/formats.h"
+}
+
+namespace device {
+namespace {
+
+enum { kBand = 1024 }; /* rows that go at a time; a multiple of 8 */
+
+/* Device memory that grows to what is asked for. */
+struct staging {
+    void *at;
+    size_t bytes;
+};
+
+/* Loads one after the other; after a failure nothing more happens. */
+struct loader {
+    weights *to;
+    stream_of s;
+    const model_shape *shape;
+    snap_err *err;
+    snap_status st;
+    bool random;
+    uint64_t seed;
+    std::vector<float> row;
+    std::vector<uint16_t> band;
+    staging code, scale; /* of an e4m3 matrix */
+
+    void check(cudaError_t e, const char *what) {
+        if (st == SNAP_OK)
+            st = cuda_check(e, what, err);
+    }
+
+    /* Pitches and @width in bytes. By the stream that reads them, and waited for: copies out of the host's
+     * ordinary memory return while their last bytes are on the way, cudaMemcpy() too, and kernels of a
+     * stream that blocks on no other then read what was there before. */
+    void copy(void *dst, int64_t dst_pitch, const void *src, int64_t src_pitch, int64_t width,
+              int64_t rows) {
+        if (st != SNAP_OK)
+            return;
+        check(cudaMemcpy2DAsync(dst, static_cast<size_t>(dst_pitch), src,
+                                static_cast<size_t>(src_pitch), static_cast<size_t>(width),
+                                static_cast<size_t>(rows), cudaMemcpyHostToDevice, s.stream),
+              "copying weights");
+        check(cudaStreamSynchronize(s.stream), "copying weights");
+    }
+
+    void *take(size_t bytes) {
+        void *p = nullptr;
+        if (st != SNAP_OK)
+            return nullptr;
+        const cudaError_t e = cudaMalloc(&p, bytes);
+        if (e == cudaSuccess) {
+            to->owned.push_back(p);
+            to->bytes += bytes;
+        }
+        check(e, "device memory for weights");
+        return p;
+    }
+
+    bf16 *matrix(int64_t rows, int64_t cols) {
+        bf16 *p = static_cast<bf16 *>(take(static_cast<size_t>(rows * cols) * sizeof(bf16)));
+        if (random && p) /* a row's sum of products keeps the variance of what it is given */
+            check(fill_bf16(s, p, rows * cols, std::sqrt(3.0f / static_cast<float>(cols)),
+                            seed += 1ull << 40),
+                  "random weights");
+        return p;
+    }
+
+    float *vector(const float *from, int64_t n) {
+        float *p = static_cast<float *>(take(static_cast<size_t>(n) * sizeof(float)));
+        if (!p)
+            return p;
+        if (random)
+            check(fill_f32(s, p, n, 1, 0.1f, seed += 1ull << 40), "random weights");
+        else
+            copy(p, n * 4, from, n * 4, n * 4, 1);
+        return p;
+    }
+
+    /* Rows @first .. of a matrix in BF16: where they lie, or converted. */
+    const uint16_t *rows_of(const mat &m, int64_t first, int64_t n) {
+        if (m.w->dtype == DTYPE_BF16)
+            return reinterpret_cast<const uint16_t *>(m.w->data) + (m.first_row + first) * m.cols;
+        row.resize(static_cast<size_t>(m.cols));
+        band.resize(static_cast<size_t>(n * m.cols));
+        for (int64_t i = 0; i < n; i++) {
+            mat_read_row(&m, first + i, row.data());
+            for (int64_t j = 0; j < m.cols; j++)
+                band[static_cast<size_t>(i * m.cols + j)] =
+                    bf16_from_f32(row[static_cast<size_t>(j)]);
+        }
+        return band.data();
+    }
+
+    void stage(staging *room, const void *from, size_t bytes) {
+        if (room->bytes < bytes) {
+            cudaFree(room->at);
+            *room = {};
+            check(cudaMalloc(&room->at, bytes), "device memory for weights");
+            room->bytes = st == SNAP_OK ? bytes : 0;
+        }
+        const int64_t n = static_cast<int64_t>(bytes);
+        copy(room->at, n, from, n, n, 1);
+    }
+
+    /* Rows @first .. of an e4m3 matrix, columns @col .. */
+    void place_scaled(const mat &m, int64_t first, int64_t n, int64_t col, int64_t width,
+                      bool by_eights, bf16 *dst) {
+        const auto *codes = static_cast<const uint8_t *>(m.w->data);
+        stage(&code, codes + (m.first_row + first) * m.cols, static_cast<size_t>(n * m.cols));
+        stage(&scale, m.scale->data, m.scale->bytes);
+        if (st == SNAP_OK)
+            check(scaled_to_bf16(s, {static_cast<const uint8_t *>(code.at),
+                                     static_cast<const float *>(scale.at), m.block,
+                                     m.first_row + first, n, m.cols, col, width, by_eights, dst}),
+                  "copying weights");
+    }
+
+    /* Columns col .. col + width - 1 of all rows to a matrix of that width. */
+    void place(const mat &m, int64_t col, int64_t width, bf16 *dst) {
+        for (int64_t r = 0; r < m.rows && st == SNAP_OK && !random; r += kBand) {
+            const int64_t n = std::min<int64_t>(kBand, m.rows - r);
+            if (m.scale) {
+                place_scaled(m, r, n, col, width, false, dst + r * width);
+                continue;
+            }
+            copy(dst + r * width, 2 * width, rows_of(m, r, n) + col, 2 * m.cols, 2 * width, n);
+        }
+    }
+
+    /* Rows first .. first + n - 1 by eights, every other eight; @half 1: the up projection's. */
+    void interleave(const mat &m, int64_t first, int64_t n, int half, bf16 *dst) {
+        for (int64_t r = 0; r < n && st == SNAP_OK && !random; r += kBand) {
+            const int64_t now = std::min<int64_t>(kBand, n - r);
+            if (m.scale) {
+                place_scaled(m, first + r, now, 0, m.cols, true, dst + (2 * r + 8 * half) * m.cols);
+                continue;
+            }
+            copy(dst + (2 * r + 8 * half) * m.cols, 32 * m.cols, rows_of(m, first + r, now),
+                 16 * m.cols, 16 * m.cols, now / 8);
+        }
+    }
+
+    void ffn(const ffn_weights &f, int64_t inner, bf16 **in, bf16 **out) {
+        const int64_t hidden = shape->hidden_size;
+        *in = matrix(2 * inner, hidden);
+        *out = matrix(hidden, inner);
+        interleave(f.gate, 0, inner, 0, *in);
+        interleave(f.up, 0, inner, 1, *in);
+        place(f.down, 0, inner, *out);
+    }
+
+    void attention(const attention_weights &a, block *b) {
+        const model_shape &m = *shape;
+        const int64_t hidden = m.hidden_size, heads = m.num_attention_heads, rank = m.kv_lora_rank;
+        const int64_t queries = heads * (m.qk_nope_head_dim + m.qk_rope_head_dim),
+                      first = m.q_lora_rank ? m.q_lora_rank : queries,
+                      kv = m.qk_nope_head_dim + m.v_head_dim;
+        b->in = matrix(first + rank + m.qk_rope_head_dim, hidden);
+        place(m.q_lora_rank ? a.q_a : a.q, 0, hidden, b->in);
+        place(a.kv_a, 0, hidden, b->in ? b->in + first * hidden : nullptr);
+        if (m.q_lora_rank) {
+            b->q_b = matrix(queries, m.q_lora_rank);
+            place(a.q_b, 0, m.q_lora_rank, b->q_b);
+            b->q_a_norm = vector(a.q_a_norm, m.q_lora_rank);
+        }
+        b->kv_a_norm = vector(a.kv_a_norm, rank);
+        b->kv_b = matrix(heads * kv, rank);
+        place(a.kv_b, 0, rank, b->kv_b);
+        b->uk = matrix(heads * rank, m.qk_nope_head_dim);
+        if (st == SNAP_OK)
+            check(transpose_heads(s, b->kv_b, static_cast<int>(heads), static_cast<int>(kv),
+                                  m.qk_nope_head_dim, static_cast<int>(rank), b->uk),
+                  "copying weights");
+        b->o = matrix(hidden, heads * m.v_head_dim);
+        place(a.o, 0, heads * m.v_head_dim, b->o);
+    }
+
+    void gate_of(const moe_weights &e, int64_t experts, block *b) {
+        const int64_t hidden = shape->hidden_size;
+        b->gate = static_cast<float *>(take(static_cast<size_t>(experts * hidden) * sizeof(float)));
+        if (random && b->gate)
+            check(fill_f32(s, b->gate, experts * hidden, 0,
+                           std::sqrt(3.0f / static_cast<float>(hidden)), seed += 1ull << 40),
+                  "random weights");
+        row.resize(static_cast<size_t>(hidden));
+        for (int64_t i = 0; i < experts && st == SNAP_OK && !random; i++) {
+            mat_read_row(&e.router, i, row.data());
+            copy(b->gate + i * hidden, 4 * hidden, row.data(), 4 * hidden, 4 * hidden, 1);
+        }
+        if (e.bias)
+            b->bias = vector(e.bias, experts);
+    }
+
+    void moe(const moe_weights &e, block *b) {
+        const model_shape &m = *shape;
+        const int64_t hidden = m.hidden_size, inner = m.moe_intermediate_size,
+                      all = m.n_routed_experts + shared_experts(m);
+        gate_of(e, m.n_routed_experts + m.zero_expert_num, b);
+        b->experts_in = matrix(all * 2 * inner, hidden);
+        b->experts_out = matrix(all * hidden, inner);
+        for (int64_t i = 0; i < all && st == SNAP_OK && !random; i++) {
+            const bool routed = i < m.n_routed_experts;
+            const ffn_weights &f = routed ? e.expert[i] : e.shared;
+            const int64_t at = routed ? 0 : (i - m.n_routed_experts) * inner;
+            interleave(f.gate, at, inner, 0, b->experts_in + i * 2 * inner * hidden);
+            interleave(f.up, at, inner, 1, b->experts_in + i * 2 * inner * hidden);
+            place(f.down, at, inner, b->experts_out + i * hidden * inner);
+        }
+    }
+
+    void load_block(const block_weights &k, block *b) {
+        *b = {};
+        b->dense = k.dense;
+        b->moe = k.moe;
+        b->shortcut = k.shortcut;
+        b->input_norm = vector(k.input_norm, shape->hidden_size);
+        b->post_norm = vector(k.post_norm, shape->hidden_size);
+        attention(k.attention, b);
+        if (k.dense)
+            ffn(k.ffn, shape->intermediate_size, &b->ffn_in, &b->ffn_out);
+        if (k.moe)
+            moe(k.experts, b);
+    }
+};
+
+} // namespace
+
+snap_status weights_load(weights *out, const stream_of &s, const model_weights *from,
+                         snap_err *err) {
+    *out = {};
+    const model_shape &m = from->shape;
+    loader l = {};
+    l.to = out;
+    l.s = s;
+    l.shape = &m;
+    l.err = err;
+    l.random = from->embed.w == nullptr;
+    out->embed = l.matrix(m.vocab_size, m.hidden_size);
+    l.place(from->embed, 0, m.hidden_size, out->embed);
+    out->head = out->embed;
+    if (!m.tie_word_embeddings) {
+        out->head = l.matrix(m.vocab_size, m.hidden_size);
+        l.place(from->head, 0, m.hidden_size, out->head);
+    }
+    out->norm = l.vector(from->norm, m.hidden_size);
+    out->blocks.resize(static_cast<size_t>(from->blocks));
+    for (int i = 0; i < from->blocks && l.st == SNAP_OK; i++)
+        l.load_block(from->block[i], &out->blocks[static_cast<size_t>(i)]);
+    l.check(cudaStreamSynchronize(s.stream), "copying weights");
+    cudaFree(l.code.at);
+    cudaFree(l.scale.at);
+    return l.st;
+}
+
+void weights_free(weights *w) {
+    for (void *p : w->owned)
+        cudaFree(p);
+    *w = {};
+}
+
+} // namespace device

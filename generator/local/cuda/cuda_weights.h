@@ -1,0 +1,47 @@
+/* cuda_weights.h - a model's weights as the kernels want them: BF16, matrices that meet the same rows in one,
+ * gates and what they gate interleaved by eight rows (gemm.h), shared experts behind the routed ones as
+ * experts of every row, W_UK transposed as well. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
+#define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
+
+#include <vector>
+
+#include "generator/local/cuda/host.h"
+#include "generator/local/cuda/launch.cuh"
+
+namespace device {
+
+struct block {
+    float *input_norm, *post_norm, *q_a_norm, *kv_a_norm;
+    bf16 *in;   /* [q_lora or heads * (nope + rope), then rank + rope][hidden] */
+    bf16 *q_b;  /* [heads * (nope + rope)][q_lora] */
+    bf16 *kv_b; /* [heads][nope + v][rank] */
+    bf16 *uk;   /* [heads][rank][nope] */
+    bf16 *o;    /* [hidden][heads * v] */
+    bool dense, moe, shortcut;
+    bf16 *ffn_in, *ffn_out;         /* [2 inner][hidden], [hidden][inner] */
+    float *gate, *bias;             /* [experts][hidden], [experts] or NULL */
+    bf16 *experts_in, *experts_out; /* [routed + shared][2 inner][hidden], [..][hidden][inner] */
+};
+
+struct weights {
+    bf16 *embed, *head;
+    float *norm;
+    std::vector<block> blocks;
+    std::vector<void *> owned;
+    size_t bytes;
+};
+
+/* Rows of experts_in for each shared expert's worth of width. */
+inline int shared_experts(const model_shape &s) {
+    return s.n_shared_experts;
+}
+
+/* Release with weights_free(), also after a failure. */
+snap_status weights_load(weights *out, const stream_of &s, const model_weights *from,
+                         snap_err *err);
+void weights_free(weights *w);
+
+} // namespace device
+
+#endif

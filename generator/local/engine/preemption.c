@@ -1,0 +1,113 @@
+/* room.c - sequences that leave the cache: for good, for a while, or to be computed again. */
+#include "generator/local/engine/engine_parts.h"
+
+#include <stdlib.h>
+
+void sequence_drop_pages(engine *e, sequence *s) {
+    for (int i = 0; i < s->held && !s->swapped; i++)
+        pool_drop(&e->pool, s->pages[i]);
+    s->held = 0;
+}
+
+void sequence_free(engine *e, sequence *s) {
+    if (!s)
+        return;
+    sequence_drop_pages(e, s);
+    if (s->from)
+        prompt_leave(e, s->from);
+    free(s->tokens);
+    free(s->pages);
+    free(s->swapped);
+    free(s);
+}
+
+void engine_finish(engine *e, sequence_list *l, sequence *s, finish_reason why) {
+    list_take_out(l, s);
+    s->req.done(s->req.user, why);
+    sequence_free(e, s);
+}
+
+static snap_status swap_out(engine *e, sequence *s, snap_err *err) {
+    snap_status st = SNAP_OK;
+    size_t bytes = kv_cache_page_bytes(e->cache);
+    char *host = malloc(bytes * (size_t)s->held + 1);
+    if (!host)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for swapping %d pages", s->held);
+    for (int i = 0; i < s->held; i++)
+        TRY(kv_cache_read_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+    for (int i = 0; i < s->held; i++)
+        pool_drop(&e->pool, s->pages[i]);
+    s->swapped = host;
+    host = NULL;
+    list_take_out(&e->running, s);
+    list_push_front(&e->swapped, s);
+    e->stats.preemptions++;
+cleanup:
+    free(host);
+    return st;
+}
+
+static snap_status swap_in(engine *e, sequence *s, snap_err *err) {
+    snap_status st = SNAP_OK;
+    size_t bytes = kv_cache_page_bytes(e->cache);
+    for (int i = 0; i < s->held; i++)
+        s->pages[i] = pool_take(&e->pool);
+    char *host = s->swapped;
+    s->swapped = NULL;
+    list_take_out(&e->swapped, s);
+    list_push(&e->running, s);
+    for (int i = 0; i < s->held; i++)
+        TRY(kv_cache_write_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+cleanup:
+    free(host);
+    return st;
+}
+
+/* Back to the front of the queue, as a prompt of all its tokens: what follows them is drawn from its logits. */
+static snap_status requeue(engine *e, sequence *s, snap_err *err) {
+    prompt *p = prompt_join(e, s->tokens, s->n);
+    if (!p)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %d tokens", s->n);
+    sequence_drop_pages(e, s);
+    s->from = p;
+    list_take_out(&e->running, s);
+    list_push_front(&e->queue, s);
+    e->stats.preemptions++;
+    e->stats.recomputed += s->n;
+    return SNAP_OK;
+}
+
+snap_status engine_admit_swapped(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int most = runner_limits(e->r)->max_decode;
+    while (st == SNAP_OK && e->swapped.n && e->running.n < most) {
+        sequence *s = e->swapped.first;
+        /* Nothing else runs: what a prompt holds for later is given up. */
+        if (!engine_have_pages(e, s->held + 1) && !e->running.n)
+            (void)prompts_drop(e);
+        if (e->pool.n_free < s->held + (e->running.n > 0))
+            break;
+        st = swap_in(e, s, err);
+    }
+    return st;
+}
+
+snap_status engine_make_room(engine *e, snap_err *err) {
+    snap_status st = SNAP_OK;
+    bool gone = false; /* the one at hand was the last, and made room itself */
+    for (sequence *s = e->running.first; s; s = gone ? NULL : s->next)
+        while (!gone && s->held < pages_for(s->cached + 1)) {
+            int32_t page = engine_take_page(e);
+            if (page >= 0) {
+                s->pages[s->held++] = page;
+            } else if (e->running.n > 1) {
+                gone = s == e->running.last;
+                TRY((e->recompute ? requeue : swap_out)(e, e->running.last, err));
+            } else if (!prompts_drop(e)) {
+                engine_finish(e, &e->running, s, FINISH_NO_ROOM);
+                return SNAP_OK;
+            }
+        }
+cleanup:
+    return st;
+}

@@ -1,0 +1,310 @@
+#include "harness/audit/bundle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/zip.h"
+#include "harness/record/provenance.h"
+#include "harness/view/report.h"
+
+enum { kMembers = 64, kVersion = 1 };
+static const size_t kBytes = (size_t)1 << 30; /* of a bundle, unpacked */
+static const char *const kParts[] = {"samples.jsonl", "log",        "report.html", "report.md",
+                                     "report.csv",    "parity.tex", "speed.tex"};
+enum { PARTS = sizeof kParts / sizeof *kParts };
+
+/* What goes into a bundle, or came out of one. */
+typedef struct {
+    char *name; /* owned */
+    buf content;
+} member;
+
+typedef struct {
+    member all[kMembers];
+    size_t n;
+} members;
+
+static void members_release(members *m) {
+    for (size_t i = 0; i < m->n; i++) {
+        free(m->all[i].name);
+        buf_release(&m->all[i].content);
+    }
+    m->n = 0;
+}
+
+static buf *member_add(members *m, const char *name, snap_err *err) {
+    char *copy = strdup(name);
+    if (!copy || m->n == kMembers) {
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
+        free(copy);
+        return NULL;
+    }
+    member *new_one = &m->all[m->n++];
+    *new_one = (member){.name = copy, .content = {.limit = kBytes}};
+    return &new_one->content;
+}
+
+static const buf *member_find(const members *m, const char *name) {
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->all[i].name, name) == 0)
+            return &m->all[i].content;
+    return NULL;
+}
+
+/* ---- packing ---- */
+
+static js *file_row(const member *m) {
+    char hex[HASH_HEX];
+    js *o = js_new_object();
+    bool ok = o && hash_bytes(buf_str(&m->content), m->content.len, hex, NULL) == SNAP_OK &&
+              js_set_str(o, "name", m->name) && js_set_int(o, "bytes", (int64_t)m->content.len) &&
+              js_set_str(o, "sha256", hex);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static snap_status write_manifest(const members *m, buf *out, snap_err *err) {
+    js *o = js_new_object(), *schema = js_new_object(), *files = js_new_array();
+    bool ok = files != NULL;
+    for (size_t i = 0; i < m->n && ok; i++)
+        ok = js_push_new(files, file_row(&m->all[i]));
+    ok = schema && js_set_str(schema, "name", "snapmla.bundle") &&
+         js_set_int(schema, "major", kVersion) && js_set_int(schema, "minor", 0) && ok;
+    ok = js_set_new(o, "schema", schema) && ok;
+    ok = js_set_new(o, "files", files) && ok;
+    ok = ok && js_set_str(o, "program", results_program_version());
+    snap_status st = ok ? js_write(o, JS_PRETTY, out, err)
+                        : err_set(err, SNAP_E_NOMEM, "out of memory for a manifest");
+    js_free(o);
+    return st;
+}
+
+/* Names without the folders of the machine, as run.json has them: in a bundle there are none. */
+static snap_status add_journal_line(void *ctx, js *object, long line, snap_err *err) {
+    (void)line;
+    js *clean = provenance_cut_copy(object);
+    snap_status st = clean ? js_write(clean, JS_COMPACT, ctx, err)
+                           : err_set(err, SNAP_E_NOMEM, "out of memory for a journal");
+    (void)buf_puts(ctx, "\n");
+    js_free(clean);
+    return st;
+}
+
+static snap_status add_journal(members *m, const char *dir, snap_err *err) {
+    char *path = fs_join(dir, "journal");
+    buf text = {.limit = kBytes}, *to;
+    snap_status st = SNAP_OK;
+    TRY(path ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
+    if (!fs_exists(path))
+        goto cleanup;
+    TRY(fs_read(path, &text, err));
+    to = member_add(m, "journal", err);
+    TRY(to ? SNAP_OK : SNAP_E_NOMEM);
+    TRY(js_each_line(buf_str(&text), text.len, path, add_journal_line, to, err));
+    TRY(buf_check(to, "a journal", err));
+cleanup:
+    buf_release(&text);
+    free(path);
+    return st;
+}
+
+static snap_status add_parts(members *m, const char *dir, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < PARTS && st == SNAP_OK; i++) {
+        char *path = fs_join(dir, kParts[i]);
+        if (path && fs_exists(path) && !fs_is_dir(path)) {
+            buf *to = member_add(m, kParts[i], err);
+            st = to ? fs_read(path, to, err) : SNAP_E_NOMEM;
+        }
+        free(path);
+    }
+    return st;
+}
+
+static snap_status add_report(members *m, results *r, const char *name, snap_err *err) {
+    report_model *model = NULL;
+    snap_status st = SNAP_OK;
+    buf *to = member_add(m, "report.md", err);
+    TRY(to ? SNAP_OK : SNAP_E_NOMEM);
+    TRY(report_model_new(&model, &r, &name, 1, err));
+    report_markdown(model, to);
+    TRY(buf_check(to, "a report", err));
+cleanup:
+    report_model_free(model);
+    return st;
+}
+
+static snap_status add_config(members *m, const results *r, snap_err *err) {
+    const js *p = js_get_object(results_document(r), "provenance");
+    buf *to = member_add(m, "config.json", err);
+    return to ? js_write(js_get_object(p, "config"), JS_PRETTY, to, err) : SNAP_E_NOMEM;
+}
+
+static snap_status write_zip(const members *m, const char *path, snap_err *err) {
+    zip_entry entries[kMembers + 1];
+    buf manifest = {0}, out = {0};
+    snap_status st = SNAP_OK;
+    TRY(write_manifest(m, &manifest, err));
+    entries[0] = (zip_entry){"manifest.json", manifest.data, manifest.len};
+    for (size_t i = 0; i < m->n; i++)
+        entries[i + 1] =
+            (zip_entry){m->all[i].name, buf_str(&m->all[i].content), m->all[i].content.len};
+    TRY(zip_pack(entries, m->n + 1, &out, err));
+    TRY(fs_write_atomic(path, out.data, out.len, err));
+cleanup:
+    buf_release(&manifest);
+    buf_release(&out);
+    return st;
+}
+
+static snap_status pack(members *m, const char *run, const char *file, const char *path,
+                        snap_err *err) {
+    results *r = NULL;
+    snap_status st = SNAP_OK;
+    TRY(results_load(&r, file, err));
+    buf *to = member_add(m, "run.json", err);
+    TRY(to ? fs_read(file, to, err) : SNAP_E_NOMEM);
+    TRY(add_config(m, r, err));
+    if (fs_is_dir(run))
+        TRY(add_parts(m, run, err));
+    if (fs_is_dir(run))
+        TRY(add_journal(m, run, err));
+    if (!member_find(m, "report.md"))
+        TRY(add_report(m, r, "run.json", err));
+    TRY(write_zip(m, path, err));
+cleanup:
+    results_free(r);
+    return st;
+}
+
+snap_status bundle_pack(const char *run, const char *path, snap_err *err) {
+    members *m = calloc(1, sizeof *m);
+    char *file = results_file_of(run);
+    snap_status st = SNAP_E_NOMEM;
+    if (m && file)
+        st = pack(m, run, file, path, err);
+    else
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
+    if (m)
+        members_release(m);
+    free(m);
+    free(file);
+    return st;
+}
+
+/* ---- opening ---- */
+
+static snap_status take_member(void *ctx, const char *name, const buf *content, snap_err *err) {
+    members *m = ctx;
+    buf *to = member_add(m, name, err);
+    if (!to)
+        return SNAP_E_NOMEM;
+    (void)buf_append(to, buf_str(content), content->len);
+    return buf_check(to, name, err);
+}
+
+static snap_status check_file(const members *m, const js *row, const char *path, snap_err *err) {
+    const char *name = js_get_str(row, "name"), *sha256 = js_get_str(row, "sha256");
+    const buf *content = name ? member_find(m, name) : NULL;
+    char hex[HASH_HEX];
+    if (!name || !sha256)
+        return err_set(err, SNAP_E_INPUT, "%s: a file of the manifest lacks its name or sha256",
+                       path);
+    if (!content)
+        return err_set(err, SNAP_E_INPUT, "%s: '%s' of the manifest is missing", path, name);
+    snap_status st = hash_bytes(buf_str(content), content->len, hex, err);
+    if (st == SNAP_OK && strcmp(hex, sha256) != 0)
+        st = err_set(err, SNAP_E_INPUT, "%s: '%s' has another sha256 than the manifest says", path,
+                     name);
+    return st;
+}
+
+static bool is_listed(const js *files, const char *name) {
+    for (size_t i = 0; i < js_len(files); i++)
+        if (text_equal(js_get_str(js_at(files, i), "name"), name))
+            return true;
+    return false;
+}
+
+static snap_status check_manifest(const members *m, const char *path, snap_err *err) {
+    const buf *text = member_find(m, "manifest.json");
+    js *o = NULL;
+    snap_status st = SNAP_OK;
+    if (!text)
+        return err_set(err, SNAP_E_INPUT, "%s: no manifest.json: no bundle of snapmla", path);
+    o = js_parse(buf_str(text), text->len, "manifest.json", err);
+    TRY(o ? SNAP_OK : SNAP_E_INPUT);
+    const js *schema = js_get_object(o, "schema"), *files = js_get_array(o, "files");
+    if (!schema || !files || !text_equal(js_get_str(schema, "name"), "snapmla.bundle") ||
+        js_get_int(schema, "major", 0) != kVersion)
+        TRY(err_set(err, SNAP_E_INPUT, "%s: no manifest of this version of snapmla", path));
+    for (size_t i = 0; i < js_len(files); i++)
+        TRY(check_file(m, js_at(files, i), path, err));
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->all[i].name, "manifest.json") != 0 && !is_listed(files, m->all[i].name))
+            TRY(err_set(err, SNAP_E_INPUT, "%s: '%s' is not in the manifest", path,
+                        m->all[i].name));
+cleanup:
+    js_free(o);
+    return st;
+}
+
+static snap_status check_config(const members *m, const results *r, const char *path,
+                                snap_err *err) {
+    const buf *text = member_find(m, "config.json");
+    const js *said = js_get_object(js_get_object(results_document(r), "provenance"), "config");
+    js *config = text ? js_parse(buf_str(text), text->len, "config.json", err) : NULL;
+    bool same = config && js_equal(config, said);
+    js_free(config);
+    return same ? SNAP_OK
+                : err_set(err, SNAP_E_INPUT, "%s: config.json is missing or not run.json's", path);
+}
+
+/* What a bundle holds, checked as far as one file can be without the others' meaning. */
+static snap_status read_members(members *m, const char *path, snap_err *err) {
+    buf bytes = {.limit = kBytes};
+    snap_status st = SNAP_OK;
+    TRY(fs_read(path, &bytes, err));
+    TRY(zip_each_member(bytes.data, bytes.len, path, (zip_limits){kMembers, kBytes}, take_member, m,
+                        err));
+    TRY(check_manifest(m, path, err));
+cleanup:
+    buf_release(&bytes);
+    return st;
+}
+
+static snap_status read_run(const members *m, const char *path, results **r, buf *samples,
+                            snap_err *err) {
+    const buf *run = member_find(m, "run.json"), *lines = member_find(m, "samples.jsonl");
+    if (!run)
+        return err_set(err, SNAP_E_INPUT, "%s: no run.json", path);
+    snap_status st = results_parse(r, buf_str(run), run->len, "run.json", err);
+    if (st == SNAP_OK)
+        st = check_config(m, *r, path, err);
+    if (lines)
+        (void)buf_append(samples, buf_str(lines), lines->len);
+    return st == SNAP_OK ? buf_check(samples, "samples", err) : st;
+}
+
+snap_status bundle_open(const char *path, results **out, buf *samples, snap_err *err) {
+    members *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
+    snap_status st = read_members(m, path, err);
+    if (st == SNAP_OK)
+        st = read_run(m, path, out, samples, err);
+    if (st != SNAP_OK) {
+        results_free(*out);
+        *out = NULL;
+    }
+    members_release(m);
+    free(m);
+    return st;
+}

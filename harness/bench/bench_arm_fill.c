@@ -1,0 +1,263 @@
+#include "harness/bench/bench_arm_inside.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+enum {
+    kFillPages = 256, /* pages filled at a time, where the host does it */
+    kFillMany = 8192, /* and where a device does */
+};
+
+/* Every byte 0xff: NaN in bf16, e4m3 and fp32 alike. */
+static snap_status poison(bench_arm *arm, void *device, size_t bytes, snap_err *err) {
+    return device ? lab_fill(arm->be, device, 0xff, bytes, err) : SNAP_OK;
+}
+
+static snap_status poison_cache(bench_arm *arm, snap_err *err) {
+    mla_page_bytes page = mla_cache_page_bytes(arm->precision, arm->shape.d_c, arm->shape.d_r);
+    size_t pages = (size_t)arm->cache.pages;
+    snap_status st = SNAP_OK;
+    TRY(poison(arm, arm->cache.content, pages * page.content, err));
+    TRY(poison(arm, arm->cache.rope, pages * page.rope, err));
+    TRY(poison(arm, arm->cache.scale, pages * page.scale, err));
+cleanup:
+    return st;
+}
+
+/* The pool's page numbers in random order: logical page i is page order[i]. */
+static int32_t *shuffled_pages(const bench_arm *arm) {
+    size_t n = (size_t)arm->cache.pages;
+    int32_t *order = calloc(n, sizeof *order);
+    rng r = rng_make(arm->from->seed, rng_stream_of("bench pages"));
+    if (!order)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t j = rng_below(&r, (uint32_t)i + 1);
+        order[i] = order[j];
+        order[j] = (int32_t)i;
+    }
+    return order;
+}
+
+/* What stands in a table past a sequence's last page. */
+static int32_t garbage_entry(const bench_arm *arm, int i, int32_t nan_page) {
+    switch (i % 4) {
+    case 0:
+        return -1;
+    case 1:
+        return nan_page;
+    case 2:
+        return INT32_MAX;
+    default:
+        return (int32_t)arm->cache.pages + 7;
+    }
+}
+
+static void fill_table(const bench_arm *arm, int set, const int32_t *order, int32_t *table) {
+    int32_t nan_page = order[arm->cache.pages - 1];
+    for (int b = 0; b < arm->shape.batch; b++) {
+        int32_t *row = table + (int64_t)b * arm->table_width;
+        int64_t first = ((int64_t)set * arm->shape.batch + b) * arm->pages_a_sequence;
+        for (int i = 0; i < arm->table_width; i++)
+            row[i] =
+                i < arm->pages_a_sequence ? order[first + i] : garbage_entry(arm, b + i, nan_page);
+    }
+}
+
+/* The copy's pages lie in the order of the sequences. */
+static snap_status upload_copy_table(bench_arm *arm, int32_t *host, snap_err *err) {
+    size_t pages = (size_t)arm_pages(arm);
+    for (size_t i = 0; i < pages; i++)
+        host[i] = (int32_t)i;
+    return mla_copy_in(arm->be, arm->copy_table, host, pages * sizeof *host, err);
+}
+
+static snap_status upload_tables(bench_arm *arm, const int32_t *order, snap_err *err) {
+    size_t batch = (size_t)arm->shape.batch, entries = batch * (size_t)arm->table_width;
+    int32_t *host = malloc((entries + batch) * sizeof *host);
+    if (!host)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for block tables");
+    snap_status st = SNAP_OK;
+    for (int set = 0; set < arm->sets; set++) {
+        fill_table(arm, set, order, host);
+        TRY(mla_copy_in(arm->be, arm_slice(&arm->table, set), host, entries * sizeof *host, err));
+    }
+    for (size_t b = 0; b < batch; b++)
+        host[b] = (int32_t)arm->shape.context;
+    TRY(mla_copy_in(arm->be, arm->seqlens, host, batch * sizeof *host, err));
+    if (arm->copies)
+        TRY(upload_copy_table(arm, host, err));
+cleanup:
+    free(host);
+    return st;
+}
+
+/* Filling appends MLA_MAX_SQ tokens at a time to many pages at once, each page as a sequence of its
+ * own: the backend's own quantiser at the speed of its largest batch. */
+typedef struct {
+    mla_plan *plan;
+    int many;                 /* pages at once */
+    int32_t *lengths, *pages; /* device [many] */
+    uint64_t *first;          /* device [many]: the token that each page's next ones begin with */
+    void *kv;                 /* device bf16 [many][MLA_MAX_SQ][d_c + d_r] */
+    int32_t *host_lengths;
+    uint64_t *host_first;
+} filler;
+
+static snap_status filler_create(filler *f, const bench_arm *arm, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    int64_t pages = arm->cache.pages - 1, many = arm->host_memory ? kFillPages : kFillMany;
+    f->many = (int)(pages < 1 ? 1 : pages < many ? pages : many);
+    size_t n = (size_t)f->many, kv_bytes = n * MLA_MAX_SQ * (size_t)(s->d_c + s->d_r) * 2;
+    mla_capacity cap = {.precision = arm->precision,
+                        .heads = 1,
+                        .d_c = s->d_c,
+                        .d_r = s->d_r,
+                        .batch = f->many,
+                        .s_q = MLA_MAX_SQ,
+                        .max_tokens = MLA_PAGE,
+                        .splits = 1};
+    snap_status st = SNAP_OK;
+    TRY(mla_plan_create(&f->plan, arm->be, &cap, err));
+    f->lengths = mla_alloc(arm->be, n * sizeof *f->lengths, err);
+    f->pages = f->lengths ? mla_alloc(arm->be, n * sizeof *f->pages, err) : NULL;
+    f->first = f->pages ? mla_alloc(arm->be, n * sizeof *f->first, err) : NULL;
+    f->kv = f->first ? mla_alloc(arm->be, kv_bytes, err) : NULL;
+    f->host_lengths = malloc(n * sizeof *f->host_lengths);
+    f->host_first = malloc(n * sizeof *f->host_first);
+    if (!f->kv || !f->host_lengths || !f->host_first)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for filling the cache");
+cleanup:
+    return st;
+}
+
+static void filler_release(filler *f, mla_backend *be) {
+    mla_plan_free(f->plan);
+    mla_free(be, f->lengths);
+    mla_free(be, f->pages);
+    mla_free(be, f->first);
+    mla_free(be, f->kv);
+    free(f->host_lengths);
+    free(f->host_first);
+}
+
+/* Tokens of logical page @page that its sequence has. */
+static int tokens_on_page(const bench_arm *arm, int64_t page) {
+    int64_t left = arm->shape.context - page % arm->pages_a_sequence * MLA_PAGE;
+    return left < MLA_PAGE ? (int)left : MLA_PAGE;
+}
+
+/* The MLA_MAX_SQ tokens that bring a page on from @had: its new length, 0 = nothing to do, and the
+ * first of them, which lies before the page where it has fewer: nobody reads that one. */
+static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
+    int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
+    int64_t token = page % arm->pages_a_sequence * MLA_PAGE + now - MLA_MAX_SQ;
+    *first = arm_token_index(arm, page / arm->pages_a_sequence, token);
+    return now <= had ? 0 : now;
+}
+
+static snap_status fill_pages(bench_arm *arm, filler *f, const int32_t *order, int64_t first, int n,
+                              snap_err *err) {
+    draw_source tokens = numbers_tokens(arm->from);
+    mla_step step = {.batch = n,
+                     .s_q = MLA_MAX_SQ,
+                     .seqlens = f->lengths,
+                     .block_table = f->pages,
+                     .table_width = 1};
+    size_t count = (size_t)n;
+    snap_status st = mla_copy_in(arm->be, f->pages, order + first, count * sizeof *f->pages, err);
+    for (int had = 0; had < MLA_PAGE && st == SNAP_OK; had += MLA_MAX_SQ) {
+        for (int i = 0; i < n; i++)
+            f->host_lengths[i] = next_tokens(arm, first + i, had, &f->host_first[i]);
+        TRY(mla_copy_in(arm->be, f->lengths, f->host_lengths, count * sizeof *f->lengths, err));
+        TRY(mla_copy_in(arm->be, f->first, f->host_first, count * sizeof *f->first, err));
+        TRY(lab_draw(arm->be, &tokens, f->first, n, MLA_MAX_SQ, f->kv, err));
+        TRY(mla_append_kv(f->plan, &step, &arm->cache, f->kv, err));
+    }
+cleanup:
+    return st;
+}
+
+static snap_status fill_cache(bench_arm *arm, const int32_t *order, snap_err *err) {
+    int64_t pages = arm->cache.pages - 1;
+    filler f = {0};
+    snap_status st = SNAP_OK;
+    TRY(poison_cache(arm, err));
+    TRY(filler_create(&f, arm, err));
+    for (int64_t first = 0; first < pages; first += f.many) {
+        int64_t n = pages - first < f.many ? pages - first : f.many;
+        TRY(fill_pages(arm, &f, order, first, (int)n, err));
+    }
+    st = mla_sync(arm->be, err);
+cleanup:
+    filler_release(&f, arm->be);
+    return st;
+}
+
+/* Rows @first .. of a source, in order, to device memory. */
+static snap_status draw_run(bench_arm *arm, draw_source from, uint64_t first, int64_t rows,
+                            uint64_t *scratch, void *out, snap_err *err) {
+    snap_status st = mla_copy_in(arm->be, scratch, &first, sizeof first, err);
+    return st == SNAP_OK ? lab_draw(arm->be, &from, scratch, 1, rows, out, err) : st;
+}
+
+static snap_status make_queries(bench_arm *arm, int set, uint64_t *scratch, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    int64_t rows = bench_arm_rows(arm);
+    snap_status st = draw_run(arm, numbers_queries(arm->from), (uint64_t)(set * rows), rows,
+                              scratch, arm_slice(&arm->q, set), err);
+    if (st == SNAP_OK && arm->precision == MLA_FP8)
+        st = mla_quant_q(arm->be, rows, s->d_c, s->d_r, arm_slice(&arm->q, set),
+                         arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
+                         arm_slice(&arm->q_scale, set), err);
+    return st;
+}
+
+/* The step's own tokens, which the served scope appends: the last s_q of each sequence. What would lie
+ * before a sequence's first token is drawn and not appended. */
+static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint64_t *scratch,
+                                   snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    draw_source tokens = numbers_tokens(arm->from);
+    for (int b = 0; b < s->batch; b++)
+        host[b] = arm_token_index(arm, (int64_t)set * s->batch + b, s->context - s->s_q);
+    snap_status st = mla_copy_in(arm->be, scratch, host, (size_t)s->batch * sizeof *host, err);
+    return st == SNAP_OK ? lab_draw(arm->be, &tokens, scratch, s->batch, s->s_q,
+                                    arm_slice(&arm->kv, set), err)
+                         : st;
+}
+
+static snap_status fill_steps(bench_arm *arm, snap_err *err) {
+    size_t bytes = (size_t)arm->shape.batch * sizeof(uint64_t);
+    uint64_t *host = malloc(bytes), *scratch = mla_alloc(arm->be, bytes, err);
+    snap_status st = SNAP_OK;
+    if (!host || !scratch) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for queries");
+        goto cleanup;
+    }
+    for (int set = 0; set < arm->sets; set++) {
+        TRY(make_queries(arm, set, scratch, err));
+        TRY(make_new_tokens(arm, set, host, scratch, err));
+    }
+    TRY(poison(arm, arm->out.at, arm->out.stride * (size_t)arm->sets, err));
+    TRY(mla_sync(arm->be, err));
+cleanup:
+    mla_free(arm->be, scratch);
+    free(host);
+    return st;
+}
+
+snap_status arm_fill(bench_arm *arm, snap_err *err) {
+    int32_t *order = shuffled_pages(arm);
+    if (!order)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages",
+                       (long long)arm->cache.pages);
+    snap_status st = SNAP_OK;
+    TRY(upload_tables(arm, order, err));
+    TRY(fill_cache(arm, order, err));
+    TRY(fill_steps(arm, err));
+cleanup:
+    free(order);
+    return st;
+}

@@ -1,0 +1,359 @@
+#include "harness/bench/check_output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/formats.h"
+
+enum { kVerifyRows = 64, kVerifySequences = 8 };
+static const double kWholeWork = 1 << 19; /* rows x tokens up to which a cell is judged whole */
+static const double kHostWork = 1 << 16;  /* the same where a device can judge the others */
+
+void verified_release(verified *v) {
+    free(v->out);
+    free(v->lse);
+    *v = (verified){0};
+}
+
+/* ---- one sequence, rebuilt on the host ---- */
+
+typedef struct {
+    const bench_arm *arm;
+    const verified *v;
+    uint64_t seed;
+    int64_t rows; /* to judge in this sequence; 0 = all */
+    int b;
+    snap_status st;
+    snap_err err;
+    judge_error error;
+} sequence_job;
+
+/* The planes of mla_cache and mla_attn that one sequence needs, host memory. */
+typedef struct {
+    void *content, *q;
+    uint16_t *rope, *q_rope;
+    float *scale, *q_scale;
+    int32_t *table;
+} planes;
+
+static void planes_release(planes *p) {
+    free(p->content);
+    free(p->q);
+    free(p->rope);
+    free(p->q_rope);
+    free(p->scale);
+    free(p->q_scale);
+    free(p->table);
+}
+
+static bool planes_alloc(planes *p, const bench_shape *s, mla_precision precision, size_t pages) {
+    size_t tokens = pages * MLA_PAGE, rows = (size_t)s->s_q * (size_t)s->heads;
+    size_t d_c = (size_t)s->d_c, d_r = (size_t)s->d_r;
+    size_t content = precision == MLA_FP8 ? d_c : 2 * (d_c + d_r);
+    p->content = malloc(tokens * content);
+    p->q = malloc(rows * content);
+    p->rope = malloc(tokens * d_r * sizeof *p->rope);
+    p->q_rope = malloc(rows * d_r * sizeof *p->q_rope);
+    p->scale = malloc(tokens * sizeof *p->scale);
+    p->q_scale = malloc(rows * sizeof *p->q_scale);
+    p->table = malloc(pages * sizeof *p->table);
+    return p->content && p->q && p->rope && p->q_rope && p->scale && p->q_scale && p->table;
+}
+
+typedef void (*row_fn)(const numbers *n, uint64_t index, uint16_t *row);
+
+/* Rows @first .. of tokens or queries into planes as the precision stores them. */
+static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t count,
+                      void *content, uint16_t *rope, float *scale) {
+    const numbers *from = bench_arm_numbers(arm);
+    int64_t d_c = from->d_c, d_r = from->d_r, width = d_c + d_r;
+    bool fp8 = bench_arm_precision(arm) == MLA_FP8;
+    uint16_t row[MLA_MAX_CONTENT + MLA_MAX_ROPE];
+    for (int64_t i = 0; i < count; i++) {
+        make(from, first + (uint64_t)i, fp8 ? row : (uint16_t *)content + i * width);
+        if (fp8)
+            scale[i] =
+                quant_row(row, from->d_c, from->d_r, (uint8_t *)content + i * d_c, rope + i * d_r);
+    }
+}
+
+/* A device's kernels choose the units in which they round P by rules of their own: they are judged
+ * against exact probabilities. */
+static ref_pv judged_against(const bench_arm *arm) {
+    if (lab_can_attend(bench_arm_backend(arm)))
+        return REF_P_EXACT;
+    return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
+}
+
+static void judge_sequence(sequence_job *job) {
+    const bench_arm *arm = job->arm;
+    const bench_shape *s = bench_arm_shape(arm);
+    size_t pages = (size_t)(s->context + MLA_PAGE - 1) / MLA_PAGE;
+    int64_t rows = (int64_t)s->s_q * s->heads, first_row = job->b * rows;
+    int32_t length = (int32_t)s->context;
+    mla_precision precision = bench_arm_precision(arm);
+    planes p = {0};
+    if (!planes_alloc(&p, s, precision, pages)) {
+        job->st = err_set(&job->err, SNAP_E_NOMEM, "out of memory for judging a sequence");
+        goto cleanup;
+    }
+    for (size_t i = 0; i < pages; i++)
+        p.table[i] = (int32_t)i;
+    fill_rows(arm, numbers_token, bench_arm_token_index(arm, job->b, 0), s->context, p.content,
+              p.rope, p.scale);
+    fill_rows(arm, numbers_query, bench_arm_query_index(arm, first_row), rows, p.q, p.q_rope,
+              p.q_scale);
+    mla_backend_info info;
+    mla_backend_describe(bench_arm_backend(arm), &info);
+    judge_step in = {
+        .sums = info.fp8_sums,
+        .precision = precision,
+        .heads = s->heads,
+        .d_c = s->d_c,
+        .d_r = s->d_r,
+        .step = {.batch = 1,
+                 .s_q = s->s_q,
+                 .seqlens = &length,
+                 .block_table = p.table,
+                 .table_width = (int)pages},
+        .cache = {.pages = (int64_t)pages, .content = p.content, .rope = p.rope, .scale = p.scale},
+        .attn = {.q = p.q,
+                 .q_rope = p.q_rope,
+                 .q_scale = p.q_scale,
+                 .softmax_scale = bench_softmax_scale(),
+                 .out = job->v->out + first_row * s->d_c,
+                 .lse = job->v->lse + first_row},
+    };
+    ref_pv pv = judged_against(arm);
+    judge_sample sample = {.rows = job->rows, .seed = job->seed + (uint64_t)job->b};
+    job->st = judge_rows(&job->error, &in, pv, sample, &job->err);
+cleanup:
+    planes_release(&p);
+}
+
+static void run_job(void *ctx, int worker, int64_t index) {
+    (void)worker;
+    judge_sequence((sequence_job *)ctx + index);
+}
+
+/* ---- all of them ---- */
+
+/* @n of the batch's sequences, seeded, without repetition: the first n of a shuffle. */
+static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
+    rng r = rng_make(seed, rng_stream_of("verify sequences"));
+    for (int b = 0; b < batch; b++)
+        order[b] = b;
+    for (int i = 0; i < n; i++) {
+        int j = i + (int)rng_below(&r, (uint32_t)(batch - i));
+        int held = order[i];
+        order[i] = order[j];
+        order[j] = held;
+    }
+}
+
+static int64_t rows_a_sequence(const bench_shape *s, int sequences, bool whole) {
+    int64_t all = (int64_t)s->s_q * s->heads, wanted = (kVerifyRows + sequences - 1) / sequences;
+    return whole || wanted >= all ? 0 : wanted;
+}
+
+static snap_status run_jobs(sequence_job *jobs, int n, snap_err *err) {
+    int cpus = parallel_cpus();
+    parallel *pool;
+    snap_status st = parallel_create(&pool, cpus < n ? cpus : n, err);
+    if (st != SNAP_OK)
+        return st;
+    parallel_for(pool, n, run_job, jobs);
+    parallel_free(pool);
+    for (int i = 0; i < n && st == SNAP_OK; i++)
+        if (jobs[i].st != SNAP_OK)
+            st = err_set(err, jobs[i].st, "%s", jobs[i].err.text);
+    return st;
+}
+
+static bool is_small(const bench_arm *arm, double work) {
+    return (double)bench_arm_rows(arm) * (double)bench_arm_shape(arm)->context <= work;
+}
+
+static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+    const bench_shape *s = bench_arm_shape(arm);
+    bool whole = is_small(arm, kWholeWork);
+    int n = whole || s->batch < kVerifySequences ? s->batch : kVerifySequences;
+    int *order = malloc((size_t)s->batch * sizeof *order);
+    sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
+    snap_status st = SNAP_OK;
+    if (!order || !jobs) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", n);
+        goto cleanup;
+    }
+    pick_sequences(order, s->batch, n, seed);
+    for (int i = 0; i < n; i++)
+        jobs[i] = (sequence_job){
+            .arm = arm, .v = v, .seed = seed, .rows = rows_a_sequence(s, n, whole), .b = order[i]};
+    TRY(run_jobs(jobs, n, err));
+    v->error = (judge_error){0};
+    for (int i = 0; i < n; i++)
+        judge_add(&v->error, &jobs[i].error, jobs[i].b);
+cleanup:
+    free(order);
+    free(jobs);
+    return st;
+}
+
+/* ---- large cells, where a device can ---- */
+
+/* The sampled rows of all sequences in turn, in FP64. */
+typedef struct {
+    int sequences, rows; /* of each sequence */
+    int *order;
+    int64_t *row;
+    double *ref, *lse;
+} known;
+
+static void known_release(known *k) {
+    free(k->order);
+    free(k->row);
+    free(k->ref);
+    free(k->lse);
+}
+
+static bool known_alloc(known *k, const bench_shape *s) {
+    int all = s->s_q * s->heads;
+    k->sequences = s->batch < kVerifySequences ? s->batch : kVerifySequences;
+    k->rows = (kVerifyRows + k->sequences - 1) / k->sequences;
+    k->rows = k->rows < all ? k->rows : all;
+    size_t n = (size_t)k->sequences * (size_t)k->rows;
+    k->order = malloc((size_t)s->batch * sizeof *k->order);
+    k->row = malloc(n * sizeof *k->row);
+    k->ref = malloc(n * (size_t)s->d_c * sizeof *k->ref);
+    k->lse = malloc(n * sizeof *k->lse);
+    return k->order && k->row && k->ref && k->lse;
+}
+
+/* Rows at equal distances from a random first one: all query tokens and heads get their share. */
+static void pick_rows(known *k, const bench_shape *s, uint64_t seed) {
+    int all = s->s_q * s->heads;
+    rng r = rng_make(seed, rng_stream_of("verify rows"));
+    pick_sequences(k->order, s->batch, k->sequences, seed);
+    for (int i = 0; i < k->sequences; i++) {
+        int start = (int)rng_below(&r, (uint32_t)all);
+        for (int j = 0; j < k->rows; j++)
+            k->row[i * k->rows + j] =
+                (int64_t)k->order[i] * all + (start + (int64_t)j * all / k->rows) % all;
+    }
+}
+
+static snap_status judge_picked(judge_error *e, const verified *v, const bench_arm *arm,
+                                const lab_step *step, known *k, snap_err *err) {
+    const bench_shape *s = bench_arm_shape(arm);
+    int rows = k->sequences * k->rows;
+    snap_status st = lab_attend(bench_arm_backend(arm), step, k->row, rows, k->ref, k->lse, err);
+    if (st == SNAP_OK)
+        *e = judge_known_rows(&(judge_known){.heads = s->heads,
+                                             .s_q = s->s_q,
+                                             .d_c = s->d_c,
+                                             .out = v->out,
+                                             .lse = v->lse,
+                                             .row = k->row,
+                                             .rows = rows,
+                                             .ref = k->ref,
+                                             .ref_lse = k->lse});
+    return st;
+}
+
+static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t seed,
+                                   snap_err *err) {
+    const bench_shape *s = bench_arm_shape(arm);
+    const numbers *from = bench_arm_numbers(arm);
+    lab_step step = {.precision = bench_arm_precision(arm),
+                     .heads = s->heads,
+                     .s_q = s->s_q,
+                     .context = s->context,
+                     .softmax_scale = bench_softmax_scale(),
+                     .tokens = numbers_tokens(from),
+                     .queries = numbers_queries(from),
+                     .bf16_queries = bench_kind_plain_queries(bench_arm_kind(arm))};
+    mla_backend_info info;
+    mla_backend_describe(bench_arm_backend(arm), &info);
+    known k = {0};
+    snap_status st = SNAP_OK;
+    if (!known_alloc(&k, s))
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", s->batch));
+    pick_rows(&k, s, seed);
+    TRY(judge_picked(&v->error, v, arm, &step, &k, err));
+    if (v->error.lse_err > v->bound.lse_err && info.fp8_sums.bits && step.precision == MLA_FP8) {
+        judge_error alike;
+        step.sums = info.fp8_sums;
+        TRY(judge_picked(&alike, v, arm, &step, &k, err));
+        if (!alike.nonfinite)
+            v->error.lse_alike = fmin(alike.lse_err, v->error.lse_err);
+    }
+cleanup:
+    known_release(&k);
+    return st;
+}
+
+static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+    bool device = lab_can_attend(bench_arm_backend(arm));
+    if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
+        return judge_on_device(v, arm, seed, err);
+    return judge_on_host(v, arm, seed, err);
+}
+
+/* ---- a result, and whether it is still the same ---- */
+
+static snap_status fetch(bench_arm *arm, uint16_t **out, float **lse, snap_err *err) {
+    size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
+    *out = malloc(rows * d_c * sizeof **out);
+    *lse = malloc(rows * sizeof **lse);
+    if (!*out || !*lse) {
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows);
+        return SNAP_E_NOMEM;
+    }
+    return bench_arm_result(arm, *out, *lse, err);
+}
+
+static bool same(const verified *v, const bench_arm *arm, const uint16_t *out, const float *lse) {
+    size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
+    return v->out && memcmp(v->out, out, rows * d_c * sizeof *out) == 0 &&
+           memcmp(v->lse, lse, rows * sizeof *lse) == 0;
+}
+
+snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
+                       snap_err *err) {
+    uint16_t *out = NULL;
+    float *lse = NULL;
+    double ns;
+    snap_status st = SNAP_OK;
+    bench_arm_rewind(arm);
+    TRY(bench_arm_step(arm, scope, &ns, err));
+    TRY(fetch(arm, &out, &lse, err));
+    if (same(v, arm, out, lse))
+        goto cleanup;
+    verified_release(v);
+    v->out = out;
+    v->lse = lse;
+    out = NULL;
+    lse = NULL;
+    v->bound = bench_kind_bound(bench_arm_kind(arm), judged_against(arm));
+    TRY(judge_all(v, arm, seed, err));
+    v->verdict = judge_verdict(&v->error, v->bound, &v->why);
+cleanup:
+    free(out);
+    free(lse);
+    return st;
+}
+
+snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) {
+    uint16_t *out = NULL;
+    float *lse = NULL;
+    snap_status st = fetch(arm, &out, &lse, err);
+    if (st == SNAP_OK && !same(v, arm, out, lse))
+        v->verdict = err_set(&v->why, SNAP_E_WRONG,
+                             "the output of the timed steps is not the one that was judged");
+    free(out);
+    free(lse);
+    return st;
+}

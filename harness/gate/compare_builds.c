@@ -1,0 +1,119 @@
+#include "harness/gate/compare_builds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/gate/verdicts.h"
+
+static const double kInterval = 0.05; /* beyond each end of the interval that is shown */
+
+void gate_measured_release(gate_measured *m) {
+    gate_timed_free(m->timed, m->n);
+    free(m->cells);
+    free(m->estimates);
+    *m = (gate_measured){0};
+}
+
+static snap_status prepare(const gate_run_options *opt, gate_measured *m, snap_err *err) {
+    snap_status st = gate_limits_check(&opt->limits, err);
+    if (st == SNAP_OK)
+        st = gate_timed_new(&m->timed, &m->n, opt->grid, opt->arms, err);
+    if (st != SNAP_OK)
+        return st;
+    m->cells = calloc(m->n + 1, sizeof *m->cells);
+    m->estimates = calloc(m->n + 1, sizeof *m->estimates);
+    return m->cells && m->estimates ? SNAP_OK
+                                    : err_set(err, SNAP_E_NOMEM, "out of memory for cells");
+}
+
+/* A cell that could not run or was wrong once is not tried again. */
+static bool is_wanted(const gate_measured *m, size_t i, size_t number) {
+    bool passed = number == 0 || gate_timed_passed(&m->timed[i]);
+    return m->cells[i].state == GATE_INCONCLUSIVE && passed;
+}
+
+static void show(const gate_run_options *opt, const gate_measured *m, size_t i, int look) {
+    char note[GATE_NAME + 48];
+    (void)snprintf(note, sizeof note, "%s, session %zu of %zu", m->timed[i].name, m->timed[i].n + 1,
+                   gate_sessions_at(&opt->limits, look));
+    if (opt->progress)
+        opt->progress(opt->ctx, i, m->n, note);
+}
+
+/* Two processes, and a session of every open cell. They are started in turns too. */
+static snap_status session(const gate_run_options *opt, gate_measured *m, int look, size_t number,
+                           snap_err *err) {
+    gate_remote *arms[2] = {NULL, NULL};
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < 2; i++) {
+        size_t arm = (i + number) % 2;
+        TRY(remote_open(&arms[arm], &opt->arms[arm], &opt->remote, err));
+        m->about[arm] = *remote_describe(arms[arm]);
+    }
+    for (size_t i = 0; i < m->n; i++) {
+        if (!is_wanted(m, i, number))
+            continue;
+        show(opt, m, i, look);
+        TRY(gate_timed_extend(&m->timed[i], arms, err));
+    }
+cleanup:
+    remote_close(arms[0]);
+    remote_close(arms[1]);
+    return st;
+}
+
+static bool any_wanted(const gate_measured *m, size_t number) {
+    for (size_t i = 0; i < m->n; i++)
+        if (is_wanted(m, i, number))
+            return true;
+    return false;
+}
+
+static snap_status look_at(const gate_run_options *opt, gate_measured *m, int look, snap_err *err) {
+    size_t from = look ? gate_sessions_at(&opt->limits, look - 1) : 0;
+    snap_status st = SNAP_OK;
+    for (size_t k = from; k < gate_sessions_at(&opt->limits, look) && st == SNAP_OK; k++)
+        if (any_wanted(m, k))
+            st = session(opt, m, look, k, err);
+    for (size_t i = 0; i < m->n && st == SNAP_OK; i++) {
+        const gate_timed *t = &m->timed[i];
+        m->cells[i].x = t->x;
+        m->cells[i].n = t->n;
+        m->cells[i].threshold = gate_threshold(&opt->limits, gate_timed_median(t, 0));
+    }
+    if (st == SNAP_OK)
+        gate_look(m->cells, m->n, &opt->limits);
+    return st;
+}
+
+static snap_status estimate(gate_measured *m, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < m->n && st == SNAP_OK; i++)
+        st = rank_centre(m->timed[i].x, m->timed[i].n, kInterval, &m->estimates[i], err);
+    return st;
+}
+
+snap_status gate_run(const gate_run_options *opt, gate_measured *m, snap_err *err) {
+    snap_status st = prepare(opt, m, err);
+    for (int look = 0; look < opt->limits.looks && st == SNAP_OK; look++)
+        st = look_at(opt, m, look, err);
+    return st == SNAP_OK ? estimate(m, err) : st;
+}
+
+snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
+                          snap_err *err) {
+    rank_estimate *known = calloc(m->n + 1, sizeof *known);
+    size_t n = 0;
+    bool ok = known != NULL;
+    for (size_t i = 0; i < m->n && ok; i++) {
+        ok = js_push_new(rows,
+                         verdict_of_cell(&m->timed[i], &m->cells[i], &m->estimates[i], opt->arms));
+        if (!isnan(m->estimates[i].centre))
+            known[n++] = m->estimates[i];
+    }
+    if (ok && n)
+        ok = js_push_new(rows, verdict_of_mean(known, n));
+    free(known);
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
+}

@@ -1,0 +1,80 @@
+#include "harness/gate/side.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "harness/bench/kind.h"
+
+typedef struct {
+    gate_side *arm;
+    bool first;
+} reader;
+
+static snap_status put(char *to, size_t size, const char *key, const char *value, snap_err *err) {
+    if (strlen(value) >= size || !value[0])
+        return err_set(err, SNAP_E_USAGE, "an arm's %s must have 1 to %zu characters", key,
+                       size - 1);
+    (void)snprintf(to, size, "%s", value);
+    return SNAP_OK;
+}
+
+static snap_status put_number(const char *key, const char *value, double high, double *out,
+                              snap_err *err) {
+    if (!text_to_double(value, out) || *out < 0 || *out > high)
+        return err_set(err, SNAP_E_USAGE, "an arm's %s must be a number within 0..%g, got '%s'",
+                       key, high, value);
+    return SNAP_OK;
+}
+
+static snap_status put_key(gate_side *a, const char *key, const char *value, snap_err *err) {
+    double number = 0;
+    if (strcmp(key, "name") == 0)
+        return put(a->name, sizeof a->name, key, value, err);
+    if (strcmp(key, "backend") == 0)
+        return put(a->backend, sizeof a->backend, key, value, err);
+    if (strcmp(key, "isa") == 0)
+        return put(a->isa, sizeof a->isa, key, value, err);
+    if (strcmp(key, "delay") == 0)
+        return put_number(key, value, 1000, &a->delay_pct, err);
+    if (strcmp(key, "threads") == 0) {
+        snap_status st = put_number(key, value, 1024, &number, err);
+        a->threads = (int)number;
+        return st;
+    }
+    if (strcmp(key, "precision") != 0)
+        return err_set(err, SNAP_E_USAGE,
+                       "unknown key '%s' of an arm: name, backend, isa, threads, precision, delay",
+                       key);
+    bench_kind kind;
+    if (!bench_kind_parse(value, &kind))
+        return err_set(err, SNAP_E_USAGE,
+                       "an arm's precision is bf16, fp8 or a name of bench --ablation, got '%s'",
+                       value);
+    return put(a->precision, sizeof a->precision, key, value, err);
+}
+
+static snap_status read_part(void *ctx, const char *part, snap_err *err) {
+    reader *r = ctx;
+    if (r->first) {
+        r->first = false;
+        bool self = strcmp(part, "self") == 0;
+        return put(r->arm->program, sizeof r->arm->program, "program",
+                   self ? "/proc/self/exe" : part, err);
+    }
+    char key[GATE_SIDE_TEXT];
+    (void)snprintf(key, sizeof key, "%s", part);
+    char *equal = strchr(key, '=');
+    if (!equal)
+        return err_set(err, SNAP_E_USAGE, "an arm is PROGRAM[,KEY=VALUE...], got '%s'", part);
+    *equal = '\0';
+    return put_key(r->arm, key, equal + 1, err);
+}
+
+snap_status gate_side_parse(gate_side *out, const char *text, const gate_side *fallback,
+                            snap_err *err) {
+    *out = *fallback;
+    reader r = {out, true};
+    return text_split(text, ',', "an arm", read_part, &r, err);
+}

@@ -1,0 +1,32 @@
+/* schema.h - the part of JSON Schema 2020-12 that our own schema uses.
+ *
+ * Keywords: type const enum required properties additionalProperties (false) items minItems maxItems
+ * minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref (#/...).
+ * A schema with another keyword is a bug of this program, not of the file that is checked. */
+#ifndef SNAPMLA_HARNESS_RECORD_SCHEMA_H
+#define SNAPMLA_HARNESS_RECORD_SCHEMA_H
+
+#include "base/json.h"
+
+typedef struct {
+    js *root;  /* the whole schema, borrowed: $ref starts here */
+    bool open; /* accept unknown keys: the document is of a newer minor */
+} schema;
+
+/**
+ * schema_check - does a value keep to the schema?
+ *
+ * @at:    which part of the schema, "#" or "#/properties/bench/items"
+ * @value: not changed
+ * @path:  what messages call the value: "" for the document, "bench[3]"
+ *
+ * SNAP_E_INPUT with the path of the first violation: "bench[3].performance.median_ns: must be number,
+ * got null".
+ */
+snap_status schema_check(const schema *s, const char *at, js *value, const char *path,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
+/* The schema of result files as built in. Caller owns it; NULL when out of memory. */
+js *schema_of_results(snap_err *err);
+
+#endif

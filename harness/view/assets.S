@@ -1,0 +1,21 @@
+/* assets.S - the style sheets and the paper's own figures as strings in the program. */
+    .section .rodata
+    .global asset_page_css
+    .type asset_page_css, @object
+asset_page_css:
+    .incbin "harness/view/page.css"
+    .byte 0
+    .size asset_page_css, . - asset_page_css
+    .global asset_figure_css
+    .type asset_figure_css, @object
+asset_figure_css:
+    .incbin "harness/view/figure.css"
+    .byte 0
+    .size asset_figure_css, . - asset_figure_css
+    .global asset_paper_json
+    .type asset_paper_json, @object
+asset_paper_json:
+    .incbin "harness/view/paper.json"
+    .byte 0
+    .size asset_paper_json, . - asset_paper_json
+    .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,157 @@
+#include "harness/view/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/view/table.h"
+
+static const double kHour = 3600;
+
+static int by_number(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
+/* 0 for rows of one cell. */
+static int by_cell(const report_cell *a, const report_cell *b) {
+    int d = strcmp(a->scope, b->scope);
+    d = d ? d : by_number(a->d_c, b->d_c);
+    d = d ? d : by_number(a->d_r, b->d_r);
+    d = d ? d : by_number(a->heads, b->heads);
+    d = d ? d : by_number(a->s_q, b->s_q);
+    d = d ? d : by_number(a->batch, b->batch);
+    d = d ? d : by_number(a->context, b->context);
+    return d ? d : strcmp(a->arm, b->arm);
+}
+
+/* Rotating through copies and flushing are two ways to a cold cache. */
+static bool is_warm(const report_cell *c) {
+    return strcmp(c->cold, "none") == 0;
+}
+
+/* Files from before there were two modes have single steps. */
+static bool is_sustained(const report_cell *c) {
+    return strcmp(c->mode, "sustained") == 0;
+}
+
+static int by_conditions(const report_cell *a, const report_cell *b) {
+    int d = strcmp(a->distribution, b->distribution);
+    d = d ? d : is_warm(a) - is_warm(b);
+    return d ? d : is_sustained(a) - is_sustained(b);
+}
+
+static int by_row(const void *x, const void *y) {
+    const report_cell *a = ((const compared *)x)->cell, *b = ((const compared *)y)->cell;
+    int d = by_cell(a, b);
+    d = d ? d : by_number(a->file, b->file);
+    return d ? d : by_conditions(a, b);
+}
+
+static bool is_comparable(const report_cell *c) {
+    return strcmp(c->origin, "measured") == 0 && strcmp(c->status, "passed") == 0;
+}
+
+/* In the arena; "" also where memory is out. */
+static const char *differences(arena *mem, const report_cell *a, const report_cell *b) {
+    buf text = {0};
+    if (strcmp(a->distribution, b->distribution) != 0)
+        (void)buf_puts(&text, ", input");
+    if (is_warm(a) != is_warm(b))
+        (void)buf_puts(&text, ", cache");
+    if (is_sustained(a) != is_sustained(b))
+        (void)buf_puts(&text, ", mode");
+    const char *s = text.len ? arena_strdup(mem, text.data + 2) : NULL;
+    buf_release(&text);
+    return s ? s : "";
+}
+
+/* Within rows[0 .. n) of one cell: the first under the same conditions, else the first of all. */
+static const report_cell *first_like(const compared *rows, size_t n, const report_cell *c) {
+    for (size_t i = 0; i < n; i++)
+        if (by_conditions(rows[i].cell, c) == 0)
+            return rows[i].cell->file < c->file ? rows[i].cell : rows[0].cell;
+    return rows[0].cell;
+}
+
+static void fill(report_model *m, compared *rows, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        compared *r = &rows[i];
+        double price = m->usd_per_hour ? m->usd_per_hour[r->cell->file] : (double)NAN;
+        r->first = first_like(rows, n, r->cell);
+        r->differs = differences(&m->mem, r->first, r->cell);
+        r->tok_usd = r->cell->tok_s * kHour / price;
+        r->ratio = r->first == r->cell || r->differs[0] || r->first->file == r->cell->file
+                       ? (double)NAN
+                       : r->first->median_ns / r->cell->median_ns;
+    }
+}
+
+static bool several_files(const compared *rows, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (rows[i].cell->file != rows[0].cell->file)
+            return true;
+    return false;
+}
+
+const compared *compare_cells(report_model *m, size_t *n) {
+    compared *rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof *rows);
+    size_t all = 0;
+    *n = 0;
+    for (size_t i = 0; rows && i < m->n_cells; i++)
+        if (is_comparable(&m->cells[i]))
+            rows[all++].cell = &m->cells[i];
+    if (!rows)
+        return NULL;
+    qsort(rows, all, sizeof *rows, by_row);
+    for (size_t from = 0, to; from < all; from = to) {
+        for (to = from + 1; to < all && by_cell(rows[from].cell, rows[to].cell) == 0;)
+            to++;
+        if (!several_files(rows + from, to - from))
+            continue;
+        memmove(rows + *n, rows + from, (to - from) * sizeof *rows);
+        fill(m, rows + *n, to - from);
+        *n += to - from;
+    }
+    return rows;
+}
+
+/* ---- prices ---- */
+
+static double price_of(js *prices, const char *device) {
+    size_t longest = 0;
+    double price = (double)NAN;
+    for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
+        size_t n = strlen(js_key(it));
+        if (n <= longest || !strstr(device, js_key(it)))
+            continue;
+        longest = n;
+        price = js_num(js_value(it));
+    }
+    return price;
+}
+
+static snap_status check_prices(js *prices, snap_err *err) {
+    for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it))
+        if (!js_is_num(js_value(it)) || !(js_num(js_value(it)) > 0))
+            return err_set(err, SNAP_E_USAGE,
+                           "the price of '%s' must be a positive number of dollars an hour",
+                           js_key(it));
+    return SNAP_OK;
+}
+
+snap_status report_compare(report_model *m, js *prices, snap_err *err) {
+    snap_status st = check_prices(prices, err);
+    if (st != SNAP_OK)
+        return st;
+    m->usd_per_hour = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->usd_per_hour);
+    for (int i = 0; m->usd_per_hour && i < m->n_files; i++)
+        m->usd_per_hour[i] = price_of(prices, report_device_of(m, i));
+    if (m->usd_per_hour)
+        m->compared = compare_cells(m, &m->n_compared);
+    if (!m->compared)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
+    if (!m->n_compared)
+        return err_set(err, SNAP_E_ENV,
+                       "nothing to compare: no arm, scope and shape is measured in two files");
+    return SNAP_OK;
+}

@@ -1,0 +1,137 @@
+/* fig_parity.c - a forest plot: one line a comparison, its difference with the 90 % (thick) and
+ * 95 % (thin) interval, over the band of what counts as no difference. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/view/figures.h"
+#include "harness/view/format.h"
+#include "harness/view/svg.h"
+
+static const double kWidth = 940, kLeft = 218, kRight = 650, kTop = 64, kRow = 34;
+enum { kRowsMax = 60 }; /* further comparisons stay in the table */
+
+typedef struct {
+    const report_eval *e;
+    const report_pair *p;
+} entry;
+
+static size_t collect(const report_model *m, entry out[kRowsMax]) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs && n < kRowsMax; k++)
+            out[n++] = (entry){&m->evals[i], &m->evals[i].pairs[k]};
+    return n;
+}
+
+static svg_scale scale(const entry *rows, size_t n) {
+    double reach = 1;
+    for (size_t i = 0; i < n; i++) {
+        const report_pair *p = rows[i].p;
+        reach = fmax(reach, p->margin * 1.25);
+        if (p->refused[0])
+            continue;
+        reach = fmax(reach, fabs(p->delta));
+        reach = fmax(reach, fmax(fabs(p->ci95[0]), fabs(p->ci95[1])));
+    }
+    return svg_linear(-reach * 1.06, reach * 1.06, kLeft, kRight);
+}
+
+static const char *verdict_class(const report_pair *p) {
+    if (p->refused[0])
+        return "v-refused";
+    if (p->sensitivity[0])
+        return strcmp(p->sensitivity, "blind") == 0 ? "v-open" : "v-equivalent";
+    return strcmp(p->verdict, "equivalent") == 0  ? "v-equivalent"
+           : strcmp(p->verdict, "different") == 0 ? "v-different"
+                                                  : "v-open";
+}
+
+static void axis(buf *out, const svg_scale *s, double bottom) {
+    double ticks[SVG_TICKS_MAX];
+    size_t n = svg_ticks(s, 8, ticks);
+    for (size_t i = 0; i < n; i++) {
+        char text[FORMAT_MAX];
+        double x = svg_at(s, ticks[i]);
+        format_signed(ticks[i], s->hi < 3 ? 1 : 0, text);
+        svg_line(out, "gr", x, kTop - 4, x, bottom);
+        svg_text(out, "m c s", x, bottom + 18, text);
+    }
+    svg_line(out, "ax", svg_at(s, 0), kTop - 4, svg_at(s, 0), bottom);
+    svg_text(out, "m c", (kLeft + kRight) / 2, bottom + 40,
+             "difference of accuracy, percentage points (above 0: the arm is better)");
+}
+
+static void interval(buf *out, const svg_scale *s, const char *cls, const double ci[2], double y,
+                     double half) {
+    if (isfinite(ci[0]) && isfinite(ci[1]))
+        svg_rect(out, cls, svg_at(s, ci[0]), y - half, fmax(svg_at(s, ci[1]) - svg_at(s, ci[0]), 1),
+                 2 * half, NULL);
+}
+
+static void numbers(buf *out, const report_pair *p, double y) {
+    char delta[FORMAT_MAX], ci[FORMAT_MAX], text[3 * FORMAT_MAX];
+    format_signed(p->delta, 2, delta);
+    format_interval(p->ci90, 2, ci);
+    (void)snprintf(text, sizeof text, "%s  %s", delta, ci);
+    svg_text(out, "n", kRight + 16, y + 4, text);
+}
+
+static void band(buf *out, const svg_scale *s, const report_pair *p, double y) {
+    if (!p->refused[0])
+        svg_rect(out, "band", svg_at(s, -p->margin), y - kRow / 2,
+                 svg_at(s, p->margin) - svg_at(s, -p->margin), kRow, NULL);
+}
+
+static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
+    const report_pair *p = row->p;
+    char text[400];
+    svg_text_cut(out, "", 0, y, row->e->task, 30);
+    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %.0f, K %.0f%s", p->arm, p->baseline,
+                   p->problems, row->e->samples_per_problem, p->control[0] ? ", control" : "");
+    svg_text_cut(out, "m s", 0, y + 13, text, 38);
+    if (p->refused[0]) {
+        svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);
+        svg_text(out, "b s v-refused", kWidth - 90, y + 4, "refused");
+        return;
+    }
+    (void)buf_printf(out, "<g class=\"%s\">\n", verdict_class(p));
+    interval(out, s, "ci95", p->ci95, y, 1);
+    interval(out, s, "ci90", p->ci90, y, 3.5);
+    if (isfinite(p->delta))
+        svg_diamond(out, "est", svg_at(s, p->delta), y, 6.5, NULL);
+    numbers(out, p, y);
+    svg_text(out, "b s", kWidth - 90, y + 4, p->sensitivity[0] ? p->sensitivity : p->verdict);
+    (void)buf_puts(out, "</g>\n");
+}
+
+bool figure_parity(const report_model *m, size_t index, bool alone, buf *out) {
+    entry rows[kRowsMax];
+    size_t n = index ? 0 : collect(m, rows);
+    if (!n)
+        return false;
+    svg_scale s = scale(rows, n);
+    double bottom = kTop + (double)n * kRow;
+    svg_open(out, &(svg_head){.id = "parity-1",
+                              .title = "Quality parity: difference of accuracy to the baseline",
+                              .description = "A diamond is the mean difference, the thick bar its "
+                                             "90 % and the thin bar its 95 % interval; the band "
+                                             "is the margin. A 90 % bar within the band is "
+                                             "equivalence. The parity table has the numbers.",
+                              .width = kWidth,
+                              .height = bottom + 54,
+                              .alone = alone});
+    svg_text(out, "b", 0, 14, "Quality parity: difference of accuracy to the baseline");
+    svg_text(out, "m s", 0, 34,
+             "thick: 90 % interval, thin: 95 %, band: the margin; a thick bar inside the band is "
+             "equivalence");
+    svg_text(out, "m s", kRight + 16, kTop - 12, "Δ pp, 90 % CI");
+    svg_text(out, "m s", kWidth - 90, kTop - 12, "verdict");
+    for (size_t i = 0; i < n; i++)
+        band(out, &s, rows[i].p, kTop + ((double)i + 0.5) * kRow);
+    axis(out, &s, bottom);
+    for (size_t i = 0; i < n; i++)
+        draw(out, &s, &rows[i], kTop + ((double)i + 0.5) * kRow);
+    svg_close(out);
+    return true;
+}

@@ -1,0 +1,443 @@
+/* html.c - the page: what matters first, then speed, quality, fidelity, sources. It is XML as well as
+ * HTML, runs no script and asks nothing of any server; the policy in its head holds a browser to
+ * that whatever a task or model is called. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/view/assets.h"
+#include "harness/view/format.h"
+#include "harness/view/outline.h"
+#include "harness/view/writers.h"
+
+enum { kCellMax = 300 }; /* characters of a cell */
+
+static void text(buf *out, const char *s) {
+    format_xml(out, s);
+}
+
+/* ---- tables ---- */
+
+static bool is_wide(const report_table *t, int c) {
+    static const char *const wide[] = {"reason", "method", "model", "file", "source"};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (strcmp(t->columns[c].head, wide[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *class_of(const report_table *t, int c) {
+    if (t->columns[c].kind == TABLE_NUMBER)
+        return "";
+    return is_wide(t, c) ? " class=\"t w\"" : " class=\"t\"";
+}
+
+static void group_row(buf *out, const report_table *t) {
+    bool any = false;
+    for (int c = 0; c < t->n_columns; c++)
+        any |= t->columns[c].group[0] != '\0';
+    if (!any)
+        return;
+    (void)buf_puts(out, "<tr class=\"g\">");
+    for (int c = 0, n; c < t->n_columns; c += n) {
+        const char *group = t->columns[c].group;
+        for (n = 1; c + n < t->n_columns && strcmp(t->columns[c + n].group, group) == 0;)
+            n++;
+        if (group[0]) {
+            (void)buf_printf(out, "<th scope=\"colgroup\" colspan=\"%d\">", n);
+            text(out, group);
+            (void)buf_puts(out, "</th>");
+        } else {
+            (void)buf_printf(out, "<td colspan=\"%d\"></td>", n);
+        }
+    }
+    (void)buf_puts(out, "</tr>\n");
+}
+
+static void head_row(buf *out, const report_table *t) {
+    (void)buf_puts(out, "<tr>");
+    for (int c = 0; c < t->n_columns; c++) {
+        (void)buf_printf(out, "<th scope=\"col\"%s>", class_of(t, c));
+        text(out, t->columns[c].head);
+        (void)buf_puts(out, "</th>");
+    }
+    (void)buf_puts(out, "</tr>\n");
+}
+
+static const char *verdict_class(const char *verdict) {
+    static const char *const classes[][2] = {{"equivalent", "badge v-equivalent"},
+                                             {"not shown", "badge v-open"},
+                                             {"different", "badge v-different"},
+                                             {"sees damage", "badge v-equivalent"},
+                                             {"blind", "badge v-open"}};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(verdict, classes[i][0]) == 0)
+            return classes[i][1];
+    return "badge";
+}
+
+static void cell(buf *out, const report_table *t, size_t row, int c) {
+    const char *s = report_table_cell(t, row, c);
+    (void)buf_printf(out, c ? "<td%s>" : "<th scope=\"row\"%s>", c ? class_of(t, c) : "");
+    if (t->columns[c].kind == TABLE_VERDICT)
+        (void)buf_printf(out, "<span class=\"%s\">", verdict_class(s));
+    else if (t->columns[c].kind == TABLE_FLAGS && s[0])
+        (void)buf_puts(out, "<span class=\"flag\">");
+    format_xml_cut(out, s, kCellMax);
+    if (t->columns[c].kind == TABLE_VERDICT || (t->columns[c].kind == TABLE_FLAGS && s[0]))
+        (void)buf_puts(out, "</span>");
+    (void)buf_puts(out, c ? "</td>" : "</th>");
+}
+
+static void table(buf *out, const report_table *t) {
+    (void)buf_printf(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\">",
+        t->id, t->id, t->id);
+    text(out, t->caption);
+    (void)buf_puts(out, "</caption>\n<thead>\n");
+    group_row(out, t);
+    head_row(out, t);
+    (void)buf_puts(out, "</thead>\n<tbody>\n");
+    for (size_t r = 0; r < t->n_rows; r++) {
+        (void)buf_puts(out, "<tr>");
+        for (int c = 0; c < t->n_columns; c++)
+            cell(out, t, r, c);
+        (void)buf_puts(out, "</tr>\n");
+    }
+    (void)buf_puts(out, "</tbody></table></div>\n");
+    if (!t->note[0])
+        return;
+    (void)buf_puts(out, "<p class=\"note\">");
+    text(out, t->note);
+    (void)buf_puts(out, "</p>\n");
+}
+
+static void add_table(const report_model *m, report_table_fn build, buf *out) {
+    arena mem = {0};
+    report_table t;
+    if (!build(m, &mem, &t))
+        out->failed = true;
+    else if (t.n_rows)
+        table(out, &t);
+    arena_release(&mem);
+}
+
+/* Named by its drawing, and in reach of the keyboard: where it is wider than the window it scrolls. */
+static void one_figure(buf *out, const buf *svg) {
+    static const char kId[] = " id=\"";
+    const char *id = strstr(buf_str(svg), kId);
+    id = id ? id + sizeof kId - 1 : "";
+    (void)buf_printf(out, "<figure tabindex=\"0\" aria-labelledby=\"%.*s-t\">%s</figure>\n",
+                     (int)strcspn(id, "\""), id, buf_str(svg));
+}
+
+static void add_figures(const report_model *m, figure_fn draw, buf *out) {
+    buf svg = {0};
+    for (size_t i = 0; i < FIGURES_MAX && draw(m, i, false, &svg); i++) {
+        one_figure(out, &svg);
+        out->failed |= svg.failed;
+        buf_clear(&svg);
+    }
+    buf_release(&svg);
+}
+
+/* ---- what matters first ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_roofline(const report_model *m, const char *arm) {
+    double *x = malloc((m->n_measured + 1) * sizeof *x);
+    size_t n = 0;
+    for (size_t i = 0; x && i < m->n_measured; i++)
+        if (strcmp(m->cells[i].arm, arm) == 0 && !isnan(m->cells[i].roofline_pct))
+            x[n++] = m->cells[i].roofline_pct;
+    if (x)
+        qsort(x, n, sizeof *x, by_value);
+    double median = n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN;
+    free(x);
+    return median;
+}
+
+static void card_gains(const report_model *m, buf *out) {
+    for (int k = 0; k < REPORT_SCOPES; k++) {
+        const report_gain *g = &m->gains[k];
+        if (g->n)
+            (void)buf_printf(out,
+                             "<li><b>%.2f×</b><span>FP8 over BF16, scope %s</span><small>geometric "
+                             "mean of %zu shape%s, %.2f× to %.2f×</small></li>\n",
+                             g->mean, g->scope, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
+    }
+}
+
+static void card_roofline(const report_model *m, buf *out) {
+    double bf16 = median_roofline(m, "bf16"), fp8 = median_roofline(m, "fp8");
+    char a[FORMAT_MAX], b[FORMAT_MAX];
+    if (isnan(bf16) && isnan(fp8))
+        return;
+    format_fixed(bf16, 0, a);
+    format_fixed(fp8, 0, b);
+    (void)buf_printf(
+        out,
+        "<li><b>%s %% · %s %%</b><span>of the roofline, BF16 · FP8</span><small>median "
+        "over all cells, measured ceilings</small></li>\n",
+        a, b);
+}
+
+/* Controls compare nothing that a reader came for. */
+static void card_parity(const report_model *m, buf *out) {
+    size_t n = 0, equivalent = 0, different = 0, refused = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
+            const report_pair *p = &m->evals[i].pairs[k];
+            if (p->control[0])
+                continue;
+            n++;
+            equivalent += strcmp(p->verdict, "equivalent") == 0;
+            different += strcmp(p->verdict, "different") == 0;
+            refused += p->refused[0] != '\0';
+        }
+    if (n)
+        (void)buf_printf(out,
+                         "<li><b>%zu of %zu</b><span>comparisons show equivalent "
+                         "quality</span><small>%zu different, %zu not shown, %zu "
+                         "refused</small></li>\n",
+                         equivalent, n, different, n - equivalent - different - refused, refused);
+}
+
+static void card_damage(const report_model *m, buf *out) {
+    size_t n = 0, seen = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
+            const report_pair *p = &m->evals[i].pairs[k];
+            n += p->sensitivity[0] != '\0';
+            seen += strcmp(p->sensitivity, "sees damage") == 0;
+        }
+    if (n)
+        (void)buf_printf(out,
+                         "<li><b>%zu of %zu</b><span>damaged controls were told from the "
+                         "baseline</span><small>where none was, equivalence says "
+                         "little</small></li>\n",
+                         seen, n);
+}
+
+/* The largest error of the configuration over all rows: nobody's best case. */
+static double worst_error(const report_model *m, const char *config) {
+    double worst = (double)NAN;
+    for (size_t i = 0; i < m->n_fidelity; i++)
+        if (strcmp(m->fidelity[i].config, config) == 0)
+            worst = fmax(worst, m->fidelity[i].rel_l2);
+    return worst;
+}
+
+static void card_fidelity(const report_model *m, buf *out) {
+    double snapmla = worst_error(m, "snapmla"), bf16 = worst_error(m, "bf16");
+    char a[FORMAT_MAX], b[FORMAT_MAX];
+    format_science(snapmla, a);
+    format_science(bf16, b);
+    if (!isnan(snapmla))
+        (void)buf_printf(
+            out,
+            "<li><b>%s</b><span>largest relative L2 error, SnapMLA</span><small>against "
+            "FP64; BF16 has %s</small></li>\n",
+            a, b);
+}
+
+static void cards(const report_model *m, buf *out) {
+    buf items = {0};
+    if (!m->n_compared) { /* means over machines say nothing of any */
+        card_gains(m, &items);
+        card_roofline(m, &items);
+    }
+    card_parity(m, &items);
+    card_damage(m, &items);
+    card_fidelity(m, &items);
+    if (items.len)
+        (void)buf_printf(out, "<ul class=\"cards\">\n%s</ul>\n", buf_str(&items));
+    buf_release(&items);
+}
+
+/* ---- what to be careful about ---- */
+
+static const char *const kFlags[][2] = {
+    {"throttled", "the clock fell or the processor throttled during the samples"},
+    {"power_capped", "the power limit held the clock down during the samples"},
+    {"below_floor", "faster than the roofline admits with a cold cache: a measuring error"},
+    {"weak_baseline",
+     "a speed-up above the ratio of the two floors: the BF16 side is slow there, or "
+     "something is wrong"},
+    {"noisy", "the quartiles lie more than 5 % of the median apart"},
+    {"shared", "other programs used the processors during the samples"},
+};
+
+static size_t cells_with(const report_model *m, const char *flag) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_measured; i++)
+        n += strstr(m->cells[i].flags, flag) != NULL;
+    return n;
+}
+
+static size_t cells_of_status(const report_model *m, const char *status) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_measured; i++)
+        n += strcmp(m->cells[i].status, status) == 0;
+    return n;
+}
+
+static bool any_dirty(const report_model *m) {
+    for (size_t i = 0; i < m->n_sources; i++)
+        if (js_get_bool(js_get_object(m->sources[i].provenance, "program"), "dirty", false))
+            return true;
+    return false;
+}
+
+static void warnings(const report_model *m, buf *out) {
+    buf items = {0};
+    size_t wrong = cells_of_status(m, "failed"), errors = cells_of_status(m, "error");
+    if (wrong)
+        (void)buf_printf(&items,
+                         "<li>%zu of %zu cells gave a wrong result and have no speed.</li>\n",
+                         wrong, m->n_measured);
+    if (errors)
+        (void)buf_printf(&items, "<li>%zu of %zu cells ended in an error.</li>\n", errors,
+                         m->n_measured);
+    for (size_t i = 0; i < sizeof kFlags / sizeof *kFlags; i++) {
+        size_t n = cells_with(m, kFlags[i][0]);
+        if (n)
+            (void)buf_printf(&items,
+                             "<li><span class=\"flag\">%s</span> (%zu of %zu cells): %s.</li>\n",
+                             kFlags[i][0], n, m->n_measured, kFlags[i][1]);
+    }
+    if (any_dirty(m))
+        (void)buf_puts(&items, "<li>A build with uncommitted changes took part.</li>\n");
+    if (items.len)
+        (void)buf_printf(out,
+                         "<aside class=\"warn\" aria-label=\"Cautions\"><ul>\n%s</ul></aside>\n",
+                         buf_str(&items));
+    buf_release(&items);
+}
+
+/* ---- sources ---- */
+
+static void facts(buf *out, const report_table *t, size_t row) {
+    (void)buf_puts(out, "<dl>\n");
+    for (int c = 0; c < t->n_columns; c++) {
+        (void)buf_puts(out, "<dt>");
+        text(out, t->columns[c].head);
+        (void)buf_puts(out, "</dt><dd>");
+        text(out, report_table_cell(t, row, c));
+        (void)buf_puts(out, "</dd>\n");
+    }
+    (void)buf_puts(out, "</dl>\n");
+}
+
+static void json_block(buf *out, const char *summary, const js *value) {
+    buf json = {0};
+    if (!value || js_write(value, JS_PRETTY, &json, NULL) != SNAP_OK) {
+        buf_release(&json);
+        return;
+    }
+    (void)buf_printf(out, "<details><summary>%s</summary><pre tabindex=\"0\">", summary);
+    text(out, buf_str(&json));
+    (void)buf_puts(out, "</pre></details>\n");
+    buf_release(&json);
+}
+
+static void sources(const report_model *m, buf *out) {
+    arena mem = {0};
+    report_table t;
+    if (!report_table_sources(m, &mem, &t))
+        out->failed = true;
+    else
+        for (size_t i = 0; i < t.n_rows; i++) {
+            js *p = m->sources[i].provenance;
+            (void)buf_puts(out, "<div class=\"source\">\n");
+            facts(out, &t, i);
+            json_block(out, "Command line", js_get_array(p, "argv"));
+            json_block(out, "Configuration", js_get_object(p, "config"));
+            json_block(out, "Processor", js_get_object(p, "cpu"));
+            (void)buf_puts(out, "</div>\n");
+        }
+    arena_release(&mem);
+}
+
+/* ---- the page ---- */
+
+/* A section with its heading, left out where it stays empty. */
+static void section(buf *page, buf *nav, const char *id, const char *title, buf *content) {
+    if (content->len) {
+        (void)buf_printf(page, "<section id=\"s-%s\"><h2>%s</h2>\n%s</section>\n", id, title,
+                         buf_str(content));
+        (void)buf_printf(nav, "<li><a href=\"#s-%s\">%s</a></li>\n", id, title);
+    }
+    page->failed |= content->failed;
+    buf_clear(content);
+}
+
+static void sections(const report_model *m, buf *page, buf *nav) {
+    buf part = {0};
+    for (const report_section *s = m->outline->sections; s->title; s++) {
+        if (s->absent && !s->measured(m)) {
+            (void)buf_puts(&part, "<p>");
+            text(&part, s->absent);
+            (void)buf_puts(&part, "</p>\n");
+        }
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].draw)
+                add_figures(m, s->parts[i].draw, &part);
+            else if (s->parts[i].build)
+                add_table(m, s->parts[i].build, &part);
+        if (s->samples)
+            write_samples(m->samples, &part);
+        section(page, nav, s->id, s->title, &part);
+    }
+    sources(m, &part);
+    section(page, nav, "sources", "Sources", &part);
+    buf_release(&part);
+}
+
+static void lead(const report_model *m, buf *out) {
+    if (!m->n_sources)
+        return;
+    const js *p = m->sources[0].provenance, *backend = js_get_object(p, "backend");
+    const js *cpu = js_get_object(p, "cpu");
+    const char *device = js_get_str(backend, "device"), *model = js_get_str(cpu, "model");
+    const char *started = js_get_str(p, "started");
+    (void)buf_puts(out, "<p class=\"lead\">");
+    text(out, device ? device : model ? model : "");
+    (void)buf_printf(out, " · %.10s", started ? started : "");
+    if (m->n_sources > 1)
+        (void)buf_printf(out, " · %zu runs", m->n_sources);
+    (void)buf_puts(out, "</p>\n");
+}
+
+void write_html(const report_model *m, buf *out) {
+    buf body = {0}, nav = {0};
+    sections(m, &body, &nav);
+    (void)buf_printf(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
+        "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width\"/>\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'; img-src data:\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n"
+        "<title>snapmla report</title>\n<style>%s%s</style>\n</head>\n<body>\n"
+        "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n"
+        "<header><h1>%s</h1>\n",
+        asset_page_css, asset_figure_css, m->outline->title);
+    lead(m, out);
+    (void)buf_printf(out, "<nav aria-label=\"Sections\"><ul>\n%s</ul></nav></header>\n",
+                     buf_str(&nav));
+    (void)buf_puts(out, "<main id=\"content\">\n");
+    cards(m, out);
+    warnings(m, out);
+    (void)buf_printf(out,
+                     "%s</main>\n<footer>Made by snapmla %s (%s).</footer>\n</body>\n</html>\n",
+                     buf_str(&body), results_program_version(), results_program_commit());
+    out->failed |= body.failed || nav.failed;
+    buf_release(&body);
+    buf_release(&nav);
+}

@@ -1,0 +1,86 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness/view/format.h"
+#include "harness/view/outline.h"
+#include "harness/view/writers.h"
+
+static void header(buf *out, const report_table *t) {
+    for (int c = 0; c < t->n_columns; c++) {
+        const report_table_column *col = &t->columns[c];
+        (void)buf_puts(out, "| ");
+        format_markdown(out, col->group);
+        (void)buf_puts(out, col->group[0] ? " " : "");
+        format_markdown(out, col->head);
+        (void)buf_puts(out, " ");
+    }
+    (void)buf_puts(out, "|\n");
+    for (int c = 0; c < t->n_columns; c++)
+        (void)buf_puts(out, t->columns[c].kind == TABLE_NUMBER ? "|---:" : "|:---");
+    (void)buf_puts(out, "|\n");
+}
+
+static void body(buf *out, const report_table *t) {
+    for (size_t r = 0; r < t->n_rows; r++) {
+        for (int c = 0; c < t->n_columns; c++) {
+            (void)buf_puts(out, "| ");
+            format_markdown(out, report_table_cell(t, r, c));
+            (void)buf_puts(out, " ");
+        }
+        (void)buf_puts(out, "|\n");
+    }
+}
+
+static void section(buf *out, const report_table *t) {
+    (void)buf_puts(out, "\n## ");
+    format_markdown(out, t->caption);
+    (void)buf_puts(out, "\n\n");
+    header(out, t);
+    body(out, t);
+    if (!t->note[0])
+        return;
+    (void)buf_puts(out, "\n");
+    format_markdown(out, t->note);
+    (void)buf_puts(out, "\n");
+}
+
+static void gains(const report_model *m, buf *out) {
+    for (int k = 0; k < REPORT_SCOPES; k++) {
+        const report_gain *g = &m->gains[k];
+        if (g->n)
+            (void)buf_printf(out,
+                             "\nFP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shapes, "
+                             "%.2f× to %.2f×).\n",
+                             g->scope, g->mean, g->n, g->lowest, g->highest);
+    }
+}
+
+static void add_table(const report_model *m, report_table_fn build, buf *out) {
+    arena mem = {0};
+    report_table t;
+    if (!build(m, &mem, &t))
+        out->failed = true;
+    else if (t.n_rows)
+        section(out, &t);
+    arena_release(&mem);
+}
+
+static void outline_section(const report_model *m, const report_section *s, buf *out) {
+    if (s->absent && !s->measured(m)) {
+        (void)buf_printf(out, "\n**%s.** ", s->title);
+        format_markdown(out, s->absent);
+        (void)buf_puts(out, "\n");
+    }
+    for (int i = 0; i < OUTLINE_PARTS; i++)
+        if (s->parts[i].build)
+            add_table(m, s->parts[i].build, out);
+}
+
+void report_markdown(const report_model *m, buf *out) {
+    (void)buf_puts(out, "# snapmla report\n");
+    if (!m->n_compared) /* a mean over machines says nothing of any */
+        gains(m, out);
+    for (const report_section *s = m->outline->sections; s->title; s++)
+        outline_section(m, s, out);
+    add_table(m, report_table_sources, out);
+}

@@ -1,0 +1,109 @@
+#include "harness/view/outline.h"
+
+#include <string.h>
+
+#include "harness/view/paper.h"
+
+/* ---- everything that the runs have ---- */
+
+static const report_section whole[] = {
+    {.id = "compare",
+     .title = "Comparison",
+     .parts = {{.build = report_table_machines}, {.build = report_table_compare}}},
+    {.id = "speed",
+     .title = "Speed",
+     .parts = {{.draw = figure_axes},
+               {.draw = figure_speedup},
+               {.build = report_table_speed},
+               {.build = report_table_ablation},
+               {.build = report_table_not_measured}}},
+    {.id = "roofline",
+     .title = "Roofline",
+     .parts = {{.draw = figure_roofline}, {.build = report_table_ceilings}}},
+    {.id = "quality",
+     .title = "Quality",
+     .parts = {{.draw = figure_parity},
+               {.build = report_table_parity},
+               {.build = report_table_arms},
+               {.build = report_table_mismatches}}},
+    {.id = "samples", .title = "Samples", .samples = true},
+    {.id = "fidelity",
+     .title = "Numerical fidelity",
+     .parts = {{.draw = figure_fidelity},
+               {.build = report_table_fidelity},
+               {.build = report_table_predictions},
+               {.draw = figure_layers},
+               {.build = report_table_layers},
+               {.build = report_table_values},
+               {.build = report_table_bounds},
+               {.build = report_table_depth}}},
+    {.id = "reported", .title = "Reported by others", .parts = {{.build = report_table_reported}}},
+    {.title = NULL},
+};
+
+const report_outline report_outline_whole = {"FP8 MLA decoding against BF16", whole};
+
+/* ---- the paper's ---- */
+
+static bool has_steps(const report_model *m) {
+    return m->n_steps > 0;
+}
+
+static bool has_kernel(const report_model *m) {
+    return m->gains[0].n > 0;
+}
+
+static bool has_errors(const report_model *m) {
+    return m->n_fidelity > 0;
+}
+
+static bool has_layers(const report_model *m) {
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (strcmp(m->model_rows[i].kind, "layer") == 0)
+            return true;
+    return false;
+}
+
+static bool has_evals(const report_model *m) {
+    return m->n_evals > 0;
+}
+
+static const report_section paper[] = {
+    {.id = "speed",
+     .title = "Decoding over configurations",
+     .parts = {{.build = report_table_paper_speed}},
+     .measured = has_steps,
+     .absent =
+         "Not measured in these runs: whole models are, on a GPU, by 'snapmla bench --what e2e "
+         "--out FILE', which --e2e takes."},
+    {.id = "kernel",
+     .title = "Kernel over heads, batch, context and query tokens",
+     .parts = {{.draw = figure_axes},
+               {.draw = figure_speedup},
+               {.build = report_table_paper_kernel}},
+     .measured = has_kernel,
+     .absent = "Not measured in these runs: 'snapmla bench' does, scope kernel."},
+    {.id = "granularity",
+     .title = "Granularity of quantisation",
+     .parts = {{.draw = figure_fidelity}, {.build = report_table_paper_granularity}},
+     .measured = has_errors,
+     .absent = "Not measured in these runs: 'snapmla fidelity' does."},
+    {.id = "layers",
+     .title = "Fidelity layer by layer",
+     .parts = {{.draw = figure_layers},
+               {.build = report_table_layers},
+               {.build = report_table_values},
+               {.build = report_table_predictions}},
+     .measured = has_layers,
+     .absent =
+         "Not measured in these runs: 'snapmla fidelity --model DIR --text FILE --layers' does."},
+    {.id = "quality",
+     .title = "Quality",
+     .parts = {{.draw = figure_parity}, {.build = report_table_paper_quality}},
+     .measured = has_evals,
+     .absent = "Not measured in these runs: 'snapmla eval' does."},
+    {.id = "reported", .title = "Reported by others", .parts = {{.build = report_table_reported}}},
+    {.title = NULL},
+};
+
+const report_outline report_outline_paper = {"SnapMLA's tables and figures, measured here", paper};

@@ -1,0 +1,195 @@
+/* paper.c - what `report paper` reads beside result files: reported figures, whole models' steps. */
+#include "harness/view/paper.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/view/assets.h"
+#include "harness/view/outline.h"
+
+enum { kRowsMax = 10000 };
+
+static const char *const kNumbers[] = {"bf16", "fp8", "speedup", "peak_pct"};
+
+static bool is_known(const char *about) {
+    static const char *const known[] = {"speed", "kernel", "granularity", "quality"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(about, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A key with another type than the form's would be a figure silently lost. */
+static snap_status check_row(const js *row, const char *where, snap_err *err) {
+    static const char *const texts[] = {"about", "what", "model", "where"};
+    size_t numbers = 0;
+    if (!js_is_object(row))
+        return err_set(err, SNAP_E_INPUT, "%s: must be an object, got %s", where,
+                       js_type_name(row));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const js *v = js_get(row, texts[i]);
+        if (v ? !js_is_str(v) || !js_str(v)[0] : i < 2)
+            return err_set(err, SNAP_E_INPUT, "%s.%s: must be a text that is not empty", where,
+                           texts[i]);
+    }
+    for (size_t i = 0; i < sizeof kNumbers / sizeof *kNumbers; i++) {
+        const js *v = js_get(row, kNumbers[i]);
+        if (v && (!js_is_num(v) || js_num(v) < 0))
+            return err_set(err, SNAP_E_INPUT, "%s.%s: must be a number from 0 on", where,
+                           kNumbers[i]);
+        numbers += v != NULL;
+    }
+    if (!is_known(js_get_str(row, "about")))
+        return err_set(err, SNAP_E_INPUT,
+                       "%s.about: must be speed, kernel, granularity or quality, got '%s'", where,
+                       js_get_str(row, "about"));
+    return numbers
+               ? SNAP_OK
+               : err_set(err, SNAP_E_INPUT, "%s: has none of bf16, fp8, speedup, peak_pct", where);
+}
+
+static char *copy(report_model *m, const char *s) {
+    return arena_strdup(&m->mem, s ? s : "");
+}
+
+static char *source_of(report_model *m, const char *source, const char *where) {
+    buf text = {0};
+    (void)buf_printf(&text, "%s%s%s", source, where ? ", " : "", where ? where : "");
+    char *s = text.failed ? NULL : arena_strdup(&m->mem, buf_str(&text));
+    buf_release(&text);
+    return s;
+}
+
+static double number_of(const js *o, const char *key) {
+    return js_get_num(o, key, (double)NAN);
+}
+
+static bool read_quote(report_model *m, report_quote *q, const js *row, const char *source) {
+    *q = (report_quote){.about = copy(m, js_get_str(row, "about")),
+                        .what = copy(m, js_get_str(row, "what")),
+                        .model = copy(m, js_get_str(row, "model")),
+                        .source = source_of(m, source, js_get_str(row, "where")),
+                        .bf16 = number_of(row, "bf16"),
+                        .fp8 = number_of(row, "fp8"),
+                        .speedup = number_of(row, "speedup"),
+                        .peak_pct = number_of(row, "peak_pct")};
+    return q->about && q->what && q->model && q->source;
+}
+
+/* Rows of @key, of which there are at most so many. */
+static snap_status need_rows(const js *doc, const char *name, js **rows, snap_err *err) {
+    if (!js_is_object(doc))
+        return err_set(err, SNAP_E_INPUT, "%s: must be an object, got %s", name, js_type_name(doc));
+    snap_status st = js_need_array(doc, "rows", rows, name, err);
+    if (st == SNAP_OK && js_len(*rows) > kRowsMax)
+        return err_set(err, SNAP_E_INPUT, "%s: has %zu rows, at most %d are read", name,
+                       js_len(*rows), kRowsMax);
+    return st;
+}
+
+/* A copy of @old with room for @more rows, in the arena; NULL: no memory. */
+static void *grow(report_model *m, const void *old, size_t n, size_t more, size_t size) {
+    void *all = arena_alloc(&m->mem, n + more + 1, size);
+    if (all && n)
+        memcpy(all, old, n * size);
+    return all;
+}
+
+snap_status report_add_reported(report_model *m, const js *doc, const char *name, snap_err *err) {
+    const char *source;
+    char where[160];
+    js *rows = NULL;
+    snap_status st = SNAP_OK;
+    TRY(need_rows(doc, name, &rows, err));
+    TRY(js_need_str(doc, "source", &source, name, err));
+    TRY(source[0] ? SNAP_OK : err_set(err, SNAP_E_INPUT, "%s.source: must not be empty", name));
+    report_quote *all = grow(m, m->quotes, m->n_quotes, js_len(rows), sizeof *all);
+    TRY(all ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name));
+    m->quotes = all;
+    for (size_t i = 0; i < js_len(rows); i++) {
+        (void)snprintf(where, sizeof where, "%.120s: rows[%zu]", name, i);
+        TRY(check_row(js_at(rows, i), where, err));
+        TRY(read_quote(m, &all[m->n_quotes], js_at(rows, i), source)
+                ? SNAP_OK
+                : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name));
+        m->n_quotes++;
+    }
+cleanup:
+    return st;
+}
+
+/* ---- whole models ---- */
+
+/* Of a decode step of the FP8 arm that a BF16 one stands beside; all others are passed over. */
+static bool is_pair(const js *row) {
+    const char *arm = js_get_str(row, "arm"), *step = js_get_str(row, "step");
+    return arm && step && strcmp(arm, "fp8") == 0 && strcmp(step, "decode") == 0 &&
+           js_get_num(row, "fp8_over_bf16", 0) > 0 && js_get_num(row, "tokens_s", 0) > 0;
+}
+
+/* Rows and device of a result file; false where @doc is none. Its rows name their models themselves. */
+static bool open_results(const js *doc, js **rows, const char **device) {
+    const js *provenance = js_get(doc, "provenance"), *backend = js_get(provenance, "backend");
+    *rows = js_get_array(doc, "e2e");
+    *device = js_get_str(backend, "device");
+    return *rows && *device;
+}
+
+static snap_status open_printed(const js *doc, const char *name, js **rows, const char **device,
+                                const char **model, snap_err *err) {
+    const char *what;
+    snap_status st = SNAP_OK;
+    TRY(need_rows(doc, name, rows, err));
+    TRY(js_need_str(doc, "what", &what, name, err));
+    TRY(strcmp(what, "e2e") == 0
+            ? SNAP_OK
+            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench --what e2e'", name));
+    TRY(js_need_str(doc, "model_config", model, name, err));
+    TRY(js_need_str(doc, "device", device, name, err));
+cleanup:
+    return st;
+}
+
+snap_status report_add_e2e(report_model *m, const js *doc, const char *name, snap_err *err) {
+    const char *model = "", *device;
+    js *rows = NULL;
+    snap_status st = SNAP_OK;
+    TRY(open_results(doc, &rows, &device) ? SNAP_OK
+                                          : open_printed(doc, name, &rows, &device, &model, err));
+    report_step *all = grow(m, m->steps, m->n_steps, js_len(rows), sizeof *all);
+    report_step base = {.device = copy(m, device), .name = copy(m, name)};
+    bool room = all && base.device && base.name;
+    for (size_t i = 0; i < js_len(rows) && room; i++) {
+        const js *row = js_at(rows, i);
+        const char *own = js_get_str(row, "model_config");
+        if (!is_pair(row))
+            continue;
+        report_step *s = &all[m->n_steps];
+        *s = base;
+        s->model = copy(m, own ? own : model);
+        s->context = (int64_t)js_get_num(row, "context", 0);
+        s->batch = (int64_t)js_get_num(row, "batch", 0);
+        s->fp8 = js_get_num(row, "tokens_s", 0);
+        s->speedup = js_get_num(row, "fp8_over_bf16", 0);
+        s->bf16 = s->fp8 / s->speedup;
+        room = s->model != NULL;
+        m->n_steps += room;
+    }
+    m->steps = all ? all : m->steps;
+    TRY(room ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name));
+cleanup:
+    return st;
+}
+
+/* ---- the paper's own ---- */
+
+snap_status report_paper(report_model *m, snap_err *err) {
+    js *doc = js_parse(asset_paper_json, strlen(asset_paper_json), "paper.json", err);
+    if (!doc)
+        return SNAP_E_INPUT;
+    snap_status st = report_add_reported(m, doc, "paper.json", err);
+    js_free(doc);
+    m->outline = &report_outline_paper;
+    return st;
+}

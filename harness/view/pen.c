@@ -1,0 +1,109 @@
+#include "harness/view/pen.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *report_table_cell(const report_table *t, size_t row, int column) {
+    return t->cells[row * (size_t)t->n_columns + (size_t)column];
+}
+
+bool pen_start(report_table *t, arena *mem, size_t rows) {
+    for (t->n_columns = 0; t->n_columns < TABLE_COLUMNS_MAX && t->columns[t->n_columns].head;)
+        t->n_columns++;
+    t->n_rows = rows;
+    t->cells = arena_alloc(mem, (rows + 1) * (size_t)t->n_columns, sizeof *t->cells);
+    return t->cells != NULL;
+}
+
+void pen_put(pen *p, const char *text) {
+    const char *copy = arena_strdup(p->mem, text);
+    p->failed |= !copy;
+    p->t->cells[p->next++] = copy ? copy : "";
+}
+
+void pen_text(pen *p, const char *text) {
+    pen_put(p, text[0] ? text : FORMAT_NONE);
+}
+
+void pen_printf(pen *p, const char *fmt, ...) {
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    p->failed |= n < 0;
+    pen_put(p, n < 0 ? "" : text);
+    if (n >= 0)
+        free(text);
+}
+
+void pen_fixed(pen *p, double x, int decimals) {
+    char text[FORMAT_MAX];
+    format_fixed(x, decimals, text);
+    pen_put(p, text);
+}
+
+void pen_signed(pen *p, double x, int decimals) {
+    char text[FORMAT_MAX];
+    format_signed(x, decimals, text);
+    pen_put(p, text);
+}
+
+void pen_interval(pen *p, const double x[2], int decimals) {
+    char text[FORMAT_MAX];
+    format_interval(x, decimals, text);
+    pen_put(p, text);
+}
+
+void pen_range(pen *p, const double x[2], int decimals) {
+    char text[FORMAT_MAX];
+    format_range(x, decimals, text);
+    pen_put(p, text);
+}
+
+void pen_times(pen *p, double ratio) {
+    char text[FORMAT_MAX];
+    format_fixed(ratio, 2, text);
+    pen_printf(p, "%s%s", text, isnan(ratio) ? "" : "×");
+}
+
+void pen_shape(pen *p, const report_cell *c) {
+    pen_fixed(p, (double)c->heads, 0);
+    pen_fixed(p, (double)c->s_q, 0);
+    pen_fixed(p, (double)c->batch, 0);
+    pen_context(p, c->context);
+}
+
+void pen_science(pen *p, double x) {
+    char text[FORMAT_MAX];
+    format_science(x, text);
+    pen_put(p, text);
+}
+
+void pen_context(pen *p, int64_t n) {
+    char text[FORMAT_MAX];
+    format_context(n, text);
+    pen_put(p, text);
+}
+
+void pen_p(pen *p, double x) {
+    char text[FORMAT_MAX];
+    format_p(x, text);
+    pen_put(p, text);
+}
+
+void pen_file(pen *p, const report_model *m, int file) {
+    pen_put(p, m->files[file]);
+}
+
+/* The column that names the file is there only where there is more than one: it comes last. */
+void pen_drop_last_unless(report_table *t, bool needed) {
+    int n = 0;
+    while (n < TABLE_COLUMNS_MAX && t->columns[n].head)
+        n++;
+    if (!needed)
+        t->columns[n - 1] = (report_table_column){0};
+}

@@ -1,0 +1,42 @@
+/* pen.h - filling a table from left to right, top to bottom. */
+#ifndef SNAPMLA_HARNESS_VIEW_PEN_H
+#define SNAPMLA_HARNESS_VIEW_PEN_H
+
+#include "harness/view/format.h"
+#include "harness/view/table.h"
+
+typedef struct {
+    report_table *t;
+    arena *mem;
+    size_t next; /* cell */
+    bool failed; /* out of memory */
+} pen;
+
+/* The columns that pen_shape() fills. */
+#define PEN_SHAPE_COLUMNS                                                                          \
+    {"heads", "", TABLE_NUMBER, true}, {"s_q", "", TABLE_NUMBER, true},                            \
+        {"batch", "", TABLE_NUMBER, true}, {                                                       \
+        "context", "", TABLE_NUMBER, true                                                          \
+    }
+
+/* The last column names the file: it stays only where there is more than one. Before pen_start(). */
+void pen_drop_last_unless(report_table *t, bool needed);
+
+/* Counts the columns and makes room for the rows. */
+bool pen_start(report_table *t, arena *mem, size_t rows);
+
+void pen_put(pen *p, const char *text);
+void pen_text(pen *p, const char *text); /* "" becomes FORMAT_NONE */
+void pen_printf(pen *p, const char *fmt, ...) SNAP_PRINTF(2, 3);
+void pen_fixed(pen *p, double x, int decimals);
+void pen_signed(pen *p, double x, int decimals);
+void pen_range(pen *p, const double x[2], int decimals);
+void pen_interval(pen *p, const double x[2], int decimals);
+void pen_science(pen *p, double x);
+void pen_context(pen *p, int64_t tokens);
+void pen_times(pen *p, double ratio); /* "1.25×" */
+void pen_shape(pen *p, const report_cell *c);
+void pen_p(pen *p, double probability);
+void pen_file(pen *p, const report_model *m, int file);
+
+#endif

@@ -1,0 +1,166 @@
+#include "harness/view/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "harness/view/outline.h"
+#include "harness/view/writers.h"
+
+const figure report_figures[] = {{"speedup", figure_speedup},
+                                 {"axes", figure_axes},
+                                 {"roofline", figure_roofline},
+                                 {"parity", figure_parity},
+                                 {"fidelity", figure_fidelity},
+                                 {"layers", figure_layers},
+                                 {NULL, NULL}};
+
+/* ---- formats ---- */
+
+static const struct {
+    const char *name;
+    unsigned format;
+} kFormats[] = {{"html", REPORT_HTML}, {"md", REPORT_MD},   {"csv", REPORT_CSV},
+                {"tex", REPORT_TEX},   {"svg", REPORT_SVG}, {"all", REPORT_DEFAULT | REPORT_SVG}};
+
+static snap_status add_format(void *ctx, const char *name, snap_err *err) {
+    unsigned *formats = ctx;
+    for (size_t i = 0; i < sizeof kFormats / sizeof *kFormats; i++)
+        if (strcmp(name, kFormats[i].name) == 0) {
+            *formats |= kFormats[i].format;
+            return SNAP_OK;
+        }
+    return err_set(err, SNAP_E_USAGE, "unknown format '%s': html, md, csv, tex, svg or all", name);
+}
+
+snap_status report_parse_formats(const char *list, unsigned *formats, snap_err *err) {
+    *formats = 0;
+    return text_split(list, ',', "--format", add_format, formats, err);
+}
+
+/* ---- files ---- */
+
+typedef struct {
+    const char *dir;
+    buf *paths;
+} target;
+
+/* Writes what @content holds as DIR/NAME and empties it; nothing for an empty one. */
+static snap_status put_file(const target *to, const char *name, buf *content, snap_err *err) {
+    char *path = fs_join(to->dir, name);
+    snap_status st = path ? buf_check(content, name, err) : SNAP_E_NOMEM;
+    if (st == SNAP_OK && content->len) {
+        st = fs_write_atomic(path, content->data, content->len, err);
+        if (st == SNAP_OK && to->paths)
+            (void)buf_printf(to->paths, "%s\n", path);
+    }
+    free(path);
+    buf_clear(content);
+    return path ? st : err_set(err, st, "out of memory for '%s'", name);
+}
+
+/* @builds: NULL-terminated */
+static snap_status put_latex(const report_model *m, const target *to, const char *name,
+                             const report_table_fn *builds, snap_err *err) {
+    arena mem = {0};
+    buf text = {0};
+    report_table t;
+    for (; *builds; builds++) {
+        if (!(*builds)(m, &mem, &t))
+            text.failed = true;
+        else if (t.n_rows)
+            write_latex(&t, &text);
+    }
+    snap_status st = put_file(to, name, &text, err);
+    buf_release(&text);
+    arena_release(&mem);
+    return st;
+}
+
+static bool shows(const report_outline *o, figure_fn draw) {
+    for (const report_section *s = o->sections; s->title; s++)
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].draw == draw)
+                return true;
+    return false;
+}
+
+static snap_status put_figures(const report_model *m, const target *to, const figure *f,
+                               snap_err *err) {
+    buf svg = {0};
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < FIGURES_MAX && st == SNAP_OK && f->draw(m, i, true, &svg); i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%s-%zu.svg", f->name, i + 1);
+        st = put_file(to, name, &svg, err);
+    }
+    buf_release(&svg);
+    return st;
+}
+
+typedef void (*write_fn)(const report_model *m, buf *out);
+
+static snap_status put_whole(const report_model *m, const target *to, const char *name,
+                             write_fn write, snap_err *err) {
+    buf text = {0};
+    write(m, &text);
+    snap_status st = put_file(to, name, &text, err);
+    buf_release(&text);
+    return st;
+}
+
+/* All tables of the outline in one file: a paper's author takes them as they come. */
+static snap_status put_outline(const report_model *m, const target *to, const char *name,
+                               snap_err *err) {
+    report_table_fn builds[64];
+    size_t n = 0;
+    for (const report_section *s = m->outline->sections; s->title; s++)
+        for (int i = 0; i < OUTLINE_PARTS; i++)
+            if (s->parts[i].build && n + 1 < sizeof builds / sizeof *builds)
+                builds[n++] = s->parts[i].build;
+    builds[n] = NULL;
+    return put_latex(m, to, name, builds, err);
+}
+
+static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
+    static const report_table_fn compare[] = {report_table_machines, report_table_compare, NULL},
+                                 speed[] = {report_table_speed, NULL},
+                                 ablation[] = {report_table_ablation, NULL},
+                                 parity[] = {report_table_parity, report_table_arms,
+                                             report_table_mismatches, NULL},
+                                 fidelity[] = {report_table_predictions, report_table_layers,
+                                               report_table_values,      report_table_bounds,
+                                               report_table_depth,       NULL};
+    snap_status st = SNAP_OK;
+    if (m->outline == &report_outline_paper)
+        return put_outline(m, to, "paper.tex", err);
+    TRY(put_latex(m, to, "compare.tex", compare, err));
+    TRY(put_latex(m, to, "speed.tex", speed, err));
+    TRY(put_latex(m, to, "ablation.tex", ablation, err));
+    TRY(put_latex(m, to, "parity.tex", parity, err));
+    TRY(put_latex(m, to, "model.tex", fidelity, err));
+cleanup:
+    return st;
+}
+
+snap_status report_write(const report_model *m, const char *dir, unsigned formats, buf *paths,
+                         snap_err *err) {
+    target to = {dir, paths};
+    snap_status st = SNAP_OK;
+    TRY(fs_mkdirs(dir, err));
+    if (formats & REPORT_HTML)
+        TRY(put_whole(m, &to, "report.html", write_html, err));
+    if (formats & REPORT_MD)
+        TRY(put_whole(m, &to, "report.md", report_markdown, err));
+    if (formats & REPORT_CSV)
+        TRY(put_whole(m, &to, "report.csv", write_csv, err));
+    if (formats & REPORT_TEX)
+        TRY(put_tables(m, &to, err));
+    for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)
+        if (shows(m->outline, f->draw))
+            TRY(put_figures(m, &to, f, err));
+cleanup:
+    return st;
+}

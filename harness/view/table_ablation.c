@@ -1,0 +1,59 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness/view/pen.h"
+
+static const char *left_out(const char *arm) {
+    static const char *const names[][2] = {
+        {"fp8-widened", "FP8 arithmetic: BF16 on what is dequantised on chip"},
+        {"fp8-in-place", "FP32 sums: added up in the tensor cores"},
+        {"fp8-shallow", "deep pipeline: three pages on chip"},
+        {"fp8-unfused", "fused dataflow: a pass a thing"},
+        {"fp8-copied", "FP8 in memory: a BF16 copy of the cache"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(arm, names[i][0]) == 0)
+            return names[i][1];
+    return arm;
+}
+
+static void put_row(pen *p, const report_cell *c, const report_cell *whole) {
+    pen_text(p, left_out(c->arm));
+    pen_text(p, c->scope);
+    pen_shape(p, c);
+    pen_fixed(p, c->median_ns * 1e-3, 1);
+    pen_times(p, whole ? c->median_ns / whole->median_ns : (double)NAN);
+    pen_fixed(p, whole ? whole->median_ns * 1e-3 : (double)NAN, 1);
+    pen_science(p, c->error);
+    pen_science(p, whole ? whole->error : (double)NAN);
+    pen_science(p, c->tolerance);
+    pen_text(p, c->status);
+}
+
+bool report_table_ablation(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "ablation",
+        .caption = "The FP8 arm with one technique left out",
+        .note = "Time against the whole arm's, in turns with it in one run; error is the relative "
+                "norm against FP64 with exact probabilities on the same cache. Sums in place are "
+                "allowed four times the tolerance: their error is what the row is there to show.",
+        .columns = {{"without", "", TABLE_TEXT, true},
+                    {"scope", "", TABLE_TEXT, true},
+                    PEN_SHAPE_COLUMNS,
+                    {"µs", "", TABLE_NUMBER, true},
+                    {"time", "", TABLE_NUMBER, true},
+                    {"whole µs", "", TABLE_NUMBER, false},
+                    {"error", "", TABLE_NUMBER, true},
+                    {"whole error", "", TABLE_NUMBER, true},
+                    {"tolerance", "", TABLE_NUMBER, false},
+                    {"status", "", TABLE_TEXT, false}}};
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_measured; i++)
+        n += report_is_ablated(&m->cells[i]);
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_measured; i++)
+        if (report_is_ablated(&m->cells[i]))
+            put_row(&p, &m->cells[i], report_whole_of(m, &m->cells[i]));
+    return !p.failed;
+}

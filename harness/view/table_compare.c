@@ -1,0 +1,173 @@
+/* table_compare.c - machines side by side: what each is, and each cell on each of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/view/compare.h"
+#include "harness/view/pen.h"
+
+static double price_of(const report_model *m, int file) {
+    return m->usd_per_hour ? m->usd_per_hour[file] : (double)NAN;
+}
+
+static bool any_price(const report_model *m) {
+    for (int i = 0; i < m->n_files; i++)
+        if (!isnan(price_of(m, i)))
+            return true;
+    return false;
+}
+
+const char *report_device_of(const report_model *m, int file) {
+    for (size_t i = 0; i < m->n_sources; i++) {
+        const js *p = m->sources[i].provenance, *backend = js_get_object(p, "backend");
+        const char *device = js_get_str(backend, "device");
+        if (m->sources[i].file == file && device)
+            return device;
+    }
+    return "";
+}
+
+/* Over the rows of a file and arm that have a ratio to the first file. */
+typedef struct {
+    size_t n, rows, differ;
+    double sum;
+} gain;
+
+static gain gain_of(const report_model *m, int file, const char *arm) {
+    gain g = {0};
+    for (size_t i = 0; i < m->n_compared; i++) {
+        const compared *c = &m->compared[i];
+        if (c->cell->file != file || strcmp(c->cell->arm, arm) != 0)
+            continue;
+        g.rows++;
+        g.differ += c->differs[0] != '\0';
+        if (!isnan(c->ratio)) {
+            g.n++;
+            g.sum += log(c->ratio);
+        }
+    }
+    return g;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median of the file's and arm's percentages of the roofline. */
+static double roofline_of(const report_model *m, int file, const char *arm) {
+    double *x = malloc((m->n_compared + 1) * sizeof *x);
+    size_t n = 0;
+    for (size_t i = 0; x && i < m->n_compared; i++) {
+        const report_cell *c = m->compared[i].cell;
+        if (c->file == file && strcmp(c->arm, arm) == 0 && !isnan(c->roofline_pct))
+            x[n++] = c->roofline_pct;
+    }
+    if (x)
+        qsort(x, n, sizeof *x, by_value);
+    double median = n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN;
+    free(x);
+    return median;
+}
+
+bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
+    static const char *const arms[] = {"bf16", "fp8"};
+    *t = (report_table){
+        .id = "machines",
+        .caption = "Machines side by side",
+        .note =
+            "Over the cells that two files or more have. The mean is geometric, of times as fast "
+            "as the first file that has the cell under the same conditions; the percentage of the "
+            "roofline is of the device's own, measured, and a median.",
+        .columns = {{"#", "", TABLE_NUMBER, true},
+                    {"device", "", TABLE_TEXT, true},
+                    {"file", "", TABLE_TEXT, true},
+                    {"arm", "", TABLE_TEXT, true},
+                    {"cells", "", TABLE_NUMBER, true},
+                    {"not comparable", "", TABLE_NUMBER, true},
+                    {"against the first", "", TABLE_NUMBER, true},
+                    {"% own roofline", "", TABLE_NUMBER, true},
+                    {"$/h", "", TABLE_NUMBER, true}}};
+    size_t rows = 0;
+    for (int f = 0; f < m->n_files; f++)
+        for (int a = 0; a < 2; a++)
+            rows += gain_of(m, f, arms[a]).rows > 0;
+    if (!pen_start(t, mem, rows))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (int f = 0; f < m->n_files; f++)
+        for (int a = 0; a < 2; a++) {
+            gain g = gain_of(m, f, arms[a]);
+            if (!g.rows)
+                continue;
+            pen_fixed(&p, f + 1, 0);
+            pen_text(&p, report_device_of(m, f));
+            pen_file(&p, m, f);
+            pen_text(&p, arms[a]);
+            pen_fixed(&p, (double)g.rows, 0);
+            pen_fixed(&p, (double)g.differ, 0);
+            pen_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
+            pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
+            pen_fixed(&p, price_of(m, f), 2);
+        }
+    return !p.failed;
+}
+
+static void put_cell(pen *p, const report_cell *c) {
+    pen_text(p, c->arm);
+    pen_text(p, c->scope);
+    pen_shape(p, c);
+}
+
+static void put_marks(pen *p, const compared *c) {
+    if (c->differs[0])
+        pen_printf(p, "other %s%s%s", c->differs, c->cell->flags[0] ? "; " : "", c->cell->flags);
+    else
+        pen_put(p, c->cell->flags);
+}
+
+bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
+    bool priced = any_price(m);
+    *t = (report_table){.id = "compare",
+                        .caption = "Each cell on each machine",
+                        .note =
+                            "# is the file's number in the table above. A row marked 'other ...' "
+                            "was measured under other conditions than the "
+                            "first file's and "
+                            "has no ratio. tok/J is energy at the device where it tells its power.",
+                        .columns = {{"arm", "", TABLE_TEXT, true},
+                                    {"scope", "", TABLE_TEXT, true},
+                                    PEN_SHAPE_COLUMNS,
+                                    {"device", "", TABLE_TEXT, true},
+                                    {"#", "", TABLE_NUMBER, true},
+                                    {"µs", "", TABLE_NUMBER, true},
+                                    {"against the first", "", TABLE_NUMBER, true},
+                                    {"% own roofline", "", TABLE_NUMBER, true},
+                                    {"TFLOPS", "", TABLE_NUMBER, false},
+                                    {"GB/s", "", TABLE_NUMBER, false},
+                                    {"tok/s", "", TABLE_NUMBER, true},
+                                    {"tok/J", "", TABLE_NUMBER, true},
+                                    {"marks", "", TABLE_FLAGS, true},
+                                    {"tok/$", "", TABLE_NUMBER, true}}};
+    pen_drop_last_unless(t, priced);
+    if (!pen_start(t, mem, m->n_compared))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_compared; i++) {
+        const report_cell *c = m->compared[i].cell;
+        put_cell(&p, c);
+        pen_text(&p, report_device_of(m, c->file));
+        pen_fixed(&p, c->file + 1, 0);
+        pen_fixed(&p, c->median_ns * 1e-3, 1);
+        pen_times(&p, m->compared[i].ratio);
+        pen_fixed(&p, c->roofline_pct, 1);
+        pen_fixed(&p, c->tflops, 2);
+        pen_fixed(&p, c->gb_s, 1);
+        pen_fixed(&p, c->tok_s, 0);
+        pen_fixed(&p, c->tok_j, 1);
+        put_marks(&p, &m->compared[i]);
+        if (priced)
+            pen_fixed(&p, m->compared[i].tok_usd, 0);
+    }
+    return !p.failed;
+}

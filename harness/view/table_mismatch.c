@@ -1,0 +1,70 @@
+/* table_mismatch.c - tasks that were evaluated several times and can't be compared with one another. */
+#include <string.h>
+
+#include "harness/view/pen.h"
+
+/* What two evaluations of a task must share before their accuracies say anything of each other. */
+enum { MUST_AGREE = 4 };
+static const char *const kNames[MUST_AGREE] = {"data", "prompts", "grader", "sampling"};
+
+static const char *value(const report_eval *e, int i) {
+    const char *const values[MUST_AGREE] = {e->dataset_sha256, e->prompt_sha256, e->grader,
+                                            e->sampling};
+    return values[i];
+}
+
+/* The first evaluation of the same task; NULL where there is none before. */
+static const report_eval *earlier(const report_model *m, size_t index) {
+    const report_eval *e = &m->evals[index];
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(m->evals[i].task, e->task) == 0)
+            return &m->evals[i];
+    return NULL;
+}
+
+static bool differ(const report_eval *a, const report_eval *b, int i) {
+    return a && strcmp(value(a, i), value(b, i)) != 0;
+}
+
+/* A digest by its first digits. */
+static void put_value(pen *p, const report_eval *e, int i) {
+    if (i < 2)
+        pen_printf(p, "%.12s", value(e, i));
+    else
+        pen_text(p, value(e, i));
+}
+
+bool report_table_mismatches(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "mismatches",
+        .caption = "Not comparable",
+        .note = "These runs of a task were asked or judged differently: their accuracies are "
+                "compared within each run, not between them.",
+        .columns = {{"task", "", TABLE_TEXT, true},
+                    {"differs", "", TABLE_TEXT, true},
+                    {"file", "first", TABLE_TEXT, true},
+                    {"value", "first", TABLE_TEXT, true},
+                    {"file", "other", TABLE_TEXT, true},
+                    {"value", "other", TABLE_TEXT, true}}};
+    size_t n = 0;
+    for (size_t k = 0; k < m->n_evals; k++)
+        for (int i = 0; i < MUST_AGREE; i++)
+            n += differ(earlier(m, k), &m->evals[k], i);
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t k = 0; k < m->n_evals; k++) {
+        const report_eval *first = earlier(m, k), *other = &m->evals[k];
+        for (int i = 0; i < MUST_AGREE; i++) {
+            if (!differ(first, other, i))
+                continue;
+            pen_text(&p, other->task);
+            pen_text(&p, kNames[i]);
+            pen_file(&p, m, first->file);
+            put_value(&p, first, i);
+            pen_file(&p, m, other->file);
+            put_value(&p, other, i);
+        }
+    }
+    return !p.failed;
+}

@@ -1,0 +1,316 @@
+/* table_model.c - what the cache's formats do to a model: its predictions, and its layers in groups. The page
+ * and the sheet name the same rows; the sheet has every layer. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/view/pen.h"
+
+/* ---- groups of layers -------------------------------------------------------------------------------- */
+
+static bool same_group(const report_model_row *a, const report_model_row *b) {
+    return a->file == b->file && a->context == b->context && strcmp(a->kind, b->kind) == 0 &&
+           strcmp(a->name, b->name) == 0 && strcmp(a->model, b->model) == 0;
+}
+
+/* Whether row @i is of this kind and the first of its group. */
+static bool leads(const report_model *m, size_t i, const char *kind) {
+    if (strcmp(m->model_rows[i].kind, kind) != 0)
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (same_group(&m->model_rows[k], &m->model_rows[i]))
+            return false;
+    return true;
+}
+
+static size_t count_groups(const report_model *m, const char *kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        n += leads(m, i, kind);
+    return n;
+}
+
+/* The row of a group whose number @key is the largest; not a number counts as most. */
+static const report_model_row *worst_of(const report_model *m, const report_model_row *group,
+                                        const char *key) {
+    const report_model_row *worst = group;
+    double most = js_get_num(group->row, key, (double)INFINITY);
+    for (size_t i = 0; i < m->n_model_rows; i++) {
+        const report_model_row *r = &m->model_rows[i];
+        if (!same_group(r, group))
+            continue;
+        double x = js_get_num(r->row, key, (double)INFINITY);
+        if (x > most) {
+            worst = r;
+            most = x;
+        }
+    }
+    return worst;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the numbers @key in a group. */
+static double median_of(const report_model *m, const report_model_row *group, const char *key,
+                        arena *mem) {
+    double *all = arena_alloc(mem, m->n_model_rows + 1, sizeof *all);
+    size_t n = 0;
+    for (size_t i = 0; all && i < m->n_model_rows; i++)
+        if (same_group(&m->model_rows[i], group))
+            all[n++] = js_get_num(m->model_rows[i].row, key, (double)INFINITY);
+    if (!n)
+        return (double)NAN;
+    qsort(all, n, sizeof *all, by_size);
+    return all[n / 2];
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------- */
+
+static void science(pen *p, const report_model_row *r, const char *key) {
+    pen_science(p, js_get_num(r->row, key, (double)NAN));
+}
+
+static void general(pen *p, double x) {
+    if (isfinite(x))
+        pen_printf(p, "%.3g", x);
+    else
+        pen_text(p, "");
+}
+
+static void layer_of(pen *p, const report_model_row *r) {
+    pen_fixed(p, (double)r->layer, 0);
+}
+
+/* ---- predictions ------------------------------------------------------------------------------------- */
+
+static void put_predictions(pen *p, const report_model *m, const report_model_row *r) {
+    double mib = js_get_num(r->row, "peak_rss_bytes", (double)NAN) / (1 << 20);
+    pen_text(p, r->model);
+    pen_text(p, r->name);
+    if (isfinite(js_get_num(r->row, "first", (double)NAN)))
+        pen_printf(p, "%.0f–%.0f", js_get_num(r->row, "first", 0), js_get_num(r->row, "last", 0));
+    else
+        pen_text(p, "all");
+    pen_fixed(p, js_get_num(r->row, "tokens", 0), 0);
+    pen_fixed(p, js_get_num(r->row, "perplexity", (double)NAN), 4);
+    science(p, r, "kl_mean");
+    science(p, r, "kl_max");
+    pen_fixed(p, js_get_num(r->row, "flips_pct", (double)NAN), 2);
+    science(p, r, "logits_rel_l2");
+    pen_fixed(p, js_get_num(r->row, "cache_bytes_a_token", (double)NAN), 0);
+    pen_fixed(p, mib, 0);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_predictions(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "predictions",
+        .caption = "A model's predictions of a text in each cache format",
+        .note =
+            "Against the first format's, at the same positions of the same text: KL divergence in "
+            "nats, other likeliest tokens, relative L2 of the logits. Peak memory is the whole "
+            "process's, which holds all formats at once.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"cache", "", TABLE_TEXT, true},
+                    {"positions", "", TABLE_NUMBER, true},
+                    {"tokens", "", TABLE_NUMBER, false},
+                    {"perplexity", "", TABLE_NUMBER, true},
+                    {"mean KL", "", TABLE_NUMBER, true},
+                    {"max KL", "", TABLE_NUMBER, false},
+                    {"flips, %", "", TABLE_NUMBER, true},
+                    {"logits L2", "", TABLE_NUMBER, true},
+                    {"cache bytes a token", "", TABLE_NUMBER, false},
+                    {"peak memory, MiB", "", TABLE_NUMBER, false},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        n += strcmp(m->model_rows[i].kind, "predictions") == 0;
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (strcmp(m->model_rows[i].kind, "predictions") == 0)
+            put_predictions(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------ */
+
+static void put_layers(pen *p, const report_model *m, const report_model_row *r) {
+    const report_model_row *l2 = worst_of(m, r, "rel_l2");
+    pen_text(p, r->model);
+    pen_context(p, r->context);
+    pen_text(p, r->name);
+    pen_science(p, median_of(m, r, "rel_l2", p->mem));
+    science(p, l2, "rel_l2");
+    layer_of(p, l2);
+    science(p, worst_of(m, r, "rmse"), "rmse");
+    science(p, worst_of(m, r, "cosine_diff"), "cosine_diff");
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_layers(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "layers",
+        .caption = "Error of each configuration over a model's layers, against FP64 attention",
+        .note =
+            "One token's queries and the cached rows before it, as the model computed them; errors "
+            "of the oracle of each configuration's arithmetic.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"configuration", "", TABLE_TEXT, true},
+                    {"median layer", "relative L2", TABLE_NUMBER, true},
+                    {"worst layer", "relative L2", TABLE_NUMBER, true},
+                    {"which", "relative L2", TABLE_NUMBER, true},
+                    {"worst RMSE", "", TABLE_NUMBER, true},
+                    {"worst 1 − cosine", "", TABLE_NUMBER, true},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count_groups(m, "layer")))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (leads(m, i, "layer"))
+            put_layers(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+/* ---- magnitudes -------------------------------------------------------------------------------------- */
+
+static void put_values(pen *p, const report_model *m, const report_model_row *r) {
+    const report_model_row *most = worst_of(m, r, "max");
+    pen_text(p, r->model);
+    pen_context(p, r->context);
+    pen_text(p, r->name);
+    general(p, median_of(m, r, "rms", p->mem));
+    general(p, median_of(m, r, "p50", p->mem));
+    general(p, js_get_num(worst_of(m, r, "p99")->row, "p99", (double)NAN));
+    general(p, js_get_num(worst_of(m, r, "p999")->row, "p999", (double)NAN));
+    general(p, js_get_num(most->row, "max", (double)NAN));
+    layer_of(p, most);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_values(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "values",
+                        .caption = "Magnitudes of what a model caches",
+                        .note =
+                            "Over all cached tokens of a layer. Quantiles are exact; histograms by "
+                            "powers of two are in the result file.",
+                        .columns = {{"model", "", TABLE_TEXT, true},
+                                    {"context", "", TABLE_NUMBER, true},
+                                    {"part", "", TABLE_TEXT, true},
+                                    {"rms", "median layer", TABLE_NUMBER, true},
+                                    {"p50", "median layer", TABLE_NUMBER, true},
+                                    {"p99", "largest layer", TABLE_NUMBER, true},
+                                    {"p99.9", "largest layer", TABLE_NUMBER, true},
+                                    {"max", "largest layer", TABLE_NUMBER, true},
+                                    {"which", "largest layer", TABLE_NUMBER, true},
+                                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count_groups(m, "values")))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (leads(m, i, "values"))
+            put_values(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+/* ---- bounds and drift -------------------------------------------------------------------------------- */
+
+static void put_bounds(pen *p, const report_model *m, const report_model_row *r) {
+    const report_model_row *logit = worst_of(m, r, "logit_error"),
+                           *value = worst_of(m, r, "value_error");
+    pen_text(p, r->model);
+    pen_context(p, r->context);
+    science(p, logit, "logit_error");
+    science(p, logit, "logit_bound");
+    layer_of(p, logit);
+    science(p, value, "value_error");
+    science(p, value, "value_bound");
+    layer_of(p, value);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_bounds(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "bounds",
+        .caption = "What rounding the cached rows moves, beside what the weights' norms allow",
+        .note =
+            "In the layer where the measured move is largest. The bound multiplies the spectral "
+            "norms of a head's W_UK and W_UV with the largest rounding that e4m3 and bf16 can "
+            "make of the layer's rows: it holds for any text, so it lies far above.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"measured", "a logit", TABLE_NUMBER, true},
+                    {"bound", "a logit", TABLE_NUMBER, true},
+                    {"layer", "a logit", TABLE_NUMBER, true},
+                    {"measured", "an output behind W_UV", TABLE_NUMBER, true},
+                    {"bound", "an output behind W_UV", TABLE_NUMBER, true},
+                    {"layer", "an output behind W_UV", TABLE_NUMBER, true},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count_groups(m, "bound")))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (leads(m, i, "bound"))
+            put_bounds(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+static const report_model_row *last_layer(const report_model *m, const report_model_row *group) {
+    const report_model_row *last = group;
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (same_group(&m->model_rows[i], group) && m->model_rows[i].layer > last->layer)
+            last = &m->model_rows[i];
+    return last;
+}
+
+static void put_depth(pen *p, const report_model *m, const report_model_row *r) {
+    const report_model_row *last = last_layer(m, r), *worst = worst_of(m, r, "rel_l2");
+    pen_text(p, r->model);
+    pen_context(p, r->context);
+    pen_text(p, r->name);
+    science(p, r, "rel_l2");
+    pen_science(p, median_of(m, r, "rel_l2", p->mem));
+    science(p, last, "rel_l2");
+    science(p, worst, "rel_l2");
+    layer_of(p, worst);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_depth(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "depth",
+                        .caption = "Drift of the residual stream through the layers",
+                        .note = "Relative L2 of one token's residual stream against the first "
+                                "format's run of the same text, behind each layer. Where another "
+                                "expert is chosen it jumps.",
+                        .columns = {{"model", "", TABLE_TEXT, true},
+                                    {"context", "", TABLE_NUMBER, true},
+                                    {"cache", "", TABLE_TEXT, true},
+                                    {"first layer", "", TABLE_NUMBER, true},
+                                    {"median layer", "", TABLE_NUMBER, true},
+                                    {"last layer", "", TABLE_NUMBER, true},
+                                    {"worst layer", "", TABLE_NUMBER, true},
+                                    {"which", "", TABLE_NUMBER, true},
+                                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count_groups(m, "depth")))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (leads(m, i, "depth"))
+            put_depth(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}

@@ -1,0 +1,379 @@
+/* table_paper.c - the paper's tables: measured rows, and reported ones beside them, marked as such. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/view/outline.h"
+#include "harness/view/paper.h"
+#include "harness/view/pen.h"
+
+static const char kMeasured[] = "measured", kReported[] = "reported";
+
+#define REPORTED_NOTE                                                                              \
+    " Rows marked reported are what the source says of its own machines and models: shown "        \
+    "beside, "                                                                                     \
+    "never ranked with measured ones."
+
+static size_t count_quotes(const report_model *m, const char *about) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_quotes; i++)
+        n += strcmp(m->quotes[i].about, about) == 0;
+    return n;
+}
+
+static void blank(pen *p, int n) {
+    for (int i = 0; i < n; i++)
+        pen_text(p, "");
+}
+
+/* The name of a file without folders and ".json": enough to tell runs apart, short enough for a page. */
+static void put_name(pen *p, const char *path) {
+    static const char kEnd[] = ".json";
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name), end = sizeof kEnd - 1;
+    n -= n > end && strcmp(name + n - end, kEnd) == 0 ? end : 0;
+    pen_printf(p, "%.*s", (int)n, name);
+}
+
+static void put_run(pen *p, const report_model *m, int file) {
+    if (m->n_files > 1)
+        put_name(p, m->files[file]);
+    else
+        pen_put(p, "this run");
+}
+
+/* ---- decoding over configurations -------------------------------------------------------------------- */
+
+static void put_step(pen *p, const report_step *s) {
+    pen_put(p, kMeasured);
+    put_name(p, s->model);
+    pen_text(p, s->device);
+    pen_context(p, s->context);
+    pen_fixed(p, (double)s->batch, 0);
+    pen_fixed(p, s->bf16, 0);
+    pen_fixed(p, s->fp8, 0);
+    pen_times(p, s->speedup);
+    put_name(p, s->name);
+}
+
+static void put_speed_quote(pen *p, const report_quote *q) {
+    pen_put(p, kReported);
+    pen_text(p, q->model);
+    pen_text(p, q->what);
+    blank(p, 2);
+    pen_fixed(p, q->bf16, 0);
+    pen_fixed(p, q->fp8, 0);
+    pen_times(p, q->speedup);
+    pen_text(p, q->source);
+}
+
+bool report_table_paper_speed(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "paper-speed",
+                        .caption = "Decoding of whole models over configurations, tokens/s",
+                        .note = "A step from token to token, random weights. Rows of one model and "
+                                "context at different batches include the largest that a given "
+                                "memory holds, where BF16's is smaller." REPORTED_NOTE,
+                        .columns = {{"origin", "", TABLE_TEXT, true},
+                                    {"model", "", TABLE_TEXT, true},
+                                    {"device or conditions", "", TABLE_TEXT, true},
+                                    {"context", "", TABLE_NUMBER, true},
+                                    {"FP8 batch", "", TABLE_NUMBER, true},
+                                    {"BF16", "", TABLE_NUMBER, true},
+                                    {"FP8", "", TABLE_NUMBER, true},
+                                    {"speed-up", "", TABLE_NUMBER, true},
+                                    {"source", "", TABLE_TEXT, true}}};
+    if (!pen_start(t, mem, m->n_steps + count_quotes(m, "speed")))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_steps; i++)
+        put_step(&p, &m->steps[i]);
+    for (size_t i = 0; i < m->n_quotes; i++)
+        if (strcmp(m->quotes[i].about, "speed") == 0)
+            put_speed_quote(&p, &m->quotes[i]);
+    return !p.failed;
+}
+
+/* ---- the kernel over each axis ----------------------------------------------------------------------- */
+
+static void put_point(pen *p, const report_model *m, int axis, const report_speed *s) {
+    const report_cell *c = s->any;
+    pen_put(p, kMeasured);
+    pen_put(p, report_axis_names[axis]);
+    for (int k = 0; k < AXES; k++)
+        if (k == AXIS_CONTEXT)
+            pen_context(p, c->context);
+        else
+            pen_fixed(p, (double)report_axis_value(c, k), 0);
+    pen_fixed(p, s->bf16->tflops, s->bf16->tflops < 10 ? 3 : 1);
+    pen_fixed(p, s->fp8->tflops, s->fp8->tflops < 10 ? 3 : 1);
+    pen_times(p, s->speedup);
+    pen_fixed(p, report_peak_pct(m, s->fp8), 1);
+    put_run(p, m, c->file);
+}
+
+static void put_kernel_quote(pen *p, const report_quote *q) {
+    pen_put(p, kReported);
+    pen_text(p, q->what);
+    blank(p, AXES);
+    pen_fixed(p, q->bf16, 1);
+    pen_fixed(p, q->fp8, 1);
+    pen_times(p, q->speedup);
+    pen_fixed(p, q->peak_pct, 1);
+    pen_text(p, q->source);
+}
+
+static size_t count_points(const report_model *m) {
+    report_axis row;
+    size_t n = 0;
+    for (int file = 0; file < m->n_files; file++)
+        for (int axis = 0; axis < AXES; axis++)
+            n += report_axis_find(m, file, axis, &row) ? row.n : 0;
+    return n;
+}
+
+bool report_table_paper_kernel(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "paper-kernel",
+        .caption = "TFLOPS of the kernel over one number of the shape, all others held",
+        .note =
+            "The longest row of cells that a run has for each, scope kernel. The peak is that of "
+            "the FP8 arm's mix of products, 16 tiles of 17 in FP8 at 512 + 64, from the "
+            "device's own measured ceilings." REPORTED_NOTE,
+        .columns = {{"origin", "", TABLE_TEXT, true},
+                    {"over", "", TABLE_TEXT, true},
+                    {"heads", "", TABLE_NUMBER, true},
+                    {"batch", "", TABLE_NUMBER, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"s_q", "", TABLE_NUMBER, true},
+                    {"BF16", "TFLOPS", TABLE_NUMBER, true},
+                    {"FP8", "TFLOPS", TABLE_NUMBER, true},
+                    {"speed-up", "", TABLE_NUMBER, true},
+                    {"FP8, % of peak", "", TABLE_NUMBER, true},
+                    {"source", "", TABLE_TEXT, true}}};
+    if (!pen_start(t, mem, count_points(m) + count_quotes(m, "kernel")))
+        return false;
+    pen p = {t, mem, 0, false};
+    report_axis row;
+    for (int file = 0; file < m->n_files; file++)
+        for (int axis = 0; axis < AXES; axis++)
+            if (report_axis_find(m, file, axis, &row))
+                for (size_t i = 0; i < row.n; i++)
+                    put_point(&p, m, axis, row.at[i]);
+    for (size_t i = 0; i < m->n_quotes; i++)
+        if (strcmp(m->quotes[i].about, "kernel") == 0)
+            put_kernel_quote(&p, &m->quotes[i]);
+    return !p.failed;
+}
+
+/* ---- granularity ------------------------------------------------------------------------------------- */
+
+static const char *meaning_of(const char *config) {
+    static const char *const meanings[][2] = {
+        {"bf16", "BF16 cache"},
+        {"snapmla", "a scale a token, RoPE in BF16"},
+        {"A", "a scale a token, RoPE as well"},
+        {"B", "a tensor, scale 1"},
+        {"C", "a tensor, dynamic"},
+        {"D", "blocks of 64 tokens x 128, RoPE in BF16"},
+        {"E", "4 scales a token, RoPE in BF16"},
+        {"F", "a token, powers of two, RoPE in BF16"},
+        {"noPV", "a token, BF16 products of P and V"},
+    };
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (strcmp(config, meanings[i][0]) == 0)
+            return meanings[i][1];
+    return "";
+}
+
+static bool same_input(const report_fidelity *a, const report_fidelity *b) {
+    return a->file == b->file && a->heads == b->heads && strcmp(a->kind, b->kind) == 0 &&
+           strcmp(a->distribution, b->distribution) == 0 && strcmp(a->source, b->source) == 0;
+}
+
+enum { kPaperContext = 32768 }; /* the paper's, where it compares granularities */
+
+/* The paper's context, or else the longest there is. */
+static bool is_nearer(int64_t a, int64_t b) {
+    return b != kPaperContext && (a == kPaperContext || a > b);
+}
+
+/* The context at which this row's input is shown, and whether the row is the first one there of its
+ * configuration (seeds differ). */
+static bool is_shown(const report_model *m, const report_fidelity *f) {
+    for (size_t i = 0; i < m->n_fidelity; i++) {
+        const report_fidelity *o = &m->fidelity[i];
+        if (!same_input(o, f))
+            continue;
+        if (is_nearer(o->context, f->context))
+            return false;
+        if (o < f && o->context == f->context && strcmp(o->config, f->config) == 0)
+            return false;
+    }
+    return true;
+}
+
+static double error_of_snapmla(const report_model *m, const report_fidelity *f) {
+    for (size_t i = 0; i < m->n_fidelity; i++) {
+        const report_fidelity *o = &m->fidelity[i];
+        if (same_input(o, f) && o->context == f->context && strcmp(o->config, "snapmla") == 0)
+            return o->rel_l2;
+    }
+    return (double)NAN;
+}
+
+static void put_granularity(pen *p, const report_model *m, const report_fidelity *f) {
+    pen_put(p, kMeasured);
+    pen_text(p, f->config);
+    pen_text(p, meaning_of(f->config));
+    pen_text(p, f->distribution);
+    pen_context(p, f->context);
+    pen_science(p, f->rel_l2);
+    pen_times(p, f->rel_l2 / error_of_snapmla(m, f));
+    pen_science(p, f->rmse);
+    pen_science(p, f->cosine_diff);
+    put_run(p, m, f->file);
+}
+
+static void put_granularity_quote(pen *p, const report_quote *q) {
+    pen_put(p, kReported);
+    pen_text(p, q->what);
+    pen_text(p, meaning_of(q->what));
+    blank(p, 2);
+    pen_science(p, q->fp8);
+    blank(p, 3);
+    pen_text(p, q->source);
+}
+
+bool report_table_paper_granularity(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "paper-granularity",
+        .caption = "Granularity of quantisation: error against FP64",
+        .note = "At 32k tokens where a run has them, else at its longest context." REPORTED_NOTE,
+        .columns = {{"origin", "", TABLE_TEXT, true},
+                    {"configuration", "", TABLE_TEXT, true},
+                    {"a scale for", "", TABLE_TEXT, true},
+                    {"input", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"relative L2", "", TABLE_NUMBER, true},
+                    {"to snapmla's", "", TABLE_NUMBER, true},
+                    {"RMSE", "", TABLE_NUMBER, true},
+                    {"1 − cosine", "", TABLE_NUMBER, true},
+                    {"source", "", TABLE_TEXT, true}}};
+    size_t n = count_quotes(m, "granularity");
+    for (size_t i = 0; i < m->n_fidelity; i++)
+        n += is_shown(m, &m->fidelity[i]);
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_fidelity; i++)
+        if (is_shown(m, &m->fidelity[i]))
+            put_granularity(&p, m, &m->fidelity[i]);
+    for (size_t i = 0; i < m->n_quotes; i++)
+        if (strcmp(m->quotes[i].about, "granularity") == 0)
+            put_granularity_quote(&p, &m->quotes[i]);
+    return !p.failed;
+}
+
+/* ---- quality ----------------------------------------------------------------------------------------- */
+
+/* A comparison, or where @quote is set what somebody reports. */
+typedef struct {
+    const char *task;
+    const report_eval *eval;
+    const report_pair *pair;
+    const report_quote *quote;
+    size_t at; /* among all, for a stable order */
+} quality;
+
+/* By task; within one, measured before reported. */
+static int by_task(const void *x, const void *y) {
+    const quality *a = x, *b = y;
+    int d = strcmp(a->task, b->task);
+    return d ? d : (a->at > b->at) - (a->at < b->at);
+}
+
+static const report_arm *arm_of(const report_eval *e, const char *name) {
+    for (size_t i = 0; i < e->n_arms; i++)
+        if (strcmp(e->arms[i].name, name) == 0)
+            return &e->arms[i];
+    return NULL;
+}
+
+/* Controls are none of the paper's arms. Returns how many; NULL @out only counts. */
+static size_t collect(const report_model *m, quality *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
+            const report_pair *pair = &m->evals[i].pairs[k];
+            if (pair->control[0])
+                continue;
+            if (out)
+                out[n] = (quality){m->evals[i].task, &m->evals[i], pair, NULL, n};
+            n++;
+        }
+    for (size_t i = 0; i < m->n_quotes; i++)
+        if (strcmp(m->quotes[i].about, "quality") == 0) {
+            if (out)
+                out[n] = (quality){m->quotes[i].what, NULL, NULL, &m->quotes[i], n};
+            n++;
+        }
+    return n;
+}
+
+static void put_quality(pen *p, const report_model *m, const quality *q) {
+    const report_eval *e = q->eval;
+    const report_arm *a = arm_of(e, q->pair->baseline), *b = arm_of(e, q->pair->arm);
+    pen_text(p, q->task);
+    pen_put(p, kMeasured);
+    pen_text(p, a ? a->model : "");
+    pen_printf(p, "%s, %s", q->pair->baseline, q->pair->arm);
+    pen_fixed(p, e->samples_per_problem, 0);
+    pen_fixed(p, a ? a->accuracy : (double)NAN, 2);
+    pen_fixed(p, b ? b->accuracy : (double)NAN, 2);
+    pen_signed(p, q->pair->delta, 2);
+    pen_text(p, q->pair->refused[0] ? q->pair->refused : q->pair->verdict);
+    put_run(p, m, e->file);
+}
+
+static void put_quality_quote(pen *p, const report_quote *q) {
+    pen_text(p, q->what);
+    pen_put(p, kReported);
+    pen_text(p, q->model);
+    pen_put(p, "bf16, fp8");
+    pen_text(p, "");
+    pen_fixed(p, q->bf16, 2);
+    pen_fixed(p, q->fp8, 2);
+    pen_signed(p, q->fp8 - q->bf16, 2);
+    pen_text(p, "");
+    pen_text(p, q->source);
+}
+
+bool report_table_paper_quality(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "paper-quality",
+                        .caption = "Accuracy of each arm and of its baseline",
+                        .note = "Measured differences are paired by problem and have a verdict; "
+                                "reported ones are subtracted." REPORTED_NOTE,
+                        .columns = {{"task", "", TABLE_TEXT, true},
+                                    {"origin", "", TABLE_TEXT, true},
+                                    {"model", "", TABLE_TEXT, true},
+                                    {"baseline, arm", "", TABLE_TEXT, true},
+                                    {"K", "", TABLE_NUMBER, true},
+                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
+                                    {"Δ", "", TABLE_NUMBER, true},
+                                    {"verdict", "", TABLE_VERDICT, true},
+                                    {"source", "", TABLE_TEXT, true}}};
+    size_t n = collect(m, NULL);
+    quality *all = arena_alloc(mem, n + 1, sizeof *all);
+    if (!all || !pen_start(t, mem, n))
+        return false;
+    (void)collect(m, all);
+    qsort(all, n, sizeof *all, by_task);
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < n; i++)
+        if (all[i].quote)
+            put_quality_quote(&p, all[i].quote);
+        else
+            put_quality(&p, m, &all[i]);
+    return !p.failed;
+}

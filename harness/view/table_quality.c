@@ -1,0 +1,218 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness/view/pen.h"
+
+static void put_verdict(pen *p, const report_pair *pair) {
+    if (pair->refused[0])
+        pen_printf(p, "refused: %s", pair->refused);
+    else
+        pen_text(p, pair->sensitivity[0] ? pair->sensitivity : pair->verdict);
+}
+
+static void put_comparison(pen *p, const report_pair *pair) {
+    const char *why = "";
+    if (strcmp(pair->control, "seeds") == 0)
+        why = " (control: other seeds)";
+    else if (strcmp(pair->control, "damaged") == 0)
+        why = " (control: damaged)";
+    pen_printf(p, "%s vs %s%s", pair->arm, pair->baseline, why);
+}
+
+static void put_discordant(pen *p, const report_pair *pair) {
+    if (isnan(pair->baseline_only))
+        pen_text(p, "");
+    else
+        pen_printf(p, "%.0f / %.0f", pair->baseline_only, pair->arm_only);
+}
+
+static const report_arm *arm_of(const report_eval *e, const char *name) {
+    for (size_t i = 0; i < e->n_arms; i++)
+        if (strcmp(e->arms[i].name, name) == 0)
+            return &e->arms[i];
+    return NULL;
+}
+
+static void put_accuracy(pen *p, const report_eval *e, const char *arm) {
+    const report_arm *a = arm_of(e, arm);
+    pen_fixed(p, a ? a->accuracy : (double)NAN, 2);
+}
+
+static void put_pair(pen *p, const report_model *m, const report_eval *e, const report_pair *pair) {
+    pen_text(p, e->task);
+    put_comparison(p, pair);
+    pen_fixed(p, pair->problems, 0);
+    pen_fixed(p, e->samples_per_problem, 0);
+    put_accuracy(p, e, pair->baseline);
+    put_accuracy(p, e, pair->arm);
+    pen_signed(p, pair->delta, 2);
+    pen_interval(p, pair->ci90, 2);
+    pen_interval(p, pair->ci95, 2);
+    pen_fixed(p, pair->margin, 1);
+    put_verdict(p, pair);
+    pen_p(p, pair->p_tost);
+    pen_p(p, pair->p_holm);
+    pen_p(p, pair->p_sign_flip);
+    put_discordant(p, pair);
+    pen_fixed(p, pair->length_ratio, 3);
+    if (m->n_files > 1)
+        pen_file(p, m, e->file);
+}
+
+#define PARITY_NOTE                                                                                \
+    "Accuracies in percent, Δ and the margin in percentage points, paired by problem. "           \
+    "Equivalent: the 90 % interval lies within ±margin (two one-sided tests at 5 %). "            \
+    "Not shown: the data can't tell. Different: the 95 % interval excludes 0."
+
+static bool any_control(const report_model *m) {
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++)
+            if (m->evals[i].pairs[k].control[0])
+                return true;
+    return false;
+}
+
+static const char *parity_note(const report_model *m) {
+    return any_control(m) ? PARITY_NOTE
+               " Controls: other seeds show how far chance alone goes; a damaged arm "
+               "shows whether these problems and samples see damage (its 95 % "
+               "interval lies below 0) or are blind to it."
+                          : PARITY_NOTE;
+}
+
+bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "parity",
+                        .caption = "Quality parity: paired differences of accuracy",
+                        .note = parity_note(m),
+                        .columns = {{"task", "", TABLE_TEXT, true},
+                                    {"comparison", "", TABLE_TEXT, true},
+                                    {"n", "", TABLE_NUMBER, true},
+                                    {"K", "", TABLE_NUMBER, true},
+                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
+                                    {"Δ", "", TABLE_NUMBER, true},
+                                    {"90 % CI", "", TABLE_NUMBER, true},
+                                    {"95 % CI", "", TABLE_NUMBER, false},
+                                    {"margin", "", TABLE_NUMBER, true},
+                                    {"verdict", "", TABLE_VERDICT, true},
+                                    {"p TOST", "", TABLE_NUMBER, false},
+                                    {"p Holm", "", TABLE_NUMBER, false},
+                                    {"p sign flip", "", TABLE_NUMBER, false},
+                                    {"baseline / arm", "problems better in", TABLE_NUMBER, false},
+                                    {"length ratio", "", TABLE_NUMBER, false},
+                                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        n += m->evals[i].n_pairs;
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_pairs; k++)
+            put_pair(&p, m, &m->evals[i], &m->evals[i].pairs[k]);
+    return !p.failed;
+}
+
+static void put_eval_arm(pen *p, const report_eval *e, const report_arm *a) {
+    pen_text(p, e->task);
+    pen_text(p, a->name);
+    pen_text(p, a->model);
+    pen_fixed(p, a->accuracy, 2);
+    pen_range(p, a->ci95, 2);
+    pen_fixed(p, a->pass_k, 2);
+    pen_fixed(p, a->maj_k, 2);
+    pen_fixed(p, a->scored, 0);
+    pen_fixed(p, a->truncated, 2);
+    pen_fixed(p, a->empty, 2);
+    pen_fixed(p, a->unparsed, 2);
+    pen_fixed(p, a->failed_pct, 2);
+    pen_fixed(p, a->tokens_mean, 0);
+    pen_fixed(p, a->identical_samples, 0);
+    pen_fixed(p, a->ttft_ms, 1);
+    pen_fixed(p, a->itl_ms, 1);
+    pen_fixed(p, a->tok_s, 1);
+    pen_fixed(p, a->lag_ms, 2);
+    pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
+}
+
+bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "arms",
+        .caption = "Accuracy of each arm, and what became of its answers",
+        .note =
+            "Truncated, empty and unparsed answers count as wrong; failed ones (lost to the "
+            "network) are left out of the accuracy, and their share is of all samples. Accuracy "
+            "is the mean over problems of the mean of their K samples (mean@K). The client's lag, "
+            "from bytes being there to their handling, is in the times beside it.",
+        .columns = {{"task", "", TABLE_TEXT, true},
+                    {"arm", "", TABLE_TEXT, true},
+                    {"model", "", TABLE_TEXT, false},
+                    {"accuracy", "", TABLE_NUMBER, true},
+                    {"95 % CI", "", TABLE_NUMBER, false},
+                    {"pass@K", "", TABLE_NUMBER, false},
+                    {"maj@K", "", TABLE_NUMBER, false},
+                    {"scored", "", TABLE_NUMBER, true},
+                    {"truncated", "% of answers", TABLE_NUMBER, true},
+                    {"empty", "% of answers", TABLE_NUMBER, true},
+                    {"unparsed", "% of answers", TABLE_NUMBER, true},
+                    {"failed", "% of answers", TABLE_NUMBER, true},
+                    {"mean tokens", "", TABLE_NUMBER, true},
+                    {"identical", "", TABLE_NUMBER, false},
+                    {"median TTFT, ms", "", TABLE_NUMBER, false},
+                    {"median ITL, ms", "", TABLE_NUMBER, false},
+                    {"tokens/s", "", TABLE_NUMBER, false},
+                    {"client lag p99, ms", "", TABLE_NUMBER, false},
+                    {"from", "", TABLE_TEXT, false}}};
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_evals; i++)
+        n += m->evals[i].n_arms;
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_evals; i++)
+        for (size_t k = 0; k < m->evals[i].n_arms; k++)
+            put_eval_arm(&p, &m->evals[i], &m->evals[i].arms[k]);
+    return !p.failed;
+}
+
+bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
+    *t =
+        (report_table){.id = "fidelity",
+                       .caption = "Numerical error against FP64 attention without quantisation",
+                       .note = "Relative L2 and RMSE of the output, 1 − cosine similarity, largest "
+                               "absolute error of the log-sum-exp.",
+                       .columns = {{"configuration", "", TABLE_TEXT, true},
+                                   {"computed by", "", TABLE_TEXT, true},
+                                   {"input", "", TABLE_TEXT, true},
+                                   {"context", "", TABLE_NUMBER, true},
+                                   {"heads", "", TABLE_NUMBER, true},
+                                   {"relative L2", "", TABLE_NUMBER, true},
+                                   {"RMSE", "", TABLE_NUMBER, true},
+                                   {"1 − cosine", "", TABLE_NUMBER, true},
+                                   {"LSE error", "", TABLE_NUMBER, true},
+                                   {"max error", "", TABLE_NUMBER, false},
+                                   {"rows", "", TABLE_NUMBER, false},
+                                   {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, m->n_fidelity))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_fidelity; i++) {
+        const report_fidelity *f = &m->fidelity[i];
+        pen_text(&p, f->config);
+        pen_text(&p, f->source);
+        pen_text(&p, f->distribution);
+        pen_context(&p, f->context);
+        pen_fixed(&p, (double)f->heads, 0);
+        pen_science(&p, f->rel_l2);
+        pen_science(&p, f->rmse);
+        pen_science(&p, f->cosine_diff);
+        pen_science(&p, f->lse_error);
+        pen_science(&p, f->max_abs);
+        pen_fixed(&p, (double)f->rows, 0);
+        if (m->n_files > 1)
+            pen_file(&p, m, f->file);
+    }
+    return !p.failed;
+}

@@ -1,0 +1,200 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness/view/pen.h"
+
+static const char *ceiling_name(const char *name) {
+    static const char *const names[][2] = {{"read_bandwidth", "memory reads"},
+                                           {"bf16_mma", "BF16 multiply-add"},
+                                           {"fp8_mma", "FP8 multiply-add"},
+                                           {"bf16_mma_sustained", "BF16 multiply-add, sustained"},
+                                           {"fp8_mma_sustained", "FP8 multiply-add, sustained"},
+                                           {"timer", "clock around nothing"},
+                                           {"launch", "empty launch"},
+                                           {"cold_read", "cold read"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return name;
+}
+
+/* B/s as GB/s; FLOP/s as TFLOPS, as GFLOPS where that is more readable; times as they are. */
+static const char *readable_unit(const report_ceiling *c, double *factor) {
+    *factor = 1;
+    if (strcmp(c->unit, "ns") == 0)
+        return "ns";
+    bool bytes = strcmp(c->unit, "B/s") == 0, small = c->value < 1e13;
+    *factor = bytes || small ? 1e-9 : 1e-12;
+    return bytes ? "GB/s" : small ? "GFLOPS" : "TFLOPS";
+}
+
+bool report_table_ceilings(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "ceilings",
+        .caption = "Ceilings of the device, as measured",
+        .note = "Every percentage of the roofline is against these, not against a data "
+                "sheet. The best repetition counts; the lowest shows how steady it was.",
+        .columns = {{"ceiling", "", TABLE_TEXT, true},
+                    {"value", "", TABLE_NUMBER, true},
+                    {"unit", "", TABLE_TEXT, true},
+                    {"lowest", "", TABLE_NUMBER, true},
+                    {"samples", "", TABLE_NUMBER, true},
+                    {"method", "", TABLE_TEXT, false},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, m->n_ceilings))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_ceilings; i++) {
+        const report_ceiling *c = &m->ceilings[i];
+        double factor;
+        const char *unit = readable_unit(c, &factor);
+        pen_text(&p, ceiling_name(c->name));
+        pen_fixed(&p, c->value * factor, 1);
+        pen_put(&p, unit);
+        pen_fixed(&p, c->lowest * factor, 1);
+        pen_fixed(&p, (double)c->samples, 0);
+        pen_text(&p, c->method);
+        if (m->n_files > 1)
+            pen_file(&p, m, c->file);
+    }
+    return !p.failed;
+}
+
+typedef struct {
+    int us, tflops, gb_s;
+} decimals;
+
+static decimals speed_decimals(const report_model *m) {
+    format_scale us = {0}, tflops = {0}, gb_s = {0};
+    for (size_t i = 0; i < m->n_measured; i++) {
+        format_scale_add(&us, m->cells[i].median_ns * 1e-3);
+        format_scale_add(&tflops, m->cells[i].tflops);
+        format_scale_add(&gb_s, m->cells[i].gb_s);
+    }
+    return (decimals){format_scale_decimals(&us), format_scale_decimals(&tflops),
+                      format_scale_decimals(&gb_s)};
+}
+
+static void put_arm(pen *p, const report_cell *c, decimals d) {
+    static const report_cell none = {.median_ns = (double)NAN,
+                                     .tflops = (double)NAN,
+                                     .gb_s = (double)NAN,
+                                     .roofline_pct = (double)NAN};
+    c = c ? c : &none;
+    pen_fixed(p, c->median_ns * 1e-3, d.us);
+    pen_fixed(p, c->tflops, d.tflops);
+    pen_fixed(p, c->gb_s, d.gb_s);
+    pen_fixed(p, c->roofline_pct, 1);
+}
+
+static void put_input(pen *p, const report_cell *c) {
+    const char *cold = strcmp(c->cold, "none") == 0 ? "warm" : c->cold;
+    if (c->distribution[0] && cold[0])
+        pen_printf(p, "%s, %s", c->distribution, cold);
+    else
+        pen_text(p, c->distribution[0] ? c->distribution : cold);
+}
+
+bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "speed",
+        .caption = "Time of one decode step, FP8 against BF16",
+        .note = "Medians. A speed stands only where the output passed its check against FP64. "
+                "Scope kernel is attention and combine; served adds quantising the query, "
+                "appending to the cache and the schedule. TFLOPS counts 2 (2 d_c + d_r) per row "
+                "and token for both arms.",
+        .columns = {{"scope", "", TABLE_TEXT, true},
+                    PEN_SHAPE_COLUMNS,
+                    {"speed-up", "", TABLE_NUMBER, true},
+                    {"flags", "", TABLE_FLAGS, false},
+                    {"µs", "BF16", TABLE_NUMBER, true},
+                    {"TFLOPS", "BF16", TABLE_NUMBER, true},
+                    {"GB/s", "BF16", TABLE_NUMBER, false},
+                    {"% roofline", "BF16", TABLE_NUMBER, true},
+                    {"µs", "FP8", TABLE_NUMBER, true},
+                    {"TFLOPS", "FP8", TABLE_NUMBER, true},
+                    {"GB/s", "FP8", TABLE_NUMBER, false},
+                    {"% roofline", "FP8", TABLE_NUMBER, true},
+                    {"input", "", TABLE_TEXT, false},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, m->n_speeds))
+        return false;
+    pen p = {t, mem, 0, false};
+    decimals d = speed_decimals(m);
+    for (size_t i = 0; i < m->n_speeds; i++) {
+        const report_speed *s = &m->speeds[i];
+        pen_text(&p, s->any->scope);
+        pen_shape(&p, s->any);
+        pen_times(&p, s->speedup);
+        pen_put(&p, s->flags);
+        put_arm(&p, s->bf16, d);
+        put_arm(&p, s->fp8, d);
+        put_input(&p, s->any);
+        if (m->n_files > 1)
+            pen_file(&p, m, s->any->file);
+    }
+    return !p.failed;
+}
+
+static bool is_missing(const report_cell *c) {
+    return strcmp(c->status, "passed") != 0;
+}
+
+bool report_table_not_measured(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){.id = "not-measured",
+                        .caption = "Cells without a speed",
+                        .note = "A cell whose output is wrong has no speed.",
+                        .columns = {{"cell", "", TABLE_TEXT, true},
+                                    {"status", "", TABLE_TEXT, true},
+                                    {"reason", "", TABLE_TEXT, true},
+                                    {"error", "", TABLE_NUMBER, true},
+                                    {"tolerance", "", TABLE_NUMBER, true}}};
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_measured; i++)
+        n += is_missing(&m->cells[i]);
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = 0; i < m->n_measured; i++) {
+        const report_cell *c = &m->cells[i];
+        if (!is_missing(c))
+            continue;
+        char name[96];
+        report_cell_name(c, name);
+        pen_put(&p, name);
+        pen_text(&p, c->status);
+        pen_text(&p, c->reason);
+        pen_science(&p, c->error);
+        pen_science(&p, c->tolerance);
+    }
+    return !p.failed;
+}
+
+bool report_table_reported(const report_model *m, arena *mem, report_table *t) {
+    *t = (report_table){
+        .id = "reported",
+        .caption = "Figures reported by others",
+        .note = "Taken from the source named, not measured here: shown for orientation, "
+                "never ranked with measured ones.",
+        .columns = {{"arm", "", TABLE_TEXT, true},
+                    {"scope", "", TABLE_TEXT, true},
+                    PEN_SHAPE_COLUMNS,
+                    {"µs", "", TABLE_NUMBER, true},
+                    {"TFLOPS", "", TABLE_NUMBER, true},
+                    {"source", "", TABLE_TEXT, true}}};
+    if (!pen_start(t, mem, m->n_cells - m->n_measured))
+        return false;
+    pen p = {t, mem, 0, false};
+    for (size_t i = m->n_measured; i < m->n_cells; i++) {
+        const report_cell *c = &m->cells[i];
+        pen_text(&p, c->arm);
+        pen_text(&p, c->scope);
+        pen_shape(&p, c);
+        pen_fixed(&p, c->median_ns * 1e-3, 1);
+        pen_fixed(&p, c->tflops, 1);
+        pen_text(&p, c->source);
+    }
+    return !p.failed;
+}

@@ -1,0 +1,32 @@
+/* cuda_probes.h - loops that do nothing but what a ceiling is the rate of. */
+#ifndef SNAPMLA_KERNELS_CUDA_CEILINGS_CUDA_PROBES_H
+#define SNAPMLA_KERNELS_CUDA_CEILINGS_CUDA_PROBES_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda_runtime_api.h>
+
+struct read_memory {
+    uint8_t *at;      /* random bytes, [pages][PROBE_PAGE] */
+    const int *order; /* [pages] a permutation */
+    int pages;
+    uint32_t *never; /* nothing is written there */
+};
+enum { PROBE_PAGE = 40 << 10 }; /* about a page of an FP8 cache */
+
+cudaError_t probe_fill(uint8_t *memory, size_t bytes, cudaStream_t stream);
+
+/* Loads of 16 bytes, 2, 4 or 8 of them in flight a thread. */
+cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_a_sm,
+                             cudaStream_t stream);
+
+/* The copy engine into shared memory, pages in shuffled order; Hopper. */
+cudaError_t probe_read_bulk(const read_memory &m, int sms, cudaStream_t stream);
+
+/* Products of random operands in registers and shared memory; *flop is what one launch does. */
+enum probe_product { PROBE_BF16_N256, PROBE_BF16_N64, PROBE_FP8_N256, PROBE_FP8_N64 };
+cudaError_t probe_wgmma(probe_product kind, int sms, double *flop, float *never,
+                        cudaStream_t stream);                                    /* Hopper */
+cudaError_t probe_mma(int sms, double *flop, float *never, cudaStream_t stream); /* BF16, 8.0 on */
+
+#endif

@@ -1,0 +1,125 @@
+#include "kernels/cuda/portable/portable_launch.h"
+
+#include "kernels/cuda/portable/portable_kernel.cuh"
+
+namespace {
+
+constexpr int kCtasPerSm = 2; /* as registers allow; shared memory may allow one only */
+
+/* Bytes of shared memory that a CTA and an SM may have; what portable_init() found. */
+int shared_limit, shared_of_sm;
+
+int device_number(cudaDeviceAttr what) {
+    int device = 0, n = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n, what, device) != cudaSuccess)
+        return 0;
+    return n;
+}
+
+int row_tiles_of(int heads, int s_q) {
+    return (heads * s_q + portable::ROWS - 1) / portable::ROWS;
+}
+
+portable::params params_of(const portable_args &a) {
+    portable::params p = {};
+    p.d_c = a.d_c;
+    p.d_r = a.d_r;
+    p.pitch = 2 * (a.d_c + a.d_r) + 16;
+    p.content = static_cast<const uint8_t *>(a.content);
+    p.rope = static_cast<const uint8_t *>(a.rope);
+    p.token_scale = a.token_scale;
+    p.q = static_cast<const uint8_t *>(a.q);
+    p.q_rope = static_cast<const uint8_t *>(a.q_rope);
+    p.q_scale = a.q_scale;
+    p.block_table = a.block_table;
+    p.table_width = a.table_width;
+    p.pages = a.pages;
+    p.items = a.plan.items;
+    p.parts = a.plan.parts;
+    p.out = a.out;
+    p.lse = a.lse;
+    p.partial_out = a.partial_out;
+    p.partial_lse = a.partial_lse;
+    p.rows = a.heads * a.s_q;
+    p.heads = a.heads;
+    p.s_q = a.s_q;
+    p.row_tiles = row_tiles_of(a.heads, a.s_q);
+    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    return p;
+}
+
+/* Do so many CTAs of that step fit? The system takes 1 KB of each. */
+template <int kStep>
+bool fits(int d_c, int d_r, int ctas) {
+    const size_t bytes = portable::memory_bytes<kStep>(d_c, d_r);
+    return bytes <= static_cast<size_t>(shared_limit) &&
+           ctas * (bytes + 1024) <= static_cast<size_t>(shared_of_sm);
+}
+
+/* The longest step of which two CTAs fit an SM, where each hides the other's barriers; else the
+ * longest that fits; 0 if none does. */
+int step_of(int d_c, int d_r) {
+    for (int ctas = kCtasPerSm; ctas > 0; ctas--) {
+        if (fits<portable::kLongStep>(d_c, d_r, ctas))
+            return portable::kLongStep;
+        if (fits<portable::kShortStep>(d_c, d_r, ctas))
+            return portable::kShortStep;
+    }
+    return 0;
+}
+
+template <int kStep>
+cudaError_t launch(const portable_args &a, const portable::params &p, cudaStream_t stream) {
+    const size_t bytes = portable::memory_bytes<kStep>(a.d_c, a.d_r);
+    const int ctas = a.parts * p.row_tiles;
+    if (a.token_scale)
+        portable::decode<true, kStep><<<ctas, portable::kThreads, bytes, stream>>>(p);
+    else
+        portable::decode<false, kStep><<<ctas, portable::kThreads, bytes, stream>>>(p);
+    return cudaGetLastError();
+}
+
+template <int kStep>
+cudaError_t allow() {
+    cudaError_t e = cudaFuncSetAttribute(portable::decode<false, kStep>,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit);
+    if (e == cudaSuccess)
+        e = cudaFuncSetAttribute(portable::decode<true, kStep>,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit);
+    return e;
+}
+
+} // namespace
+
+cudaError_t portable_init(int limit) {
+    const int most = device_number(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    const int of_sm = device_number(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    const bool less = limit > 0 && limit < most;
+    shared_limit = less ? limit : most;
+    shared_of_sm = less ? limit + 1024 : of_sm;
+    const cudaError_t e = allow<portable::kLongStep>();
+    return e == cudaSuccess ? allow<portable::kShortStep>() : e;
+}
+
+bool portable_serves(int d_c, int d_r) {
+    return d_c <= PORTABLE_MAX_CONTENT && d_r <= PORTABLE_MAX_ROPE && d_c % 32 == 0 &&
+           d_r % 32 == 0 && step_of(d_c, d_r) > 0;
+}
+
+int portable_parts(int sms, int heads, int s_q) {
+    const int ctas = kCtasPerSm * sms, row_tiles = row_tiles_of(heads, s_q);
+    return ctas > row_tiles ? ctas / row_tiles : 1;
+}
+
+cudaError_t portable_launch(const portable_args &a, bool may_cut, cudaStream_t stream) {
+    const portable::params p = params_of(a);
+    const cudaError_t e = step_of(a.d_c, a.d_r) == portable::kLongStep
+                              ? launch<portable::kLongStep>(a, p, stream)
+                              : launch<portable::kShortStep>(a, p, stream);
+    if (e != cudaSuccess || !may_cut)
+        return e;
+    const combine_args merge = {a.plan, a.partial_out, a.partial_lse, a.out,
+                                a.lse,  a.batch,       p.rows,        a.d_c};
+    return combine_launch(merge, a.parts, stream);
+}

@@ -1,0 +1,232 @@
+/* bf16_kernel.cuh - the kernel: barriers, then a role a group.
+ *
+ * One pair of pages:
+ *   group 0   S0 | softmax -> P0 | OL += P0 V0L          | OL += P1 V1L | S0'
+ *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
+ *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
+#pragma once
+#include "kernels/cuda/ptx/launch.cuh"
+#include "kernels/cuda/sm90_bf16/bf16_output.cuh"
+#if SM90_BF16_WIDEN
+#include "kernels/cuda/sm90_ablation/widen.cuh"
+#endif
+
+namespace sm90_bf16 {
+
+__device__ __forceinline__ void init_barriers(shared &s) {
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < kPieces; k++)
+            ptx::mbarrier_init(&s.full[i][k], SM90_BF16_WIDEN ? 128 : 1);
+        ptx::mbarrier_init(&s.empty_rope[i], 4);
+        for (int half = 0; half < 2; half++)
+            ptx::mbarrier_init(&s.empty[i][half], 4);
+        ptx::mbarrier_init(&s.full_p[i], 128);
+    }
+    ptx::mbarrier_init(&s.full_sum, 256);
+    ptx::mbarrier_init(&s.full_q, 1);
+    ptx::mbarrier_init(&s.empty_q, 8);
+    ptx::mbarrier_init_fence();
+}
+
+/* Where a group's P goes: the lane's row, and its first 16 bytes before swizzling. */
+struct p_slot {
+    uint32_t row;
+    int chunk, swizzle;
+
+    __device__ p_slot(const shared &s, const math_thread &me)
+        : row(ptx::smem_addr(s.p[me.group][16 * me.warp + (me.lane & 15)])), chunk(me.lane >> 4),
+          swizzle(me.lane & 7) {
+    }
+};
+
+/* From S to P of one page: all but waiting for S. @valid: tokens from the page's first on. */
+__device__ __forceinline__ void soften(shared &s, const params &p, const math_thread &me,
+                                       const p_slot &slot, int first_row, int valid,
+                                       float (&score)[32], float (&unit)[2], uint32_t (&a)[4][4],
+                                       float (&sum)[2]) {
+    if (valid - (p.s_q - 1) < PAGE)
+        mask(p, valid, first_row + me.row(), me.t, score);
+    choose_unit(score, p.scale_log2, p.window, unit);
+    exponentiate(score, p.scale_log2, unit, sum, a, slot.row, slot.chunk, slot.swizzle);
+    write_unit(s, me, unit);
+    if (valid < PAGE)
+        clear_tail(s, me.group, valid);
+    ptx::fence_proxy_async();
+}
+
+/* Where a group stands in its barriers' phases. */
+struct phases {
+    uint32_t page = 0, p = 0, q = 0;
+    int whole = 0; /* items so far that were whole sequences */
+};
+
+/* Group 0: an even page. */
+__device__ __forceinline__ void even_page(shared &s, const params &p, const math_thread &me,
+                                          const p_slot &slot, const sched_item &item, int tile,
+                                          int first_row, uint32_t parity, row_pair &r,
+                                          float (&o)[128]) {
+    float score[32], unit[2] = {r.unit[0], r.unit[1]}, sum[2] = {0, 0};
+    uint32_t a[4][4];
+    start_scores(s, p, r, 0, parity, score);
+    ptx::wgmma_wait<0>();
+    ptx::pin(score);
+    me.arrive(&s.empty_rope[0]);
+    if (tile + 2 >= item.tile_end)
+        me.arrive(&s.empty_q);
+    soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+    ptx::mbarrier_arrive(&s.full_p[0]);
+    if (unit_changed(unit, r))
+        rescale(unit, r, o);
+    r.sum[0] += sum[0];
+    r.sum[1] += sum[1];
+    multiply_own(a, values_low(s, 0, 0), o);
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
+    me.arrive(&s.empty[0][0]);
+}
+
+/* Group 1: an even page's P, and the odd page after it. */
+__device__ __forceinline__ void odd_page(shared &s, const params &p, const math_thread &me,
+                                         const p_slot &slot, const sched_item &item, int tile,
+                                         int first_row, phases &at, row_pair &r, float (&o)[128]) {
+    float score[32], unit[2], sum[2] = {0, 0};
+    uint32_t a[4][4];
+    start_scores(s, p, r, 1, at.page, score);
+    ptx::mbarrier_wait(&s.full_p[0], at.p);
+    at.p ^= 1;
+    read_unit(s, me.row(), unit);
+    if (unit_changed(unit, r)) {
+        ptx::wgmma_wait<0>();
+        ptx::pin(score);
+        rescale(unit, r, o);
+    }
+    multiply_other(s, 0, values_low(s, 0, 1), o);
+    ptx::wgmma_wait<1>();
+    ptx::pin(score);
+    me.arrive(&s.empty_rope[1]);
+    if (tile + 2 >= item.tile_end)
+        me.arrive(&s.empty_q);
+    soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
+    me.arrive(&s.empty[0][1]);
+    ptx::mbarrier_arrive(&s.full_p[1]);
+    if (unit_changed(unit, r))
+        rescale(unit, r, o);
+    r.sum[0] += sum[0];
+    r.sum[1] += sum[1];
+    multiply_own(a, values_low(s, 1, 1), o);
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
+    me.arrive(&s.empty[1][1]);
+}
+
+/* A page of the other group, whose own part of a pair is done: an odd one, or an even one that has no
+ * odd one after it. */
+__device__ __forceinline__ void other_page(shared &s, const math_thread &me, phases &at,
+                                           row_pair &r, float (&o)[128]) {
+    const int page = 1 - me.group;
+    float unit[2];
+    ptx::mbarrier_wait(&s.full_p[page], at.p);
+    at.p ^= 1;
+    read_unit(s, me.row(), unit);
+    if (unit_changed(unit, r))
+        rescale(unit, r, o);
+    multiply_other(s, page, values_low(s, page, me.group), o);
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
+    me.arrive(&s.empty[page][me.group]);
+}
+
+__device__ __forceinline__ void pages_of(shared &s, const params &p, const math_thread &me,
+                                         const sched_item &item, int first_row, phases &at,
+                                         row_pair &r, float (&o)[128]) {
+    const p_slot slot(s, me);
+    if (me.group == 1 && item.tile_begin + 1 == item.tile_end)
+        me.arrive(&s.empty_q);
+#pragma unroll 1
+    for (int tile = item.tile_begin; tile < item.tile_end; tile += 2) {
+        const bool alone = tile + 1 == item.tile_end;
+        if (me.group == 0) {
+            even_page(s, p, me, slot, item, tile, first_row, at.page, r, o);
+            at.page ^= 1;
+        } else if (!alone) {
+            odd_page(s, p, me, slot, item, tile + 1, first_row, at, r, o);
+            at.page ^= 1;
+        }
+        if (alone == (me.group == 1))
+            other_page(s, me, at, r, o);
+    }
+}
+
+/* Both groups have stored what others are to read: one tells them. */
+__device__ __forceinline__ void hand_over(const params &p, const sched_item &item, int first_row) {
+    ptx::named_sync(kMerge, kMergers);
+    if (threadIdx.x == 0)
+        announce(p, item, first_row / ROWS);
+}
+
+/* Both groups: what is not a matter of pages is here once, for code is read cold as data are. */
+__device__ __forceinline__ void run_math(shared &s, const params &p, int group, int first_row) {
+    const math_thread me(group);
+    phases at;
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        row_pair r;
+        float o[128];
+        load_rows(r, p, item.seq, first_row + me.row(), me.t);
+#pragma unroll
+        for (int i = 0; i < 128; i++)
+            o[i] = 0;
+        if (item.tile_begin < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_q, at.q);
+            at.q ^= 1;
+        }
+        pages_of(s, p, me, item, first_row, at, r, o);
+        r.sum[0] = quad_sum(r.sum[0]);
+        r.sum[1] = quad_sum(r.sum[1]);
+        if (item.slot < 0)
+            exchange_sums(s, me, at.whole++, r.sum);
+        store_rows(p, me, item, first_row, r, o);
+        if (item.slot >= 0)
+            hand_over(p, item, first_row);
+    }
+}
+
+__global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ params p) {
+    extern __shared__ uint8_t memory[];
+    shared &s = *reinterpret_cast<shared *>(memory);
+    const int group = ptx::warp() >> 2;
+    const int row_tile = blockIdx.x;
+    ptx::launch_wait();
+    const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
+    uint4 piece = {}; /* of the part: on its way while barriers are made */
+    if (copies)
+        piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
+    if (threadIdx.x == 256) {
+        ptx::tma_prefetch(&p.kv[0]);
+        ptx::tma_prefetch(&p.kv[1]);
+        ptx::tma_prefetch(&p.q);
+    }
+    if (threadIdx.x == 0)
+        init_barriers(s);
+    if (copies)
+        reinterpret_cast<uint4 *>(&s.part)[threadIdx.x] = piece;
+    __syncthreads();
+    if (group < 2) {
+        ptx::registers_set<kMathRegs, kLaunchRegs>();
+        run_math(s, p, group, row_tile * ROWS);
+        merge_part(s, p, row_tile, threadIdx.x);
+    } else {
+        ptx::registers_set<kLoadRegs, kLaunchRegs>();
+#if SM90_BF16_WIDEN
+        run_widener(s, p, s.part.first, s.part.last, row_tile);
+#else
+        if (threadIdx.x == 256) {
+            run_loader(s, p, row_tile);
+        }
+#endif
+    }
+}
+
+} // namespace sm90_bf16

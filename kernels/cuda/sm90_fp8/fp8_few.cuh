@@ -1,0 +1,480 @@
+/* fp8_few.cuh - the softmax warpgroup of at most 32 rows: S^T = K Q^T, so that rows that don't exist cost
+ * nothing. The arithmetic is softmax.cuh's, the rule of E that of units.cuh.
+ *
+ * A warp has 16 tokens of a page. Lane 4 g + t: tokens g and g + 8 of them, rows 8 j + 2 t and the
+ * next. What a row must know of a page's other tokens goes through 8 lanes and 4 warps: in the usual case
+ * one reduction of bits each, else shuffles and shared memory.
+ *
+ * S of a page is asked for when it arrives, and nothing of the next tile before P has left: bytes are
+ * the limit of few rows, and what counts is how soon P follows the last page.
+ *
+ * An item is any run of pages: tiles of two, and a last page alone if their number is odd. */
+#pragma once
+#include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
+#include "kernels/cuda/sm90_fp8/fp8_scores.cuh"
+
+namespace sm90_fp8 {
+
+/* What a thread knows of its rows: number k is row 8 (k / 2) + 2 t + k % 2. */
+template <int Rows>
+struct few_rows {
+    enum { MINE = Rows / 4 };
+    float scale[MINE]; /* a_q x softmax scale x log2(e) */
+    float unit[MINE];  /* E; infinite if there is no such row */
+    float sum[MINE];   /* of P over the thread's tokens, in units of 2^E */
+
+    /* @block: of rows, row_block(). */
+    __device__ few_rows(const params &p, int block, int t) {
+        const float *from = p.q_scale + static_cast<size_t>(block) * p.rows + 2 * t;
+#pragma unroll
+        for (int k = 0; k < MINE; k++) {
+            const bool real = row_of(k, t) < p.rows;
+            scale[k] = real ? __ldg(from + row_of(k, 0)) * p.scale_log2 : 1;
+            unit[k] = real ? kNone : INFINITY;
+            sum[k] = 0;
+        }
+    }
+    __device__ static int row_of(int k, int t) {
+        return 8 * (k / 2) + 2 * t + k % 2;
+    }
+};
+
+/* Of a page, a thread's scores. Number 2 (k - k % 2) + k % 2 + 2 h is row k's, of token g + 8 h. */
+template <int Rows>
+struct few_scores {
+    float s[Rows / 2];
+
+    __device__ float &at(int k, int h) {
+        return s[4 * (k / 2) + 2 * h + k % 2];
+    }
+    __device__ float at(int k, int h) const {
+        return s[4 * (k / 2) + 2 * h + k % 2];
+    }
+};
+
+__device__ __forceinline__ void product_e4m3(float (&d)[8], uint64_t a, uint64_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n16(d, a, b, more);
+}
+__device__ __forceinline__ void product_e4m3(float (&d)[16], uint64_t a, uint64_t b, bool more) {
+    ptx::wgmma_ss_e4m3_n32(d, a, b, more);
+}
+__device__ __forceinline__ void product_bf16(float (&d)[8], uint64_t a, uint64_t b) {
+    ptx::wgmma_ss_bf16_n16(d, a, b, true);
+}
+__device__ __forceinline__ void product_bf16(float (&d)[16], uint64_t a, uint64_t b) {
+    ptx::wgmma_ss_bf16_n32(d, a, b, true);
+}
+
+/* Content first, then RoPE, as in scores.cuh. */
+template <int Rows>
+__device__ __forceinline__ void ask_scores(shared_of<Rows> &s, const params &p, int stage,
+                                           int rope_stage, few_scores<Rows> &score) {
+    const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]));
+    const uint32_t rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]));
+    const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
+    enum { K_COLUMN = PAGE * SWIZZLE / 16, Q_COLUMN = Rows * SWIZZLE / 16 };
+    uint64_t a = ptx::descriptor_of(k, p.high_a), b = ptx::descriptor_of(q, p.high_b);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < CONTENT / 32; i++) {
+        product_e4m3(score.s, a, b, i > 0);
+        ptx::descriptor_step(a, i % 4 < 3 ? 2 : K_COLUMN - 6);
+        ptx::descriptor_step(b, i % 4 < 3 ? 2 : Q_COLUMN - 6);
+    }
+    a = ptx::descriptor_of(rope, p.high_a);
+#pragma unroll
+    for (int i = 0; i < ROPE / 16; i++) {
+        product_bf16(score.s, a, b);
+        ptx::descriptor_step(a, 2);
+        ptx::descriptor_step(b, 2);
+    }
+    ptx::wgmma_commit();
+}
+
+/* a_k of a thread's two tokens of a page. */
+struct few_scales {
+    float a[2], log_most;
+
+    __device__ __forceinline__ void read(const tile_scales &tile, int page, int warp, int g) {
+        const float *from = &tile.pair[0].x + page * PAGE + 16 * warp + g;
+        a[0] = from[0];
+        a[1] = from[8];
+        log_most = tile.log_most[page];
+    }
+};
+
+/* @valid: tokens of the sequence from the page's first on. */
+template <int Rows>
+__device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thread &me, int valid,
+                                     few_scores<Rows> &score) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const int end = valid - s.few.later[few_rows<Rows>::row_of(k, me.t)];
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            if (16 * me.warp + me.g + 8 * h >= end)
+                score.at(k, h) = -INFINITY;
+    }
+}
+
+/* Do the units serve the tile: of every row some token of page 0 inside the window, none of either page
+ * above? The same answer in every thread. */
+template <int Pages, int Rows>
+__device__ __forceinline__ bool
+units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
+            const few_rows<Rows> &r, const few_scores<Rows> (&score)[Pages],
+            const few_scales (&by)[Pages]) {
+    uint32_t inside = 0;
+    bool above = false;
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        float top[Pages];
+#pragma unroll
+        for (int page = 0; page < Pages; page++)
+            top[page] = fmaf(fmaxf(score[page].at(k, 0), score[page].at(k, 1)), r.scale[k],
+                             by[page].log_most - kLog2Largest);
+        if (top[0] > r.unit[k] - kWindow)
+            inside |= 1u << few_rows<Rows>::row_of(k, 0);
+        above |= fmaxf(top[0], top[Pages - 1]) > r.unit[k];
+    }
+    inside = __reduce_or_sync(~0u, inside << 2 * me.t);
+    uint32_t(&all)[4] = s.few.inside[turn & 1];
+    if (me.lane == 0)
+        all[me.warp] = inside;
+    above = ptx::named_or(kSoftmaxBarrier, 128, above);
+    const uint4 x = ptx::load_shared_u4(ptx::smem_addr(all));
+    const uint32_t rows = ~0u >> (32 - p.rows);
+    return !above && ((x.x | x.y | x.z | x.w) & rows) == rows;
+}
+
+/* A thread's numbers, one a row, over the eight lanes that have its rows: each step halves the rows that a
+ * lane goes on with. What is left is of row k = g if there are eight, g / 2 if there are four. */
+template <int N, typename Op>
+__device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
+#pragma unroll
+    for (int bit = 4, n = N / 2; bit > 0; bit /= 2, n /= 2) {
+        if (n == 0)
+            x[0] = op(x[0], __shfl_xor_sync(~0u, x[0], 4 * bit));
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            const float mine = g & bit ? x[i + n] : x[i], other = g & bit ? x[i] : x[i + n];
+            x[i] = op(mine, __shfl_xor_sync(~0u, other, 4 * bit));
+        }
+    }
+    return x[0];
+}
+
+/* The same over the warp's tokens, to its place in shared memory. */
+template <int Rows, typename Op>
+__device__ __forceinline__ void over_warp(float4 (&to)[Rows], const softmax_thread &me,
+                                          float (&x)[Rows / 4], Op op) {
+    const float y = over_lanes(x, me.g, op);
+    if (Rows == 32 || me.g % 2 == 0)
+        (&to[few_rows<Rows>::row_of(Rows == 32 ? me.g : me.g / 2, me.t)].x)[me.warp] = y;
+}
+
+__device__ __forceinline__ float most_of(float4 x) {
+    return fmaxf(fmaxf(x.x, x.y), fmaxf(x.z, x.w));
+}
+
+/* Bound and anchor of a page's P (units.cuh), of the rows over the CTA's tokens: complete after a barrier. */
+template <int Rows>
+__device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thread &me, int page,
+                                           const few_rows<Rows> &r, const few_scores<Rows> &score,
+                                           const few_scales &by, bool bound_too) {
+    const auto larger = [](float x, float y) { return fmaxf(x, y); };
+    const float log_a[2] = {__log2f(by.a[0]), __log2f(by.a[1])};
+    float top[Rows / 4], anchor[Rows / 4];
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const float x = score.at(k, 0), y = score.at(k, 1);
+        top[k] = fmaf(fmaxf(x, y), r.scale[k], by.log_most - kLog2Largest);
+        anchor[k] = fmaxf(fmaf(x, r.scale[k], log_a[0]), fmaf(y, r.scale[k], log_a[1])) +
+                    (kHeadroom - kLog2Largest);
+    }
+    if (bound_too)
+        over_warp(s.few.tops[2 * page], me, top, larger);
+    over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
+}
+
+/* E of page 0 of an item's first tile, where none stands: every thread finds that of its rows. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void
+begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
+            const few_scores<Rows> (&score)[Pages], const few_scales (&by)[Pages]) {
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        leave_tops(s, me, page, r, score[page], by[page], page > 0);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++)
+        r.unit[k] = fmaxf(r.unit[k], most_of(s.few.tops[1][few_rows<Rows>::row_of(k, me.t)]));
+}
+
+/* The same of the tile, given those of page 0. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_thread &me,
+                                            const few_rows<Rows> &r, float (&last)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        const int row = few_rows<Rows>::row_of(k, me.t);
+        last[k] = r.unit[k];
+        if (Pages == 2 && most_of(s.few.tops[2][row]) > last[k])
+            last[k] = fmaxf(last[k], most_of(s.few.tops[3][row]));
+        if (me.index() < 4)
+            s.few.unit[1][row] = s.most_unit[row] = last[k];
+    }
+}
+
+/* Of a row: E of page 0 and of the tile, from bounds and anchors (units.cuh has the rule); one thread. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row,
+                                            bool begins) {
+    float top[2 * Pages];
+#pragma unroll
+    for (int i = 0; i < 2 * Pages; i++)
+        top[i] = most_of(s.few.tops[i][row]);
+    const float before = begins ? kNone : s.few.unit[1][row];
+    const float most = begins ? kNone : s.most_unit[row];
+    float first = before;
+    if (top[0] != -INFINITY) {
+        if (top[0] > before || top[0] <= before - kWindow)
+            first = top[1];
+        first = fmaxf(first, most - kReach);
+    }
+    const float last =
+        Pages == 2 && top[2 * Pages - 2] > first ? fmaxf(first, top[2 * Pages - 1]) : first;
+    s.few.unit[0][row] = first;
+    s.few.unit[1][row] = last;
+    s.rescale_by[turn % kFactors][row] = ptx::exp2_approx(before - last);
+    s.most_unit[row] = fmaxf(most, fmaxf(first, last));
+}
+
+/* Of rows that exist. */
+template <int Rows>
+__device__ __forceinline__ void units_of(const float (&from)[Rows], const softmax_thread &me,
+                                         const few_rows<Rows> &r, float (&unit)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++)
+        unit[k] = r.unit[k] == INFINITY ? INFINITY : from[few_rows<Rows>::row_of(k, me.t)];
+}
+
+/* Takes the rows to units. */
+template <int Rows>
+__device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_rows<Rows> &r,
+                                           float (&factor)[Rows / 4]) {
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        factor[k] = unit[k] == r.unit[k] ? 1 : ptx::exp2_approx(r.unit[k] - unit[k]);
+        r.unit[k] = unit[k];
+        r.sum[k] *= factor[k];
+    }
+}
+
+/* Chooses the tile's units anew, and takes the rows to those of page 0. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void
+choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
+             few_rows<Rows> &r, const few_scores<Rows> (&score)[Pages],
+             const few_scales (&by)[Pages], bool begins) {
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        leave_tops(s, me, page, r, score[page], by[page], true);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    if (me.index() < p.rows)
+        choose_unit<Pages>(s, turn, me.index(), begins);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    float unit[Rows / 4], factor[Rows / 4];
+    units_of(s.few.unit[0], me, r, unit);
+    take_units(unit, r, factor);
+}
+
+/* Probabilities of a page. A word: two rows of tokens g and g + 8. */
+template <int Rows>
+__device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows> &r,
+                                             const few_scores<Rows> &score,
+                                             uint32_t (&packed)[Rows / 8]) {
+#pragma unroll
+    for (int j = 0; j < Rows / 8; j++) {
+        float v[2][2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int k = 2 * j + i;
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                v[i][h] = ptx::exp2_approx(fmaf(score.at(k, h), r.scale[k], -r.unit[k]));
+            r.sum[k] += v[i][0] + v[i][1];
+        }
+        packed[j] = ptx::pack_e4m3x4(v[0][0] * by.a[0], v[0][1] * by.a[1], v[1][0] * by.a[0],
+                                     v[1][1] * by.a[1]);
+    }
+}
+
+/* Takes page 0's P along to a unit that page 1 has raised. */
+template <int Rows>
+__device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_rows<Rows> &r,
+                                            uint32_t (&packed)[Rows / 8]) {
+    float factor[Rows / 4];
+    take_units(last, r, factor);
+#pragma unroll
+    for (int j = 0; j < Rows / 8; j++) {
+        const uint32_t low =
+            ptx::scale_e4m3x2(static_cast<uint16_t>(packed[j]), __float2half2_rn(factor[2 * j]));
+        const uint32_t high = ptx::scale_e4m3x2(static_cast<uint16_t>(packed[j] >> 16),
+                                                __float2half2_rn(factor[2 * j + 1]));
+        packed[j] = low | high << 16;
+    }
+}
+
+/* P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row from a warp have the tokens
+ * in the order 0, 8, 1, 9, ...: V^T fragments bring them likewise. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread &me, int buffer,
+                                        const uint32_t (&packed)[2][Rows / 8]) {
+    const int matrix = me.lane >> 3, row = me.lane & 7;
+    const uint32_t p = ptx::smem_addr(s.p[buffer]) + row * SWIZZLE;
+    if constexpr (Rows == 16) {
+        const int chunk = 4 * (matrix >> 1) + me.warp;
+        ptx::stmatrix_x4_trans(p + (matrix & 1) * (8 * SWIZZLE) + 16 * (chunk ^ row), packed[0][0],
+                               packed[0][1], packed[1][0], packed[1][1]);
+    } else {
+#pragma unroll
+        for (int page = 0; page < Pages; page++)
+            ptx::stmatrix_x4_trans(p + matrix * (8 * SWIZZLE) + 16 * ((4 * page + me.warp) ^ row),
+                                   packed[page][0], packed[page][1], packed[page][2],
+                                   packed[page][3]);
+    }
+}
+
+/* One or two pages. @loaded: pages before them; @valid: tokens of the sequence from their first on. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
+                                         const softmax_thread &me, few_rows<Rows> &r,
+                                         const ring<kStages> &at, uint32_t loaded, uint32_t turn,
+                                         int valid, bool first, bool more) {
+    enum { ROPE_STAGES = shared_of<Rows>::kRopeStages };
+    const int buffer = turn & 1;
+    few_scores<Rows> score[Pages];
+    few_scales by[Pages];
+    ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+    ask_scores(s, p, at.stage, loaded % ROPE_STAGES, score[0]);
+    ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        by[page].read(s.scales[buffer], page, me.warp, me.g);
+    ptx::mbarrier_arrive(&s.empty_scales[buffer]);
+    if constexpr (Pages == 2) {
+        const ring<kStages> second = at.next();
+        ptx::mbarrier_wait(&s.full[second.stage], second.parity);
+        ask_scores(s, p, second.stage, (loaded + 1) % ROPE_STAGES, score[1]);
+    }
+    if (valid < Pages * PAGE)
+        clear_tail(s, at.next(Pages - 1).stage, me.index(), valid - (Pages - 1) * PAGE);
+    ptx::wgmma_wait<0>();
+#pragma unroll
+    for (int page = 0; page < Pages; page++)
+        ptx::pin(score[page].s);
+    __syncwarp();
+    if (me.lane == 0) {
+#pragma unroll
+        for (int page = 0; page < Pages; page++) {
+            ptx::mbarrier_arrive(&s.empty[at.next(page).stage]);
+            ptx::mbarrier_arrive(&s.empty_rope[(loaded + page) % ROPE_STAGES]);
+        }
+        if (!more)
+            ptx::mbarrier_arrive(&s.empty_q);
+    }
+#pragma unroll
+    for (int page = 0; page < Pages; page++) {
+#pragma unroll
+        for (int i = 0; i < Rows / 2; i++)
+            score[page].s[i] *= by[page].a[i / 2 % 2];
+        if (valid - (p.s_q - 1) < PAGE * (page + 1))
+            mask(s, me, valid - PAGE * page, score[page]);
+    }
+    const bool change = first || !units_serve(s, p, me, turn, r, score, by);
+    const bool begins = Rows == 16 && first;
+    if (begins)
+        begin_units(s, me, r, score, by);
+    else if (change)
+        choose_units(s, p, me, turn, r, score, by, first);
+    uint32_t packed[2][Rows / 8] = {};
+    exponentiate(by[0], r, score[0], packed[0]);
+    float last[Rows / 4];
+    if (begins)
+        begun_units<Pages>(s, me, r, last);
+    if constexpr (Pages == 2) {
+        if (change && !begins)
+            units_of(s.few.unit[1], me, r, last);
+        if (change)
+            raise_units(last, r, packed[0]);
+        exponentiate(by[1], r, score[1], packed[1]);
+    }
+    ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+    store_p<Pages>(s, me, buffer, packed);
+    if (me.index() == 0)
+        s.rescale[buffer].x = change && !first;
+    ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&s.full_p[buffer]);
+}
+
+/* The sums go to who has O at once, then their logarithms to memory. */
+template <int Rows>
+__device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
+                                           const softmax_thread &me, const sched_item &item,
+                                           few_rows<Rows> &r, uint32_t parity) {
+    ptx::mbarrier_wait(&s.empty_sum, parity);
+    over_warp(s.few.sums, me, r.sum, [](float x, float y) { return x + y; });
+    ptx::mbarrier_arrive(&s.full_sum);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    const int row = me.index() % Rows, first = me.index() / Rows;
+    const int apart =
+        merging::copies_apart<partial_format>(mergers_of(item), partial_format::unit(p.rows));
+    const float sum = sum_of(s.few.sums[row]);
+    const float log2_sum = sum == 0 ? -INFINITY : s.few.unit[1][row] + log2f(sum);
+    if (row >= p.rows)
+        return;
+    if (item.slot >= 0)
+#pragma unroll
+        for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
+            few_of(p).store_lse((copy & (apart - 1)) == 0, item.slot,
+                                partial_format::unit(row, copy), log2_sum);
+    else if (first == 0 && p.lse)
+        p.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
+}
+
+template <int Rows>
+__device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p) {
+    const softmax_thread me;
+    ring<kStages> at;
+    uint32_t turn = 0, loaded = 0, q_parity = 0; /* tiles and pages so far */
+
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        few_rows<Rows> r(p, row_block(p, item.seq), me.t);
+        if (me.index() < Rows)
+            s.few.later[me.index()] = tokens_later(p, blockIdx.x * p.rows + me.index());
+        ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
+        if (item.tile_begin < item.tile_end) {
+            ptx::mbarrier_wait(&s.full_q, q_parity);
+            q_parity ^= 1;
+        }
+        const int end = item.tile_end;
+        int page = item.tile_begin;
+#pragma unroll 1
+        for (; page + 1 < end; page += 2, loaded += 2, turn++, at.advance(2))
+            few_tile<2>(s, p, me, r, at, loaded, turn, item.tokens - page * PAGE,
+                        page == item.tile_begin, page + 2 < end);
+        if (page < end) {
+            few_tile<1>(s, p, me, r, at, loaded, turn, item.tokens - page * PAGE,
+                        page == item.tile_begin, false);
+            loaded++;
+            turn++;
+            at.advance();
+        }
+        finish_few(s, p, me, item, r, ((k - s.part.first) & 1) ^ 1);
+    }
+    weigh_few_part(s, p, me.index());
+}
+
+} // namespace sm90_fp8

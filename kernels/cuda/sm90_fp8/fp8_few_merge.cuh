@@ -1,0 +1,132 @@
+/* fp8_few_merge.cuh - partial results of a few rows: how they lie, and who merges them. */
+#pragma once
+#include "kernels/cuda/merge/merge.cuh"
+#include "kernels/cuda/sm90_fp8/fp8_pipeline.cuh"
+
+namespace sm90_fp8 {
+
+enum { kMergeBarrier = 2 }; /* of the two output groups */
+
+/* Unit 8 row + w has the columns of output warp w: of lane g 2 g and 2 g + 1 of its 16 in each of four
+ * slices. */
+struct partial_format {
+    enum { NUMBERS = 8, ROW_UNITS = 8, UNITS = FP8_FEW_ROWS * ROW_UNITS };
+
+    __device__ static int unit(int row, int warp = 0) {
+        return ROW_UNITS * row + warp;
+    }
+    __device__ static int row(int unit) {
+        return unit / ROW_UNITS;
+    }
+    __device__ static int warp(int unit) {
+        return unit % ROW_UNITS;
+    }
+    __device__ static void unpack(uint4 part, float (&x)[NUMBERS]) {
+        const uint32_t word[4] = {part.x, part.y, part.z, part.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[2 * i] = __uint_as_float(word[i] << 16);
+            x[2 * i + 1] = __uint_as_float(word[i] & 0xffff0000u);
+        }
+    }
+    __device__ static void store(__nv_bfloat16 *out, int unit, int lane,
+                                 const float (&x)[NUMBERS]) {
+        auto *to = reinterpret_cast<uint32_t *>(out + row(unit) * CONTENT + warp(unit) / 4 * 256 +
+                                                warp(unit) % 4 * 16 + 2 * lane);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            to[32 * i] = ptx::pack_bf16x2(x[2 * i], x[2 * i + 1]);
+    }
+};
+
+using few_partials = merging::partials<partial_format::UNITS>;
+static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host allocates");
+
+using merge_job = merging::job<partial_format>;
+
+/* Of this CTA's tile of rows. */
+__device__ __forceinline__ few_partials few_of(const params &p) {
+    return {p.few_partials + blockIdx.x * p.few_bytes};
+}
+
+/* Who merges a sequence: parts without items, or those who computed it. */
+__device__ __forceinline__ int mergers_of(const sched_item &item) {
+    return item.mergers > 0 ? item.mergers : item.items;
+}
+
+/* @item: of the sequence; its slot says whose share this is. */
+__device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
+    const size_t at = static_cast<size_t>(row_block(p, item.seq)) * p.rows;
+    merge_job j = {few_of(p),
+                   item.first_slot,
+                   item.items,
+                   0,
+                   0,
+                   0,
+                   p.out + at * CONTENT,
+                   p.lse ? p.lse + at : nullptr};
+    j.share(item.slot - item.first_slot, mergers_of(item), partial_format::unit(p.rows));
+    return j;
+}
+
+/* Where the queries were: [rows][slots], and as many again as rows. */
+template <typename Shared>
+__device__ __forceinline__ merging::weights weights_at(Shared &s) {
+    float *const at = reinterpret_cast<float *>(s.q);
+    return {at + Shared::kRows, at};
+}
+
+/* Does the part merge, and what: its cut sequences, or without an item the one that it has instead. */
+struct merge_range {
+    int first, last;
+    bool idle;
+
+    template <typename Shared>
+    __device__ explicit merge_range(const Shared &s)
+        : first(s.part.first), last(max(s.part.last, s.part.first + 1)),
+          idle(first == s.part.last) {
+    }
+    __device__ bool has(const sched_item &item) const {
+        return item.slot >= 0 && (item.mergers > 0) == idle;
+    }
+};
+
+/* What the softmax group does for it: weights, from the LSE, which are stored before the numbers. */
+template <int Rows>
+__device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params &p, int thread) {
+    const merge_range range(s);
+    uint32_t turn = 0;
+#pragma unroll 1
+    for (int k = range.first; k < range.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (!range.has(item))
+            continue;
+        const merge_job j = job_of(p, item);
+        ptx::mbarrier_wait(&s.empty_parts, turn & 1 ^ 1);
+        merging::weigh(j, weights_at(s), thread);
+        ptx::mbarrier_arrive(&s.full_parts);
+        merging::put_back_lse(j, thread);
+        turn++;
+    }
+}
+
+/* And the output groups: the sums. @head: the first item, since behind stores a read takes long. */
+template <int Rows>
+__device__ __forceinline__ void merge_few_part(shared_of<Rows> &s, const params &p,
+                                               const sched_item &head, int thread) {
+    const merge_range range(s);
+    uint32_t turn = 0;
+#pragma unroll 1
+    for (int k = range.first; k < range.last; k++) {
+        const sched_item item = k == range.first ? head : item_at(s, p, k);
+        if (!range.has(item))
+            continue;
+        auto *scratch = reinterpret_cast<merging::lane_sums<8> *>(s.few.merged);
+        merging::merge(job_of(p, item), weights_at(s), &s.full_parts, turn & 1, kMergeBarrier,
+                       scratch, thread);
+        ptx::mbarrier_arrive(&s.empty_parts);
+        turn++;
+    }
+}
+
+} // namespace sm90_fp8

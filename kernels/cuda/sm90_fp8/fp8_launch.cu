@@ -1,0 +1,166 @@
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/hopper.h"
+#include "kernels/cuda/sm90_fp8/fp8_kernel.cuh"
+
+namespace {
+
+cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_t *dims,
+                     const cuuint64_t *strides, const cuuint32_t *box) {
+    return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, at, rank, dims, strides, box);
+}
+
+/* @box_rows: of queries that a CTA has room for; @blocks: of p.rows rows. */
+cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_rows, int blocks) {
+    using namespace sm90_fp8;
+    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
+    const cuuint64_t batch = blocks;
+    const cuuint64_t content[] = {SWIZZLE, tokens, COLUMNS}, content_stride[] = {CONTENT, SWIZZLE};
+    const cuuint32_t content_box[] = {SWIZZLE, PAGE, COLUMNS};
+    const cuuint64_t rope[] = {SWIZZLE, tokens}, rope_stride[] = {SWIZZLE};
+    const cuuint64_t q[] = {SWIZZLE, rows, COLUMNS, batch};
+    const cuuint64_t q_stride[] = {CONTENT, SWIZZLE, rows * CONTENT};
+    const cuuint32_t q_box[] = {SWIZZLE, static_cast<cuuint32_t>(box_rows), COLUMNS, 1};
+    const cuuint64_t q_rope[] = {SWIZZLE, rows, batch};
+    const cuuint64_t q_rope_stride[] = {SWIZZLE, rows * SWIZZLE};
+    const cuuint32_t q_rope_box[] = {SWIZZLE, static_cast<cuuint32_t>(box_rows), 1};
+    cudaError_t e = make_map(&p.content, a.content, 3, content, content_stride, content_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.rope, a.rope, 2, rope, rope_stride, content_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.q, a.q, 4, q, q_stride, q_box);
+    if (e == cudaSuccess)
+        e = make_map(&p.q_rope_rows, a.q_rope, 3, q_rope, q_rope_stride, q_rope_box);
+    return e;
+}
+
+/* What a launch takes, in 10 ns: with nothing to do, for each further sequence of a CTA, a tile of tokens,
+ * a merge. Fitted to some 500 steps (README, "More rows, few pages"; test_grid). */
+struct launch_times {
+    int start, next, tile, merge;
+};
+
+/* The kernel for so many rows at most. */
+struct variant {
+    int rows;
+    sched_tile tile;
+    launch_times times;
+    const void *kernel;
+    size_t shared;
+};
+
+template <int Rows>
+variant variant_of(const sched_tile &tile, const launch_times &times) {
+    return {Rows, tile, times, reinterpret_cast<const void *>(sm90_fp8::decode<Rows>),
+            sizeof(sm90_fp8::shared_of<Rows>)};
+}
+
+const variant variants[] = {
+    variant_of<16>(sched_tile(sm90_fp8::PAGE, 2, 10), {650, 230, 90, 160}),
+    variant_of<FP8_FEW_ROWS>(sched_tile(sm90_fp8::PAGE, 2, 10), {720, 290, 125, 260}),
+    variant_of<sm90_fp8::ROWS>(sched_tile(sm90_fp8::TILE, 2), {910, 430, 220, 360}),
+};
+
+const variant &variant_for(int tile_rows) {
+    return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
+}
+
+/* The fewest tiles of equal height with at most so many rows. */
+int equal_tiles(int rows, int most) {
+    int tiles = (rows + most - 1) / most;
+    while (rows % tiles != 0)
+        tiles++;
+    return tiles;
+}
+
+/* Of tiles with up to so many rows, equal ones where these are few. 0: they would be half empty, or more than
+ * can be resident at once. */
+int tile_rows_of(int sms, int rows, int most) {
+    if (most > FP8_FEW_ROWS)
+        return rows <= FP8_FEW_ROWS ? 0 : most;
+    if (rows <= most)
+        return most;
+    const int tiles = equal_tiles(rows, most), height = rows / tiles;
+    return tiles <= sms && 2 * height > most ? height : 0;
+}
+
+decode_grid grid_of(int sms, int rows, int tile_rows) {
+    const int row_tiles = (rows + tile_rows - 1) / tile_rows;
+    return {variant_for(tile_rows).tile, std::max(sms / row_tiles, 1), tile_rows};
+}
+
+/* Of the longest CTA, where the plan (sched.h) deals whole sequences or cuts all of them alike. */
+int64_t time_of(const decode_grid &grid, const sched_room &room) {
+    const launch_times &t = variant_for(grid.tile_rows).times;
+    const int64_t tokens = room.pages * sm90_fp8::PAGE;
+    const int64_t tiles = std::max<int64_t>((tokens + grid.tile.tokens - 1) / grid.tile.tokens, 1);
+    const int64_t rounds = (room.sequences + grid.parts - 1) / grid.parts;
+    const int64_t pieces = std::min(std::max<int64_t>(grid.parts / room.sequences, 1), tiles);
+    const int64_t piece = (tiles + pieces - 1) / pieces;
+    const bool cut = piece + grid.tile.merge < tiles;
+    return t.start + (rounds - 1) * t.next +
+           (cut ? piece * t.tile + t.merge : rounds * tiles * t.tile);
+}
+
+} // namespace
+
+cudaError_t fp8_decode_init(void) {
+    cudaError_t e = tensor_map_init();
+    for (const variant &v : variants)
+        if (e == cudaSuccess)
+            e = cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(v.shared));
+    return e;
+}
+
+int fp8_row_tiles(const decode_grid &grid, int heads, int s_q) {
+    return (heads * s_q + grid.tile_rows - 1) / grid.tile_rows;
+}
+
+decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room) {
+    const int rows = heads * s_q;
+    decode_grid best = {};
+    for (const variant &v : variants) {
+        const int tile_rows = tile_rows_of(sms, rows, v.rows);
+        if (tile_rows == 0)
+            continue;
+        const decode_grid grid = grid_of(sms, rows, tile_rows);
+        if (best.tile_rows == 0 || time_of(grid, room) < time_of(best, room))
+            best = grid;
+    }
+    return best;
+}
+
+cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
+    sm90_fp8::params p = {};
+    const variant &v = variant_for(a.grid.tile_rows);
+    p.row_tiles = fp8_row_tiles(a.grid, a.heads, a.s_q);
+    const bool few = v.rows <= FP8_FEW_ROWS;
+    p.rows = a.heads * a.s_q / (few ? p.row_tiles : 1);
+    cudaError_t e = make_maps(p, a, v.rows, a.batch * (few ? p.row_tiles : 1));
+    if (e != cudaSuccess)
+        return e;
+    p.q_rope = static_cast<const uint8_t *>(a.q_rope);
+    p.token_scale = a.token_scale;
+    p.q_scale = a.q_scale;
+    p.block_table = a.block_table;
+    p.table_width = a.table_width;
+    p.pages = a.pages;
+    p.items = a.plan.items;
+    p.parts = a.plan.parts;
+    p.out = a.out;
+    p.lse = a.lse;
+    p.partial_out = a.partial_out;
+    p.partial_lse = a.partial_lse;
+    p.counters = a.counters;
+    p.few_partials = static_cast<uint8_t *>(a.few_partials);
+    p.few_bytes = static_cast<size_t>(a.few_slots) * FP8_FEW_BYTES;
+    p.heads = a.heads;
+    p.s_q = a.s_q;
+    p.high_a = p.high_b = ptx::kDescriptorHigh;
+    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    return decode_launch(v.kernel, p.row_tiles, a.grid.parts, sm90_fp8::kThreads, v.shared, &p,
+                         may_cut, a.follows_prepare, stream);
+}

@@ -1,0 +1,272 @@
+/* fp8_merge.cuh - a cut sequence (of a few rows: few_merge.cuh): partial results to its slots, and what those
+ * who computed them make of it.
+ *
+ * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
+ * partial results of all its items waits for those of the sequence, then merges an equal share of the
+ * sequence's rows and columns. Two counters a sequence and tile of rows, of LSE and of results, count arrivals, then
+ * departures, and are left at zero.
+ *
+ * A partial result is divided by its own sum; out = sum_k w_k out_k, w_k = 2^(lse_k - most) over their
+ * sum. The softmax group, which has its LSE when it hands over its last P, makes the weights while the output
+ * groups still multiply and store. The order of additions follows from the number of slots: reruns are bit-identical. */
+#pragma once
+#include "kernels/cuda/ptx/warp.cuh"
+#include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
+
+namespace sm90_fp8 {
+
+enum {
+    kMergers = merging::kMergers, /* threads: the two output groups */
+    kLogMergers = 8,
+    kWeighers = 128, /* the softmax group */
+    kUnit = 8,       /* columns that a thread merges at once: 16 bytes */
+    kUnits = CONTENT / kUnit,
+};
+
+/* What a merge keeps on chip, where the pages were. */
+struct merge_memory {
+    float4 sums[2][kMergers];
+    uint4 part[1]; /* [slot][unit] bf16 */
+};
+static_assert(1 << kLogMergers == kMergers, "abreast by shifts");
+static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
+
+/* [row][slot], of rows that a share touches: at most 66 + 2 x slots. They lie where RoPE was, since the output groups
+ * may still read the pages. */
+template <typename Shared>
+__device__ __forceinline__ float *weights_of(Shared &s) {
+    static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots");
+    return reinterpret_cast<float *>(s.rope);
+}
+
+/* A share of a sequence's units of eight columns, numbered through the rows of a tile. */
+struct share {
+    unsigned begin, end;
+
+    __device__ share(const params &p, const sched_item &item, int first_row) {
+        const unsigned all = min(p.rows - first_row, int(ROWS)) * kUnits;
+        const unsigned nth = item.slot - item.first_slot, items = item.items;
+        const unsigned each = all / items, more = all - each * items; /* the first have one more */
+        begin = each * nth + min(nth, more);
+        end = begin + each + (nth < more);
+    }
+    __device__ int first_row() const {
+        return begin / kUnits;
+    }
+    __device__ int rows() const {
+        return (end + kUnits - 1) / kUnits - first_row();
+    }
+};
+
+/* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
+ * one. Here and below loops aren't unrolled, and nothing is divided that shifts can do: what runs once costs
+ * what its code does. */
+__device__ __forceinline__ void weigh(const params &p, const sched_item &item, float *weights,
+                                      int first_row, const share &mine, int thread) {
+    const int log = min(max(32 - __clz(item.items - 1), 1), 5), lanes = 1 << log;
+    const int at_once = 32 >> log; /* rows of a warp, all of whose lanes take part in sums */
+    const int rows = (mine.rows() + at_once - 1) & -at_once;
+    const unsigned slots = item.items, first = thread & (lanes - 1);
+#pragma unroll 1
+    for (int i = thread >> log; i < rows; i += kWeighers >> log) {
+        const bool real = i < mine.rows();
+        const unsigned row = first_row + mine.first_row() + (real ? i : 0);
+        const unsigned begin = real ? first : slots;
+        float *weight = weights + (real ? i : 0) * slots, most = -INFINITY, sum = 0;
+#pragma unroll 1
+        for (unsigned k = begin; k < slots; k += lanes) {
+            weight[k] = __ldcg(p.partial_lse + ((item.first_slot + k) * p.rows + row));
+            most = fmaxf(most, weight[k]);
+        }
+#pragma unroll 1
+        for (int step = lanes / 2; step > 0; step >>= 1)
+            most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
+        most = most == -INFINITY ? 0 : most;
+#pragma unroll 1
+        for (unsigned k = begin; k < slots; k += lanes)
+            sum += ptx::exp2_approx(weight[k] - most);
+#pragma unroll 1
+        for (int step = lanes / 2; step > 0; step >>= 1)
+            sum += __shfl_xor_sync(~0u, sum, step);
+        const float lse = most + __log2f(sum), unit = sum == 0 ? 0 : lse;
+#pragma unroll 1
+        for (unsigned k = begin; k < slots; k += lanes)
+            weight[k] = ptx::exp2_approx(weight[k] - unit);
+        if (p.lse && begin == 0)
+            p.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * 0.69314718f;
+    }
+}
+
+struct eight {
+    float x[kUnit];
+};
+
+/* @part: of the unit, in the first slot. */
+__device__ __forceinline__ eight weighted_sum(const float *weight, const uint4 *part, int width,
+                                              int slots, int first, int step) {
+    eight sum = {};
+#pragma unroll 1
+    for (int k = first; k < slots; k += 4 * step)
+#pragma unroll
+        for (int i = 0; i < 4; i++) { /* past the last slot: the first of the four again, times 0 */
+            const bool real = k + i * step < slots;
+            const int slot = real ? k + i * step : k;
+            const float w = real ? weight[slot] : 0;
+            const uint4 y = part[slot * width];
+            const uint32_t word[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+                sum.x[2 * n] = fmaf(w, __uint_as_float(word[n] << 16), sum.x[2 * n]);
+                sum.x[2 * n + 1] =
+                    fmaf(w, __uint_as_float(word[n] & 0xffff0000u), sum.x[2 * n + 1]);
+            }
+        }
+    return sum;
+}
+
+/* Adds up what the threads of a unit have. */
+__device__ __forceinline__ void add_groups(merge_memory &m, eight &sum, int log, int thread) {
+    m.sums[0][thread] = make_float4(sum.x[0], sum.x[1], sum.x[2], sum.x[3]);
+    m.sums[1][thread] = make_float4(sum.x[4], sum.x[5], sum.x[6], sum.x[7]);
+    ptx::named_sync(kMergeBarrier, kMergers);
+    sum = {};
+#pragma unroll 1
+    for (int at = thread & ((1 << log) - 1); at < kMergers; at += 1 << log) {
+        const float4 x = m.sums[0][at], y = m.sums[1][at];
+        const float more[] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
+#pragma unroll
+        for (int i = 0; i < kUnit; i++)
+            sum.x[i] += more[i];
+    }
+}
+
+__device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
+                                           unsigned unit, const eight &sum) {
+    auto *row = p.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
+    reinterpret_cast<uint4 *>(row)[unit] =
+        make_uint4(ptx::pack_bf16x2(sum.x[0], sum.x[1]), ptx::pack_bf16x2(sum.x[2], sum.x[3]),
+                   ptx::pack_bf16x2(sum.x[4], sum.x[5]), ptx::pack_bf16x2(sum.x[6], sum.x[7]));
+}
+
+/* What is counted of a sequence, which has two slots at least. */
+enum counted { RESULTS, LSES };
+
+__device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile,
+                                           counted what) {
+    return p.counters + (item.first_slot + what) * p.row_tiles + row_tile;
+}
+
+/* A counter counts up to twice the slots, arrivals and departures, and begins anew. */
+__device__ __forceinline__ void count(int *counter, const sched_item &item) {
+    atomicInc(reinterpret_cast<unsigned *>(counter), 2 * item.items - 1);
+}
+
+/* One thread, after all have stored. */
+__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile,
+                                         counted what) {
+    __threadfence();
+    count(counter_of(p, item, row_tile, what), item);
+}
+
+/* One thread. */
+__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile,
+                                      counted what) {
+    int *const counter = counter_of(p, item, row_tile, what);
+    int seen;
+    do {
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+    } while (seen < item.items);
+    count(counter, item);
+}
+
+/* The softmax group, after its last item: says that its LSE are there, then makes the weights of the sequences that
+ * the part merges. */
+template <typename Shared>
+__device__ __forceinline__ void weigh_part(Shared &s, const params &p, int row_tile, int thread) {
+    ptx::named_sync(kSoftmaxBarrier, kWeighers); /* all have stored, and RoPE has been read */
+#pragma unroll 1
+    for (int k = s.part.first; k < s.part.last && thread == 0; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot >= 0)
+            announce(p, item, row_tile, LSES);
+    }
+    int nth = 0;
+#pragma unroll 1
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot < 0)
+            continue;
+        if (thread == 0)
+            await(p, item, row_tile, LSES);
+        ptx::mbarrier_wait(&s.empty_parts, (nth++ & 1) ^ 1);
+        ptx::named_sync(kSoftmaxBarrier, kWeighers);
+        weigh(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS), thread);
+        ptx::mbarrier_arrive(&s.full_weights);
+    }
+}
+
+/* The slots' shares come through the copy engine, a row of `part` each; every warp asks for some. */
+template <typename Shared>
+__device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sched_item &item,
+                                            merge_memory &m, int first_row, const share &mine,
+                                            int thread) {
+    const int width = mine.end - mine.begin;
+    const uint32_t bytes = width * sizeof(uint4);
+    if (thread == 0)
+        ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
+    ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
+#pragma unroll 1
+    for (int k = (thread & 31) * (kMergers / 32) + thread / 32; k < item.items; k += kMergers) {
+        const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
+        const auto *from = reinterpret_cast<const uint4 *>(p.partial_out + row * CONTENT);
+        if (bytes > 0)
+            ptx::bulk_load(m.part + k * width, from + mine.begin, bytes, &s.full_parts);
+    }
+}
+
+/* This CTA's share of one sequence. A few units are merged by several threads each, which take every
+ * so manieth slot. */
+template <typename Shared>
+__device__ __forceinline__ void merge(Shared &s, const params &p, const sched_item &item,
+                                      int first_row, int thread, uint32_t &parity) {
+    merge_memory &m = *reinterpret_cast<merge_memory *>(s.content);
+    const share mine(p, item, first_row);
+    const int width = mine.end - mine.begin;
+    fetch_parts(s, p, item, m, first_row, mine, thread);
+    ptx::mbarrier_wait(&s.full_weights, parity);
+    ptx::mbarrier_wait(&s.full_parts, parity);
+    parity ^= 1;
+    /* Threads that merge units abreast: the power of two from the share's width on. */
+    const int log = min(32 - __clz(width - 1), kLogMergers), abreast = 1 << log;
+    const int groups = kMergers >> log, group = thread >> log;
+    int at = thread & (abreast - 1);
+    do { /* several turns: one group */
+        const unsigned unit = mine.begin + at;
+        const float *weight = weights_of(s) + (unit / kUnits - mine.first_row()) * item.items;
+        const int first = at < width ? group : item.items;
+        eight sum = weighted_sum(weight, m.part + at, width, item.items, first, groups);
+        if (groups > 1)
+            add_groups(m, sum, log, thread);
+        if (group == 0 && at < width)
+            store_unit(p, item, first_row, unit, sum);
+        at += abreast;
+    } while (at < width);
+}
+
+/* The cut sequences of a part. */
+template <typename Shared>
+__device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_tile, int thread) {
+    uint32_t parity = 0;
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        if (item.slot < 0)
+            continue;
+        if (thread == 0)
+            await(p, item, row_tile, RESULTS);
+        ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */
+        merge(s, p, item, row_tile * ROWS, thread, parity);
+        ptx::mbarrier_arrive(&s.empty_parts);
+    }
+}
+
+} // namespace sm90_fp8

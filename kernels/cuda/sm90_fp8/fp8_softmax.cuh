@@ -1,0 +1,198 @@
+/* fp8_softmax.cuh - the softmax warpgroup: scores of a tile, and its probabilities as e4m3.
+ *
+ * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)). Where E is
+ * set, the largest P' becomes a number of e4m3: what dominates the row isn't rounded. The sum of P
+ * is taken from unrounded values.
+ *
+ * A tile's two pages have a set of accumulators each: while one page is exponentiated, the tensor
+ * cores compute the scores of the other. Page 0 chooses E of the tile; where page 1 turns out larger,
+ * which is rare with the headroom, E is raised and the P of page 0 brought along.
+ *
+ *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
+ *   tensor    S1           | S0'          | S1'                                                    */
+#pragma once
+#include "kernels/cuda/sm90_fp8/fp8_merge.cuh"
+#include "kernels/cuda/sm90_fp8/fp8_units.cuh"
+
+namespace sm90_fp8 {
+
+/* Probabilities of a page, to the lane's first 16 bytes of its half of P and those two further. The four
+ * bytes of a word are in the order in which V^T fragments come out of ldmatrix. */
+template <typename Between>
+__device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
+                                             const float (&score)[32], uint32_t to,
+                                             Between between) {
+    float sum[2][2] = {{0, 0}, {0, 0}};
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        uint32_t packed[4];
+#pragma unroll
+        for (int block = 0; block < 2; block++) {
+            float v[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const int j = 4 * half + 2 * block + i / 4, row = i / 2 % 2;
+                v[i] = ptx::exp2_approx(fmaf(score[4 * j + i % 4], r.scale[row], -r.unit[row]));
+                sum[row][i % 2] += v[i];
+                v[i] *= i % 2 ? a.pair[j].y : a.pair[j].x;
+            }
+            packed[2 * block] = ptx::pack_e4m3x4(v[0], v[1], v[4], v[5]);
+            packed[2 * block + 1] = ptx::pack_e4m3x4(v[2], v[3], v[6], v[7]);
+            between(2 * half + block);
+        }
+        ptx::stmatrix_x4(to ^ 32 * half, packed[0], packed[1], packed[2], packed[3]);
+    }
+    r.sum[0] += sum[0][0] + sum[0][1];
+    r.sum[1] += sum[1][0] + sum[1][1];
+}
+
+/* Hands a tile over to the output groups: P is written. @rescale: some row has changed its unit. */
+__device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
+                                             bool rescale) {
+    if (me.lane == 0)
+        (&s.rescale[buffer].x)[me.warp] = rescale;
+    ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&s.full_p[buffer]);
+}
+
+/* The factor that brings O to the output, and the logarithm of the sum. */
+__device__ __forceinline__ void finish_rows(shared &s, const params &p, const softmax_thread &me,
+                                            int k, const row_pair &r, int first_row,
+                                            uint32_t parity) {
+    const sched_item item = item_at(s, p, k);
+    const float sum[2] = {quad_sum(r.sum[0]), quad_sum(r.sum[1])};
+    ptx::mbarrier_wait(&s.empty_sum, parity);
+    const int row = ptx::opaque(me.row()) + 8 * me.t;
+    if (me.t < 2) { /* a lane a row */
+        const float mine = me.t == 0 ? sum[0] : sum[1], unit = me.t == 0 ? r.unit[0] : r.unit[1];
+        const float log2_sum = unit + __log2f(mine);
+        s.inverse_sum[row] = mine == 0 ? 0 : ptx::rcp_approx(mine);
+        if (first_row + row < p.rows && item.slot >= 0)
+            p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
+        else if (first_row + row < p.rows && p.lse)
+            p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] =
+                log2_sum * 0.69314718f;
+    }
+    ptx::mbarrier_arrive(&s.full_sum);
+}
+
+/* A tile, of which S of the first page is on its way; S of the next tile's is when this returns.
+ * @valid: tokens of the sequence from the tile's first on; @whole: there is a next tile, and nothing is to be
+ * masked. What is rare, masks and a change of E, is jumped over together, and there is no loop without it
+ * for whole tiles: it would not leave room in the first 64 KB of code, which alone come with a launch. */
+__device__ __forceinline__ void softmax_tile(shared &s, const params &p, const softmax_thread &me,
+                                             row_pair &r, ring<kStages> &at, uint32_t turn,
+                                             int row_tile, int valid, bool whole, bool first,
+                                             bool more, bool &scales_here, float (&score0)[32],
+                                             float (&score1)[32]) {
+    page_scales scaling;
+    const int buffer = turn & 1;
+    const ring<kStages> second = at.next();
+    if (!scales_here)
+        ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
+    scaling.read(s.scales[buffer], 0, me.t);
+    ptx::wgmma_wait<0>();
+    ptx::pin(score0);
+    me.arrive(&s.empty_rope[0]);
+    scaling.apply(score0);
+    ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
+    const ptx::mbarrier_peek room(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+    const score_job next(s, p, second.stage, 1);
+    row_tops tops(score0, r, scaling.log_most);
+    bool change = false;
+    if (!(both_serve(r, tops) & whole)) {
+        if (!whole) {
+            mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
+            tops = row_tops(score0, r, scaling.log_most);
+        }
+        change = choose_units(s, me, turn, r, tops, scaling, score0);
+    }
+    /* The second page is the last of the five to be given back, so S of it begins no sooner. */
+    page.wait();
+    next.issue<0>(r, score1);
+    next.issue<1>(r, score1);
+    room.wait();
+    const uint32_t to = me.p_address(s, buffer);
+    exponentiate(scaling, r, score0, to, [&](int step) {
+        if (step == 0)
+            next.issue<2>(r, score1);
+        if (step == 1)
+            next.issue<3>(r, score1);
+    });
+
+    at.advance(2);
+    page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
+    scaling.read(s.scales[buffer], 1, me.t);
+    const score_job after(s, p, at.stage, 0); /* without a next tile: of no use */
+    ptx::wgmma_wait<0>();
+    ptx::pin(score1);
+    ptx::mbarrier_arrive(&s.empty_scales[buffer]);
+    __syncwarp();
+    if (me.lane == 0)
+        ptx::mbarrier_arrive(&s.empty_rope[1]);
+    if (more)
+        page.wait();
+    after.issue<0>(r, score0);
+    scaling.apply(score1);
+    after.issue<1>(r, score0);
+    tops = row_tops(score1, r, scaling.log_most);
+    if (any_above(r, tops) | !whole) {
+        if (!whole) {
+            if (!more && me.lane == 0)
+                ptx::mbarrier_arrive(&s.empty_q);
+            if (valid < TILE)
+                clear_tile(s, second.stage, me.index(), valid);
+            mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
+            tops = row_tops(score1, r, scaling.log_most);
+        }
+        change |= raise_units(s, me, turn, r, tops, scaling, score1, change);
+    }
+    after.issue<2>(r, score0);
+    exponentiate(scaling, r, score1, to ^ 64, [](int) {});
+    publish_tile(s, me, buffer, change && !first);
+    scales_here = ptx::mbarrier_test(&s.full_scales[buffer ^ 1], ((turn + 1) >> 1) & 1);
+    /* Takes as long as the tensor cores do: P doesn't wait for it. */
+    after.issue<3>(r, score0);
+}
+
+__device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_tile) {
+    const softmax_thread me;
+    ring<kStages> at;
+    uint32_t turn = 0, q_parity = 0; /* tiles so far */
+
+    for (int k = s.part.first; k < s.part.last; k++) {
+        const sched_item item = item_at(s, p, k);
+        const int length = item.tokens, begin = item.tile_begin, end = item.tile_end;
+        row_pair r;
+        load_rows(r, p, item.seq, row_tile * ROWS + me.row(), me.t);
+        if (begin < end) {
+            float score0[32], score1[32];
+            bool scales_here = false;
+            if (me.t == 0)
+                s.most_unit[me.row()] = s.most_unit[me.row() + 8] = kNone;
+            __syncwarp();
+            ptx::mbarrier_wait(&s.full_q, q_parity);
+            q_parity ^= 1;
+            ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+            score_job(s, p, at.stage, 0).issue_all(r, score0);
+            int tile = begin;
+#pragma unroll 1
+            for (;; tile++, turn++) {
+                const int valid = length - tile * TILE;
+                const bool more = tile + 1 < end;
+                softmax_tile(s, p, me, r, at, turn, row_tile, valid,
+                             more && valid - (p.s_q - 1) >= TILE, tile == begin, more, scales_here,
+                             score0, score1);
+                if (!more)
+                    break;
+            }
+            ptx::wgmma_wait<0>();
+            ptx::pin(score0);
+            turn++;
+        }
+        finish_rows(s, p, me, k, r, row_tile * ROWS, ((k - s.part.first) & 1) ^ 1);
+    }
+    weigh_part(s, p, row_tile, me.index());
+}
+
+} // namespace sm90_fp8

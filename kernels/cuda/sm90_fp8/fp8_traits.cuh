@@ -1,0 +1,151 @@
+/* fp8_traits.cuh - parameters, shared memory and barriers of the kernel.
+ *
+ *   warps 0-3, 4-7     output: O^T += V^T P^T, 256 of the 512 columns each
+ *   warps 8-11         softmax: S = Q K^T of a tile, page by page; P = e4m3(softmax)
+ *   warp 12            the copy engine;   warp 13: scales of the tokens
+ *
+ * Barrier             arrivals            completes when                        awaited by
+ *   full[stage]       loader + bytes      content and RoPE of a page are here   softmax, output
+ *   empty[stage]      8 output warps      V is in registers                     loader
+ *   empty_rope[stage] 4 softmax warps     S is computed                         loader
+ *   full_q            loader + bytes      the item's queries have landed        softmax
+ *   empty_q           4 softmax warps     the item's last S is computed         loader
+ *   full_scales[2]    warp 13             a_k of a tile                         softmax
+ *   empty_scales[2]   softmax             they are in registers                 warp 13
+ *   full_p[2]         softmax             P and the factors of O are written     output
+ *   empty_p[2]        output              P is multiplied                       softmax
+ *   full_sum          softmax             the item's sums are written           output
+ *   empty_sum         output              they are read                         softmax
+ *   full_parts        output + bytes      partial results to be merged          output
+ *                     softmax of few rows their weights                         output
+ *   full_weights      softmax             those of more rows                    output
+ *   empty_parts       output              they are merged                       softmax
+ * Of at most 32 rows (few.cuh) V may be read before S is computed: the softmax warps arrive at empty too.
+ * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
+ * and it costs nothing measurable. */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cuda.h>
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/sched/sched.h"
+#include "kernels/cuda/sm90_fp8/fp8_config.h"
+#include "kernels/cuda/sm90_fp8/fp8_launch.h"
+
+namespace sm90_fp8 {
+
+struct params {
+    CUtensorMap content;      /* [4][pages x 64][128] B, box of one page */
+    CUtensorMap rope;         /* [pages x 64][128] B */
+    CUtensorMap q;            /* [batch][4][rows][128] B */
+    CUtensorMap q_rope_rows;  /* [batch][rows][128] B; of few rows only */
+    const uint8_t *q_rope;    /* [batch][rows][128] B */
+    const float *token_scale; /* [pages][64] */
+    const float *q_scale;     /* [batch][rows] */
+    const int *block_table;   /* [batch][table_width] */
+    int table_width, pages;
+    const sched_item *items;
+    const sched_part *parts;
+    __nv_bfloat16 *out;         /* [batch][rows][512] */
+    float *lse;                 /* [batch][rows]; may be null */
+    __nv_bfloat16 *partial_out; /* [slots][rows][512] */
+    float *partial_lse;         /* [slots][rows], base 2 */
+    int *counters;              /* [slots][row_tiles] */
+    uint8_t *few_partials;      /* of a few rows instead of these three: few_merge.cuh */
+    size_t few_bytes;           /* of a tile of rows */
+    int rows;        /* of a sequence: s_q x heads; in steps of few rows of a tile of them */
+    uint32_t high_a; /* and high_b, apart: ptx::kDescriptorHigh */
+    int heads, s_q;
+    int row_tiles; /* CTAs a part */
+    uint32_t high_b;
+    float scale_log2; /* softmax scale x log2(e) */
+};
+
+struct alignas(16) tile_scales {
+    float2 pair[TILE / 2]; /* a_k of two neighbouring tokens */
+    float log_most[2];     /* log2 of the largest a_k of a page */
+};
+
+enum { kSoftmaxGroup = 2 };   /* of warps; two of output stand before it */
+enum { kSoftmaxBarrier = 1 }; /* named, of its warps */
+enum { kFactors = 4 };        /* tiles of rescale_by: it is written before P's buffer is free */
+
+/* What the softmax warps of a few rows tell each other. */
+template <int Rows>
+struct alignas(16) few_exchange {
+    uint32_t inside[2][4]; /* by warp: which rows have a score inside the window */
+    float4 tops[4][Rows];  /* a warp a member: bound and anchor of page 0, of page 1 */
+    float4 sums[Rows];     /* the same of an item's sums of P */
+    float unit[2][Rows];   /* E of page 0, and of the tile */
+    int later[Rows];       /* tokens at the end that a row doesn't see */
+    float4 merged[64][2];  /* a unit's sums so far, from warp to warp */
+};
+template <>
+struct few_exchange<ROWS> {};
+
+__device__ __forceinline__ float sum_of(float4 x) {
+    return x.x + x.y + (x.z + x.w);
+}
+
+template <int Rows>
+struct alignas(1024) shared_of {
+    enum {
+        kRows = Rows,
+        kFew = Rows < ROWS,
+        kUnitPages = kFew ? 1 : 2, /* of a tile of the plan */
+        kRopeStages = Rows == 16 ? 4 : 2,
+        kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
+    };
+    uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
+    uint8_t rope[kRopeStages][PAGE][SWIZZLE];
+    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* of few rows: RoPE last */
+    uint8_t p[2][Rows][SWIZZLE];              /* e4m3, the 128 tokens of a tile */
+    tile_scales scales[2];
+    sched_part part;                  /* of this CTA */
+    float inverse_sum[Rows];          /* what brings O to the softmax's output */
+    int4 rescale[2];                  /* which 16-row groups of O change their unit */
+    float rescale_by[kFactors][Rows]; /* the factor of a row of such a group */
+    float most_unit[Rows];            /* the largest E of an item so far */
+    uint64_t full[kStages], empty[kStages];
+    uint64_t empty_rope[kRopeStages];
+    uint64_t full_q, empty_q;
+    uint64_t full_scales[2], empty_scales[2];
+    uint64_t full_p[2], empty_p[2];
+    uint64_t full_sum, empty_sum;
+    uint64_t full_parts, empty_parts, full_weights;
+    few_exchange<Rows> few;
+};
+using shared = shared_of<ROWS>;
+static_assert(sizeof(shared) <= 232448 && sizeof(shared_of<32>) <= 232448, "an SM lends 227 KB");
+static_assert(offsetof(shared, rope) % 1024 == 0 && offsetof(shared, q) % 1024 == 0 &&
+                  offsetof(shared, p) % 1024 == 0,
+              "swizzled tiles begin at 1024 bytes");
+static_assert(kLoadRegs + kSoftmaxRegs + 2 * kOutputRegs <= 512, "a warp scheduler's registers");
+
+enum {
+    kBytesContent = CONTENT * PAGE,
+    kBytesRope = 2 * ROPE * PAGE,
+};
+
+/* A position in a ring of N stages. */
+template <int N>
+struct ring {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ void advance(int by = 1) {
+        stage += by;
+        if (stage >= N) {
+            stage -= N;
+            parity ^= 1;
+        }
+    }
+    __device__ ring next(int by = 1) const {
+        ring r = *this;
+        r.advance(by);
+        return r;
+    }
+};
+
+} // namespace sm90_fp8

@@ -1,0 +1,134 @@
+/* fp8_units.cuh - E, the exponent of the unit in which a row's P is held: when it serves, and how it changes. */
+#pragma once
+#include "kernels/cuda/sm90_fp8/fp8_scores.cuh"
+
+namespace sm90_fp8 {
+
+__device__ __forceinline__ float quad_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+    return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float x) {
+    x += __shfl_xor_sync(~0u, x, 1);
+    return x + __shfl_xor_sync(~0u, x, 2);
+}
+
+/* A bound of y over a thread's part of its two rows, in units of the largest e4m3: the largest score
+ * and the largest a_k may be of two tokens. */
+struct row_tops {
+    float top[2];
+
+    __device__ row_tops(const float (&score)[32], const row_pair &r, float log_most) {
+        float largest[4] = {score[0], score[1], score[2], score[3]};
+#pragma unroll
+        for (int i = 4; i < 32; i++) /* even and odd columns apart halves the chains */
+            largest[i % 4] = fmaxf(largest[i % 4], score[i]);
+        top[0] = fmaf(fmaxf(largest[0], largest[1]), r.scale[0], log_most - kLog2Largest);
+        top[1] = fmaf(fmaxf(largest[2], largest[3]), r.scale[1], log_most - kLog2Largest);
+    }
+};
+
+__device__ __forceinline__ bool any_above(const row_pair &r, const row_tops &tops) {
+    return __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
+}
+
+/* Do both rows' units serve the four lanes' parts: one in the window, none above? */
+__device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &tops) {
+    const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
+    const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
+    const bool above = any_above(r, tops);
+    /* Borrows out of a row without any: four zeros. */
+    const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
+    return !(none & 0x88888888) && !above;
+}
+
+/* The unit in which row i's largest P of a page is kHeadroom below the largest e4m3. */
+__device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
+                                        const float (&score)[32], int i) {
+    float most = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+        const float *s = score + 4 * j + 2 * i;
+        most = fmaxf(most, fmaf(s[0], r.scale[i], __log2f(a.pair[j].x)));
+        most = fmaxf(most, fmaf(s[1], r.scale[i], __log2f(a.pair[j].y)));
+    }
+    return quad_max(most) + (kHeadroom - kLog2Largest);
+}
+
+/* Row i goes to another unit, of which O's factor is kept for the output groups. @again: it has gone to
+ * one in this tile before. */
+__device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me, uint32_t turn,
+                                             row_pair &r, int i, float unit, bool again) {
+    const float shift = r.unit[i] - unit, factor = ptx::exp2_approx(shift);
+    const int row = ptx::opaque(me.row()) + 8 * i;
+    r.unit[i] = unit;
+    r.sum[i] *= factor;
+    __syncwarp(); /* the four have read most_unit */
+    if (me.t == 0) {
+        float &by = s.rescale_by[turn % kFactors][row];
+        by = again ? by * factor : factor;
+        s.most_unit[row] = fmaxf(s.most_unit[row], unit);
+    }
+    return shift;
+}
+
+/* Page 0 chooses the tile's units. Returns whether any row's of the warp may have changed. A row without
+ * any token keeps its own. */
+__device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me, uint32_t turn,
+                                             row_pair &r, const row_tops &tops,
+                                             const page_scales &a, const float (&score)[32]) {
+    if (both_serve(r, tops)) /* the usual case */
+        return false;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float largest = quad_max(tops.top[i]), anchored = anchor(a, r, score, i);
+        float unit = r.unit[i];
+        if (largest != -INFINITY) {
+            if (largest > unit || largest <= unit - kWindow)
+                unit = anchored;
+            unit = fmaxf(unit, s.most_unit[ptx::opaque(me.row()) + 8 * i] - kReach);
+        }
+        change_unit(s, me, turn, r, i, unit, false);
+    }
+    return true;
+}
+
+/* Brings the warp's 16 rows of page 0's P to a unit that page 1 has raised: a lane has half of a row's
+ * 64 bytes. @address: of the warp's first row. */
+__device__ __forceinline__ void rescale_page(const softmax_thread &me, const float (&shift)[2],
+                                             uint32_t address) {
+    const int row = me.lane >> 1;
+    const float low = __shfl_sync(~0u, shift[0], (row & 7) * 4);
+    const float high = __shfl_sync(~0u, shift[1], (row & 7) * 4);
+    const __half2 factor = __float2half2_rn(ptx::exp2_approx(row < 8 ? low : high));
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint32_t at = address + row * SWIZZLE + 16 * ((2 * (me.lane & 1) + i) ^ (row & 7));
+        uint4 x = ptx::load_shared_u4(at);
+        x = {ptx::scale_e4m3x4(x.x, factor), ptx::scale_e4m3x4(x.y, factor),
+             ptx::scale_e4m3x4(x.z, factor), ptx::scale_e4m3x4(x.w, factor)};
+        ptx::store_shared_u4(at, x);
+    }
+    __syncwarp();
+}
+
+/* Page 1 may only raise them, and takes page 0's P along. @again: page 0 has chosen new ones. */
+__device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me, uint32_t turn,
+                                            row_pair &r, const row_tops &tops, const page_scales &a,
+                                            const float (&score)[32], bool again) {
+    if (!any_above(r, tops))
+        return false;
+    float shift[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float largest = quad_max(tops.top[i]), anchored = anchor(a, r, score, i);
+        const float unit = largest > r.unit[i] ? fmaxf(r.unit[i], anchored) : r.unit[i];
+        shift[i] = change_unit(s, me, turn, r, i, unit, again);
+    }
+    rescale_page(me, shift, ptx::smem_addr(s.p[turn & 1][16 * me.warp]));
+    return true;
+}
+
+} // namespace sm90_fp8
