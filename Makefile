@@ -195,10 +195,10 @@ test:
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # ---- checks ----
-.PHONY: check lint includes audit sanitize goldens golden-record format
+.PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
 # One after the other: each builds what it needs with all processors.
 check:
-	$(Q)for step in test lint includes audit sanitize test-install test-jobs; do \
+	$(Q)for step in test test-tutorial lint includes audit sanitize test-install test-jobs; do \
 	    $(MAKE) --no-print-directory $$step || exit 1; done
 	@echo "check: all passed"
 
@@ -231,6 +231,10 @@ golden-record: $(BUILD)/snapmla
 
 format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
+
+# The commands of docs/tutorial.md, and whether they still print what it shows.
+test-tutorial: all
+	$(Q)sh ci/tutorial.sh $(BUILD)
 
 # ---- what tests measure: coverage of the intervals, the client's answers to a server's faults ----
 .PHONY: figures
@@ -299,7 +303,8 @@ help:
 	@echo 'make              build/snapmla'
 	@echo 'make demo         install what is missing, build, run a small benchmark and evaluation, write a report'
 	@echo 'make test         install what is missing, build, run all tests'
-	@echo 'make check        test, lint, include order, audit, sanitizers, installation'
+	@echo 'make check        test, tutorial, lint, include order, audit, sanitizers, installation'
+	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make audit        registers, spills, shared memory and machine code of the Hopper kernels'
 	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'
