@@ -22,7 +22,7 @@ root=$PWD
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export NO_COLOR=1 COLUMNS=100
-export SNAPMLA_BACKEND=cpu # the document shows a processor, also on a machine with a GPU
+export CUDA_VISIBLE_DEVICES= # the document shows a processor, also on a machine with a GPU
 unset SNAPMLA_CONFIG
 
 mkdir "$dir/here" "$dir/steps"
