@@ -1,6 +1,6 @@
-/* backend.h - what a generator fills in behind generator.h. Private to generator/.
+/* backend.h - what each kind of generator implements for generator.h. Private to generator/.
  *
- * A backend's object starts with a `generator`, so that a pointer to one is a pointer to the
+ * The object of a backend starts with a `generator`, so a pointer to one is also a pointer to the
  * other. */
 #ifndef SNAPMLA_GENERATOR_BACKEND_H
 #define SNAPMLA_GENERATOR_BACKEND_H
@@ -19,7 +19,7 @@ struct generator {
     const generator_ops *ops;
 };
 
-/* Openers: @spec as generator_open() takes it, with its prefix. */
+/* Openers. @spec is the whole spec, with its prefix, as generator_open() takes it. */
 snap_status gen_http_open(generator **out, const char *spec, const generator_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status gen_local_open(generator **out, const char *spec, const generator_options *opt,

@@ -6,13 +6,13 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "generator/http/refusal.h"
 #include "generator/http/retry.h"
+#include "generator/http/server_error.h"
 
 enum {
-    kRefusalLimit = 16 << 10, /* bytes kept of the body of an answer that is no 2xx */
+    kRefusalLimit = 16 << 10, /* bytes kept of the body of a response whose status is not 2xx */
     kBodyLimit = 64 << 20,    /* bytes of a whole answer */
-    kIdleLimit = 16 << 20,    /* bytes of a stream that bring nothing of the answer */
+    kIdleLimit = 16 << 20,    /* bytes of a stream in a row that carry no text */
 };
 
 void attempt_init(attempt *a, bool stream, bool alternatives) {
@@ -52,12 +52,13 @@ static void attempt_fail(attempt *a, attempt_end end, const char *fmt, ...) {
     (void)err_set(&a->why, SNAP_E_NET, "%s", text);
 }
 
-/* An answer that can't be read: damaged underway it may pass, too large it won't. */
+/* An answer that can't be parsed. It may have been damaged on the way, so another attempt may
+ * succeed; but if it was too large, it will be too large again. */
 static void attempt_unreadable(attempt *a, snap_status st) {
-    a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_MAY_PASS;
+    a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_RETRYABLE;
 }
 
-static void note_piece(attempt *a, int64_t now) {
+static void record_piece(attempt *a, int64_t now) {
     if (a->first_token_ns < 0)
         a->first_token_ns = now;
     else
@@ -72,7 +73,7 @@ static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err
     int64_t now = clock_now_ns();
     snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
     if (a->answer.text.len + a->answer.reasoning.len > before)
-        note_piece(a, now);
+        record_piece(a, now);
     if (a->finish_ns < 0 && a->answer.done)
         a->finish_ns = now;
     return st;
@@ -86,12 +87,12 @@ static bool has_type(const http_response *head, const char *type) {
     return strncasecmp(head->type, type, strlen(type)) == 0;
 }
 
-/* A server that sends comments as fast as it can is never silent. */
+/* Stops a server that sends comments without end, for which the silence limit never triggers. */
 static bool is_idle(attempt *a) {
     if (a->idle_bytes <= kIdleLimit)
         return false;
-    if (!chat_answer_complete(&a->answer)) /* else nothing is lost */
-        attempt_fail(a, ATTEMPT_MAY_PASS, "%d bytes of the stream brought nothing of the answer",
+    if (!chat_answer_complete(&a->answer)) /* a complete answer loses nothing */
+        attempt_fail(a, ATTEMPT_RETRYABLE, "%d bytes of the stream held no text of the answer",
                      (int)kIdleLimit);
     return true;
 }
@@ -116,19 +117,19 @@ bool attempt_take(attempt *a, const http_response *head, const char *bytes, size
         return a->stream ? on_stream(a, head, bytes, n) : buf_append(&a->body, bytes, n);
     size_t room = kRefusalLimit - a->body.len;
     (void)buf_append(&a->body, bytes, n < room ? n : room);
-    return a->body.len < kRefusalLimit; /* that is enough to tell why */
+    return a->body.len < kRefusalLimit; /* enough to describe the error */
 }
 
 static bool is_refused(const attempt *a, const http_response *res) {
     return !is_ok(res->status) && (res->outcome == HTTP_COMPLETE || a->body.len == kRefusalLimit);
 }
 
-/* Whether the text that came is the model's whole answer. */
+/* Whether the text that came is the model's complete answer. */
 static void judge_answer(attempt *a) {
     if (!chat_answer_complete(&a->answer))
-        attempt_fail(a, ATTEMPT_MAY_PASS, "the stream ended before the answer did");
+        attempt_fail(a, ATTEMPT_RETRYABLE, "the stream ended before the answer did");
     else if (chat_answer_aborted(&a->answer))
-        attempt_fail(a, ATTEMPT_MAY_PASS, "the server broke the answer off (finish reason '%s')",
+        attempt_fail(a, ATTEMPT_RETRYABLE, "the server aborted the answer (finish reason '%s')",
                      a->answer.finish_reason);
 }
 
@@ -157,25 +158,25 @@ static void judge_stream(attempt *a) {
 
 static void judge_refusal(attempt *a, const http_response *res) {
     buf words = {0};
-    refusal_describe(res->status, buf_str(&a->body), a->body.len, res->location, &words);
-    attempt_fail(a, retry_status(res->status) ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s",
+    server_error_describe(res->status, buf_str(&a->body), a->body.len, res->location, &words);
+    attempt_fail(a, retry_status(res->status) ? ATTEMPT_RETRYABLE : ATTEMPT_FINAL, "%s",
                  buf_str(&words));
     buf_release(&words);
 }
 
 static void judge_broken(attempt *a, const http_response *res) {
-    /* a stream that lost its end after the finish reason has lost nothing of the answer */
+    /* the finish reason has come, so nothing of the answer is missing */
     if (chat_answer_complete(&a->answer)) {
         judge_answer(a);
         return;
     }
-    bool may_pass = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
-                    res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
-                    a->alternatives; /* another one may be better */
+    bool retryable = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
+                     res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
+                     a->alternatives; /* another server may do better */
     bool begun = res->outcome == HTTP_BROKEN && (a->answer.text.len || a->answer.reasoning.len);
-    attempt_fail(a, may_pass ? ATTEMPT_MAY_PASS : ATTEMPT_FINAL, "%s%s",
-                 begun ? "the server broke off in the middle of the answer, as one does that "
-                         "answers a single request at a time when another comes: "
+    attempt_fail(a, retryable ? ATTEMPT_RETRYABLE : ATTEMPT_FINAL, "%s%s",
+                 begun ? "the connection ended in the middle of the answer (a server that handles "
+                         "one request at a time does this when a second one arrives): "
                        : "",
                  res->message);
 }

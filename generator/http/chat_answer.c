@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "generator/http/refusal.h"
+#include "generator/http/server_error.h"
 
 chat_answer chat_answer_make(void) {
     return (chat_answer){.text.limit = CHAT_TEXT_LIMIT,
@@ -67,7 +67,8 @@ static snap_status take_finish(chat_answer *a, const js *choice, snap_err *err) 
     const char *reason = js_str(v);
     size_t n = reason ? strlen(reason) : 0;
     if (!n || n >= sizeof a->finish_reason)
-        return err_set(err, SNAP_E_INPUT, "the answer's 'finish_reason' is no short word");
+        return err_set(err, SNAP_E_INPUT,
+                       "the answer's 'finish_reason' must be a string of 1 to 31 bytes");
     memcpy(a->finish_reason, reason, n + 1);
     return SNAP_OK;
 }
@@ -84,11 +85,12 @@ static js *first_choice(js *choices) {
     return NULL;
 }
 
-/* What a whole answer and a chunk share: only the member that holds the text is called otherwise,
- * and a chunk may come without a choice (the one that reports usage does). */
+/* Reads what a whole answer and a stream chunk have in common. They differ in two points: the text
+ * is in "message" or "delta", and a chunk may have no choice (the one that reports usage has
+ * none). */
 static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err *err) {
     buf words = {0};
-    bool refused = refusal_words(object, &words);
+    bool refused = server_error_message(object, &words);
     if (refused)
         (void)err_set(err, SNAP_E_NET, "the server reports: %s", buf_str(&words));
     buf_release(&words);

@@ -17,33 +17,33 @@ enum { CHAT_TEXT_LIMIT = 16 << 20 }; /* bytes of text, and of reasoning, of one 
 
 typedef struct {
     buf text, reasoning;
-    char finish_reason[32];                   /* "" = none came yet */
+    char finish_reason[32];                   /* "" = not received yet */
     int64_t prompt_tokens, completion_tokens; /* -1 = not reported */
-    bool done;                                /* the stream's "[DONE]" came */
+    bool done;                                /* the stream's "[DONE]" was received */
 } chat_answer;
 
 chat_answer chat_answer_make(void); /* no allocation yet */
 void chat_answer_clear(chat_answer *a);
 void chat_answer_release(chat_answer *a);
 
-/* Whether the answer is whole: it carries a finish reason. */
+/* Whether the answer is complete, which means that it has a finish reason. */
 bool chat_answer_complete(const chat_answer *a);
 
-/* Whether the server ended it for a reason of its own ("abort", "error"): not an answer of the
- * model, whatever text came. */
+/* Whether the server ended the answer for its own reasons (finish reason "abort" or "error").
+ * Then it is not an answer of the model, whatever text came. */
 bool chat_answer_aborted(const chat_answer *a);
 
 /**
- * chat_answer_read - a whole answer, from one JSON text
+ * chat_answer_read - read a whole answer from one JSON text
  *
- * SNAP_E_INPUT with the reason when it is not what the source above describes; SNAP_E_NET with the
- * server's words when it is an error object; SNAP_E_NOMEM past CHAT_TEXT_LIMIT.
+ * SNAP_E_INPUT with the reason when the JSON does not have the form described above; SNAP_E_NET
+ * with the server's message when it is an error object; SNAP_E_NOMEM past CHAT_TEXT_LIMIT.
  */
 snap_status chat_answer_read(chat_answer *a, const char *json, size_t n,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`, after which
- * chunks are ignored; empty chunks are, too. */
+/* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`; later chunks
+ * are ignored. Empty chunks are ignored, too. */
 snap_status chat_answer_read_chunk(chat_answer *a, const char *data, size_t n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

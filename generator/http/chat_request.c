@@ -28,7 +28,7 @@ static bool set_sampling(js *body, const gen_sampling *s) {
            js_set_int(body, "seed", chat_request_seed(s->seed));
 }
 
-/* The last chunk then reports the token counts, as a whole answer always does. */
+/* With include_usage the last chunk reports the token counts, as a whole answer always does. */
 static bool set_stream(js *body) {
     js *options = js_new_object();
     bool ok = options && js_set_bool(options, "include_usage", true);

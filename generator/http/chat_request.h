@@ -1,18 +1,18 @@
 /* chat_request.h - a request as the JSON body of POST {base}/chat/completions.
  *
- * Source: OpenAI API reference, "Create chat completion"; `top_k` is what SGLang, vLLM and
- * llama.cpp add, and is sent only when it is set. */
+ * Source: OpenAI API reference, "Create chat completion". `top_k` is an addition of SGLang, vLLM
+ * and llama.cpp; it is sent only when it is set. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 #define SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 
 #include "base/buf.h"
 #include "generator/generator.h"
 
-/* The seed as sent: servers take 31 to 64 bits, so the upper bits are folded into 31. Seeds below
- * 2^31 stay as they are. */
+/* The seed to send. Servers accept between 31 and 64 bits, so the upper bits are folded into 31.
+ * Seeds below 2^31 are unchanged. */
 int64_t chat_request_seed(uint64_t seed);
 
-/* Appends the body. @model may be NULL: the server's only one. SNAP_E_NOMEM. */
+/* Appends the body. @model may be NULL if the server has only one. SNAP_E_NOMEM. */
 snap_status chat_request_write(const gen_request *req, const char *model, bool stream, buf *out,
                                snap_err *err) SNAP_CHECK_RESULT;
 

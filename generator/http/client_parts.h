@@ -1,4 +1,4 @@
-/* client_parts.h - what the client's files share: the client, a run of it, the requests in flight. */
+/* client_parts.h - what the client's files share: the client, a run, and the requests in flight. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CLIENT_PARTS_H
 #define SNAPMLA_GENERATOR_HTTP_CLIENT_PARTS_H
 
@@ -22,7 +22,7 @@ typedef struct {
     bool stream;
     int max_retries, in_flight;
     double silence_s, deadline_s;
-    double rpm, tpm;     /* requests and tokens a minute; 0 = no limit */
+    double rpm, tpm;     /* limits per minute on requests and tokens; 0 = no limit */
     generator_load load; /* of the last run */
     const volatile sig_atomic_t *cancel;
     retry_policy policy;
@@ -39,17 +39,17 @@ typedef struct {
     endpoint *server; /* of the last attempt */
     gen_request req;
     buf request;     /* the JSON body */
-    double expected; /* tokens that the last attempt was to take */
+    double expected; /* tokens that the last attempt was expected to use */
     int attempts;
     int64_t due_ns;                   /* SLOT_WAITING: when to start the next attempt */
-    int64_t first_start_ns, start_ns; /* of the first attempt, of the last */
+    int64_t first_start_ns, start_ns; /* of the first attempt and of the last one */
     rng jitter;
 
-    attempt last; /* what came of it */
-    buf error;    /* what the result says of it */
+    attempt last; /* state of the last attempt */
+    buf error;    /* the error text of the result */
 } slot;
 
-/* A health check of a server that was taken out. */
+/* A health check of a server that was taken out of service. */
 typedef struct {
     session *session;
     endpoint *server;
@@ -67,20 +67,20 @@ struct session {
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;
     int busy;       /* slots that are not free */
-    bool changed;   /* a slot was freed or is to wait: look at them */
-    int64_t due_ns; /* look at them then in any case */
-    bool exhausted; /* the source has no more */
-    bool reached;   /* the server has answered something */
+    bool changed;   /* a slot was freed or waits for a retry: check the slots */
+    int64_t due_ns; /* check the slots at this time even if none changed */
+    bool exhausted; /* the source has no more requests */
+    bool reached;   /* a server has answered at least once */
     snap_status st;
     snap_err *err;
 };
 
 /* ---- request.c ---- */
 
-/* Takes the next request from the source into a free slot, to be started when it may. */
+/* Takes the next request from the source into a free slot, where it waits for its first attempt. */
 void request_admit(slot *s);
 
-/* Starts the next attempt at the slot's request; what comes of it, the request does by itself. */
+/* Starts the next attempt at the slot's request. Its callbacks then retry or deliver it. */
 void request_start(slot *s, endpoint *server);
 
 /* ---- session.c ---- */
@@ -88,10 +88,10 @@ void request_start(slot *s, endpoint *server);
 snap_status session_run(client *c, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
                         void *sink_ctx, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Ends the run with @st, unless it has failed already. */
+/* Ends the run with @st, unless it has already failed. SNAP_OK changes nothing. */
 void session_fail(session *r, snap_status st);
 
-/* When to look at a server that was taken out, again. */
+/* Schedules the next health check of a server that was taken out of service. */
 void session_plan_probe(session *r, endpoint *at);
 
 #endif

@@ -28,7 +28,8 @@ static bool has(const endpoints *e, const char *chat_url) {
     return false;
 }
 
-/* Cuts "*3" off a URL and returns it: 1 where there is none, 0 for what is no number. */
+/* Cuts the weight, such as "*3", off a URL and returns it: 1 if there is none, 0 if it is not a
+ * number. */
 static double cut_weight(char *url) {
     double weight = 0;
     char *star = strrchr(url, '*');
@@ -46,7 +47,7 @@ static snap_status add_url(endpoints *e, const char *base, double weight, snap_e
         return err_set(err, SNAP_E_USAGE, "the weight of '%s' must be %g to %g", base, kLeastWeight,
                        kMostWeight);
     if (strchr(base, '?'))
-        return err_set(err, SNAP_E_USAGE, "'%s' must not have a '?' part", base);
+        return err_set(err, SNAP_E_USAGE, "URL '%s' must not have a query ('?')", base);
     if (e->n == ENDPOINTS_MAX)
         return err_set(err, SNAP_E_USAGE, "more than %d endpoints", (int)ENDPOINTS_MAX);
     endpoint at = {.chat_url = join(base, "/chat/completions"),
@@ -55,7 +56,7 @@ static snap_status add_url(endpoints *e, const char *base, double weight, snap_e
     if (!at.chat_url || !at.models_url)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
     else if (has(e, at.chat_url))
-        st = err_set(err, SNAP_E_USAGE, "'%s' comes twice", base);
+        st = err_set(err, SNAP_E_USAGE, "endpoint '%s' is listed twice", base);
     if (st == SNAP_OK) {
         e->list[e->n++] = at;
         return SNAP_OK;
@@ -87,7 +88,8 @@ void endpoints_release(endpoints *e) {
     e->n = 0;
 }
 
-/* Of equally loaded ones the one that has had fewer: so that idle servers take turns. */
+/* Whether @a is to be preferred to @b. Among equally loaded servers it is the one that has had
+ * fewer requests for its weight, so that idle servers take turns. */
 static bool is_better(const endpoint *a, const endpoint *b) {
     if (a->out != b->out)
         return b->out;
@@ -128,7 +130,7 @@ int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns) {
 }
 
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused) {
-    if (refused && at->held_ns <= now_ns) /* once for all that were refused together */
+    if (refused && at->held_ns <= now_ns) /* halve once for requests refused together */
         at->window = at->in_flight > 3 ? at->in_flight / 2 : 1;
     at->held_ns = until_ns > at->held_ns ? until_ns : at->held_ns;
 }

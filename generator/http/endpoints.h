@@ -1,12 +1,17 @@
-/* endpoints.h - the servers behind one http generator: which one gets the next request.
+/* endpoints.h - the servers of one http generator, and which of them gets the next request.
  *
- * A request goes to the server with the fewest requests in flight for its weight: "URL*3" gets three
- * times what "URL" gets. One that answers 429, or says that nothing is left of its limits, gets no
- * request until the time it names, and after a 429 at first half of what it had in flight, then one
- * more for every answer to all of those. One that can't be reached, or
- * that breaks off or answers 5xx ENDPOINT_STRIKES times in a row, is taken out until GET
- * {base}/models is answered again, which is tried after growing waits. A lone server is never taken
- * out: its requests wait for it as retry.h says. */
+ * A request goes to the server with the fewest requests in flight relative to its weight:
+ * "URL*3" gets three times as many as "URL".
+ *
+ * A server that answers 429, or reports that a rate limit is used up, gets no request until the
+ * time that it names. After a 429 the number of its requests in flight is also limited: first to
+ * half of what it had, then to one more each time as many requests as the limit have succeeded
+ * (additive increase, multiplicative decrease, as in TCP).
+ *
+ * A server is taken out of service when it can't be reached, or when it fails ENDPOINT_STRIKES
+ * times in a row (connection lost, silence, or a 5xx status). GET {base}/models then probes it,
+ * with growing delays; an answer puts it back into service. If there is only one server, it is
+ * never taken out: its requests are retried as retry.h says. */
 #ifndef SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 #define SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 
@@ -19,40 +24,40 @@ enum { ENDPOINTS_MAX = 64, ENDPOINT_STRIKES = 3 };
 
 typedef struct {
     char *chat_url, *models_url; /* owned */
-    double weight;               /* 1 unless stated */
+    double weight;               /* 1 unless the spec states one */
     int in_flight;
     int64_t started; /* requests sent there */
-    double window;   /* requests in flight at most; 0 = any number */
-    int64_t held_ns; /* no request before */
+    double window;   /* most requests in flight; 0 = no limit */
+    int64_t held_ns; /* no request before this time */
     int strikes;     /* failures in a row */
     bool out, probing;
-    int probes;     /* sent since it was taken out */
-    int64_t due_ns; /* out: when to probe next */
+    int probes;     /* probes sent since it was taken out of service */
+    int64_t due_ns; /* time of the next probe, if it is out of service */
 } endpoint;
 
 typedef struct {
     endpoint list[ENDPOINTS_MAX];
     int n;
-    int64_t outages; /* times that one was taken out */
+    int64_t outages; /* how often a server was taken out of service */
 } endpoints;
 
-/* "URL|URL*WEIGHT|...": SNAP_E_USAGE for one that http_check_url() refuses, with a '?', or twice; release
- * in every case. All zero is empty. */
+/* Parses "URL|URL*WEIGHT|...". SNAP_E_USAGE for a URL that http_check_url() refuses, that has a
+ * query, or that is listed twice. Call endpoints_release() in every case. All zero is empty. */
 snap_status endpoints_parse(endpoints *e, const char *spec, snap_err *err) SNAP_CHECK_RESULT;
 void endpoints_release(endpoints *e);
 
-/* The least loaded of those that are in and take requests now; of all, when none is in. NULL when none
- * takes any. */
+/* The least loaded of the servers that are in service and take requests now. If none is in service,
+ * servers out of service count, too. NULL when no server takes requests now. */
 endpoint *endpoints_choose(endpoints *e, int64_t now_ns);
 
-/* When a server that is held back takes requests again; INT64_MAX where none is. */
+/* The first time at which a held server takes requests again; INT64_MAX if none is held. */
 int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns);
 
-/* It said that it takes nothing for so long. @refused: by refusing a request (429). */
+/* Holds a server: no requests until @until_ns. @refused: because it refused a request (429). */
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused);
 
-/* What came of a request or a probe there. @gone: there is no server at all; true is returned when
- * it is taken out for it, to be probed from due_ns on, which the caller sets. */
+/* The outcome of a request or probe. @gone: no server can be reached at that address. A failure
+ * returns true if it takes the server out of service; the caller then sets due_ns. */
 void endpoints_success(endpoint *at);
 bool endpoints_failure(endpoints *e, endpoint *at, bool gone);
 

@@ -1,7 +1,8 @@
 #include "generator/http/pace.h"
 
 static const double kMinuteNs = 60e9;
-/* A loop that wakes late makes up for so much of it: else its own delays would slow the pace. */
+/* The most time that is made up for after the event loop woke late. Without this, its delays would
+ * lower the rate. */
 static const int64_t kCatchUpNs = 100000000;
 
 pace pace_make(double requests, double tokens, int64_t now_ns) {

@@ -8,7 +8,7 @@
 
 enum { kLongest = 32 }; /* characters of a duration */
 
-/* Seconds that a unit stands for; 0 where it is none. *n: its characters. */
+/* Seconds in the unit at @s; 0 if there is no unit. *n = the unit's length in characters. */
 static double unit_at(const char *s, size_t *n) {
     static const struct {
         const char *name;
@@ -23,7 +23,7 @@ static double unit_at(const char *s, size_t *n) {
     return 0;
 }
 
-/* The number at @s; -1 where there is none. *n: its characters. */
+/* The number at @s; -1 if there is none. *n = its length in characters. */
 static double number_at(const char *s, size_t *n) {
     char digits[kLongest + 1];
     double value;
@@ -43,7 +43,7 @@ double ratelimit_seconds(const char *text) {
         if (value < 0)
             return -1;
         double unit = *s ? unit_at(s, &n) : 1;
-        if (unit <= 0 || (!*s && sum > 0)) /* "1m30" is no duration */
+        if (unit <= 0 || (!*s && sum > 0)) /* "1m30" is not a duration */
             return -1;
         s += *s ? n : 0;
         sum += value * unit;
@@ -51,7 +51,7 @@ double ratelimit_seconds(const char *text) {
     return sum;
 }
 
-/* How long nothing is left of what one header counts; 0 while something is. */
+/* Seconds until one limit is reset, if nothing is left of it; 0 while something is left. */
 static double empty_for_s(const http_response *res, const char *remaining, const char *reset) {
     double left = ratelimit_seconds(http_response_header(res, remaining));
     double wait = ratelimit_seconds(http_response_header(res, reset));

@@ -1,7 +1,7 @@
-/* ratelimit.h - what a server's headers say of the limits it keeps.
+/* ratelimit.h - the rate limits that a server reports in its response headers.
  *
- * Read are, with any case of letters: retry-after-ms; x-ratelimit-remaining-requests, -tokens and
- * x-ratelimit-reset-requests, -tokens (OpenAI's, which others send, too: "1s", "6m0s", "120ms");
+ * These headers are read, in any case of letters: retry-after-ms; x-ratelimit-remaining-requests,
+ * -tokens and x-ratelimit-reset-requests, -tokens (of OpenAI and others: "1s", "6m0s", "120ms");
  * ratelimit-remaining and ratelimit-reset (seconds; draft-ietf-httpapi-ratelimit-headers-07). */
 #ifndef SNAPMLA_GENERATOR_HTTP_RATELIMIT_H
 #define SNAPMLA_GENERATOR_HTTP_RATELIMIT_H
@@ -11,7 +11,7 @@
 /* Seconds of "1h2m3.5s", "250ms", "12"; -1 for anything else. */
 double ratelimit_seconds(const char *text);
 
-/* Seconds until the server takes another request, by its own account; 0 = it says nothing of the kind. */
+/* Seconds until the server takes another request, by these headers; 0 = they name no wait. */
 double ratelimit_wait_s(const http_response *res);
 
 #endif

@@ -1,4 +1,4 @@
-/* The life of a request: taken in, attempted, tried again or delivered. */
+/* The life of a request: admitted, attempted, retried, delivered. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,11 +7,11 @@
 #include "generator/http/ratelimit.h"
 
 enum {
-    kKeyPart = 8,    /* so many bytes of an API key in a message are too many */
-    kTokenBytes = 4, /* of a prompt, about: until the server says how many it were */
+    kKeyPart = 8,    /* a message must not quote this many leading bytes of the API key */
+    kTokenBytes = 4, /* estimate for a prompt token, used until the server reports the count */
 };
 
-/* Bytes of @key at the start of @text. */
+/* How many bytes at the start of @text match the start of @key. */
 static size_t key_at(const char *text, const char *key) {
     size_t n = 0;
     while (key[n] && text[n] == key[n])
@@ -19,12 +19,13 @@ static size_t key_at(const char *text, const char *key) {
     return n;
 }
 
-/* A server may echo what it was sent, whole or cut off: the key must not get into files. */
+/* Appends @text with the API key masked: a server may echo the key, whole or truncated, and it must
+ * not get into files. */
 static void append_without_key(buf *out, const char *text, const char *key) {
-    size_t telling = strlen(key) < kKeyPart ? strlen(key) : kKeyPart;
+    size_t masked_from = strlen(key) < kKeyPart ? strlen(key) : kKeyPart;
     while (*text) {
         size_t n = key_at(text, key);
-        if (n >= telling)
+        if (n >= masked_from)
             (void)buf_puts(out, "***");
         else
             (void)buf_append(out, text, n = 1);
@@ -71,7 +72,7 @@ static void deliver(slot *s) {
     session_fail(r, r->sink(r->sink_ctx, &s->req, &res, r->err));
 }
 
-/* A server that has too much to do is spared by all, not by the request alone that it refused. */
+/* Plans a retry. After a 429 the whole server is held, not only the request that it refused. */
 static void wait_to_retry(slot *s, const http_response *res) {
     const retry_policy *policy = &s->session->client->policy;
     int64_t now = clock_now_ns();
@@ -92,7 +93,8 @@ static bool is_failing_server(const http_response *res) {
     return res->outcome == HTTP_BROKEN || res->outcome == HTTP_SILENT || res->status >= 500;
 }
 
-/* What the server says of its limits; what the attempt took of the user's. */
+/* Applies the limits that the server reports, and counts the tokens of the attempt towards the
+ * user's limit. */
 static void note_limits(slot *s, const http_response *res, int64_t now) {
     session *r = s->session;
     double cap_s = r->client->policy.server_cap_s, wait_s = ratelimit_wait_s(res);
@@ -101,7 +103,8 @@ static void note_limits(slot *s, const http_response *res, int64_t now) {
         endpoints_hold(s->server, now, now + (int64_t)(wait_s * 1e9), false);
     const chat_answer *a = &s->last.answer;
     bool known = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
-    int64_t took = s->last.end == ATTEMPT_OK ? -1 : 0; /* what fails is not counted by most */
+    int64_t took = s->last.end == ATTEMPT_OK ? -1 : 0; /* most servers don't count failed
+                                                          requests */
     pace_settle(&r->pace, s->expected, known ? a->prompt_tokens + a->completion_tokens : took,
                 a->completion_tokens);
 }
@@ -115,7 +118,7 @@ static void note_health(slot *s, const http_response *res) {
         session_plan_probe(r, s->server);
 }
 
-/* Every other request would fail like this one: the run, not the sample, has failed. */
+/* Fails the run instead of the sample, because every other request would fail in the same way. */
 static void fail_run(slot *s, const char *what) {
     describe_failure(s);
     session_fail(s->session, err_set(s->session->err, SNAP_E_NET, "%s %s: %s", s->server->chat_url,
@@ -129,12 +132,12 @@ static void on_done(void *ctx, const http_response *res) {
     attempt_judge(&s->last, res);
     note_health(s, res);
     note_limits(s, res, clock_now_ns());
-    if (s->last.end == ATTEMPT_MAY_PASS && s->attempts <= r->client->max_retries)
+    if (s->last.end == ATTEMPT_RETRYABLE && s->attempts <= r->client->max_retries)
         wait_to_retry(s, res);
     else if (is_no_server(res) && !r->reached)
         fail_run(s, "cannot be reached");
     else if (res->status == 401)
-        fail_run(s, "does not accept the API key, or no longer");
+        fail_run(s, "does not accept the API key (any more)");
     else
         deliver(s);
 }

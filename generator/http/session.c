@@ -1,24 +1,25 @@
-/* A run: servers that are looked after, requests in flight, and what may start when. */
+/* A run: checks the health of the servers, holds the requests in flight, and starts what may
+ * start. */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "generator/http/client_parts.h"
 
-enum { kProbeS = 10 }; /* for a health check */
+enum { kProbeS = 10 }; /* seconds that a health check may take */
 
 void session_fail(session *r, snap_status st) {
     if (r->st == SNAP_OK)
         r->st = st;
 }
 
-/* ---- health ---- */
+/* Any status below 500 shows that the server is alive, even if it does not list its models. */
 
 void session_plan_probe(session *r, endpoint *at) {
     double wait_s = retry_delay_s(&r->client->policy, ++at->probes, -1, rng_uniform(&r->jitter));
     at->due_ns = clock_now_ns() + (int64_t)(wait_s * 1e9);
 }
 
-/* Any answer of its own will do: a server that hides its list of models is still there. */
+/* Starts the health checks that are due. Returns the time of the next one. */
 static void on_probed(void *ctx, const http_response *res) {
     const probe *p = ctx;
     p->server->probing = false;
@@ -43,7 +44,7 @@ static void start_probe(probe *p) {
 }
 
 /* Starts the checks that are due; returns when the next one is. */
-static int64_t look_after_servers(session *r, int64_t now) {
+static int64_t start_due_probes(session *r, int64_t now) {
     int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->servers.n; i++) {
         endpoint *at = r->probes[i].server;
@@ -57,10 +58,10 @@ static int64_t look_after_servers(session *r, int64_t now) {
     return next_ns;
 }
 
-/* ---- a run ---- */
+/* The server for an attempt that may start now, or NULL. If NULL, lowers *next_ns to the time when
+ * one may start, if that is known. */
 
-/* The server for an attempt that may start now; NULL where none may, and *next_ns no later than when
- * one may, as far as that is known. */
+/* Starts all requests that may start. Returns when the next waiting request is due. */
 static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
     int64_t paced_ns = pace_when(&r->pace, now);
     endpoint *at = paced_ns <= now ? endpoints_choose(&r->client->servers, now) : NULL;
@@ -70,7 +71,8 @@ static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
     return at;
 }
 
-/* Starts what can be started; returns when the next waiting request is due. */
+/* Checks the slots only if one has changed or is due, because most events of the network bring
+ * neither. Returns the latest time of the next check. */
 static int64_t fill(session *r, int64_t now) {
     int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->in_flight && r->st == SNAP_OK; i++) {
@@ -87,10 +89,9 @@ static int64_t fill(session *r, int64_t now) {
     return next_ns;
 }
 
-/* Between two answers nothing can be started: then there is nothing to look for. Returns when to look
- * again at the latest. */
+/* Resets the state of all servers at the start of a run. */
 static int64_t fill_if_due(session *r) {
-    int64_t now = clock_now_ns(), probe_ns = look_after_servers(r, now);
+    int64_t now = clock_now_ns(), probe_ns = start_due_probes(r, now);
     if (r->changed || r->due_ns <= now) {
         r->changed = false;
         r->due_ns = fill(r, now);
@@ -129,7 +130,7 @@ static void slots_free(slot *slots, int n) {
 }
 
 /* Servers start a run with a clean slate. */
-static void meet_servers(session *r) {
+static void reset_servers(session *r) {
     endpoints *servers = &r->client->servers;
     servers->outages = 0;
     for (int i = 0; i < servers->n; i++) {
@@ -160,7 +161,7 @@ snap_status session_run(client *c, gen_source_fn source, void *source_ctx, gen_s
                  .jitter = rng_make(0, rng_stream_of("probes")),
                  .err = err};
     r.pace = pace_make(c->rpm, c->tpm, clock_now_ns());
-    meet_servers(&r);
+    reset_servers(&r);
     TRY(http_create(&r.engine, c->in_flight, c->cancel, err));
     r.slots = slots_create(&r);
     st = r.slots ? run_all(&r) : err_set(err, SNAP_E_NOMEM, "out of memory for requests");

@@ -42,7 +42,7 @@ static snap_status take_data(sse *p, const char *value, size_t n, snap_err *err)
     return fits(&p->data, err);
 }
 
-/* "field:value", "field: value" or "field"; only data matters here. */
+/* Parses "field:value", "field: value" or "field". Only the field "data" is used. */
 static snap_status take_field(sse *p, const char *line, size_t n, snap_err *err) {
     const char *colon = memchr(line, ':', n);
     size_t name = colon ? (size_t)(colon - line) : n;

@@ -1,12 +1,15 @@
-/* comm.h - where the ranks of a model that is split among devices meet.
+/* comm.h - the sum over the ranks of a model that is split over several devices.
  *
- * A rank's share is a checkpoint of a smaller shape: its part of the heads (rows of W_Q and of W_UK and W_UV, columns of
- * W_O) and of the inner width of every feed-forward, experts and shared ones alike (rows of gate and up, columns of
- * down). All else is whole on every rank: embedding, norms, the latent and its cache, router, logits. So ranks run the
- * same steps, and what W_O and the down projections give is a part of a sum: it is added up over ranks there, twice a
- * block. What needs no share, the input that a zero-computation expert gives back, rank 0 adds alone.
+ * A rank holds a checkpoint of a smaller shape. It has its part of the heads (rows of W_Q, W_UK and
+ * W_UV, columns of W_O) and its part of the inner width of every feed-forward layer, routed and
+ * shared experts included (rows of gate and up, columns of down). Everything else is complete on
+ * every rank: embedding, norms, the latent and its cache, router and logits. So all ranks run the
+ * same steps. The output of W_O and the output of the down projection are partial sums, so they are
+ * added up over the ranks: two sums per block. A zero-computation expert returns its input and has
+ * no weights to split, so rank 0 alone adds that input.
  *
- * There is no communicator between processes or devices here: this is what one has to give. */
+ * This file only defines the interface that a communicator between processes or devices has to
+ * implement. The project has no such communicator yet. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 
@@ -18,12 +21,13 @@ typedef struct comm comm;
 
 struct comm {
     int rank, size;
-    /* x [n] = the sum of every rank's x [n], the same bits on each. All ranks call it equally often, with the same
-     * n, from the thread that runs their step; it returns when x is there. An error ends the step. */
+    /* x [n] = the sum of x [n] over all ranks, with the same bits on each rank. All ranks call this
+     * equally often, with the same n, from the thread that runs their step. It returns when x holds
+     * the sum. An error ends the step. */
     snap_status (*all_reduce)(comm *c, float *x, int64_t n, snap_err *err);
 };
 
-/* Nothing to do for a model that is whole: NULL, or one rank. */
+/* Sums @x over the ranks. Does nothing for a model that is not split (NULL, or one rank). */
 static inline snap_status comm_sum(comm *c, float *x, int64_t n, snap_err *err) {
     return c && c->size > 1 ? c->all_reduce(c, x, n, err) : SNAP_OK;
 }

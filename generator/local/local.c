@@ -78,7 +78,7 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
     }
     *pages = bytes / (token * MLA_PAGE * layers);
     return *pages > 0 ? SNAP_OK
-                      : err_set(err, SNAP_E_NOMEM, "a cache of %lld bytes has no room for a page",
+                      : err_set(err, SNAP_E_NOMEM, "a cache of %lld bytes is smaller than one page",
                                 (long long)bytes);
 }
 

@@ -1,4 +1,4 @@
-/* local.h - a checkpoint opened to generate with: weights, tokenizer, template, cache and engine. */
+/* local.h - an open checkpoint, ready to generate: weights, tokenizer, template, cache, engine. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
@@ -7,19 +7,19 @@
 #include "generator/local/tokenizer/tokenizer.h"
 
 typedef struct {
-    const char *precision; /* of the cache, and so the attention arm: cache.h; NULL = "bf16" */
-    int64_t cache_bytes;   /* of all layers; 0 = LOCAL_CACHE, or an eighth of a CUDA device's memory
-                                  where that is more, or what `sequences` of `context` take in BF16
-                                  where that is less: the same bytes for every arm */
-    int64_t context;       /* tokens a sequence; 0 = LOCAL_CONTEXT, or the model's where less */
-    int sequences;         /* at once; 0 = LOCAL_SEQUENCES */
-    bool recompute;        /* engine_recompute() */
-    int threads;           /* 0 = all */
-    const char *device;    /* "cpu" (NULL), "cuda"; "opencl", "plugin:PATH": runner.h */
+    const char *precision; /* cache.h: the cache format, and so the attention; NULL = "bf16" */
+    int64_t cache_bytes;   /* of all layers, the same for every arm; 0 = the default, see below */
+    int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
+    int sequences;   /* most sequences at once; 0 = LOCAL_SEQUENCES */
+    bool recompute;  /* engine_recompute() */
+    int threads;     /* 0 = all cores */
+    const char *device;        /* "cpu" (NULL), "cuda"; "opencl", "plugin:PATH": runner.h */
     const char *chat_template; /* a name of chat.h; NULL = the checkpoint's own */
-    bool thinking;             /* deepseek-v3.1 */
+    bool thinking;             /* only used by the template "deepseek-v3.1" */
 } local_options;
 
+/* The default cache has LOCAL_CACHE bytes, or an eighth of a CUDA device's memory if that is more.
+ * It is never larger than what `sequences` of `context` tokens take in BF16. */
 enum { LOCAL_CONTEXT = 32768, LOCAL_SEQUENCES = 32, LOCAL_CHUNK = 256, LOCAL_CUDA_CHUNK = 2048 };
 #define LOCAL_CACHE ((int64_t)4 << 30)
 
@@ -36,13 +36,14 @@ typedef struct {
     int n_stop_ids;
 } local_model;
 
-/* SNAP_E_USAGE for an unknown precision or template; SNAP_E_NOMEM where the cache has no room for one page;
- * what opening the parts can give. Release with local_close(), also after a failure. */
+/* SNAP_E_USAGE for an unknown precision or template; SNAP_E_NOMEM if not even one page of cache
+ * fits; any error of opening the parts. Release with local_close(), also after a failure. */
 snap_status local_open(local_model *m, const char *dir, const local_options *opt,
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
 
-/* The prompt that ends where the assistant is to answer; a template-less checkpoint gets the plain text. */
+/* The token ids of the prompt, which ends where the assistant's answer begins. For a checkpoint
+ * without a template it is the plain text. */
 snap_status local_prompt(local_model *m, const gen_message *messages, int n, tok_ids *ids,
                          snap_err *err) SNAP_CHECK_RESULT;
 

@@ -19,7 +19,7 @@ static uint64_t hash_key(const char *task, const char *problem, int sample) {
     return h ^ h >> 32;
 }
 
-/* The place of a key: its row's, or the empty one where it belongs. */
+/* The place of a key in the table: the one that holds its row, or the empty one for it. */
 static recorded *place_of(const recording *r, const char *task, const char *problem, int sample) {
     size_t mask = r->size - 1;
     for (size_t i = (size_t)hash_key(task, problem, sample) & mask;; i = (i + 1) & mask) {
@@ -30,7 +30,7 @@ static recorded *place_of(const recording *r, const char *task, const char *prob
     }
 }
 
-/* Room for one more row, with at least a quarter of the places empty. */
+/* Makes sure that one more row fits, with at least a quarter of the places empty. */
 static bool reserve(recording *r) {
     if (r->size && r->count < r->size / 4 * 3)
         return true;
@@ -67,15 +67,15 @@ static const char *const kSampling[RECORDED_SAMPLING] = {"temperature", "top_p",
 
 bool recording_mismatch(const recorded *row, const gen_request *req, char *why, size_t cap) {
     const gen_sampling *s = &req->sampling;
-    const double asked[RECORDED_SAMPLING] = {s->temperature, s->top_p, s->top_k, s->max_tokens};
+    const double wanted[RECORDED_SAMPLING] = {s->temperature, s->top_p, s->top_k, s->max_tokens};
     why[0] = '\0';
     if (row->prompt_sha256 && req->prompt_sha256 &&
         strcmp(row->prompt_sha256, req->prompt_sha256) != 0)
         (void)snprintf(why, cap, "another prompt");
     for (int i = 0; i < RECORDED_SAMPLING && !why[0]; i++)
-        if (row->sampling[i] < asked[i] || row->sampling[i] > asked[i]) /* not where unknown */
-            (void)snprintf(why, cap, "%s %.10g, asked for is %.10g", kSampling[i], row->sampling[i],
-                           asked[i]);
+        if (row->sampling[i] < wanted[i] || row->sampling[i] > wanted[i]) /* false for NAN */
+            (void)snprintf(why, cap, "%s %.10g, the request has %.10g", kSampling[i],
+                           row->sampling[i], wanted[i]);
     return why[0] != '\0';
 }
 
@@ -84,8 +84,8 @@ bool recording_mismatch(const recorded *row, const gen_request *req, char *why, 
 typedef struct {
     recording *out;
     const char *name; /* of the file */
-    const char *arm;  /* wanted; NULL = any one */
-    const char *seen; /* arm of the first row that has one; NULL = none yet */
+    const char *arm;  /* the arm to read; NULL = any one */
+    const char *seen; /* arm of the first row that states one; NULL = none yet */
     long seen_line;
 } reader;
 
@@ -136,15 +136,16 @@ static int64_t count_of(const js *row, const char *key) {
     return n < 0 ? -1 : n;
 }
 
-/* Milliseconds as nanoseconds; @unknown where the key is absent or out of reason. */
+/* Milliseconds as nanoseconds; @unknown if the key is absent, negative or above 1e12. */
 static int64_t time_of(const js *row, const char *key, int64_t unknown) {
     double ms = js_get_num(row, key, -1);
     return ms >= 0 && ms <= 1e12 ? (int64_t)(ms * 1e6) : unknown;
 }
 
-/* How the row was asked for, as far as it says. A row with sampling, but no top_k, had none. */
-static snap_status take_circumstances(reader *rd, const js *row, const char *where, recorded *out,
-                                      snap_err *err) {
+/* The prompt's hash and the sampling of the recorded request, if the row states them. A row with
+ * sampling but without top_k was recorded with top_k off. */
+static snap_status take_request_info(reader *rd, const js *row, const char *where, recorded *out,
+                                     snap_err *err) {
     const js *sampling = js_get_object(row, "sampling");
     for (int i = 0; i < RECORDED_SAMPLING; i++)
         out->sampling[i] = js_get_num(sampling, kSampling[i], NAN);
@@ -179,7 +180,7 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
     return st;
 }
 
-/* Whether the row is of the arm that is read. */
+/* Whether the row belongs to the arm that is read. */
 static snap_status choose_arm(reader *rd, const js *row, long line, const char *where, bool *take,
                               snap_err *err) {
     const char *arm;
@@ -226,7 +227,7 @@ static snap_status read_row(void *ctx, js *object, long line, snap_err *err) {
     if (st == SNAP_OK)
         st = take_answer(rd, object, where, &row, err);
     if (st == SNAP_OK)
-        st = take_circumstances(rd, object, where, &row, err);
+        st = take_request_info(rd, object, where, &row, err);
     return st == SNAP_OK ? insert(rd, &row, where, err) : st;
 }
 

@@ -1,18 +1,19 @@
 /* recording.h - recorded completions, found by (task, problem, sample).
  *
- * A recording is JSON lines, as samples.jsonl of a run is:
+ * A recording is JSON lines, in the form of a run's samples.jsonl:
  *   "task", "problem"    strings
  *   "sample"             integer from 0
- *   "arm"                string; optional: which arm of a run the row belongs to
- *   "response"           string, or "text"; null or absent if "error" is there
+ *   "arm"                string; optional: the arm of the run that the row belongs to
+ *   "response"           string, or "text"; may be null or absent if there is an "error"
  *   "error"              string; optional: the request failed for good when it was recorded
  *   "reasoning", "finish_reason"          strings; optional
  *   "prompt_tokens", "completion_tokens"  integers; optional
  *   "ttft_ms", "total_ms"                 numbers, milliseconds; optional
- *   "prompt_sha256"                       string; optional: of the messages that were asked
+ *   "itl_ms_mean", "itl_ms_p50", "itl_ms_p99"  numbers, milliseconds; optional
+ *   "prompt_sha256"                       string; optional: of the messages of the request
  *   "sampling"                            {"temperature", "top_p", "top_k", "max_tokens"}; optional
- * Other keys are ignored. A row with "error" gives way to a later one of the same key: a resumed
- * run tries failed samples again. */
+ * Other keys are ignored. A later row replaces a row with "error" of the same key, because a
+ * resumed run repeats failed samples. */
 #ifndef SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 #define SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 
@@ -28,7 +29,7 @@ enum { RECORDED_SAMPLING = 4 }; /* temperature, top_p, top_k, max_tokens */
 typedef struct {
     const char *task, *problem;
     int sample;
-    long line;                                   /* in the file, from 1 */
+    long line;                                   /* line number in the file, from 1 */
     const char *text;                            /* "" where the request failed */
     const char *reasoning;                       /* NULL = none */
     const char *finish_reason;                   /* "unknown" where the row has none */
@@ -38,37 +39,39 @@ typedef struct {
     int64_t total_ns;                            /* 0 = unknown */
     int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns; /* -1 = unknown */
     const char *prompt_sha256;                   /* NULL = unknown */
-    double sampling[RECORDED_SAMPLING];          /* NAN = unknown; as recording_mismatch() */
+    double sampling[RECORDED_SAMPLING];          /* in this order; NAN = unknown */
 } recorded;
 
 typedef struct {
     arena memory;    /* owns the strings */
-    recorded *table; /* open addressing; an empty place has task NULL */
-    size_t size;     /* places: a power of two, or 0 */
+    recorded *table; /* hash table with open addressing; an empty place has task NULL */
+    size_t size;     /* number of places: a power of two, or 0 */
     size_t count;
 } recording;
 
 /**
- * recording_read - all rows of one arm
+ * recording_read - read all rows of one arm
  *
- * @out:  overwritten; caller owns it, release with recording_release(), also on failure
- * @name: what messages call the text, its path
- * @arm:  the rows to take: those of this arm and those of none. NULL: all, of one arm at most
+ * @out:  overwritten; caller owns it, release with recording_release(), also after a failure
+ * @name: the name of the text in messages, usually its path
+ * @arm:  read the rows of this arm and the rows that state no arm. NULL: read all rows, which must
+ *        not belong to more than one arm
  *
- * SNAP_E_INPUT with "name:line: reason" for a malformed row or a second one of the same key, and
- * when no row is left; SNAP_E_USAGE when @arm is NULL and the rows are of several; SNAP_E_NOMEM.
+ * SNAP_E_INPUT with "name:line: reason" for a malformed row or a repeated key, and when no row is
+ * left; SNAP_E_USAGE when @arm is NULL and the rows belong to several arms; SNAP_E_NOMEM.
  */
 snap_status recording_read(recording *out, const char *text, size_t n, const char *name,
                            const char *arm, snap_err *err) SNAP_CHECK_RESULT;
 void recording_release(recording *r);
 
-/* NULL where there is none. */
+/* NULL if there is no such row. */
 const recorded *recording_find(const recording *r, const char *task, const char *problem,
                                int sample);
 
-/* Why a row is no answer to this request: it was recorded with another prompt or other sampling
- * ("temperature 0.6, asked for is 1"), in a buffer of @cap bytes; false and "" when it may be one. What
- * the row or the request does not say is taken to agree. Seeds may differ. */
+/* Whether the row can't answer this request, because it was recorded with another prompt or other
+ * sampling. If so, @why (a buffer of @cap bytes) gets the reason, such as "temperature 0.6, the
+ * request has 1"; else it gets "". A value that the row or the request does not state counts as
+ * equal. The seeds are not compared. */
 bool recording_mismatch(const recorded *row, const gen_request *req, char *why, size_t cap);
 
 #endif

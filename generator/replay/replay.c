@@ -1,4 +1,5 @@
-/* replay.c - recorded completions in place of a model: to judge them again, or to run without one. */
+/* replay.c - recorded completions in place of a model, to judge them again or to run without
+ * one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "generator/http/chat_answer.h"
-#include "generator/http/refusal.h"
+#include "generator/http/server_error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     chat_answer_release(&a);
     buf line = {0};
-    refusal_describe(500, bytes, size, "", &line);
+    server_error_describe(500, bytes, size, "", &line);
     if (strchr(buf_str(&line), '\n') || !text_is_utf8(buf_str(&line), line.len) || line.len > 400)
         abort();
     buf_release(&line);

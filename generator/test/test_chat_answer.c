@@ -3,7 +3,7 @@
 
 #include "generator/http/chat_answer.h"
 #include "generator/http/chat_request.h"
-#include "generator/http/refusal.h"
+#include "generator/http/server_error.h"
 
 #define CHOICE(message, finish)                                                                    \
     "{\"choices\":[{\"index\":0,\"message\":" message ",\"finish_reason\":" finish "}]}"
@@ -61,9 +61,10 @@ static void test_malformed_answers_say_why(void) {
         {CHOICE("{\"content\":7}", "\"stop\""),
          "the answer's 'content' must be a string, got integer"},
         {CHOICE("{\"content\":\"a\"}", "null"), "the answer has no 'finish_reason'"},
-        {CHOICE("{\"content\":\"a\"}", "5"), "the answer's 'finish_reason' is no short word"},
+        {CHOICE("{\"content\":\"a\"}", "5"),
+         "the answer's 'finish_reason' must be a string of 1 to 31 bytes"},
         {CHOICE("{\"content\":\"a\"}", "\"0123456789012345678901234567890123456789\""),
-         "the answer's 'finish_reason' is no short word"},
+         "the answer's 'finish_reason' must be a string of 1 to 31 bytes"},
     };
     chat_answer a = chat_answer_make();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -140,7 +141,7 @@ static void test_endless_text_is_refused(void) {
 
 static void expect_refusal(int status, const char *body, const char *location, const char *want) {
     buf out = {0};
-    refusal_describe(status, body, strlen(body), location, &out);
+    server_error_describe(status, body, strlen(body), location, &out);
     CU_ASSERT_STRING_EQUAL(buf_str(&out), want);
     buf_release(&out);
 }
@@ -158,7 +159,8 @@ static void test_refusals_are_one_line(void) {
     expect_refusal(401, "{\"message\":\"who?\"}", "",
                    "HTTP 401: who?; set SNAPMLA_API_KEY to a key that this server accepts");
     expect_refusal(308, "moved", "http://b/v1",
-                   "HTTP 308: the server redirects, which a POST does not follow; give the URL "
+                   "HTTP 308: the server answered with a redirect, which is not followed for a "
+                   "POST; use the URL "
                    "that it points to: http://b/v1");
 }
 
@@ -166,7 +168,7 @@ static void test_refusals_are_short(void) {
     buf body = {0}, out = {0};
     for (int i = 0; i < 5000; i++)
         (void)buf_puts(&body, "\xE2\x88\x91");
-    refusal_describe(500, body.data, body.len, "", &out);
+    server_error_describe(500, body.data, body.len, "", &out);
     CU_ASSERT_TRUE(out.len < 320);
     CU_ASSERT_STRING_EQUAL(out.data + out.len - 6, "\xE2\x88\x91...");
     buf_release(&body);

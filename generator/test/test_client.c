@@ -287,8 +287,7 @@ static void test_an_endless_stream_ends(void) {
         const reply endless = SSE(bodies[i], .chunked = true, .forever = true);
         const reply script[] = {endless, SSE(CHAT_STREAM("4", "2"))};
         opt.max_retries = 0;
-        expect_failure(endless, &opt, "16777216 bytes of the stream brought nothing of the answer",
-                       1);
+        expect_failure(endless, &opt, "16777216 bytes of the stream held no text of the answer", 1);
         opt.max_retries = 1;
         expect_text(script, 2, &opt, "42", 2);
     }
@@ -324,7 +323,7 @@ static void test_failures_that_last(void) {
     once.no_stream = false;
     expect_failure(
         (reply)SSE(CHAT_STREAM("go", "ne"), .cut = 250, .chunked = true, .end = END_CLOSE), &once,
-        "the server broke off in the middle of the answer", 1);
+        "the connection ended in the middle of the answer", 1);
 }
 
 static void test_refusals_are_not_repeated(void) {
@@ -342,7 +341,8 @@ static void test_refusals_are_not_repeated(void) {
         expect_failure(r, &stream, cases[i].error, 1);
     }
     expect_failure((reply){.status = 301, .headers = "Location: http://b/v1\r\n"}, &whole,
-                   "HTTP 301: the server redirects, which a POST does not follow; give the URL "
+                   "HTTP 301: the server answered with a redirect, which is not followed for a "
+                   "POST; use the URL "
                    "that it points to: http://b/v1",
                    1);
 }
@@ -385,7 +385,7 @@ static void test_a_refused_key_ends_the_run(void) {
     server *s = play(script, 4, &opt, 200, &d, SNAP_E_NET);
     CU_ASSERT_EQUAL(d.n_kept, 3);
     CU_ASSERT_EQUAL(server_requests(s), 4);
-    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "does not accept the API key, or no longer: HTTP "
+    CU_ASSERT_PTR_NOT_NULL(strstr(d.err.text, "does not accept the API key (any more): HTTP "
                                               "401: *** expired; set SNAPMLA_API_KEY"));
     CU_ASSERT_PTR_NULL(strstr(d.err.text, "secret"));
     show_row(&script[3], d.err.text, 0);

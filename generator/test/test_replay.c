@@ -107,10 +107,10 @@ static void test_another_request_is_not_answered(void) {
         {ASKED(",\"sampling\":{\"temperature\":0.6,\"top_p\":0.95,\"max_tokens\":64}"), ""},
         {ASKED(",\"sampling\":{\"temperature\":0.6}"), ""},
         {ASKED(",\"prompt_sha256\":\"ab\""), "another prompt"},
-        {ASKED(",\"sampling\":{\"temperature\":1}"), "temperature 1, asked for is 0.6"},
-        {ASKED(",\"sampling\":{\"top_p\":1}"), "top_p 1, asked for is 0.95"},
-        {ASKED(",\"sampling\":{\"top_k\":5}"), "top_k 5, asked for is 0"},
-        {ASKED(",\"sampling\":{\"max_tokens\":32}"), "max_tokens 32, asked for is 64"},
+        {ASKED(",\"sampling\":{\"temperature\":1}"), "temperature 1, the request has 0.6"},
+        {ASKED(",\"sampling\":{\"top_p\":1}"), "top_p 1, the request has 0.95"},
+        {ASKED(",\"sampling\":{\"top_k\":5}"), "top_k 5, the request has 0"},
+        {ASKED(",\"sampling\":{\"max_tokens\":32}"), "max_tokens 32, the request has 64"},
     };
 #undef ASKED
     gen_request req = {.prompt_sha256 = "aa",

@@ -422,17 +422,17 @@ static void test_other_sampling_is_refused(void) {
     place_open(&p);
     eval_options o = replayed(&p), other = o;
     other.temperature = 0.5;
-    expect(&other, SNAP_E_USAGE, "recorded with temperature 1, asked for is 0.5");
+    expect(&other, SNAP_E_USAGE, "recorded with temperature 1, the request has 0.5");
     place_close(&p);
     place_open(&p);
     o = replayed(&p);
     o.top_p = 0.5;
-    expect(&o, SNAP_E_USAGE, "recorded with top_p 0.95, asked for is 0.5");
+    expect(&o, SNAP_E_USAGE, "recorded with top_p 0.95, the request has 0.5");
     place_close(&p);
     place_open(&p);
     o = replayed(&p);
     o.max_tokens = 9;
-    expect(&o, SNAP_E_USAGE, "recorded with max_tokens 32768, asked for is 9");
+    expect(&o, SNAP_E_USAGE, "recorded with max_tokens 32768, the request has 9");
     place_close(&p);
 }
 

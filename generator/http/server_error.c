@@ -1,4 +1,4 @@
-#include "generator/http/refusal.h"
+#include "generator/http/server_error.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void append_line(buf *out, const char *s, size_t n) {
         (void)buf_puts(out, "...");
 }
 
-/* A string as it is, anything else as compact JSON. */
+/* A string unchanged, anything else as compact JSON. */
 static void append_value(buf *out, const js *v) {
     buf text = {0};
     const char *s = js_str(v);
@@ -40,8 +40,8 @@ static void append_value(buf *out, const js *v) {
     buf_release(&text);
 }
 
-/* The member that says what went wrong; NULL in an object that is no error. */
-static const js *words_of(js *object) {
+/* The member that holds the error message; NULL if the object is not an error. */
+static const js *message_of(js *object) {
     const js *error = js_get(object, "error");
     if (js_is_object(error)) {
         const js *message = js_get(error, "message");
@@ -55,8 +55,8 @@ static const js *words_of(js *object) {
     return message ? message : js_get(object, "detail");
 }
 
-bool refusal_words(js *object, buf *out) {
-    const js *words = words_of(object);
+bool server_error_message(js *object, buf *out) {
+    const js *words = message_of(object);
     if (!words)
         return false;
     append_value(out, words);
@@ -80,12 +80,12 @@ static const char *advice(int status) {
     }
 }
 
-void refusal_describe(int status, const char *body, size_t n, const char *location, buf *out) {
+void server_error_describe(int status, const char *body, size_t n, const char *location, buf *out) {
     (void)buf_printf(out, "HTTP %d", status);
     if (status >= 300 && status < 400) {
-        (void)buf_puts(out, ": the server redirects, which a POST does not follow");
+        (void)buf_puts(out, ": the server answered with a redirect, which is not followed for a POST");
         if (*location) {
-            (void)buf_puts(out, "; give the URL that it points to: ");
+            (void)buf_puts(out, "; use the URL that it points to: ");
             append_line(out, location, strlen(location));
         }
         return;
@@ -95,7 +95,7 @@ void refusal_describe(int status, const char *body, size_t n, const char *locati
     if (!text_is_blank(body, n))
         (void)buf_puts(out, ": ");
     if (js_is_object(v))
-        described = refusal_words(v, out);
+        described = server_error_message(v, out);
     if (!described)
         append_line(out, body, n);
     js_free(v);
