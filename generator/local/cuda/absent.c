@@ -1,4 +1,4 @@
-/* absent.c - what builds without CUDA have in place of model.cu. */
+/* absent.c - replaces model.cu in builds without CUDA. */
 #include "generator/local/cuda/cuda_model.h"
 
 #ifndef SNAPMLA_CUDA

@@ -1,5 +1,5 @@
-/* attend.h - what stands around attention: queries absorbed and quantised, new rows of the cache, and the
- * attention of a prompt's chunk over expanded keys and values. */
+/* attend.h - the work around attention: absorbed and quantised queries, new rows of the cache, and
+ * the attention of a prompt's chunk over expanded keys and values. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_ATTEND_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_ATTEND_H
 
@@ -8,27 +8,33 @@
 
 namespace device {
 
-enum { MAX_QK = 192, MAX_V = 128, MAX_NOPE = 256 }; /* widths of a head that these kernels take */
+enum {
+    MAX_QK = 192,
+    MAX_V = 128,
+    MAX_NOPE = 256
+}; /* largest widths of a head that these kernels
+                                                       support */
 
-/* New rows of the cache and their queries: what the projections gave, and where it goes. */
+/* New rows of the cache and their queries: the outputs of the projections, and where they go. */
 struct project_args {
-    const float *q;  /* [rows][heads][nope + rope] at q_row floats a row */
-    const float *kv; /* [rows][rank + rope] at kv_row floats a row */
+    const float *q;  /* [rows][heads][nope + rope], rows q_row floats apart */
+    const float *kv; /* [rows][rank + rope], rows kv_row floats apart */
     int64_t q_row, kv_row;
     int rows, heads, nope, rope, rank;
     const float *kv_norm; /* [rank] */
     float eps, kv_factor;
     const float2 *angle; /* [context][rope / 2] */
-    bool halves;         /* rotary pairs lie half a vector apart */
+    bool halves;         /* the two numbers of a rotary pair are half a vector apart, not
+                            adjacent */
     const int *length;   /* rows are sequences: position + 1 of each. NULL: row i is at start + i */
     int64_t start;
-    const int *table; /* [rows][table_width] pages, or one row for all where length is NULL */
+    const int *table; /* [rows][table_width] pages; one row for all if length is NULL */
     int table_width;
-    mla_cache cache; /* a layer's; rope and scale are NULL for MLA_BF16 */
-    bf16 *packed;    /* [rows][heads][nope + rope] turned queries, where rows are a chunk's */
+    mla_cache cache; /* of one layer; rope and scale are NULL for MLA_BF16 */
+    bf16 *packed;    /* [rows][heads][nope + rope] queries with RoPE, for the rows of a chunk */
 };
 
-/* Where decoding's queries go, as mla_attn wants them. */
+/* The destination of decode queries, in the layout of mla_attn. */
 struct absorb_to {
     const bf16 *uk; /* [heads][rank][nope] */
     bf16 *q;        /* MLA_BF16: [rows][heads][rank + rope] */
@@ -37,16 +43,16 @@ struct absorb_to {
     float *q_scale;
 };
 
-/* K-append, and the queries absorbed (and quantised), in one launch. */
+/* K-append and the absorption (and quantisation) of the queries, in one launch. */
 cudaError_t project_decode(const stream_of &s, const project_args &a, const absorb_to &to);
 
-/* K-append and packed queries of a chunk. */
+/* K-append of a chunk, and its packed queries. */
 cudaError_t project_chunk(const stream_of &s, const project_args &a);
 
 struct chunk_args {
     const bf16 *q;        /* [rows][all heads][nope + rope] */
     const bf16 *kv;       /* [length][rank + rope] fetched rows of the cache */
-    const bf16 *expanded; /* [length][heads][nope + v] of the heads first_head .. */
+    const bf16 *expanded; /* [length][heads][nope + v], beginning with head first_head */
     bf16 *out;            /* [rows][all heads][v] */
     int rows, all_heads, first_head, heads, nope, rope, rank, v;
     int64_t start; /* position of the first row; length = start + rows */
@@ -56,8 +62,8 @@ struct chunk_args {
 cudaError_t attend_init();
 cudaError_t attend_chunk(const stream_of &s, const chunk_args &a);
 
-/* The same on Hopper, for the heads that it serves. */
-bool attend_sm90_serves(const chunk_args &a);
+/* The same on Hopper, for the head sizes that attend_sm90_supports() accepts. */
+bool attend_sm90_supports(const chunk_args &a);
 cudaError_t attend_sm90_init();
 cudaError_t attend_chunk_sm90(const stream_of &s, const chunk_args &a);
 

@@ -1,4 +1,4 @@
-/* chain.h - what the chain of a step of any rows and that of one row share. */
+/* chain.h - what the general step (forward.cu) and the step of a single row (single.cu) share. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CHAIN_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CHAIN_H
 
@@ -8,7 +8,7 @@
 
 namespace device {
 
-/* Calls one launch after the other until one fails. */
+/* Runs one launch after another until one fails. */
 struct chain {
     cuda_model *m;
     const step_shape &step;
@@ -33,7 +33,7 @@ struct chain {
     }
 };
 
-/* What the kernels of a layer take. */
+/* The arguments of a layer's kernels. */
 norm_to norm_of(const cuda_model *m, const float *weight);
 norm_to last_norm(const cuda_model *m);
 project_args project_of(const cuda_model *m, const block &b, int layer, int rows);
@@ -41,13 +41,13 @@ absorb_to absorb_of(const cuda_model *m, const block &b);
 gemm_args values_of(const cuda_model *m, const block &b, int rows);
 route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer);
 
-/* Attention of queries that are there: b.o_mla. */
+/* Attention of the decode queries in b.q_mla or b.q8 over the cache. The result is in b.o_mla. */
 void attend_cache(chain *c, int layer);
 
-/* A step of one row, of a model with m->single: from the embedding to b.packed. */
+/* A step of one row, for a model with m->single: from the embedding to b.packed. */
 uint32_t *epoch_of(const cuda_model *m);
-int64_t single_words(const model_shape &s); /* of b.told */
-bool single_serves_all(const cuda_model *m);
+int64_t single_exchange_words(const model_shape &s); /* size of b.exchange, in 64-bit words */
+bool single_supports_all(const cuda_model *m);
 void forward_single(chain *c);
 
 } // namespace device

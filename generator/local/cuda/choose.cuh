@@ -1,4 +1,5 @@
-/* choose.cuh - which experts a row goes to, from its scores: a warp a row, by the rules of model/route.h. */
+/* choose.cuh - chooses the experts of a row from its scores, one warp per row, by the rules of
+ * model/route.h. */
 #pragma once
 #include <climits>
 
@@ -7,13 +8,14 @@
 namespace device {
 namespace {
 
-/* Orders numbers as floats are ordered: NaN first, then -inf .. inf; never 0. */
+/* Maps floats to integers of the same order: NaN is lowest, then -inf .. inf. Never 0. */
 __device__ __forceinline__ uint32_t order_of(float x) {
-    const uint32_t bits = __float_as_uint(x + 0.0f); /* -0 as 0 */
+    const uint32_t bits = __float_as_uint(x + 0.0f); /* turns -0 into 0 */
     return isnan(x) ? 1 : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The largest of what is not taken, of equals the first; a NaN only where nothing else is left. */
+/* The index of the largest number that is not taken; of equal ones the first. A NaN is chosen only
+ * if nothing else is left. */
 __device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, int n) {
     uint32_t most = 0;
     int at = INT_MAX;
@@ -47,8 +49,8 @@ __device__ void to_scores(const router &r, float *x) {
         x[i] /= sum;
 }
 
-/* Room of a warp in shared memory. */
-struct choice_room {
+/* One warp's part of shared memory. */
+struct choice_memory {
     float *score, *biased, *group; /* [experts], [experts], [groups] */
     uint8_t *taken, *kept;         /* [experts], [groups] */
     int *expert;                   /* [chosen] */
@@ -59,7 +61,7 @@ struct choice_room {
                16 * 16;
     }
 
-    __device__ choice_room(char *at, const router &r) {
+    __device__ choice_memory(char *at, const router &r) {
         score = reinterpret_cast<float *>(at);
         biased = score + r.experts;
         group = biased + r.experts;
@@ -69,7 +71,7 @@ struct choice_room {
     }
 };
 
-__device__ float judge_group(const router &r, const float *x, int size) {
+__device__ float rate_group(const router &r, const float *x, int size) {
     float first = -INFINITY, second = -INFINITY;
     for (int i = 0; i < size; i++) {
         if (x[i] > first) {
@@ -82,10 +84,10 @@ __device__ float judge_group(const router &r, const float *x, int size) {
     return r.by_two ? first + second : first;
 }
 
-__device__ void leave_groups(const router &r, const choice_room &c) {
+__device__ void keep_best_groups(const router &r, const choice_memory &c) {
     const int lane = threadIdx.x % 32, size = r.experts / r.groups;
     for (int g = lane; g < r.groups; g += 32) {
-        c.group[g] = judge_group(r, c.biased + g * size, size);
+        c.group[g] = rate_group(r, c.biased + g * size, size);
         c.kept[g] = 0;
     }
     __syncwarp();
@@ -101,8 +103,8 @@ __device__ void leave_groups(const router &r, const choice_room &c) {
     __syncwarp();
 }
 
-/* The chosen experts of a row into c.expert, in the order of choice. */
-__device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
+/* Writes the chosen experts of a row to c.expert, in the order of choice. */
+__device__ void choose(const route_args &a, const choice_memory &c, int64_t row) {
     const int lane = threadIdx.x % 32, n = a.how.experts;
     for (int i = lane; i < n; i += 32) {
         c.score[i] = __ldcg(a.scores + row * n + i);
@@ -115,7 +117,7 @@ __device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
         c.biased[i] = a.bias ? c.score[i] + a.bias[i] : c.score[i];
     __syncwarp();
     if (a.how.groups > 1)
-        leave_groups(a.how, c);
+        keep_best_groups(a.how, c);
     for (int i = 0; i < a.how.chosen; i++) {
         const int e = best_left(c.biased, c.taken, n);
         __syncwarp();
@@ -127,8 +129,8 @@ __device__ void choose(const route_args &a, const choice_room &c, int64_t row) {
     }
 }
 
-/* Writes them ascending, with their weights; the shared experts follow. */
-__device__ void write_choice(const route_args &a, const choice_room &c, int64_t row) {
+/* Writes the chosen experts in ascending order, with their weights. The shared experts follow. */
+__device__ void write_choice(const route_args &a, const choice_memory &c, int64_t row) {
     const int lane = threadIdx.x % 32, k = a.how.chosen, slots = k + a.shared;
     float sum = 0;
     for (int i = lane; i < k; i += 32)
@@ -150,16 +152,17 @@ __device__ void write_choice(const route_args &a, const choice_room &c, int64_t 
     }
 }
 
-/* ---- the same in registers: a lane has two experts beside each other ----------------------------- */
+/* ---- the same in registers: each lane has two adjacent experts
+ * ----------------------------------- */
 
 enum { kQuickMost = 64 };
 
-/* Where choose_quick() serves. */
+/* Whether choose_quick() supports this router. */
 __host__ __device__ inline bool is_quick(const router &r) {
     return r.experts <= kQuickMost && r.experts % 2 == 0 && r.groups <= 1 && r.chosen <= 32;
 }
 
-/* From logits to scores. */
+/* Turns logits into scores. */
 __device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
     const int first = threadIdx.x % 32 * 2;
     if (r.sigmoid) {
@@ -177,33 +180,35 @@ __device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
         one /= sum;
 }
 
-/* Whether experts are ordered by their logits: softmax alone changes nothing, and its sums needn't be waited for. */
+/* Whether the logits give the same order as the scores. With softmax and without a bias they do, so
+ * the choice need not wait for the sum of the softmax. */
 __device__ __forceinline__ bool orders_logits(const router &r, const float *bias) {
     return !r.sigmoid && !bias;
 }
 
-/* When an expert of a lane's is chosen, from 0; -1: never. @x: logits where these are what orders, else scores; a
- * warp, without shuffles: they would stand behind what other warps read on chip. */
+/* For each of a lane's two experts, when it is chosen, counted from 0; -1 = never. @x: logits if
+ * orders_logits(), else scores. One warp. It uses no shuffles, because these would queue behind the
+ * shared-memory reads of the other warps. */
 __device__ __forceinline__ void choose_quick(const router &r, const float *bias,
-                                             const float (&x)[2], int (&turn)[2]) {
+                                             const float (&x)[2], int (&chosen_at)[2]) {
     const int lane = threadIdx.x % 32, first = lane * 2;
     uint32_t order[2] = {};
     if (first < r.experts) {
         order[0] = order_of(x[0] + (bias ? bias[first] : 0));
         order[1] = order_of(x[1] + (bias ? bias[first + 1] : 0));
     }
-    turn[0] = turn[1] = -1;
+    chosen_at[0] = chosen_at[1] = -1;
 #pragma unroll 1
     for (int c = 0; c < r.chosen; c++) {
         const uint32_t most = max(order[0], order[1]), best = __reduce_max_sync(~0u, most),
                        lanes = __ballot_sync(~0u, most == best);
         const bool own = most == best && (lanes & ((1u << lane) - 1)) == 0, low = order[0] == best;
         if (own && low) {
-            turn[0] = c;
+            chosen_at[0] = c;
             order[0] = 0;
         }
         if (own && !low) {
-            turn[1] = c;
+            chosen_at[1] = c;
             order[1] = 0;
         }
     }

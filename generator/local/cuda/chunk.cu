@@ -1,9 +1,10 @@
-/* attend_chunk: a prompt's queries over expanded keys and values, with an online softmax; tensor cores of
- * sm_80 and newer.
+/* attend_chunk: attention of a prompt's queries over expanded keys and values, with an online
+ * softmax. Uses the tensor cores of sm_80 and newer.
  *
- * A block takes 128 queries of a head, a warp 16 of them, and walks over the keys 64 at a time, two tiles
- * deep in shared memory. Rows are 16-byte pieces, piece i of row r at place i ^ (r & 7): ldmatrix then
- * meets no bank twice. Narrower heads are filled up with zeros. */
+ * A block processes 128 queries of one head, 16 per warp, and loops over the keys 64 at a time,
+ * with two tiles in shared memory. A row in shared memory consists of 16-byte pieces. Piece i of
+ * row r is at place i ^ (r & 7), so ldmatrix has no bank conflicts. Narrower heads are padded with
+ * zeros. */
 #include "generator/local/cuda/attend.h"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
@@ -67,7 +68,7 @@ __device__ __forceinline__ void load_keys(const chunk_args &a, shared_memory &s,
     }
 }
 
-/* A warp's state: 16 queries, lane 4 g + t has rows g and g + 8. */
+/* The state of a warp's 16 queries. Lane 4 g + t has parts of rows g and g + 8. */
 struct queries {
     float out[V_PIECES][4];
     float most[2], sum[2];
@@ -97,10 +98,11 @@ __device__ __forceinline__ void score(float (&p)[KEYS / 8][4], const shared_memo
     }
 }
 
-/* Scores to unnormalised probabilities; sums so far shrink with them. @visible: keys that row g, and row
- * g + 8, may see from this tile on. */
-__device__ __forceinline__ void soften(float (&p)[KEYS / 8][4], queries &q, float scale,
-                                       int64_t visible) {
+/* Turns scores into unnormalised probabilities and rescales the sums so far to the new maximum.
+ * @visible: the number of keys, from this tile's first on, that row g may see; row g + 8 sees eight
+ * more. */
+__device__ __forceinline__ void softmax_tile(float (&p)[KEYS / 8][4], queries &q, float scale,
+                                             int64_t visible) {
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -182,7 +184,7 @@ __device__ __forceinline__ void write_out(const chunk_args &a, const queries &q,
     }
 }
 
-/* Long blocks, which see most keys, first. */
+/* Blocks with the most keys come first. */
 __global__ void __launch_bounds__(kThreads, 1) chunk(chunk_args a) {
     extern __shared__ __align__(128) uint8_t raw[];
     auto &s = *reinterpret_cast<shared_memory *>(raw);
@@ -205,7 +207,7 @@ __global__ void __launch_bounds__(kThreads, 1) chunk(chunk_args a) {
         ptx::copy_async_wait<1>();
         __syncthreads();
         score(p, s, i % kStages);
-        soften(p, q, a.softmax_scale * 1.44269504088896340736f, own + 1 - i * KEYS);
+        softmax_tile(p, q, a.softmax_scale * 1.44269504088896340736f, own + 1 - i * KEYS);
         add_values(q, p, s, i % kStages);
         __syncthreads();
     }
@@ -220,7 +222,7 @@ cudaError_t attend_init() {
 }
 
 cudaError_t attend_chunk(const stream_of &s, const chunk_args &a) {
-    if (s.hopper && attend_sm90_serves(a))
+    if (s.hopper && attend_sm90_supports(a))
         return attend_chunk_sm90(s, a);
     const dim3 grid(static_cast<unsigned>(a.heads),
                     static_cast<unsigned>((a.rows + QUERIES - 1) / QUERIES));

@@ -11,18 +11,19 @@
 namespace device {
 namespace {
 
-const size_t kWorkspace = size_t(32) << 20; /* of sums over parts of k */
-const size_t kMostKnown = 4096;             /* shapes */
-const uint64_t kAlignment = 16;             /* of every row (gemm.h) */
+const size_t kWorkspace = size_t(32) << 20; /* bytes, for partial sums when k is split */
+const size_t kMostKnown = 4096;             /* shapes to remember */
+const uint64_t kAlignment = 16;             /* bytes, of every row (cuda_gemm.h) */
 
-/* What of a product its algorithm depends on. */
+/* The parts of a product on which its algorithm depends. */
 using shape_key = std::array<int64_t, 9>;
 
 shape_key key_of(const gemm_args &a) {
     return {a.end, a.groups, a.rows, a.n, a.k, a.x_row, a.y_row, a.w_group, a.x_group};
 }
 
-/* A product as the library sees it: its matrices lie by columns, so y and x are turned. */
+/* A product as the library describes it. Its matrices are column-major, so y and x are
+ * transposed. */
 struct prepared {
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t w, x, y;
@@ -121,7 +122,8 @@ prepared prepare(const cublaslt *lt, const gemm_args &a) {
     return p;
 }
 
-/* All shapes: chunks of prompts bring new ones without end. What is recorded needs none of it. */
+/* Drops all prepared shapes, because chunks of prompts keep bringing new ones. Recorded steps don't
+ * use them. */
 void forget(cublaslt *lt) {
     const entry_points &f = lt->api;
     for (auto &[key, p] : lt->known) {
@@ -170,11 +172,11 @@ cublaslt *cublaslt_open() {
     if (lt->api.load(library) && start(lt))
         return lt;
     cublaslt_close(lt);
-    (void)cudaGetLastError(); /* not for who asks after his own launch */
+    (void)cudaGetLastError(); /* so that a later check of a launch does not see this error */
     return nullptr;
 }
 
-/* The library itself stays: what it started in the driver is not undone by unloading it. */
+/* The library stays loaded, because unloading does not undo what it started in the driver. */
 void cublaslt_close(cublaslt *lt) {
     if (!lt)
         return;

@@ -1,11 +1,11 @@
-/* cublaslt.h - dense products by NVIDIA's library, where the machine has it.
+/* cublaslt.h - dense products by NVIDIA's cuBLASLt, if the machine has it.
  *
- * It takes a step's dense products of more rows than gemm_few() is for: there it splits k among blocks, which
- * gemm_many() does not. The library is half a gigabyte, so it is looked for when a model is created and never
- * linked: without it gemm_many() does all.
+ * It computes the dense products that have too many rows for gemm_few(). For these it splits k
+ * among blocks, which gemm_many() does not. The library has half a gigabyte, so it is never linked:
+ * it is opened when a model is created. Without it gemm_many() computes all these products.
  *
- * An algorithm is what the library proposes first for a product's shape; it is the same each time on one device
- * with one library, and so are the numbers. */
+ * The algorithm for a product is the library's first proposal for its shape. It is the same each
+ * time with one device and one version of the library, so the results are reproducible. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUBLASLT_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUBLASLT_H
 
@@ -15,15 +15,15 @@ namespace device {
 
 struct cublaslt;
 
-/* NULL where there is no such library, or it fails. */
+/* NULL if the library is missing or fails. */
 cublaslt *cublaslt_open();
 void cublaslt_close(cublaslt *lt); /* NULL is allowed */
 
-/* The library's, as 130100 of 13.1. */
+/* The library's version, such as 130100 for 13.1. */
 size_t cublaslt_version(const cublaslt *lt);
 
-/* As gemm_many(), of products that are neither listed nor end in a gate. False where the library has no way to
- * compute it: then nothing was done. */
+/* Like gemm_many(), for products that are neither listed nor end in a gate. False if the library
+ * can't compute the product; then nothing was done. */
 bool cublaslt_gemm(cublaslt *lt, const stream_of &s, const gemm_args &a);
 
 } // namespace device

@@ -1,15 +1,16 @@
-/* cuda_gemm.h - products of activations with resident weights: y[i][j] = sum_k x[i][k] w[j][k], bf16 operands,
- * FP32 sums.
+/* cuda_gemm.h - products of activations with resident weights: y[i][j] = sum_k x[i][k] w[j][k]. The
+ * operands are bf16, the sums FP32.
  *
- *   gemm_few    memory-bound: weights stream once from memory straight into the tensor cores' operands;
- *               any device of 8.0 and newer, any number of rows
- *   gemm_many   compute-bound: sm_90a only, an even number of rows of weights
+ *   gemm_few    for memory-bound products: each weight is read once and goes straight to the tensor
+ *               cores; any device from compute capability 8.0 on, any number of rows
+ *   gemm_many   for compute-bound products: sm_90a only, an even number of weight rows
  *
- * Groups are products of one shape beside each other: heads, or experts. An expert's rows come from lists
- * that the router leaves on the device, so a launch depends on host-known numbers only.
+ * One launch can compute several products of the same shape, called groups: one for each head, or
+ * one for each expert. The rows of an expert come from lists that the router writes on the device,
+ * so a launch depends only on numbers that are known on the host.
  *
- * Each number of y is one chain of sums whose order depends on k and on which of the two computed it, not
- * on the other rows. */
+ * Each number of y is one sum whose order depends on k and on which of the two functions computed
+ * it. It does not depend on the other rows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 
@@ -17,42 +18,44 @@
 
 namespace device {
 
-/* What becomes of a sum. ends_gate: rows of w come in blocks of eight, 8 of a gate and then 8 of what it
- * gates; y [..][n / 2] = silu(gate) * up in bf16. */
+/* What is done with a sum. ends_gate: the rows of w alternate in blocks of eight, 8 rows of the
+ * gate and then the 8 rows of the up projection. The result is y [..][n / 2] = silu(gate) * up in
+ * bf16. */
 enum gemm_end { ends_f32, ends_add_f32, ends_bf16, ends_gate };
 
-/* Rows of a step sorted by the expert they go to; device memory. */
+/* The (row, expert) pairs of a step, sorted by expert. Device memory. */
 struct expert_list {
-    const int *first;  /* [experts + 1] an expert's pairs are first[e] .. first[e + 1] - 1 */
-    const int *active; /* [*count] experts that have any */
+    const int *first;  /* [experts + 1] the pairs of expert e are first[e] .. first[e + 1] - 1 */
+    const int *active; /* [*count] the experts that have pairs */
     const int *count;
-    const int *row; /* [pairs] the row of x; NULL = x has a row a pair */
+    const int *row; /* [pairs] the row of x for each pair; NULL = x has one row per pair */
     int known,
-        first_known; /* so many experts lead the list and have all rows: from first_known on */
-    bool settled;    /* the lists were there before the last kernel began */
+        first_known; /* the list begins with `known` experts, from first_known on, that get all
+                        rows */
+    bool settled;    /* the lists were complete before the previous kernel began */
 };
 
 struct gemm_args {
     const bf16 *w; /* [groups][n][k] */
     int64_t w_group;
-    const bf16 *x; /* [rows][k] at x_row elements a row, a group's columns x_group further */
+    const bf16 *x; /* [rows][k], rows x_row elements apart, groups x_group apart */
     int64_t x_row, x_group;
     void *y;
     int64_t y_row, y_group;
-    int groups, rows, n, k; /* k and strides: multiples of 8 */
+    int groups, rows, n, k; /* k and all strides are multiples of 8 */
     float factor;           /* ends_add_f32: y += factor * sum */
     gemm_end end;
-    bool
-        listed; /* groups are experts: y has a row a pair, rows is the most that an expert may have */
+    bool listed; /* groups are experts: y has one row per pair, and an expert has at most `rows`
+                   pairs */
     expert_list experts;
-    int64_t x_rows; /* gemm_many: rows in x's memory */
+    int64_t x_rows; /* gemm_many: number of rows in the memory of x */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
 
 cudaError_t gemm_few_sm90_init();
 cudaError_t gemm_few_sm90(const stream_of &s,
-                          const gemm_args &a); /* what gemm_few() is on Hopper */
+                          const gemm_args &a); /* used by gemm_few() on Hopper */
 
 cudaError_t gemm_many_init();
 cudaError_t gemm_many(const stream_of &s, const gemm_args &a);

@@ -1,8 +1,9 @@
-/* cuda_model.h - the forward pass of a model on a CUDA device: weights resident in BF16, the cache in the
- * arm's format, attention of decoding through kernels/mla.h.
+/* cuda_model.h - the forward pass of a model on a CUDA device. Weights are resident in BF16, the
+ * cache has the arm's format, and attention of decoding goes through kernels/mla.h.
  *
- * A step of one new token for each sequence is recorded once for every number of sequences (a CUDA graph)
- * and replayed; nothing in it depends on what the host learns from the device. */
+ * A step with one new token for each sequence is recorded as a CUDA graph, once for every number of
+ * sequences, and replayed from then on. This works because no launch depends on data that the host
+ * would have to read from the device. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_MODEL_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_MODEL_H
 
@@ -11,44 +12,44 @@
 typedef struct cuda_model cuda_model;
 
 /**
- * cuda_model_create - weights and buffers on the device
+ * cuda_model_create - allocate the buffers and load the weights on the device
  *
- * @out:   caller owns it, cuda_model_free() before the cache and the backend
- * @be:    of cuda_backend_open(), borrowed; all work goes to its stream
- * @w:     borrowed during the call; without a checkpoint (weights_outline()) they are drawn at random
+ * @out:   caller owns it; call cuda_model_free() before the cache and the backend are freed
+ * @be:    of cuda_backend_open(), borrowed; all work runs on its stream
+ * @w:     borrowed during the call; without a checkpoint (weights_outline()) the weights are random
  * @cache: borrowed
  *
- * SNAP_E_UNSUPPORTED for a shape or format that this does not take, SNAP_E_NOMEM, SNAP_E_DEVICE; builds
- * without CUDA: SNAP_E_UNSUPPORTED.
+ * SNAP_E_UNSUPPORTED for a shape or format that this implementation does not support, and always in
+ * builds without CUDA; SNAP_E_NOMEM; SNAP_E_DEVICE.
  */
 snap_status cuda_model_create(cuda_model **out, mla_backend *be, const model_weights *w,
                               kv_cache *cache, const runner_options *opt,
                               snap_err *err) SNAP_CHECK_RESULT;
 void cuda_model_free(cuda_model *m); /* NULL is allowed */
 
-/* The version of cuBLASLt that does dense products, as 130100; 0 = ours do all. */
+/* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int cuda_model_cublaslt(const cuda_model *m);
 
-/* What a step is to give; any may be NULL. */
+/* The outputs of a step. Any of them may be NULL. */
 typedef struct {
-    float *logits; /* [sum of piece.logits][vocab] */
-    int32_t *next; /* [the same] the likeliest token of each */
-    int32_t
-        *experts; /* [rows][MoE layers][experts a token], ascending; pieces of one token first */
-    const reading *
-        wanted; /* [the same] what of them, reading.h; then only rows that *got says are in logits */
-    reading_answer *got; /* [the same] */
+    float *logits;    /* [rows] with rows = the sum of piece.logits; each row has vocab numbers */
+    int32_t *next;    /* [rows] the likeliest token of each row */
+    int32_t *experts; /* [all rows][MoE layers][experts per token], ascending; see below */
+    const reading *wanted; /* [rows] what to read of each row (reading.h); see below */
+    reading_answer *got;   /* [rows] the results of @wanted */
 } cuda_model_results;
 
-/* The pieces are within the limits (runner.h). SNAP_E_SHAPE for more pieces than fit. */
+/* Runs one step. In @experts, pieces of one token come first. With @wanted, @logits holds only the
+ * rows for which got->kind is READ_LOGITS. The pieces must respect the limits of runner.h.
+ * SNAP_E_SHAPE for too many pieces. */
 snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                             const cuda_model_results *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Page @to of all layers = page @from, in stream order. SNAP_E_DEVICE. */
+/* Copies page @from to page @to in all layers, in stream order. SNAP_E_DEVICE. */
 snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
-/* Random contents for all pages: for timing without a prompt. */
+/* Fills all pages with random contents, to time decoding without a prompt. */
 snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

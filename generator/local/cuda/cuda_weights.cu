@@ -15,15 +15,15 @@ extern "C" {
 namespace device {
 namespace {
 
-enum { kBand = 1024 }; /* rows that go at a time; a multiple of 8 */
+enum { kBand = 1024 }; /* rows that are copied at a time; a multiple of 8 */
 
-/* Device memory that grows to what is asked for. */
+/* Device memory that grows as needed. */
 struct staging {
     void *at;
     size_t bytes;
 };
 
-/* Loads one after the other; after a failure nothing more happens. */
+/* Loads one matrix after another. After a failure the further calls do nothing. */
 struct loader {
     weights *to;
     stream_of s;
@@ -41,9 +41,10 @@ struct loader {
             st = cuda_check(e, what, err);
     }
 
-    /* Pitches and @width in bytes. By the stream that reads them, and waited for: copies out of the host's
-     * ordinary memory return while their last bytes are on the way, cudaMemcpy() too, and kernels of a
-     * stream that blocks on no other then read what was there before. */
+    /* Copies rows to the device; pitches and @width are in bytes. The copy uses the stream of the
+     * kernels that read the weights, and is waited for. A copy from pageable host memory,
+     * cudaMemcpy() included, may return while its last bytes are still on the way. Kernels of a
+     * non-blocking stream could then read the old contents. */
     void copy(void *dst, int64_t dst_pitch, const void *src, int64_t src_pitch, int64_t width,
               int64_t rows) {
         if (st != SNAP_OK)
@@ -70,7 +71,7 @@ struct loader {
 
     bf16 *matrix(int64_t rows, int64_t cols) {
         bf16 *p = static_cast<bf16 *>(take(static_cast<size_t>(rows * cols) * sizeof(bf16)));
-        if (random && p) /* a row's sum of products keeps the variance of what it is given */
+        if (random && p) /* a product keeps the variance of its input */
             check(fill_bf16(s, p, rows * cols, std::sqrt(3.0f / static_cast<float>(cols)),
                             seed += 1ull << 40),
                   "random weights");
@@ -88,7 +89,7 @@ struct loader {
         return p;
     }
 
-    /* Rows @first .. of a matrix in BF16: where they lie, or converted. */
+    /* The rows of a matrix from @first on in BF16: in place if they are BF16, else converted. */
     const uint16_t *rows_of(const mat &m, int64_t first, int64_t n) {
         if (m.w->dtype == DTYPE_BF16)
             return reinterpret_cast<const uint16_t *>(m.w->data) + (m.first_row + first) * m.cols;
@@ -103,18 +104,18 @@ struct loader {
         return band.data();
     }
 
-    void stage(staging *room, const void *from, size_t bytes) {
-        if (room->bytes < bytes) {
-            cudaFree(room->at);
-            *room = {};
-            check(cudaMalloc(&room->at, bytes), "device memory for weights");
-            room->bytes = st == SNAP_OK ? bytes : 0;
+    void stage(staging *buffer, const void *from, size_t bytes) {
+        if (buffer->bytes < bytes) {
+            cudaFree(buffer->at);
+            *buffer = {};
+            check(cudaMalloc(&buffer->at, bytes), "device memory for weights");
+            buffer->bytes = st == SNAP_OK ? bytes : 0;
         }
         const int64_t n = static_cast<int64_t>(bytes);
-        copy(room->at, n, from, n, n, 1);
+        copy(buffer->at, n, from, n, n, 1);
     }
 
-    /* Rows @first .. of an e4m3 matrix, columns @col .. */
+    /* Converts rows from @first on and columns from @col on of an e4m3 matrix. */
     void place_scaled(const mat &m, int64_t first, int64_t n, int64_t col, int64_t width,
                       bool by_eights, bf16 *dst) {
         const auto *codes = static_cast<const uint8_t *>(m.w->data);
@@ -127,7 +128,7 @@ struct loader {
                   "copying weights");
     }
 
-    /* Columns col .. col + width - 1 of all rows to a matrix of that width. */
+    /* Copies the columns col .. col + width - 1 of all rows to a matrix of that width. */
     void place(const mat &m, int64_t col, int64_t width, bf16 *dst) {
         for (int64_t r = 0; r < m.rows && st == SNAP_OK && !random; r += kBand) {
             const int64_t n = std::min<int64_t>(kBand, m.rows - r);
@@ -139,7 +140,8 @@ struct loader {
         }
     }
 
-    /* Rows first .. first + n - 1 by eights, every other eight; @half 1: the up projection's. */
+    /* Copies the rows first .. first + n - 1 to alternate blocks of eight rows. @half: 0 = gate, 1
+     * = up projection. */
     void interleave(const mat &m, int64_t first, int64_t n, int half, bf16 *dst) {
         for (int64_t r = 0; r < n && st == SNAP_OK && !random; r += kBand) {
             const int64_t now = std::min<int64_t>(kBand, n - r);

@@ -1,6 +1,7 @@
-/* cuda_weights.h - a model's weights as the kernels want them: BF16, matrices that meet the same rows in one,
- * gates and what they gate interleaved by eight rows (gemm.h), shared experts behind the routed ones as
- * experts of every row, W_UK transposed as well. */
+/* cuda_weights.h - a model's weights in the layout of the kernels, all in BF16. Matrices that are
+ * multiplied with the same rows are joined into one. Gate and up projections are interleaved by
+ * eight rows (ends_gate, cuda_gemm.h). Shared experts follow the routed ones, as experts that every
+ * row uses. W_UK is stored a second time, transposed. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
 
@@ -32,12 +33,12 @@ struct weights {
     size_t bytes;
 };
 
-/* Rows of experts_in for each shared expert's worth of width. */
+/* The number of shared experts, each of the width of a routed one. */
 inline int shared_experts(const model_shape &s) {
     return s.n_shared_experts;
 }
 
-/* Release with weights_free(), also after a failure. */
+/* Loads the weights. Release with weights_free(), also after a failure. */
 snap_status weights_load(weights *out, const stream_of &s, const model_weights *from,
                          snap_err *err);
 void weights_free(weights *w);

@@ -1,6 +1,6 @@
-/* gemm_few on any device: tiles of 16 rows of weights, whose k the eight warps of a block share out. Weights
- * go from memory into registers; a block takes tile after tile and asks for the next one's weights before it
- * adds up and stores what it has. */
+/* gemm_few on devices before Hopper. A tile is 16 rows of weights; the eight warps of a block
+ * divide its k. Weights go from memory to registers. A block processes one tile after another and
+ * loads the first weights of the next tile before it adds up and stores the current one. */
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"
@@ -9,7 +9,7 @@ namespace device {
 namespace {
 
 struct unit_weights {
-    uint4 top[2], bottom[2]; /* rows g and g + 8; halves of the unit */
+    uint4 top[2], bottom[2]; /* rows g and g + 8; two halves of the unit */
 };
 
 __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
@@ -17,7 +17,8 @@ __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
     return col < k ? __ldg(reinterpret_cast<const uint4 *>(row + col)) : zero;
 }
 
-/* Not by the read-only path: the kernel before may have written it after this one's launch. */
+/* Doesn't use the read-only path, because the previous kernel may write x after this kernel
+ * began. */
 __device__ __forceinline__ uint4 load_tokens(const bf16 *row, int col, int k) {
     const uint4 zero = {0, 0, 0, 0};
     return col < k ? *reinterpret_cast<const uint4 *>(row + col) : zero;
@@ -52,9 +53,9 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[TILES][4], const unit
     }
 }
 
-/* Some of a group's weights. */
+/* One tile of a group's weights. */
 struct work {
-    const bf16 *top, *bottom; /* this thread's rows */
+    const bf16 *top, *bottom; /* the rows of this thread */
     token_rows tokens;
     int group, col;
 
@@ -76,11 +77,11 @@ __device__ __forceinline__ void load(unit_weights (&held)[DEPTH], const work &w,
         held[d] = load_unit(w.top, w.bottom, unit + d * kWarps, k);
 }
 
-/* Eight rows of tokens times TILES at a time; the weights of the first round are held. Afterwards those of
- * tile @next are. */
+/* Multiplies the tile with up to TILES times eight tokens at a time. On entry @held has the weights
+ * of the first round; on return it has those of tile @next. */
 template <int TILES, int DEPTH>
 __device__ __forceinline__ void multiply(const gemm_args &a, unit_weights (&held)[DEPTH],
-                                         const work &w, int next, int all, float *room) {
+                                         const work &w, int next, int all, float *scratch) {
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, units = (a.k + kUnit - 1) / kUnit;
     const bf16 *x = a.x + (a.listed ? 0 : w.group * a.x_group);
     for (int from = 0; from < w.tokens.count; from += TILES * kFewTokens) {
@@ -104,13 +105,13 @@ __device__ __forceinline__ void multiply(const gemm_args &a, unit_weights (&held
             else if (next < all)
                 load(held, work(a, next, (a.n + kRows - 1) / kRows), warp, a.k);
         }
-        finish<TILES>(a, sum, room, {w.group, w.col}, w.tokens.first + from, left);
+        finish<TILES>(a, sum, scratch, {w.group, w.col}, w.tokens.first + from, left);
     }
 }
 
 template <int TILES, int DEPTH>
 __global__ void __launch_bounds__(kThreads, 2) few(gemm_args a) {
-    __shared__ float room[kWarps * TILES * kFewTokens * kPitch];
+    __shared__ float scratch[kWarps * TILES * kFewTokens * kPitch];
     const int warp = threadIdx.x / 32, cols = (a.n + kRows - 1) / kRows;
     unit_weights held[DEPTH];
     let_next();
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 2) few(gemm_args a) {
         wait_previous();
     for (; index < all; index += gridDim.x) {
         const work now(a, index, cols);
-        multiply<TILES>(a, held, now, index + gridDim.x, all, room);
+        multiply<TILES>(a, held, now, index + gridDim.x, all, scratch);
     }
 }
 

@@ -1,8 +1,10 @@
-/* few.cuh - what the two kernels of gemm_few share: fragments, rows of tokens, the end of a tile.
+/* few.cuh - what both kernels of gemm_few share: operand fragments, rows of tokens, the end of a
+ * tile.
  *
- * The order of k within a product is free as long as both operands agree. So a thread takes 16 bytes, eight
- * neighbouring numbers, of the weight rows and tokens that the mma fragments give it, and calls them the
- * k that the instruction wants there: no shuffles, whole lines of memory. */
+ * The order of k within a product does not matter as long as both operands use the same order. So a
+ * thread loads 16 bytes, eight adjacent numbers, of each weight row and token that its mma
+ * fragments cover, and uses them for the k positions that the instruction expects there. This needs
+ * no shuffles and reads whole lines of memory. */
 #pragma once
 #include "generator/local/cuda/cuda_gemm.h"
 #include "kernels/cuda/ptx/barrier.cuh"
@@ -14,10 +16,10 @@ namespace {
 enum {
     kWarps = 8,
     kThreads = 32 * kWarps,
-    kRows = 16,     /* of weights, a block */
-    kUnit = 64,     /* of k: a line of a bf16 row */
-    kPitch = 20,    /* floats a token in the reduction: no bank conflicts */
-    kFewTokens = 8, /* of an instruction */
+    kRows = 16,     /* of weights, per tile */
+    kUnit = 64,     /* of k: 64 bf16 numbers fill one 128-byte line */
+    kPitch = 20,    /* floats per token in the reduction buffer; avoids bank conflicts */
+    kFewTokens = 8, /* tokens per mma instruction */
     kReduceBarrier = 1,
 };
 
@@ -29,7 +31,7 @@ __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &top,
     ptx::mma_bf16(sum, second, x.z, x.w);
 }
 
-/* Which rows of x and y a group's tokens are. */
+/* The rows of x and y that belong to a group. */
 struct token_rows {
     int first, count; /* in y */
     const int *row;   /* in x; NULL = as in y */
@@ -47,7 +49,7 @@ __device__ __forceinline__ token_rows tokens_of(const gemm_args &a, int group) {
     return {first, a.experts.first[group + 1] - first, a.experts.row};
 }
 
-/* 16 rows of a group's weights. */
+/* 16 rows of a group's weights; 8 outputs with ends_gate. */
 struct tile_of {
     int group, col;
 };
@@ -66,23 +68,24 @@ __device__ __forceinline__ float silu(float x) {
     return x / (1.0f + __expf(-x));
 }
 
-__device__ __forceinline__ float reduce(const float *room, int warp_floats, int token, int row) {
+__device__ __forceinline__ float reduce(const float *scratch, int warp_floats, int token, int row) {
     float sum = 0;
 #pragma unroll
     for (int w = 0; w < kWarps; w++)
-        sum += room[w * warp_floats + token * kPitch + row];
+        sum += scratch[w * warp_floats + token * kPitch + row];
     return sum;
 }
 
-/* Adds up the warps' sums and writes the tile's numbers of y, those of rows first .. */
+/* Adds up the partial sums of the warps and stores the tile's numbers of y for @tokens rows from
+ * @first on. */
 template <int TILES>
 __device__ __forceinline__ void finish(const gemm_args &a, const float (&sum)[TILES][4],
-                                       float *room, const tile_of &tile, int64_t first,
+                                       float *scratch, const tile_of &tile, int64_t first,
                                        int tokens) {
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int warp_floats = TILES * kFewTokens * kPitch;
     const int64_t columns = a.listed ? 0 : tile.group * a.y_group;
-    float *own = room + warp * warp_floats;
+    float *own = scratch + warp * warp_floats;
 #pragma unroll
     for (int i = 0; i < TILES; i++) {
         float *to = own + (i * kFewTokens + 2 * t) * kPitch + g;
@@ -95,10 +98,10 @@ __device__ __forceinline__ void finish(const gemm_args &a, const float (&sum)[TI
     const int width = a.end == ends_gate ? 8 : 16;
     for (int i = threadIdx.x; i < tokens * width; i += kThreads) {
         const int token = i / width, r = i % width, col = tile.col * width + r;
-        const float x = reduce(room, warp_floats, token, r);
+        const float x = reduce(scratch, warp_floats, token, r);
         if (a.end == ends_gate)
             static_cast<bf16 *>(a.y)[columns + (first + token) * a.y_row + col] =
-                __float2bfloat16_rn(silu(x) * reduce(room, warp_floats, token, r + 8));
+                __float2bfloat16_rn(silu(x) * reduce(scratch, warp_floats, token, r + 8));
         else if (col < a.n)
             store(a, first + token, columns + col, x);
     }

@@ -1,4 +1,4 @@
-/* The chain of a step. Shapes and launches depend on host-known numbers only. */
+/* The chain of kernels of a step. Shapes and launches depend only on numbers known on the host. */
 #include <algorithm>
 
 #include "generator/local/cuda/chain.h"
@@ -42,7 +42,7 @@ project_args projected(const cuda_model *m, const block &b, int layer) {
     p.eps = static_cast<float>(s.latent_norm_eps);
     p.kv_factor = static_cast<float>(s.mla_scale_kv);
     p.angle = m->b.angle;
-    p.halves = m->turn.halves;
+    p.halves = m->rotary.halves;
     p.table_width = m->table_width;
     p.cache = *kv_cache_layer(m->cache, layer);
     return p;
@@ -68,7 +68,7 @@ norm_to last_norm(const cuda_model *m) {
     return last;
 }
 
-/* Of sequences, a row each. */
+/* For decoding: each row belongs to its own sequence. */
 project_args project_of(const cuda_model *m, const block &b, int layer, int rows) {
     project_args p = projected(m, b, layer);
     p.rows = rows;
@@ -81,7 +81,7 @@ absorb_to absorb_of(const cuda_model *m, const block &b) {
     return {b.uk, m->b.q_mla, m->b.q8, m->b.q8_rope, m->b.q8_scale};
 }
 
-/* W_UV of every head on what attention gave. */
+/* The product of W_UV of every head with the output of attention. */
 gemm_args values_of(const cuda_model *m, const block &b, int rows) {
     const model_shape &s = m->shape;
     const int heads = s.num_attention_heads, rank = s.kv_lora_rank;
@@ -110,7 +110,7 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
     r.routed = s.n_routed_experts;
     r.shared = shared_experts(s);
     r.packed = m->b.packed;
-    r.same = m->b.same;
+    r.identity = m->b.identity;
     r.scores = m->b.scores;
     r.chosen = m->b.chosen + static_cast<int64_t>(moe_layer) * m->opt.max_rows * m->how.chosen;
     r.expert = m->b.expert;
@@ -149,10 +149,10 @@ join_from no_join() {
 }
 
 join_from experts_join(const cuda_model *m) {
-    return {m->b.down, m->b.place, m->b.weight, m->b.same, m->slots, 1.0f};
+    return {m->b.down, m->b.place, m->b.weight, m->b.identity, m->slots, 1.0f};
 }
 
-/* ---- attention --------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 void project(chain *c, const device::block &b) {
     cuda_model *m = c->m;
@@ -171,7 +171,8 @@ void project(chain *c, const device::block &b) {
                "queries");
 }
 
-/* A chunk's attention: as many heads at a time as there is room for. */
+/* The attention of one chunk, for as many heads at a time as the buffer of expanded keys has
+ * room. */
 void chunk(chain *c, const device::block &b, int layer, int index) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;
@@ -226,7 +227,7 @@ void attention(chain *c, const device::block &b, int layer) {
     c->product(o, "output projection");
 }
 
-/* ---- feed-forward -------------------------------------------------------------------------------- */
+/* ---- feed-forward ---------------------------------------------------------------------------- */
 
 void dense(chain *c, const device::block &b) {
     cuda_model *m = c->m;
@@ -239,7 +240,7 @@ void dense(chain *c, const device::block &b) {
     c->product(down, "feed-forward");
 }
 
-/* Normalises as well: b.packed. The results stay in b.down until they are joined. */
+/* Also normalises the rows into b.packed. The outputs stay in b.down until they are joined. */
 void experts(chain *c, const device::block &b, int moe_layer) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;

@@ -1,10 +1,11 @@
-/* launch.cuh - kernels that begin while the one before them ends.
+/* launch.cuh - kernels that begin before the previous kernel has ended (programmatic dependent
+ * launch).
  *
- * A step is a chain of short kernels. Each says early that the next may be set up (let_next), and waits
- * for the one before (wait_previous) only when it first touches what that one writes: weights, which
- * nobody writes, may be read before. Every kernel of the chain waits, so that the end of one means the end
- * of all before it.
- * Source: CUDA programming guide, "Programmatic Dependent Launch". */
+ * A step is a chain of short kernels. Each kernel permits the launch of the next one early
+ * (let_next). It waits for the previous kernel (wait_previous) only before it reads what that
+ * kernel writes. No kernel writes the weights, so they may be read before. Every kernel of the
+ * chain waits, so the end of one kernel implies the end of all kernels before it. Source: CUDA
+ * programming guide, "Programmatic Dependent Launch". */
 #pragma once
 #include <cstdint>
 #include <cuda_bf16.h>
@@ -26,15 +27,15 @@ __device__ __forceinline__ void let_next() {
 #endif
 }
 
-/* The line of an address, into L2. */
-__device__ __forceinline__ void ask_line(const void *at) {
+/* Prefetches the cache line of an address into L2. */
+__device__ __forceinline__ void prefetch_line(const void *at) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
 
-/* Where work goes. */
+/* The stream that work is launched on, and its device. */
 struct stream_of {
     cudaStream_t stream;
-    bool hopper; /* launches may overlap, and sm_90a's instructions are there */
+    bool hopper; /* compute capability 9.0: launches may overlap, sm_90a instructions exist */
     int sms;
 };
 
@@ -60,15 +61,16 @@ __device__ __forceinline__ float warp_sum(float x) {
     return x;
 }
 
-/* The sum over a block of up to 1024 threads, to all of them. @room [32]. */
-__device__ __forceinline__ float block_sum(float x, float *room) {
+/* The sum over a block of up to 1024 threads, for all of its threads. @scratch [32] is shared
+ * memory. */
+__device__ __forceinline__ float block_sum(float x, float *scratch) {
     const int lane = threadIdx.x % 32, warps = (blockDim.x + 31) / 32;
     x = warp_sum(x);
     __syncthreads();
     if (lane == 0)
-        room[threadIdx.x / 32] = x;
+        scratch[threadIdx.x / 32] = x;
     __syncthreads();
-    return warp_sum(lane < warps ? room[lane] : 0.0f);
+    return warp_sum(lane < warps ? scratch[lane] : 0.0f);
 }
 
 } // namespace device

@@ -1,4 +1,4 @@
-/* maps.h - tensor maps of bf16 rows for the copy engine: boxes of 64 columns, swizzled by 128 bytes. */
+/* maps.h - tensor maps of bf16 matrices for TMA, with boxes of 64 columns and 128-byte swizzle. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 
@@ -8,14 +8,14 @@
 
 namespace device {
 
-/* Asks the driver for its encoder. Called before the others. */
+/* Gets the driver's function for encoding tensor maps. Must be called before the others. */
 cudaError_t maps_init();
 
-/* @rows rows of @cols numbers, @pitch numbers apart; boxes of @box_cols by @box_rows. */
+/* Maps @rows rows of @cols numbers, @pitch numbers apart, for boxes of @box_cols by @box_rows. */
 cudaError_t map_rows(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                      int box_cols, int box_rows);
 
-/* The same of @groups such matrices, @group_pitch numbers apart. */
+/* The same for @groups such matrices, @group_pitch numbers apart. */
 cudaError_t map_groups(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                        int64_t groups, int64_t group_pitch, int box_cols, int box_rows);
 

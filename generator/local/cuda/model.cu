@@ -13,9 +13,10 @@ using namespace device;
 
 namespace {
 
-const int64_t kExpandedBytes = int64_t(1) << 30; /* of keys and values of some heads */
+const int64_t kExpandedBytes = int64_t(1) << 30; /* limit for the expanded keys and values of some
+                                                    heads */
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 struct allocator {
     cuda_model *m;
@@ -52,12 +53,12 @@ struct allocator {
     }
 };
 
-void take_words(allocator *a) {
+void take_inputs(allocator *a) {
     cuda_model *m = a->m;
     const int64_t words = kMostChunks + m->opt.max_decode + m->opt.max_rows,
                   table = static_cast<int64_t>(m->opt.max_decode + kMostChunks) * m->table_width;
     for (int side = 0; side < 2 && a->st == SNAP_OK; side++) {
-        step_words &w = side ? m->host : m->dev;
+        step_inputs &w = side ? m->host : m->dev;
         if (side) {
             a->take_host(&w.chunk_length, words);
             a->take_host(&w.table, table);
@@ -90,11 +91,12 @@ void take_rows(allocator *a) {
     a->take(&b.key, rows);
     a->take(&b.want, rows);
     a->take(&b.angle, m->opt.context * (rope / 2));
-    a->take(&b.told, single_words(s));
-    a->check(a->st == SNAP_OK
-                 ? cudaMemsetAsync(b.told, 0, static_cast<size_t>(single_words(s)) * sizeof *b.told,
-                                   m->s.stream)
-                 : cudaSuccess,
+    a->take(&b.exchange, single_exchange_words(s));
+    a->check(a->st == SNAP_OK ? cudaMemsetAsync(b.exchange, 0,
+                                                static_cast<size_t>(single_exchange_words(s)) *
+                                                    sizeof *b.exchange,
+                                                m->s.stream)
+                              : cudaSuccess,
              "device memory for a step");
 }
 
@@ -132,7 +134,7 @@ void take_experts(allocator *a) {
     a->take(&b.pair_x, pairs * s.hidden_size);
     a->take(&b.expert_inner, pairs * s.moe_intermediate_size);
     a->take(&b.down, pairs * s.hidden_size);
-    a->take(&b.same, s.zero_expert_num ? rows * s.hidden_size : 0);
+    a->take(&b.identity, s.zero_expert_num ? rows * s.hidden_size : 0);
     a->take(&b.scores, rows * m->how.experts);
     a->take(&b.chosen, m->moe_layers * rows * m->how.chosen);
     a->take(&b.expert, pairs);
@@ -165,7 +167,7 @@ void take_readings(allocator *a) {
 
 snap_status take_all(cuda_model *m, snap_err *err) {
     allocator a = {m, err, SNAP_OK};
-    take_words(&a);
+    take_inputs(&a);
     take_rows(&a);
     take_decode(&a);
     take_chunk(&a);
@@ -175,20 +177,24 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     a.take_host(&m->key_host, m->opt.max_rows);
     a.take_host(&m->want_host, m->opt.max_rows);
     if (a.st == SNAP_OK)
-        a.check(make_angles(m->s, m->turn, m->opt.context, m->b.angle), "rotary angles");
+        a.check(make_angles(m->s, m->rotary, m->opt.context, m->b.angle), "rotary angles");
     return a.st;
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct bound {
     const char *name;
     int value, most;
 };
 
-enum { MAX_EXPERTS = 3072 }; /* that eight rows at a time choose among on chip (choose.cuh) */
+enum {
+    MAX_EXPERTS = 3072
+}; /* eight rows at a time choose among so many in shared memory
+                                (choose.cuh) */
 
-/* 16-byte pieces everywhere, and heads as wide as the attention of chunks takes. */
+/* The limits of the kernels: rows in multiples of 16 bytes, and head sizes that chunk attention
+ * supports. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},
@@ -257,7 +263,7 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
-    m->single = st == SNAP_OK && single_serves_all(m);
+    m->single = st == SNAP_OK && single_supports_all(m);
     return st;
 }
 
@@ -306,7 +312,7 @@ extern "C" snap_status cuda_model_create(cuda_model **out, mla_backend *be, cons
     m->opt = *opt;
     m->cache = cache;
     m->how = router_make(&m->shape);
-    m->turn = rope_make(&m->shape);
+    m->rotary = rope_make(&m->shape);
     m->softmax_scale =
         static_cast<float>(rope_softmax_factor(&m->shape) /
                            std::sqrt(m->shape.qk_nope_head_dim + m->shape.qk_rope_head_dim));

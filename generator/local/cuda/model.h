@@ -1,4 +1,4 @@
-/* model.h - a model on the device: its buffers, and the chain of kernels of a step. */
+/* model.h - a model on the device: its buffers, and the chain of kernels of one step. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_MODEL_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_MODEL_H
 
@@ -7,72 +7,72 @@
 #include "generator/local/cuda/rows.h"
 
 enum {
-    kMostChunks = 64, /* pieces of a prompt in a step */
-    kLogitRows = 256, /* computed at a time, or a row a sequence and one more */
-    kFewRows = 8,     /* up to here products are gemm_few()'s */
-    kGatedRows = 512, /* up to here products that end in a gate are the library's as well */
+    kMostChunks = 64, /* most chunks of prompts in one step */
+    kLogitRows = 256, /* logit rows computed at a time; at least max_decode + 1 */
+    kFewRows = 8,     /* products of at most this many rows go to gemm_few() */
+    kGatedRows = 512, /* products with a gate go to cuBLASLt up to this many rows */
 };
 
-/* What a row's logits gave (reading.h), as the device leaves it. */
-struct row_answer {
+/* What was read from one row of logits (reading.h), in the form that the device writes. */
+struct row_reading {
     double sum;
     int kind, token, n;
     float largest;
 };
 
-/* Of the rows of a step whose logits are not all wanted. */
+/* Used for the rows whose logits are not copied to the host as a whole. */
 struct reading_buffers {
     reading *wanted;
-    row_answer *answer;
+    row_reading *answer;
     token_logit *list; /* [rows][READING_MOST] */
 };
 
-/* What the host tells a step; its image on the device has the same layout. */
-struct step_words {
-    int *chunk_length, *length,
-        *token; /* [kMostChunks], [max_decode], [max_rows], one behind the other */
-    int *table; /* [max_decode + kMostChunks][table_width] */
+/* The inputs of a step, which the host writes. The copy on the device has the same layout. */
+struct step_inputs {
+    int *chunk_length, *length, *token; /* [kMostChunks], [max_decode], [max_rows]: contiguous */
+    int *table;                         /* [max_decode + kMostChunks][table_width] */
 };
 
 struct row_buffers {
     float *x;             /* [max_rows][hidden] the residual stream */
-    device::bf16 *packed; /* [max_rows][widest] operand of the next product */
+    device::bf16 *packed; /* [max_rows][max(hidden, q_lora)] operand of the next product */
     float *in;            /* [max_rows][columns of block.in] */
-    float *q;             /* [max_rows][heads * (nope + rope)] behind q_lora */
+    float *q;             /* [max_rows][heads * (nope + rope)] if the model has q_lora */
     device::bf16 *q_packed;
     device::bf16 *q_mla;
     uint8_t *q8;
     device::bf16 *q8_rope;
     float *q8_scale;
     device::bf16 *o_mla, *o;
-    float *gated;               /* [kGatedRows][2 intermediate] sums before a gate */
-    device::bf16 *inner;        /* [max_rows][intermediate] or [pairs][inner of an expert] */
+    float *gated;               /* [kGatedRows][2 intermediate] sums before the gate is applied */
+    device::bf16 *inner;        /* [max_rows][intermediate] */
     device::bf16 *pair_x;       /* [pairs][hidden] */
     device::bf16 *expert_inner; /* [pairs][inner] */
-    float *down;                /* [pairs][hidden] */
-    float *same, *scores;
+    float *down;                /* [pairs][hidden] outputs of the experts */
+    float *identity, *scores;
     int *chosen; /* [MoE layers][max_rows][chosen] */
     int *expert, *place;
     float *weight;
     int *first, *active, *count, *pair_row, *ticket, *total;
-    device::bf16 *kv, *expanded; /* of a chunk: [context][rank + rope], [context][heads' share] */
+    device::bf16 *kv, *expanded; /* of one chunk: [context][rank + rope], [context][heads_at_once *
+                                    (nope + v)] */
     float *logits;               /* [logit_rows][vocab] */
-    unsigned long long *key;     /* [max_rows] */
-    int *want;                   /* [max_rows] rows whose logits are asked for */
+    unsigned long long *key;     /* [max_rows] best_token()'s key */
+    int *want;                   /* [max_rows] rows whose logits are wanted */
     float2 *angle;
-    uint64_t *told; /* what single_told of single.h points to */
+    uint64_t *exchange; /* the memory of single.h's single_exchange */
 };
 
-/* A piece of a prompt: rows first .. first + count - 1. */
+/* A chunk of a prompt: the rows first .. first + count - 1 of the step. */
 struct chunk_piece {
     int first, count;
     int64_t start;
 };
 
-/* A step as its kernels see it. */
+/* The shape of a step, as its kernels use it. */
 struct step_shape {
     int rows, decode, chunks, wanted;
-    bool gathers; /* the wanted rows are listed in b.want; else they are the first */
+    bool gathers; /* b.want lists the wanted rows; else they are the first rows */
     chunk_piece chunk[kMostChunks];
 };
 
@@ -84,40 +84,43 @@ struct cuda_model {
     device::weights w;
     kv_cache *cache;
     router how;
-    rope turn;
+    rope rotary;
     float softmax_scale, branch;
     int table_width, moe_layers, slots, experts, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
-    device::cublaslt *library; /* NULL = there is none */
-    step_words host, dev;
+    device::cublaslt *library; /* NULL = cuBLASLt was not found */
+    step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;
-    size_t word_bytes;
-    bool single; /* a step of one row is single_layer()'s */
+    size_t input_bytes;
+    bool single; /* steps of one row use single_layer() */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */
     int read_rows;
     int *want_host, *chosen_host;
-    std::vector<lab_recording *> recorded; /* [max_decode + 1] */
+    std::vector<lab_recording *> recorded; /* [max_decode + 1] recorded steps, by number of
+                                              sequences */
 };
 
-/* Whether products of so many rows are gemm_many()'s or the library's. */
+/* Whether products of @rows rows go to gemm_many() or cuBLASLt. */
 inline bool takes_many(const cuda_model *m, int rows) {
     return m->s.hopper && rows > kFewRows;
 }
 
-/* A product by whichever way is fast for it. */
+/* Computes a product with the function that is fastest for its shape. */
 cudaError_t product(cuda_model *m, const device::gemm_args &a);
 
-/* All kernels of a step but the last product: to normalised rows in b.packed, @wanted of them. */
+/* Runs all kernels of a step except the last product. Afterwards b.packed holds the normalised rows
+ * whose logits are wanted: step.wanted of them. */
 snap_status forward(cuda_model *m, const step_shape &step, snap_err *err);
 
-/* What the caller wants of rows first .. first + count - 1 of the step, whose logits are b.logits. Waits for it. */
+/* Gives the caller what it wants of the wanted rows first .. first + count - 1, whose logits are in
+ * b.logits. Waits for the device. */
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err);
 
-/* Rows first .. first + count - 1 of b.packed to logits and keys. */
+/* Computes logits and keys of the rows first .. first + count - 1 of b.packed. */
 snap_status logits_of(cuda_model *m, int first, int count, snap_err *err);
 
 #endif

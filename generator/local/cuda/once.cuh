@@ -1,11 +1,11 @@
-/* once.cuh - weights through the copy engine, for those who read them once a step: they leave L2 first, so that
- * code, cache metadata and activations stay. */
+/* once.cuh - bulk loads of weights that a step reads only once. They are evicted from L2 first, so
+ * that code, cache metadata and activations stay there. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 
 namespace device {
 
-/* As ptx::bulk_load(); @policy: ptx::policy_evict_first(). */
+/* Like ptx::bulk_load(); @policy comes from ptx::policy_evict_first(). */
 __device__ __forceinline__ void bulk_load_once(void *to, const void *from, uint32_t bytes,
                                                uint64_t *bar, uint64_t policy) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"

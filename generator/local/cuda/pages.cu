@@ -1,4 +1,5 @@
-/* The cache's pages: copied where a prompt's last one is shared, and filled for timing. */
+/* Pages of the cache: copies a page when the last page of a prompt is shared, and fills pages for
+ * timing. */
 #include "generator/local/cuda/model.h"
 #include "kernels/cuda/device.h"
 

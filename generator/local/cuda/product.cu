@@ -1,4 +1,4 @@
-/* Which way a product goes. */
+/* Chooses the function that computes a product. */
 #include "generator/local/cuda/model.h"
 
 using namespace device;
@@ -7,8 +7,8 @@ namespace {
 
 enum { kThreads = 256 };
 
-/* y [rows][n / 2] of sums [rows][n], a gate's eight columns before those that they gate: ends_gate (gemm.h).
- * A thread has two columns. */
+/* Applies ends_gate (cuda_gemm.h): y [rows][n / 2] from sums [rows][n], in which eight columns of
+ * the gate alternate with eight columns of the up projection. Each thread computes two columns. */
 __global__ void __launch_bounds__(kThreads) gate(const float *sums, int n, bf16 *y) {
     let_next();
     wait_previous();
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads) gate(const float *sums, int n, bf16 
         g.x / (1.0f + __expf(-g.x)) * up.x, g.y / (1.0f + __expf(-g.y)) * up.y);
 }
 
-/* The sums of a gate and of what it gates, and then their product. */
+/* Computes a product with a gate by the library: first the sums, then gate() on them. */
 bool gated(cuda_model *m, const gemm_args &a, cudaError_t *e) {
     if (a.rows > kGatedRows)
         return false;

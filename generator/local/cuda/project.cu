@@ -1,5 +1,5 @@
-/* What lies between the projections and attention, fused: the latent normalised, RoPE turned, the new rows
- * into the cache in its format, queries absorbed and quantised. */
+/* The work between the projections and attention, fused: norm of the latent, RoPE, appending the
+ * new rows to the cache in its format, and absorbing and quantising the queries. */
 #include <algorithm>
 
 #include "generator/local/cuda/project.cuh"
@@ -11,14 +11,14 @@ namespace {
 enum {
     kThreads = 512,
     kWarps = kThreads / 32,
-    kRows = 8, /* of the step, a block */
+    kRows = 8, /* of the step, per block */
     kMaxRank = MLA_MAX_CONTENT,
     kUnit = 64,
     kNopePitch = MAX_NOPE + 8,
 };
 
 struct block_team {
-    float *room; /* [32] */
+    float *scratch; /* [32] */
 
     __device__ int rank() const {
         return threadIdx.x;
@@ -27,24 +27,24 @@ struct block_team {
         return kThreads;
     }
     __device__ float sum(float x) const {
-        return block_sum(x, room);
+        return block_sum(x, scratch);
     }
     __device__ float largest(float x) const {
         x = warp_max(x);
         __syncthreads();
         if (threadIdx.x % 32 == 0)
-            room[threadIdx.x / 32] = x;
+            scratch[threadIdx.x / 32] = x;
         __syncthreads();
-        return warp_max(threadIdx.x % 32 < kWarps ? room[threadIdx.x % 32] : 0.0f);
+        return warp_max(threadIdx.x % 32 < kWarps ? scratch[threadIdx.x % 32] : 0.0f);
     }
 };
 
-/* ---- decode ------------------------------------------------------------------------------------ */
+/* ---- decode ---------------------------------------------------------------------------------- */
 
-struct decode_room {
+struct decode_memory {
     bf16 nope[kRows][kNopePitch];
     float absorbed[kRows][kMaxRank];
-    int largest[kRows]; /* bits of a float that is not negative: they compare as it does */
+    int largest[kRows]; /* bits of a non-negative float, which compare like the float */
 };
 
 __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
@@ -52,7 +52,8 @@ __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
     return col < k ? __ldg(reinterpret_cast<const uint4 *>(row + col)) : zero;
 }
 
-/* 16 rows of W_UK, the first columns. A warp holds kTiles of them before there are queries. */
+/* 16 rows of W_UK, their first columns. A warp loads kTiles of them before the queries are
+ * ready. */
 enum { kTiles = 2, kHeld = 4 };
 struct held_weights {
     uint4 top[kHeld], bottom[kHeld];
@@ -81,8 +82,8 @@ __device__ __forceinline__ void multiply(float (&sum)[4], const uint4 &w0, const
     ptx::mma_bf16(sum, second, x.z, x.w);
 }
 
-/* The largest of what this thread has of rows 2 t and 2 t + 1, to all. */
-__device__ __forceinline__ void note_largest(decode_room &room, const float (&sum)[4]) {
+/* Updates the maxima of rows 2 t and 2 t + 1 with this thread's numbers. */
+__device__ __forceinline__ void update_largest(decode_memory &shared, const float (&sum)[4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     float even = fmaxf(fabsf(rounded(sum[0])), fabsf(rounded(sum[2])));
     float odd = fmaxf(fabsf(rounded(sum[1])), fabsf(rounded(sum[3])));
@@ -91,71 +92,73 @@ __device__ __forceinline__ void note_largest(decode_room &room, const float (&su
         odd = fmaxf(odd, __shfl_xor_sync(~0u, odd, m));
     }
     if (g == 0) {
-        atomicMax(&room.largest[2 * t], __float_as_int(even));
-        atomicMax(&room.largest[2 * t + 1], __float_as_int(odd));
+        atomicMax(&shared.largest[2 * t], __float_as_int(even));
+        atomicMax(&shared.largest[2 * t + 1], __float_as_int(odd));
     }
 }
 
-__device__ __forceinline__ uint4 read_query(const project_args &a, const decode_room &room,
+__device__ __forceinline__ uint4 read_query(const project_args &a, const decode_memory &shared,
                                             int col) {
     const uint4 zero = {0, 0, 0, 0};
-    return col < a.nope ? *reinterpret_cast<const uint4 *>(&room.nope[threadIdx.x % 32 / 4][col])
+    return col < a.nope ? *reinterpret_cast<const uint4 *>(&shared.nope[threadIdx.x % 32 / 4][col])
                         : zero;
 }
 
-/* 16 absorbed numbers of eight rows: W_UK's rows as in gemm_few. */
+/* Computes 16 absorbed numbers of eight rows. W_UK's rows are used as in gemm_few. */
 __device__ __forceinline__ void absorb_tile(const project_args &a, const bf16 *uk,
-                                            decode_room &room, int tile, const held_weights &held) {
+                                            decode_memory &shared, int tile,
+                                            const held_weights &held) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const bf16 *top = tile_row(a, uk, tile), *bottom = top + 8 * a.nope;
     float sum[4] = {};
 #pragma unroll
     for (int s = 0; s < kHeld; s++)
         if (32 * s < a.nope)
-            multiply(sum, held.top[s], held.bottom[s], read_query(a, room, 8 * t + 32 * s));
+            multiply(sum, held.top[s], held.bottom[s], read_query(a, shared, 8 * t + 32 * s));
 #pragma unroll 1
     for (int col = 8 * t + 32 * kHeld; col - 8 * t < a.nope; col += 32)
         multiply(sum, load_weights(top, col, a.nope), load_weights(bottom, col, a.nope),
-                 read_query(a, room, col));
-    room.absorbed[2 * t][tile * 16 + g] = sum[0];
-    room.absorbed[2 * t + 1][tile * 16 + g] = sum[1];
-    room.absorbed[2 * t][tile * 16 + g + 8] = sum[2];
-    room.absorbed[2 * t + 1][tile * 16 + g + 8] = sum[3];
+                 read_query(a, shared, col));
+    shared.absorbed[2 * t][tile * 16 + g] = sum[0];
+    shared.absorbed[2 * t + 1][tile * 16 + g] = sum[1];
+    shared.absorbed[2 * t][tile * 16 + g + 8] = sum[2];
+    shared.absorbed[2 * t + 1][tile * 16 + g + 8] = sum[3];
     if (a.cache.scale)
-        note_largest(room, sum);
+        update_largest(shared, sum);
 }
 
-/* Queries of some rows and one head. */
-__device__ void write_queries(const project_args &a, const absorb_to &to, const decode_room &room,
-                              int from, int rows, int head) {
+/* Writes the queries of some rows and one head. */
+__device__ void write_queries(const project_args &a, const absorb_to &to,
+                              const decode_memory &shared, int from, int rows, int head) {
     for (int i = threadIdx.x; i < rows * a.rank; i += kThreads) {
         const int r = i / a.rank, d = i % a.rank;
-        query_to(a, to, from + r, head, __int_as_float(room.largest[r]))
-            .content(d, room.absorbed[r][d]);
+        query_to(a, to, from + r, head, __int_as_float(shared.largest[r]))
+            .content(d, shared.absorbed[r][d]);
     }
 }
 
-/* The rotary part of a query; @angle: of this thread's first number. */
-__device__ void write_rope(const project_args &a, const absorb_to &to, const decode_room &room,
+/* Writes the rotary part of the queries. @angle is that of this thread's first number. */
+__device__ void write_rope(const project_args &a, const absorb_to &to, const decode_memory &shared,
                            int from, int rows, int head, const float2 &angle) {
     for (int i = threadIdx.x; i < rows * a.rope; i += kThreads) {
         const int r = i / a.rope, d = i % a.rope, row = from + r;
         const float *q = a.q + row * a.q_row + head * (a.nope + a.rope) + a.nope;
         const float x =
             turned(a, q, i == threadIdx.x ? angle : angle_of(a, position_of(a, row), d), d);
-        query_to(a, to, row, head, __int_as_float(room.largest[r])).turned(d, x);
+        query_to(a, to, row, head, __int_as_float(shared.largest[r])).turned(d, x);
     }
 }
 
-/* A block is a head of kRows rows, or a row that enters the cache. Weights, lengths, tables and angles are nobody's to
- * write: they are read while the kernel before still runs. */
+/* A block handles one head of kRows rows, or one row that enters the cache. Weights, lengths,
+ * tables and angles are written by no kernel of the chain, so they are read while the previous
+ * kernel still runs. */
 __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_to to) {
-    __shared__ decode_room room;
+    __shared__ decode_memory shared;
     const int warp = threadIdx.x / 32, head = blockIdx.x, from = blockIdx.y * kRows;
     const int rows = min(static_cast<int>(kRows), a.rows - from);
     let_next();
     if (head >= a.heads) {
-        const block_team team = {room.absorbed[0]};
+        const block_team team = {shared.absorbed[0]};
         const int row = from + head - a.heads;
         const row_place at(a, min(row, a.rows - 1), team);
         wait_previous();
@@ -171,29 +174,29 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
     const int rope_row = min(from + static_cast<int>(threadIdx.x) / a.rope, a.rows - 1);
     const float2 angle = angle_of(a, position_of(a, rope_row), threadIdx.x % a.rope);
     if (threadIdx.x < kRows)
-        room.largest[threadIdx.x] = 0;
+        shared.largest[threadIdx.x] = 0;
     wait_previous();
     for (int i = threadIdx.x; i < kRows * a.nope; i += kThreads) {
         const int r = i / a.nope, d = i % a.nope;
-        room.nope[r][d] = __float2bfloat16_rn(
+        shared.nope[r][d] = __float2bfloat16_rn(
             r < rows ? a.q[(from + r) * a.q_row + head * (a.nope + a.rope) + d] : 0.0f);
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kTiles; i++)
         if (warp + i * kWarps < a.rank / 16)
-            absorb_tile(a, uk, room, warp + i * kWarps, held[i]);
+            absorb_tile(a, uk, shared, warp + i * kWarps, held[i]);
 #pragma unroll 1
     for (int tile = warp + kTiles * kWarps; tile < a.rank / 16; tile += kWarps) {
         hold(a, uk, tile, held[0]);
-        absorb_tile(a, uk, room, tile, held[0]);
+        absorb_tile(a, uk, shared, tile, held[0]);
     }
     __syncthreads();
-    write_queries(a, to, room, from, rows, head);
-    write_rope(a, to, room, from, rows, head, angle);
+    write_queries(a, to, shared, from, rows, head);
+    write_rope(a, to, shared, from, rows, head, angle);
 }
 
-/* ---- chunk ------------------------------------------------------------------------------------- */
+/* ---- chunk ----------------------------------------------------------------------------------- */
 
 enum { kChunkThreads = 128 };
 

@@ -1,5 +1,5 @@
-/* project.cuh - rows that enter the cache and queries that attend to it, in the cache's format. Numbers are those of
- * mla_append_kv() and mla_quant_q() on the same BF16 rows. */
+/* project.cuh - writes rows of the cache and queries in the cache's format. The numbers are the
+ * same as those of mla_append_kv() and mla_quant_q() for the same BF16 rows. */
 #pragma once
 #include <cuda_fp8.h>
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ float2 angle_of(const project_args &a, int64_t positi
     return a.angle[max(position, int64_t(0)) * (a.rope / 2) + pair_of(a, d)];
 }
 
-/* Number @d of a rotary vector, turned. */
+/* Number @d of a vector after RoPE. */
 __device__ __forceinline__ float turned(const project_args &a, const float *x, const float2 &angle,
                                         int d) {
     const int pairs = a.rope / 2, pair = pair_of(a, d);
@@ -54,7 +54,7 @@ __device__ __forceinline__ float rounded(float x) {
     return __bfloat162float(__float2bfloat16_rn(x));
 }
 
-/* Threads that share a row. */
+/* The threads that share a row: one warp. */
 struct warp_team {
     __device__ int rank() const {
         return threadIdx.x % 32;
@@ -70,11 +70,11 @@ struct warp_team {
     }
 };
 
-/* What is known of a row before its numbers are there. */
+/* What can be computed for a row before its numbers have arrived. */
 struct row_place {
     int64_t position, slot;
-    float norm;   /* of the team's thread's first number */
-    float2 angle; /* likewise */
+    float norm;   /* weight for this thread's first number */
+    float2 angle; /* for this thread's first number */
 
     row_place() = default;
     template <typename T>
@@ -87,7 +87,7 @@ struct row_place {
     }
 };
 
-/* A row of the cache from x [rank + rope]. */
+/* Appends a row to the cache: latent norm and RoPE of x [rank + rope]. */
 template <typename T>
 __device__ __forceinline__ void append_row(const project_args &a, const float *x,
                                            const row_place &at, const T &team) {
@@ -127,12 +127,12 @@ __device__ __forceinline__ void append_row(const project_args &a, const float *x
         a.cache.scale[at.slot] = scale;
 }
 
-/* Where a head's query of a row goes: rounded to BF16, and for MLA_FP8 from there. */
+/* Where the query of one row and head is written: in BF16, or quantised for MLA_FP8. */
 struct query_to {
     const absorb_to &to;
     int64_t at;
     int rank, rope;
-    float scale; /* 0: MLA_BF16 */
+    float scale; /* of the FP8 query; 0 for MLA_BF16 */
 
     __device__ query_to(const project_args &a, const absorb_to &to, int row, int head,
                         float largest)

@@ -1,8 +1,9 @@
-/* What of the logits goes to the host: all of them, or what a draw needs (reading.h).
+/* Copies logits to the host, or only what a draw needs of them (reading.h).
  *
- * A block a row. Sums of p are taken part by part of the vocabulary, a warp a part, and then over the parts in order: so
- * a row's sum is the same bits each time. What to list is found by buckets of the logit: that of the last token says which
- * tokens to list, and the host sorts them. */
+ * One block per row. The vocabulary is divided into parts, and one warp adds up p over a part; then
+ * the parts are added up in order. So the sum of a row has the same bits each time. The tokens to
+ * list are found with a histogram: its buckets are ranges of the logit, and the bucket in which the
+ * wanted share is reached tells which tokens to list. The host sorts them. */
 #include <cmath>
 #include <cstring>
 
@@ -17,17 +18,18 @@ enum {
     kThreads = 1024,
     kParts = 256,
     kBuckets = 512,
-    kBucketsANat = 16, /* of (largest - logit) / temperature; the last bucket has all beyond */
+    kBucketsPerUnit = 16, /* per 1 of (largest - logit) / temperature; the last bucket has all the
+                          rest */
 };
 
 struct row_memory {
     double part[kParts], mass[kBuckets];
-    double sum, left; /* left: of a share, where the part that it ends in begins */
-    int ends;         /* in this part, or in this bucket */
+    double sum, left; /* left: the part of the share that lies in the part `ends` */
+    int ends;         /* index of the part, or of the bucket, in which the share ends */
     int n;
 };
 
-/* A row's logits, and what p of a token is. */
+/* A row of logits, and the p of its tokens. */
 struct row_of {
     const float *x;
     int vocab;
@@ -38,11 +40,11 @@ struct row_of {
     }
     __device__ double p(int id) const {
         const double p = exp(-fall(id));
-        return p > 0 ? p : 0; /* NaN */
+        return p > 0 ? p : 0; /* 0 for NaN */
     }
-    /* Of a token of p > 0. */
+    /* The bucket of a token whose p is > 0. */
     __device__ int bucket(int id) const {
-        return min(static_cast<int>(fall(id) * kBucketsANat), kBuckets - 1);
+        return min(static_cast<int>(fall(id) * kBucketsPerUnit), kBuckets - 1);
     }
     __device__ int part_length() const {
         return (vocab + kParts - 1) / kParts;
@@ -55,7 +57,8 @@ __device__ double warp_sum(double x) {
     return x;
 }
 
-/* part[], and mass[] where a list is wanted: of p, or of tokens. */
+/* Computes part[], and, if a list is wanted, mass[]: the sum of p or the number of tokens per
+ * bucket. */
 __device__ void add_up(const row_of &r, reading_kind kind, row_memory &s) {
     const bool buckets = kind != READ_SHARE, counts = kind == READ_TOP;
     const int lane = threadIdx.x % 32, length = r.part_length();
@@ -74,7 +77,7 @@ __device__ void add_up(const row_of &r, reading_kind kind, row_memory &s) {
     __syncthreads();
 }
 
-/* One thread: the sum, and the part in which the share ends. */
+/* Called by one thread: computes the sum, and the part in which the share ends. */
 __device__ void find_part(double share, row_memory &s) {
     double sum = 0;
     for (int i = 0; i < kParts; i++)
@@ -90,13 +93,13 @@ __device__ void find_part(double share, row_memory &s) {
         else
             s.left -= s.part[i];
     }
-    if (s.ends < 0) { /* by rounding: the last token that has any */
+    if (s.ends < 0) { /* possible through rounding: use the last part that is not empty */
         s.ends = last;
         s.left = s.part[last];
     }
 }
 
-/* One warp: the token at which the share ends. */
+/* Called by one warp: finds the token at which the share ends. */
 __device__ int find_token(const row_of &r, const row_memory &s) {
     const int lane = threadIdx.x % 32, length = r.part_length(),
               end = min((s.ends + 1) * length, r.vocab);
@@ -119,7 +122,7 @@ __device__ int find_token(const row_of &r, const row_memory &s) {
     return last;
 }
 
-/* One thread: the bucket behind that in which @goal is reached. */
+/* Called by one thread: finds the bucket after the one in which @goal is reached. */
 __device__ void find_bucket(double goal, row_memory &s) {
     double reached = 0;
     s.ends = kBuckets;
@@ -142,7 +145,7 @@ __device__ void list_tokens(const row_of &r, row_memory &s, token_logit *list) {
     __syncthreads();
 }
 
-/* The logit of best_token()'s key. */
+/* Decodes the logit from best_token()'s key. */
 __device__ float logit_of(unsigned long long key) {
     const uint32_t order = static_cast<uint32_t>(key >> 32);
     return __uint_as_float(order & 0x80000000u ? order ^ 0x80000000u : ~order);
@@ -150,13 +153,13 @@ __device__ float logit_of(unsigned long long key) {
 
 __global__ void __launch_bounds__(kThreads)
     read_row(const float *logits, int vocab, const unsigned long long *key, const reading *wanted,
-             row_answer *answer, token_logit *list) {
+             row_reading *answer, token_logit *list) {
     __shared__ row_memory s;
     wait_previous();
     const int64_t row = blockIdx.x;
     const reading w = wanted[row];
     const float largest = logit_of(key[row]);
-    row_answer a = {0, w.kind, next_token_of(key[row]), 0, largest};
+    row_reading a = {0, w.kind, next_token_of(key[row]), 0, largest};
     if (!key[row] || !isfinite(largest))
         a.kind = READ_LOGITS;
     if (a.kind >= READ_SHARE) {
@@ -185,7 +188,7 @@ __global__ void __launch_bounds__(kThreads)
         answer[row] = a;
 }
 
-/* ---- host ---------------------------------------------------------------------------------------- */
+/* ---- host ------------------------------------------------------------------------------------ */
 
 template <typename T>
 cudaError_t to_host(const cuda_model *m, T *to, const T *from, int64_t n) {
@@ -193,7 +196,7 @@ cudaError_t to_host(const cuda_model *m, T *to, const T *from, int64_t n) {
                            m->s.stream);
 }
 
-/* Rows @first .. of b.logits to the caller's, through pinned memory. */
+/* Copies the rows of b.logits from @first on to the caller, through pinned memory. */
 snap_status copy_rows(cuda_model *m, int first, int count, float *to, snap_err *err) {
     const int64_t vocab = m->shape.vocab_size;
     cudaError_t e = to_host(m, m->logits_host, m->b.logits + first * vocab, count * vocab);
@@ -204,7 +207,7 @@ snap_status copy_rows(cuda_model *m, int first, int count, float *to, snap_err *
     return cuda_check(e, "device work", err);
 }
 
-cudaError_t ask(cuda_model *m, int first, int count, const reading *wanted) {
+cudaError_t read_rows(cuda_model *m, int first, int count, const reading *wanted) {
     const size_t bytes = static_cast<size_t>(count) * sizeof *wanted;
     memcpy(m->read_host.wanted, wanted + first, bytes);
     cudaError_t e = cudaMemcpyAsync(m->read.wanted, m->read_host.wanted, bytes,
@@ -241,9 +244,9 @@ snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_re
             out->got[first + i] = {};
         return out->logits ? copy_rows(m, 0, count, out->logits + first * vocab, err) : SNAP_OK;
     }
-    snap_status st = cuda_check(ask(m, first, count, out->wanted), "device work", err);
+    snap_status st = cuda_check(read_rows(m, first, count, out->wanted), "device work", err);
     for (int i = first; i < first + count && st == SNAP_OK; i++) {
-        const row_answer &a = m->read_host.answer[i];
+        const row_reading &a = m->read_host.answer[i];
         out->got[i] = {static_cast<reading_kind>(a.kind),
                        a.token,
                        a.n,

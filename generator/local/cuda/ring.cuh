@@ -1,9 +1,10 @@
-/* ring.cuh - weights on their way to the eight warps that multiply them with one row.
+/* ring.cuh - a ring of weights in shared memory, for eight warps that multiply them with one row.
  *
- * A stage is 16 rows of weights, kSlice of k. One warp feeds, and goes on feeding the next product's while
- * this one's end is waited for. The eight share out a stage's k by 32 and add up at the end of a tile.
- * Rows lie 64 bytes off a multiple of 128 apart, so that a quarter of a warp, which reads 64 bytes of two
- * rows, meets no bank twice. */
+ * A stage holds 16 rows of weights, kSlice numbers of k each. One warp fills the ring; it continues
+ * with the weights of the next product while the end of the current one is still awaited. The eight
+ * warps divide the k of a stage by 32 numbers and add up their sums at the end of a tile. The row
+ * pitch is 64 bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes of
+ * each of two rows, has no bank conflicts. */
 #pragma once
 #include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/once.cuh"
@@ -15,16 +16,17 @@ namespace {
 enum {
     kWarps = 8,
     kThreads = 32 * kWarps,
-    kOtherThreads = 64, /* a warp that feeds, a warp that chooses */
-    kRows = 16,         /* of weights, a tile */
-    kSlice = 704,       /* of k, a stage: both widths of DeepSeek-V2-Lite's experts fill theirs */
+    kOtherThreads = 64, /* one warp that fills the ring, one that chooses experts */
+    kRows = 16,         /* of weights, per tile */
+    kSlice = 704,       /* of k, per stage; both widths of DeepSeek-V2-Lite's experts are near a
+                           multiple of it */
     kPitch = kSlice * 2 + 64,
     kStageBytes = kRows * kPitch,
     kMostStages = 9,
-    kHalf = 32, /* of k, a warp at a time */
+    kHalf = 32, /* of k, per warp and instruction */
     kStride = kHalf * kWarps,
-    kFlatMost = 128, /* a short k */
-    kFlatRows = 64,  /* a stage of short rows: eight a warp */
+    kFlatMost = 128, /* longest k for feed_flat() */
+    kFlatRows = 64,  /* rows per stage of feed_flat(): eight per warp */
     kHalves = (kSlice / kHalf + kWarps - 1) / kWarps,
     kTeamBarrier = 1,
 };
@@ -69,7 +71,7 @@ struct ring {
         ptx::mbarrier_init_fence();
     }
 
-    /* The feeding warp: 16 rows of weights [..][k]. */
+    /* Called by the filling warp: loads 16 rows of weights [..][k]. */
     __device__ void feed(const bf16 *rows, int k) {
         const int lane = threadIdx.x % 32;
         for (int from = 0; from < k; from += kSlice) {
@@ -84,7 +86,8 @@ struct ring {
         }
     }
 
-    /* The feeding warp: kFlatRows rows of a short k; a few blocks' last, so all at once. */
+    /* Called by the filling warp: loads kFlatRows rows with a short k. These loads are the last of
+     * a launch and few per block, so the limit on loads in flight does not apply. */
     __device__ void feed_flat(const bf16 *rows, int k) {
         const uint32_t bytes = static_cast<uint32_t>(kFlatRows * k) * 2;
         expect(bytes);
@@ -93,7 +96,7 @@ struct ring {
         at.advance(stages);
     }
 
-    /* Until not too much is on its way: what is needed next would wait behind it. */
+    /* Limits the loads in flight: with too many, the data that is needed next would arrive late. */
     __device__ void let_land() {
         if (fed++ < window)
             return;
@@ -101,7 +104,7 @@ struct ring {
         landed.advance(stages);
     }
 
-    /* A stage that is free. */
+    /* Waits until the stage is free and announces the bytes that will arrive in it. */
     __device__ void expect(uint32_t bytes) {
         ptx::mbarrier_wait(&bars.empty[at.stage], at.round ^ 1);
         if (threadIdx.x % 32 == 0)
@@ -113,7 +116,7 @@ struct ring {
         bulk_load_once(to, from, bytes, &bars.full[at.stage], policy);
     }
 
-    /* A short row in a thread's registers. */
+    /* A thread's part of x for multiply_flat(), in registers. */
     struct flat_row {
         uint2 x[kFlatMost / kHalf];
 
@@ -126,7 +129,8 @@ struct ring {
         }
     };
 
-    /* The others: row 8 warp + g of those times x [k], to lanes 4 g. */
+    /* Called by the multiplying warps: row 8 warp + g of the stage times x [k]. Lanes 4 g have the
+     * results. */
     __device__ float multiply_flat(const flat_row &x, int k) {
         const int lane = threadIdx.x % 32, g = threadIdx.x / 32 * 8 + lane / 4;
         const uint8_t *row = data + at.stage * kStageBytes + g * k * 2;
@@ -145,8 +149,8 @@ struct ring {
         return of_row(sum[0]) + of_row(sum[1]);
     }
 
-    /* The others: their share of the next 16 rows times x [k] in shared memory. Lanes 4 g have rows g and
-     * g + 8. */
+    /* Called by the multiplying warps: each computes its part of k of the next 16 rows times x [k],
+     * which is in shared memory. Lanes 4 g have the results of rows g and g + 8. */
     __device__ float2 multiply(const bf16 *x, int k) {
         const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * kHalf + lane % 4 * 8;
         float low[2][4] = {}, high[2][4] = {};
@@ -187,17 +191,18 @@ struct ring {
         return real ? *static_cast<const uint4 *>(at) : zero;
     }
 
-    /* Eight rows by 32 of k, in one instruction of 16 by 16: a thread's eight neighbouring numbers of its row are
-     * both rows g and g + 8 of it, their even pairs the one, their odd pairs the other, and even columns are x's even
-     * pairs, odd ones its odd pairs. So nothing is moved between registers, and a row's sum is in both
-     * corners. */
+    /* Multiplies eight rows by 32 numbers of k with one 16 by 16 mma instruction. A thread has
+     * eight adjacent numbers of its row and passes them as both row g and row g + 8 of the operand:
+     * the even pairs of numbers as the one, the odd pairs as the other. Even columns of the other
+     * operand hold x's even pairs, odd columns its odd pairs. So no data moves between registers,
+     * and the result is the sum of two corners of the output (of_row). */
     static __device__ __forceinline__ void multiply_rows(float (&sum)[4], const uint4 &w,
                                                          const uint2 &x) {
         const uint32_t rows[4] = {w.x, w.y, w.z, w.w};
         ptx::mma_bf16(sum, rows, x.x, x.y);
     }
 
-    /* What of x a thread's column is. */
+    /* A thread's column of x: the even or the odd pairs of eight numbers. */
     static __device__ __forceinline__ uint2 read_x(const bf16 *x, bool real) {
         const uint4 all = read_16(x, real);
         const bool odd = threadIdx.x / 4 % 2;
@@ -209,8 +214,9 @@ struct ring {
     }
 };
 
-/* Tiles dealt out to the blocks in turn, on from product to product. Feeding and multiplying warps count alike. */
-struct turns {
+/* Distributes tiles over the blocks round-robin, continuing from one product to the next. The
+ * filling and the multiplying warps call it in the same way, so they get the same tiles. */
+struct tile_schedule {
     int dealt = 0;
 
     template <typename F>
@@ -223,15 +229,17 @@ struct turns {
     }
 };
 
-/* Sums of all warps. Two rooms by turns, and the warp that adds up changes: the others go on. */
+/* Adds up the sums of all warps. Two buffers alternate, and a different warp adds up each time, so
+ * the other warps can continue. */
 struct tile_sums {
-    float (*room)[kWarps][kRows];
+    float (*scratch)[kWarps][kRows];
     int count;
 
-    /* Row lane % 16 of a tile to the lanes of one warp; false in the others. */
+    /* In one warp, gives row lane % 16 of the tile to each lane and returns true; returns false in
+     * the others. */
     __device__ bool add_up(const float2 &own, float *sum) {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-        float(*now)[kRows] = room[count % 2];
+        float(*now)[kRows] = scratch[count % 2];
         if (lane % 4 == 0) {
             now[warp][lane / 4] = own.x;
             now[warp][lane / 4 + 8] = own.y;

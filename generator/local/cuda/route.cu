@@ -1,8 +1,9 @@
-/* route(): one launch that normalises rows, scores the experts in FP32, chooses them by the rules of
- * model/route.h, and sorts what was chosen by expert.
+/* route(): normalises the rows, scores the experts in FP32, chooses them by the rules of
+ * model/route.h, and sorts the (row, expert) pairs by expert. Up to kFewRows rows take one launch,
+ * more rows take three further launches and a memset for sorting.
  *
- * A block takes some rows and a slice of the experts. The last block of a row group to finish its scores
- * chooses, a warp a row; the last of all sorts. */
+ * A block scores some rows against a slice of the experts. The last block of a row group to finish
+ * makes the choice, one warp per row. With few rows, the last block of all then sorts. */
 #include <algorithm>
 
 #include "generator/local/cuda/choose.cuh"
@@ -12,7 +13,8 @@ namespace {
 
 enum { kThreads = 256, kWarps = kThreads / 32, kRowsMany = 8, kFewRows = 64, kSlices = 16 };
 
-/* Whether this block is the last of @all that come here; the counter is zero again after the last. */
+/* Whether this block is the last of @all blocks to arrive. The last one resets the counter to
+ * zero. */
 __device__ __forceinline__ bool last_of(int *ticket, int all) {
     __shared__ int mine;
     __threadfence();
@@ -29,8 +31,8 @@ __device__ __forceinline__ bool last_of(int *ticket, int all) {
 
 /* ---- sorting: one block ---------------------------------------------------------------------- */
 
-/* A warp turns how many pairs the experts have into where theirs begin, and lists those that have any: the
- * shared ones first. */
+/* One warp turns the number of pairs of each expert into the index of its first pair. It also lists
+ * the experts that have pairs; the shared ones come first. */
 __device__ void scan_counts(const route_args &a, int *count) {
     const int experts = a.routed + a.shared, lane = threadIdx.x;
     int before = 0, active = a.shared;
@@ -58,7 +60,7 @@ __device__ void scan_counts(const route_args &a, int *count) {
     }
 }
 
-/* Counting sort of all pairs; @count [experts + 1] in shared memory. */
+/* Counting sort of all pairs. @count [experts + 1] is in shared memory. */
 __device__ void sort_pairs(const route_args &a, int *count) {
     const int experts = a.routed + a.shared, slots = a.how.chosen + a.shared;
     const int pairs = a.rows * slots;
@@ -85,9 +87,10 @@ __device__ void sort_pairs(const route_args &a, int *count) {
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* Rows of x, normalised, into shared memory; the first slice of a row group keeps them. */
+/* Normalises rows of x into shared memory. The first expert slice of a row group also writes them
+ * to global memory. */
 template <int ROWS>
-__device__ void normalise(const route_args &a, float *h, int from, float *room) {
+__device__ void normalise(const route_args &a, float *h, int from, float *scratch) {
     for (int r = 0; r < ROWS; r++) {
         const int64_t row = from + r;
         float squares = 0;
@@ -98,14 +101,15 @@ __device__ void normalise(const route_args &a, float *h, int from, float *room) 
             h[r * a.hidden + i] = x;
             squares += x * x;
         }
-        const float scale = rsqrtf(block_sum(squares, room) / static_cast<float>(a.hidden) + a.eps);
+        const float scale =
+            rsqrtf(block_sum(squares, scratch) / static_cast<float>(a.hidden) + a.eps);
         for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
             const float x = h[r * a.hidden + i] * scale * a.norm[i];
             h[r * a.hidden + i] = x;
             if (blockIdx.y == 0) {
                 a.packed[row * a.hidden + i] = __float2bfloat16_rn(x);
-                if (a.same)
-                    a.same[row * a.hidden + i] = x;
+                if (a.identity)
+                    a.identity[row * a.hidden + i] = x;
             }
         }
     }
@@ -137,31 +141,31 @@ __device__ void score(const route_args &a, const float *h, int from) {
     }
 }
 
-/* This block's weights into L2, while the kernel before still runs. */
-__device__ void ask_weights(const route_args &a) {
+/* Prefetches this block's router weights into L2 while the previous kernel still runs. */
+__device__ void prefetch_weights(const route_args &a) {
     const int lane = threadIdx.x % 32, line = 128 / sizeof(float);
     for (int e = blockIdx.y * kWarps + threadIdx.x / 32; e < a.how.experts; e += gridDim.y * kWarps)
         for (int i = lane * line; i < a.hidden; i += 32 * line)
-            ask_line(a.gate + static_cast<int64_t>(e) * a.hidden + i);
+            prefetch_line(a.gate + static_cast<int64_t>(e) * a.hidden + i);
 }
 
 template <int ROWS>
 __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
     extern __shared__ char memory[];
-    __shared__ float room[32];
+    __shared__ float scratch[32];
     const int from = blockIdx.x * ROWS;
     let_next();
     if (ROWS == 1)
-        ask_weights(a);
+        prefetch_weights(a);
     wait_previous();
-    normalise<ROWS>(a, reinterpret_cast<float *>(memory), from, room);
+    normalise<ROWS>(a, reinterpret_cast<float *>(memory), from, scratch);
     score<ROWS>(a, reinterpret_cast<const float *>(memory), from);
     if (!last_of(a.ticket + 1 + blockIdx.x, gridDim.y))
         return;
     const int warps = min(kWarps, ROWS);
     const int warp = threadIdx.x / 32;
     if (warp < warps) {
-        const choice_room c(memory + warp * choice_room::bytes(a.how), a.how);
+        const choice_memory c(memory + warp * choice_memory::bytes(a.how), a.how);
         for (int r = warp; r < ROWS && from + r < a.rows; r += warps) {
             choose(a, c, from + r);
             write_choice(a, c, from + r);
@@ -172,11 +176,11 @@ __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
         sort_pairs(a, reinterpret_cast<int *>(memory));
 }
 
-/* ---- sorting many: three launches ------------------------------------------------------------- */
+/* ---- sorting many: three launches ------------------------------------------------------------ */
 
 enum { kPairsOfBlock = 2048 };
 
-/* Pairs of this block an expert has, in shared memory. */
+/* Counts the pairs of each expert among this block's pairs, in shared memory. */
 __device__ void count_block(const route_args &a, int *count) {
     const int experts = a.routed + a.shared, pairs = a.rows * (a.how.chosen + a.shared);
     const int from = blockIdx.x * kPairsOfBlock, to = min(from + kPairsOfBlock, pairs);
@@ -235,8 +239,9 @@ cudaError_t sort_many(const stream_of &s, const route_args &a) {
     return e == cudaSuccess ? launch(s, place_pairs, grid, kThreads, bytes, a) : e;
 }
 
-/* Shared memory that a kernel may ask for, always the same: it is the process's, and a model that set less for itself
- * would refuse another's launch. */
+/* Sets the kernel's limit of dynamic shared memory, always to the same maximum. The limit belongs
+ * to the process: if each model set only what it needs, one could lower it below what another
+ * needs. */
 cudaError_t allow_memory(const void *kernel) {
     int device = 0, most = 0;
     cudaFuncAttributes own;
@@ -257,9 +262,9 @@ cudaError_t launch_rows(const stream_of &s, const route_args &a) {
     const int slices =
         std::max(1, std::min<int>((a.how.experts + kWarps - 1) / kWarps, ROWS == 1 ? kSlices : 1));
     const size_t bytes = std::max({static_cast<size_t>(ROWS) * a.hidden * sizeof(float),
-                                   std::min<size_t>(ROWS, kWarps) * choice_room::bytes(a.how),
+                                   std::min<size_t>(ROWS, kWarps) * choice_memory::bytes(a.how),
                                    static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int)});
-    if (bytes > 47 * 1024) { /* the kernel has some of its own */
+    if (bytes > 47 * 1024) { /* the kernel also has static shared memory */
         const cudaError_t e = allow_memory(reinterpret_cast<const void *>(route_rows<ROWS>));
         if (e != cudaSuccess)
             return e;

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads)
 
 enum { kMostSlots = 2 * ROUTE_MAX_CHOSEN, kSlotsAtOnce = 8 };
 
-/* A row's choices. */
+/* The experts of one row. */
 struct choices {
     int place[kMostSlots];
     float weight[kMostSlots];
@@ -41,7 +41,8 @@ __device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x
     sum.w += w * x.w;
 }
 
-/* Four numbers of what the experts gave to a row, in their order; reads some at once. */
+/* Four numbers of the weighted sum of a row's expert outputs, added in slot order. Loads
+ * kSlotsAtOnce outputs before it adds them. */
 __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, int64_t row,
                                          int hidden, int i) {
     float4 sum = {};
@@ -50,8 +51,8 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
 #pragma unroll
         for (int s = 0; s < kSlotsAtOnce; s++) {
             const int place = from + s < j.slots ? c.place[from + s] : 0;
-            const float *at =
-                place >= 0 ? j.down + static_cast<int64_t>(place) * hidden : j.same + row * hidden;
+            const float *at = place >= 0 ? j.down + static_cast<int64_t>(place) * hidden
+                                         : j.identity + row * hidden;
             x[s] = *reinterpret_cast<const float4 *>(at + i);
         }
 #pragma unroll
@@ -62,10 +63,11 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
     return sum;
 }
 
-/* packed = values [n] in shared memory, each by its own thread, times their scale */
+/* packed = values [n] * scale * weight. @values is in shared memory; each thread reads only what it
+ * wrote. */
 __device__ __forceinline__ void pack_normed(const float *values, int n, const norm_to &to,
-                                            int64_t row, float squares, float *room) {
-    const float scale = rsqrtf(block_sum(squares, room) / static_cast<float>(n) + to.eps);
+                                            int64_t row, float squares, float *scratch) {
+    const float scale = rsqrtf(block_sum(squares, scratch) / static_cast<float>(n) + to.eps);
     for (int i = 4 * threadIdx.x; i < n; i += 4 * blockDim.x) {
         const float4 v = *reinterpret_cast<const float4 *>(values + i);
         const float4 w = *reinterpret_cast<const float4 *>(to.weight + i);
@@ -85,7 +87,7 @@ __device__ __forceinline__ float squares_of(const float4 &v) {
 __global__ void __launch_bounds__(1024)
     join_norm_row(float *x, int hidden, join_from join, norm_to norm) {
     extern __shared__ __align__(16) float values[];
-    __shared__ float room[32];
+    __shared__ float scratch[32];
     __shared__ choices chosen;
     let_next();
     wait_previous();
@@ -108,13 +110,13 @@ __global__ void __launch_bounds__(1024)
         *reinterpret_cast<float4 *>(values + i) = v;
         squares += squares_of(v);
     }
-    pack_normed(values, hidden, norm, blockIdx.x, squares, room);
+    pack_normed(values, hidden, norm, blockIdx.x, squares, scratch);
 }
 
 __global__ void __launch_bounds__(1024)
     norm_row(const float *in, int64_t in_row, int n, norm_to norm) {
     extern __shared__ __align__(16) float values[];
-    __shared__ float room[32];
+    __shared__ float scratch[32];
     let_next();
     wait_previous();
     float squares = 0;
@@ -123,18 +125,18 @@ __global__ void __launch_bounds__(1024)
         *reinterpret_cast<float4 *>(values + i) = v;
         squares += squares_of(v);
     }
-    pack_normed(values, n, norm, blockIdx.x, squares, room);
+    pack_normed(values, n, norm, blockIdx.x, squares, scratch);
 }
 
-/* Few rows: more threads each, for latency. */
+/* With few rows, blocks have more threads, for a lower latency. */
 int threads_of(int rows, int n) {
     return std::min(rows > 256 ? static_cast<int>(kThreads) : 1024, (n + 127) / 128 * 32);
 }
 
-/* ---- next token -------------------------------------------------------------------------------- */
+/* ---- next token ------------------------------------------------------------------------------ */
 
 __device__ __forceinline__ unsigned long long key_of(float x, int id) {
-    const uint32_t bits = __float_as_uint(x + 0.0f); /* -0 as 0 */
+    const uint32_t bits = __float_as_uint(x + 0.0f); /* turns -0 into 0 */
     const uint32_t order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     return isnan(x) ? 0 : static_cast<unsigned long long>(order) << 32 | (0xffffffffu - id);
 }
@@ -153,7 +155,7 @@ __global__ void __launch_bounds__(kThreads)
         atomicMax(key + blockIdx.y, most);
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(kThreads)
     gather_pairs(const bf16 *packed, const int *row, const int *first, int experts, int hidden,
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-/* ---- random numbers, angles, layouts -------------------------------------------------------------- */
+/* ---- random numbers, angles, layouts --------------------------------------------------------- */
 
 __device__ __forceinline__ uint32_t mixed(uint64_t x) {
     x += 0x9E3779B97F4A7C15u;

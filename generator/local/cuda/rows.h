@@ -1,5 +1,5 @@
-/* rows.h - what a step does to its rows between the products: embedding, norms, the experts' results
- * joined, the choice of experts, and the next token. A block a row, sums in FP32. */
+/* rows.h - what a step does to its rows between the products: embedding, norms, adding up the
+ * outputs of the experts, choosing experts, and the next token. One block per row, sums in FP32. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 
@@ -8,35 +8,36 @@
 
 namespace device {
 
-/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0; counts the step in *epoch, where that is
- * not NULL */
+/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0. Also increments the step
+ * counter *epoch, unless @epoch is NULL. */
 cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
                   float factor, float *x, unsigned long long *key, uint32_t *epoch);
 
-/* The results of experts that a row has not had yet. */
+/* Outputs of experts that have not been added to their rows yet. */
 struct join_from {
     const float *down;   /* [pairs][hidden]; NULL = none */
-    const int *place;    /* [rows][slots] the pair of a choice; -1 = a zero-computation expert */
+    const int *place;    /* [rows][slots] the pair of each choice; -1 = a zero-computation expert */
     const float *weight; /* [rows][slots] */
-    const float *same;   /* [rows][hidden] what a zero-computation expert gives back; may be NULL */
+    const float *identity; /* [rows][hidden] the input, which a zero-computation expert returns; may
+                            be NULL */
     int slots;
     float factor;
 };
 
-enum { MAX_NORMED = 12000 }; /* numbers of a row that is normalised */
+enum { MAX_NORMED = 12000 }; /* longest row that can be normalised */
 
 struct norm_to {
     const float *weight; /* [hidden] */
     float eps, factor;
     bf16 *packed;
-    const int *row; /* packed row i is row[i] of x; NULL = itself */
+    const int *row; /* packed row i is the norm of x's row row[i]; NULL = of row i */
 };
 
-/* x += join, then packed = norm of x */
+/* x += factor * the joined expert outputs; then packed = norm of x. */
 cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,
                       const norm_to &norm);
 
-/* packed [rows][n] = norm of in [rows][n] at in_row floats a row */
+/* packed [rows][n] = norm of in [rows][n]; rows of @in are in_row floats apart. */
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,
                       const norm_to &norm);
 
@@ -46,45 +47,48 @@ struct route_args {
     const float *norm, *gate, *bias; /* [hidden], [experts][hidden], [experts] or NULL */
     float eps;
     router how;
-    int routed, shared;  /* experts that compute: those chosen, those of every row */
+    int routed, shared;  /* experts with weights: number of routed ones, number of shared ones */
     bf16 *packed;        /* [rows][hidden] normalised */
-    float *same;         /* the same in FP32, or NULL */
+    float *identity;     /* the same in FP32, or NULL */
     float *scores;       /* [rows][experts] */
     int *chosen;         /* [rows][chosen], ascending */
-    int *expert, *place; /* [rows][chosen + shared]: -1 where there is nothing to compute */
+    int *expert, *place; /* [rows][chosen + shared]; expert is -1 where there is nothing to
+                            compute */
     float *weight;
-    int *first, *active, *count, *row; /* expert_list; row: [pairs] */
+    int *first, *active, *count, *row; /* as in expert_list; row: [pairs] */
     int *total;                        /* [experts] scratch */
-    int *ticket;                       /* [1 + row blocks] zero, and zero again */
+    int *ticket;                       /* [1 + row blocks] must be zero; is zero again afterwards */
 };
 
-/* Normalises, scores, chooses, and sorts the pairs by expert. */
+/* Normalises the rows, computes the router's scores, chooses the experts, and sorts the (row,
+ * expert) pairs by expert. */
 cudaError_t route(const stream_of &s, const route_args &a);
 
-/* x_pairs [pairs][hidden] = packed rows of the pairs */
+/* x_pairs [pairs][hidden] = the packed row of each pair. */
 cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
                    int experts, int most_pairs, int hidden, bf16 *x_pairs);
 
-/* key [rows]: the largest logit, of equals the lower id; next_token_of() reads it */
+/* key [rows] encodes the largest logit; of equal ones the lowest id. next_token_of() decodes it. */
 cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
                        unsigned long long *key);
 
-/* Uniform numbers in [-spread, spread]. */
+/* Uniform random numbers: in [-spread, spread], [centre - spread, centre + spread], [-256, 256]. */
 cudaError_t fill_bf16(const stream_of &s, bf16 *to, int64_t n, float spread, uint64_t seed);
 cudaError_t fill_f32(const stream_of &s, float *to, int64_t n, float centre, float spread,
                      uint64_t seed);
 cudaError_t fill_e4m3(const stream_of &s, uint8_t *to, int64_t n, uint64_t seed);
 
-/* [heads][k_width][n_width] = the transposes of a head's first n_width rows of w [heads][rows][k_width] */
+/* to [heads][k_width][n_width] = for each head, the transpose of the first n_width rows of
+ * w [heads][rows][k_width]. */
 cudaError_t transpose_heads(const stream_of &s, const bf16 *w, int heads, int rows, int n_width,
                             int k_width, bf16 *to);
 
-/* cosine and sine [context][pairs] of all positions */
+/* to [context][pairs] = cosine and sine of the angle of every position. */
 cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, float2 *to);
 
 } // namespace device
 
-/* 0 where all logits are NaN. */
+/* The token of a key; 0 if all logits were NaN. */
 __host__ __device__ inline int next_token_of(unsigned long long key) {
     return key ? static_cast<int>(0xffffffffu - static_cast<uint32_t>(key)) : 0;
 }

@@ -6,7 +6,7 @@
 namespace device {
 namespace {
 
-enum { kThreads = 256, kBlocksAnSm = 16 };
+enum { kThreads = 256, kBlocksPerSm = 16 };
 
 __device__ __forceinline__ float number(uint8_t code) {
     return __half2float(__half(__nv_cvt_fp8_to_halfraw(code, __NV_E4M3)));
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) multiply(scaled_rows a) {
 cudaError_t scaled_to_bf16(const stream_of &s, const scaled_rows &a) {
     const int64_t all = (a.rows * a.width + kThreads - 1) / kThreads;
     return launch(s, multiply,
-                  dim3(static_cast<unsigned>(std::min<int64_t>(all, s.sms * kBlocksAnSm))),
+                  dim3(static_cast<unsigned>(std::min<int64_t>(all, s.sms * kBlocksPerSm))),
                   kThreads, 0, a);
 }
 

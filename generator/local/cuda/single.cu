@@ -1,4 +1,4 @@
-/* The chain of a step of one row: a launch between attention and attention. */
+/* The chain of a step of one row: attention and one launch alternate. */
 #include <algorithm>
 
 #include "generator/local/cuda/chain.h"
@@ -8,14 +8,15 @@ using namespace device;
 
 namespace {
 
-struct told_words {
-    single_told told;
+struct exchange_memory {
+    single_exchange exchange;
     int64_t words;
 };
 
-/* In one piece of memory, each at a multiple of 16 bytes. */
-told_words told_of(const model_shape &s, uint64_t *at) {
-    told_words t = {};
+/* Lays out the exchange in one allocation, each array at a multiple of 16 bytes. @at may be NULL to
+ * get the size only. */
+exchange_memory exchange_of(const model_shape &s, uint64_t *at) {
+    exchange_memory t = {};
     const auto take = [&](int64_t n) {
         uint64_t *own = at ? at + t.words : nullptr;
         t.words += (n + 1) / 2 * 2;
@@ -23,18 +24,18 @@ told_words told_of(const model_shape &s, uint64_t *at) {
     };
     const int64_t heads = s.num_attention_heads, slots = s.num_experts_per_tok + shared_experts(s),
                   inner = std::max<int64_t>(slots * s.moe_intermediate_size, s.intermediate_size);
-    t.told.values = take(heads * s.v_head_dim / 2);
-    t.told.middle = take(s.hidden_size);
-    t.told.scores = take(s.n_routed_experts);
-    t.told.gated = take(inner / 2);
-    t.told.x = take(s.hidden_size);
-    t.told.in = take(heads * (s.qk_nope_head_dim + s.qk_rope_head_dim) + s.kv_lora_rank +
-                     s.qk_rope_head_dim);
-    t.told.epoch = reinterpret_cast<const uint32_t *>(take(2));
+    t.exchange.values = take(heads * s.v_head_dim / 2);
+    t.exchange.middle = take(s.hidden_size);
+    t.exchange.scores = take(s.n_routed_experts);
+    t.exchange.gated = take(inner / 2);
+    t.exchange.x = take(s.hidden_size);
+    t.exchange.in = take(heads * (s.qk_nope_head_dim + s.qk_rope_head_dim) + s.kv_lora_rank +
+                         s.qk_rope_head_dim);
+    t.exchange.epoch = reinterpret_cast<const uint32_t *>(take(2));
     return t;
 }
 
-/* A dense layer is one shared expert. */
+/* A dense layer is treated as one shared expert. */
 single_experts experts_of(const cuda_model *m, const device::block &b, int moe_layer) {
     single_experts e = {};
     e.norm = b.post_norm;
@@ -66,13 +67,13 @@ single_next next_of(const cuda_model *m, size_t layer) {
     return n;
 }
 
-/* What comes between the attention of layer @next - 1 and that of @next. */
+/* The work between the attention of layer @next - 1 and that of layer @next. */
 single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
     single_args a = {};
     a.x = m->b.x;
     a.hidden = m->shape.hidden_size;
     a.factor = m->branch;
-    a.told = told_of(m->shape, m->b.told).told;
+    a.exchange = exchange_of(m->shape, m->b.exchange).exchange;
     a.id = static_cast<int>(next);
     a.next = next_of(m, next);
     if (next == 0)
@@ -88,21 +89,21 @@ single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
 } // namespace
 
 uint32_t *device::epoch_of(const cuda_model *m) {
-    return reinterpret_cast<uint32_t *>(m->b.told + single_words(m->shape) - 2);
+    return reinterpret_cast<uint32_t *>(m->b.exchange + single_exchange_words(m->shape) - 2);
 }
 
-int64_t device::single_words(const model_shape &s) {
-    return told_of(s, nullptr).words;
+int64_t device::single_exchange_words(const model_shape &s) {
+    return exchange_of(s, nullptr).words;
 }
 
-bool device::single_serves_all(const cuda_model *m) {
-    bool serves = m->shape.q_lora_rank == 0 && m->how.experts == m->shape.n_routed_experts &&
-                  m->w.blocks.size() < 256;
-    for (size_t i = 0; i <= m->w.blocks.size() && serves; i++)
-        serves = single_serves(m->s, args_of(m, i, 0));
+bool device::single_supports_all(const cuda_model *m) {
+    bool supported = m->shape.q_lora_rank == 0 && m->how.experts == m->shape.n_routed_experts &&
+                     m->w.blocks.size() < 256;
+    for (size_t i = 0; i <= m->w.blocks.size() && supported; i++)
+        supported = single_supports(m->s, args_of(m, i, 0));
     for (const device::block &b : m->w.blocks)
-        serves = serves && b.dense != b.moe;
-    return serves;
+        supported = supported && b.dense != b.moe;
+    return supported;
 }
 
 void device::forward_single(chain *c) {

@@ -1,6 +1,8 @@
-/* single_feed.cuh - the warp that feeds the ring, with all weights of a launch in the order of its products, as far
- * ahead as there is room. Only those of chosen experts wait: for the choice, which every block makes for itself
- * while the shared experts are multiplied. */
+/* single_feed.cuh - the warp that fills the ring, and the warp that chooses the experts.
+ *
+ * The feeding warp loads all weights of a launch in the order of its products, as far ahead as the
+ * ring permits. Only the weights of the chosen experts have to wait for the choice. Every block
+ * makes the choice for itself, while the shared experts are multiplied. */
 #pragma once
 #include "generator/local/cuda/choose.cuh"
 #include "generator/local/cuda/single_memory.cuh"
@@ -12,78 +14,79 @@ struct chooser {
     const single_args &a;
     shared_memory &s;
 
-    __device__ void hear_scores(float (&x)[2]) const {
-        told_pair pair[1];
-        hear(pair, a.told.scores, a.experts.route.how.experts, tag_of(a),
-             [](int) { return static_cast<int>(threadIdx.x) % 32 * 2; });
+    __device__ void receive_scores(float (&x)[2]) const {
+        tagged_pair pair[1];
+        receive(pair, a.exchange.scores, a.experts.route.how.experts, tag_of(a),
+                [](int) { return static_cast<int>(threadIdx.x) % 32 * 2; });
         x[0] = number_of(pair[0].a);
         x[1] = number_of(pair[0].b);
     }
 
-    /* Shared experts come first, then the others as they were chosen. */
-    __device__ void write(const int (&turn)[2]) const {
+    /* Lists the experts to compute: first the shared ones, then the others in the order of their
+     * choice. */
+    __device__ void write(const int (&chosen_at)[2]) const {
         const route_args &to = a.experts.route;
         const int lane = threadIdx.x % 32;
         if (lane < to.shared)
             s.expert[lane] = to.routed + lane;
         for (int i = 0; i < 2; i++)
-            if (turn[i] >= 0)
-                s.expert[to.shared + turn[i]] = 2 * lane + i;
+            if (chosen_at[i] >= 0)
+                s.expert[to.shared + chosen_at[i]] = 2 * lane + i;
         __syncwarp();
     }
 
-    /* @x: scores. */
-    __device__ void weigh(const int (&turn)[2], const float (&x)[2]) const {
+    /* Writes the weights of the listed experts. @x: scores. */
+    __device__ void write_weights(const int (&chosen_at)[2], const float (&x)[2]) const {
         const route_args &to = a.experts.route;
         const int lane = threadIdx.x % 32;
-        const float own = (turn[0] >= 0 ? x[0] : 0) + (turn[1] >= 0 ? x[1] : 0),
+        const float own = (chosen_at[0] >= 0 ? x[0] : 0) + (chosen_at[1] >= 0 ? x[1] : 0),
                     sum = to.how.normalize ? warp_sum(own) + 1e-20f : 1;
         if (lane < to.shared)
             s.weight[lane] = 1;
         for (int i = 0; i < 2; i++)
-            if (turn[i] >= 0)
-                s.weight[to.shared + turn[i]] = x[i] / sum * to.how.factor;
+            if (chosen_at[i] >= 0)
+                s.weight[to.shared + chosen_at[i]] = x[i] / sum * to.how.factor;
         __syncwarp();
     }
 
-    /* By number. */
-    __device__ void list(const int (&turn)[2]) const {
+    /* Writes the chosen experts to memory in ascending order. */
+    __device__ void list(const int (&chosen_at)[2]) const {
         const int lane = threadIdx.x % 32;
-        const uint32_t low = __ballot_sync(~0u, turn[0] >= 0),
-                       high = __ballot_sync(~0u, turn[1] >= 0), before = (1u << lane) - 1;
+        const uint32_t low = __ballot_sync(~0u, chosen_at[0] >= 0),
+                       high = __ballot_sync(~0u, chosen_at[1] >= 0), before = (1u << lane) - 1;
         int at = __popc(low & before) + __popc(high & before);
         for (int i = 0; i < 2; i++)
-            if (turn[i] >= 0)
+            if (chosen_at[i] >= 0)
                 a.experts.route.chosen[at++] = 2 * lane + i;
     }
 
-    /* Chooses twice: what the first time chooses from is of no account, but its code is there when all wait for the
-     * second. */
+    /* Chooses twice. The first pass works on zeros and its result is overwritten. It only brings
+     * the code into the instruction cache, because in the second pass all other warps wait. */
     __device__ void run() const {
         const route_args &to = a.experts.route;
         const bool early = orders_logits(to.how, to.bias);
         float x[2] = {};
-        int turn[2];
+        int chosen_at[2];
 #pragma unroll 1
         for (int pass = 0; pass < 2; pass++) {
             if (pass) {
                 wait_previous();
-                hear_scores(x);
+                receive_scores(x);
             }
             if (!early)
                 score_quick(to.how, x);
-            choose_quick(to.how, to.bias, x, turn);
-            write(turn);
+            choose_quick(to.how, to.bias, x, chosen_at);
+            write(chosen_at);
         }
         if (threadIdx.x % 32 == 0)
             ptx::mbarrier_arrive(&s.choice_made);
         if (early)
             score_quick(to.how, x);
-        weigh(turn, x);
+        write_weights(chosen_at, x);
         if (threadIdx.x % 32 == 0)
-            ptx::mbarrier_arrive(&s.weighed);
+            ptx::mbarrier_arrive(&s.weights_ready);
         if (blockIdx.x == 0)
-            list(turn);
+            list(chosen_at);
     }
 };
 
@@ -91,7 +94,7 @@ struct feeder {
     const single_args &a;
     shared_memory &s;
     ring r;
-    turns t;
+    tile_schedule t;
 
     __device__ void rows(int tiles, const bf16 *w, int k) {
         t.each(tiles, [&](int tile) { r.feed(w + static_cast<int64_t>(tile) * kRows * k, k); });

@@ -1,8 +1,9 @@
-/* single_memory.cuh - what the kinds of warps of sm90_single.cu share: memory on chip, and how blocks tell each other
- * numbers.
+/* single_memory.cuh - what the warps of sm90_single.cu share: shared memory, and the exchange of
+ * numbers between blocks.
  *
- * A number that other blocks wait for is written together with a tag, in 64 bits that arrive at once: who reads
- * the tag has the number, without a barrier, a fence or a second trip to L2. A tag is of one launch of one step. */
+ * A number that other blocks wait for is written together with a tag, as one 64-bit word. The word
+ * arrives as a whole, so a reader that finds the tag also has the number. This needs no barrier, no
+ * fence and no second access to L2. A tag belongs to one launch of one step. */
 #pragma once
 #include "generator/local/cuda/ring.cuh"
 #include "generator/local/cuda/single.h"
@@ -11,14 +12,14 @@ namespace device {
 namespace {
 
 enum {
-    kPairs = 9,   /* of words, a thread waits for at once */
-    kVectors = 4, /* of four numbers of the residual stream, a thread */
+    kPairs = 9,   /* pairs of words that a thread waits for at a time */
+    kVectors = 4, /* vectors of four numbers of the residual stream per thread */
     kMostHidden = 4 * kVectors * kThreads,
     kMostSlots = 32,
     kMostRank = 512,
     kMostIn = 640,
-    kWindow = 3,               /* stages on their way at once */
-    kMemoryBytes = 225 * 1024, /* and up to 2 KB between arrays */
+    kWindow = 3,               /* stages of the ring that may be loading at the same time */
+    kMemoryBytes = 225 * 1024, /* limit for ring, row and shared_memory; leaves 2 KB for padding */
 };
 
 struct params {
@@ -28,16 +29,16 @@ struct params {
 
 struct shared_memory {
     ring_barriers bars;
-    uint64_t choice_made, weighed;
-    float room[2][kWarps][kRows];
+    uint64_t choice_made, weights_ready;
+    float scratch[2][kWarps][kRows];
     float2 team[2][kWarps];
-    float in[kMostIn], absorbed[kMostRank]; /* of a head, or of the cache */
+    float in[kMostIn], absorbed[kMostRank]; /* of one head, or of the cache's new row */
     float weight[kMostSlots];
     int expert[kMostSlots];
 };
 
-/* What a block takes of a head's queries: as little as there is where rows of W_UK are on their own, all of it where
- * they share a scale. */
+/* The part of one head's queries that a block computes. In BF16 it is kFlatRows rows of W_UK, the
+ * smallest part. In FP8 it is the whole head, because its numbers share a scale. */
 struct head_share {
     int head, first, rows;
 
@@ -57,19 +58,19 @@ __device__ __forceinline__ uint64_t tagged(uint32_t bits, uint32_t tag) {
     return static_cast<uint64_t>(tag) << 32 | bits;
 }
 
-__device__ __forceinline__ void tell(uint64_t *to, uint32_t bits, uint32_t tag) {
+__device__ __forceinline__ void publish(uint64_t *to, uint32_t bits, uint32_t tag) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(tagged(bits, tag))
                  : "memory");
 }
 
 __device__ __forceinline__ uint32_t tag_of(const single_args &a) {
-    return __ldcg(a.told.epoch) << 8 | static_cast<uint32_t>(a.id);
+    return __ldcg(a.exchange.epoch) << 8 | static_cast<uint32_t>(a.id);
 }
 
-struct told_pair {
+struct tagged_pair {
     uint64_t a, b;
 
-    __device__ void look(const uint64_t *from) {
+    __device__ void load(const uint64_t *from) {
         asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
                      : "=l"(a), "=l"(b)
                      : "l"(from)
@@ -84,11 +85,12 @@ __device__ __forceinline__ float number_of(uint64_t word) {
     return __uint_as_float(static_cast<uint32_t>(word));
 }
 
-/* Waits for N pairs, all of them asked for at once, then again those that were not there: asking takes of what brings
- * the weights. Pair i is at words + place(i), of n; those outside are zeros. */
+/* Waits for N pairs. Loads all of them at once, and then repeats only the loads whose tag was
+ * missing, because these loads compete with those of the weights. Pair i is at words + place(i).
+ * Pairs outside 0 .. n - 1 are zeros. */
 template <int N, typename F>
-__device__ __forceinline__ void hear(told_pair (&to)[N], const uint64_t *words, int n, uint32_t tag,
-                                     F place) {
+__device__ __forceinline__ void receive(tagged_pair (&to)[N], const uint64_t *words, int n,
+                                        uint32_t tag, F place) {
     bool all;
 #pragma unroll
     for (int i = 0; i < N; i++)
@@ -98,23 +100,24 @@ __device__ __forceinline__ void hear(told_pair (&to)[N], const uint64_t *words, 
 #pragma unroll
         for (int i = 0; i < N; i++)
             if (!to[i].has(tag))
-                to[i].look(words + place(i));
+                to[i].load(words + place(i));
 #pragma unroll
         for (int i = 0; i < N; i++)
             all = all && to[i].has(tag);
     } while (!all);
 }
 
-/* A number that may well be there: it is asked for before it is needed. */
-struct told_one {
+/* A number that has probably arrived already. load() starts the read before the number is
+ * needed. */
+struct tagged_value {
     uint64_t word;
 
-    __device__ void look(const uint64_t *from) {
+    __device__ void load(const uint64_t *from) {
         asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
     }
-    __device__ float hear(const uint64_t *from, uint32_t tag) {
+    __device__ float receive(const uint64_t *from, uint32_t tag) {
         while (static_cast<uint32_t>(word >> 32) != tag)
-            look(from);
+            load(from);
         return number_of(word);
     }
 };

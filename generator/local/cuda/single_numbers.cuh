@@ -1,4 +1,4 @@
-/* single_numbers.cuh - the residual stream in the registers of the eight warps. */
+/* single_numbers.cuh - the residual stream in the registers of the eight warps that multiply. */
 #pragma once
 #include "generator/local/cuda/single_memory.cuh"
 
@@ -6,7 +6,7 @@ namespace device {
 namespace {
 
 struct numbers {
-    float4 of[kVectors]; /* 4 (thread + i * kThreads) .. */
+    float4 of[kVectors]; /* vector i holds the numbers from 4 (thread + i * kThreads) on */
 
     __device__ void times(const numbers &w) {
 #pragma unroll
@@ -16,7 +16,7 @@ struct numbers {
     }
 };
 
-/* What nobody writes meanwhile. */
+/* Loads numbers that no kernel writes during this launch. */
 __device__ __forceinline__ numbers hold(const float *from, int n) {
     numbers held;
 #pragma unroll
@@ -27,7 +27,7 @@ __device__ __forceinline__ numbers hold(const float *from, int n) {
     return held;
 }
 
-/* What the launch before wrote: not from L1. */
+/* Loads numbers that the previous launch wrote; bypasses L1. */
 __device__ __forceinline__ numbers read(const float *from, int n) {
     numbers x;
 #pragma unroll
@@ -38,15 +38,15 @@ __device__ __forceinline__ numbers read(const float *from, int n) {
     return x;
 }
 
-/* What other blocks tell in this launch. */
-__device__ __forceinline__ numbers hear_numbers(const uint64_t *from, int n, uint32_t tag) {
-    told_pair pair[2 * kVectors];
+/* Waits for numbers that other blocks publish during this launch. */
+__device__ __forceinline__ numbers receive_numbers(const uint64_t *from, int n, uint32_t tag) {
+    tagged_pair pair[2 * kVectors];
     const int first = 4 * static_cast<int>(threadIdx.x);
     numbers x;
-    hear(pair, from, n, tag, [&](int i) { return first + i / 2 * 4 * kThreads + i % 2 * 2; });
+    receive(pair, from, n, tag, [&](int i) { return first + i / 2 * 4 * kThreads + i % 2 * 2; });
 #pragma unroll
     for (int i = 0; i < kVectors; i++) {
-        const told_pair &low = pair[2 * i], &high = pair[2 * i + 1];
+        const tagged_pair &low = pair[2 * i], &high = pair[2 * i + 1];
         x.of[i] = {number_of(low.a), number_of(low.b), number_of(high.a), number_of(high.b)};
     }
     return x;

@@ -1,4 +1,4 @@
-/* single_work.cuh - the eight warps that multiply, and all that lies between the products. */
+/* single_work.cuh - the eight warps that multiply, and all work between the products. */
 #pragma once
 #include "generator/local/cuda/project.cuh"
 #include "generator/local/cuda/single_numbers.cuh"
@@ -6,7 +6,7 @@
 namespace device {
 namespace {
 
-/* A row of the cache is all these warps'. */
+/* All of these warps share one row of the cache. */
 struct worker;
 struct worker_team {
     worker &w;
@@ -25,36 +25,36 @@ struct worker {
     const single_args &a;
     shared_memory &s;
     ring r;
-    turns t;
-    bf16 *row; /* what is multiplied, in shared memory */
+    tile_schedule t;
+    bf16 *row; /* the row to multiply, in shared memory */
     tile_sums sums;
     int totals;
     uint32_t tag;
-    numbers norm, gate_row, next_norm; /* on their way before there is anything to do */
-    row_place place; /* of the cache's new row: looked up while all wait for each other */
+    numbers norm, gate_row, next_norm; /* loaded before the previous kernel has ended */
+    row_place place; /* of the cache's new row; computed while the blocks wait for each other */
 
     __device__ float2 total(float2 x) {
-        float2 *room = s.team[totals++ % 2], all = {};
+        float2 *scratch = s.team[totals++ % 2], all = {};
         x = {warp_sum(x.x), warp_sum(x.y)};
         if (threadIdx.x % 32 == 0)
-            room[threadIdx.x / 32] = x;
+            scratch[threadIdx.x / 32] = x;
         team_sync();
 #pragma unroll
         for (int w = 0; w < kWarps; w++)
-            all = {all.x + room[w].x, all.y + room[w].y};
+            all = {all.x + scratch[w].x, all.y + scratch[w].y};
         return all;
     }
 
     __device__ float largest(float x) {
-        float2 *room = s.team[totals++ % 2];
+        float2 *scratch = s.team[totals++ % 2];
         float most = 0;
         x = warp_max(x);
         if (threadIdx.x % 32 == 0)
-            room[threadIdx.x / 32].x = x;
+            scratch[threadIdx.x / 32].x = x;
         team_sync();
 #pragma unroll
         for (int w = 0; w < kWarps; w++)
-            most = fmaxf(most, room[w].x);
+            most = fmaxf(most, scratch[w].x);
         return most;
     }
 
@@ -65,13 +65,13 @@ struct worker {
         team_sync();
     }
 
-    /* Rows told in pairs, the last of them first: they are told last. */
-    __device__ void hear_row(const uint64_t *from, int n) {
+    /* Waits for a row that is published in pairs. Begins at its end, which is published last. */
+    __device__ void receive_row(const uint64_t *from, int n) {
         const int words = n / 2, step = 2 * kThreads;
         for (int end = words; end > 0; end -= kPairs * step) {
-            told_pair pair[kPairs];
+            tagged_pair pair[kPairs];
             const int first = end - 2 - 2 * static_cast<int>(threadIdx.x);
-            hear(pair, from, words, tag, [&](int i) { return first - i * step; });
+            receive(pair, from, words, tag, [&](int i) { return first - i * step; });
 #pragma unroll
             for (int i = 0; i < kPairs; i++)
                 if (first - i * step >= 0)
@@ -81,19 +81,19 @@ struct worker {
         team_sync();
     }
 
-    /* A tile's numbers, told in pairs of BF16 by the warp that has them. */
-    __device__ void tell_row(uint64_t *to, int at, float y, int n) const {
+    /* Publishes a tile's numbers in pairs of BF16. Called by the warp that has them. */
+    __device__ void publish_row(uint64_t *to, int at, float y, int n) const {
         const int lane = threadIdx.x % 32;
         const __nv_bfloat162 two = __floats2bfloat162_rn(y, __shfl_down_sync(~0u, y, 1));
         if (lane < n && lane % 2 == 0)
-            tell(to + (at + lane) / 2, *reinterpret_cast<const uint32_t *>(&two), tag);
+            publish(to + (at + lane) / 2, *reinterpret_cast<const uint32_t *>(&two), tag);
     }
 
     __device__ float norm_of(float squares, float eps) const {
         return rsqrtf(squares / static_cast<float>(a.hidden) + eps);
     }
 
-    /* x into the row. */
+    /* Stores x * scale as BF16 in the row. */
     __device__ void store(const numbers &x, float scale) {
 #pragma unroll
         for (int i = 0; i < kVectors; i++) {
@@ -115,19 +115,19 @@ struct worker {
             float y;
             take_row(n.attended + tile / tiles * n.rank, n.rank);
             if (sums.add_up(r.multiply(row, n.rank), &y))
-                tell_row(a.told.values, tile * kRows, y, kRows);
+                publish_row(a.exchange.values, tile * kRows, y, kRows);
         });
-        hear_row(a.told.values, n.heads * n.v);
+        receive_row(a.exchange.values, n.heads * n.v);
         t.each(a.hidden / kRows, [&](int tile) {
             const int at = tile * kRows + lane % kRows;
             const float x = __ldcg(a.x + at);
             float y;
             if (sums.add_up(r.multiply(row, n.heads * n.v), &y) && lane < kRows)
-                tell(a.told.middle + at, __float_as_uint(x + a.factor * y), tag);
+                publish(a.exchange.middle + at, __float_as_uint(x + a.factor * y), tag);
         });
     }
 
-    /* Tiles of gates and what they gate: the shared experts' first. */
+    /* Computes the tiles of gate and up projections; those of the shared experts come first. */
     __device__ void gate(int slots) {
         const single_experts &e = a.experts;
         const int tiles = 2 * e.inner / kRows;
@@ -136,16 +136,16 @@ struct worker {
             if (!sums.add_up(r.multiply(row, a.hidden), &y))
                 return;
             const float gated = silu(y) * __shfl_down_sync(~0u, y, kRows / 2);
-            tell_row(a.told.gated, tile * (kRows / 2), gated, kRows / 2);
+            publish_row(a.exchange.gated, tile * (kRows / 2), gated, kRows / 2);
         });
     }
 
-    /* 16 numbers of x with what all experts give. */
+    /* Adds the outputs of all experts to 16 numbers of x. */
     __device__ void sum_up(int tile, int slots) {
         const int inner = a.experts.inner, lane = threadIdx.x % 32,
                   at = tile * kRows + lane % kRows;
-        told_one x;
-        x.look(a.told.middle + at);
+        tagged_value x;
+        x.load(a.exchange.middle + at);
         float2 all = {};
         float y;
         for (int slot = 0; slot < slots; slot++) {
@@ -155,26 +155,26 @@ struct worker {
         }
         if (!sums.add_up(all, &y) || lane >= kRows)
             return;
-        y = x.hear(a.told.middle + at, tag) + a.factor * y;
-        tell(a.told.x + at, __float_as_uint(y), tag);
+        y = x.receive(a.exchange.middle + at, tag) + a.factor * y;
+        publish(a.exchange.x + at, __float_as_uint(y), tag);
         a.x[at] = y;
     }
 
     __device__ void experts() {
         const single_experts &e = a.experts;
         const int slots = e.route.how.chosen + e.route.shared;
-        numbers x = hear_numbers(a.told.middle, a.hidden, tag);
+        numbers x = receive_numbers(a.exchange.middle, a.hidden, tag);
         const float squares = dot(x, x);
         x.times(norm);
         const float2 sums = total({squares, dot(x, gate_row)});
         const float scale = norm_of(sums.x, e.eps);
         if (threadIdx.x == 0 && static_cast<int>(blockIdx.x) < e.route.how.experts)
-            tell(a.told.scores + blockIdx.x, __float_as_uint(sums.y * scale), tag);
+            publish(a.exchange.scores + blockIdx.x, __float_as_uint(sums.y * scale), tag);
         store(x, scale);
         gate(slots);
         find_place();
-        hear_row(a.told.gated, slots * e.inner);
-        ptx::mbarrier_wait(&s.weighed, 0);
+        receive_row(a.exchange.gated, slots * e.inner);
+        ptx::mbarrier_wait(&s.weights_ready, 0);
         t.each(a.hidden / kRows, [&](int tile) { sum_up(tile, slots); });
     }
 
@@ -188,30 +188,32 @@ struct worker {
         const int lane = threadIdx.x % 32;
         if (!a.experts.up)
             find_place();
-        numbers x = a.experts.up ? hear_numbers(a.told.x, a.hidden, tag) : read(a.x, a.hidden);
+        numbers x =
+            a.experts.up ? receive_numbers(a.exchange.x, a.hidden, tag) : read(a.x, a.hidden);
         const float squares = dot(x, x);
         x.times(next_norm);
         store(x, norm_of(total({squares, 0}).x, n.eps) * n.factor);
         t.each(n.columns / kRows, [&](int tile) {
             float y;
             if (sums.add_up(r.multiply(row, a.hidden), &y) && lane < kRows)
-                tell(a.told.in + tile * kRows + lane, __float_as_uint(y), tag);
+                publish(a.exchange.in + tile * kRows + lane, __float_as_uint(y), tag);
         });
     }
 
-    /* No layer follows. */
+    /* The end of the last layer. */
     __device__ void end() const {
         for (int i = threadIdx.x; i < a.hidden; i += kThreads)
             a.next.packed[i] = row[i];
     }
 
-    /* The projections' numbers for a head or the cache, also as BF16 in the row. */
-    __device__ void hear_in(int from, int n) {
+    /* Waits for @n numbers of the projections, of one head or of the cache's row. They are also
+     * stored as BF16 in the row. */
+    __device__ void receive_projections(int from, int n) {
         enum { kRounds = (kMostIn + 2 * kThreads - 1) / (2 * kThreads) };
-        told_pair pair[kRounds];
+        tagged_pair pair[kRounds];
         const int own = 2 * static_cast<int>(threadIdx.x), step = 2 * kThreads;
         team_sync();
-        hear(pair, a.told.in + from, n, tag, [&](int i) { return own + i * step; });
+        receive(pair, a.exchange.in + from, n, tag, [&](int i) { return own + i * step; });
 #pragma unroll
         for (int i = 0; i < kRounds; i++) {
             const float2 two = {number_of(pair[i].a), number_of(pair[i].b)};
@@ -224,12 +226,13 @@ struct worker {
         team_sync();
     }
 
-    /* A share of a head's latent numbers, and its rotary ones with the first. */
+    /* Computes a block's part of one head's query. The first part of a head includes the rotary
+     * numbers. */
     __device__ void absorb(const head_share &h) {
         const project_args &p = a.next.project;
         const int lane = threadIdx.x % 32, own = threadIdx.x, width = p.nope + p.rope;
         float most = 0;
-        hear_in(h.head * width, width);
+        receive_projections(h.head * width, width);
         const ring::flat_row q(row, p.nope);
         for (int i = 0; i < h.rows; i += kFlatRows) {
             const float y = r.multiply_flat(q, p.nope);
@@ -246,7 +249,7 @@ struct worker {
 
     __device__ void append() {
         const project_args &p = a.next.project;
-        hear_in(a.next.columns - p.rank - p.rope, p.rank + p.rope);
+        receive_projections(a.next.columns - p.rank - p.rope, p.rank + p.rope);
         append_row(p, s.in, place, worker_team{*this});
     }
 

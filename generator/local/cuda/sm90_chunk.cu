@@ -1,10 +1,10 @@
-/* attend_chunk on Hopper's tensor cores, for heads of 128 + 64 and 128.
+/* attend_chunk with Hopper's tensor cores, for heads of 128 + 64 and 128.
  *
- * A block takes 128 queries of a head: a warpgroup loads, two multiply, 64 rows each.
- *   loads      128 keys at a time: three tiles of 64 columns for K, two for V, each two deep
- *   products   S m64n128k16 from shared memory, O += P V with P from registers and V as it lies
- * One warpgroup's softmax runs beside the other's products.
- * Shared memory: Q 49 152, K 2 x 49 152, V 2 x 32 768 and the barriers. */
+ * A block processes 128 queries of one head. One warpgroup loads; two multiply, 64 queries each.
+ *   loads      128 keys at a time: three tiles of 64 columns for K, two for V; two stages
+ *   products   S: m64n128k16 from shared memory. O += P V: P from registers, V as stored
+ * The softmax of one warpgroup overlaps with the products of the other. Shared memory: Q 49 152, K
+ * 2 x 49 152, V 2 x 32 768 bytes, plus barriers. */
 #include "generator/local/cuda/attend.h"
 #include "generator/local/cuda/maps.h"
 #include "kernels/cuda/ptx/tma.cuh"
@@ -15,14 +15,14 @@ namespace device {
 namespace {
 
 enum {
-    ROWS = 128, /* queries of a block, and keys of a tile */
+    ROWS = 128, /* queries per block, and keys per tile */
     COLS = 64,
     NOPE = 128,
     ROPE = 64,
     VALUES = 128,
     QK_TILES = (NOPE + ROPE) / COLS,
     V_TILES = VALUES / COLS,
-    TILE = ROWS * COLS, /* numbers */
+    TILE = ROWS * COLS, /* numbers in one tile of 64 columns */
     kStages = 2,
     kThreads = 384,
     kEntryRegisters = 168,
@@ -42,7 +42,7 @@ struct params {
     chunk_args a;
 };
 
-/* What a block works on: the blocks that see most keys come first. */
+/* The work of one block. Blocks with the most keys come first. */
 struct place {
     int head, from, tiles;
 
@@ -74,7 +74,7 @@ __device__ __forceinline__ void load(const params &p, shared_memory &s, const pl
     }
 }
 
-/* A warpgroup's queries; lane 4 g + t has rows g and g + 8 of its warp's 16. */
+/* The state of a warpgroup's queries. Lane 4 g + t has rows g and g + 8 of its warp's 16. */
 struct queries {
     float out[VALUES / 2];
     float most[2], sum[2];
@@ -97,9 +97,10 @@ __device__ __forceinline__ void score(float (&x)[ROWS / 2], const shared_memory 
     ptx::pin(x);
 }
 
-/* Scores to unnormalised probabilities; what is summed so far shrinks with them. @visible: keys of this
- * tile that row g may see; row g + 8 sees eight more. */
-__device__ __forceinline__ void soften(float (&x)[ROWS / 2], queries &q, float scale, int visible) {
+/* Turns scores into unnormalised probabilities and rescales the sums so far to the new maximum.
+ * @visible: the number of keys of this tile that row g may see; row g + 8 sees eight more. */
+__device__ __forceinline__ void softmax_tile(float (&x)[ROWS / 2], queries &q, float scale,
+                                             int visible) {
     const int t = threadIdx.x % 4;
     if (visible < ROWS) {
 #pragma unroll
@@ -192,7 +193,7 @@ __device__ __forceinline__ void attend(const params &p, shared_memory &s, const 
         if (lane == 0)
             ptx::mbarrier_arrive(&s.k_empty[stage]);
         const int64_t visible = position + 1 - static_cast<int64_t>(i) * ROWS;
-        soften(x, q, scale, static_cast<int>(visible < ROWS ? visible : ROWS));
+        softmax_tile(x, q, scale, static_cast<int>(visible < ROWS ? visible : ROWS));
 #pragma unroll
         for (int j = 0; j < ROWS / 16; j++)
 #pragma unroll
@@ -249,7 +250,7 @@ cudaError_t make_maps(params *p) {
 
 } // namespace
 
-bool attend_sm90_serves(const chunk_args &a) {
+bool attend_sm90_supports(const chunk_args &a) {
     return a.nope == NOPE && a.rope == ROPE && a.v == VALUES;
 }
 

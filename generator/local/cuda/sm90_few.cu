@@ -1,10 +1,11 @@
-/* gemm_few on Hopper: weights come through the copy engine, so that a block always has the next ones on
- * their way, also while the kernel before still runs.
+/* gemm_few on Hopper. Weights are loaded by bulk copies, so a block always has loads in flight,
+ * even while the previous kernel still runs.
  *
- * A tile is 16 rows of weights, at most 1024 of k at a time: a stage of the ring. One warp loads, eight
- * multiply: they share out k by lines of 64, as in few.cu, and add up at the end of a tile. Two blocks share
- * an SM, so that one has weights on their way while the other ends a tile. Rows lie 64 bytes off a multiple
- * of 128 apart, so that a quarter of a warp, which reads 64 bytes of two rows, meets no bank twice. */
+ * A tile is 16 rows of weights. A stage of the ring holds at most 1024 of their k. One warp loads
+ * and eight multiply. The eight divide k by lines of 64, as in few.cu, and add up at the end of a
+ * tile. Two blocks share an SM, so that one can load while the other ends a tile. The row pitch is
+ * 64 bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes of each of two
+ * rows, has no bank conflicts. */
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"
@@ -16,15 +17,16 @@ namespace {
 
 enum {
     kLoadThreads = 32,
-    kSlice = 1024, /* of k, a stage */
+    kSlice = 1024, /* of k, per stage */
     kMostStages = 4,
-    kBlocksAnSm = 2,
+    kBlocksPerSm = 2,
     kRingBytes = 100 * 1024,
 };
 
 struct params {
     gemm_args a;
-    int stages, pitch, slice; /* bytes of a row in shared memory; numbers of k a stage */
+    int stages, pitch, slice; /* pitch: bytes per row in shared memory; slice: numbers of k per
+                                 stage */
 };
 
 __host__ __device__ inline int pitch_of(int slice) {
@@ -35,7 +37,8 @@ struct shared_memory {
     uint64_t full[kMostStages], empty[kMostStages];
 };
 
-/* Where a block's weights come from: its tiles, each as often as its tokens ask for. */
+/* The tiles of a block. A tile's weights are loaded once for every TILES * kFewTokens of its
+ * tokens. */
 template <int TILES>
 struct tiles_of_block {
     const gemm_args &a;
@@ -44,7 +47,7 @@ struct tiles_of_block {
     __device__ explicit tiles_of_block(const gemm_args &a)
         : a(a), cols((a.n + kRows - 1) / kRows), all(cols * a.groups) {
     }
-    /* After the kernels that made the lists. */
+    /* Must be called after the kernels that write the lists have ended. */
     __device__ void read_lists() {
         if (a.listed)
             all = cols * *a.experts.count;
@@ -99,7 +102,7 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
     }
 }
 
-/* Halves of lines that a warp reads before it multiplies them. */
+/* Half lines that a warp reads before it multiplies them. */
 template <int TILES>
 constexpr int kAtOnce = TILES == 1 ? 4 : 2;
 
@@ -108,13 +111,13 @@ __device__ __forceinline__ uint4 read_16(const void *at, bool real) {
     return real ? *static_cast<const uint4 *>(at) : zero;
 }
 
-/* What of k half @i of this warp's lines is. */
+/* The offset within k of half line @i of this warp, for this thread. */
 __device__ __forceinline__ int half_at(int i) {
     const int warp = threadIdx.x / 32, t = threadIdx.x % 4;
     return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
 }
 
-/* The tokens' numbers for some halves: asked for before the weights are there. */
+/* Loads the tokens' numbers for some half lines, before the weights have arrived. */
 template <int TILES>
 __device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
                                             const bf16 *const (&rows)[TILES], int tiles, int from,
@@ -128,7 +131,8 @@ __device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
         }
 }
 
-/* A stage's share of a warp, and two chains of sums, which are one at the end of a tile. */
+/* Multiplies a warp's part of a stage. Two independent sums shorten the dependency chain; they are
+ * added at the end of a tile. */
 template <int TILES>
 __device__ __forceinline__ void
 multiply_stage(float (&sum)[2][TILES][4], const bf16 *const (&rows)[TILES], int tiles,
@@ -159,7 +163,7 @@ multiply_stage(float (&sum)[2][TILES][4], const bf16 *const (&rows)[TILES], int 
 
 template <int TILES>
 __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory &s,
-                                               const uint8_t *ring, float *room) {
+                                               const uint8_t *ring, float *scratch) {
     const gemm_args &a = p.a;
     tiles_of_block<TILES> t(a);
     const int g = threadIdx.x % 32 / 4;
@@ -191,7 +195,7 @@ __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory &s
 #pragma unroll
                 for (int j = 0; j < 4; j++)
                     sum[0][i][j] += sum[1][i][j];
-            finish<TILES>(a, sum[0], room, {group, index % t.cols}, tokens.first + from, left);
+            finish<TILES>(a, sum[0], scratch, {group, index % t.cols}, tokens.first + from, left);
         }
     }
 }
@@ -201,7 +205,7 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     few(const __grid_constant__ params p) {
     extern __shared__ __align__(128) uint8_t ring[];
     __shared__ shared_memory s;
-    __shared__ float room[kWarps * TILES * kFewTokens * kPitch];
+    __shared__ float scratch[kWarps * TILES * kFewTokens * kPitch];
     if (threadIdx.x == 0) {
         for (int i = 0; i < p.stages; i++) {
             ptx::mbarrier_init(&s.full[i], 1);
@@ -210,8 +214,9 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
         ptx::mbarrier_init_fence();
     }
     __syncthreads();
-    /* Lists come from two kernels ahead or one: what follows may read them before it waits, so it is let
-     * go only when they are there. */
+    /* The next kernel may read the expert lists before it waits (settled). So if this kernel's own
+     * lists may not be complete yet, it permits the next launch only after it has waited for them
+     * itself. */
     if (!p.a.listed || p.a.experts.settled)
         let_next();
     if (threadIdx.x >= kThreads) {
@@ -220,11 +225,12 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     } else {
         wait_previous();
         let_next();
-        multiply_tiles<TILES>(p, s, ring, room);
+        multiply_tiles<TILES>(p, s, ring, scratch);
     }
 }
 
-/* A block with one tile has room for that alone, so that it begins beside the kernel before. */
+/* A block with a single tile gets only the stages that it needs, so that it can start beside the
+ * previous kernel. */
 template <int TILES>
 cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     params p = {};
@@ -232,9 +238,9 @@ cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     p.slice = std::min<int>(a.k, kSlice);
     p.pitch = pitch_of(p.slice);
     const int64_t tiles = static_cast<int64_t>((a.n + kRows - 1) / kRows) * a.groups;
-    const int64_t blocks = std::min<int64_t>(tiles, kBlocksAnSm * s.sms);
-    const int room = kRingBytes / (kRows * p.pitch), slices = (a.k + p.slice - 1) / p.slice;
-    p.stages = std::min<int>({room, kMostStages, tiles == blocks ? slices : kMostStages});
+    const int64_t blocks = std::min<int64_t>(tiles, kBlocksPerSm * s.sms);
+    const int fitting = kRingBytes / (kRows * p.pitch), slices = (a.k + p.slice - 1) / p.slice;
+    p.stages = std::min<int>({fitting, kMostStages, tiles == blocks ? slices : kMostStages});
     return launch(s, few<TILES>, dim3(static_cast<unsigned>(blocks)), kThreads + kLoadThreads,
                   static_cast<size_t>(p.stages * kRows * p.pitch), p);
 }

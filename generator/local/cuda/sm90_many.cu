@@ -1,11 +1,15 @@
-/* gemm_many: tiles of 128 rows by 256 weights on Hopper's tensor cores; by 64 weights where there would be too
- * few tiles; 64 rows by 256 where experts have few rows, and the products wait for weights.
+/* gemm_many: products with Hopper's tensor cores, in one of three tile sizes.
  *
- * A persistent block has a warpgroup that loads and two that multiply, 64 rows each, or half of the weights:
- *   loads      tiles of 64 k through the copy engine, some deep; runs ahead over the ends of tiles
- *   products   m64n256k16, m64n64k16 or m64n128k16, one group of four in flight
- * Registers: 24 + 2 x 240 of 504. Shared memory: 4 x (16 384 + 32 768), 8 x (16 384 + 8192) or
- * 4 x (8192 + 32 768) bytes, and the barriers. */
+ *   128 rows by 256 weights    the usual case
+ *   128 rows by 64 weights     if 256 weights would give too few tiles for the device
+ *   64 rows by 256 weights     for experts with few rows, which are bound by loading weights
+ *
+ * A persistent block has one warpgroup that loads and two that multiply. With 128 rows each of the
+ * two has 64 rows; with 64 rows each has half of the weights.
+ *   loads      tiles of 64 k by TMA, several stages deep; they run ahead across the ends of tiles
+ *   products   m64n256k16, m64n64k16 or m64n128k16; one group of four instructions in flight
+ * Registers per thread of the three warpgroups: 24 + 2 x 240 = 504. Shared memory: 4 x (16 384 + 32
+ * 768), 8 x (16 384 + 8192) or 4 x (8192 + 32 768) bytes, plus barriers. */
 #include <algorithm>
 
 #include "generator/local/cuda/cuda_gemm.h"
@@ -20,14 +24,16 @@ namespace {
 enum {
     TILE_K = 64,
     kThreads = 384,
-    kBand = 8,             /* tiles of rows that are worked on beside each other, for L2 */
-    kNarrowRows = 512,     /* of a step: up to here experts have few of them each */
-    kEntryRegisters = 168, /* what 384 threads start with */
+    kBand = 8,             /* row tiles that are processed together, so that their weights stay in
+                              L2 */
+    kNarrowRows = 512,     /* rows of a step up to which experts are assumed to have few rows
+                              each */
+    kEntryRegisters = 168, /* registers with which each of the 384 threads starts */
     kLoadRegisters = 24,
     kMultiplyRegisters = 240,
 };
 
-/* Tiles of ROWS rows and COLS weights. */
+/* The ring of tiles: ROWS rows and COLS weights. */
 template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum { STAGES = COLS == 256 ? 4 : 8, STAGE_BYTES = (ROWS + COLS) * TILE_K * 2 };
@@ -42,10 +48,12 @@ struct params {
 };
 
 struct tile {
-    int group, first, row, end, col; /* rows first + row .. end - 1 of x and y, weights col .. */
+    int group, first, row, end, col; /* rows first + row .. end - 1 of x and y; weights from col
+                                        on */
 };
 
-/* All tiles in order; each role of a block walks them on its own. */
+/* Enumerates the tiles. The loading warp and the multiplying warpgroups each have their own
+ * copy. */
 template <int ROWS, int COLS>
 struct walk {
     const gemm_args &a;
@@ -68,7 +76,7 @@ struct walk {
         return true;
     }
 
-    /* Tile number @index; numbers only grow. */
+    /* Finds tile number @index. Calls must have increasing numbers. */
     __device__ bool find(int index, tile &t) {
         while (index >= base + tiles())
             if (!next_group())
@@ -118,13 +126,14 @@ __device__ __forceinline__ void product(float (&sum)[64], uint64_t x, uint64_t w
     ptx::wgmma_ss_bf16_n128(sum, x, w, add);
 }
 
-/* Where the second group's weights begin, if the groups share out weights and not rows. */
+/* Offset of the second warpgroup's weights, if the warpgroups divide the weights and not the
+ * rows. */
 template <int ROWS, int COLS>
 __device__ constexpr int own_cols() {
     return ROWS == 64 ? COLS / 2 : 0;
 }
 
-/* One tile's sums. */
+/* Computes the sums of one tile. */
 template <int ROWS, int COLS>
 __device__ __forceinline__ void multiply(float (&sum)[ROWS * COLS / 256],
                                          shared_memory<ROWS, COLS> &s, int steps, int &step,
@@ -172,7 +181,8 @@ __device__ __forceinline__ void store_two(const gemm_args &a, int64_t at, float 
     *to = make_float2(old.x + a.factor * x, old.y + a.factor * y);
 }
 
-/* A thread's numbers of one row, which begins at y's number @row: columns 8 j + 2 t and the next. */
+/* Stores a thread's numbers of one row, which begins at index @row of y: columns 8 j + 2 t and the
+ * next one. */
 template <int N>
 __device__ __forceinline__ void store_row(const gemm_args &a, const float (&sum)[N], int lower,
                                           int64_t row, int col) {

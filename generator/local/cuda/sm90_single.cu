@@ -1,4 +1,4 @@
-/* A launch is one block an SM that stays for all products of a layer. */
+/* A launch has one block per SM, which stays for all products of a layer. */
 #include <algorithm>
 
 #include "generator/local/cuda/single_feed.cuh"
@@ -7,14 +7,15 @@
 namespace device {
 namespace {
 
-/* What a launch is given is read cold, like its code: a warp that has nothing to do yet asks for all of it. */
+/* Reads all arguments of the launch once, so that they are cached. Called by a warp that would
+ * otherwise be idle. */
 __device__ __forceinline__ void warm(const params &p) {
     const uint32_t *word = reinterpret_cast<const uint32_t *>(&p);
     uint32_t all = 0;
 #pragma unroll
     for (size_t i = 0; i < sizeof p / sizeof *word; i += 16)
         all |= word[i];
-    if (all == 0) /* never: an instruction that needs them all */
+    if (all == 0) /* practically never; it makes the loads necessary for the compiler */
         __nanosleep(0);
 }
 
@@ -26,13 +27,13 @@ __global__ void __launch_bounds__(kThreads + kOtherThreads, 1)
     uint8_t *behind = memory + p.stages * kStageBytes;
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&s.choice_made, 1);
-        ptx::mbarrier_init(&s.weighed, 1);
+        ptx::mbarrier_init(&s.weights_ready, 1);
         r.init();
     }
     __syncthreads();
     let_next();
     if (threadIdx.x < kThreads)
-        worker{p.a, s, r, {}, reinterpret_cast<bf16 *>(behind), {s.room, 0}, 0, 0}.run();
+        worker{p.a, s, r, {}, reinterpret_cast<bf16 *>(behind), {s.scratch, 0}, 0, 0}.run();
     else if (threadIdx.x < kThreads + 32)
         feeder{p.a, s, r, {}}.run();
     else {
@@ -50,7 +51,7 @@ int row_bytes(const single_args &a) {
     return (longest * static_cast<int>(sizeof(bf16)) + 127) / 128 * 128;
 }
 
-/* What the ring leaves to others of 227 KB. */
+/* Shared memory of everything but the ring. */
 int bytes_beside(const single_args &a) {
     return row_bytes(a) + static_cast<int>(sizeof(shared_memory));
 }
@@ -61,7 +62,7 @@ int stages_of(const single_args &a) {
 
 } // namespace
 
-bool single_serves(const stream_of &s, const single_args &a) {
+bool single_supports(const stream_of &s, const single_args &a) {
     const single_attention &n = a.attention;
     const int slots = a.experts.route.how.chosen + a.experts.route.shared;
     return s.hopper && a.hidden <= kMostHidden && a.hidden % kRows == 0 && n.v % kRows == 0 &&
@@ -79,7 +80,7 @@ cudaError_t single_init() {
                                 kMemoryBytes - static_cast<int>(sizeof(shared_memory)));
 }
 
-/* Blocks that wait for each other: all of them at once, or the launch waits. */
+/* The blocks wait for each other, so the launch is cooperative: all blocks run at the same time. */
 cudaError_t single_layer(const stream_of &s, const single_args &a) {
     const int stages = stages_of(a);
     params p = {a, stages, std::min<int>(stages, kWindow), row_bytes(a)};

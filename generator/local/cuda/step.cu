@@ -1,4 +1,5 @@
-/* A step: laid out by the host, copied, run or replayed, its results copied back. */
+/* A step: the host lays out its inputs and copies them, runs or replays the kernels, and copies the
+ * results back. */
 #include <algorithm>
 #include <cstring>
 
@@ -24,7 +25,8 @@ void add_tokens(cuda_model *m, step_shape *step, const model_piece &p) {
     step->rows += p.count;
 }
 
-/* Pieces of one token first; then which rows' logits are wanted, in the caller's order. */
+/* Lays out the pieces: those of one token first, then the chunks. Then lists the rows whose logits
+ * are wanted, in the caller's order. */
 snap_status lay_out(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
                     snap_err *err) {
     std::vector<int> first(static_cast<size_t>(count));
@@ -84,7 +86,7 @@ snap_status copy_in(cuda_model *m, const step_shape &step, snap_err *err) {
     return cuda_check(e, "copying a step", err);
 }
 
-/* *@out: NULL where any of it failed. */
+/* Records a step. *@out is NULL after a failure. */
 snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, snap_err *err) {
     snap_status st = lab_record(m->be, err);
     if (st != SNAP_OK)
@@ -93,14 +95,15 @@ snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, s
     if (st == SNAP_OK)
         st = logits_of(m, 0, step.rows, err);
     const snap_status end = lab_record_end(m->be, out, st == SNAP_OK ? err : nullptr);
-    if (st != SNAP_OK && *out) { /* a part of the step */
+    if (st != SNAP_OK && *out) { /* only a part of the step was recorded */
         lab_recording_free(m->be, *out);
         *out = nullptr;
     }
     return st == SNAP_OK ? end : st;
 }
 
-/* A step of one new token for each sequence, recorded when its number of sequences first comes. */
+/* Runs a step of one new token for each sequence. It is recorded the first time that its number of
+ * sequences occurs. */
 snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
     lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
     const snap_status st = r ? SNAP_OK : record(m, step, &r, err);

@@ -1,7 +1,7 @@
 /* cache.h - the paged cache of all layers: one pool of pages, the same numbers in every layer.
  *
- * The formats are the attention arms' own (kernels/mla.h). The damaged ones, for the ablation, store a
- * BF16 cache whose rows went through a coarser format and back before they were written.
+ * The formats are the attention arms' own (kernels/mla.h). The damaged ones, for the ablation,
+ * store a BF16 cache whose rows went through a coarser format and back before they were written.
  * FP32 is for debugging: rows as they are, read by our own attention. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H

@@ -1,5 +1,5 @@
-/* damage.h - the coarser formats of the ablation: rows go through them and back to bf16 before a BF16
- * cache stores them. Slow is fine here: they exist to be compared with.
+/* damage.h - the coarser formats of the ablation: rows go through them and back to bf16 before a
+ * BF16 cache stores them. Slow is fine here: they exist to be compared with.
  *
  *   A      content and RoPE e4m3, a scale a token each
  *   B      both e4m3, scale 1
@@ -14,8 +14,9 @@
 
 #include "generator/local/model/cache.h"
 
-/* bf16 rows [n][d_c + d_r] of one sequence, appended together, in place; nothing for formats that are no
- * damage. @page: the stored rows [..][d_c + d_r] of the page that the first of them joins, at place
+/* bf16 rows [n][d_c + d_r] of one sequence, appended together, in place; nothing for formats that
+ * are no damage. @page: the stored rows [..][d_c + d_r] of the page that the first of them joins,
+ * at place
  * @at of it; read by D only. */
 void damage_rows(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
                  int at);

@@ -1,17 +1,19 @@
-/* reading.h - what is wanted of a row's logits. A draw needs little of them: on a device that little is found where they
- * lie, and a hundred thousand numbers a token stay there. */
+/* reading.h - the parts of a row's logits that a draw needs. On a device they are computed where
+ * the logits are, so that a hundred thousand numbers per token need not be copied to the host. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_READING_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_READING_H
 
 #include <stdint.h>
 
-/* p of a token = exp((its logit - the largest) / temperature), in FP64; NaN counts as 0. */
+/* Below, p of a token = exp((its logit - the largest) / temperature), in FP64. NaN counts as 0. */
 typedef enum {
-    READ_LOGITS, /* all of them */
-    READ_BEST,   /* the token of the largest; of equals the lower id */
-    READ_SHARE, /* the first token, by id, at which the sum of p goes beyond `share` of the whole */
-    READ_NUCLEUS, /* the fewest tokens whose p reach `share` of the whole, and some more */
-    READ_TOP,     /* the `share` largest, and some more; none whose p is 0 */
+    READ_LOGITS,  /* all of them */
+    READ_BEST,    /* the token with the largest logit; of equal ones the lowest id */
+    READ_SHARE,   /* the first token, by id, at which the running sum of p exceeds `share` of the
+                   whole sum */
+    READ_NUCLEUS, /* the likeliest tokens whose p add up to `share` of the whole; may include some
+                     more */
+    READ_TOP,     /* the `share` likeliest tokens; may include some more, but none whose p is 0 */
 } reading_kind;
 
 typedef struct {
@@ -24,15 +26,16 @@ typedef struct {
     float logit;
 } token_logit;
 
-enum { READING_MOST = 1024 /* tokens that are listed */ };
+enum { READING_MOST = 1024 /* most tokens in a list */ };
 
-/* READ_LOGITS wherever the answer is not what was asked for: no device that can, no finite largest logit, more tokens
- * than are listed. */
+/* kind is READ_LOGITS if the answer is not of the requested kind: the device can't compute it, no
+ * logit is finite, or the list would be too long. */
 typedef struct {
     reading_kind kind;
     int32_t token;           /* READ_BEST, READ_SHARE */
-    int n;                   /* READ_NUCLEUS, READ_TOP: tokens listed, in no order */
-    const token_logit *list; /* until the next step */
+    int n;                   /* READ_NUCLEUS, READ_TOP: number of tokens in the list, in no
+                                particular order */
+    const token_logit *list; /* valid until the next step */
     float largest;
     double sum; /* of all p */
 } reading_answer;

@@ -1,10 +1,10 @@
-/* route.h - which experts a token goes to, from the router's logits, in FP32.
+/* route.h - chooses the experts of a token from the router's logits, in FP32.
  *
  *   scores    softmax (V2, LongCat) or sigmoid (V3) of the logits
- *   choice    the best of scores + bias; with groups, only those in the best groups: judged by their
- *             best expert (V2) or the sum of their best two (V3)
- *   weights   the scores without bias, over their sum where the model says so, times a factor
- * Of equals the lower number wins. */
+ *   choice    the experts with the best score + bias. With groups, only experts of the best groups
+ *             count; a group is rated by its best expert (V2) or the sum of its best two (V3)
+ *   weights   the scores without bias, times a factor; divided by their sum if the model says so
+ * Of equal scores the lower index wins. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H
 
@@ -13,8 +13,8 @@
 enum { ROUTE_MAX_EXPERTS = 4096, ROUTE_MAX_GROUPS = 256, ROUTE_MAX_CHOSEN = 64 };
 
 typedef struct {
-    int experts; /* all of them, zero-computation ones included */
-    int chosen;  /* a token */
+    int experts; /* number of experts, zero-computation ones included */
+    int chosen;  /* per token */
     int groups, groups_kept;
     bool sigmoid, by_two, normalize;
     float factor;
@@ -22,8 +22,8 @@ typedef struct {
 
 router router_make(const model_shape *s);
 
-/* @logits [experts], overwritten; @bias [experts] or NULL; expert and weight [chosen], ascending by
- * expert. */
+/* @logits [experts] is overwritten; @bias [experts] or NULL. Writes expert and weight [chosen], in
+ * ascending order of expert. */
 void router_choose(const router *r, float *logits, const float *bias, int32_t *expert,
                    float *weight);
 

@@ -1,5 +1,5 @@
-/* weights.h - the tensors of a checkpoint as the layers use them. Matrices stay in the mapped files;
- * vectors (norms, biases) are copied as FP32. */
+/* weights.h - the tensors of a checkpoint as the layers use them. Matrices stay in the mapped
+ * files; vectors (norms, biases) are copied as FP32. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
 
@@ -55,8 +55,8 @@ snap_status weights_bind(model_weights *out, const model_shape *shape, const che
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
 
-/* The blocks of a shape without tensors, for a device that draws its weights at random. As weights_bind()
- * otherwise. */
+/* The blocks of a shape without tensors, for a device that draws its weights at random. As
+ * weights_bind() otherwise. */
 snap_status weights_outline(model_weights *out, const model_shape *shape,
                             snap_err *err) SNAP_CHECK_RESULT;
 
