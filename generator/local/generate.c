@@ -1,5 +1,5 @@
-/* generate.c - the local generator behind generator.h: requests become sequences of the engine, their
- * tokens text and times. */
+/* generate.c - the local generator behind generator.h. Requests become sequences of the engine;
+ * their tokens become text and times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 typedef struct local local;
 
-/* A request on its way. */
+/* A request in progress. */
 typedef struct task {
-    struct task *next, *prev; /* of all */
-    struct task *next_done;   /* of those that wait to be delivered */
+    struct task *next, *prev; /* list of all tasks */
+    struct task *next_done;   /* list of the tasks to deliver */
     local *g;
     gen_request req;
     tok_stream stream;
@@ -71,9 +71,9 @@ static void task_end(local *g, task *t) {
     task_free(t);
 }
 
-/* A request that never ran, as a result. */
-static snap_status refuse(const gen_request *req, const char *why, gen_sink_fn sink, void *ctx,
-                          snap_err *err) {
+/* Delivers a failed result for a request that never ran. */
+static snap_status deliver_failure(const gen_request *req, const char *why, gen_sink_fn sink,
+                                   void *ctx, snap_err *err) {
     gen_result res = {.failed = true,
                       .error = why,
                       .text = "",
@@ -113,7 +113,8 @@ cleanup:
     return st;
 }
 
-/* Out of memory ends the run; anything else is this request's. */
+/* Adds a request to the engine. Out of memory ends the run; any other error fails only this
+ * request. */
 static snap_status admit(local *g, const gen_request *req, gen_sink_fn sink, void *ctx,
                          snap_err *err) {
     snap_err why = {0};
@@ -131,16 +132,16 @@ static snap_status admit(local *g, const gen_request *req, gen_sink_fn sink, voi
         return SNAP_OK;
     task_end(g, t);
     return st == SNAP_E_NOMEM ? err_set(err, st, "%s", why.text)
-                              : refuse(req, why.text, sink, ctx, err);
+                              : deliver_failure(req, why.text, sink, ctx, err);
 }
 
 static snap_status deliver(const task *t, gen_sink_fn sink, void *ctx, snap_err *err) {
-    bool room = t->why != FINISH_NO_ROOM;
+    bool fits = t->why != FINISH_NO_PAGES;
     gen_result res = {
-        .failed = !room,
-        .error = room ? NULL : "the cache has too few pages for this sequence",
+        .failed = !fits,
+        .error = fits ? NULL : "the cache has too few pages for this sequence",
         .text = buf_str(&t->text),
-        .finish_reason = !room                   ? NULL
+        .finish_reason = !fits                   ? NULL
                          : t->why == FINISH_STOP ? "stop"
                                                  : "length",
         .prompt_tokens = t->prompt_tokens,
@@ -170,7 +171,7 @@ static snap_status deliver_all(local *g, gen_sink_fn sink, void *ctx, snap_err *
     return st;
 }
 
-/* What a run leaves when it ends early. */
+/* Frees the requests that are left when a run ends early. */
 static void drop_all(local *g) {
     engine_clear(g->model.engine);
     for (task *t = g->all, *next; t; t = next) {

@@ -27,7 +27,7 @@ static snap_status choose_template(local_model *m, const char *dir, const local_
                               : chat_template_choose(dir, &s->template, err);
 }
 
-/* The ends of a sequence by config, generation config and tokenizer. */
+/* Collects the ids that end a sequence, from config, generation config and tokenizer. */
 static void collect_stops(local_model *m) {
     int32_t eos = tokenizer_eos(m->tokenizer);
     bool known = eos < 0;
@@ -39,9 +39,9 @@ static void collect_stops(local_model *m) {
         m->stop_ids[m->n_stop_ids++] = eos;
 }
 
-/* What a cache may take that nobody gave a size. */
+/* The default size limit of a cache. */
 static snap_status cache_limit(bool cuda, int64_t *bytes, snap_err *err) {
-    enum { kShare = 8 }; /* of a device: several arms are there at once */
+    enum { kShare = 8 }; /* of a device's memory, because several arms share it */
     snap_status st = SNAP_OK;
     mla_backend *be = NULL;
     mla_backend_info info;
@@ -66,7 +66,7 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
         cache_precision(r->format) == MLA_FP8
             ? (int64_t)mla_cache_token_bytes(MLA_FP8, s->kv_lora_rank, s->qk_rope_head_dim)
             : bf16;
-    if (r->format == CACHE_F32) /* for debugging, not compared: twice the bytes */
+    if (r->format == CACHE_F32) /* twice the bytes; for debugging, never compared */
         token = bf16 *= 2;
     if (!bytes) {
         int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,

@@ -47,7 +47,7 @@ static void subject_close(subject *x) {
 }
 
 /* One step of every row: a token of its own. */
-static void step(const subject *x, const reading *wanted, reading_answer *got, float *logits) {
+static void step(const subject *x, const reading *wanted, reading_result *got, float *logits) {
     static const int32_t tokens[kRows] = {5, 17, 40}, pages[kRows] = {2, 0, 1};
     model_piece p[kRows];
     snap_err err = {0};
@@ -61,7 +61,7 @@ static int check(const subject *x, const sampling *how) {
     int read = 0;
     for (uint64_t draw = 0; draw < kDraws; draw++) {
         reading wanted[kRows];
-        reading_answer got[kRows];
+        reading_result got[kRows];
         for (uint64_t i = 0; i < kRows; i++) {
             rng r = rng_make(draw, i);
             wanted[i] = sampler_reading(x->s, how, &r);
@@ -109,7 +109,7 @@ static void test_draws(void) {
     if (!tiny_on_cuda())
         return;
     subject_open(&x);
-    step(&x, (reading[kRows]){0}, (reading_answer[kRows]){0}, x.logits);
+    step(&x, (reading[kRows]){0}, (reading_result[kRows]){0}, x.logits);
     double spread = spread_of(x.logits, kVocab);
     for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         sampling how = read[i];
@@ -131,7 +131,7 @@ static void test_rows_of_both_kinds(void) {
         return;
     subject_open(&x);
     reading wanted[kRows] = {{.kind = READ_LOGITS}, {.kind = READ_BEST}, {.kind = READ_LOGITS}};
-    reading_answer got[kRows];
+    reading_result got[kRows];
     step(&x, (reading[kRows]){0}, got, x.logits);
     step(&x, wanted, got, x.some);
     CU_ASSERT_EQUAL(got[0].kind, READ_LOGITS);

@@ -354,8 +354,8 @@ static void test_refusals(void) {
     CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
     while (engine_pending(e))
         CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL(big.why, FINISH_NO_ROOM);
-    CU_ASSERT_EQUAL(s.why, FINISH_NO_ROOM);
+    CU_ASSERT_EQUAL(big.why, FINISH_NO_PAGES);
+    CU_ASSERT_EQUAL(s.why, FINISH_NO_PAGES);
     CU_ASSERT_EQUAL(s.n, 64 - 50 + 1);
     engine_free(e);
     runner_free(r);

@@ -132,8 +132,8 @@ static void test_one_number_a_draw(void) {
 }
 
 /* The tokens of p > @least, from the last id to the first. */
-static reading_answer list_tokens(const sampling *how, double least, token_logit *list) {
-    reading_answer a = {.kind = READ_NUCLEUS, .list = list, .largest = -INFINITY};
+static reading_result list_tokens(const sampling *how, double least, token_logit *list) {
+    reading_result a = {.kind = READ_NUCLEUS, .list = list, .largest = -INFINITY};
     for (int i = 0; i < kVocab; i++)
         a.largest = fmaxf(a.largest, logits[i]);
     for (int i = kVocab - 1; i >= 0; i--) {
@@ -158,7 +158,7 @@ static void test_a_list_is_enough(void) {
     CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
     for (uint64_t i = 0; i < 3000; i++) {
         const sampling *how = &hows[i % 3];
-        reading_answer a = list_tokens(how, 0.01, list);
+        reading_result a = list_tokens(how, 0.01, list);
         rng x = rng_make(i, 3), y = x;
         CU_ASSERT(a.n < kVocab);
         CU_ASSERT_EQUAL(sampler_draw_read(s, how, &a, &x),

@@ -203,7 +203,7 @@ static snap_status check_answers(const answer *a, snap_err *err) {
         if (samples > 1 && !as_json)
             (void)printf("%s[%lld] %s\n", i ? "\n" : "", (long long)i, buf_str(&a[i].text));
         st = buf_check(&a[i].text, "an answer", err);
-        if (a[i].why == FINISH_NO_ROOM)
+        if (a[i].why == FINISH_NO_PAGES)
             st = err_set(err, SNAP_E_NOMEM,
                          "the cache has too few pages for this sequence: give --cache-mb more");
     }

@@ -1,14 +1,15 @@
-/* chat.h - messages to the prompt that a family of models was trained on.
+/* chat.h - turns messages into the prompt format that a family of models was trained on.
  *
- * Checkpoints bring their template as a Jinja program. The families' few are written here in C, and a
- * checkpoint's is recognised by what it contains; an unknown one is refused, never guessed at. Only what
- * these programs make of system, user and assistant messages is built: no tools, no images.
+ * Checkpoints contain their template as a Jinja program. The templates of the supported families
+ * are implemented in C. A checkpoint's template is recognised by strings that it contains; an
+ * unknown one is an error. Only system, user and assistant messages are supported: no tools, no
+ * images.
  *
  *   deepseek-v2    "User: ..", "Assistant: .."                    V2, V2-Lite
  *   deepseek-v3    <｜User｜>, <｜Assistant｜>                     V2.5, V3
  *   deepseek-r1    the same; thoughts of earlier turns are left out, the answer begins with one
- *   deepseek-v3.1  the same; whether the answer begins with a thought is the caller's choice
- *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the system message that stands in for none
+ *   deepseek-v3.1  the same; the caller chooses whether the answer begins with a thought
+ *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the default system message
  *   longcat        [Round 0] USER:.. ASSISTANT:..
  *   chatml         <|im_start|>user                               MiniCPM3 */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
@@ -20,7 +21,7 @@
 #include "generator/generator.h"
 
 typedef enum {
-    CHAT_NONE, /* the messages' contents, one behind the other */
+    CHAT_NONE, /* the contents of the messages, concatenated */
     CHAT_DEEPSEEK_V2,
     CHAT_DEEPSEEK_V3,
     CHAT_DEEPSEEK_R1,
@@ -34,13 +35,13 @@ typedef enum {
 
 const char *chat_template_name(chat_template t); /* "none", "deepseek-v2", ... */
 
-/* SNAP_E_USAGE, listing the names, for any other. */
+/* SNAP_E_USAGE for an unknown name; the message lists the names. */
 snap_status chat_template_parse(const char *name, chat_template *out,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
 /* The template of a checkpoint's folder: chat_template.jinja, or `chat_template` in
- * tokenizer_config.json; CHAT_NONE where it has neither. SNAP_E_UNSUPPORTED for one that is none of
- * these; what reading can give. */
+ * tokenizer_config.json; CHAT_NONE if it has neither. SNAP_E_UNSUPPORTED for an unknown template;
+ * any error of reading. */
 snap_status chat_template_choose(const char *dir, chat_template *out,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
@@ -50,15 +51,15 @@ bool chat_template_recognize(const char *source, chat_template *out);
 typedef struct {
     chat_template template;
     bool thinking;         /* deepseek-v3.1 only */
-    const char *bos, *eos; /* the tokenizer's contents; NULL is "" */
+    const char *bos, *eos; /* the tokenizer's begin and end tokens as text; NULL means "" */
 } chat_style;
 
 /**
- * chat_render - append the prompt that ends where the assistant is to answer
+ * chat_render - append the prompt, which ends where the assistant's answer begins
  *
- * The marks are text here, and become tokens when the prompt is encoded without TOK_PLAIN and
- * TOK_SPECIALS. SNAP_E_INPUT for a role that is neither system, user nor assistant; SNAP_E_NOMEM.
- */
+ * Special tokens are written as text. They become tokens when the prompt is encoded without
+ * TOK_PLAIN and without TOK_SPECIALS. SNAP_E_INPUT for a role other than system, user or assistant;
+ * SNAP_E_NOMEM. */
 snap_status chat_render(const chat_style *style, const gen_message *messages, int n, buf *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 

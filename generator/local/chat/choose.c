@@ -28,7 +28,8 @@ snap_status chat_template_parse(const char *name, chat_template *out, snap_err *
     return err_set(err, SNAP_E_USAGE, "unknown chat template '%.80s' (%s)", name, kList);
 }
 
-/* What a template must contain, all of it, the particular before the general. */
+/* A template is recognised if it contains all marks of a row. Special rows come before general
+ * ones. */
 bool chat_template_recognize(const char *source, chat_template *out) {
     static const struct {
         chat_template is;
@@ -56,7 +57,8 @@ bool chat_template_recognize(const char *source, chat_template *out) {
         bool all = true;
         for (int k = 0; k < 3 && rows[i].marks[k]; k++)
             all = all && strstr(source, rows[i].marks[k]);
-        if (all) { /* the first edition of R1's leaves out thoughts, but does not begin with one */
+        if (all) { /* the first edition of R1's template drops thoughts but doesn't start one:
+                      unknown */
             *out = rows[i].is;
             return *out != CHAT_DEEPSEEK_V3 || !strstr(source, "split('</think>')");
         }
@@ -72,7 +74,7 @@ static snap_status recognize(const char *source, const char *path, chat_template
                    "%s: its chat template is not known; name one that fits (%s)", path, kList);
 }
 
-/* A string, or a list of {"name", "template"}, of which "default" counts. */
+/* The template's source: a string, or the entry "default" in a list of {"name", "template"}. */
 static const char *source_of(const js *config) {
     const js *list = js_get_array(config, "chat_template");
     for (size_t i = 0; i < js_len(list); i++) {

@@ -36,7 +36,7 @@ static void render_v2(const renderer *r) {
     put(r, "Assistant:");
 }
 
-/* All system messages stand in front, wherever they were. */
+/* Writes all system messages first, whatever their position. */
 static void put_systems(const renderer *r) {
     bool first = true;
     for (int i = 0; i < r->n; i++)
@@ -47,7 +47,7 @@ static void put_systems(const renderer *r) {
         }
 }
 
-/* What follows the last (R1) or the first (V3.1) end of a thought. */
+/* The text after the last (R1) or the first (V3.1) end of a thought. */
 static const char *without_thought(const char *content, bool last) {
     for (const char *at; (at = strstr(content, THOUGHT)) != NULL;) {
         content = at + strlen(THOUGHT);
@@ -76,7 +76,7 @@ static void render_v3(const renderer *r) {
 }
 
 static void render_v31(const renderer *r) {
-    bool asked = false; /* the last message that was no system's is a user's */
+    bool open_turn = false; /* the last message other than system messages is a user's */
     put(r, r->style->bos);
     put_systems(r);
     for (int i = 0; i < r->n; i++) {
@@ -84,15 +84,15 @@ static void render_v31(const renderer *r) {
         if (is(m, "user")) {
             put(r, USER);
             put(r, m->content);
-            asked = true;
+            open_turn = true;
         } else if (is(m, "assistant")) {
-            put(r, asked ? ANSWER THOUGHT : "");
+            put(r, open_turn ? ANSWER THOUGHT : "");
             put(r, without_thought(m->content, false));
             put(r, SENTENCE);
-            asked = false;
+            open_turn = false;
         }
     }
-    if (asked)
+    if (open_turn)
         put(r, r->style->thinking ? ANSWER "<think>" : ANSWER THOUGHT);
 }
 

@@ -36,7 +36,7 @@ typedef struct {
     int32_t *next;    /* [rows] the likeliest token of each row */
     int32_t *experts; /* [all rows][MoE layers][experts per token], ascending; see below */
     const reading *wanted; /* [rows] what to read of each row (reading.h); see below */
-    reading_answer *got;   /* [rows] the results of @wanted */
+    reading_result *got;   /* [rows] the results of @wanted */
 } cuda_model_results;
 
 /* Runs one step. In @experts, pieces of one token come first. With @wanted, @logits holds only the

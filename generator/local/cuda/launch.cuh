@@ -4,8 +4,8 @@
  * A step is a chain of short kernels. Each kernel permits the launch of the next one early
  * (let_next). It waits for the previous kernel (wait_previous) only before it reads what that
  * kernel writes. No kernel writes the weights, so they may be read before. Every kernel of the
- * chain waits, so the end of one kernel implies the end of all kernels before it. Source: CUDA
- * programming guide, "Programmatic Dependent Launch". */
+ * chain waits, so the end of one kernel implies the end of all kernels before it.
+ * Source: CUDA programming guide, "Programmatic Dependent Launch". */
 #pragma once
 #include <cstdint>
 #include <cuda_bf16.h>

@@ -5,7 +5,7 @@
 
 #include "generator/local/engine/engine_parts.h"
 
-enum { kDrawTogether = 16 }; /* draws that a thread takes at a time */
+enum { kDrawsPerTask = 16 }; /* draws per task of a thread */
 
 snap_status engine_check_tokens(const engine *e, const int32_t *tokens, int n, snap_err *err) {
     for (int i = 0; i < n; i++)
@@ -22,29 +22,30 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     snap_status st = engine_check_tokens(e, req->prompt, req->n_prompt, err);
     if (st != SNAP_OK)
         return st;
-    int64_t room = e->context - req->n_prompt;
-    room = req->n_prompt + (req->max_tokens < room ? req->max_tokens : room) + 1;
+    int64_t capacity = e->context - req->n_prompt;
+    capacity = req->n_prompt + (req->max_tokens < capacity ? req->max_tokens : capacity) + 1;
     sequence *s = calloc(1, sizeof *s);
     if (!s)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence");
     s->req = *req;
     s->n = s->n_prompt = req->n_prompt;
-    s->room = (int)room;
+    s->capacity = (int)capacity;
     s->rng = rng_make(req->seed, 0);
-    s->tokens = calloc((size_t)room, sizeof *s->tokens);
+    s->tokens = calloc((size_t)capacity, sizeof *s->tokens);
     s->pages = calloc((size_t)e->table, sizeof *s->pages);
     s->from = s->tokens && s->pages ? prompt_join(e, req->prompt, req->n_prompt) : NULL;
     if (!s->from) {
         sequence_free(e, s);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %lld tokens",
-                       (long long)room);
+                       (long long)capacity);
     }
     memcpy(s->tokens, req->prompt, (size_t)s->n * sizeof *s->tokens);
     list_push(&e->queue, s);
     return SNAP_OK;
 }
 
-/* What depends on the sequence alone: any thread may do it. */
+/* Draws a sequence's token. It uses nothing but the sequence and its logits, so any thread may do
+ * it. */
 static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
     sequence *s = d->s;
     d->logprob = 0;
@@ -54,8 +55,8 @@ static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
 
 static void draw_some(void *ctx, int worker, int64_t index) {
     engine *e = ctx;
-    int first = (int)index * kDrawTogether, n = e->running.n;
-    for (int i = first; i < first + kDrawTogether && i < n; i++) {
+    int first = (int)index * kDrawsPerTask, n = e->running.n;
+    for (int i = first; i < first + kDrawsPerTask && i < n; i++) {
         drawing *d = &e->drawing[i];
         if (e->got[i].kind == READ_LOGITS)
             draw_token(e, worker, d, e->logits + (int64_t)i * e->vocab);
@@ -66,7 +67,7 @@ static void draw_some(void *ctx, int worker, int64_t index) {
     }
 }
 
-/* Tells of a drawn token, and whether the sequence goes on. */
+/* Passes a drawn token to the caller. Returns whether the sequence continues; if not, sets *why. */
 static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
     sequence *s = d->s;
     *why = FINISH_STOP;
@@ -82,8 +83,9 @@ static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
 
 /* ---- admission ---- */
 
-/* A sequence gets a ready prompt's pages: full ones together with the others, of the last one a copy,
- * or the page itself where only the prompt has it, which will not write there. */
+/* Gives a sequence the pages of its prompt, which is ready. Full pages are shared. The last page is
+ * copied if it is not full, unless only the prompt holds it: the prompt will not write to it again.
+ * *done is false if no page was free for the copy. */
 static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err) {
     snap_status st = SNAP_OK;
     prompt *p = s->from;
@@ -107,7 +109,7 @@ cleanup:
     return st;
 }
 
-/* Drawn from what its prompt left. Whether the sequence goes on. */
+/* Draws the first token from the prompt's logits. Returns whether the sequence continues. */
 static bool first_token(engine *e, sequence *s, finish_reason *why) {
     drawing d = {.s = s};
     draw_token(e, 0, &d, s->from->logits);
@@ -123,7 +125,7 @@ static snap_status admit_queue(engine *e, snap_err *err) {
         bool done;
         finish_reason why = FINISH_LENGTH;
         if (pages_for(p->n) > e->pool.pages) {
-            engine_finish(e, &e->queue, s, FINISH_NO_ROOM);
+            engine_finish(e, &e->queue, s, FINISH_NO_PAGES);
             continue;
         }
         prompt_start(e, p);
@@ -149,7 +151,8 @@ cleanup:
 
 /* ---- step ---- */
 
-/* A prompt is cut at multiples of e->chunk, whatever else a step does. */
+/* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, whatever
+ * else is in the step. */
 static int chunk_of(const engine *e, const prompt *p) {
     int left = p->n - p->computed;
     return left < e->chunk ? left : e->chunk;
@@ -162,10 +165,10 @@ static bool is_chunked(const engine *e, const prompt *p) {
     return false;
 }
 
-/* The prompts that this step goes on with: the first in the queue's, and those behind it while their chunks
- * fit beside it and pages are plenty. */
+/* Chooses the prompts that this step continues: that of the first sequence in the queue, and those
+ * of the following ones while their chunks fit into the step and there are plenty of free pages. */
 static void add_chunks(engine *e) {
-    int room = e->chunk;
+    int capacity = e->chunk;
     e->chunks = 0;
     for (sequence *s = e->queue.first; s && e->chunks < ENGINE_STEP_PROMPTS; s = s->next) {
         prompt *p = s->from;
@@ -173,9 +176,9 @@ static void add_chunks(engine *e) {
             continue;
         if (e->chunks && e->pool.n_free > 2 * (pages_for(p->n) + e->running.n))
             prompt_start(e, p);
-        if (!p->held || chunk_of(e, p) > room)
+        if (!p->held || chunk_of(e, p) > capacity)
             break;
-        room -= chunk_of(e, p);
+        capacity -= chunk_of(e, p);
         e->chunked[e->chunks++] = p;
     }
 }
@@ -233,9 +236,9 @@ static void take_chunks(engine *e, const float *logits) {
     }
 }
 
-/* What the step gave: a token for each that ran, the prompts' progress. */
+/* Uses the results of a step: draws a token for each running sequence and updates the prompts. */
 static void take_results(engine *e) {
-    int n = 0, tasks = (e->running.n + kDrawTogether - 1) / kDrawTogether;
+    int n = 0, tasks = (e->running.n + kDrawsPerTask - 1) / kDrawsPerTask;
     for (sequence *s = e->running.first; s; s = s->next)
         e->drawing[n++].s = s;
     if (tasks > 1)
@@ -255,7 +258,7 @@ snap_status engine_step(engine *e, snap_err *err) {
     snap_status st;
     TRY(engine_admit_swapped(e, err));
     TRY(admit_queue(e, err));
-    TRY(engine_make_room(e, err));
+    TRY(engine_reserve_pages(e, err));
     int pieces = build_step(e);
     if (pieces) {
         TRY(runner_step_read(e->r, e->piece, pieces, e->wanted, e->got, e->logits, err));
@@ -304,8 +307,9 @@ snap_status engine_create(engine **out, runner *r, snap_err *err) {
     e->table = pages_for(o->context);
     e->chunk = o->max_rows - o->max_decode;
     if (e->chunk < 1)
-        TRY(err_set(err, SNAP_E_SHAPE, "steps of %d tokens leave no room for prompts beside %d",
-                    o->max_rows, o->max_decode));
+        TRY(err_set(err, SNAP_E_SHAPE,
+                    "steps of %d tokens leave no room for prompts beside %d sequences", o->max_rows,
+                    o->max_decode));
     e->threads = runner_pool(r);
     TRY(create_samplers(e, err));
     TRY(pool_init(&e->pool, (int32_t)o->pages, err));

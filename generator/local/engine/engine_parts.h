@@ -1,38 +1,38 @@
-/* engine_parts.h - what the engine's files share: its sequences and prompts, and who holds which page. Private to
- * engine/. */
+/* engine_parts.h - what the files of the engine share: its sequences, its prompts, and which of
+ * them holds which page. Private to engine/. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 
 #include "generator/local/engine/engine.h"
 #include "generator/local/engine/pool.h"
 
-enum { ENGINE_STEP_PROMPTS = 16 }; /* whose chunks one step takes */
+enum { ENGINE_STEP_PROMPTS = 16 }; /* most prompts with a chunk in one step */
 
-/* A prompt that sequences start from. It holds its pages while any of them still waits to, and after
- * that until somebody needs them: the next samples may be on their way. */
+/* A prompt that sequences start from. It holds its pages while a sequence waits for it. After that
+ * it keeps them until they are needed elsewhere, because further samples of it may come. */
 typedef struct prompt {
     struct prompt *next;
     int32_t *tokens; /* owned */
     int n;
-    int waiting;    /* sequences */
-    int computed;   /* tokens in the cache; n = ready */
+    int waiting;    /* number of sequences */
+    int computed;   /* tokens in the cache; the prompt is ready when it equals n */
     int32_t *pages; /* owned; the first `held` are held */
     int held;
-    int forks;     /* sequences that started from it since it was computed */
+    int forks;     /* sequences that started from it since it was last computed */
     float *logits; /* owned; of the last token */
 } prompt;
 
 typedef struct sequence {
-    struct sequence *next, *prev; /* queue, running or swapped list */
-    engine_request req;           /* its prompt pointer is not used any more */
-    prompt *from;                 /* until it runs */
+    struct sequence *next, *prev; /* in the queue, the running list or the swapped list */
+    engine_request req;           /* its prompt pointer is not valid any more */
+    prompt *from;                 /* NULL once the sequence runs */
     rng rng;
-    int32_t *tokens; /* owned: the prompt, then what was drawn */
-    int n, n_prompt, room;
-    int64_t cached; /* tokens in the cache: all but the last */
+    int32_t *tokens; /* owned: the prompt, then the drawn tokens */
+    int n, n_prompt, capacity;
+    int64_t cached; /* tokens in the cache: all except the last one */
     int32_t *pages; /* owned [table]; the first `held` are held */
     int held;
-    char *swapped; /* owned: `held` pages in host memory; NULL = in the cache */
+    char *swapped; /* owned: `held` pages in host memory; NULL = they are in the cache */
 } sequence;
 
 /* First in, first out. */
@@ -41,7 +41,7 @@ typedef struct {
     int n;
 } sequence_list;
 
-/* A running sequence's next token. */
+/* The next token of a running sequence. */
 typedef struct {
     sequence *s;
     int32_t token;
@@ -62,9 +62,9 @@ struct engine {
     model_piece *piece; /* [max_decode + ENGINE_STEP_PROMPTS] */
     float *logits;      /* [max_decode + ENGINE_STEP_PROMPTS][vocab] */
     drawing *drawing;   /* [max_decode] */
-    reading *wanted;    /* [max_decode + ENGINE_STEP_PROMPTS], as logits */
-    reading_answer *got;
-    prompt *chunked[ENGINE_STEP_PROMPTS]; /* whose chunk the step's last pieces are */
+    reading *wanted;    /* [max_decode + ENGINE_STEP_PROMPTS], one for each row of logits */
+    reading_result *got;
+    prompt *chunked[ENGINE_STEP_PROMPTS]; /* the prompts of the step's last pieces */
     int chunks;
     engine_stats stats;
     int64_t running_steps, running_sum;
@@ -86,33 +86,37 @@ void list_take_out(sequence_list *l, sequence *s);
 
 /* ---- prompts.c ---- */
 
-/* The prompt of these tokens, one more sequence waiting for it; NULL: no memory. */
+/* Returns the prompt with these tokens and counts one more sequence that waits for it. NULL: no
+ * memory. */
 prompt *prompt_join(engine *e, const int32_t *tokens, int n);
 void prompt_leave(engine *e, prompt *p);
 
-/* Gets its pages, where there are enough beside those that the running sequences will grow by. */
+/* Gives the prompt its pages, if enough are free in addition to those that running sequences need
+ * to grow. */
 void prompt_start(engine *e, prompt *p);
 
-/* All prompts give up their pages, to be computed again. How many those were. */
+/* Drops the pages of all prompts, which must then be computed again. Returns their number. */
 int prompts_drop(engine *e);
 
-/* Frees the prompts that nobody waits for, all but the newest @kept of them. Whether there were any. */
+/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether there were
+ * any. */
 bool prompts_free_idle(engine *e, int kept);
 
-/* A page, or whether @n of them are free: idle prompts are given up for it. */
+/* Takes a page, or checks that @n pages are free. Idle prompts are freed if necessary. */
 int32_t engine_take_page(engine *e); /* -1 = none */
 bool engine_have_pages(engine *e, int n);
 
-/* ---- room.c ---- */
+/* ---- preemption.c ---- */
 
 void sequence_drop_pages(engine *e, sequence *s);
 void sequence_free(engine *e, sequence *s); /* NULL is allowed */
 void engine_finish(engine *e, sequence_list *l, sequence *s, finish_reason why);
 
-/* Swapped sequences come back in their order, each with a page to grow. */
+/* Swaps sequences in again, in their order, if they have room to grow by one page. */
 snap_status engine_admit_swapped(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
-/* A page for the next token of every running sequence; those that came last make room. */
-snap_status engine_make_room(engine *e, snap_err *err) SNAP_CHECK_RESULT;
+/* Gives every running sequence a page for its next token. Preempts those that came last if
+ * necessary. */
+snap_status engine_reserve_pages(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

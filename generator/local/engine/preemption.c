@@ -1,4 +1,4 @@
-/* room.c - sequences that leave the cache: for good, for a while, or to be computed again. */
+/* preemption.c - sequences that leave the cache: finished, swapped out, or to be computed again. */
 #include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
@@ -63,7 +63,8 @@ cleanup:
     return st;
 }
 
-/* Back to the front of the queue, as a prompt of all its tokens: what follows them is drawn from its logits. */
+/* Puts the sequence back to the front of the queue, with all its tokens as its prompt. The next
+ * token is drawn from that prompt's logits. */
 static snap_status requeue(engine *e, sequence *s, snap_err *err) {
     prompt *p = prompt_join(e, s->tokens, s->n);
     if (!p)
@@ -82,7 +83,7 @@ snap_status engine_admit_swapped(engine *e, snap_err *err) {
     int most = runner_limits(e->r)->max_decode;
     while (st == SNAP_OK && e->swapped.n && e->running.n < most) {
         sequence *s = e->swapped.first;
-        /* Nothing else runs: what a prompt holds for later is given up. */
+        /* Nothing else runs, so prompts may lose the pages that they keep. */
         if (!engine_have_pages(e, s->held + 1) && !e->running.n)
             (void)prompts_drop(e);
         if (e->pool.n_free < s->held + (e->running.n > 0))
@@ -92,9 +93,9 @@ snap_status engine_admit_swapped(engine *e, snap_err *err) {
     return st;
 }
 
-snap_status engine_make_room(engine *e, snap_err *err) {
+snap_status engine_reserve_pages(engine *e, snap_err *err) {
     snap_status st = SNAP_OK;
-    bool gone = false; /* the one at hand was the last, and made room itself */
+    bool gone = false; /* this sequence itself was preempted; it was the last */
     for (sequence *s = e->running.first; s; s = gone ? NULL : s->next)
         while (!gone && s->held < pages_for(s->cached + 1)) {
             int32_t page = engine_take_page(e);
@@ -104,7 +105,7 @@ snap_status engine_make_room(engine *e, snap_err *err) {
                 gone = s == e->running.last;
                 TRY((e->recompute ? requeue : swap_out)(e, e->running.last, err));
             } else if (!prompts_drop(e)) {
-                engine_finish(e, &e->running, s, FINISH_NO_ROOM);
+                engine_finish(e, &e->running, s, FINISH_NO_PAGES);
                 return SNAP_OK;
             }
         }

@@ -1,4 +1,5 @@
-/* prompts.c - what sequences start from: computed once, held while somebody waits, kept a while after. */
+/* prompts.c - prompts that sequences start from. A prompt is computed once, held while sequences
+ * wait for it, and kept for a while after that. */
 #include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
@@ -100,7 +101,7 @@ void prompt_start(engine *e, prompt *p) {
         return;
     if (!engine_have_pages(e, need + e->running.n) && !e->running.n)
         (void)prompts_drop(e);
-    if (e->pool.n_free < need + e->running.n) /* those that run will grow */
+    if (e->pool.n_free < need + e->running.n) /* running sequences need pages to grow */
         return;
     while (p->held < need)
         p->pages[p->held++] = pool_take(&e->pool);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 typedef struct {
-    double p; /* unnormalised, the best one's is 1 */
+    double p; /* unnormalised; 1 for the best token */
     int32_t id;
 } candidate;
 
 struct sampler {
     int vocab;
-    float *logits;        /* [vocab] penalised */
+    float *logits;        /* [vocab] after the penalty */
     bool *marked;         /* [vocab] all false between calls */
     candidate *candidate; /* [vocab] */
 };
@@ -63,7 +63,8 @@ static void penalise(sampler *s, double penalty, const int32_t *seen, int64_t n)
         s->marked[seen[i]] = false;
 }
 
-/* Of equals the first; NaN never wins. */
+/* The index of the largest number; of equal ones the first. NaN is never chosen, unless all are
+ * NaN. */
 static int32_t largest_of(const float *x, int n) {
     int32_t at = 0;
     float best = -INFINITY;
@@ -85,8 +86,8 @@ static int by_probability(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Lets a candidate fall to where those below it are better. */
-static void sink(candidate *c, int n, int at) {
+/* Moves a heap element down to its place (sift-down). */
+static void sift_down(candidate *c, int n, int at) {
     for (int child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
         if (child + 1 < n && by_probability(&c[child + 1], &c[child]) > 0)
             child++;
@@ -98,8 +99,9 @@ static void sink(candidate *c, int n, int at) {
     }
 }
 
-/* The tokens that can matter, by id, and the sum over all. Those below (1 - top_p) / vocab of the sum,
- * together less than 1 - top_p of it, are no part of the fewest that reach top_p. */
+/* Collects the tokens that can be in the nucleus, by id, and the sum over all tokens. Tokens below
+ * (1 - top_p) / vocab of the sum are left out: together they have less than 1 - top_p of it, so the
+ * fewest tokens that reach top_p don't include them. */
 static int collect(sampler *s, const float *logits, double best, const sampling *how, double top_p,
                    double *sum) {
     int n = 0;
@@ -116,7 +118,8 @@ static int collect(sampler *s, const float *logits, double best, const sampling 
     return top_p < 1 ? n : s->vocab;
 }
 
-/* How many of the sorted candidates the nucleus keeps: shares are of those that top-k left. */
+/* How many of the sorted candidates belong to the nucleus. @sum is that of the candidates after
+ * top-k. */
 static int nucleus(const candidate *c, int n, double top_p, double sum) {
     double reached = 0;
     for (int i = 0; i < n; i++) {
@@ -134,7 +137,7 @@ static double sum_of(const candidate *c, int n) {
     return sum;
 }
 
-/* The first at which the sum of probabilities goes beyond @share (0 .. 1) of @sum. */
+/* The first candidate at which the running sum of probabilities exceeds @share (0 .. 1) of @sum. */
 static int32_t find(const candidate *c, int n, double share, double sum) {
     double left = share * sum;
     int last = n - 1;
@@ -148,7 +151,8 @@ static int32_t find(const candidate *c, int n, double share, double sum) {
     return c[last].id;
 }
 
-/* From the fewest of @n candidates that reach top_p of @sum, and @min_p of the best one's. */
+/* Draws from the fewest of @n candidates that reach top_p of @sum, and that have at least min_p of
+ * the best one's probability. */
 static int32_t draw_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum,
                             rng *r) {
     if (top_p < 1)
@@ -168,18 +172,19 @@ static bool has_top_k(const sampler *s, const sampling *how) {
     return how->top_k > 0 && how->top_k < s->vocab;
 }
 
-/* The @k best of @n, the worst of them first: a heap. */
+/* Moves the @k best of @n candidates to the front, as a heap with the worst of them first. */
 static void keep_best(candidate *c, int n, int k) {
     for (int i = k / 2 - 1; i >= 0; i--)
-        sink(c, k, i);
+        sift_down(c, k, i);
     for (int i = k; i < n; i++)
         if (by_probability(&c[i], &c[0]) < 0) {
             c[0] = c[i];
-            sink(c, k, 0);
+            sift_down(c, k, 0);
         }
 }
 
-/* From some of the tokens, whatever their order: those that can matter. @sum: of all. */
+/* Draws from the first @n candidates, in any order, which include all that can be drawn. @sum is
+ * that of all tokens. */
 static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng *r) {
     if (has_top_k(s, how)) {
         if (n > how->top_k)
@@ -195,7 +200,8 @@ static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng
 static int32_t draw(sampler *s, const sampling *how, const float *logits, double best, rng *r) {
     double top_p = top_p_of(how), sum;
     bool top_k = has_top_k(s, how);
-    /* With top-k, the nucleus is of what that leaves: nothing can be left out beforehand. */
+    /* With top-k, the nucleus is computed from what top-k leaves, so no token can be left out
+     * before. */
     int n = collect(s, logits, best, how, top_k ? 1 : top_p, &sum);
     if (top_k || top_p < 1)
         return draw_some(s, n, how, sum, r);
@@ -222,7 +228,7 @@ reading sampler_reading(const sampler *s, const sampling *how, const rng *r) {
     return (reading){READ_SHARE, how->temperature, rng_uniform(&ahead)};
 }
 
-int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_answer *a, rng *r) {
+int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result *a, rng *r) {
     if (a->kind == READ_SHARE)
         (void)rng_uniform(r);
     if (a->kind == READ_SHARE || a->kind == READ_BEST)

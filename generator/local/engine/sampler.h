@@ -1,12 +1,13 @@
-/* sampler.h - the next token from a model's logits.
+/* sampler.h - draws the next token from a model's logits.
  *
- * In this order: repetition penalty (arXiv 1909.05858: a seen token's logit over the penalty where it is
- * positive, times it where negative), temperature, top-k, top-p (the fewest tokens whose probabilities
- * reach p), min-p (at least that share of the best one's probability), one draw.
- * Temperature 0 takes the largest logit, of equals the lower id.
+ * The steps, in this order: repetition penalty (arXiv 1909.05858: the logit of a token that
+ * occurred before is divided by the penalty if positive, else multiplied), temperature, top-k,
+ * top-p (the fewest tokens whose probabilities add up to p), min-p (tokens with at least that share
+ * of the best one's probability), one draw. Temperature 0 takes the largest logit; of equal ones
+ * the lowest id.
  *
- * A draw takes one number from the sample's own stream, so that what a sample becomes does not depend on
- * its neighbours. */
+ * A draw uses one number of the sample's own random stream, so a sample does not depend on the
+ * others in its batch. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 
@@ -22,22 +23,25 @@ typedef struct {
     int top_k;                 /* 0 = off */
 } sampling;
 
-typedef struct sampler sampler; /* one thread's memory */
+typedef struct sampler sampler; /* memory for one thread */
 
 snap_status sampler_create(sampler **out, int vocab, snap_err *err) SNAP_CHECK_RESULT;
 void sampler_free(sampler *s); /* NULL is allowed */
 
-/* @logits [vocab]; @seen [n_seen]: the sequence so far, for the penalty. *logprob (may be NULL): of the
- * token under the model itself, before any of the above. NaN logits never win. */
+/* Draws a token from @logits [vocab]. @seen [n_seen] is the sequence so far, for the penalty.
+ * *logprob (may be NULL) gets the token's log-probability under the model itself, before any of the
+ * steps above. A token with a NaN logit is never drawn. */
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob);
 
-/* What a draw needs of the logits; all of them with a penalty, and where min-p is alone. @r is not drawn from. */
+/* What a draw needs of the logits. It needs all of them with a penalty, and with min-p alone. @r is
+ * not advanced. */
 reading sampler_reading(const sampler *s, const sampling *how, const rng *r);
 
-/* The token that sampler_draw() would give, from what was read instead of the logits: the same, but for a draw that falls
- * between two tokens by less than the rounding of sums. The answer is not READ_LOGITS. */
-int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_answer *a, rng *r);
+/* Draws a token from @a, which was read instead of the logits and is not READ_LOGITS. The token is
+ * that of sampler_draw(), unless the draw falls between two tokens within the rounding of the
+ * sums. */
+int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result *a, rng *r);
 
 /* ln of the softmax of @logits [n] at @token, in FP64. */
 double token_logprob(const float *logits, int n, int32_t token);

@@ -1,5 +1,5 @@
-/* stop.h - strings that end an answer, found in its text while it grows. They may begin and end within tokens,
- * so text is searched, not ids; stop ids are the engine's. */
+/* stop.h - strings that end an answer, searched in its text while it grows. They may begin and end
+ * within tokens, so the text is searched, not the ids. Stop ids are handled by the engine. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_STOP_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_STOP_H
 
@@ -8,16 +8,16 @@
 #include "base/buf.h"
 
 typedef struct {
-    const char *const *text; /* [n] borrowed; empty ones end nothing */
+    const char *const *text; /* [n] borrowed; empty strings are ignored */
     int n;
 } stop_strings;
 
-/* Cuts @text before the first place where one of them begins, and says so. @seen: of its bytes so many were
- * searched before. */
+/* Cuts @text before the first stop string in it and returns true; false if there is none. @seen:
+ * this many of its bytes were searched before. */
 bool stop_cut(const stop_strings *s, buf *text, size_t seen);
 
-/* How many of the first @n bytes no stop string can take away any more, whatever follows: what may be shown
- * of a text that holds none of them. */
+/* How many of the first @n bytes can't become part of a stop string, whatever follows. These may be
+ * shown, if the text contains no stop string. */
 size_t stop_settled(const stop_strings *s, const char *text, size_t n);
 
 #endif

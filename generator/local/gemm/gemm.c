@@ -7,11 +7,12 @@
 #include "generator/local/gemm/isa.h"
 
 enum {
-    kRowTile = 32,     /* weight rows of one task */
-    kColTile = 128,    /* columns of one task, MAT_COLS */
-    kDepth = 2048,     /* of a sum: a block of x stays in L1, a tile of weights in L2 */
-    kConvertRows = 16, /* weight rows brought to the arithmetic's type at a time */
-    kAlone = 1 << 17,  /* products that are done before another thread has woken up */
+    kRowTile = 32,     /* weight rows per task */
+    kColTile = 128,    /* columns per task for MAT_COLS */
+    kDepth = 2048,     /* most k at a time: a block of x stays in L1, a tile of weights in L2 */
+    kConvertRows = 16, /* weight rows that are converted at a time */
+    kSerialProducts = 1 << 17, /* below this many multiplications, waking threads costs more than it
+                          saves */
 };
 
 struct gemm {
@@ -105,13 +106,14 @@ void mat_read_row(const mat *m, int64_t row, float *out) {
     tensor_read_f32(m->w, m->scale, m->block, m->first_row + row, 0, m->cols, out);
 }
 
-/* Whether weights are used where they lie: of the arithmetic's type, at an address for it. */
+/* Whether the weights can be used in place: they have the type of the arithmetic and are
+ * aligned. */
 static bool direct(const gemm *g, const mat *m) {
     return m->w->dtype == (g->arith == GEMM_BF16 ? DTYPE_BF16 : DTYPE_F32) &&
            (uintptr_t)m->w->data % gemm_element(g) == 0;
 }
 
-/* A converted transpose is taken whole, so that each of its rows is read once. */
+/* Outputs per task. A converted transpose is one task, so that each of its rows is read once. */
 static int64_t tile_of(const gemm *g, const gemm_job *job) {
     if (job->side == MAT_ROWS)
         return kRowTile;
@@ -158,7 +160,7 @@ typedef struct {
     int count;
 } gemm_call;
 
-/* Rows first .. first + count - 1 of @w in the arithmetic's type. */
+/* Converts the rows first .. first + count - 1 of @w to the type of the arithmetic. */
 static void convert(const gemm *g, const mat *w, int64_t first, int64_t count, float *row,
                     char *out) {
     for (int64_t i = 0; i < count; i++) {
@@ -167,7 +169,7 @@ static void convert(const gemm *g, const mat *w, int64_t first, int64_t count, f
     }
 }
 
-/* A tile's sums in pieces of kDepth, in order. */
+/* Computes a tile in pieces of kDepth numbers of k, in order. */
 static void deep_rows(const gemm *g, const gemm_tile *t) {
     size_t element = gemm_element(g);
     for (int64_t k = 0; k < t->k; k += kDepth) {
@@ -245,7 +247,7 @@ snap_status gemm_run(gemm *g, const gemm_job *jobs, int count, snap_err *err) {
         tiles += tiles_of(g, &jobs[i]);
         products += jobs[i].m * jobs[i].w.rows * jobs[i].w.cols;
     }
-    if (products > kAlone)
+    if (products > kSerialProducts)
         parallel_for(g->pool, tiles, run_tile, &call);
     else
         for (int64_t i = 0; i < tiles; i++)

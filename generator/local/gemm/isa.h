@@ -1,4 +1,4 @@
-/* isa.h - what one instruction set supplies to gemm.c; each lives in a file of its own. */
+/* isa.h - the functions that each instruction set implements for gemm.c, in a file of its own. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_GEMM_ISA_H
 #define SNAPMLA_GENERATOR_LOCAL_GEMM_ISA_H
 
@@ -6,7 +6,7 @@
 
 typedef struct {
     const char *name;
-    bool (*usable)(void); /* by this machine */
+    bool (*usable)(void); /* whether this machine supports it */
     void (*rows_bf16)(const gemm_tile *t);
     void (*rows_f32)(const gemm_tile *t);
     void (*cols_bf16)(const gemm_tile *t);

@@ -1,12 +1,13 @@
-/* tile.h - products of tiles in FP32, LANES numbers at a time (kernels/cpu/vec.h's definitions; VF_SUM
- * adds up a vector's lanes). Each number of y is one chain over k, whatever the block it stands in. */
+/* tile.h - products of tiles in FP32, LANES numbers at a time. It uses the definitions of
+ * kernels/cpu/vec.h, and VF_SUM, which adds up the lanes of a vector. The order of the additions
+ * for a number of y does not depend on the block that computes it. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
 #define SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
 
 #include "generator/local/gemm/isa.h"
 #include "kernels/cpu/vec.h"
 
-/* A block's sums, and what it reads beside, must fit the registers: 32 of AVX-512, 16 elsewhere. */
+/* The sums of a block and its operands must fit into the registers: 32 with AVX-512, else 16. */
 enum { kTallRows = LANES == 16 ? 6 : 4, kBlockRows = 4, kBlockCols = 4, kWideCols = 8 };
 
 typedef enum { IN_BF16, IN_F32 } tile_in;
@@ -24,7 +25,7 @@ INLINE float read_in(const void *p, int64_t i, tile_in in) {
     return x;
 }
 
-/* y [m][n] at row i0 and column j0: k in the lanes, one sum over the lanes at the end. */
+/* Computes y [m][n] at row i0 and column j0. The lanes hold k, and are added up at the end. */
 INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
     vf sum[kTallRows * kBlockCols > kWideCols ? kTallRows * kBlockCols : kWideCols];
     int64_t k = 0;
@@ -60,7 +61,7 @@ INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, i
 
 typedef void (*block_fn)(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n);
 
-/* Rows i .. i + m - 1, all columns. */
+/* Computes the rows i .. i + m - 1, all columns. */
 INLINE void walk_band(const gemm_tile *t, tile_in in, block_fn block, int64_t i, int m, int n) {
     int64_t j = 0;
     for (; j + n <= t->n; j += n)
@@ -69,8 +70,8 @@ INLINE void walk_band(const gemm_tile *t, tile_in in, block_fn block, int64_t i,
         block(t, in, i, j, m, 1);
 }
 
-/* Walks a tile in blocks that fit the registers; a single row waits for memory, and eight streams of
- * weights hide that best. */
+/* Computes a tile in blocks that fit into the registers. A single row is bound by memory; eight
+ * streams of weights hide its latency best. */
 INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
     int64_t i = 0;
     for (; i + kTallRows <= t->m; i += kTallRows)
@@ -81,7 +82,7 @@ INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
         walk_band(t, in, block, i, 1, kWideCols);
 }
 
-/* y [m][LANES * vecs]: columns in the lanes. */
+/* Computes y [m][LANES * vecs]. The lanes hold columns. */
 INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int vecs) {
     vf sum[kBlockRows * kBlockCols];
     UNROLL
@@ -108,7 +109,7 @@ INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, i
     }
 }
 
-/* A column that fills no vector. */
+/* One number of y, for columns that don't fill a vector. */
 INLINE void cols_single(const gemm_tile *t, tile_in in, int64_t i, int64_t j) {
     float y = 0.0f;
     for (int64_t k = 0; k < t->k; k++)
@@ -157,7 +158,7 @@ static void cols_f32(const gemm_tile *t) {
     cols_tile(t, IN_F32);
 }
 
-/* To nearest, ties to even; a NaN becomes a quiet one. */
+/* Rounds to nearest, ties to even. A NaN becomes a quiet NaN. */
 static void to_bf16(uint16_t *out, const float *in, int64_t n) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {

@@ -14,7 +14,8 @@ static int cache_width(const model_shape *s) {
     return s->kv_lora_rank + s->qk_rope_head_dim;
 }
 
-/* ---- queries, and the cache's new rows -------------------------------------------------------- */
+/* ---- queries, and the new rows of the cache
+ * --------------------------------------------------- */
 
 typedef struct {
     runner *r;
@@ -31,7 +32,7 @@ static void normalise_q_a(void *ctx, int worker, int64_t i) {
     gemm_pack(r->g, (char *)r->b.packed + (size_t)(i * rank) * r->element, row, rank);
 }
 
-/* One row: the latent normalised, RoPE turned, both packed. */
+/* One row: normalises the latent, applies RoPE, and packs both. */
 static void finish_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const row_context *c = ctx;
@@ -83,13 +84,13 @@ static void append_f32(const runner *r, int block) {
     }
 }
 
-static void damage(const runner *r, int block) {
+static void quantise_new_rows(const runner *r, int block) {
     for (int i = 0; i < r->step.pieces; i++) {
         const step_piece *p = &r->step.piece[i];
-        int64_t first = p->first; /* its row of the table holds the pages up to its own position */
+        int64_t first = p->first; /* its row of the table has the pages up to its position */
         int32_t page = r->step.table[first * r->step.table_width + p->position / MLA_PAGE];
-        kv_cache_damage(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s), p->count,
-                        p->position, page);
+        kv_cache_quantise_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
+                               p->count, p->position, page);
     }
 }
 
@@ -98,14 +99,14 @@ static snap_status append(runner *r, int block, snap_err *err) {
         append_f32(r, block);
         return SNAP_OK;
     }
-    damage(r, block);
+    quantise_new_rows(r, block);
     return mla_append_kv(r->append_plan, &r->step.all, kv_cache_layer(r->cache, block), r->b.kv,
                          err);
 }
 
-/* ---- decode: absorbed, through mla.h ----------------------------------------------------------- */
+/* ---- decode: absorbed, through mla.h --------------------------------------------------------- */
 
-/* W_UK or W_UV of a head. */
+/* W_UV of a head if @values, else its W_UK. */
 static mat head_rows(const runner *r, const attention_weights *a, int head, bool values) {
     const model_shape *s = r->s;
     int64_t at = (int64_t)head * (s->qk_nope_head_dim + s->v_head_dim);

@@ -1,4 +1,4 @@
-/* What a step on the CPU writes into: all of it taken once, of the size that the largest step needs. */
+/* The buffers of a step on the CPU. They are allocated once, for the largest step. */
 #include "generator/local/model/model_parts.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/model/damage.h"
+#include "generator/local/model/ablation_formats.h"
 
 enum { kPlanes = 3 };
 
@@ -26,9 +26,10 @@ snap_status cache_format_parse(const char *name, cache_format *out, snap_err *er
             *out = (cache_format)f;
             return SNAP_OK;
         }
-    return err_set(err, SNAP_E_USAGE,
-                   "unknown precision '%s' (bf16, fp8; fp32 for debugging; A to F, noPV to damage)",
-                   name);
+    return err_set(
+        err, SNAP_E_USAGE,
+        "unknown precision '%s' (bf16, fp8; fp32 for debugging; A to F, noPV for the ablation)",
+        name);
 }
 
 const char *cache_format_name(cache_format f) {
@@ -115,13 +116,13 @@ float *kv_cache_rows_f32(const kv_cache *c, int layer) {
     return c->layer[layer].content;
 }
 
-void kv_cache_damage(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
-                     int32_t page) {
-    size_t stored = c->bytes[0] * (size_t)page; /* damaged formats lie in host memory */
+void kv_cache_quantise_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
+                            int64_t position, int32_t page) {
+    size_t stored = c->bytes[0] * (size_t)page; /* ablation formats are always in host memory */
     if (c->format >= CACHE_A)
-        damage_rows(c->format, c->d_c, c->d_r, rows, n,
-                    (uint16_t *)(void *)((char *)c->layer[layer].content + stored),
-                    (int)(position % MLA_PAGE));
+        ablation_quantise(c->format, c->d_c, c->d_r, rows, n,
+                          (uint16_t *)(void *)((char *)c->layer[layer].content + stored),
+                          (int)(position % MLA_PAGE));
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
-/* cache.h - the paged cache of all layers: one pool of pages, the same numbers in every layer.
+/* cache.h - the paged cache of all layers: one pool of pages, with the same page numbers in every
+ * layer.
  *
- * The formats are the attention arms' own (kernels/mla.h). The damaged ones, for the ablation,
- * store a BF16 cache whose rows went through a coarser format and back before they were written.
- * FP32 is for debugging: rows as they are, read by our own attention. */
+ * BF16 and FP8 are the formats of the attention arms (kernels/mla.h). The ablation formats store a
+ * BF16 cache, but its rows are rounded through a coarser format before they are written. FP32 is
+ * for debugging: rows are stored unchanged and read by this program's own attention. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 
@@ -12,7 +13,7 @@ typedef enum {
     CACHE_BF16,
     CACHE_FP8,
     CACHE_F32, /* debugging */
-    CACHE_A,   /* this and all that follow: damaged on the way in, damage.h */
+    CACHE_A,   /* this and the following: rounded before they are stored, ablation_formats.h */
     CACHE_B,
     CACHE_C,
     CACHE_D,
@@ -22,17 +23,18 @@ typedef enum {
     CACHE_FORMATS
 } cache_format;
 
-/* "bf16", "fp8", "fp32", "A" .. "F", "noPV"; SNAP_E_USAGE for anything else. */
+/* Parses "bf16", "fp8", "fp32", "A" .. "F" or "noPV"; SNAP_E_USAGE for anything else. */
 snap_status cache_format_parse(const char *name, cache_format *out,
                                snap_err *err) SNAP_CHECK_RESULT;
 const char *cache_format_name(cache_format f);
 
-/* The attention arm that reads it; CACHE_F32 has none and gives MLA_BF16. */
+/* The attention arm that reads the format. CACHE_F32 has none and gives MLA_BF16. */
 mla_precision cache_precision(cache_format f);
 
 typedef struct kv_cache kv_cache;
 
-/* @layers planes of @pages pages. Caller owns *out: kv_cache_free(). SNAP_E_NOMEM. */
+/* Creates a cache of @layers layers with @pages pages each. Caller owns *out: kv_cache_free().
+ * SNAP_E_NOMEM. */
 snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format, int layers,
                             int64_t pages, int d_c, int d_r, snap_err *err) SNAP_CHECK_RESULT;
 void kv_cache_free(kv_cache *c); /* NULL is allowed */
@@ -44,18 +46,19 @@ const mla_cache *kv_cache_layer(const kv_cache *c, int layer);
 /* A CACHE_F32 layer: [pages][MLA_PAGE][d_c + d_r]. */
 float *kv_cache_rows_f32(const kv_cache *c, int layer);
 
-/* bf16 rows [n][d_c + d_r] as a damaged format leaves them; nothing for the others. They are one
- * sequence's, appended together, the first at @position, which lies in @page. */
-void kv_cache_damage(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
-                     int32_t page);
+/* Rounds bf16 rows [n][d_c + d_r] as an ablation format does; other formats leave them unchanged.
+ * The rows are appended together to one sequence. The first is at @position, which lies in
+ * @page. */
+void kv_cache_quantise_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
+                            int64_t position, int32_t page);
 
-/* A page of all layers to host memory [kv_cache_page_bytes()] and back. */
+/* Copies a page of all layers to host memory [kv_cache_page_bytes()], or back. */
 snap_status kv_cache_read_page(kv_cache *c, int32_t page, void *host,
                                snap_err *err) SNAP_CHECK_RESULT;
 snap_status kv_cache_write_page(kv_cache *c, int32_t page, const void *host,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* Page @to of all layers = page @from, through host memory. */
+/* Copies page @from to page @to in all layers, through host memory. */
 snap_status kv_cache_copy_page(kv_cache *c, int32_t from, int32_t to,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,6 +1,6 @@
-/* chunk.c - attention of a prompt's chunk: a block of the cache's rows is expanded to K and V of every
- * head by one product, and each head's queries meet it with an online softmax. Blocks lie at fixed
- * positions, so a row's sums are the same however the chunk was cut. */
+/* chunk.c - attention of a prompt's chunk. One product expands a block of cache rows to K and V of
+ * every head. The queries of each head then process it with an online softmax. Blocks begin at
+ * fixed positions, so the sums of a row are the same however the prompt was divided. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct {
     runner *r;
     const step_piece *piece;
     int64_t first_key;
-    int keys; /* a multiple of kKeyMultiple */
+    int keys; /* keys of this block, a multiple of kKeyMultiple */
     int query_blocks;
 } block_context;
 
@@ -26,7 +26,7 @@ static void fetch_f32(const block_context *c, int block) {
     const runner *r = c->r;
     int width = r->s->kv_lora_rank + r->s->qk_rope_head_dim;
     int64_t length = c->piece->position + c->piece->count;
-    int last = c->piece->first + c->piece->count - 1; /* its row of the table holds all pages */
+    int last = c->piece->first + c->piece->count - 1; /* its row of the table has all pages */
     const int32_t *table = r->step.table + (int64_t)last * r->step.table_width;
     const float *rows = kv_cache_rows_f32(r->cache, block);
     for (int j = 0; j < c->keys; j++) {
@@ -70,7 +70,7 @@ cleanup:
     return st;
 }
 
-/* One head's queries of a block of rows, and this block of keys. */
+/* The queries of one head in a block of rows, and the current block of keys. */
 typedef struct {
     const block_context *c;
     int head, row, rows; /* rows of the step */
@@ -105,8 +105,9 @@ static void score(const query_block *q) {
     gemm_rows(r->g, &t);
 }
 
-/* Row @i: scores to unnormalised probabilities; returns what the earlier blocks' sums shrink by. */
-static float soften(const query_block *q, int i) {
+/* Turns the scores of row @i into unnormalised probabilities. Returns the factor by which the sums
+ * of the earlier blocks have to be multiplied. */
+static float softmax_row(const query_block *q, int i) {
     const runner *r = q->c->r;
     int64_t at = (int64_t)(q->row + i) * r->s->num_attention_heads + q->head;
     int64_t visible = r->step.position[q->row + i] + 1 - q->c->first_key;
@@ -134,7 +135,7 @@ static void attend(const query_block *q) {
         float *x = q->scores + i * kKeyBlock;
         shrink[i] = 1;
         if (any)
-            shrink[i] = soften(q, i);
+            shrink[i] = softmax_row(q, i);
         else
             memset(x, 0, (size_t)q->c->keys * sizeof *x);
         gemm_pack(r->g, (char *)q->p + (size_t)(i * kKeyBlock) * r->element, x, q->c->keys);

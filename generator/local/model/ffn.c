@@ -3,7 +3,7 @@
 
 #include "generator/local/model/model_parts.h"
 
-/* ---- gated feed-forward ------------------------------------------------------------------------ */
+/* ---- gated feed-forward ---------------------------------------------------------------------- */
 
 typedef struct {
     runner *r;
@@ -40,7 +40,7 @@ cleanup:
     return st;
 }
 
-/* ---- experts ------------------------------------------------------------------------------------ */
+/* ---- experts --------------------------------------------------------------------------------- */
 
 static void choose(const runner *r, const moe_weights *m) {
     int k = r->router.chosen;
@@ -54,7 +54,8 @@ static void choose(const runner *r, const moe_weights *m) {
     }
 }
 
-/* Sorts the (row, expert) pairs by expert; those of zero-computation experts take no part. */
+/* Sorts the (row, expert) pairs by expert and returns their number. Zero-computation experts have
+ * no pairs. */
 static int sort_pairs(runner *r) {
     int k = r->router.chosen, experts = r->s->n_routed_experts, *first = r->e.first;
     int pairs = r->step.rows * k;
@@ -129,7 +130,8 @@ typedef struct {
     float *out;
 } combine_context;
 
-/* A row's sum over its experts, in their order. Its own input is given back once, whatever the ranks. */
+/* Adds up a row's expert outputs, in the order of its experts. A zero-computation expert returns
+ * the row's input; only rank 0 adds it, so that it counts once. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const combine_context *c = ctx;

@@ -38,6 +38,6 @@ typedef struct {
     const token_logit *list; /* valid until the next step */
     float largest;
     double sum; /* of all p */
-} reading_answer;
+} reading_result;
 
 #endif

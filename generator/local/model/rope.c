@@ -6,7 +6,7 @@ static double mscale_of(double factor, double mscale) {
     return factor > 1 ? 0.1 * mscale * log(factor) + 1 : 1;
 }
 
-/* The pair that turns @turns times within the trained length; a real number. */
+/* The pair that rotates @turns times within the trained length, as a real number. */
 static double pair_of(const model_shape *s, double turns) {
     double d = s->qk_rope_head_dim, length = s->rope.original_max_position_embeddings;
     return d * log(length / (turns * 2 * acos(-1))) / (2 * log(s->rope.theta));

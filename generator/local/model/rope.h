@@ -1,12 +1,14 @@
-/* rope.h - rotary positions: the frequencies of a model, and the rotation of a vector.
+/* rope.h - rotary position embedding: the frequencies of a model, and the rotation of a vector.
  *
- * Pair i of the d numbers is turned by position * f_i and multiplied by a common factor:
+ * Pair i of the d numbers is rotated by position * f_i and multiplied by a common factor:
  *   default    f_i = theta^(-2i/d)
- *   YaRN       arXiv 2309.00071: f_i between theta^(-2i/d) and that over `factor`, by how often the pair
- *              turns within the trained length; common factor m(mscale) / m(mscale_all_dim), and
- *              the softmax scale gains m(mscale_all_dim)^2, m(s) = 0.1 s ln(factor) + 1
- *   LongRoPE   arXiv 2402.13753: f_i divided by a list of factors, the short one up to the trained length
- * Pairs are neighbours (2i, 2i + 1) or lie half a vector apart (i, i + d/2). */
+ *   YaRN       arXiv 2309.00071: f_i lies between theta^(-2i/d) and that divided by `factor`,
+ *              depending on how often the pair rotates within the trained length. The common factor
+ *              is m(mscale) / m(mscale_all_dim), and the softmax scale is multiplied by
+ *              m(mscale_all_dim)^2, with m(s) = 0.1 s ln(factor) + 1
+ *   LongRoPE   arXiv 2402.13753: f_i divided by a factor from a list: the short list if the model's
+ *              longest context is within the trained length, else the long one
+ * A pair is (2i, 2i + 1), or (i, i + d/2) in models with `halves`. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
 
@@ -18,20 +20,20 @@
 
 typedef struct {
     int pairs;
-    bool halves;                       /* pairs lie half a vector apart */
-    float frequency[MLA_MAX_ROPE / 2]; /* radians a token */
+    bool halves;                       /* a pair's numbers lie half a vector apart */
+    float frequency[MLA_MAX_ROPE / 2]; /* radians per token */
     float factor;                      /* of cosine and sine */
 } rope;
 
 rope rope_make(const model_shape *shape);
 
-/* What the softmax scale 1 / sqrt(d) is multiplied by. */
+/* The factor on the softmax scale 1 / sqrt(d). */
 double rope_softmax_factor(const model_shape *shape);
 
-/* cosine and sine [pairs] of a position, the common factor included */
+/* Cosine and sine [pairs] of a position, multiplied by the common factor. */
 void rope_angles(const rope *r, int64_t position, float *cosine, float *sine);
 
-/* Turns x [2 * pairs] in place. */
+/* Rotates x [2 * pairs] in place. */
 void rope_turn(const rope *r, const float *cosine, const float *sine, float *x);
 
 #endif

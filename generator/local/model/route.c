@@ -14,7 +14,7 @@ router router_make(const model_shape *s) {
         .sigmoid = s->scoring == SCORE_SIGMOID,
         .by_two = s->topk == TOPK_NOAUX,
         .normalize = s->norm_topk_prob,
-        /* DeepSeek-V2 takes one or the other */
+        /* DeepSeek-V2 normalises or applies the factor, not both */
         .factor = v2_normalised ? 1.0f : (float)s->routed_scaling_factor,
     };
 }
@@ -34,7 +34,7 @@ static void to_scores(const router *r, float *x) {
         x[i] /= sum;
 }
 
-/* The index of the largest that is not yet taken; NaN loses against everything. */
+/* The index of the largest number that is not taken. NaN is smaller than any number. */
 static int best(const float *x, const bool *taken, int n) {
     int at = -1;
     for (int i = 0; i < n; i++)
@@ -43,7 +43,7 @@ static int best(const float *x, const bool *taken, int n) {
     return at;
 }
 
-static float judge_group(const router *r, const float *x, int size) {
+static float rate_group(const router *r, const float *x, int size) {
     float first = -INFINITY, second = -INFINITY;
     for (int i = 0; i < size; i++) {
         if (x[i] > first) {
@@ -57,14 +57,14 @@ static float judge_group(const router *r, const float *x, int size) {
 }
 
 /* Marks the experts of all but the best groups as taken. */
-static void leave_groups(const router *r, const float *x, bool *taken) {
-    float judged[ROUTE_MAX_GROUPS] = {0};
+static void keep_best_groups(const router *r, const float *x, bool *taken) {
+    float rating[ROUTE_MAX_GROUPS] = {0};
     bool kept[ROUTE_MAX_GROUPS] = {false};
     int size = r->experts / r->groups;
     for (int g = 0; g < r->groups; g++)
-        judged[g] = judge_group(r, x + g * size, size);
+        rating[g] = rate_group(r, x + g * size, size);
     for (int i = 0; i < r->groups_kept; i++)
-        kept[best(judged, kept, r->groups)] = true;
+        kept[best(rating, kept, r->groups)] = true;
     for (int e = 0; e < r->groups * size; e++)
         taken[e] = !kept[e / size];
 }
@@ -77,7 +77,7 @@ void router_choose(const router *r, float *logits, const float *bias, int32_t *e
     for (int i = 0; i < r->experts; i++)
         biased[i] = bias ? logits[i] + bias[i] : logits[i];
     if (r->groups > 1)
-        leave_groups(r, biased, taken);
+        keep_best_groups(r, biased, taken);
     for (int i = 0; i < r->chosen; i++) {
         int e = best(biased, taken, r->experts);
         taken[e] = chosen[e] = true;

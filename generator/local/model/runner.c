@@ -10,7 +10,7 @@
 
 enum {
     kDecodeSplits = 8
-}; /* fixed: a sequence's sums are cut alike whatever else is in the batch */
+}; /* fixed, so that a sequence's sums are split in the same way in any batch */
 
 static snap_status create_plans(runner *r, snap_err *err) {
     snap_status st;
@@ -21,7 +21,7 @@ static snap_status create_plans(runner *r, snap_err *err) {
                         .d_r = s->qk_rope_head_dim,
                         .batch = r->opt.max_rows,
                         .s_q = 1,
-                        /* whole pages: chunk.c reads some way past a sequence's end */
+                        /* in whole pages, because chunk.c reads past the end of a sequence */
                         .max_tokens = (r->opt.context - 1) / MLA_PAGE * MLA_PAGE + MLA_PAGE,
                         .splits = 1};
     TRY(mla_plan_create(&r->append_plan, r->be, &cap, err));
@@ -37,10 +37,11 @@ static snap_status create_cache(runner *r, snap_err *err) {
                            r->s->kv_lora_rank, r->s->qk_rope_head_dim, err);
 }
 
-/* The processor's own, with the model's threads; any other takes attention and the cache only. */
+/* Opens the CPU backend with the model's threads, or another backend for attention and cache
+ * only. */
 static snap_status open_backend(runner *r, snap_err *err) {
     const char *device = r->opt.device;
-    /* the kernels' name for the set that gemm.h calls avx512bf16 */
+    /* the kernels call the set "avx512" that gemm.h calls "avx512bf16" */
     const char *isa = r->opt.isa && strcmp(r->opt.isa, "avx512bf16") == 0 ? "avx512" : r->opt.isa;
     mla_backend_options cpu = {.isa = isa, .pool = r->pool};
     mla_backend *be = NULL;

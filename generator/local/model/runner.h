@@ -1,16 +1,16 @@
 /* runner.h - one model, its cache, and the forward pass over it.
  *
- * A step takes pieces: new tokens of some sequences. A piece of one token is a decode step:
- * absorbed attention through kernels/mla.h. A longer piece is a chunk of a prompt: its tokens enter
- * the cache first, and then attend to what the cache holds, their own chunk included, with K and V
- * expanded block by block. So prefill reads the arm's own cache, and agrees with decoding up to
- * rounding.
+ * A step takes pieces; a piece is one or more new tokens of one sequence. A piece of one token is a
+ * decode step: absorbed attention through kernels/mla.h. A longer piece is a chunk of a prompt. Its
+ * tokens are first appended to the cache. Then they attend to the whole cache of the sequence, with
+ * K and V expanded block by block. So prefill reads the arm's own cache, and its results agree with
+ * those of decoding up to rounding.
  *
- * Weights are shared, borrowed, and read-only. Sums and everything between the products is FP32;
- * operands of products are BF16, or FP32 with CACHE_F32.
+ * Weights are shared, borrowed, and read-only. Sums and everything between the products are FP32.
+ * Operands of products are BF16, or FP32 with CACHE_F32.
  *
- * A sequence's numbers do not depend on the other pieces of a step, nor on the threads. They do
- * depend on how a prompt is cut into pieces of one token and of more. */
+ * On the CPU a sequence's numbers do not depend on the other pieces of a step, nor on the number of
+ * threads. They do depend on how a prompt is divided into decode steps and chunks. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_RUNNER_H
 
@@ -20,29 +20,28 @@
 #include "generator/local/model/reading.h"
 #include "generator/local/model/weights.h"
 
-/* Devices: NULL or "cpu"; "cuda", which does all; "opencl" and "plugin:PATH", which hold the cache
- * and do the attention, all else being the processor's. */
+/* Devices: NULL or "cpu"; "cuda", which runs the whole model; "opencl" and "plugin:PATH", which
+ * hold the cache and compute the attention, while the CPU does the rest. */
 typedef struct {
     cache_format format;
     int64_t pages;      /* in the cache */
-    int64_t context;    /* longest sequence, tokens */
-    int max_rows;       /* tokens of a step */
-    int max_decode;     /* pieces of one token in a step */
-    int threads;        /* 0 = all; beside a device at most RUNNER_HOST_THREADS */
-    const char *device; /* "cuda": weights, cache and products there */
-    const char *isa;    /* gemm_create()'s and the backend's choice; NULL = the best */
-    comm *
-        comm; /* of a rank's share, borrowed; NULL = the model is whole. "cuda" takes one rank only */
+    int64_t context;    /* longest sequence in tokens */
+    int max_rows;       /* most tokens in a step */
+    int max_decode;     /* most decoded sequences in a step */
+    int threads;        /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
+    const char *device; /* see above */
+    const char *isa;    /* instruction set for gemm_create() and the backend; NULL = the best */
+    comm *comm; /* borrowed; for a rank of a split model, else NULL; "cuda" supports one rank */
 } runner_options;
 
 typedef struct runner runner;
 
-/* Beside a device threads only draw tokens, and the engines of several arms share the
- * processors. */
+/* With "cuda" the threads only draw tokens, and the engines of several arms share the cores. */
 enum { RUNNER_HOST_THREADS = 4 };
 
-/* @w must outlive *out, which the caller owns: runner_free(). On "cuda" it may be weights_outline()'s.
- * SNAP_E_USAGE for an unknown device; what opening it, and SNAP_E_UNSUPPORTED what it lacks. */
+/* @w must outlive *out, which the caller owns: runner_free(). On "cuda" @w may come from
+ * weights_outline(). SNAP_E_USAGE for an unknown device; SNAP_E_UNSUPPORTED for what the device
+ * can't do; any error of opening it. */
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */
@@ -55,55 +54,59 @@ parallel *runner_pool(runner *r); /* idle between steps */
 typedef struct {
     const int32_t *tokens; /* [count] */
     int count;             /* >= 1 */
-    int64_t position;      /* of the first: what the cache holds before */
+    int64_t position;      /* of the first token; the cache holds this many before it */
     const int32_t *pages;  /* [ceil((position + count) / MLA_PAGE)] */
-    int logits;            /* of the last so many tokens, 0 .. count */
-    bool chunk;            /* a prompt's, even where it is one token */
+    int logits;            /* compute logits of the last so many tokens, 0 .. count */
+    bool chunk;            /* part of a prompt, even if it is one token */
 } model_piece;
 
 /**
  * runner_step - run all pieces through the model
  *
- * @logits: [sum of piece.logits][vocab_size], pieces in order
+ * @logits: [sum of piece.logits][vocab_size], in the order of the pieces
  *
- * SNAP_E_SHAPE for a token, position or page out of range, or more rows than the limits; the cache
- * may then hold anything at the new positions. */
+ * SNAP_E_SHAPE for a token, position or page out of range, or too many rows. After an error the
+ * cache contents at the new positions are undefined. */
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same, but only the likeliest token of each [sum of piece.logits] comes back; of equals the
- * lower id. On a device the logits stay there. */
+/* Like runner_step(), but returns only the likeliest token of each row, next [sum of piece.logits];
+ * of equal ones the lowest id. On "cuda" the logits stay on the device. */
 snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same, but of each row only what is wanted of it (@wanted and @got [sum of piece.logits]).
- * Rows of @logits are filled where the answer is READ_LOGITS, which on a processor it always is. */
+/* Like runner_step(), but of each row it returns only what @wanted names; @wanted and @got are [sum
+ * of piece.logits]. A row of @logits is filled only if the result is READ_LOGITS, which it always
+ * is on the CPU. */
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
-                             reading_answer *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
+                             reading_result *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Page @to of all layers = page @from. On a device in stream order, without waiting for it. */
+/* Copies page @from to page @to in all layers. On "cuda" in stream order, without waiting for
+ * it. */
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Random contents for all pages of the cache, for timing without a prompt. Only on a device that
- * can: SNAP_E_UNSUPPORTED. */
+/* Fills all pages with random contents, to time decoding without a prompt. SNAP_E_UNSUPPORTED
+ * except on "cuda". */
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The version of cuBLASLt that does dense products on a device, as 130100; 0 = none does. */
+/* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);
 
-/* What the last step's tokens were sent to: [rows][MoE layers][experts a token], ascending; pieces
- * of one token first. For tests and statistics; NULL stops it. The memory is the caller's. */
+/* Records the experts of the last step's tokens: [rows][MoE layers][experts per token], ascending.
+ * Decoded pieces come first. For tests and statistics; NULL stops it. The caller owns the
+ * memory. */
 void runner_watch_experts(runner *r, int32_t *experts);
 
-/* A row when a block is done with it; nothing of it is rounded. */
+/* A row after a block, unrounded. */
 typedef struct {
     int block, row;
-    const float *query;    /* [heads][nope + rope], the position turned in */
-    const float *absorbed; /* [heads][d_c + d_r]; NULL for a row that was not decoded */
-    const float *x;        /* [hidden] the residual stream behind the block */
+    const float *query;    /* [heads][nope + rope], after RoPE */
+    const float *absorbed; /* [heads][d_c + d_r]; NULL for a row of a chunk */
+    const float *x;        /* [hidden] the residual stream after the block */
 } runner_block_view;
 
-/* Called on the CPU for each of them. For tests and statistics; NULL stops it. */
+/* @fn is called for each row and block, on the CPU only. For tests and statistics; NULL stops
+ * it. */
 typedef void (*runner_block_fn)(void *ctx, const runner_block_view *v);
 void runner_watch_blocks(runner *r, runner_block_fn fn, void *ctx);
 

@@ -1,4 +1,4 @@
-/* A step: pieces of sequences become rows, rows pass the blocks, some of them get logits. */
+/* A step: turns pieces into rows, runs them through the blocks, and computes the wanted logits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,8 @@ static void add_piece(runner *r, const model_piece *p) {
     }
 }
 
-/* A piece that is decoded: of one token that no prompt brought; the debugging cache has no arm. */
+/* Whether a piece is decoded: it has one token and is not part of a prompt. CACHE_F32 has no
+ * attention arm, so all its pieces are chunks. */
 static bool is_decode(const runner *r, const model_piece *p) {
     return p->count == 1 && !p->chunk && r->opt.format != CACHE_F32;
 }
@@ -128,7 +129,7 @@ static void add(float *x, const float *h, int64_t n, float scale) {
         x[i] += scale * h[i];
 }
 
-static void tell_block(runner *r, int block) {
+static void report_block(runner *r, int block) {
     const model_shape *s = r->s;
     int64_t heads = s->num_attention_heads, width = s->kv_lora_rank + s->qk_rope_head_dim,
             qk = s->qk_nope_head_dim + s->qk_rope_head_dim;
@@ -157,7 +158,7 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     TRY(comm_sum(r->opt.comm, r->b.h, n, err));
     add(r->b.x, r->b.h, n, branch);
     runner_normalise(r, k->post_norm);
-    /* The normalised rows stay in h, which the zero-computation experts give back. */
+    /* The normalised rows stay in h, because zero-computation experts return them. */
     float *sum = k->shortcut ? r->b.shortcut : r->b.out;
     if (k->moe) {
         memset(sum, 0, (size_t)n * sizeof *sum);
@@ -173,12 +174,12 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     if (joins)
         add(r->b.x, r->b.shortcut, n, 1);
     if (r->watch_block)
-        tell_block(r, block);
+        report_block(r, block);
 cleanup:
     return st;
 }
 
-/* Rows of the step by the order of the caller's pieces: the first row of piece @i. */
+/* The first row of the caller's piece @i. */
 static int first_row(const runner *r, const model_piece *pieces, int i) {
     int row = is_decode(r, &pieces[i]) ? 0 : r->step.decode;
     for (int j = 0; j < i; j++)
@@ -223,7 +224,7 @@ cleanup:
 }
 
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
-                             reading_answer *got, float *logits, snap_err *err) {
+                             reading_result *got, float *logits, snap_err *err) {
     snap_status st;
     int64_t rows = 0;
     TRY(check_pieces(r, pieces, count, err));
@@ -235,7 +236,7 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
     for (int i = 0; i < count; i++)
         rows += pieces[i].logits;
     for (int64_t i = 0; i < rows; i++)
-        got[i] = (reading_answer){.kind = READ_LOGITS};
+        got[i] = (reading_result){.kind = READ_LOGITS};
     TRY(runner_step(r, pieces, count, logits, err));
 cleanup:
     return st;

@@ -79,7 +79,7 @@ cleanup:
     return st;
 }
 
-/* @at: "self_attn." or, in LongCat's layers, "self_attn.0." */
+/* @at is "self_attn.", or "self_attn.0." in LongCat's layers. */
 static snap_status bind_attention(const binding *outer, const char *at, attention_weights *a) {
     snap_status st;
     binding own = *outer;
@@ -169,7 +169,8 @@ static snap_status check_shape(const model_shape *s, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Which block is what: LongCat's layers are two, its experts join after the second. */
+/* Sets which parts a block has. LongCat's layers are two blocks; the experts of the first are added
+ * after the second. */
 static void outline_block(const model_shape *s, int i, block_weights *k) {
     bool longcat = s->arch == ARCH_LONGCAT_FLASH;
     k->moe = longcat ? i % 2 == 0 : shape_is_sparse(s, i);

@@ -1,5 +1,5 @@
-/* weights.h - the tensors of a checkpoint as the layers use them. Matrices stay in the mapped
- * files; vectors (norms, biases) are copied as FP32. */
+/* weights.h - the tensors of a checkpoint, grouped as the layers use them. Matrices stay in the
+ * mapped files. Vectors (norms, biases) are copied as FP32. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_WEIGHTS_H
 
@@ -13,11 +13,11 @@ typedef struct {
 } ffn_weights;
 
 typedef struct {
-    mat q;    /* without q_lora: [heads * (nope + rope)][hidden] */
-    mat q_a;  /* with: [q_lora][hidden] */
+    mat q;    /* models without q_lora: [heads * (nope + rope)][hidden] */
+    mat q_a;  /* models with q_lora: [q_lora][hidden] */
     mat q_b;  /* [heads * (nope + rope)][q_lora] */
     mat kv_a; /* [kv_lora + rope][hidden] */
-    mat kv_b; /* [heads * (nope + v)][kv_lora]: a head's W_UK, then its W_UV */
+    mat kv_b; /* [heads * (nope + v)][kv_lora]: W_UK, then W_UV, for each head */
     mat o;    /* [hidden][heads * v] */
     const float *q_a_norm, *kv_a_norm;
 } attention_weights;
@@ -29,12 +29,12 @@ typedef struct {
     ffn_weights shared;
 } moe_weights;
 
-/* A block is attention, then what follows it; LongCat's layers are two blocks each. */
+/* A block is attention followed by a feed-forward. A layer of LongCat is two blocks. */
 typedef struct {
     const float *input_norm, *post_norm;
     attention_weights attention;
     bool dense, moe;
-    bool shortcut; /* the experts' result joins at the end of the next block */
+    bool shortcut; /* the output of the experts is added at the end of the next block */
     ffn_weights ffn;
     moe_weights experts;
 } block_weights;
@@ -48,15 +48,15 @@ typedef struct {
     arena mem;
 } model_weights;
 
-/* @c must outlive *out. SNAP_E_INPUT naming a tensor that is missing or of another shape;
- * SNAP_E_UNSUPPORTED for a shape beyond what the kernels take; SNAP_E_NOMEM. Release with
+/* @c must outlive *out. SNAP_E_INPUT, naming the tensor, if one is missing or has another shape;
+ * SNAP_E_UNSUPPORTED for a shape that the kernels don't support; SNAP_E_NOMEM. Release with
  * weights_release(), also after a failure. */
 snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
 
-/* The blocks of a shape without tensors, for a device that draws its weights at random. As
- * weights_bind() otherwise. */
+/* Like weights_bind(), but without tensors: only the blocks of a shape. For a device that makes its
+ * weights at random. */
 snap_status weights_outline(model_weights *out, const model_shape *shape,
                             snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,4 @@
-#include "generator/local/model/damage.h"
+#include "generator/local/model/ablation_formats.h"
 
 #include <math.h>
 
@@ -6,9 +6,9 @@
 
 enum { kScaleWidth = 128 };
 
-/* A block of rows that shares a scale: columns first .. first + width - 1. */
+/* A block of numbers that share a scale: @rows rows of @width columns. */
 typedef struct {
-    uint16_t *row; /* of the first one; the next lies @stride further */
+    uint16_t *row; /* the first row; rows are @stride numbers apart */
     int64_t rows, stride;
     int width;
 } block;
@@ -37,7 +37,8 @@ static void power_of_two(const block *b) {
     through_e4m3(b, exp2f(ceilf(log2f(scale))));
 }
 
-/* As the fp8 cache stores a row, RoPE in units of the content's scale, and back. */
+/* Rounds a row as the fp8 cache does (with RoPE in units of the content's scale), and back to
+ * bf16. */
 static void through_fp8(uint16_t *row, int d_c, int d_r) {
     uint8_t c8[MLA_MAX_CONTENT];
     uint16_t rope[MLA_MAX_ROPE];
@@ -45,7 +46,7 @@ static void through_fp8(uint16_t *row, int d_c, int d_r) {
     dequant_row(c8, rope, scale, d_c, d_r, row);
 }
 
-static void damage_row(cache_format f, int d_c, int d_r, uint16_t *row) {
+static void quantise_row(cache_format f, int d_c, int d_r, uint16_t *row) {
     block content = {row, 1, 0, d_c}, turned = {row + d_c, 1, 0, d_r},
           both = {row, 1, 0, d_c + d_r};
     if (f == CACHE_A) {
@@ -63,9 +64,9 @@ static void damage_row(cache_format f, int d_c, int d_r, uint16_t *row) {
     }
 }
 
-/* @n rows that join a page behind those of @before; its rows are rounded already, but for their largest
- * number, which e4m3 keeps: the scale so far is found again. */
-static void damage_page(int d_c, int width, uint16_t *rows, int64_t n, const block *before) {
+/* Rounds @n rows that join a page after the rows of @before. Those are rounded already, but e4m3
+ * keeps their largest number, so the scale so far can be computed from them. */
+static void quantise_page(int d_c, int width, uint16_t *rows, int64_t n, const block *before) {
     for (int d = 0; d < d_c; d += kScaleWidth) {
         block now = {rows + d, n, width, d_c - d < kScaleWidth ? d_c - d : kScaleWidth},
               then = *before;
@@ -75,25 +76,25 @@ static void damage_page(int d_c, int width, uint16_t *rows, int64_t n, const blo
     }
 }
 
-static void damage_pages(int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page, int at) {
+static void quantise_pages(int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page, int at) {
     int width = d_c + d_r;
     for (int64_t done = 0; done < n;) {
         int64_t left = n - done, count = MLA_PAGE - at < left ? MLA_PAGE - at : left;
         block before = {page, at, width, d_c};
-        damage_page(d_c, width, rows + done * width, count, &before);
+        quantise_page(d_c, width, rows + done * width, count, &before);
         done += count;
         at = 0;
     }
 }
 
-void damage_rows(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
+void ablation_quantise(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
                  int at) {
     block all = {rows, n, d_c + d_r, d_c + d_r};
     if (f == CACHE_C)
         own_scale(&all);
     else if (f == CACHE_D)
-        damage_pages(d_c, d_r, rows, n, page, at);
+        quantise_pages(d_c, d_r, rows, n, page, at);
     else
         for (int64_t i = 0; i < n; i++)
-            damage_row(f, d_c, d_r, rows + i * (d_c + d_r));
+            quantise_row(f, d_c, d_r, rows + i * (d_c + d_r));
 }
