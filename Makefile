@@ -147,7 +147,7 @@ tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
 # beyond a folder's own: the server that answers by script, tiny checkpoints
-TEST_ALSO_harness := generator/test/scripted_server.c generator/test/tiny_model.c
+TEST_ALSO_harness := generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh

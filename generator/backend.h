@@ -8,7 +8,6 @@
 #include "generator/generator.h"
 
 typedef struct {
-    const char *kind; /* generator_kind() */
     snap_status (*run)(generator *g, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
                        void *sink_ctx, snap_err *err);
     void (*close)(generator *g);                /* frees the object */

@@ -42,7 +42,3 @@ bool generator_load_of(const generator *g, generator_load *out) {
     *out = g->ops->load(g);
     return true;
 }
-
-const char *generator_kind(const generator *g) {
-    return g->ops->kind;
-}

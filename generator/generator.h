@@ -122,7 +122,4 @@ snap_status generator_run(generator *g, gen_source_fn source, void *source_ctx, 
 /* Statistics of the last run; false if this generator has no client to measure. */
 bool generator_load_of(const generator *g, generator_load *out);
 
-/* The kind as the result file states it: "http", "local" or "replay". */
-const char *generator_kind(const generator *g);
-
 #endif

@@ -2,7 +2,9 @@
 
 #include "base/json.h"
 
-int64_t chat_request_seed(uint64_t seed) {
+/* The seed to send. Servers accept between 31 and 64 bits, so the upper bits are folded into 31.
+ * Seeds below 2^31 are unchanged. */
+static int64_t folded_seed(uint64_t seed) {
     return (int64_t)((seed ^ seed >> 31 ^ seed >> 62) & 0x7FFFFFFF);
 }
 
@@ -25,7 +27,7 @@ static bool set_sampling(js *body, const gen_sampling *s) {
     return js_set_num(body, "temperature", s->temperature) && js_set_num(body, "top_p", s->top_p) &&
            (s->top_k <= 0 || js_set_int(body, "top_k", s->top_k)) &&
            js_set_int(body, "max_tokens", s->max_tokens) &&
-           js_set_int(body, "seed", chat_request_seed(s->seed));
+           js_set_int(body, "seed", folded_seed(s->seed));
 }
 
 /* With include_usage the last chunk reports the token counts, as a whole answer always does. */

@@ -8,10 +8,6 @@
 #include "base/buf.h"
 #include "generator/generator.h"
 
-/* The seed to send. Servers accept between 31 and 64 bits, so the upper bits are folded into 31.
- * Seeds below 2^31 are unchanged. */
-int64_t chat_request_seed(uint64_t seed);
-
 /* Appends the body. @model may be NULL if the server has only one. SNAP_E_NOMEM. */
 snap_status chat_request_write(const gen_request *req, const char *model, bool stream, buf *out,
                                snap_err *err) SNAP_CHECK_RESULT;

@@ -31,7 +31,7 @@ static void client_close(generator *g) {
 }
 
 static const generator_ops client_ops = {
-    .kind = "http", .run = client_run, .close = client_close, .load = client_load};
+    .run = client_run, .close = client_close, .load = client_load};
 
 static snap_status check_options(const generator_options *opt, snap_err *err) {
     if (opt->in_flight < 0 || opt->in_flight > CLIENT_IN_FLIGHT_MAX)

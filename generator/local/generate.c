@@ -211,7 +211,7 @@ static void local_shut(generator *base) {
     free(g);
 }
 
-static const generator_ops local_ops = {.kind = "local", .run = local_run, .close = local_shut};
+static const generator_ops local_ops = {.run = local_run, .close = local_shut};
 
 snap_status gen_local_open(generator **out, const char *spec, const generator_options *opt,
                            snap_err *err) {

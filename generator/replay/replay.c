@@ -84,8 +84,7 @@ static void replay_close(generator *g) {
     free(r);
 }
 
-static const generator_ops replay_ops = {
-    .kind = "replay", .run = replay_run, .close = replay_close};
+static const generator_ops replay_ops = {.run = replay_run, .close = replay_close};
 
 snap_status gen_replay_open(generator **out, const char *spec, const generator_options *opt,
                             snap_err *err) {

@@ -10,11 +10,15 @@
 
 enum { kMessages = 8 };
 
+static const char *const kNames[CHAT_TEMPLATES] = {"none",        "deepseek-v2",   "deepseek-v3",
+                                                   "deepseek-r1", "deepseek-v3.1", "kimi",
+                                                   "kimi-k2",     "longcat",       "chatml"};
+
 static void check_text(const chat_style *style, const gen_message *m, int n, const char *want) {
     buf got = {0};
     CU_ASSERT_EQUAL(chat_render(style, m, n, &got, NULL), SNAP_OK);
     if (strcmp(buf_str(&got), want) != 0)
-        printf("  %s: '%s' for '%s'\n", chat_template_name(style->template), buf_str(&got), want);
+        printf("  %s: '%s' for '%s'\n", kNames[style->template], buf_str(&got), want);
     CU_ASSERT_STRING_EQUAL(buf_str(&got), want);
     buf_release(&got);
 }
@@ -97,26 +101,32 @@ static void test_recognition(void) {
         {"<s>[INST] {{ c }} [/INST]", -1},
         {"", -1},
     };
+    char dir[] = "/tmp/snapmla-chat-XXXXXX";
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    char *path = fs_join(dir, "chat_template.jinja");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *source = rows[i].source;
         chat_template t = CHAT_NONE;
-        bool known = chat_template_recognize(rows[i].source, &t);
+        CU_ASSERT_EQUAL(fs_write_atomic(path, source, strlen(source), NULL), SNAP_OK);
+        bool known = chat_template_choose(dir, &t, NULL) == SNAP_OK;
         if ((known ? (int)t : -1) != rows[i].is)
-            printf("  %s: %s\n", rows[i].source, known ? chat_template_name(t) : "unknown");
+            printf("  %s: %s\n", source, known ? kNames[t] : "unknown");
         CU_ASSERT_EQUAL(known ? (int)t : -1, rows[i].is);
     }
+    CU_ASSERT_EQUAL(unlink(path) | rmdir(dir), 0);
+    free(path);
 }
 
 static void test_names(void) {
     snap_err err = {0};
     chat_template t;
     for (int i = 0; i < CHAT_TEMPLATES; i++) {
-        CU_ASSERT_EQUAL(chat_template_parse(chat_template_name((chat_template)i), &t, NULL),
-                        SNAP_OK);
+        CU_ASSERT_EQUAL(chat_template_parse(kNames[i], &t, NULL), SNAP_OK);
         CU_ASSERT_EQUAL(t, i);
     }
     CU_ASSERT_EQUAL(chat_template_parse("llama", &t, &err), SNAP_E_USAGE);
     for (int i = 0; i < CHAT_TEMPLATES; i++)
-        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, chat_template_name((chat_template)i)));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, kNames[i]));
 }
 
 static void test_folders(void) {

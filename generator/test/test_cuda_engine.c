@@ -8,6 +8,7 @@
 
 #include "generator/local/engine/engine.h"
 #include "generator/test/random_model.h"
+#include "generator/test/score.h"
 #include "generator/test/tiny_model.h"
 
 enum { kSamples = 48, kEach = 4, kPrompt = 50, kTokens = 60, kMost = 3 * kPrompt + kTokens };
@@ -92,7 +93,7 @@ static double disagreement(const tiny_model *m, const runner_options *opt, const
     engine *e = start(m, &r, &cpu);
     for (int i = 0; i < kSamples; i += 5) {
         const sample *s = &samples[i];
-        CU_ASSERT_EQUAL(engine_score(e, s->token, s->n, 64, expected, NULL, NULL, &err), SNAP_OK);
+        CU_ASSERT_EQUAL(score_text(r, s->token, s->n, 64, expected, NULL, NULL, &err), SNAP_OK);
         for (int j = s->n_prompt; j < s->n; j++)
             apart[n++] = fabsf(s->logprob[j] - expected[j - 1]);
     }

@@ -6,6 +6,7 @@
 
 #include "base/test/sanitized.h"
 #include "generator/local/engine/engine.h"
+#include "generator/test/score.h"
 #include "generator/test/tiny_model.h"
 
 enum { kSamples = 12, kTokens = 70, kNoStop = -1, kFormats = kSanitized ? 1 : 3 };
@@ -270,14 +271,14 @@ static void test_greedy_is_what_scoring_expects(void) {
     int n = req.n_prompt + s.n;
     memcpy(text, req.prompt, (size_t)req.n_prompt * sizeof *text);
     memcpy(text + req.n_prompt, s.token, (size_t)s.n * sizeof *text);
-    CU_ASSERT_EQUAL(engine_score(e, text, n, 20, logprobs, note_best, &best, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(score_text(r, text, n, 20, logprobs, note_best, &best, NULL), SNAP_OK);
     for (int i = 0; i < s.n; i++) {
         CU_ASSERT_EQUAL(best.best[req.n_prompt + i - 1], s.token[i]);
         CU_ASSERT_DOUBLE_EQUAL((double)logprobs[req.n_prompt + i - 1], (double)s.logprob[i], 1e-5);
     }
-    CU_ASSERT_EQUAL(engine_score(e, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(score_text(r, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_OK);
     text[127] = t.shape.vocab_size;
-    CU_ASSERT_EQUAL(engine_score(e, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(score_text(r, text, 128, 1, logprobs, NULL, NULL, NULL), SNAP_E_SHAPE);
     engine_free(e);
     runner_free(r);
     tiny_close(&t);

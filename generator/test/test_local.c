@@ -41,7 +41,6 @@ static void run(const char *dir, const char *precision, int in_flight, int threa
     if (!g)
         (void)fprintf(stderr, "%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(g);
-    CU_ASSERT_STRING_EQUAL(generator_kind(g), "local");
     CU_ASSERT_EQUAL(drive_run(d, g, kRequests), SNAP_OK);
     CU_ASSERT_EQUAL(d->n_kept, kRequests);
     generator_close(g);

@@ -151,7 +151,6 @@ static void test_v2_lite(void) {
     CU_ASSERT_EQUAL(s.eos_ids[0], 100001);
     CU_ASSERT_FALSE(shape_is_sparse(&s, 0));
     CU_ASSERT_TRUE(shape_is_sparse(&s, 1));
-    CU_ASSERT_STRING_EQUAL(model_arch_name(s.arch), "DeepseekV2ForCausalLM");
 }
 
 static void test_v3(void) {
@@ -215,15 +214,16 @@ static void test_refusals(void) {
         {DS(",\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[1,0],\"long_factor\":[1,1]"
             "}"),
          "positive"},
-        {DS(",\"n_routed_experts\":4"), "0 experts a token"},
-        {DS(",\"n_routed_experts\":4,\"num_experts_per_tok\":5"), "5 experts a token of 4"},
+        {DS(",\"n_routed_experts\":4"), "num_experts_per_tok is 0"},
+        {DS(",\"n_routed_experts\":4,\"num_experts_per_tok\":5"),
+         "num_experts_per_tok is 5, but there are 4"},
         {DS(",\"n_routed_experts\":4,\"num_experts_per_tok\":2"), "intermediate size"},
         {DS(",\"n_routed_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":3,"
             "\"n_group\":3"),
          "3 groups"},
         {DS(",\"n_routed_experts\":4,\"num_experts_per_tok\":3,\"moe_intermediate_size\":3,"
             "\"n_group\":2"),
-         "3 experts a token of 1 groups"},
+         "num_experts_per_tok is 3, but 1 groups"},
         {DS(",\"quantization_config\":{\"quant_method\":\"awq\"}"), "'awq'"},
         {DS(",\"quantization_config\":{\"quant_method\":\"fp8\"}"), "weight_block_size"},
         {DS(",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[0,0]}"),

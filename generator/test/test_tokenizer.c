@@ -343,9 +343,9 @@ static void test_hostile_files(void) {
         {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}," BYTES "}", "'Unigram'"},
         {"{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}," BYTES "}", "id -1"},
         {"{\"model\":{\"vocab\":{\"a\":99999999999},\"merges\":[]}," BYTES "}", "99999999999"},
-        {"{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}," BYTES "}", "no integer"},
+        {"{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}," BYTES "}", "an integer"},
         {"{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens"},
-        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}," BYTES "}", "what it makes"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}," BYTES "}", "the merged token"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a\"]}," BYTES "}", "merge 0 is no pair"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is no pair"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}," BYTES "}", "'dropout'"},
@@ -455,13 +455,11 @@ static void test_folder_without_a_tokenizer(void) {
 static void test_facts(void) {
     tokenizer *t = NULL;
     CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, FOLDER "kimi", NULL), SNAP_OK);
-    int32_t bos = tokenizer_id(t, "[BOS]");
-    CU_ASSERT_EQUAL(tokenizer_bos(t), bos);
+    int32_t bos = tokenizer_bos(t);
     CU_ASSERT_EQUAL(tokenizer_eos(t), bos + 1);
     CU_ASSERT_EQUAL(tokenizer_size(t), bos + 256);
     CU_ASSERT_STRING_EQUAL(tokenizer_content(t, bos), "[BOS]");
     CU_ASSERT_PTR_NULL(tokenizer_content(t, bos + 256));
-    CU_ASSERT_EQUAL(tokenizer_id(t, "nowhere to be found"), -1);
     tokenizer_free(t);
 }
 

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/rng.h"
 #include "generator/local/local.h"
+#include "generator/test/score.h"
 #include "generator/test/tiny_model.h"
 #include "harness/bench/layer_bound.h"
 #include "harness/bench/layer_values.h"
@@ -31,7 +32,7 @@ static void make_dir(char dir[64]) {
     buf_release(&b);
 }
 
-/* Perplexity by the engine's scoring, which is tested against sampling. */
+/* Perplexity by score_text(), which is tested against sampling. */
 static double perplexity(const char *dir, int *n) {
     static float logprobs[128];
     local_model m;
@@ -42,7 +43,7 @@ static double perplexity(const char *dir, int *n) {
     CU_ASSERT_EQUAL(tok_encode(m.encoder, kText, strlen(kText), TOK_SPECIALS, &ids, NULL), SNAP_OK);
     *n = (int)ids.n;
     CU_ASSERT_FATAL(*n > 20 && *n <= 128);
-    CU_ASSERT_EQUAL(engine_score(m.engine, ids.v, *n, 8, logprobs, NULL, NULL, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(score_text(m.runner, ids.v, *n, 8, logprobs, NULL, NULL, NULL), SNAP_OK);
     for (int i = 0; i + 1 < *n; i++)
         sum -= (double)logprobs[i];
     tok_ids_release(&ids);

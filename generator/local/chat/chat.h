@@ -33,8 +33,6 @@ typedef enum {
     CHAT_TEMPLATES
 } chat_template;
 
-const char *chat_template_name(chat_template t); /* "none", "deepseek-v2", ... */
-
 /* SNAP_E_USAGE for an unknown name; the message lists the names. */
 snap_status chat_template_parse(const char *name, chat_template *out,
                                 snap_err *err) SNAP_CHECK_RESULT;
@@ -44,9 +42,6 @@ snap_status chat_template_parse(const char *name, chat_template *out,
  * any error of reading. */
 snap_status chat_template_choose(const char *dir, chat_template *out,
                                  snap_err *err) SNAP_CHECK_RESULT;
-
-/* The template that Jinja source is; false where it is none of these. */
-bool chat_template_recognize(const char *source, chat_template *out);
 
 typedef struct {
     chat_template template;

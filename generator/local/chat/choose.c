@@ -12,10 +12,6 @@ static const char *const kNames[] = {"none",        "deepseek-v2",   "deepseek-v
                                      "kimi-k2",     "longcat",       "chatml"};
 _Static_assert(sizeof kNames / sizeof *kNames == CHAT_TEMPLATES, "a name for each");
 
-const char *chat_template_name(chat_template t) {
-    return kNames[t];
-}
-
 static const char kList[] = "none, deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
                             "kimi-k2, longcat, chatml";
 
@@ -30,7 +26,7 @@ snap_status chat_template_parse(const char *name, chat_template *out, snap_err *
 
 /* A template is recognised if it contains all marks of a row. Special rows come before general
  * ones. */
-bool chat_template_recognize(const char *source, chat_template *out) {
+static bool find_template(const char *source, chat_template *out) {
     static const struct {
         chat_template is;
         const char *marks[3];
@@ -68,10 +64,10 @@ bool chat_template_recognize(const char *source, chat_template *out) {
 
 static snap_status recognize(const char *source, const char *path, chat_template *out,
                              snap_err *err) {
-    if (chat_template_recognize(source, out))
+    if (find_template(source, out))
         return SNAP_OK;
     return err_set(err, SNAP_E_UNSUPPORTED,
-                   "%s: its chat template is not known; name one that fits (%s)", path, kList);
+                   "%s: its chat template is unknown; choose one that fits (%s)", path, kList);
 }
 
 /* The template's source: a string, or the entry "default" in a list of {"name", "template"}. */

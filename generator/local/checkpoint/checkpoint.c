@@ -14,7 +14,7 @@ struct checkpoint {
     safetensors *shards;
     char **names; /* of the shards, without the folder */
     size_t n_shards;
-    tensor *tensors; /* of all shards, by name */
+    tensor *tensors; /* of all shards, sorted by name */
     size_t n;
 };
 
@@ -22,18 +22,19 @@ static const char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors
 
 /* ---- shards ---- */
 
-/* A file of this folder: an index may not reach outside it, nor name itself or another index. */
+/* Whether this is a file name in the same folder. An index may not refer to files elsewhere, nor to
+ * itself or another index. */
 static bool is_shard_name(const char *name) {
     return *name != '\0' && *name != '.' && !strchr(name, '/') && text_ends(name, ".safetensors");
 }
 
 static snap_status add_shard(checkpoint *c, const char *name, snap_err *err) {
-    for (size_t i = c->n_shards; i > 0; i--) /* mostly the last one again */
+    for (size_t i = c->n_shards; i > 0; i--) /* usually the last one again */
         if (strcmp(c->names[i - 1], name) == 0)
             return SNAP_OK;
     if (!is_shard_name(name))
-        return err_set(err, SNAP_E_INPUT, "shard '%.120s' is no .safetensors file of this folder",
-                       name);
+        return err_set(err, SNAP_E_INPUT,
+                       "shard '%.120s' is not a .safetensors file in this folder", name);
     if (c->n_shards == kShardsMax)
         return err_set(err, SNAP_E_INPUT, "more than %d shards", kShardsMax);
     c->names[c->n_shards] = strdup(name);
@@ -179,12 +180,4 @@ void checkpoint_close(checkpoint *c) {
 const tensor *checkpoint_find(const checkpoint *c, const char *name) {
     const tensor key = {.name = name};
     return bsearch(&key, c->tensors, c->n, sizeof *c->tensors, by_name);
-}
-
-size_t checkpoint_count(const checkpoint *c) {
-    return c->n;
-}
-
-const tensor *checkpoint_at(const checkpoint *c, size_t i) {
-    return &c->tensors[i];
 }

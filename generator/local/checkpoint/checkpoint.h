@@ -1,5 +1,5 @@
-/* checkpoint.h - the tensors of a Hugging Face folder: model.safetensors, or several shards by
- * model.safetensors.index.json. Nothing is copied: files are mapped. */
+/* checkpoint.h - the tensors of a Hugging Face folder: model.safetensors, or several shards listed
+ * in model.safetensors.index.json. The files are mapped; nothing is copied. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 
@@ -13,16 +13,14 @@ typedef struct checkpoint checkpoint; /* immutable: threads may share it */
  *
  * @out: caller owns it, release with checkpoint_close(); NULL on failure
  *
- * SNAP_E_IO; SNAP_E_INPUT, naming file and tensor, for a shard that is no plain file name in @dir, a
- * tensor that the index places where it is not, one in two shards, and what safetensors_open() refuses.
- */
+ * SNAP_E_IO; SNAP_E_INPUT, naming the file and the tensor, for a shard that is not a plain file
+ * name in
+ * this folder, a tensor that is not in the shard that the index states, a tensor in two shards, and
+ * whatever safetensors_open() refuses. */
 snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
 
-/* NULL where there is none of this name. */
+/* NULL if no tensor has this name. */
 const tensor *checkpoint_find(const checkpoint *c, const char *name);
-
-size_t checkpoint_count(const checkpoint *c);
-const tensor *checkpoint_at(const checkpoint *c, size_t i); /* by name, in order */
 
 #endif

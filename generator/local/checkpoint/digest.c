@@ -12,7 +12,7 @@
 
 typedef struct {
     char *path;
-    const char *name; /* the entry's, borrowed */
+    const char *name; /* borrowed from the directory entry */
     char hex[HASH_HEX];
     snap_err err;
 } member;
@@ -26,7 +26,7 @@ static int is_member(const struct dirent *e) {
     return 0;
 }
 
-/* By bytes, whatever the locale. */
+/* Compares bytes, independent of the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -38,7 +38,7 @@ static void hash_member(void *ctx, int worker, int64_t i) {
         m->hex[0] = '\0';
 }
 
-/* The regular files among the entries: *n of them, the caller's to free. */
+/* Collects the regular files among the entries. *n = their number; the caller frees them. */
 static snap_status collect(member **out, size_t *n, const char *dir, struct dirent **entries,
                            int all, snap_err *err) {
     struct stat s;
@@ -57,10 +57,10 @@ static snap_status collect(member **out, size_t *n, const char *dir, struct dire
         else
             free(to->path);
     }
-    return *n ? SNAP_OK : err_set(err, SNAP_E_INPUT, "'%s' holds no files of a checkpoint", dir);
+    return *n ? SNAP_OK : err_set(err, SNAP_E_INPUT, "'%s' contains no files of a checkpoint", dir);
 }
 
-/* The lines of sha256sum, hashed. */
+/* Hashes the output that sha256sum would print. */
 static snap_status join(const member *m, size_t n, char out[HASH_HEX], snap_err *err) {
     buf lines = {0};
     snap_status st = SNAP_OK;

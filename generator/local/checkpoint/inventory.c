@@ -9,10 +9,10 @@ typedef struct {
     inventory_fn fn;
     void *ctx;
     snap_err *err;
-    snap_status st; /* once it is not SNAP_OK, nothing more is given out */
+    snap_status st; /* once it is not SNAP_OK, no more tensors are passed on */
 } walk;
 
-static void give(walk *w, const char *prefix, const char *name, int64_t rows, int64_t cols) {
+static void visit(walk *w, const char *prefix, const char *name, int64_t rows, int64_t cols) {
     char full[kName];
     if (w->st != SNAP_OK)
         return;
@@ -20,109 +20,109 @@ static void give(walk *w, const char *prefix, const char *name, int64_t rows, in
     w->st = w->fn(w->ctx, full, rows, cols, w->err);
 }
 
-static void give_attention(walk *w, const char *prefix) {
+static void visit_attention(walk *w, const char *prefix) {
     const model_shape *s = w->s;
     int64_t heads = s->num_attention_heads, hidden = s->hidden_size;
     int64_t q = heads * (s->qk_nope_head_dim + s->qk_rope_head_dim);
     if (s->q_lora_rank) {
-        give(w, prefix, "q_a_proj", s->q_lora_rank, hidden);
-        give(w, prefix, "q_a_layernorm", s->q_lora_rank, 0);
-        give(w, prefix, "q_b_proj", q, s->q_lora_rank);
+        visit(w, prefix, "q_a_proj", s->q_lora_rank, hidden);
+        visit(w, prefix, "q_a_layernorm", s->q_lora_rank, 0);
+        visit(w, prefix, "q_b_proj", q, s->q_lora_rank);
     } else {
-        give(w, prefix, "q_proj", q, hidden);
+        visit(w, prefix, "q_proj", q, hidden);
     }
-    give(w, prefix, "kv_a_proj_with_mqa", s->kv_lora_rank + s->qk_rope_head_dim, hidden);
-    give(w, prefix, "kv_a_layernorm", s->kv_lora_rank, 0);
-    give(w, prefix, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), s->kv_lora_rank);
-    give(w, prefix, "o_proj", hidden, heads * s->v_head_dim);
+    visit(w, prefix, "kv_a_proj_with_mqa", s->kv_lora_rank + s->qk_rope_head_dim, hidden);
+    visit(w, prefix, "kv_a_layernorm", s->kv_lora_rank, 0);
+    visit(w, prefix, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), s->kv_lora_rank);
+    visit(w, prefix, "o_proj", hidden, heads * s->v_head_dim);
 }
 
-static void give_mlp(walk *w, const char *prefix, int64_t width) {
-    give(w, prefix, "gate_proj", width, w->s->hidden_size);
-    give(w, prefix, "up_proj", width, w->s->hidden_size);
-    give(w, prefix, "down_proj", w->s->hidden_size, width);
+static void visit_mlp(walk *w, const char *prefix, int64_t width) {
+    visit(w, prefix, "gate_proj", width, w->s->hidden_size);
+    visit(w, prefix, "up_proj", width, w->s->hidden_size);
+    visit(w, prefix, "down_proj", w->s->hidden_size, width);
 }
 
-static void give_bias(walk *w, const char *name, int64_t n) {
+static void visit_bias(walk *w, const char *name, int64_t n) {
     if (w->st == SNAP_OK)
         w->st = w->fn(w->ctx, name, n, 0, w->err);
 }
 
-static void give_experts(walk *w, int layer) {
+static void visit_experts(walk *w, int layer) {
     const model_shape *s = w->s;
     bool longcat = s->arch == ARCH_LONGCAT_FLASH;
     int64_t choices = s->n_routed_experts + s->zero_expert_num;
     char prefix[kPrefix];
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.", layer);
-    give(w, prefix, longcat ? "router.classifier" : "gate", choices, s->hidden_size);
+    visit(w, prefix, longcat ? "router.classifier" : "gate", choices, s->hidden_size);
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.%s.e_score_correction_bias", layer,
                    longcat ? "router" : "gate");
     if (s->topk == TOPK_NOAUX)
-        give_bias(w, prefix, choices);
+        visit_bias(w, prefix, choices);
     for (int e = 0; e < s->n_routed_experts && w->st == SNAP_OK; e++) {
         (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.experts.%d.", layer, e);
-        give_mlp(w, prefix, s->moe_intermediate_size);
+        visit_mlp(w, prefix, s->moe_intermediate_size);
     }
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.shared_experts.", layer);
     if (s->n_shared_experts)
-        give_mlp(w, prefix, (int64_t)s->n_shared_experts * s->moe_intermediate_size);
+        visit_mlp(w, prefix, (int64_t)s->n_shared_experts * s->moe_intermediate_size);
 }
 
-static void give_layer(walk *w, int layer) {
+static void visit_layer(walk *w, int layer) {
     char prefix[kPrefix];
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.self_attn.", layer);
-    give_attention(w, prefix);
+    visit_attention(w, prefix);
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.", layer);
-    give(w, prefix, "input_layernorm", w->s->hidden_size, 0);
-    give(w, prefix, "post_attention_layernorm", w->s->hidden_size, 0);
+    visit(w, prefix, "input_layernorm", w->s->hidden_size, 0);
+    visit(w, prefix, "post_attention_layernorm", w->s->hidden_size, 0);
     if (shape_is_sparse(w->s, layer)) {
-        give_experts(w, layer);
+        visit_experts(w, layer);
         return;
     }
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.", layer);
-    give_mlp(w, prefix, w->s->intermediate_size);
+    visit_mlp(w, prefix, w->s->intermediate_size);
 }
 
-/* Two attentions and two dense feed-forwards, and the experts beside them. */
-static void give_longcat_layer(walk *w, int layer) {
+/* The layer has two attentions, two dense feed-forwards, and experts. */
+static void visit_longcat_layer(walk *w, int layer) {
     static const char *const norms[] = {"input_layernorm", "post_attention_layernorm"};
     char prefix[kPrefix];
     for (int half = 0; half < 2; half++) {
         (void)snprintf(prefix, sizeof prefix, "model.layers.%d.self_attn.%d.", layer, half);
-        give_attention(w, prefix);
+        visit_attention(w, prefix);
         (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlps.%d.", layer, half);
-        give_mlp(w, prefix, w->s->intermediate_size);
+        visit_mlp(w, prefix, w->s->intermediate_size);
         for (int i = 0; i < 2; i++) {
             (void)snprintf(prefix, sizeof prefix, "model.layers.%d.%s.%d", layer, norms[i], half);
-            give(w, prefix, "", w->s->hidden_size, 0);
+            visit(w, prefix, "", w->s->hidden_size, 0);
         }
     }
-    give_experts(w, layer);
+    visit_experts(w, layer);
 }
 
 snap_status inventory_each(const model_shape *s, inventory_fn fn, void *ctx, snap_err *err) {
     walk w = {.s = s, .fn = fn, .ctx = ctx, .err = err, .st = SNAP_OK};
-    give(&w, "model.", "embed_tokens", s->vocab_size, s->hidden_size);
+    visit(&w, "model.", "embed_tokens", s->vocab_size, s->hidden_size);
     for (int layer = 0; layer < s->num_hidden_layers && w.st == SNAP_OK; layer++) {
         if (s->arch == ARCH_LONGCAT_FLASH)
-            give_longcat_layer(&w, layer);
+            visit_longcat_layer(&w, layer);
         else
-            give_layer(&w, layer);
+            visit_layer(&w, layer);
     }
-    give(&w, "model.", "norm", s->hidden_size, 0);
+    visit(&w, "model.", "norm", s->hidden_size, 0);
     if (!s->tie_word_embeddings)
-        give(&w, "", "lm_head", s->vocab_size, s->hidden_size);
+        visit(&w, "", "lm_head", s->vocab_size, s->hidden_size);
     return w.st;
 }
 
-/* ---- against a checkpoint ---- */
+/* ---- check against a checkpoint ---- */
 
 static snap_status need_shape(const tensor *t, int64_t rows, int64_t cols, snap_err *err) {
     int dims = cols ? 2 : 1;
     if (t->n_dims == dims && t->shape[0] == rows && (!cols || t->shape[1] == cols))
         return SNAP_OK;
     return err_set(err, SNAP_E_INPUT,
-                   "%s: tensor '%s' has %d dimensions [%lld, %lld], config.json makes it %d: "
+                   "%s: tensor '%s' has %d dimensions [%lld, %lld], config.json requires %d: "
                    "[%lld, %lld]",
                    t->file, t->name, t->n_dims, (long long)t->shape[0], (long long)t->shape[1],
                    dims, (long long)rows, cols ? (long long)cols : 1);

@@ -13,7 +13,7 @@ enum { kHeaderMax = 32 << 20, kLengthBytes = 8 };
 
 typedef struct {
     safetensors *out;
-    const unsigned char *data; /* behind the header */
+    const unsigned char *data; /* after the header */
     size_t data_bytes;
     const char *path;
 } reader;
@@ -43,19 +43,19 @@ static snap_status read_dtype(tensor *t, const js *spec, size_t *element, snap_e
     return err_set(err, SNAP_E_UNSUPPORTED, "dtype '%.40s' is not supported", name ? name : "");
 }
 
-/* *bytes: what a tensor of this shape takes */
+/* *bytes: the size of a tensor of this shape */
 static snap_status read_shape(tensor *t, const js *spec, size_t element, size_t *bytes,
                               snap_err *err) {
     const js *shape = js_get_array(spec, "shape");
     if (!shape || js_len(shape) > TENSOR_DIMS)
-        return err_set(err, SNAP_E_INPUT, "'shape' must hold at most %d dimensions", TENSOR_DIMS);
+        return err_set(err, SNAP_E_INPUT, "'shape' must have at most %d dimensions", TENSOR_DIMS);
     t->n_dims = (int)js_len(shape);
     *bytes = element;
     for (int i = 0; i < TENSOR_DIMS; i++) {
         const js *dim = js_at(shape, (size_t)i);
         t->shape[i] = dim ? js_int(dim) : 1;
         if (dim && (!js_is_int(dim) || js_int(dim) < 0))
-            return err_set(err, SNAP_E_INPUT, "'shape' must hold sizes");
+            return err_set(err, SNAP_E_INPUT, "'shape' must contain sizes of 0 or more");
         if (__builtin_mul_overflow(*bytes, (size_t)t->shape[i], bytes))
             return err_set(err, SNAP_E_INPUT, "the product of its shape overflows");
     }
@@ -67,14 +67,14 @@ static snap_status read_offsets(const reader *r, tensor *t, const js *spec, size
     const js *offsets = js_get_array(spec, "data_offsets");
     const js *first = js_at(offsets, 0), *last = js_at(offsets, 1);
     if (js_len(offsets) != 2 || !js_is_int(first) || !js_is_int(last))
-        return err_set(err, SNAP_E_INPUT, "'data_offsets' must hold two integers");
+        return err_set(err, SNAP_E_INPUT, "'data_offsets' must be two integers");
     int64_t begin = js_int(first), end = js_int(last);
     if (begin < 0 || end < begin || (uint64_t)end > r->data_bytes)
         return err_set(err, SNAP_E_INPUT,
                        "its bytes %lld to %lld lie outside the file's %zu bytes of data",
                        (long long)begin, (long long)end, r->data_bytes);
     if ((uint64_t)(end - begin) != bytes)
-        return err_set(err, SNAP_E_INPUT, "it holds %lld bytes, its shape and dtype need %zu",
+        return err_set(err, SNAP_E_INPUT, "it has %lld bytes, but its shape and dtype require %zu",
                        (long long)(end - begin), bytes);
     t->data = r->data + begin;
     t->bytes = bytes;
@@ -89,7 +89,7 @@ static snap_status read_tensor(const reader *r, const char *name, const js *spec
     if (!t->name)
         return err_set(err, SNAP_E_NOMEM, "%s: out of memory for tensor '%s'", r->path, name);
     if (!js_is_object(spec))
-        st = err_set(err, SNAP_E_INPUT, "an object must describe it");
+        st = err_set(err, SNAP_E_INPUT, "its description must be an object");
     if (st == SNAP_OK)
         st = read_dtype(t, spec, &element, err);
     if (st == SNAP_OK)
@@ -118,7 +118,8 @@ static int by_place(const void *a, const void *b) {
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* The format has neither gaps nor overlaps: with either, a file is not what its writer meant. */
+/* Checks that there are no gaps or overlaps. The format has neither; with either, the file is
+ * damaged. */
 static snap_status check_cover(const reader *r, snap_err *err) {
     const unsigned char *at = r->data;
     const tensor *before = NULL;
@@ -130,14 +131,14 @@ static snap_status check_cover(const reader *r, snap_err *err) {
                            before ? before->name : "", t->name);
         if (begin > at)
             return err_set(err, SNAP_E_INPUT,
-                           "%s: %zu bytes in front of tensor '%.120s' are none's", r->path,
+                           "%s: %zu bytes before tensor '%.120s' belong to no tensor", r->path,
                            (size_t)(begin - at), t->name);
         at = begin + t->bytes;
         before = t;
     }
     size_t rest = (size_t)(r->data + r->data_bytes - at);
     return rest == 0 ? SNAP_OK
-                     : err_set(err, SNAP_E_INPUT, "%s: %zu bytes at the end are no tensor's",
+                     : err_set(err, SNAP_E_INPUT, "%s: %zu bytes at the end belong to no tensor",
                                r->path, rest);
 }
 
@@ -176,7 +177,7 @@ snap_status safetensors_parse(safetensors *out, const void *bytes, size_t n, con
     if (length > kHeaderMax || length > n - kLengthBytes)
         return err_set(
             err, SNAP_E_INPUT,
-            "%s: no safetensors file, or cut off: a header of %llu bytes in a file of %zu "
+            "%s: not a safetensors file, or truncated: a header of %llu bytes in a file of %zu "
             "(at most %d)",
             path, (unsigned long long)length, n, kHeaderMax);
     size_t header_bytes = (size_t)length;
@@ -197,9 +198,9 @@ snap_status safetensors_parse(safetensors *out, const void *bytes, size_t n, con
 static snap_status map_file(int fd, const char *path, void **map, size_t *n, snap_err *err) {
     struct stat sb;
     if (fstat(fd, &sb) != 0)
-        return err_set_errno(err, "cannot look at '%s'", path);
+        return err_set_errno(err, "cannot read the status of '%s'", path);
     if (!S_ISREG(sb.st_mode) || sb.st_size < kLengthBytes)
-        return err_set(err, SNAP_E_INPUT, "%s: no safetensors file", path);
+        return err_set(err, SNAP_E_INPUT, "%s: not a safetensors file", path);
     *n = (size_t)sb.st_size;
     *map = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
     if (*map == MAP_FAILED) {

@@ -13,10 +13,10 @@ enum { kConfigMax = 4 << 20 };
 
 typedef struct {
     const char *key;
-    const char *longcat; /* LongCat-Flash's word for it; NULL: the same */
-    size_t at;           /* of an int */
+    const char *longcat; /* LongCat-Flash's name of the key; NULL: the same */
+    size_t at;           /* offset of an int */
     int low, high;
-    int fallback; /* where the key is absent or null */
+    int fallback; /* if the key is absent or null */
 } int_field;
 
 enum { REQUIRED = -1 };
@@ -87,10 +87,6 @@ static const char *const kArchs[] = {[ARCH_DEEPSEEK_V2] = "DeepseekV2ForCausalLM
                                      [ARCH_LONGCAT_FLASH] = "LongcatFlashForCausalLM",
                                      [ARCH_MINICPM3] = "MiniCPM3ForCausalLM"};
 
-const char *model_arch_name(model_arch arch) {
-    return kArchs[arch];
-}
-
 static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
     const char *name = js_str(js_at(js_get_array(config, "architectures"), 0));
     for (int i = 0; name && i < (int)(sizeof kArchs / sizeof *kArchs); i++)
@@ -103,7 +99,7 @@ static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
                    kArchs[0], kArchs[1], kArchs[2], kArchs[3]);
 }
 
-/* The index of the key's value among @names; @fallback where the key is absent. */
+/* The index of the key's value in @names; @fallback if the key is absent. */
 static snap_status read_name(const js *config, const char *key, const char *const *names, int n,
                              int fallback, int *out, snap_err *err) {
     const char *name = js_get_str(config, key);
@@ -117,8 +113,8 @@ static snap_status read_name(const js *config, const char *key, const char *cons
                 : SNAP_OK;
 }
 
-/* Keys whose other values would change the arithmetic. */
-static snap_status refuse_variants(const js *config, snap_err *err) {
+/* Rejects values of keys that would change the arithmetic. */
+static snap_status reject_variants(const js *config, snap_err *err) {
     static const char *const off[] = {"attention_bias", "mlp_bias", "router_bias"};
     const char *act = js_get_str(config, "hidden_act");
     const char *zero = js_get_str(config, "zero_expert_type");
@@ -138,11 +134,12 @@ static snap_status read_factors(const js *rope, const char *key, int n, double *
                                 snap_err *err) {
     const js *list = js_get_array(rope, key);
     if (js_len(list) != (size_t)n)
-        return err_set(err, SNAP_E_INPUT, "rope scaling: '%s' must hold %d numbers", key, n);
+        return err_set(err, SNAP_E_INPUT, "rope scaling: '%s' must contain %d numbers", key, n);
     for (int i = 0; i < n; i++) {
         out[i] = js_num(js_at(list, (size_t)i));
         if (!(out[i] > 0 && out[i] < 1e9))
-            return err_set(err, SNAP_E_INPUT, "rope scaling: '%s' must hold positive numbers", key);
+            return err_set(err, SNAP_E_INPUT, "rope scaling: '%s' must contain positive numbers",
+                           key);
     }
     return SNAP_OK;
 }
@@ -159,7 +156,7 @@ cleanup:
     return st;
 }
 
-/* The rope of today's files is `rope_parameters`; earlier ones have `rope_theta` and `rope_scaling`. */
+/* Newer files have `rope_parameters`, older ones `rope_theta` and `rope_scaling`. */
 static snap_status read_rope(model_shape *s, const js *config, snap_err *err) {
     static const char *const kinds[] = {"default", "yarn", "deepseek_yarn", "longrope", "su"};
     const js *rope = js_get_object(config, "rope_parameters");
@@ -207,14 +204,17 @@ static snap_status check_experts(const model_shape *s, snap_err *err) {
     if (s->n_routed_experts == 0)
         return SNAP_OK;
     if (s->num_experts_per_tok < 1 || s->num_experts_per_tok > all)
-        return err_set(err, SNAP_E_INPUT, "%d experts a token of %d", s->num_experts_per_tok, all);
+        return err_set(err, SNAP_E_INPUT, "num_experts_per_tok is %d, but there are %d experts",
+                       s->num_experts_per_tok, all);
     if (s->moe_intermediate_size < 1)
         return err_set(err, SNAP_E_INPUT, "the experts' intermediate size is missing");
     if (s->n_routed_experts % s->n_group || s->topk_group > s->n_group)
-        return err_set(err, SNAP_E_INPUT, "%d experts in %d groups, of which %d are chosen",
+        return err_set(err, SNAP_E_INPUT,
+                       "%d experts can't be divided into %d groups with %d chosen",
                        s->n_routed_experts, s->n_group, s->topk_group);
     if (s->num_experts_per_tok > all / s->n_group * s->topk_group)
-        return err_set(err, SNAP_E_INPUT, "%d experts a token of %d groups with %d each",
+        return err_set(err, SNAP_E_INPUT,
+                       "num_experts_per_tok is %d, but %d groups have %d experts each",
                        s->num_experts_per_tok, s->topk_group, all / s->n_group);
     return SNAP_OK;
 }
@@ -261,19 +261,19 @@ static snap_status read_quantization(model_shape *s, const js *config, snap_err 
     return SNAP_OK;
 }
 
-/* One id or a list of them; unchanged where the key is absent. */
+/* Reads one id or a list of them. Nothing changes if the key is absent. */
 static snap_status read_eos(model_shape *s, const js *config, snap_err *err) {
     const js *v = js_get(config, "eos_token_id");
     size_t n = js_is_array(v) ? js_len(v) : 1;
     if (!v)
         return SNAP_OK;
     if (n > SHAPE_EOS)
-        return err_set(err, SNAP_E_INPUT, "key 'eos_token_id' holds %zu ids: at most %d", n,
-                       SHAPE_EOS);
+        return err_set(err, SNAP_E_INPUT, "key 'eos_token_id' has %zu ids, at most %d are allowed",
+                       n, SHAPE_EOS);
     for (size_t i = 0; i < n; i++) {
         const js *id = js_is_array(v) ? js_at(v, i) : v;
         if (!js_is_int(id) || js_int(id) < 0 || js_int(id) >= s->vocab_size)
-            return err_set(err, SNAP_E_INPUT, "key 'eos_token_id' must hold ids below %d",
+            return err_set(err, SNAP_E_INPUT, "key 'eos_token_id' must contain ids below %d",
                            s->vocab_size);
         s->eos_ids[i] = (int)js_int(id);
     }
@@ -285,7 +285,7 @@ static snap_status read_config(model_shape *s, const js *config, snap_err *err) 
     snap_status st = SNAP_OK;
     *s = (model_shape){.latent_norm_eps = 1e-6};
     TRY(read_arch(s, config, err));
-    TRY(refuse_variants(config, err));
+    TRY(reject_variants(config, err));
     TRY(read_ints(s, config, err));
     TRY(read_real(config, "rms_norm_eps", 0, 1, 1e-6, &s->rms_norm_eps, err));
     TRY(read_rope(s, config, err));
@@ -319,7 +319,8 @@ snap_status model_shape_parse(model_shape *out, const char *json, size_t n, cons
     return st;
 }
 
-/* Its ids come before config.json's: chat models end their turns by others. */
+/* Its ids replace those of config.json, because chat models may end their turns with other
+ * tokens. */
 static snap_status read_generation_config(model_shape *s, const char *path, snap_err *err) {
     js *config = js_parse_file(path, kConfigMax, err);
     if (!config)

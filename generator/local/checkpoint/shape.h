@@ -1,9 +1,9 @@
-/* shape.h - what a checkpoint's config.json says of its model, in the field's terms.
+/* shape.h - the shape of a model, read from a checkpoint's config.json.
  *
- * One struct for the four families (architectures): DeepSeek-V2, DeepSeek-V3 (with R1, V3.1, Kimi-K2 and
- * Moonlight), LongCat-Flash, MiniCPM3. What a family lacks is 0. Whatever would change the arithmetic and
- * is not known here is refused by name, and every number is bounded: a shape that loads is safe to
- * multiply. */
+ * One struct serves the four families (architectures): DeepSeek-V2, DeepSeek-V3 (with R1, V3.1,
+ * Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. What a family lacks is 0. A setting that
+ * would change the arithmetic and is not supported is an error that names it. Every number is
+ * bounded, so products of the numbers of a valid shape don't overflow. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 
@@ -19,8 +19,9 @@ typedef enum { SCORE_SOFTMAX, SCORE_SIGMOID } score_func;
 
 typedef enum {
     TOPK_GREEDY,
-    TOPK_GROUP_LIMITED, /* a group scores as its best expert (V2) */
-    TOPK_NOAUX,         /* with e_score_correction_bias; a group scores as its best two (V3) */
+    TOPK_GROUP_LIMITED, /* a group is rated by its best expert (V2) */
+    TOPK_NOAUX,         /* with e_score_correction_bias; a group is rated by its best two experts
+                           (V3) */
 } topk_method;
 
 typedef enum { ROPE_PLAIN, ROPE_YARN, ROPE_LONGROPE } rope_kind;
@@ -40,47 +41,47 @@ typedef struct {
     model_arch arch;
     int vocab_size, hidden_size, num_hidden_layers, num_attention_heads, max_position_embeddings;
     bool tie_word_embeddings;             /* lm_head is embed_tokens */
-    double rms_norm_eps, latent_norm_eps; /* of the hidden state; of q_a and kv_a */
+    double rms_norm_eps, latent_norm_eps; /* of the hidden state; of the q_a and kv_a norms */
 
-    /* attention: LongCat-Flash has two of them, and two dense feed-forwards, a layer */
-    int q_lora_rank; /* 0: one q_proj */
+    /* attention; a layer of LongCat-Flash has two, and two dense feed-forwards */
+    int q_lora_rank; /* 0: a single q_proj */
     int kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     double mla_scale_q,
-        mla_scale_kv; /* LongCat-Flash: factors of q and of the normed latent; else 1 */
+        mla_scale_kv; /* LongCat-Flash: factors on q and on the normalised latent; else 1 */
     rope_shape rope;
 
     /* feed-forward */
     int intermediate_size;
-    int first_k_dense_replace, moe_layer_freq; /* a layer is sparse by shape_is_sparse() */
+    int first_k_dense_replace, moe_layer_freq; /* see shape_is_sparse() */
     int n_routed_experts, n_shared_experts, num_experts_per_tok, moe_intermediate_size;
-    int zero_expert_num; /* LongCat-Flash: experts behind the routed ones that return their input */
+    int zero_expert_num; /* LongCat-Flash: further experts, which return their input */
     int n_group, topk_group;
     score_func scoring;
     topk_method topk;
     bool norm_topk_prob;
     double routed_scaling_factor;
 
-    /* MiniCPM3: embeddings times scale_emb, branches times scale_depth / sqrt(layers), the last hidden
-     * state over hidden_size / dim_model_base; else 1, and 0 for the other two */
+    /* MiniCPM3: the embeddings are multiplied by scale_emb, each branch by scale_depth /
+     * sqrt(layers), and the last hidden state is divided by hidden_size / dim_model_base. Other
+     * families: 1, 0 and 0. */
     double scale_emb, scale_depth, dim_model_base;
 
-    int fp8_block; /* weights e4m3 with a scale for each block of so many rows and columns; 0: none */
-    int bos_id;    /* -1: none */
+    int fp8_block; /* e4m3 weights have one scale per block of so many rows and columns; 0: not
+                      e4m3 */
+    int bos_id;    /* -1 = none */
     int eos_ids[SHAPE_EOS], n_eos;
 } model_shape;
 
-/* Reads DIR/config.json, and the end-of-sequence ids of DIR/generation_config.json where that has any.
- * SNAP_E_IO; SNAP_E_INPUT naming file and key; SNAP_E_UNSUPPORTED naming what is not known. */
+/* Reads DIR/config.json, and the end-of-sequence ids of DIR/generation_config.json if it has any.
+ * SNAP_E_IO; SNAP_E_INPUT, naming file and key; SNAP_E_UNSUPPORTED, naming what is not
+ * supported. */
 snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from the text of a config.json; @name is what messages call it. */
+/* The same from the text of a config.json. @name is its name in messages. */
 snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether a layer's feed-forward is experts. */
+/* Whether the feed-forward of a layer consists of experts. */
 bool shape_is_sparse(const model_shape *s, int layer);
-
-/* "DeepseekV3ForCausalLM" */
-const char *model_arch_name(model_arch arch);
 
 #endif

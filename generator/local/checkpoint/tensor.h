@@ -1,8 +1,8 @@
-/* tensor.h - a tensor as it lies in a safetensors file, and its numbers.
+/* tensor.h - a tensor in a safetensors file, and its numbers.
  *
- * Weights are matrices [rows, cols], row-major: a linear layer's row is what one output sees. e4m3
- * weights carry a second tensor `NAME_scale_inv` of FP32 factors [ceil(rows / block), ceil(cols / block)]:
- * weight = e4m3 * factor of its block (DeepSeek-V3's technical report, sec. 3.3.2). */
+ * Weights are matrices [rows, cols], row-major; one row gives one output of a linear layer. An e4m3
+ * weight has a second tensor `NAME_scale_inv` with FP32 factors [ceil(rows / block), ceil(cols /
+ * block)]: weight = e4m3 * the factor of its block (DeepSeek-V3's technical report, sec. 3.3.2). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_TENSOR_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_TENSOR_H
 
@@ -17,24 +17,23 @@ typedef struct {
     const char *name, *file; /* borrowed from the file */
     tensor_dtype dtype;
     int n_dims;
-    int64_t shape[TENSOR_DIMS]; /* dimensions that are not there are 1 */
-    const void *data;           /* little-endian; may lie at any address: read it by memcpy */
+    int64_t shape[TENSOR_DIMS]; /* further dimensions are 1 */
+    const void *data;           /* little-endian; may be unaligned, so read it with memcpy */
     size_t bytes;
 } tensor;
 
-/* "BF16"; a dtype that we do not compute with is "other". */
+/* Such as "BF16"; "other" for a dtype that is not supported. */
 const char *tensor_dtype_name(tensor_dtype dtype);
 
 /**
- * tensor_read_f32 - a piece of a row as FP32, exactly (e4m3: one rounding, of the product)
+ * tensor_read_f32 - read part of a row as FP32, exactly (e4m3: the product is rounded once)
  *
  * @w:     [rows, cols], or [n] as one row
- * @scale: of an e4m3 weight, by blocks of @block rows and columns; NULL otherwise
+ * @scale: of an e4m3 weight, for blocks of @block rows and columns; else NULL
  * @out:   [n]
  *
- * The piece must lie inside the tensor, the scales must fit it (inventory_need() sees to that) and the
- * dtype must not be DTYPE_OTHER.
- */
+ * The part must lie inside the tensor, the scales must fit it (inventory_need() checks that), and
+ * the dtype must not be DTYPE_OTHER. */
 void tensor_read_f32(const tensor *w, const tensor *scale, int block, int64_t row, int64_t col,
                      int64_t n, float *out);
 

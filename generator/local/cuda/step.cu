@@ -45,7 +45,7 @@ snap_status lay_out(cuda_model *m, const model_piece *pieces, int count, step_sh
         if (is_decode(pieces[i]))
             continue;
         if (step->chunks == kMostChunks)
-            return err_set(err, SNAP_E_SHAPE, "more than %d pieces of prompts in a step",
+            return err_set(err, SNAP_E_SHAPE, "more than %d chunks of prompts in a step",
                            static_cast<int>(kMostChunks));
         first[static_cast<size_t>(i)] = step->rows;
         step->chunk[step->chunks] = {step->rows, pieces[i].count, pieces[i].position};
@@ -161,7 +161,7 @@ extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces,
     step_shape step = {};
     snap_status st = lay_out(m, pieces, count, &step, err);
     if (st == SNAP_OK && out->wanted && step.wanted > m->read_rows)
-        st = err_set(err, SNAP_E_SHAPE, "draws from more than %d rows in a step", m->read_rows);
+        st = err_set(err, SNAP_E_SHAPE, "more than %d rows to draw from in a step", m->read_rows);
     if (st != SNAP_OK || !step.rows)
         return st;
     st = copy_in(m, step, err);

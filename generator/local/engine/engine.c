@@ -7,7 +7,7 @@
 
 enum { kDrawsPerTask = 16 }; /* draws per task of a thread */
 
-snap_status engine_check_tokens(const engine *e, const int32_t *tokens, int n, snap_err *err) {
+static snap_status check_tokens(const engine *e, const int32_t *tokens, int n, snap_err *err) {
     for (int i = 0; i < n; i++)
         if (tokens[i] < 0 || tokens[i] >= e->vocab)
             return err_set(err, SNAP_E_SHAPE, "token %d is not in the vocabulary of %d",
@@ -17,9 +17,9 @@ snap_status engine_check_tokens(const engine *e, const int32_t *tokens, int n, s
 
 snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     if (req->n_prompt < 1 || req->n_prompt >= e->context)
-        return err_set(err, SNAP_E_SHAPE, "a prompt of %d tokens: 1 to %lld fit", req->n_prompt,
-                       (long long)e->context - 1);
-    snap_status st = engine_check_tokens(e, req->prompt, req->n_prompt, err);
+        return err_set(err, SNAP_E_SHAPE, "a prompt of %d tokens is out of range: 1 to %lld fit",
+                       req->n_prompt, (long long)e->context - 1);
+    snap_status st = check_tokens(e, req->prompt, req->n_prompt, err);
     if (st != SNAP_OK)
         return st;
     int64_t capacity = e->context - req->n_prompt;

@@ -80,17 +80,4 @@ snap_status engine_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 engine_stats engine_stats_of(const engine *e);
 
-/**
- * engine_score - teacher forcing: how likely a text is
- *
- * @piece:    tokens a step: 1 scores by the decode kernel, more by chunks (at most max_rows)
- * @logprobs: [n - 1]: of tokens[1 ..] each given those before
- * @logits:   called with the logits of each position in turn, position n - 1 included; may be NULL
- *
- * Needs an engine with nothing pending. SNAP_E_SHAPE; SNAP_E_NOMEM.
- */
-typedef void (*engine_logits_fn)(void *ctx, int64_t position, const float *logits);
-snap_status engine_score(engine *e, const int32_t *tokens, int n, int piece, float *logprobs,
-                         engine_logits_fn logits, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
-
 #endif

@@ -74,10 +74,6 @@ static inline int pages_for(int64_t tokens) {
     return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* SNAP_E_SHAPE for one that is not in the vocabulary. */
-snap_status engine_check_tokens(const engine *e, const int32_t *tokens, int n,
-                                snap_err *err) SNAP_CHECK_RESULT;
-
 /* ---- list.c ---- */
 
 void list_push(sequence_list *l, sequence *s);
@@ -108,7 +104,6 @@ bool engine_have_pages(engine *e, int n);
 
 /* ---- preemption.c ---- */
 
-void sequence_drop_pages(engine *e, sequence *s);
 void sequence_free(engine *e, sequence *s); /* NULL is allowed */
 void engine_finish(engine *e, sequence_list *l, sequence *s, finish_reason why);
 

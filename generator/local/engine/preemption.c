@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void sequence_drop_pages(engine *e, sequence *s) {
+static void drop_pages(engine *e, sequence *s) {
     for (int i = 0; i < s->held && !s->swapped; i++)
         pool_drop(&e->pool, s->pages[i]);
     s->held = 0;
@@ -12,7 +12,7 @@ void sequence_drop_pages(engine *e, sequence *s) {
 void sequence_free(engine *e, sequence *s) {
     if (!s)
         return;
-    sequence_drop_pages(e, s);
+    drop_pages(e, s);
     if (s->from)
         prompt_leave(e, s->from);
     free(s->tokens);
@@ -69,7 +69,7 @@ static snap_status requeue(engine *e, sequence *s, snap_err *err) {
     prompt *p = prompt_join(e, s->tokens, s->n);
     if (!p)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %d tokens", s->n);
-    sequence_drop_pages(e, s);
+    drop_pages(e, s);
     s->from = p;
     list_take_out(&e->running, s);
     list_push_front(&e->queue, s);

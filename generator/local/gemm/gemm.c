@@ -39,7 +39,7 @@ static snap_status pick(const gemm_isa **out, const char *name, snap_err *err) {
         if (isas[i]->usable())
             return SNAP_OK;
         if (!any)
-            return err_set(err, SNAP_E_UNSUPPORTED, "this machine has no '%s'", name);
+            return err_set(err, SNAP_E_UNSUPPORTED, "this machine does not support '%s'", name);
     }
     return err_set(err, SNAP_E_USAGE, "unknown instruction set '%s'", name);
 }
@@ -64,10 +64,6 @@ void gemm_free(gemm *g) {
         return;
     free(g->scratch);
     free(g);
-}
-
-const char *gemm_isa_name(const gemm *g) {
-    return g->isa->name;
 }
 
 size_t gemm_element(const gemm *g) {

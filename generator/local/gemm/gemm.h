@@ -63,7 +63,6 @@ snap_status gemm_create(gemm **out, parallel *pool, gemm_arith arith, const char
                         snap_err *err) SNAP_CHECK_RESULT;
 void gemm_free(gemm *g); /* NULL is allowed */
 
-const char *gemm_isa_name(const gemm *g);
 size_t gemm_element(const gemm *g); /* bytes per number of x: 2 or 4 */
 
 /* Runs all jobs. The threads share the tiles of all of them. No job's y may be another's x.

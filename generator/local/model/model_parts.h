@@ -109,9 +109,6 @@ void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx);
 /* a [n] = x [n] * rsqrt(mean(x^2) + eps) * weight [n] * factor */
 void rms_norm(const float *x, const float *weight, int n, double eps, float factor, float *out);
 
-/* h (float) and packed (operand) = the normalised residual stream */
-void runner_normalise(runner *r, const float *weight);
-
 /* Appends the new tokens to the cache of @block. Then r->b.h = attention of r->b.packed over it. */
 snap_status attention_forward(runner *r, int block, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -55,7 +55,7 @@ static snap_status open_backend(runner *r, snap_err *err) {
     if (!info.host_memory && r->opt.format != CACHE_BF16 && r->opt.format != CACHE_FP8) {
         mla_backend_close(be);
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "precision '%s' needs a cache in the host's memory, '%s' has its own",
+                       "precision '%s' needs the cache in host memory, but '%s' has its own memory",
                        cache_format_name(r->opt.format), info.name);
     }
     return staged_open(&r->be, be, err);
@@ -79,7 +79,7 @@ static snap_status create_on_cuda(runner *r, snap_err *err) {
     mla_backend_options be = {.isa = r->opt.isa};
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
     if (r->opt.comm && r->opt.comm->size > 1)
-        TRY(err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model has no sums over ranks"));
+        TRY(err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model does not support several ranks"));
     TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
                         err));
     TRY(mla_backend_open(&r->be, "cuda", &be, err));
@@ -91,7 +91,8 @@ cleanup:
 
 static snap_status check_options(const runner_options *o, const model_shape *s, snap_err *err) {
     if (o->context < 1 || o->context > MLA_MAX_CONTEXT || o->context > s->max_position_embeddings)
-        return err_set(err, SNAP_E_SHAPE, "a context of %lld tokens: the model takes %d",
+        return err_set(err, SNAP_E_SHAPE,
+                       "a context of %lld tokens is out of range: the model supports 1 to %d",
                        (long long)o->context, s->max_position_embeddings);
     if (o->pages < 1 || o->pages > INT32_MAX || o->max_rows < 1 || o->max_decode < 1)
         return err_set(err, SNAP_E_SHAPE, "pages, rows and decode rows must be positive");
@@ -187,7 +188,7 @@ int runner_cublaslt(const runner *r) {
 
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) {
     if (!r->cuda)
-        return err_set(err, SNAP_E_UNSUPPORTED, "the cache is filled at random on CUDA only");
+        return err_set(err, SNAP_E_UNSUPPORTED, "a random cache is supported on CUDA only");
     return cuda_model_fill_cache(r->cuda, seed, err);
 }
 

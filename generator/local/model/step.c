@@ -108,7 +108,8 @@ static void normalise_row(void *ctx, int worker, int64_t i) {
     gemm_pack(r->g, (char *)r->b.packed + (size_t)(i * n) * r->element, r->b.h + i * n, n);
 }
 
-void runner_normalise(runner *r, const float *weight) {
+/* h (float) and packed (operand) = the normalised residual stream */
+static void normalise(runner *r, const float *weight) {
     norm_context ctx = {r, weight};
     runner_rows(r, r->step.rows, normalise_row, &ctx);
 }
@@ -153,11 +154,11 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     float branch = s->arch == ARCH_MINICPM3
                        ? (float)(s->scale_depth / sqrt((double)s->num_hidden_layers))
                        : 1.0f;
-    runner_normalise(r, k->input_norm);
+    normalise(r, k->input_norm);
     TRY(attention_forward(r, block, err));
     TRY(comm_sum(r->opt.comm, r->b.h, n, err));
     add(r->b.x, r->b.h, n, branch);
-    runner_normalise(r, k->post_norm);
+    normalise(r, k->post_norm);
     /* The normalised rows stay in h, because zero-computation experts return them. */
     float *sum = k->shortcut ? r->b.shortcut : r->b.out;
     if (k->moe) {

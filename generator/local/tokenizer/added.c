@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 struct added_node {
-    uint32_t child, sibling; /* 0: none, as the root is neither */
-    int32_t token;           /* index; -1: no content ends here */
+    uint32_t child, sibling; /* 0 = none, because the root is neither a child nor a sibling */
+    int32_t token;           /* index; -1 = no content ends here */
     unsigned char byte;
 };
 

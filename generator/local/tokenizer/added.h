@@ -1,7 +1,7 @@
-/* added.h - added tokens: contents that are found in the text before anything else cuts it.
+/* added.h - added tokens: strings that become one token, found in the text before any other step.
  *
- * Two sets: those sought in the text as given, and those (`normalized`) sought in what the normaliser
- * made of it. At each place the longest wins. */
+ * There are two sets. One is searched in the original text. The other (`normalized`) is searched in
+ * the output of the normaliser. At each position the longest match wins. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_ADDED_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_ADDED_H
 
@@ -13,8 +13,8 @@
 
 typedef struct {
     int32_t id;
-    bool single_word;    /* only where no word character stands beside it */
-    bool lstrip, rstrip; /* takes the white space beside it along */
+    bool single_word;    /* only if no word character is adjacent */
+    bool lstrip, rstrip; /* includes adjacent white space, before (lstrip) or after (rstrip) */
     bool special;
 } added_token;
 
@@ -23,14 +23,14 @@ typedef struct {
     size_t n_nodes, cap_nodes;
     added_token *tokens;
     size_t n, cap;
-    bool starts[256]; /* first bytes */
+    bool starts[256]; /* whether a content starts with this byte */
 } added_set;
 
-/* Adds a token under @content (not empty). SNAP_E_INPUT for an empty one; SNAP_E_NOMEM. */
+/* Adds a token with this @content. SNAP_E_INPUT if it is empty; SNAP_E_NOMEM. */
 snap_status added_insert(added_set *set, const char *content, size_t n, added_token token,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The first token at or after @from; NULL where there is none. [*start, *end) is its content. */
+/* The first token at or after @from; NULL if there is none. [*start, *end) is its content. */
 const added_token *added_find(const added_set *set, const char *s, size_t n, size_t from,
                               size_t *start, size_t *end);
 

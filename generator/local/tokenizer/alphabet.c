@@ -1,4 +1,5 @@
-/* The byte-level alphabet: printable Latin-1 stands for itself, the other 68 bytes follow from U+0100. */
+/* The byte-level alphabet. Printable Latin-1 characters represent themselves; the other 68 bytes
+ * are represented by the characters from U+0100 on. */
 #include "generator/local/tokenizer/tokenizer_parts.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static int byte_of_char(uint32_t c) {
     return c < 0x100 && char_of_byte((unsigned char)c) == c ? (int)c : -1;
 }
 
-/* The alphabet ends at U+0143: one or two bytes of UTF-8. */
+/* Encodes a character as UTF-8. The alphabet ends at U+0143, so this takes one or two bytes. */
 static size_t put_char(char out[3], uint32_t c) {
     if (c < 0x80) {
         out[0] = (char)c;

@@ -5,16 +5,17 @@
 
 #include "generator/local/tokenizer/mix.h"
 
-/* A symbol and the merge with its right neighbour; a list, as merged symbols drop out. */
+/* A symbol and its merge with the right neighbour. Symbols form a list, because merged symbols are
+ * removed. */
 struct bpe_symbol {
     int32_t id;
-    int32_t made;  /* the merge's token, */
-    uint32_t rank; /* and rank; NO_MERGE where there is none */
+    int32_t made;  /* the token that the merge makes */
+    uint32_t rank; /* of the merge; NO_MERGE = it can't be merged */
     uint32_t left, right;
 };
 
-#define NO_MERGE UINT32_MAX
-#define NO_ONE   UINT32_MAX
+#define NO_MERGE  UINT32_MAX
+#define NO_SYMBOL UINT32_MAX
 
 /* ---- the table ---- */
 
@@ -63,7 +64,7 @@ void bpe_release(bpe *b) {
     *b = (bpe){0};
 }
 
-/* ---- the heap: rank << 32 | position of the left symbol, least first ---- */
+/* ---- the heap: rank << 32 | position of the left symbol, smallest first ---- */
 
 static void heap_push(uint64_t *heap, size_t *n, uint64_t x) {
     size_t i = (*n)++;
@@ -92,10 +93,10 @@ static bool work_reserve(bpe_work *w, size_t n) {
     if (n <= w->cap)
         return true;
     bpe_work_release(w);
-    if (n >= NO_ONE / 4)
+    if (n >= NO_SYMBOL / 4)
         return false;
     size_t cap = n < 256 ? 256 : 2 * n;
-    /* every merge brings at most two new candidates beside the n - 1 first ones */
+    /* besides the n - 1 initial candidates, every merge adds at most two */
     w->heap = malloc(3 * cap * sizeof *w->heap);
     w->symbols = malloc(cap * sizeof *w->symbols);
     if (!w->heap || !w->symbols) {
@@ -112,10 +113,11 @@ void bpe_work_release(bpe_work *w) {
     *w = (bpe_work){0};
 }
 
-/* Looks up the merge of @at with its right neighbour and offers it. */
-static void offer(const bpe *b, struct bpe_symbol *s, uint32_t at, uint64_t *heap, size_t *n_heap) {
+/* Looks up the merge of @at with its right neighbour and pushes it on the heap. */
+static void push_candidate(const bpe *b, struct bpe_symbol *s, uint32_t at, uint64_t *heap,
+                           size_t *n_heap) {
     s[at].rank = NO_MERGE;
-    if (s[at].right == NO_ONE)
+    if (s[at].right == NO_SYMBOL)
         return;
     const bpe_merge *m = slot_of(b, pair_of(s[at].id, s[s[at].right].id));
     if (m->made < 0)
@@ -129,8 +131,8 @@ static void merge(struct bpe_symbol *s, uint32_t at) {
     uint32_t gone = s[at].right;
     s[at].id = s[at].made;
     s[at].right = s[gone].right;
-    s[gone].rank = NO_MERGE; /* makes its own candidate stale */
-    if (s[at].right != NO_ONE)
+    s[gone].rank = NO_MERGE; /* outdates the candidate of the removed symbol */
+    if (s[at].right != NO_SYMBOL)
         s[s[at].right].left = at;
 }
 
@@ -143,20 +145,20 @@ snap_status bpe_encode(const bpe *b, bpe_work *w, int32_t *ids, size_t *n, snap_
     size_t n_heap = 0, out = 0;
     for (uint32_t i = 0; i < *n; i++)
         s[i] = (struct bpe_symbol){.id = ids[i], .left = i - 1, .right = i + 1};
-    s[*n - 1].right = NO_ONE;
+    s[*n - 1].right = NO_SYMBOL;
     for (uint32_t i = 0; i < *n; i++)
-        offer(b, s, i, w->heap, &n_heap);
+        push_candidate(b, s, i, w->heap, &n_heap);
     while (n_heap) {
         uint64_t top = heap_pop(w->heap, &n_heap);
         uint32_t at = (uint32_t)top;
         if (s[at].rank != top >> 32)
             continue;
         merge(s, at);
-        offer(b, s, at, w->heap, &n_heap);
-        if (s[at].left != NO_ONE)
-            offer(b, s, s[at].left, w->heap, &n_heap);
+        push_candidate(b, s, at, w->heap, &n_heap);
+        if (s[at].left != NO_SYMBOL)
+            push_candidate(b, s, s[at].left, w->heap, &n_heap);
     }
-    for (uint32_t i = 0; i != NO_ONE; i = s[i].right)
+    for (uint32_t i = 0; i != NO_SYMBOL; i = s[i].right)
         ids[out++] = s[i].id;
     *n = out;
     return SNAP_OK;

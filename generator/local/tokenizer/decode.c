@@ -1,11 +1,11 @@
-/* Ids to text. */
+/* Token ids to text. */
 #include <string.h>
 
 #include "base/text.h"
 #include "generator/local/tokenizer/tokenizer_parts.h"
 #include "generator/local/tokenizer/utf8.h"
 
-/* ---- what each id stands for ---- */
+/* ---- the text of each id ---- */
 
 static void append_replaced(buf *out, const char *s, size_t n, const tok_replacement *r) {
     size_t len = strlen(r->from);
@@ -20,7 +20,7 @@ static void append_replaced(buf *out, const char *s, size_t n, const tok_replace
     }
 }
 
-/* "<0x0A>" */
+/* Whether @s has the form "<0x0A>". */
 static bool is_byte_token(const char *s, size_t n, char *byte) {
     int value = 0;
     if (n != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>')
@@ -50,7 +50,7 @@ static void spell(const tokenizer *t, const vocab_token *v, const tok_replacemen
         return;
     buf_clear(spare);
     if (!byte_alphabet_decode(spare, buf_str(out), out->len))
-        return; /* an added token, or one that no merge makes: it stands for itself */
+        return; /* an added token, or one that no merge makes: spelled literally */
     buf swap = *spare;
     *spare = *out;
     *out = swap;
@@ -92,7 +92,7 @@ tok_stream tok_stream_make(const tokenizer *t, bool skip_special) {
     return (tok_stream){.t = t, .skip_special = skip_special, .to_strip = t->strip};
 }
 
-/* Gives out whole characters, less the spaces that the decoder takes off the front. */
+/* Outputs whole characters, without the leading spaces that the decoder removes. */
 static void emit(tok_stream *s, const char *text, size_t n, buf *out) {
     while (s->to_strip && n && *text == ' ') {
         s->to_strip--;
@@ -104,7 +104,8 @@ static void emit(tok_stream *s, const char *text, size_t n, buf *out) {
     (void)buf_append(out, text, n);
 }
 
-/* Ends a run of fallback bytes: a text if it is one, else as many replacement characters. */
+/* Ends a run of fallback bytes. Outputs them as text if they are valid UTF-8, else one replacement
+ * character for each. */
 static void end_run(tok_stream *s, buf *out) {
     if (text_is_utf8(buf_str(&s->held), s->held.len))
         emit(s, buf_str(&s->held), s->held.len, out);
@@ -114,7 +115,7 @@ static void end_run(tok_stream *s, buf *out) {
     buf_clear(&s->held);
 }
 
-/* Gives out what is complete of the held bytes; the rest moves to their front. */
+/* Outputs the complete characters of the held bytes and moves the rest to the front. */
 static void flush_bytes(tok_stream *s, bool more, buf *out) {
     size_t done = utf8_append_repaired(out, buf_str(&s->held), s->held.len, more);
     size_t rest = s->held.len - done;

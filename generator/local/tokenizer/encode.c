@@ -1,4 +1,5 @@
-/* Text to ids: added tokens, normaliser, the second set of added tokens, splitter, merges. */
+/* Text to token ids. The steps: added tokens, normaliser, second set of added tokens, splitter,
+ * merges. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,9 @@
 
 enum { kCacheEntries = 1 << 15, kCachedBytes = 30, kCachedIds = 8 };
 
-/* A piece and its ids: one cache line. */
+/* A piece and its ids; fills one cache line. */
 typedef struct {
-    uint8_t n, n_ids; /* n = 0: free, as no piece is empty */
+    uint8_t n, n_ids; /* n = 0: empty entry, because no piece is empty */
     char s[kCachedBytes];
     int32_t ids[kCachedIds];
 } cached;
@@ -25,13 +26,13 @@ struct tok_encoder {
     buf repaired, normal, spare, spelled;
     int32_t *symbols;
     size_t cap_symbols;
-    /* of the text that is being encoded */
+    /* state of the current call */
     int flags;
-    bool first; /* at its start */
+    bool first; /* the next part is at the start of the text */
     tok_ids *ids;
 };
 
-/* ---- the model's symbols of a piece ---- */
+/* ---- the initial symbols of a piece ---- */
 
 static size_t byte_symbols(const tokenizer *t, const char *s, size_t n, int32_t *out) {
     size_t k = 0;
@@ -45,7 +46,7 @@ static size_t byte_symbols(const tokenizer *t, const char *s, size_t n, int32_t 
     return k;
 }
 
-/* The tokens of a character's bytes, if it has them all. */
+/* Writes the tokens of a character's bytes. Returns 0 unless all of them exist. */
 static size_t fallback_symbols(const tokenizer *t, const char *s, size_t len, int32_t *out) {
     for (size_t i = 0; i < len; i++) {
         out[i] = t->byte_id[(unsigned char)s[i]];
@@ -57,13 +58,14 @@ static size_t fallback_symbols(const tokenizer *t, const char *s, size_t len, in
 
 static size_t char_symbols(const tokenizer *t, const char *s, size_t n, int32_t *out) {
     size_t k = 0, len;
-    bool unknown = false; /* an unknown token waits: those behind it may fuse with it */
+    bool unknown = false; /* the previous symbol was unknown; the next may be fused with it */
     for (size_t i = 0; i < n; i += len) {
         len = text_utf8_len(s + i, n - i);
         int32_t id = vocab_find(&t->vocab, s + i, len);
-        size_t fallen = id < 0 && t->byte_fallback ? fallback_symbols(t, s + i, len, out + k) : 0;
-        k += fallen;
-        if (fallen)
+        size_t n_fallback =
+            id < 0 && t->byte_fallback ? fallback_symbols(t, s + i, len, out + k) : 0;
+        k += n_fallback;
+        if (n_fallback)
             continue;
         bool fuses = id < 0 && unknown && t->fuse_unk;
         unknown = id < 0;
@@ -74,7 +76,7 @@ static size_t char_symbols(const tokenizer *t, const char *s, size_t n, int32_t 
     return k;
 }
 
-/* The token that is the whole piece; -1. */
+/* The token that is equal to the whole piece; -1 if there is none. */
 static int32_t whole(tok_encoder *e, const char *s, size_t n) {
     if (!e->t->byte_level)
         return vocab_find(&e->t->vocab, s, n);
@@ -96,7 +98,7 @@ static snap_status reserve_symbols(tok_encoder *e, size_t n, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Leaves the ids of a piece in e->symbols. */
+/* Encodes a piece; its ids are in e->symbols. */
 static snap_status encode_piece(tok_encoder *e, const char *s, size_t n, size_t *k, snap_err *err) {
     const tokenizer *t = e->t;
     snap_status st = reserve_symbols(e, n, err);
@@ -112,7 +114,7 @@ static snap_status encode_piece(tok_encoder *e, const char *s, size_t n, size_t 
     return bpe_encode(&t->merges, &e->merges, e->symbols, k, err);
 }
 
-/* ---- from the text to its pieces ---- */
+/* ---- from text to pieces ---- */
 
 static snap_status take_piece(void *ctx, const char *s, size_t n, snap_err *err) {
     tok_encoder *e = ctx;
@@ -145,7 +147,7 @@ static size_t char_before(const char *s, size_t at) {
     return at;
 }
 
-/* Whether the character at @at is one that @re matches. */
+/* Whether @re matches the character at @at. */
 static snap_status char_is(tok_encoder *e, const regex *re, const char *s, size_t n, size_t at,
                            bool *is, snap_err *err) {
     regex_match m;
@@ -167,7 +169,7 @@ cleanup:
     return st;
 }
 
-/* Widens [*start, *end) by the white space that the token takes along, not below @low. */
+/* Extends [*start, *end) by the white space that the token includes, but not below @low. */
 static snap_status widen(tok_encoder *e, const added_token *token, const char *s, size_t n,
                          size_t low, size_t *start, size_t *end, snap_err *err) {
     const regex *space = e->t->space_char;
@@ -194,7 +196,7 @@ static bool counts_as_text(const tok_encoder *e, const added_token *token) {
 
 typedef snap_status (*between_fn)(tok_encoder *e, const char *s, size_t n, snap_err *err);
 
-/* Gives out the ids of a set's tokens in @s, and what lies between them to @between. */
+/* Appends the ids of a set's tokens in @s, and passes the text between them to @between. */
 static snap_status each_added(tok_encoder *e, const added_set *set, const char *s, size_t n,
                               between_fn between, snap_err *err) {
     bool first = e->first;

@@ -27,8 +27,9 @@ static utf8proc_option_t options_of(unicode_form form) {
     return (utf8proc_option_t)(UTF8PROC_STABLE | compose | compatible);
 }
 
-/* Characters that composed, decomposed or were ordered by nothing in the Unicode of `tokenizers`, which is older: each
- * stands as it is, and what is before it does not meet what follows. Found by generator/test/tokenizer/forms.py. */
+/* Characters that have no composition, decomposition or combining class in the older Unicode
+ * version of `tokenizers`. Each stays as it is, and the text before it is normalised separately
+ * from the text after it. Found by generator/test/tokenizer/forms.py. */
 static const struct {
     unsigned first, last;
 } inert[] = {
@@ -47,7 +48,7 @@ static const struct {
 };
 enum { INERT = sizeof inert / sizeof *inert };
 
-/* Bytes of the character at @s, and whether it is one of those. */
+/* The length of the character at @s in bytes, and whether it is in that list. */
 static size_t step(const unsigned char *s, bool *is_inert) {
     size_t size = *s < 0x80 ? 1 : *s < 0xE0 ? 2 : *s < 0xF0 ? 3 : 4;
     unsigned c = size == 1 ? *s : *s & (0x7Fu >> size);
@@ -59,7 +60,7 @@ static size_t step(const unsigned char *s, bool *is_inert) {
     return size;
 }
 
-/* The end of the part from @at on that is normalised at once, and whether it is such a character. */
+/* The end of the part from @at on that is processed at once, and whether it is such a character. */
 static size_t next_part(const char *s, size_t n, size_t at, bool *verbatim) {
     const unsigned char *u = (const unsigned char *)s;
     size_t end = at + step(u + at, verbatim);

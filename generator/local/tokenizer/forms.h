@@ -1,4 +1,4 @@
-/* forms.h - Unicode's normalisation forms (UAX 15), by utf8proc where the program was built with it. */
+/* forms.h - the normalisation forms of Unicode (UAX 15). They need a build with utf8proc. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_FORMS_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_FORMS_H
 
@@ -8,12 +8,13 @@
 
 typedef enum { FORM_NONE, FORM_NFC, FORM_NFD, FORM_NFKC, FORM_NFKD } unicode_form;
 
-/* "NFC" and so on; FORM_NONE for any other name. */
+/* Parses "NFC", "NFD", "NFKC" or "NFKD"; FORM_NONE for any other name. */
 unicode_form form_parse(const char *name);
 
 bool form_available(void);
 
-/* Appends well-formed UTF-8 in a form. SNAP_E_UNSUPPORTED where this build has none; SNAP_E_NOMEM. */
+/* Appends well-formed UTF-8 in a form. SNAP_E_UNSUPPORTED if this build has no utf8proc;
+ * SNAP_E_NOMEM. */
 snap_status form_apply(unicode_form form, const char *s, size_t n, buf *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 

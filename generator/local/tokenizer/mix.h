@@ -1,4 +1,5 @@
-/* mix.h - a hash of a few bytes, quick rather than safe: its tables are bounded by other means. */
+/* mix.h - a fast hash of a few bytes. It is not safe against chosen inputs; the tables that use it
+ * are limited in size by other means. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_MIX_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_MIX_H
 

@@ -1,5 +1,6 @@
-/* normalize.h - the normaliser: rewrites a text before it is cut. What SentencePiece-like tokenizers
- * need: a text put in front, and replacements; and Unicode's forms. */
+/* normalize.h - the normaliser, which rewrites a text before it is split. It supports what
+ * SentencePiece-like tokenizers need (a prefix, and replacements) and the normalisation forms of
+ * Unicode. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_NORMALIZE_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_NORMALIZE_H
 
@@ -10,9 +11,9 @@
 enum { NORMALIZE_STEPS = 16 };
 
 typedef struct {
-    unicode_form form; /* FORM_NONE: one of the others */
-    regex *re; /* what is replaced; NULL: `with` is put in front of a text that is not empty */
-    const char *with; /* borrowed from the tokenizer's arena */
+    unicode_form form; /* FORM_NONE: the step is a replacement or a prefix */
+    regex *re;         /* what is replaced; NULL: `with` is a prefix for texts that are not empty */
+    const char *with;  /* borrowed from the tokenizer's arena */
     size_t n;
 } normalize_step;
 
@@ -21,7 +22,8 @@ typedef struct {
     int n;
 } normalizer;
 
-/* Rewrites @s into @out (cleared first), @spare being a second buffer; without steps a copy. */
+/* Writes the rewritten @s to @out, which is cleared first. Without steps it is a copy. @spare is a
+ * second buffer. */
 snap_status normalize_text(const normalizer *nm, regex_work *w, const char *s, size_t n, buf *out,
                            buf *spare, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,4 @@
-/* tokenizer.json, part by part. Whatever a part does not know ends the reading with its name. */
+/* Reads tokenizer.json, part by part. An unknown part is an error that names it. */
 #include <string.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ static snap_status unknown(const char *what, const js *part, snap_err *err) {
                    type_of(part));
 }
 
-/* Parts nest by "Sequence": calls @fn for each that is none. */
+/* Parts can be nested in a "Sequence". Calls @fn for each part that is not a sequence. */
 typedef snap_status (*part_fn)(tokenizer *t, const js *part, snap_err *err);
 
 static snap_status each_part(tokenizer *t, const js *part, const char *list, int depth, part_fn fn,
@@ -24,7 +24,7 @@ static snap_status each_part(tokenizer *t, const js *part, const char *list, int
     if (strcmp(type_of(part), "Sequence") != 0)
         return fn(t, part, err);
     if (depth == 0)
-        return err_set(err, SNAP_E_INPUT, "%s: sequences nest too deep", list);
+        return err_set(err, SNAP_E_INPUT, "%s: sequences are nested too deeply", list);
     js *parts;
     snap_status st = js_need_array(part, list, &parts, "a sequence", err);
     for (size_t i = 0; i < js_len(parts) && st == SNAP_OK; i++)
@@ -32,7 +32,7 @@ static snap_status each_part(tokenizer *t, const js *part, const char *list, int
     return st;
 }
 
-/* {"String": "x"} or {"Regex": "x"} */
+/* Reads {"String": "x"} or {"Regex": "x"}. */
 static snap_status read_pattern(const js *part, regex **out, snap_err *err) {
     const js *pattern = js_get_object(part, "pattern");
     size_t n;
@@ -42,7 +42,8 @@ static snap_status read_pattern(const js *part, regex **out, snap_err *err) {
     s = js_get_strn(pattern, "String", &n);
     if (s && n)
         return regex_compile_literal(out, s, n, err);
-    return err_set(err, SNAP_E_INPUT, "%s: 'pattern' must hold a String or a Regex", type_of(part));
+    return err_set(err, SNAP_E_INPUT, "%s: 'pattern' must contain a String or a Regex",
+                   type_of(part));
 }
 
 /* ---- normaliser ---- */
@@ -81,16 +82,16 @@ static snap_status read_normalizer(tokenizer *t, const js *part, snap_err *err) 
 
 /* ---- pre-tokenizer ---- */
 
-/* GPT-2's, which ByteLevel brings along unless told not to */
+/* GPT-2's pattern, which ByteLevel uses unless use_regex is false */
 static const char kByteLevelRegex[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/* NULL where there is no place for one: SNAP_E_UNSUPPORTED */
+/* NULL with SNAP_E_UNSUPPORTED if there is no room, or no step may follow. */
 static split_step *new_step(tokenizer *t, snap_err *err) {
     if (t->split.n == SPLIT_STEPS)
         (void)err_set(err, SNAP_E_UNSUPPORTED, "more than %d pre-tokenizers", SPLIT_STEPS);
     else if (t->byte_level)
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "a pre-tokenizer behind ByteLevel");
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "a pre-tokenizer after ByteLevel is not supported");
     else
         return &t->split.steps[t->split.n++];
     return NULL;
@@ -191,7 +192,7 @@ static snap_status read_vocab(tokenizer *t, js *words, snap_err *err) {
     for (void *it = js_first(words); it; it = js_next(words, it)) {
         const char *s = js_key(it);
         if (!js_is_int(js_value(it)))
-            return err_set(err, SNAP_E_INPUT, "token '%.80s': its id is no integer", s);
+            return err_set(err, SNAP_E_INPUT, "token '%.80s': its id must be an integer", s);
         snap_status st = vocab_add(&t->vocab, js_int(js_value(it)), s, strlen(s), false, err);
         if (st != SNAP_OK)
             return st;
@@ -199,7 +200,7 @@ static snap_status read_vocab(tokenizer *t, js *words, snap_err *err) {
     return SNAP_OK;
 }
 
-/* "left right", or ["left", "right"] */
+/* Splits "left right", or ["left", "right"]. */
 static bool merge_parts(const js *merge, const char **left, const char **right, size_t *n_left) {
     *left = js_str(merge);
     if (*left) {
@@ -221,7 +222,7 @@ static snap_status read_merge(tokenizer *t, const js *merge, uint32_t rank, buf 
     const char *left, *right;
     size_t n;
     if (!merge_parts(merge, &left, &right, &n))
-        return err_set(err, SNAP_E_INPUT, "merge %u is no pair of tokens", rank);
+        return err_set(err, SNAP_E_INPUT, "merge %u is not a pair of tokens", rank);
     buf_clear(both);
     (void)buf_append(both, left, n);
     (void)buf_puts(both, right);
@@ -233,7 +234,7 @@ static snap_status read_merge(tokenizer *t, const js *merge, uint32_t rank, buf 
     if (a < 0 || b < 0 || made < 0)
         return err_set(err, SNAP_E_INPUT, "merge %u ('%.*s' and '%.80s'): the vocabulary lacks %s",
                        rank, (int)(n < 80 ? n : 80), left, right,
-                       made < 0 ? "what it makes" : "one of them");
+                       made < 0 ? "the merged token" : "one of the two tokens");
     bpe_add(&t->merges, a, b, rank, made);
     return SNAP_OK;
 }
@@ -339,9 +340,9 @@ static snap_status decoder_replace(decoder *d, const js *part, snap_err *err) {
     const char *to = js_get_str(part, "content");
     if (!from || !*from || !to)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "a Replace decoder needs a String that is not empty and a content");
+                       "a Replace decoder needs a non-empty String and a content");
     if (d->n == kReplacements || d->fallback || d->fused)
-        return err_set(err, SNAP_E_UNSUPPORTED, "a Replace decoder in this place");
+        return err_set(err, SNAP_E_UNSUPPORTED, "a Replace decoder is not supported in this place");
     d->replace[d->n++] = (tok_replacement){from, to};
     return SNAP_OK;
 }
@@ -352,7 +353,7 @@ static snap_status decoder_strip(decoder *d, const js *part, snap_err *err) {
     if (!d->fused || !content || strcmp(content, " ") != 0 || start < 0 || start > 1024 ||
         js_get_int(part, "stop", 0) != 0)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "a Strip decoder that does other than take spaces off the front of a text");
+                       "a Strip decoder may only remove spaces at the start of a text");
     d->strip += (int)start;
     return SNAP_OK;
 }
@@ -392,45 +393,46 @@ static snap_status read_decoder(tokenizer *t, const js *part, snap_err *err) {
     return tokenizer_make_texts(t, d.replace, d.n, err);
 }
 
-/* ---- post-processor: what a template puts around a text ---- */
+/* ---- post-processor: special tokens around a text ---- */
 
-static snap_status put_around(tokenizer *t, bool behind, int64_t id, snap_err *err) {
-    int *n = behind ? &t->n_after : &t->n_before;
+static snap_status put_around(tokenizer *t, bool after, int64_t id, snap_err *err) {
+    int *n = after ? &t->n_after : &t->n_before;
     if (*n == TOK_AROUND || id < 0 || id >= VOCAB_MAX_ID)
-        return err_set(err, SNAP_E_INPUT, "the template puts too many ids around a text, or '%lld'",
+        return err_set(err, SNAP_E_INPUT,
+                       "the template has too many special tokens, or the invalid id %lld",
                        (long long)id);
-    (behind ? t->after : t->before)[(*n)++] = (int32_t)id;
+    (after ? t->after : t->before)[(*n)++] = (int32_t)id;
     return SNAP_OK;
 }
 
-static snap_status read_template_item(tokenizer *t, const js *specials, const js *item,
-                                      bool *behind, snap_err *err) {
+static snap_status read_template_item(tokenizer *t, const js *specials, const js *item, bool *after,
+                                      snap_err *err) {
     const js *special = js_get_object(item, "SpecialToken");
     if (!special) {
-        *behind = js_get_object(item, "Sequence") != NULL;
+        *after = js_get_object(item, "Sequence") != NULL;
         return SNAP_OK;
     }
     const char *name = js_get_str(special, "id");
     const js *ids = name ? js_get_array(js_get_object(specials, name), "ids") : NULL;
     if (!ids)
-        return err_set(err, SNAP_E_INPUT, "the template names '%.80s', which it does not define",
+        return err_set(err, SNAP_E_INPUT, "the template uses '%.80s' without defining it",
                        name ? name : "");
     snap_status st = SNAP_OK;
     for (size_t i = 0; i < js_len(ids) && st == SNAP_OK; i++)
-        st = put_around(t, *behind, js_int(js_at(ids, i)), err);
+        st = put_around(t, *after, js_int(js_at(ids, i)), err);
     return st;
 }
 
 static snap_status read_post_processor(tokenizer *t, const js *part, snap_err *err) {
     if (strcmp(type_of(part), "ByteLevel") == 0)
-        return SNAP_OK; /* moves offsets only */
+        return SNAP_OK; /* only changes offsets */
     if (strcmp(type_of(part), "TemplateProcessing") != 0)
         return unknown("a post_processor", part, err);
     js *items;
-    bool behind = false;
+    bool after = false;
     snap_status st = js_need_array(part, "single", &items, "TemplateProcessing", err);
     for (size_t i = 0; i < js_len(items) && st == SNAP_OK; i++)
-        st = read_template_item(t, js_get_object(part, "special_tokens"), js_at(items, i), &behind,
+        st = read_template_item(t, js_get_object(part, "special_tokens"), js_at(items, i), &after,
                                 err);
     return st;
 }

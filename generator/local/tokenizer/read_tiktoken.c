@@ -1,14 +1,15 @@
-/* tiktoken.model: lines of a token's bytes in base64 and its rank, which is its id. Kimi-K2 and Moonlight
- * ship it; their regex and special tokens stand in Python code beside it, here built in. */
+/* Reads tiktoken.model. Each line has the bytes of a token in base64 and its rank, which is also
+ * its id. Kimi-K2 and Moonlight use this format. Their regex and special tokens are defined in
+ * Python code of the checkpoint; here they are built in. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "generator/local/tokenizer/tokenizer_parts.h"
 
-enum { kSpecials = 256 }; /* ids above the ranks that are special tokens, named or reserved */
+enum { kSpecials = 256 }; /* special tokens, named or reserved; their ids follow the ranks */
 
-/* Of tokenization_kimi.py, with its class intersections (&&[^\p{Han}]) as look-aheads. */
+/* From tokenization_kimi.py, with its class intersections (&&[^\p{Han}]) written as look-aheads. */
 #define NOT_HAN(class) "(?:(?!\\p{Han})[" class "])"
 #define UPPER          NOT_HAN("\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}")
 #define LOWER          NOT_HAN("\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}")
@@ -27,7 +28,7 @@ static int base64_value(char c) {
     return d ? (int)(d - digits) : -1;
 }
 
-/* Appends the bytes as the byte-level alphabet spells them. */
+/* Decodes base64 and appends the bytes in the byte-level alphabet. */
 static bool spell_base64(const char *s, size_t n, buf *out) {
     unsigned bits = 0;
     int held = 0;
@@ -63,7 +64,7 @@ static snap_status read_line(tokenizer *t, const char *line, size_t n, buf *word
     memcpy(number, space + 1, digits);
     number[digits] = '\0';
     if (!text_to_int(number, &rank))
-        return err_set(err, SNAP_E_INPUT, "'%s' is no rank", number);
+        return err_set(err, SNAP_E_INPUT, "'%s' is not a rank", number);
     return vocab_add(&t->vocab, rank, buf_str(word), word->len, false, err);
 }
 
@@ -85,14 +86,15 @@ static snap_status read_ranks(tokenizer *t, const char *text, size_t n, const ch
     return st;
 }
 
-/* tiktoken merges any two neighbours whose bytes together are a token, the least token first: so every
- * way to cut a token in two tokens is a merge of its rank. Calls count it, or add it to the table. */
+/* tiktoken merges any two neighbours whose bytes together are a token, the token with the lowest
+ * rank first. So every way to split a token into two tokens is a merge of its rank. Returns the
+ * number of these merges; with @add, adds them to the table. */
 static size_t merges_of(tokenizer *t, int32_t made, bool add) {
     const vocab_token *v = vocab_at(&t->vocab, made);
     size_t count = 0;
     for (size_t i = 1; v && i < v->n; i++) {
         if (((unsigned char)v->s[i] & 0xC0) == 0x80)
-            continue; /* within a character of the alphabet */
+            continue; /* inside a character of the alphabet */
         int32_t left = vocab_find(&t->vocab, v->s, i);
         int32_t right = left < 0 ? -1 : vocab_find(&t->vocab, v->s + i, v->n - i);
         if (right < 0)
@@ -137,7 +139,7 @@ static snap_status add_special(tokenizer *t, const js *names, int32_t id, snap_e
 static snap_status check_bytes(const tokenizer *t, snap_err *err) {
     for (int b = 0; b < 256; b++)
         if (t->byte_id[b] < 0)
-            return err_set(err, SNAP_E_INPUT, "no token is the byte 0x%02X", (unsigned)b);
+            return err_set(err, SNAP_E_INPUT, "no token for the byte 0x%02X", (unsigned)b);
     return SNAP_OK;
 }
 

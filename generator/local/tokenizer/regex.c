@@ -9,11 +9,11 @@
 
 enum {
     kPatternMax = 1 << 16,     /* bytes of a pattern */
-    kMatchSteps = 1000000,     /* a match may take these, */
-    kMatchStepsPerByte = 64,   /* and these for each byte of the text */
+    kMatchSteps = 1000000,     /* base limit on the steps of a match */
+    kMatchStepsPerByte = 64,   /* added for each byte of the text */
     kJitStackMin = 32 << 10,   /* bytes */
-    kJitStackMax = 4 << 20,    /* a long run that can be given back byte by byte needs it */
-    kMatchHeapKib = 256 << 10, /* the interpreter's backtracking points */
+    kJitStackMax = 4 << 20,    /* bytes; needed to backtrack byte by byte over a long run */
+    kMatchHeapKib = 256 << 10, /* KiB for the interpreter's backtracking points */
 };
 
 struct regex {
@@ -28,7 +28,8 @@ struct regex_work {
 
 /* ---- Oniguruma to PCRE2 ---- */
 
-/* Members of a class as Oniguruma defines it: PCRE2's \s has U+180E too, its \w differs more. */
+/* Members of classes as Oniguruma defines them. PCRE2's \s also has U+180E, and its \w differs
+ * more. */
 #define SPACE "\\t-\\r \\x{85}\\p{Z}"
 #define WORD  "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 
@@ -39,15 +40,15 @@ typedef struct {
     buf out;
 } translator;
 
-static snap_status refuse(const char *what, size_t n, snap_err *err) {
+static snap_status unsupported(const char *what, size_t n, snap_err *err) {
     return err_set(err, SNAP_E_UNSUPPORTED, "regular expression: '%.*s' is not supported", (int)n,
                    what);
 }
 
-/* \uHHHH */
+/* Translates \uHHHH. */
 static snap_status translate_unicode(translator *t, snap_err *err) {
     if (t->n - t->at < 6)
-        return refuse(t->s + t->at, t->n - t->at, err);
+        return unsupported(t->s + t->at, t->n - t->at, err);
     (void)buf_printf(&t->out, "\\x{%.4s}", t->s + t->at + 2);
     t->at += 6;
     return SNAP_OK;
@@ -74,14 +75,14 @@ static const char *class_escape(char c, bool in_class) {
     }
 }
 
-/* Bytes of a "{name}" behind \p or \x; 0 where there is none. */
+/* The length of a "{name}" after \p or \x; 0 if there is none. */
 static size_t braced(const char *s, size_t n) {
     const char *end = n && *s == '{' ? memchr(s, '}', n) : NULL;
     return end ? (size_t)(end - s) + 1 : 0;
 }
 
-/* A script's name means Script there, Script_Extensions here: U+3002 is Han by the latter only. All names
- * of categories have one or two letters. */
+/* A script's name means Script in Oniguruma, but Script_Extensions in PCRE2: U+3002 is Han only by
+ * the latter. Names of categories have one or two letters, so longer names are scripts. */
 static void append_braced(translator *t, char escape, const char *s, size_t n) {
     bool negated = n > 1 && s[1] == '^';
     size_t skip = negated ? 2 : 1;
@@ -93,7 +94,7 @@ static void append_braced(translator *t, char escape, const char *s, size_t n) {
 
 static snap_status translate_escape(translator *t, snap_err *err) {
     if (t->n - t->at < 2)
-        return refuse("\\", 1, err);
+        return unsupported("\\", 1, err);
     const char *esc = t->s + t->at;
     const char *to = class_escape(esc[1], t->in_class);
     if (esc[1] == 'u')
@@ -105,7 +106,7 @@ static snap_status translate_escape(translator *t, snap_err *err) {
     }
     bool letter = (esc[1] | 32) >= 'a' && (esc[1] | 32) <= 'z';
     if (letter && !strchr(t->in_class ? "pPnrtfaex" : "pPnrtfaexAzZ", esc[1]))
-        return refuse(esc, 2, err);
+        return unsupported(esc, 2, err);
     size_t n = strchr("pPx", esc[1]) ? braced(esc + 2, t->n - t->at) : 0;
     (void)buf_append(&t->out, esc, 2);
     if (n)
@@ -118,16 +119,16 @@ static snap_status translate_class(translator *t, snap_err *err) {
     const char *s = t->s + t->at;
     size_t left = t->n - t->at;
     if (*s == '[')
-        return refuse(s, left < 2 ? left : 2, err);
+        return unsupported(s, left < 2 ? left : 2, err);
     if (*s == '&' && left > 1 && s[1] == '&')
-        return refuse(s, 2, err);
+        return unsupported(s, 2, err);
     t->in_class = *s != ']';
     (void)buf_append(&t->out, s, 1);
     t->at++;
     return SNAP_OK;
 }
 
-/* "(?" may start a group without a name, a look-around, an atomic group, or caseless matching. */
+/* Whether "(?" starts a supported group: unnamed, look-around, atomic, or caseless. */
 static bool group_is_known(const char *s, size_t n) {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?i)"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -136,7 +137,8 @@ static bool group_is_known(const char *s, size_t n) {
     return n < 2 || (s[1] != '?' && s[1] != '*');
 }
 
-/* {n,m} is the same in both; {,n} is not, and a + behind it repeats in Ruby, but possesses in PCRE2. */
+/* {n,m} is the same in both syntaxes. {,n} is not; and a + after it means repetition in Ruby, but a
+ * possessive quantifier in PCRE2. */
 static snap_status translate_interval(translator *t, snap_err *err) {
     const char *s = t->s + t->at;
     size_t n = 1;
@@ -144,9 +146,9 @@ static snap_status translate_interval(translator *t, snap_err *err) {
         n++;
     bool closed = n > 1 && t->at + n < t->n && s[n] == '}';
     if (!closed)
-        return refuse(s, 1, err);
+        return unsupported(s, 1, err);
     if (t->at + n + 1 < t->n && s[n + 1] == '+')
-        return refuse(s, n + 2, err);
+        return unsupported(s, n + 2, err);
     (void)buf_puts(&t->out, s[1] == ',' ? "{0" : "{");
     (void)buf_append(&t->out, s + 1, n);
     t->at += n + 1;
@@ -162,12 +164,12 @@ static snap_status translate_one(translator *t, snap_err *err) {
     if (*s == '{')
         return translate_interval(t, err);
     if (*s == '(' && !group_is_known(s, t->n - t->at))
-        return refuse(s, t->n - t->at < 4 ? t->n - t->at : 4, err);
+        return unsupported(s, t->n - t->at < 4 ? t->n - t->at : 4, err);
     size_t n = 1;
     if (*s == '[') {
         t->in_class = true;
         while (t->at + n < t->n && ((n == 1 && s[n] == '^') || (s[n] == ']' && s[n - 1] != ']')))
-            n++; /* a bracket that closes nothing yet is a member */
+            n++; /* a bracket directly after the opening one is a member */
     }
     (void)buf_append(&t->out, s, n);
     t->at += n;
@@ -189,7 +191,8 @@ static snap_status compile_pcre(regex **out, const char *pattern, size_t n, uint
         return err_set(err, SNAP_E_INPUT, "regular expression '%.*s': %s (near %zu)",
                        (int)(n < 80 ? n : 80), pattern, (const char *)why, at);
     }
-    (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* where forbidden, it is interpreted */
+    (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* if JIT is not permitted, the pattern is
+                                                             interpreted */
     *out = r;
     return SNAP_OK;
 }
@@ -199,12 +202,13 @@ snap_status regex_compile(regex **out, const char *pattern, size_t n, snap_err *
     snap_status st = SNAP_OK;
     *out = NULL;
     if (n > kPatternMax)
-        return err_set(err, SNAP_E_INPUT, "a regular expression of %zu bytes: at most %d", n,
+        return err_set(err, SNAP_E_INPUT,
+                       "a regular expression has %zu bytes, at most %d are allowed", n,
                        kPatternMax);
     while (t.at < n)
         TRY(translate_one(&t, err));
     TRY(buf_check(&t.out, "a regular expression", err));
-    /* $ and ^ look at lines in Ruby's syntax */
+    /* in Ruby's syntax $ and ^ match at every line */
     TRY(compile_pcre(out, buf_str(&t.out), t.out.len, PCRE2_MULTILINE | PCRE2_UCP, err));
 cleanup:
     buf_release(&t.out);
@@ -236,7 +240,7 @@ regex_work *regex_work_new(void) {
         regex_work_free(w);
         return NULL;
     }
-    if (w->stack) /* without one the default of 32 KiB serves */
+    if (w->stack) /* without a stack, the default of 32 KiB is used */
         pcre2_jit_stack_assign(w->context, NULL, w->stack);
     (void)pcre2_set_heap_limit(w->context, kMatchHeapKib);
     return w;

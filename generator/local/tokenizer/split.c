@@ -4,13 +4,13 @@
 
 #include "generator/local/tokenizer/unicode_age.h"
 
-/* One walk down the chain. */
+/* One pass through the chain. */
 typedef struct {
     const splitter *sp;
     split_work *w;
     split_fn fn;
     void *ctx;
-    bool new_characters; /* the text has characters that patterns don't know */
+    bool new_characters; /* the text has characters that are newer than the regex library */
 } walk;
 
 static snap_status from_step(const walk *k, int step, const char *s, size_t n, bool first,
@@ -18,7 +18,7 @@ static snap_status from_step(const walk *k, int step, const char *s, size_t n, b
 
 /* ---- cutting ---- */
 
-/* The piece that waits for what follows it. */
+/* A piece that may still be joined with what follows. */
 typedef struct {
     size_t start, end;
     bool match, open;
@@ -40,7 +40,7 @@ static bool joins(split_behavior behavior, bool previous, bool match) {
 typedef struct {
     const walk *k;
     const split_step *step;
-    int next; /* the step after */
+    int next; /* the following step */
     const char *s;
     bool first;
     pending held;
@@ -81,7 +81,7 @@ static snap_status cut(const walk *k, int step, const char *s, size_t n, bool fi
     size_t done = 0, from = 0;
     bool found = true, any = false;
     snap_status st = SNAP_OK;
-    const char *seen = s; /* by the pattern */
+    const char *seen = s; /* the text that the pattern is matched against */
     if (k->new_characters) {
         buf *shadow = &k->w->text[step];
         unicode_age_shadow(s, n, shadow);
@@ -94,7 +94,8 @@ static snap_status cut(const walk *k, int step, const char *s, size_t n, bool fi
         if (!found)
             break;
         from = m.end;
-        if (m.start == m.end && any && m.end == done) { /* nothing right behind a match is none */
+        if (m.start == m.end && any && m.end == done) { /* an empty match directly after a match
+                                                           doesn't count */
             from = next_character(s, n, from);
             continue;
         }
@@ -140,7 +141,7 @@ static snap_status prefix(const walk *k, int step, const char *s, size_t n, bool
     return st == SNAP_OK ? from_step(k, step + 1, buf_str(out), out->len, first, err) : st;
 }
 
-/* The chain is at most SPLIT_STEPS deep. */
+/* Runs the chain from @step on. The recursion is at most SPLIT_STEPS deep. */
 static snap_status from_step(const walk *k, int step, const char *s, size_t n, bool first,
                              snap_err *err) {
     if (step == k->sp->n)

@@ -1,8 +1,9 @@
-/* split.h - the pre-tokenizer: cuts a text into the pieces that byte-pair encoding may not cross.
+/* split.h - the pre-tokenizer: splits a text into pieces. Byte-pair encoding merges only within a
+ * piece.
  *
- * A chain of steps, each cutting every piece of the one before, which it sees as a text of its own (so
- * a look-ahead ends at the piece). The behaviours are those of Hugging Face's tokenizers: what becomes
- * of a match and of the text between two. */
+ * It is a chain of steps. Each step splits every piece of the previous step as if it were a text of
+ * its own, so a look-ahead can't see beyond the piece. The behaviours are those of Hugging Face's
+ * tokenizers; they say what is done with a match and with the text between two matches (a gap). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 
@@ -12,27 +13,27 @@
 enum { SPLIT_STEPS = 16 };
 
 typedef enum {
-    SPLIT_ISOLATED,   /* match and gap are pieces */
-    SPLIT_REMOVED,    /* gaps are pieces */
+    SPLIT_ISOLATED,   /* each match and each gap is a piece */
+    SPLIT_REMOVED,    /* only gaps are pieces */
     SPLIT_CONTIGUOUS, /* adjacent matches are one piece */
     SPLIT_WITH_PREVIOUS,
     SPLIT_WITH_NEXT,
 } split_behavior;
 
 typedef enum {
-    SPLIT_CUT,    /* by a regular expression */
+    SPLIT_CUT,    /* splits by a regular expression */
     SPLIT_PREFIX, /* puts `replacement` before a piece that does not start with it; with `spaces`,
-                     replaces every space by it first */
+                     first replaces every space by it */
 } split_kind;
 
 typedef struct {
     split_kind kind;
     regex *re; /* SPLIT_CUT; owned */
     split_behavior behavior;
-    bool invert; /* the gaps are the matches */
+    bool invert; /* swaps matches and gaps */
     char replacement[8];
     bool prefix, first_only,
-        spaces; /* SPLIT_PREFIX; first_only: in front of a text's first piece */
+        spaces; /* SPLIT_PREFIX; first_only: only before the first piece of a text */
 } split_step;
 
 typedef struct {
@@ -40,21 +41,21 @@ typedef struct {
     int n;
 } splitter;
 
-/* One thread's memory: the rewritten text of each step. */
+/* Working memory of one thread: the rewritten text of each step. */
 typedef struct {
     regex_work *re;
     buf text[SPLIT_STEPS];
 } split_work;
 
-/* Takes one piece, never empty; it is valid during the call only. */
+/* Receives one piece, which is never empty and valid during the call only. */
 typedef snap_status (*split_fn)(void *ctx, const char *s, size_t n, snap_err *err);
 
-/* Cuts well-formed UTF-8 and gives the pieces to @fn in order. @first: the text's first part. What
- * regex_find() can give, out of memory, and the errors of @fn. */
+/* Splits well-formed UTF-8 and passes the pieces to @fn in order. @first: @s is the beginning of
+ * the text. Returns the errors of regex_find() and of @fn, and SNAP_E_NOMEM. */
 snap_status split_text(const splitter *sp, split_work *w, const char *s, size_t n, bool first,
                        split_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
 void splitter_release(splitter *sp);
-void split_work_release(split_work *w); /* not its `re`, which is borrowed */
+void split_work_release(split_work *w); /* except its `re`, which is borrowed */
 
 #endif

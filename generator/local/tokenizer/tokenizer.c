@@ -18,7 +18,7 @@ static tokenizer *tokenizer_new(snap_err *err) {
     return t;
 }
 
-/* What single words and stripping look at; Rust's \w counts the joiners. */
+/* Compiles the patterns for single_word, lstrip and rstrip. Rust's \w includes the joiners. */
 static snap_status compile_edges(tokenizer *t, snap_err *err) {
     static const char word[] = "[\\w\\x{200C}\\x{200D}]", space[] = "\\s";
     snap_status st = regex_compile(&t->word_char, word, sizeof word - 1, err);
@@ -27,7 +27,7 @@ static snap_status compile_edges(tokenizer *t, snap_err *err) {
 
 /* ---- tokenizer_config.json ---- */
 
-/* A token there is its content, or an object that has it. */
+/* A token is given as its content, or as an object with a "content". */
 static int32_t named_token(const tokenizer *t, const js *config, const char *key) {
     const char *s = js_get_str(config, key);
     if (!s)
@@ -35,7 +35,8 @@ static int32_t named_token(const tokenizer *t, const js *config, const char *key
     return s ? vocab_find(&t->vocab, s, strlen(s)) : -1;
 }
 
-/* The Llama classes put these tokens by flags, whatever tokenizer.json's template says. */
+/* The Llama classes add these tokens if the flags say so, whatever the template in tokenizer.json
+ * says. */
 static void read_flags(tokenizer *t, const js *config) {
     const char *class = js_get_str(config, "tokenizer_class");
     if (!class || !text_starts(class, "LlamaTokenizer"))
@@ -56,7 +57,7 @@ static void read_config(tokenizer *t, const js *config) {
     read_flags(t, config);
 }
 
-/* *out: NULL where the file does not exist */
+/* *out = NULL if the file does not exist */
 static snap_status parse_config(js **out, const char *dir, snap_err *err) {
     char *path = fs_join(dir, "tokenizer_config.json");
     snap_status st = SNAP_OK;
@@ -98,7 +99,7 @@ snap_status tokenizer_parse(tokenizer **out, const char *json, size_t n, const c
     return st;
 }
 
-/* The file that there is: tokenizer.json before tiktoken.model. */
+/* Finds the tokenizer's file; tokenizer.json is preferred to tiktoken.model. */
 static snap_status find_file(const char *dir, char **path, bool *tiktoken, snap_err *err) {
     static const char *const names[] = {"tokenizer.json", "tiktoken.model"};
     for (int i = 0; i < 2; i++) {
@@ -158,14 +159,10 @@ void tokenizer_free(tokenizer *t) {
     free(t);
 }
 
-/* ---- facts ---- */
+/* ---- properties ---- */
 
 int32_t tokenizer_size(const tokenizer *t) {
     return t->vocab.n;
-}
-
-int32_t tokenizer_id(const tokenizer *t, const char *content) {
-    return vocab_find(&t->vocab, content, strlen(content));
 }
 
 const char *tokenizer_content(const tokenizer *t, int32_t id) {

@@ -1,8 +1,10 @@
-/* unicode_age.h - characters that came with Unicode 15 and 16, for a library of patterns that knows 14.
+/* unicode_age.h - characters that were added in Unicode 15 and 16, for a regex library that
+ * supports Unicode 14.
  *
- * Such a library takes them for unassigned, where Hugging Face's has them as letters, marks or symbols. So patterns
- * look at a shadow of the text, in which an older character of the same general category stands for each,
- * of as many bytes: whatever matches there matches here, at the same places. */
+ * For such a library they are unassigned; for Hugging Face's they are letters, marks or symbols. So
+ * patterns are matched against a shadow of the text. There each new character is replaced by an
+ * older one of the same general category and the same number of bytes. Matches in the shadow are
+ * therefore at the same positions as in the text. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_UNICODE_AGE_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_UNICODE_AGE_H
 
@@ -10,10 +12,10 @@
 
 #include "base/buf.h"
 
-/* Whether well-formed UTF-8 has any of them. */
+/* Whether well-formed UTF-8 contains any of these characters. */
 bool unicode_age_has_new(const char *s, size_t n);
 
-/* The shadow of @s into @out (cleared first), of @n bytes as well. */
+/* Writes the shadow of @s, which also has @n bytes, to @out (cleared first). */
 void unicode_age_shadow(const char *s, size_t n, buf *out);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include "base/text.h"
 
-/* Bytes of a sequence that starts with @lead, and the range of its second byte; 0: no lead. */
+/* The length of a sequence that starts with @lead, and the range of its second byte; 0 if @lead
+ * can't start one. */
 static size_t expected(unsigned char lead, unsigned char *low, unsigned char *high) {
     *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
     *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
@@ -11,7 +12,8 @@ static size_t expected(unsigned char lead, unsigned char *low, unsigned char *hi
     return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
 }
 
-/* Length of the maximal subpart at @s, where no whole sequence stands; *cut: only bytes are missing. */
+/* The length of the maximal subpart at @s, where no valid sequence starts. *cut: it is only
+ * incomplete. */
 static size_t subpart(const char *s, size_t n, bool *cut) {
     const unsigned char *p = (const unsigned char *)s;
     unsigned char low, high;

@@ -5,7 +5,7 @@
 
 #include "generator/local/tokenizer/mix.h"
 
-/* The slot of a content: its own, or the free one where it belongs. */
+/* The slot of a content: the one that holds it, or the empty one for it. */
 static size_t slot_of(const vocab *v, const char *s, size_t n) {
     size_t i = mix_bytes(s, n) & (v->n_slots - 1);
     for (; v->slots[i]; i = (i + 1) & (v->n_slots - 1)) {
