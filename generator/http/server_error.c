@@ -83,7 +83,7 @@ static const char *advice(int status) {
 void server_error_describe(int status, const char *body, size_t n, const char *location, buf *out) {
     (void)buf_printf(out, "HTTP %d", status);
     if (status >= 300 && status < 400) {
-        (void)buf_puts(out, ": the server answered with a redirect, which is not followed for a POST");
+        (void)buf_puts(out, ": the server redirects the request, which is not followed for a POST");
         if (*location) {
             (void)buf_puts(out, "; use the URL that it points to: ");
             append_line(out, location, strlen(location));

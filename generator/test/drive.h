@@ -10,23 +10,24 @@ typedef struct {
     int64_t id;
     bool failed;
     char *error, *text, *reasoning, *finish_reason; /* owned copies; NULL as in gen_result */
-    gen_result res;                                 /* its numbers; its pointers are dead */
+    gen_result res;                                 /* the numbers; its pointers are not valid any
+                                                       more */
 } kept;
 
 typedef struct {
-    int total;      /* requests to give out */
-    int given;      /* given out so far */
-    int fail_after; /* the sink fails after so many results; 0 = never */
+    int total;      /* requests that the source has */
+    int given;      /* requests that it has returned */
+    int fail_after; /* the sink fails after this many results; 0 = never */
     kept kept[DRIVE_MAX];
     int n_kept;
     snap_err err;
 } drive;
 
-/* Runs @total requests of task "t", problem "p", sample and id 0, 1, ... through @g. */
+/* Runs @total requests through @g: task "t", problem "p", sample and id 0, 1, ... */
 snap_status drive_run(drive *d, generator *g, int total);
 void drive_release(drive *d);
 
-/* Result of request @id; NULL if none came. */
+/* The result of request @id; NULL if there is none. */
 const kept *drive_result(const drive *d, int64_t id);
 
 #endif

@@ -1,5 +1,5 @@
-/* libFuzzer: whole answers, stream chunks and refusals of any bytes: text out is UTF-8 without NUL, a
- * failure has a message of one line. */
+/* libFuzzer: arbitrary bytes as a whole answer, as stream chunks and as an error response. Text
+ * must be UTF-8 without NUL, and a failure must have a message of one line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check(chat_answer_read(&a, bytes, size, &err), &a, &err);
     chat_answer_clear(&a);
     err = (snap_err){0};
-    for (size_t i = 0; i < size;) { /* a chunk a line */
+    for (size_t i = 0; i < size;) { /* one chunk per line */
         const char *nl = memchr(bytes + i, '\n', size - i);
         size_t n = nl ? (size_t)(nl - bytes) - i : size - i;
         snap_status st = chat_answer_read_chunk(&a, bytes + i, n, &err);

@@ -1,4 +1,5 @@
-/* libFuzzer: a recording of any bytes is refused with a message, or every row of it is found. */
+/* libFuzzer: arbitrary bytes as a recording. It is refused with a message, or every row can be
+ * found. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as a safetensors file: an error, or tensors that lie inside it and do not touch. */
+/* libFuzzer: arbitrary bytes as a safetensors file. It gives an error, or tensors that lie inside
+ * the file and don't overlap. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

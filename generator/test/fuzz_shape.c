@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as a config.json: an error, or a shape whose inventory can be walked. */
+/* libFuzzer: arbitrary bytes as a config.json. It gives an error, or a shape whose inventory can be
+ * listed. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -8,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { kEnough = 1000 };
 
-static snap_status look(void *ctx, const char *name, int64_t rows, int64_t cols, snap_err *err) {
+static snap_status count_tensor(void *ctx, const char *name, int64_t rows, int64_t cols,
+                                snap_err *err) {
     int *n = ctx;
     if (!name[0] || rows < 1 || cols < 0 || rows > INT64_MAX / (cols + 1) / 4)
         abort();
@@ -20,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snap_err err = {0};
     int n = 0;
     if (model_shape_parse(&s, (const char *)data, size, "fuzz", &err) == SNAP_OK)
-        (void)!inventory_each(&s, look, &n, NULL);
+        (void)!inventory_each(&s, count_tensor, &n, NULL);
     else if (!err.text[0])
         abort();
     return 0;

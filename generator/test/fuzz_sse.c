@@ -1,5 +1,5 @@
-/* libFuzzer: an event stream of any bytes, cut anywhere, must give the same events. The first byte
- * chooses the cut. */
+/* libFuzzer: an event stream of arbitrary bytes must give the same events however it is split. The
+ * first byte chooses the split. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as a tiktoken.model: an error, or a tokenizer that knows every byte, so that what it
- * encodes comes back. */
+/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer with a token
+ * for every byte, so that any text can be decoded again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

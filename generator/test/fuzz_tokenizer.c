@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as a tokenizer.json; what loads must encode and decode any text, and a stream of
- * single ids must give what all at once give. */
+/* libFuzzer: arbitrary bytes as a tokenizer.json. A tokenizer that loads must encode and decode any
+ * text, and decoding id by id must give the same as decoding all at once. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -33,16 +33,16 @@ struct server {
     int n_replies;
     server_options opt;
     int listener;
-    int wake[2]; /* a byte here, or its end, wakes every poll() */
+    int wake[2]; /* a byte here, or closing it, wakes every poll() */
     char url[64];
     pthread_t thread;
     bool stopped;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* for all of the following */
     pthread_cond_t changed;
     connection connections[kConnectionsMax];
     int n_connections;
-    asked asked[kAskedMax];
+    scripted_request scripted_request[kAskedMax];
     int n_asked, answering, most_at_once;
 };
 
@@ -54,7 +54,7 @@ static bool readable(const server *s, int fd, int timeout_ms) {
     return poll(p, 2, timeout_ms) > 0 && p[1].revents == 0;
 }
 
-/* From here on the connection speaks TLS; false when the client does not agree. */
+/* Starts TLS on the connection; false if the client does not agree. */
 static bool start_tls(connection *c) {
     c->tls = SSL_new(c->server->opt.tls);
     return c->tls && SSL_set_fd(c->tls, c->fd) == 1 && SSL_accept(c->tls) == 1;
@@ -87,19 +87,20 @@ static size_t content_length(const char *head) {
     return p ? strtoul(p + strlen("\r\ncontent-length:"), NULL, 10) : 0;
 }
 
-/* A client that greets a plain server in TLS: answered like any other, as real servers do. */
+/* Whether a client starts TLS with a plain server. It is answered in plain text, as real servers
+ * do. */
 static bool is_hello_of_tls(const connection *c) {
     return !c->tls && c->in.len && c->in.data[0] == 0x16;
 }
 
-/* Reads one request off the connection; false at its end. */
-static bool read_request(connection *c, asked *out) {
+/* Reads one request from the connection; false at its end. */
+static bool read_request(connection *c, scripted_request *out) {
     const char *end;
     while (!(end = strstr(buf_str(&c->in), "\r\n\r\n"))) {
         if (!receive(c))
             return false;
         if (is_hello_of_tls(c)) {
-            *out = (asked){strdup(""), strdup("")};
+            *out = (scripted_request){strdup(""), strdup("")};
             buf_clear(&c->in);
             return true;
         }
@@ -121,13 +122,13 @@ static bool read_request(connection *c, asked *out) {
     return true;
 }
 
-/* Files the request and says which reply is its. */
-static const reply *file_request(server *s, const asked *request) {
+/* Stores the request and returns the reply for it. */
+static const reply *file_request(server *s, const scripted_request *request) {
     (void)pthread_mutex_lock(&s->lock);
     int i = s->n_asked++;
     bool kept = i < kAskedMax;
     if (kept)
-        s->asked[i] = *request;
+        s->scripted_request[i] = *request;
     if (++s->answering > s->most_at_once)
         s->most_at_once = s->answering;
     const reply *r = &s->replies[i < s->n_replies ? i : s->n_replies - 1];
@@ -181,7 +182,7 @@ static void write_head(const reply *r, size_t body, buf *out) {
     (void)buf_printf(out, "%s\r\n", r->headers ? r->headers : "");
 }
 
-/* Sends one reply; false when the connection can't be used any more. */
+/* Sends one reply; false if the connection can't be used any more. */
 static bool send_reply(connection *c, const reply *r) {
     if (r->raw)
         return send_all(c, r->raw, strlen(r->raw)) && r->end == END_KEEP;
@@ -213,7 +214,8 @@ static void end_connection(connection *c, const reply *r) {
         }
     struct linger now = {.l_onoff = 1};
     if (r && r->end == END_RESET) {
-        clock_sleep_ns(20000000); /* what was sent must be received before it is thrown away */
+        clock_sleep_ns(20000000); /* the client must receive what was sent before the reset discards
+                                     it */
         (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     }
     (void)close(c->fd);
@@ -223,7 +225,7 @@ static void *serve(void *ctx) {
     connection *c = ctx;
     server *s = c->server;
     const reply *r = NULL;
-    asked request;
+    scripted_request request;
     bool more = !s->opt.tls || s->opt.tls_later || start_tls(c);
     while (more && read_request(c, &request)) {
         r = file_request(s, &request);
@@ -260,7 +262,7 @@ static void *accept_all(void *ctx) {
 
 /* ---- the server ---- */
 
-/* A listener on a port of the loopback that the system chooses; the port, or -1. */
+/* Listens on a free port of the loopback; returns the port, or -1. */
 static int listen_on_loopback(server *s) {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -281,7 +283,7 @@ server *server_start_with(const reply *replies, int n_replies, server_options op
     server *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    (void)setenv("no_proxy", "127.0.0.1,::1", 0); /* unless a test says otherwise */
+    (void)setenv("no_proxy", "127.0.0.1,::1", 0); /* unless a test has set it */
     (void)signal(SIGPIPE, SIG_IGN);
     s->replies = replies;
     s->n_replies = n_replies;
@@ -307,7 +309,7 @@ void server_stop(server *s) {
     if (s->stopped)
         return;
     s->stopped = true;
-    (void)close(s->wake[1]); /* its end is readable for every thread, for good */
+    (void)close(s->wake[1]); /* closing it makes the other end readable for every thread */
     (void)pthread_join(s->thread, NULL);
     for (int i = 0; i < s->n_connections; i++)
         (void)pthread_join(s->connections[i].thread, NULL);
@@ -320,8 +322,8 @@ void server_free(server *s) {
         return;
     server_stop(s);
     for (int i = 0; i < s->n_asked && i < kAskedMax; i++) {
-        free(s->asked[i].head);
-        free(s->asked[i].body);
+        free(s->scripted_request[i].head);
+        free(s->scripted_request[i].body);
     }
     (void)pthread_cond_destroy(&s->changed);
     (void)pthread_mutex_destroy(&s->lock);
@@ -340,6 +342,6 @@ int server_most_at_once(const server *s) {
     return s->most_at_once;
 }
 
-const asked *server_asked(const server *s, int i) {
-    return &s->asked[i];
+const scripted_request *server_request(const server *s, int i) {
+    return &s->scripted_request[i];
 }

@@ -7,19 +7,19 @@
 
 #include "base/buf.h"
 
-enum { kShown = 60 }; /* bytes of a body */
+enum { kShown = 60 }; /* bytes of a body that are shown */
 
 static bool is_plain(char c) {
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x7f && c != '|';
 }
 
-/* Text in one cell: no line breaks, no bars. */
+/* Appends text for one table cell: no line breaks, no bars. */
 static void put_text(buf *out, const char *s, size_t limit) {
     for (size_t i = 0; s[i] && i < limit; i++)
         (void)buf_printf(out, "%c", is_plain(s[i]) ? s[i] : ' ');
 }
 
-/* How a body ends tells more of it than how it begins. */
+/* Shows the end of a body, which says more than its beginning. */
 static void put_end(buf *out, const char *body, size_t cut) {
     size_t n = cut ? cut : strlen(body), from = n > kShown ? n - kShown : 0;
     (void)buf_printf(out, ", \"%s", from ? "..." : "");

@@ -159,7 +159,7 @@ static void test_refusals_are_one_line(void) {
     expect_refusal(401, "{\"message\":\"who?\"}", "",
                    "HTTP 401: who?; set SNAPMLA_API_KEY to a key that this server accepts");
     expect_refusal(308, "moved", "http://b/v1",
-                   "HTTP 308: the server answered with a redirect, which is not followed for a "
+                   "HTTP 308: the server redirects the request, which is not followed for a "
                    "POST; use the URL "
                    "that it points to: http://b/v1");
 }
@@ -187,7 +187,8 @@ static int64_t sent_seed(uint64_t seed) {
     return sent;
 }
 
-/* Folding must keep small seeds, stay in 31 bits, and let every one of the 64 bits count. */
+/* Folding must keep small seeds, must stay within 31 bits, and must depend on each of the 64
+ * bits. */
 static void test_seeds_are_folded(void) {
     CU_ASSERT_EQUAL(sent_seed(0), 0);
     CU_ASSERT_EQUAL(sent_seed(0x7FFFFFFF), 0x7FFFFFFF);

@@ -15,7 +15,7 @@
 
 #define FOLDER "generator/test/checkpoint"
 
-/* ---- what the library safetensors wrote ---- */
+/* ---- files written by the library safetensors ---- */
 
 enum { kFixtureBlock = 4, kMost = 100 };
 
@@ -34,7 +34,7 @@ static void check_numbers(const checkpoint *c, const char *name, const js *want)
         tensor_read_f32(t, scale, kFixtureBlock, (int64_t)at / cols, 0, cols, got + at);
     for (size_t i = 0; i < js_len(values); i++)
         CU_ASSERT_EQUAL(got[i], (float)js_num(js_at(values, i)));
-    if (cols > 3 && js_len(values)) { /* a piece from the middle of a row */
+    if (cols > 3 && js_len(values)) { /* part of a row */
         tensor_read_f32(t, scale, kFixtureBlock, 0, 2, cols - 3, got);
         for (int64_t i = 0; i < cols - 3; i++)
             CU_ASSERT_EQUAL(got[i], (float)js_num(js_at(values, (size_t)i + 2)));
@@ -98,7 +98,7 @@ static void test_hostile_headers(void) {
         {"{\"a\":" BF16("[2]", "0", "4") ",\"b\":" BF16("[2]", "2", "6") "}", 6, "overlap"},
         {"{\"a\":" BF16("[2]", "0", "4") ",\"b\":" BF16("[2]", "0", "4") "}", 4, "overlap"},
         {"{\"a\":" BF16("[1]", "0", "2") ",\"b\":" BF16("[1]", "4", "6") "}", 6,
-         "2 bytes in front"},
+         "2 bytes before tensor"},
         {"{\"a\":" BF16("[1]", "0", "2") "}", 4, "2 bytes at the end"},
         {"{\"a\":" BF16("[1]", "0", "2") ",\"a\":" BF16("[1]", "2", "4") "}", 4, "duplicate"},
     };
@@ -245,7 +245,8 @@ static void test_one_file_without_an_index(void) {
 typedef struct {
     buf header;
     size_t at;
-    const char *skip, *bend, *fp8; /* names: left out; transposed; e4m3 */
+    const char *skip, *transpose,
+        *fp8; /* tensors that are left out, transposed, or written in e4m3 */
 } writer;
 
 static void write_one(writer *w, const char *name, const char *dtype, int64_t rows, int64_t cols,
@@ -262,12 +263,12 @@ static void write_one(writer *w, const char *name, const char *dtype, int64_t ro
 static snap_status write_tensor(void *ctx, const char *name, int64_t rows, int64_t cols,
                                 snap_err *err) {
     writer *w = ctx;
-    bool bend = w->bend && strcmp(name, w->bend) == 0;
+    bool transpose = w->transpose && strcmp(name, w->transpose) == 0;
     bool fp8 = w->fp8 && strcmp(name, w->fp8) == 0;
     (void)err;
     if (w->skip && strcmp(name, w->skip) == 0)
         return SNAP_OK;
-    write_one(w, name, fp8 ? "F8_E4M3" : "BF16", bend ? cols : rows, bend ? rows : cols,
+    write_one(w, name, fp8 ? "F8_E4M3" : "BF16", transpose ? cols : rows, transpose ? rows : cols,
               fp8 ? 1 : 2);
     return SNAP_OK;
 }
@@ -277,7 +278,7 @@ typedef struct {
     const checkpoint *c;
 } against;
 
-/* What loading asks of every tensor. */
+/* Checks a tensor as loading does. */
 static snap_status need_one(void *ctx, const char *name, int64_t rows, int64_t cols,
                             snap_err *err) {
     const against *a = ctx;
@@ -285,8 +286,9 @@ static snap_status need_one(void *ctx, const char *name, int64_t rows, int64_t c
     return inventory_need(a->s, a->c, name, rows, cols, &w, &scale, err);
 }
 
-/* Checks a checkpoint made from the inventory itself, with one thing spoilt; "" says it is accepted. */
-static void check_spoilt(const char *config, writer w, const char *scale_dtype, int64_t scale_rows,
+/* Checks a checkpoint that is made from the inventory, with one fault. An empty message means that
+ * it is accepted. */
+static void check_faulty(const char *config, writer w, const char *scale_dtype, int64_t scale_rows,
                          const char *says) {
     static const char *const names[] = {"model.safetensors"};
     folder f = folder_new();
@@ -322,17 +324,17 @@ static void test_missing_and_wrong_tensors(void) {
     static const char fp8[] = "{\"architectures\":[\"DeepseekV2ForCausalLM\"]," TINY
                               ",\"quantization_config\":{\"quant_method\":\"fp8\","
                               "\"weight_block_size\":[3,3]}}";
-    check_spoilt(plain, (writer){0}, NULL, 0, "");
-    check_spoilt(plain, (writer){.skip = Q_PROJ}, NULL, 0, "'" Q_PROJ "' is in none");
-    check_spoilt(plain, (writer){.skip = "model.norm.weight"}, NULL, 0, "'model.norm.weight'");
-    check_spoilt(plain, (writer){.bend = Q_PROJ}, NULL, 0,
+    check_faulty(plain, (writer){0}, NULL, 0, "");
+    check_faulty(plain, (writer){.skip = Q_PROJ}, NULL, 0, "'" Q_PROJ "' is in none");
+    check_faulty(plain, (writer){.skip = "model.norm.weight"}, NULL, 0, "'model.norm.weight'");
+    check_faulty(plain, (writer){.transpose = Q_PROJ}, NULL, 0,
                  "[5, 4], config.json requires 2: [4, 5]");
-    check_spoilt(plain, (writer){.fp8 = Q_PROJ}, NULL, 0, "no quantization_config");
-    check_spoilt(fp8, (writer){.fp8 = Q_PROJ}, NULL, 0, "has no '" Q_PROJ "_scale_inv'");
-    check_spoilt(fp8, (writer){.fp8 = Q_PROJ}, "F16", 2, "is F16, must be F32");
-    check_spoilt(fp8, (writer){.fp8 = Q_PROJ}, "F32", 1, "[1, 2], config.json requires 2: [2, 2]");
-    check_spoilt(fp8, (writer){.fp8 = Q_PROJ}, "F32", 2, "");
-    check_spoilt(fp8, (writer){.fp8 = "model.norm.weight"}, "F32", 2, "'model.norm.weight' is F8");
+    check_faulty(plain, (writer){.fp8 = Q_PROJ}, NULL, 0, "no quantization_config");
+    check_faulty(fp8, (writer){.fp8 = Q_PROJ}, NULL, 0, "has no '" Q_PROJ "_scale_inv'");
+    check_faulty(fp8, (writer){.fp8 = Q_PROJ}, "F16", 2, "is F16, must be F32");
+    check_faulty(fp8, (writer){.fp8 = Q_PROJ}, "F32", 1, "[1, 2], config.json requires 2: [2, 2]");
+    check_faulty(fp8, (writer){.fp8 = Q_PROJ}, "F32", 2, "");
+    check_faulty(fp8, (writer){.fp8 = "model.norm.weight"}, "F32", 2, "'model.norm.weight' is F8");
 }
 
 CU_TestInfo tests_checkpoint[] = {{"numbers, as safetensors wrote them", test_numbers},

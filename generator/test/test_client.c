@@ -14,13 +14,13 @@
 #define SSE(...)                                                                                   \
     { .type = "text/event-stream", .body = __VA_ARGS__ }
 
-/* Waits of a few milliseconds in place of seconds. */
+/* Delays of milliseconds instead of seconds. */
 static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 0.5};
 static const generator_options whole = {.no_stream = true, .max_retries = -1};
 static const generator_options stream = {.max_retries = -1};
 
-/* Runs @total requests against a server of these replies; the server is stopped, the caller
- * frees it and releases @d. */
+/* Runs @total requests against a server with these replies, and stops the server. The caller frees
+ * it and releases @d. */
 static server *play(const reply *replies, int n, const generator_options *opt, int total, drive *d,
                     snap_status want) {
     server *s = server_start(replies, n);
@@ -35,7 +35,7 @@ static server *play(const reply *replies, int n, const generator_options *opt, i
     return s;
 }
 
-/* One request that must succeed with @text after @attempts. */
+/* Runs one request, which must succeed with @text after @attempts. */
 static void expect_text(const reply *replies, int n, const generator_options *opt, const char *text,
                         int attempts) {
     drive d = {0};
@@ -50,7 +50,7 @@ static void expect_text(const reply *replies, int n, const generator_options *op
     server_free(s);
 }
 
-/* One request that must fail after @attempts with a message that begins with @error. */
+/* Runs one request, which must fail after @attempts with a message that begins with @error. */
 static void expect_failure(reply r, const generator_options *opt, const char *error, int attempts) {
     drive d = {0};
     server *s = play(&r, 1, opt, 1, &d, SNAP_OK);
@@ -110,7 +110,8 @@ static void test_reasoning_is_kept_apart(void) {
     server_free(s);
 }
 
-/* The first token comes early, the rest 100 ms a piece later: the two times must tell. */
+/* The first token comes early, further pieces 100 ms apart. The two times must differ
+ * accordingly. */
 static void test_times_of_a_stream(void) {
     static const char body[] = CHAT_STREAM("a", "b");
     static const reply r = SSE(body, .step = (int)(sizeof body - 1) / 4 + 1, .pause_ns = 100000000);
@@ -160,7 +161,7 @@ static void test_what_is_sent(void) {
     opt.api_key = "sk-secret-0123456789";
     drive d = {0};
     server *s = play(&r, 1, &opt, 1, &d, SNAP_OK);
-    const asked *a = server_asked(s, 0);
+    const scripted_request *a = server_request(s, 0);
     CU_ASSERT_EQUAL(strncmp(a->head, "POST /v1/chat/completions HTTP/1.1\r\n", 36), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(a->head, "\r\nAuthorization: Bearer sk-secret-0123456789\r\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(a->head, "\r\nContent-Type: application/json\r\n"));
@@ -179,7 +180,7 @@ static void test_what_is_sent(void) {
     server_free(s);
 
     s = play(&sse, 1, &stream, 1, &d, SNAP_OK);
-    a = server_asked(s, 0);
+    a = server_request(s, 0);
     CU_ASSERT_PTR_NULL(strstr(a->head, "Authorization"));
     v = js_parse(a->body, strlen(a->body), "request", NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(v);
@@ -244,7 +245,7 @@ static void test_silence_passes(void) {
     expect_text(script, 2, &opt, "42", 2);
 }
 
-/* The finish reason has come, so the answer is whole: nothing is gained by asking again. */
+/* After the finish reason the answer is complete, so it must not be repeated. */
 static void test_a_lost_end_of_a_stream_is_no_failure(void) {
     static const char body[] = CHAT_DELTA("{\"content\":\"42\"}") CHAT_FINISH("stop");
     static const reply ends[] = {SSE(body),
@@ -255,7 +256,7 @@ static void test_a_lost_end_of_a_stream_is_no_failure(void) {
         expect_text(&ends[i], 1, &stream, "42", 1);
 }
 
-/* Bytes come all the time, so the server is never silent, but the answer never ends. */
+/* Bytes keep coming, so the server is never silent, but the answer never ends. */
 static void test_a_drip_has_a_deadline(void) {
     static const char pings[] =
         ": ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n";
@@ -266,14 +267,15 @@ static void test_a_drip_has_a_deadline(void) {
         const reply script[] = {drips[i], SSE(CHAT_STREAM("4", "2"))};
         generator_options opt = stream;
         opt.timeout_s = 5;
-        opt.deadline_s = 0.6; /* of the second attempt, too */
+        opt.deadline_s = 0.6; /* also for the second attempt */
         expect_text(script, 2, &opt, "42", 2);
         opt.max_retries = 0;
         expect_failure(drips[i], &opt, "the answer was not whole in time", 1);
     }
 }
 
-/* As fast as the loopback allows: not the clock ends it, but a count of bytes. */
+/* The server sends as fast as it can, so the limit on bytes ends the attempt, not the time
+ * limit. */
 static void test_an_endless_stream_ends(void) {
     static char pings[1 << 16], nothing[1 << 16];
     for (size_t i = 0; i + 8 < sizeof pings; i += 8)
@@ -292,7 +294,7 @@ static void test_an_endless_stream_ends(void) {
     }
 }
 
-/* Neither a refusal without end nor one after a whole answer costs more than its bytes. */
+/* An endless error response, and endless data after a complete answer, are not read to the end. */
 static void test_what_follows_is_left_unread(void) {
     static char words[1 << 14];
     memset(words, 'x', sizeof words - 1);
@@ -306,9 +308,9 @@ static void test_retry_after_is_awaited(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 3600\r\n"},
                                    WHOLE_REPLY};
     int64_t start = clock_now_ns();
-    expect_text(script, 2, &whole, "42", 2); /* the policy's cap of 0.5 s */
+    expect_text(script, 2, &whole, "42", 2); /* the policy's limit of 0.5 s */
     double s = (double)(clock_now_ns() - start) * 1e-9;
-    CU_ASSERT(s >= 0.5 && s < 60); /* the server said 3600 */
+    CU_ASSERT(s >= 0.5 && s < 60); /* the server requested 3600 */
 }
 
 /* ---- what does not ---- */
@@ -340,7 +342,7 @@ static void test_refusals_are_not_repeated(void) {
         expect_failure(r, &stream, cases[i].error, 1);
     }
     expect_failure((reply){.status = 301, .headers = "Location: http://b/v1\r\n"}, &whole,
-                   "HTTP 301: the server answered with a redirect, which is not followed for a "
+                   "HTTP 301: the server redirects the request, which is not followed for a "
                    "POST; use the URL "
                    "that it points to: http://b/v1",
                    1);
@@ -370,7 +372,7 @@ static void test_the_key_is_never_shown(void) {
         &opt, "HTTP 403: bad key ***, or ***; set", 1);
 }
 
-/* A key that expires in the middle: what came before is kept, nothing is asked again and again. */
+/* The key expires during the run. Earlier answers are kept, and no request is repeated. */
 static void test_a_refused_key_ends_the_run(void) {
     static const reply script[] = {
         WHOLE_REPLY,
@@ -461,7 +463,7 @@ static void test_in_flight_is_a_limit(void) {
     server_free(s);
 }
 
-/* The first request waits 0.5 s for its second attempt; all others finish before it. */
+/* The first request waits 0.5 s for its second attempt. All others finish before it. */
 static void test_a_wait_holds_nobody_up(void) {
     static const reply script[] = {{.status = 503, .headers = "Retry-After: 60\r\n"}, WHOLE_REPLY};
     generator_options opt = whole;
@@ -476,7 +478,7 @@ static void test_a_wait_holds_nobody_up(void) {
     server_free(s);
 }
 
-/* Every third answer fails in another way; each request must end with its own text once. */
+/* Every third answer fails in a different way. Each request must get its own text exactly once. */
 static void test_failures_do_not_mix_requests_up(void) {
     enum { kReplies = 400 };
     static reply script[kReplies];

@@ -1,5 +1,5 @@
-/* A model split among ranks that are threads of one process: what generator/local/comm.h asks of a communicator, and
- * that sums over ranks stand where they must. */
+/* A model that is split over ranks, which are threads of one process. Tests that the sums over
+ * ranks (generator/local/comm.h) are made in the right places. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>
@@ -11,21 +11,21 @@
 
 enum { kRanks = 2, kMost = TINY_TOKENS * 512 };
 
-/* What the ranks share: each leaves its numbers, and adds all up in the order of ranks. */
+/* Shared by the ranks: each stores its numbers and adds up those of all ranks, in order. */
 typedef struct {
     pthread_barrier_t all;
     float *x[kRanks];
-} meeting;
+} shared_sums;
 
 typedef struct {
     comm base;
-    meeting *with;
+    shared_sums *with;
     int64_t sums;
 } rank_comm;
 
 static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
     rank_comm *r = (rank_comm *)c;
-    meeting *m = r->with;
+    shared_sums *m = r->with;
     if (n > kMost)
         return err_set(err, SNAP_E_SHAPE, "more numbers than this test has room for");
     memcpy(m->x[c->rank], x, (size_t)n * sizeof *x);
@@ -37,11 +37,11 @@ static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
     return SNAP_OK;
 }
 
-/* A model, or a rank's share of it; threads make no assertions. */
+/* A whole model or a rank's share of it. Runs in a thread, so it makes no assertions. */
 typedef struct {
     tiny_model t;
     cache_format format;
-    int piece; /* tokens of a step */
+    int piece; /* tokens per step */
     comm *comm;
     runner *r;
     float *logits; /* [TINY_TOKENS][vocab] */
@@ -84,7 +84,7 @@ static void part_end(part *k) {
     tiny_close(&k->t);
 }
 
-static void run_together(part *ranks, meeting *m) {
+static void run_together(part *ranks, shared_sums *m) {
     pthread_t other;
     CU_ASSERT_EQUAL_FATAL(pthread_barrier_init(&m->all, NULL, kRanks), 0);
     for (int i = 0; i < kRanks; i++) {
@@ -110,7 +110,7 @@ static double distance(const float *a, const float *b, int64_t n) {
 }
 
 static void check(const char *name, cache_format format, int piece, double most) {
-    meeting m = {0};
+    shared_sums m = {0};
     rank_comm comms[kRanks];
     part ranks[kRanks], whole = {.format = format, .piece = piece};
     for (int i = 0; i < kRanks; i++) {
@@ -139,7 +139,8 @@ static void test_two_ranks_are_the_whole(void) {
     }
 }
 
-/* Decoding through the arms' kernels; without experts, whose choice rounding may turn. */
+/* Decodes with the kernels of the arms. The model has no experts, because rounding could change
+ * their choice. */
 static void test_arms(void) {
     check("minicpm3", CACHE_BF16, 1, 5e-3);
     check("minicpm3", CACHE_FP8, 1, 2e-2);

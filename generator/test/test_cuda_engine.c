@@ -1,5 +1,5 @@
-/* The engine on a CUDA device: what it says of its samples is what the CPU's model says of them. Where there is no
- * device, nothing is tested. */
+/* The engine on a CUDA device: its log-probabilities must agree with those of the CPU's model.
+ * Without a device nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum { kSamples = 48, kEach = 4, kPrompt = 50, kTokens = 60, kMost = 3 * kPrompt
 enum { kManyPages = 400, kFewPages = 24 };
 
 typedef struct {
-    int32_t token[kMost]; /* the prompt, and behind it what was drawn */
+    int32_t token[kMost]; /* the prompt, then the drawn tokens */
     float logprob[kMost];
     int n_prompt, n, done;
     finish_reason why;
@@ -51,7 +51,7 @@ static void make_prompt(sample *s, int i, int vocab) {
         s->token[s->n] = (int32_t)rng_below(&r, (uint32_t)vocab);
 }
 
-/* All samples at once, kEach of a prompt. */
+/* Runs all samples at once, kEach of each prompt. */
 static engine_stats run(const tiny_model *m, const runner_options *opt, sample *samples) {
     runner *r = NULL;
     snap_err err = {0};
@@ -82,7 +82,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How far the log-probabilities that were told are from those of the same tokens on the CPU: the median. */
+/* The median difference between the log-probabilities of the device and those of the same tokens on
+ * the CPU. */
 static double disagreement(const tiny_model *m, const runner_options *opt, const sample *samples) {
     static float expected[kMost], apart[kSamples * kTokens];
     runner_options cpu = *opt;
@@ -103,12 +104,13 @@ static double disagreement(const tiny_model *m, const runner_options *opt, const
     return (double)apart[n / 2];
 }
 
-/* BF16: two orders of sums. FP8: a prompt's chunk reads the cache, and a step rounds P as well. */
+/* In BF16 the order of sums differs. In FP8 a chunk reads the cache, and a decode step also rounds
+ * P. */
 static double bound_of(cache_format format) {
     return format == CACHE_FP8 ? 0.15 : 0.05;
 }
 
-/* Others' prompts before what was drawn: what is measured can fail. */
+/* Replaces the prompts by those of other samples: the measure must then show a large difference. */
 static void check_measure(const tiny_model *m, const runner_options *opt, sample *samples) {
     for (int i = 0; i < kSamples; i++)
         memcpy(samples[i].token, samples[(i + kEach) % kSamples].token,

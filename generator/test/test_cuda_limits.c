@@ -1,4 +1,5 @@
-/* Where the CUDA model's shapes end, and two models side by side. Where there is no device, nothing is tested. */
+/* The limits of the CUDA model's shapes, and two models at the same time. Without a device nothing
+ * is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ static double distance(const float *a, const float *b, int n) {
     return isfinite(diff) ? sqrt(diff / size) : HUGE_VAL;
 }
 
-/* More sequences than gemm_few() is for, logits whose rows are no multiple of anything. */
+/* More sequences than gemm_few() handles, and rows of logits with an odd number of columns. */
 static void test_odd_vocabulary(void) {
     const char *const change[][2] = {{"\"vocab_size\":512", "\"vocab_size\":513"}};
     if (!tiny_on_cuda())
@@ -64,7 +65,7 @@ static void test_odd_vocabulary(void) {
     double worst = 0;
     for (int i = 0; i < n; i++)
         worst = fmax(worst, distance(got + i * vocab, want + i * vocab, vocab));
-    CU_ASSERT(worst < 0.2); /* experts may differ; a broken row is beyond 1 */
+    CU_ASSERT(worst < 0.2); /* experts may differ; a wrong row would give more than 1 */
     free(want);
     free(got);
     free(config);
@@ -73,7 +74,7 @@ static void test_odd_vocabulary(void) {
     tiny_close(&m);
 }
 
-/* A shape for which a launch would fail is refused when the model is made. */
+/* A shape that would make a launch fail must be refused when the model is created. */
 static void test_too_wide(void) {
     const char *const change[][2] = {{"\"hidden_size\":256", "\"hidden_size\":13312"},
                                      {"\"num_hidden_layers\":4", "\"num_hidden_layers\":1"},
@@ -156,7 +157,7 @@ static void test_two_widths_at_once(void) {
     }
 }
 
-/* ---- two models in steps of one row at once: launches whose blocks wait for each other ---------- */
+/* ---- steps of one row of two models at once: their launches wait between blocks ------------- */
 
 enum { kSteps = 130, kTurns = 6, kVocab = 512 };
 
@@ -167,7 +168,7 @@ typedef struct {
     float logits[kTurns][kSteps * kVocab];
 } stepper;
 
-/* One token after the other from an empty cache. */
+/* Decodes one token after the other from an empty cache. */
 static int step_through(runner *r, float *logits) {
     static const int32_t pages[] = {2, 0, 1};
     int failed = 0;
@@ -199,7 +200,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Alone it is the CPU's, but for tokens that went to other experts; beside another model it is the same bits. */
+/* Alone, the logits agree with the CPU's except for tokens with other experts. Beside another
+ * model, they are the same bit for bit. */
 static void check_steps(const stepper *s, const float *alone) {
     static float cpu[kSteps * kVocab];
     double apart[kSteps];

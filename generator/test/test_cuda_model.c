@@ -1,5 +1,5 @@
-/* The model on a CUDA device against the model on the CPU, on the tiny checkpoints and on two whose caches
- * are wide enough for the Hopper kernels. Where there is no device, nothing is tested. */
+/* The model on a CUDA device compared with the model on the CPU: the tiny checkpoints, and two
+ * whose caches are wide enough for the Hopper kernels. Without a device nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { kPages = 64, kContext = 513, kTokens = 300, kMostPerToken = 32, kDecode =
 /* ---- a model on both devices ----------------------------------------------------------------- */
 
 typedef struct {
-    const char *name, *isa; /* isa: of the device; NULL = its best */
+    const char *name, *isa; /* isa: of the device; NULL = the best */
     tiny_model model;
     int32_t tokens[kTokens];
     int n, per_token;
@@ -61,7 +61,7 @@ static runner *start(const subject *s, cache_format format, const char *device) 
     return r;
 }
 
-/* What a run over a subject's tokens gave. */
+/* The results of a run over a subject's tokens. */
 typedef struct {
     float *logits;    /* [n][vocab] */
     int32_t *experts; /* [n][per_token] */
@@ -72,7 +72,7 @@ static void outcome_free(outcome *o) {
     free(o->experts);
 }
 
-/* Pages in an order of their own. */
+/* Pages in shuffled order. */
 static void pages_of(int first, int32_t *pages, int n) {
     for (int i = 0; i < n; i++)
         pages[i] = first + (n - 1 - i);
@@ -124,7 +124,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Tokens that chose the same experts in every layer. */
+/* Compares the tokens that have the same experts in every layer. */
 static comparison compare(const subject *s, const outcome *a, const outcome *b) {
     comparison c = {0};
     double all[kTokens];
@@ -158,7 +158,8 @@ static void check(const subject *s, const char *what, comparison c, double bound
 /* ---- what is checked ------------------------------------------------------------------------- */
 
 static const double kRounding = 2e-2; /* between two orders of BF16 sums */
-static const double kUnits = 1.5; /* P in units of a power of two, against units of its largest */
+static const double kUnits = 1.5;     /* P in units of a power of two, compared with units of its
+                                     largest number */
 
 static void check_bf16(const subject *s) {
     runner *cpu = start(s, CACHE_BF16, NULL), *cuda = start(s, CACHE_BF16, "cuda");
@@ -177,8 +178,8 @@ static void check_bf16(const subject *s) {
     runner_free(cuda);
 }
 
-/* A prompt reads the same rounded cache on both; the decode kernels round P each in its own unit, so each
- * may be as far from BF16 as FP8 is, not nearer to the other. */
+/* A prompt reads the same rounded cache on both devices. The decode kernels round P in different
+ * units, so each may be as far from BF16 as FP8 is, and they need not be closer to each other. */
 static void check_fp8(const subject *s) {
     runner *exact = start(s, CACHE_BF16, NULL), *cpu = start(s, CACHE_FP8, NULL),
            *cuda = start(s, CACHE_FP8, "cuda");
@@ -210,7 +211,7 @@ static void check_wide(const char *name, const char *config, const char *isa,
     close_subject(&s);
 }
 
-/* With a Hopper's own kernels, and with those that every device has. */
+/* On Hopper runs the kernels for Hopper, and the portable ones. */
 static void each_subject(void (*check_one)(const subject *s)) {
     subject s;
     if (!tiny_on_cuda())
@@ -226,8 +227,9 @@ static void each_subject(void (*check_one)(const subject *s)) {
     check_wide("wide V3, portable", random_wide_v3, "portable", check_one);
 }
 
-/* What single_layer() has branches for and neither wide model has: sigmoids with a bias, as many experts as a warp
- * chooses from, no shared expert, rows of more numbers than threads take at once. */
+/* Shapes for branches of single_layer() that the wide models don't reach: sigmoids with a bias, as
+ * many experts as one warp can choose from, no shared expert, rows with more numbers than the
+ * threads load at once. */
 static void each_of_one_row(void (*check_one)(const subject *s)) {
     static const char *const sigmoids[][2] = {
         {"\"scoring_func\":\"softmax\"", "\"scoring_func\":\"sigmoid\""},
@@ -264,7 +266,7 @@ static void test_fp8_is_the_cpus(void) {
     each_subject(check_fp8);
 }
 
-/* Sequences of different lengths, a token each in one step, and the same one by one. */
+/* Decodes sequences of different lengths in one step, and then one by one. */
 static void check_batch(const subject *s) {
     runner *r = start(s, CACHE_FP8, "cuda");
     int vocab = s->model.shape.vocab_size, n = 6;
@@ -307,7 +309,8 @@ static void test_batch_is_one_by_one(void) {
     each_subject(check_batch);
 }
 
-/* A sequence's pages go to the host and come back elsewhere, or are copied on the device: the same bits. */
+/* A sequence's pages are copied to the host and back to other pages, or copied on the device. The
+ * logits must be the same bit for bit. */
 static void check_swap(const subject *s) {
     runner *r = start(s, CACHE_FP8, "cuda");
     kv_cache *cache = runner_cache(r);

@@ -1,4 +1,5 @@
-/* Draws from what a device tells of its logits are draws from the logits. Where there is no device, nothing is tested. */
+/* Draws from what a device reads of its logits must equal draws from the logits. Without a device
+ * nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 enum { kVocab = 30001, kRows = 3, kDraws = 200 };
 
-/* The same bits. */
+/* Compares bits. */
 static bool equal(const float *a, const float *b, size_t n) {
     return memcmp(a, b, n * sizeof *a) == 0;
 }
@@ -46,7 +47,7 @@ static void subject_close(subject *x) {
     tiny_close(&x->model);
 }
 
-/* One step of every row: a token of its own. */
+/* Runs one step in which every row has its own token. */
 static void step(const subject *x, const reading *wanted, reading_result *got, float *logits) {
     static const int32_t tokens[kRows] = {5, 17, 40}, pages[kRows] = {2, 0, 1};
     model_piece p[kRows];
@@ -56,7 +57,8 @@ static void step(const subject *x, const reading *wanted, reading_result *got, f
     CU_ASSERT_EQUAL(runner_step_read(x->r, p, kRows, wanted, got, logits, &err), SNAP_OK);
 }
 
-/* Draws of one way of sampling, each row's from its own stream. How many rows were read and not copied. */
+/* Draws for all rows with one kind of sampling, each from its own stream. Returns how many rows
+ * were read without copying their logits. */
 static int check(const subject *x, const sampling *how) {
     int read = 0;
     for (uint64_t draw = 0; draw < kDraws; draw++) {
@@ -92,7 +94,7 @@ static double spread_of(const float *x, int n) {
     return sqrt(squares / n - sum / n * (sum / n));
 }
 
-/* Temperatures in units of the logits' spread, so that nuclei are narrow or wide. */
+/* Temperatures are in units of the logits' spread, so that the nucleus is narrow or wide. */
 static void test_draws(void) {
     static const sampling read[] = {{.temperature = 0},
                                     {.temperature = 1},
@@ -124,7 +126,7 @@ static void test_draws(void) {
     subject_close(&x);
 }
 
-/* Some rows read, some copied, in one step. */
+/* In one step some rows are read and some are copied. */
 static void test_rows_of_both_kinds(void) {
     subject x;
     if (!tiny_on_cuda())
@@ -137,7 +139,7 @@ static void test_rows_of_both_kinds(void) {
     CU_ASSERT_EQUAL(got[0].kind, READ_LOGITS);
     CU_ASSERT_EQUAL(got[1].kind, READ_BEST);
     CU_ASSERT(equal(x.some, x.logits, kVocab));
-    CU_ASSERT_EQUAL(x.some[kVocab], 0); /* left alone */
+    CU_ASSERT_EQUAL(x.some[kVocab], 0); /* not written */
     CU_ASSERT(equal(x.some + 2 * kVocab, x.logits + 2 * kVocab, kVocab));
     subject_close(&x);
 }

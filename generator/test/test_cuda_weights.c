@@ -1,4 +1,4 @@
-/* Weights on their way to a CUDA device. Where there is no device, nothing is tested. */
+/* Loading weights onto a CUDA device. Without a device nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 enum { kPages = 4, kTokens = 8, kLoadings = 4 };
 
-/* The logits of some tokens, first as a prompt and then step by step: both ways of reading W_UK. *n numbers. */
+/* The logits of some tokens, first as a prompt and then decoded, because these use different copies
+ * of W_UK. *n = their number. */
 static float *logits_on_device(const model_weights *w, size_t *n) {
     static const int32_t pages[kPages] = {2, 0, 3, 1};
     int64_t vocab = w->shape.vocab_size;
@@ -43,9 +44,10 @@ static float *logits_on_device(const model_weights *w, size_t *n) {
     return out;
 }
 
-/* A weight that is read before its copy has arrived is what lay there before: on the first loading nothing, and
- * then another model's. A head without its W_UK is within the bounds of rounding, so bits are compared. Small matrices,
- * for memory of more than 1 MB is got so slowly that the copy before it arrives. */
+/* A weight that is read before its copy has arrived has the old contents of the memory: nothing at
+ * the first loading, and later another model's weights. A head without its W_UK would still be
+ * within the rounding error, so bits are compared. The matrices are small, because allocating more
+ * than 1 MB takes so long that the previous copy would arrive in time. */
 static void test_loading_again(void) {
     tiny_model one, other;
     size_t n;
@@ -67,7 +69,8 @@ static void test_loading_again(void) {
     tiny_close(&one);
 }
 
-/* Scales are multiplied in on the device: the numbers are those that were written out. */
+/* The device applies the scales. The results must equal weights that were stored with the scales
+ * applied. */
 static void test_block_scales(void) {
     if (!tiny_on_cuda())
         return;

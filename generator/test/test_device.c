@@ -1,4 +1,4 @@
-/* The model whose attention another backend serves: the same logits as with the processor's own. */
+/* A model with another backend's attention must give the same logits as with the CPU backend. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 enum { kPages = 8, kContext = 81 };
 static const char kExample[] = "plugin:" PLUGINS "/plugins/example.so";
 
-/* Pages of the one sequence, out of order. */
+/* The pages of the only sequence, out of order. */
 static const int32_t pages[] = {5, 2};
 
 static runner *start(const tiny_model *t, cache_format format, const char *device, snap_err *err) {
@@ -28,7 +28,8 @@ static runner *start(const tiny_model *t, cache_format format, const char *devic
     return r;
 }
 
-/* A prompt of 60 tokens, the rest one by one: [TINY_TOKENS][vocab], the caller's to free. */
+/* Runs a prompt of 60 tokens and decodes the rest. Returns logits [TINY_TOKENS][vocab], which the
+ * caller frees. */
 static float *logits_of(const tiny_model *t, runner *r) {
     float *out = calloc((size_t)TINY_TOKENS * (size_t)t->shape.vocab_size, sizeof *out);
     for (int at = 0, n = 60; at < TINY_TOKENS; at += n, n = 1) {
@@ -66,10 +67,10 @@ static float *run(const tiny_model *t, cache_format format, const char *device) 
     return out;
 }
 
-/* Nearer to the processor's logits than half of what the arms differ by. */
+/* The logits must differ from the CPU's by less than half of the difference between the arms. */
 static void expect_same(const char *device) {
     tiny_model t;
-    tiny_open(&t, "minicpm3"); /* no experts, so no choice that flips */
+    tiny_open(&t, "minicpm3"); /* no experts, so rounding can't change their choice */
     float *bf16 = run(&t, CACHE_BF16, NULL), *fp8 = run(&t, CACHE_FP8, NULL),
           *bf16_there = run(&t, CACHE_BF16, device), *fp8_there = run(&t, CACHE_FP8, device);
     double arms = distance(&t, fp8, bf16), of_bf16 = distance(&t, bf16_there, bf16),
@@ -91,7 +92,8 @@ static void test_plugin(void) {
 }
 
 static bool have_opencl(void) {
-#ifdef __SANITIZE_THREAD__ /* which can't see how threads of a library wait for each other */
+#ifdef __SANITIZE_THREAD__ /* ThreadSanitizer can't see how the threads of the OpenCL library
+                              synchronise */
     return false;
 #endif
     mla_backend *be = NULL;
@@ -101,7 +103,8 @@ static bool have_opencl(void) {
     return have;
 }
 
-/* A cache that the host can't read: a damaged format, written by the host, has no place there. */
+/* OpenCL memory is not host memory, so the ablation formats, which the host writes, must be
+ * refused. */
 static void test_opencl(void) {
     if (!have_opencl()) {
         (void)fprintf(stderr, "\n    SKIPPED, nothing was tested: no OpenCL\n");

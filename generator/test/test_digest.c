@@ -1,4 +1,4 @@
-/* A checkpoint's digest against coreutils. */
+/* Compares a checkpoint's digest with coreutils. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void test_as_coreutils(void) {
     write_file(dir, "README.md", "does not count");
     write_file(dir, ".hidden.json", "nor does this");
     (void)snprintf(path, sizeof path, "%s/folder.json", dir);
-    CU_ASSERT_EQUAL(fs_mkdirs(path, NULL), SNAP_OK); /* nor that */
+    CU_ASSERT_EQUAL(fs_mkdirs(path, NULL), SNAP_OK); /* a folder is ignored, too */
     CU_ASSERT_EQUAL(checkpoint_digest(dir, mine, NULL), SNAP_OK);
     by_coreutils(dir, theirs);
     CU_ASSERT_STRING_EQUAL(mine, theirs);
@@ -55,7 +55,7 @@ static void test_as_coreutils(void) {
     remove_dir(dir);
 }
 
-/* What ends in ".json" may be a pipe without a writer, or a link to a device without an end. */
+/* A name that ends in ".json" may be a pipe without a writer, or a link to an endless device. */
 static void test_no_files(void) {
     char dir[64], hex[HASH_HEX], path[128];
     snap_err err = {0};

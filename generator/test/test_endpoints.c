@@ -1,4 +1,4 @@
-/* Several servers behind one generator: who gets what, and what happens when one goes. */
+/* Several servers of one generator: which gets a request, and what happens when one fails. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void test_the_least_loaded_is_chosen(void) {
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
     CU_ASSERT_TRUE(endpoints_failure(&e, &e.list[1], true));
     CU_ASSERT_PTR_NOT_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
-    CU_ASSERT_FALSE(endpoints_failure(&e, &e.list[1], true)); /* once */
+    CU_ASSERT_FALSE(endpoints_failure(&e, &e.list[1], true)); /* counted only once */
     endpoints_success(&e.list[1]);
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 0), &e.list[1]);
     CU_ASSERT_EQUAL(e.outages, 1);
@@ -44,12 +44,13 @@ static void test_strikes(void) {
         for (int i = 1; i < ENDPOINT_STRIKES; i++)
             CU_ASSERT_FALSE(endpoints_failure(&e, &e.list[0], false));
         if (round == 0)
-            endpoints_success(&e.list[0]); /* begins anew */
+            endpoints_success(&e.list[0]); /* resets the count */
     }
     CU_ASSERT_TRUE(endpoints_failure(&e, &e.list[0], false));
     for (int i = 0; i < ENDPOINT_STRIKES; i++)
         (void)endpoints_failure(&e, &e.list[1], false);
-    CU_ASSERT_PTR_NOT_NULL(endpoints_choose(&e, 0)); /* nobody left: one of them all the same */
+    CU_ASSERT_PTR_NOT_NULL(endpoints_choose(&e, 0)); /* all are out of service: one is chosen
+                                                        anyway */
     endpoints_release(&e);
 
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://alone", NULL), SNAP_OK);
@@ -58,7 +59,7 @@ static void test_strikes(void) {
     endpoints_release(&e);
 }
 
-/* The second has three times the weight: it gets three of four. */
+/* The second has three times the weight, so it gets three of four requests. */
 static void test_weights(void) {
     endpoints e = {0};
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a/v1|http://b/v1*3|http://c/v1*0.5", NULL),
@@ -72,7 +73,7 @@ static void test_weights(void) {
     CU_ASSERT(e.list[0].in_flight == 20 && e.list[1].in_flight == 60 && e.list[2].in_flight == 10);
     for (int i = 0; i < 3; i++)
         e.list[i].in_flight = 0;
-    for (int i = 0; i < 90; i++) /* one at a time: by what they have had */
+    for (int i = 0; i < 90; i++) /* one at a time: decided by the number of earlier requests */
         endpoints_choose(&e, 0)->started++;
     CU_ASSERT(e.list[1].started > 2 * e.list[0].started);
     endpoints_release(&e);
@@ -82,12 +83,14 @@ static void test_weights(void) {
         CU_ASSERT_EQUAL(endpoints_parse(&e, bad[i], NULL), SNAP_E_USAGE);
         endpoints_release(&e);
     }
-    CU_ASSERT_EQUAL(endpoints_parse(&e, "http://a/v*x/y", NULL), SNAP_OK); /* a path of that name */
+    CU_ASSERT_EQUAL(endpoints_parse(&e, "http://a/v*x/y", NULL), SNAP_OK); /* the star is part of
+                                                                              the path */
     CU_ASSERT_STRING_EQUAL(e.list[0].chat_url, "http://a/v*x/y/chat/completions");
     endpoints_release(&e);
 }
 
-/* After a refusal nothing until the time it named, then half, then one more for each round. */
+/* After a 429 a server gets no request until the time it named, then half as many, then one more in
+ * each round. */
 static void test_a_server_that_refuses_is_spared(void) {
     endpoints e = {0};
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a|http://b", NULL), SNAP_OK);
@@ -95,17 +98,17 @@ static void test_a_server_that_refuses_is_spared(void) {
     a->in_flight = 16;
     b->in_flight = 1000;
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 100), a);
-    for (int i = 0; i < 16; i++) { /* all of them together count once */
+    for (int i = 0; i < 16; i++) { /* refused together, so they count once */
         endpoints_hold(a, 100 + i, 1000, true);
         CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 100 + i), b);
     }
     CU_ASSERT_DOUBLE_EQUAL(a->window, 8, 1e-9);
-    endpoints_hold(b, 200, 700, false); /* it said that nothing is left: no window */
+    endpoints_hold(b, 200, 700, false); /* only reports that its limit is used up: no window */
     CU_ASSERT_PTR_NULL(endpoints_choose(&e, 200));
     CU_ASSERT_EQUAL(endpoints_next_ns(&e, 200), 700);
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 700), b);
     CU_ASSERT_EQUAL(endpoints_next_ns(&e, 1000), INT64_MAX);
-    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), b); /* a has more than its window */
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), b); /* a has more than its window in flight */
     a->in_flight = 7;
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a);
     a->in_flight = 8;
@@ -113,13 +116,13 @@ static void test_a_server_that_refuses_is_spared(void) {
         endpoints_success(a);
     CU_ASSERT(a->window > 8.5 && a->window < 9);
     endpoints_success(a);
-    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a); /* the ninth */
+    CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a); /* the ninth request */
     endpoints_release(&e);
 }
 
 /* ---- over the network ---- */
 
-/* Runs @total requests over both servers, at most @in_flight at once; @load may be NULL. */
+/* Runs @total requests over both servers, at most @in_flight at once. @load may be NULL. */
 static void run_both(const server *a, const server *b, int in_flight, int total, drive *d,
                      generator_load *load) {
     char urls[200];
@@ -138,7 +141,7 @@ static void run_both(const server *a, const server *b, int in_flight, int total,
 static int count_asked(const server *s, const char *start) {
     int n = 0;
     for (int i = 0; i < server_requests(s); i++)
-        n += strncmp(server_asked(s, i)->head, start, strlen(start)) == 0;
+        n += strncmp(server_request(s, i)->head, start, strlen(start)) == 0;
     return n;
 }
 
@@ -159,7 +162,7 @@ static void test_two_servers_share_the_work(void) {
     server_free(b);
 }
 
-/* A slow server gets less: each of its answers takes 160 ms, the other's none. */
+/* A slow server gets fewer requests: its answers take 160 ms, those of the other no time. */
 static void test_a_slow_server_gets_less(void) {
     static const reply slow = {.body = CHAT_WHOLE("42", "stop"), .step = 20, .pause_ns = 20000000};
     static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
@@ -191,7 +194,8 @@ static void test_the_run_goes_on_without_a_dead_server(void) {
     server_free(b);
 }
 
-/* Four answers of 500, then whole ones: out after three, asked for its models, and in again. */
+/* A server answers 500 four times and then normally. It is taken out after three failures, probed,
+ * and used again. */
 static void test_a_server_that_recovers_is_used_again(void) {
     static const reply ill[] = {{.status = 500},
                                 {.status = 500},
@@ -215,8 +219,8 @@ static void test_a_server_that_recovers_is_used_again(void) {
     server_free(b);
 }
 
-/* Refused at first with a time to wait, then answered: every request gets through, and while the
- * server is held back nothing is sent there. */
+/* A server first refuses requests and names a delay. Every request must be answered in the end, and
+ * nothing may be sent during the delay. */
 static void test_limits_of_the_server(void) {
     static const reply busy = {.status = 429, .headers = "retry-after-ms: 60\r\n"};
     static const reply spent = {.body = CHAT_WHOLE("42", "stop"),
@@ -245,8 +249,8 @@ static void test_limits_of_the_server(void) {
     server_free(s);
 }
 
-/* 1200 a minute are one every 50 ms, however many may be in flight; a loop that wakes late makes up
- * for 100 ms at most. */
+/* 1200 per minute are one every 50 ms, however many may be in flight. After a late wake-up at most
+ * 100 ms are made up for. */
 static void test_limits_of_the_user(void) {
     static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
     server *s = server_start(&fast, 1);
@@ -257,7 +261,7 @@ static void test_limits_of_the_user(void) {
         generator *g;
         generator_options opt = {.no_stream = true, .in_flight = 16};
         if (by_tokens)
-            opt.tokens_per_minute = 12000; /* 10 tokens an answer */
+            opt.tokens_per_minute = 12000; /* 10 tokens per answer */
         else
             opt.requests_per_minute = 1200;
         (void)snprintf(url, sizeof url, "%s/v1", server_url(s));

@@ -16,7 +16,7 @@ typedef struct {
     float logprob[kTokens];
     int n, done;
     finish_reason why;
-    int32_t stop_at; /* the caller stops after this token */
+    int32_t stop_at; /* the callback stops the sequence after this token */
 } sample;
 
 static bool take(void *user, int32_t token, float logprob) {
@@ -47,7 +47,7 @@ static runner *start(const tiny_model *t, cache_format format, int64_t pages, in
     return r;
 }
 
-/* Sample @i: prompts of different lengths, three samples each, some of a page exactly. */
+/* Sample @i. Prompts have different lengths, some of exactly one page; each has three samples. */
 static engine_request request(const tiny_model *t, int i, sample *s) {
     static const int lengths[] = {50, 64, 33, 40};
     *s = (sample){.stop_at = kNoStop};
@@ -74,8 +74,8 @@ static void add(engine_stats *sum, const engine *e) {
     sum->most_pages = s.most_pages > sum->most_pages ? s.most_pages : sum->most_pages;
 }
 
-/* Runs all samples, @together at once, or each in an engine of its own (1); pages and how many decode
- * limit them. */
+/* Runs all samples: @together at once, or with 1 each in its own engine. The pages and the decode
+ * rows are limited. */
 static engine_stats run_all(const tiny_model *t, cache_format format, int64_t pages, int decode,
                             int together, bool recompute, sample *samples) {
     engine *e = NULL;
@@ -137,7 +137,8 @@ static void test_a_sample_does_not_depend_on_its_neighbours(void) {
         CU_ASSERT(all.shared > 0);
         CU_ASSERT(all.prefilled < one.prefilled);
         CU_ASSERT_EQUAL(all.prefilled + all.shared, one.prefilled);
-        CU_ASSERT_EQUAL(queued.prefilled, all.prefilled); /* a prompt outlives its first samples */
+        CU_ASSERT_EQUAL(queued.prefilled, all.prefilled); /* a prompt is kept after its first
+                                                             samples */
         CU_ASSERT(swapped.preemptions > 0);
         CU_ASSERT_EQUAL(swapped.most_pages, 7);
         CU_ASSERT(all.steps * 3 < one.steps);
@@ -145,8 +146,8 @@ static void test_a_sample_does_not_depend_on_its_neighbours(void) {
     }
 }
 
-/* Computed again instead of swapped: every sample comes to its end; in FP32, where a chunk computes what steps
- * do, to the same one. */
+/* Preempted sequences are computed again. Every sample must finish; in FP32, where chunks and steps
+ * round alike, with the same tokens. */
 static void test_recomputation(void) {
     static const cache_format formats[] = {CACHE_F32, CACHE_BF16, CACHE_FP8};
     static sample alone[kSamples], again[kSamples];
@@ -169,8 +170,8 @@ static void test_recomputation(void) {
     }
 }
 
-/* Forty sequences at once, from four prompts: their first chunks make one step, and the draws go to three
- * threads, or to one. */
+/* Forty sequences at once from four prompts. The first chunks of all prompts fit into one step, and
+ * three threads or one draw the tokens. */
 static engine_stats run_wide(const tiny_model *t, int threads, sample *samples) {
     enum { kWide = 40 };
     engine *e = NULL;
@@ -208,12 +209,12 @@ static void test_many_at_once(void) {
     }
     CU_ASSERT_EQUAL(a.most_running, 40);
     CU_ASSERT_EQUAL(a.prefilled, 50 + 64 + 33 + 40);
-    CU_ASSERT_EQUAL(a.steps, 1 + 7); /* the prompts, and what follows each first token */
+    CU_ASSERT_EQUAL(a.steps, 1 + 7); /* one for the prompts, one for each token after the first */
     CU_ASSERT_EQUAL(b.steps, a.steps);
     tiny_close(&t);
 }
 
-/* Three samples of one prompt hold its full pages once. */
+/* Several samples of one prompt hold its full pages only once. */
 static void test_samples_share_pages(void) {
     tiny_model t;
     engine *e = NULL;
@@ -233,7 +234,7 @@ static void test_samples_share_pages(void) {
     engine_stats stats = engine_stats_of(e);
     CU_ASSERT_EQUAL(stats.prefilled, 70);
     CU_ASSERT_EQUAL(stats.shared, 3 * 70);
-    CU_ASSERT(stats.most_pages <= 1 + 4 + 1); /* of 8 without sharing */
+    CU_ASSERT(stats.most_pages <= 1 + 4 + 1); /* it would be 8 without sharing */
     CU_ASSERT_EQUAL(stats.decoded, 4 * 19);
     engine_free(e);
     runner_free(r);
@@ -309,7 +310,7 @@ static void test_stops(void) {
         } else if (i == 2) {
             req.max_tokens = 0;
         } else {
-            req.max_tokens = 1 << 30; /* the context ends it: 128 - 50 */
+            req.max_tokens = 1 << 30; /* the context limits it: 128 - 50 */
         }
         CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
     }
@@ -346,7 +347,8 @@ static void test_refusals(void) {
     req.n_prompt = 2;
     CU_ASSERT_EQUAL(engine_add(e, &req, &err), SNAP_E_SHAPE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "token 64"));
-    /* One page: a prompt of two never fits, one that grows beyond it ends there. */
+    /* With one page, a prompt of two pages never fits, and a sequence ends when it grows beyond the
+     * page. */
     req = request(&t, 0, &big);
     req.n_prompt = 70;
     CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
@@ -363,7 +365,8 @@ static void test_refusals(void) {
     tiny_close(&t);
 }
 
-/* The same bytes hold more sequences in FP8: 132 against 192 bytes a token and layer at these widths. */
+/* In FP8 the same number of bytes holds more sequences: 132 instead of 192 bytes per token and
+ * layer at these widths. */
 static void test_one_budget_admits_more_in_fp8(void) {
     static sample s[kSamples];
     tiny_model t;

@@ -36,7 +36,7 @@ static mat matrix(tensor_dtype type) {
     return (mat){.w = &weight, .scale = &scale, .block = 128, .rows = kRows, .cols = kCols};
 }
 
-/* IEEE half precision by its definition. */
+/* IEEE half precision, computed by its definition. */
 static double half(uint16_t h) {
     int e = h >> 10 & 31, m = h & 1023;
     double x = e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
@@ -64,7 +64,8 @@ static double operand(gemm_arith arith, double x) {
     return arith == GEMM_BF16 ? (double)bf16_to_f32(bf16_from_f32((float)x)) : x;
 }
 
-/* Runs rows first .. first + count - 1 of the matrix and gives the worst error over sum |x w|. */
+/* Multiplies the rows first .. first + count - 1 of the matrix and returns the largest error
+ * relative to sum |x w|. */
 static double worst(const char *isa, gemm_arith arith, tensor_dtype type, mat_side side) {
     enum { kFirst = 20, kCount = 90 };
     mat whole = matrix(type), w = mat_rows(&whole, kFirst, kCount);
@@ -109,7 +110,7 @@ static void test_every_type_and_side(void) {
             }
 }
 
-/* A row's numbers are the same bits alone and among others, with one thread and with three. */
+/* A row has the same bits alone and among other rows, with one thread and with three. */
 static void test_rows_do_not_depend_on_their_neighbours(void) {
     static float many[kM * kMost], one[kMost];
     static uint16_t x[kM * kMost];

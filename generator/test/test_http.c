@@ -1,5 +1,5 @@
-/* base/http.h against a server that is part of the test. It is tested here, beside its user, because
- * the scripted server is. */
+/* Tests base/http.h against the scripted server. It is tested in this folder because the server is
+ * here. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 typedef struct {
     buf body;
     int done;
-    bool stop; /* on_body() refuses */
+    bool stop; /* on_body() returns false */
     http_outcome outcome;
     int status;
     double retry_after_s;
@@ -43,7 +43,8 @@ static void run(http *h) {
         CU_ASSERT_EQUAL_FATAL(http_step(h, INT64_MAX, NULL), SNAP_OK);
 }
 
-/* One transfer on an engine of its own; @req lacks url (unless set), callbacks and context. */
+/* Runs one transfer on its own engine. @req needs no url (it may have one), callbacks or
+ * context. */
 static void transfer(const char *url, http_request req, taken *t) {
     http *h;
     CU_ASSERT_EQUAL_FATAL(http_create(&h, 4, NULL, NULL), SNAP_OK);
@@ -57,7 +58,7 @@ static void transfer(const char *url, http_request req, taken *t) {
     http_free(h);
 }
 
-/* One transfer with a server of one reply. */
+/* Runs one transfer with a server that has one reply. */
 static void exchange(reply r, http_request req, taken *t) {
     server *s = server_start(&r, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -87,10 +88,10 @@ static void test_get_and_post(void) {
     CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "two");
     buf_release(&t.body);
     server_stop(s);
-    CU_ASSERT_EQUAL(strncmp(server_asked(s, 0)->head, "GET / HTTP/1.1\r\n", 16), 0);
-    CU_ASSERT_EQUAL(strncmp(server_asked(s, 1)->head, "POST / HTTP/1.1\r\n", 17), 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(server_asked(s, 1)->head, "\r\nX-A: b\r\n"));
-    CU_ASSERT_STRING_EQUAL(server_asked(s, 1)->body, "{}");
+    CU_ASSERT_EQUAL(strncmp(server_request(s, 0)->head, "GET / HTTP/1.1\r\n", 16), 0);
+    CU_ASSERT_EQUAL(strncmp(server_request(s, 1)->head, "POST / HTTP/1.1\r\n", 17), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(server_request(s, 1)->head, "\r\nX-A: b\r\n"));
+    CU_ASSERT_STRING_EQUAL(server_request(s, 1)->body, "{}");
     server_free(s);
 }
 
@@ -131,7 +132,7 @@ static void test_silence_ends_a_transfer(void) {
     }
 }
 
-/* A byte every 60 ms for 0.54 s is slow, but not silent for 0.5 s. */
+/* One byte every 60 ms for 0.54 s is slow, but never silent for 0.5 s. */
 static void test_slow_is_not_silent(void) {
     taken t = {0};
     exchange((reply){.body = "0123456789", .step = 1, .pause_ns = 60000000},
@@ -152,7 +153,7 @@ static void test_a_transfer_has_a_deadline(void) {
     buf_release(&t.body);
 }
 
-/* A callback that takes 100 ms keeps the other transfer, whose bytes are there, waiting so long. */
+/* A callback takes 100 ms, and the other transfer, whose bytes have arrived, has to wait for it. */
 static void slow_done(void *ctx, const http_response *res) {
     on_done(ctx, res);
     clock_sleep_ns(100000000);

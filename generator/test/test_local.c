@@ -10,7 +10,7 @@
 
 enum { kRequests = 9, kVocab = 640 };
 
-/* A folder with a tiny model and a tokenizer; the caller removes it. */
+/* Makes a folder with a tiny model and a tokenizer; the caller removes it. */
 static void make_dir(char dir[64], const char *name) {
     char path[128];
     buf b = {0};
@@ -70,7 +70,7 @@ static void test_answers_do_not_depend_on_the_batch(void) {
                            : strcmp(a->finish_reason, "stop") == 0);
             differ += strcmp(a->text, drive_result(&one, 0)->text) != 0;
         }
-        CU_ASSERT(differ > kRequests / 2); /* seeds matter */
+        CU_ASSERT(differ > kRequests / 2); /* the seeds make a difference */
         drive_release(&one);
         drive_release(&many);
     }
@@ -122,7 +122,7 @@ static void test_refusals(void) {
     opt = (generator_options){.threads = 1, .chat_template = "none"};
     CU_ASSERT_PTR_NULL(open_local("/nonexistent", &opt, &err));
     CU_ASSERT_EQUAL(err.code, SNAP_E_IO);
-    /* A context shorter than the prompt: that request fails, the run does not. */
+    /* With a context shorter than the prompt the request fails, but not the run. */
     opt.context = 4;
     generator *g = open_local(dir, &opt, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(g);

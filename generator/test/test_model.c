@@ -9,7 +9,7 @@
 
 enum { kPages = 8, kContext = 81, kMostPerToken = 16 };
 
-/* Pages of the one sequence, out of order. */
+/* The pages of the only sequence, out of order. */
 static const int32_t pages[] = {5, 2};
 
 static runner *start(const tiny_model *t, cache_format format, const char *isa) {
@@ -27,7 +27,7 @@ static runner *start(const tiny_model *t, cache_format format, const char *isa) 
     return r;
 }
 
-/* Runs the tokens in pieces of @piece; logits [TINY_TOKENS][vocab] are the caller's to free. */
+/* Runs the tokens in pieces of @piece. The caller frees the logits [TINY_TOKENS][vocab]. */
 static float *logits_of(const tiny_model *t, runner *r, int piece) {
     float *out = calloc((size_t)TINY_TOKENS * (size_t)t->shape.vocab_size, sizeof *out);
     for (int at = 0; at < TINY_TOKENS; at += piece) {
@@ -86,7 +86,7 @@ static void test_fp32_is_transformers(void) {
     }
 }
 
-/* ---- BF16 --------------------------------------------------------------------------------------- */
+/* ---- BF16 ------------------------------------------------------------------------------------ */
 
 typedef struct {
     double worst, median;
@@ -98,7 +98,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Leaves out tokens whose experts differ from the reference's; @mine NULL: none. */
+/* Leaves out tokens whose experts differ from the reference's. @mine NULL: leaves out none. */
 static comparison compare(const tiny_model *t, const float *a, const float *b,
                           const int32_t *mine) {
     comparison c = {0};
@@ -153,7 +153,7 @@ static void test_bf16_is_transformers(void) {
     }
 }
 
-/* ---- other caches -------------------------------------------------------------------------------- */
+/* ---- other caches ---------------------------------------------------------------------------- */
 
 /* Mean over the tokens of KL(softmax a || softmax b) in nats. */
 static double divergence(const tiny_model *t, const float *a, const float *b) {
@@ -171,8 +171,8 @@ static double divergence(const tiny_model *t, const float *a, const float *b) {
     return sum / TINY_TOKENS;
 }
 
-/* Each format's logits, decoded step by step, against FP32's: rounding e4m3 costs more than BF16, and what
- * it costs stays small; prompts read the same cache that decoding reads. */
+/* Compares each format's logits, decoded step by step, with FP32's. Rounding to e4m3 must cost more
+ * than BF16, but little. A prompt must read the same cache as decoding. */
 static void test_formats(void) {
     for (int m = 0; tiny_names[m]; m++) {
         tiny_model t;
@@ -184,7 +184,8 @@ static void test_formats(void) {
             float *steps = logits_of(&t, r, 1), *whole = logits_of(&t, r, TINY_TOKENS);
             kl[f] = divergence(&t, t.exact, steps);
             CU_ASSERT(kl[f] < 0.03);
-            /* The scales of C and D depend on how a text is cut: both errors count. */
+            /* The scales of C and D depend on how a text is divided, so the errors of both runs
+             * count. */
             CU_ASSERT(divergence(&t, steps, whole) <
                       (f == CACHE_C || f == CACHE_D ? 4 : 2) * kl[f] + 1e-4);
             if (getenv("SHOW_FIGURES"))
@@ -200,8 +201,9 @@ static void test_formats(void) {
     }
 }
 
-/* Config A, whose RoPE goes through e4m3, against the others, where the logits hang on RoPE as real
- * models' do; the judge is our FP32, which is transformers' on the unscaled weights. */
+/* Compares config A, which rounds RoPE to e4m3, with the other formats, on a model whose logits
+ * depend strongly on RoPE, as those of real models do. The reference is our FP32, which agrees with
+ * transformers on the unscaled weights. */
 static void test_quantised_rope_is_worse(void) {
     tiny_model t;
     double kl[CACHE_FORMATS];
@@ -239,8 +241,8 @@ static void test_quantised_rope_is_worse(void) {
     tiny_close(&t);
 }
 
-/* Block-scaled e4m3 weights through a whole model: what their numbers written out give, bit for bit, in either
- * arithmetic and from either cache. */
+/* A model with block-scaled e4m3 weights must give the same logits as one with the same numbers
+ * stored unscaled, bit for bit, in both arithmetics and with both caches. */
 static void test_e4m3_weights(void) {
     static const struct {
         cache_format format;
@@ -262,7 +264,7 @@ static void test_e4m3_weights(void) {
                 size_t n = (size_t)TINY_TOKENS * (size_t)scaled.shape.vocab_size;
                 CU_ASSERT_EQUAL(memcmp(x, y, n * sizeof *x), 0);
                 CU_ASSERT(worst(&scaled, x, scaled.exact) >
-                          1e-3); /* of other numbers than the plain ones */
+                          1e-3); /* the plain model has other numbers */
                 free(x);
                 free(y);
             }
@@ -282,7 +284,7 @@ static void test_instruction_sets(void) {
         for (int i = 0; i < 4; i++) {
             runner *r = start(&t, f ? CACHE_F32 : CACHE_BF16, isas[i]);
             if (!r)
-                continue; /* this machine lacks it */
+                continue; /* not supported by this machine */
             float *out = logits_of(&t, r, TINY_TOKENS);
             comparison c = compare(&t, out, t.exact, NULL);
             CU_ASSERT(c.median < (f ? 1e-5 : 2e-2));

@@ -1,4 +1,4 @@
-/* The ways to a server: TLS good and bad, IPv6, proxies. */
+/* Connections to a server: valid and invalid TLS, IPv6, proxies. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s
 static const reply good = {.type = "text/event-stream", .body = CHAT_STREAM("4", "2")};
 static const char kKey[] = "sk-secret-0123456789";
 
-/* Eight requests to @url, four at once; the run's status. */
+/* Runs eight requests to @url, four at once. Returns the status of the run. */
 static snap_status run(const char *url, drive *d) {
     generator *g;
     generator_options opt = {.in_flight = 4, .max_retries = 1, .api_key = kKey};
@@ -38,7 +38,7 @@ static void expect_answers(const char *url) {
     drive_release(&d);
 }
 
-/* The run must end at once, saying why: no sample is to blame. */
+/* The run must end at once with a reason, because the fault is not that of a sample. */
 static void expect_no_server(const char *url, const char *why) {
     drive d;
     CU_ASSERT_EQUAL(run(url, &d), SNAP_E_NET);
@@ -51,14 +51,14 @@ static void expect_no_server(const char *url, const char *why) {
     drive_release(&d);
 }
 
-/* A variable of the environment for the length of a test. */
+/* Sets an environment variable for one test. */
 static void set(const char *name, const char *value) {
     CU_ASSERT_EQUAL_FATAL(value ? setenv(name, value, 1) : unsetenv(name), 0);
 }
 
 /* ---- TLS ---- */
 
-/* A server with this certificate; @trusted: the client is told to trust the authority. */
+/* Starts a server with this certificate. @trusted: make the client trust this authority. */
 static server *start_tls(SSL_CTX *tls, const authority *trusted) {
     server *s = server_start_with(&good, 1, (server_options){.tls = tls});
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -79,7 +79,8 @@ static void test_a_trusted_certificate(void) {
     expect_answers(server_url(s));
     server_stop(s);
     CU_ASSERT_EQUAL(server_requests(s), 8);
-    CU_ASSERT_EQUAL(server_connections(s), 4); /* kept, not one handshake a request */
+    CU_ASSERT_EQUAL(server_connections(s), 4); /* connections are kept: fewer handshakes than
+                                                  requests */
     end_tls(s, tls);
     authority_free(a);
 }
@@ -102,7 +103,7 @@ static void test_bad_certificates(void) {
         server *s = start_tls(cases[i].tls, cases[i].trusted);
         expect_no_server(server_url(s), cases[i].why);
         server_stop(s);
-        CU_ASSERT_EQUAL(server_requests(s), 0); /* the key has not left this machine */
+        CU_ASSERT_EQUAL(server_requests(s), 0); /* so the key was not sent */
         end_tls(s, cases[i].tls);
     }
     authority_free(a);
@@ -118,7 +119,7 @@ static void test_a_missing_bundle_is_named(void) {
     authority_free(a);
 }
 
-/* Every request fails with @why in its message: the server is there, but not one for us. */
+/* Every request must fail with @why in its message. The server answers, but can't be used. */
 static void expect_failures(const char *url, const char *why) {
     drive d;
     CU_ASSERT_EQUAL(run(url, &d), SNAP_OK);
@@ -156,7 +157,7 @@ static void test_ipv6(void) {
     expect_answers(server_url(s));
     server_stop(s);
     CU_ASSERT_EQUAL(server_requests(s), 8);
-    CU_ASSERT_PTR_NOT_NULL(strstr(server_asked(s, 0)->head, "\r\nHost: [::1]:"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(server_request(s, 0)->head, "\r\nHost: [::1]:"));
     server_free(s);
 }
 
@@ -171,14 +172,14 @@ static void test_an_http_proxy_is_used(void) {
     server_stop(s);
     static const char line[] = "POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n";
     CU_ASSERT_EQUAL(server_requests(s), 8);
-    CU_ASSERT_EQUAL(strncmp(server_asked(s, 0)->head, line, strlen(line)), 0);
+    CU_ASSERT_EQUAL(strncmp(server_request(s, 0)->head, line, strlen(line)), 0);
     server_free(s);
 }
 
 static void test_no_proxy_goes_direct(void) {
     server *s = server_start(&good, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    set("http_proxy", "http://127.0.0.1:9"); /* nobody there */
+    set("http_proxy", "http://127.0.0.1:9"); /* nothing listens there */
     set("no_proxy", "example.org,127.0.0.1");
     expect_answers(server_url(s));
     set("no_proxy", "example.org");
@@ -188,7 +189,7 @@ static void test_no_proxy_goes_direct(void) {
     server_free(s);
 }
 
-/* The proxy sees where to, and nothing of the request: it is told a host, then it carries TLS. */
+/* The proxy gets only the host name in the CONNECT request; everything after that is TLS. */
 static void test_an_https_proxy_is_tunnelled_through(void) {
     static const reply script[] = {
         {.raw = "HTTP/1.1 200 Connection established\r\n\r\n", .then_tls = true}, good};
@@ -212,7 +213,7 @@ static void test_an_https_proxy_is_tunnelled_through(void) {
         CU_ASSERT_STRING_EQUAL(d.kept[i].text, "42");
     CU_ASSERT_EQUAL(server_requests(s), 4);
     CU_ASSERT_EQUAL(server_connections(s), 1);
-    const char *connect = server_asked(s, 0)->head, *post = server_asked(s, 1)->head;
+    const char *connect = server_request(s, 0)->head, *post = server_request(s, 1)->head;
     CU_ASSERT_EQUAL(strncmp(connect, "CONNECT model.invalid:443 HTTP/1.1\r\n", 36), 0);
     CU_ASSERT_PTR_NULL(strstr(connect, kKey));
     CU_ASSERT_EQUAL(strncmp(post, "POST /v1/chat/completions HTTP/1.1\r\n", 36), 0);

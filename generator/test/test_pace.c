@@ -1,4 +1,4 @@
-/* The pace of starts, in simulated time. */
+/* The rate at which requests start, in simulated time. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 
 static const int64_t kSecond = 1000000000;
 
-/* Starts as early as it may, looking every @step_ns; returns the starts within @seconds, and in *most
- * the most within any minute of them. */
+/* Starts requests as early as permitted, checking every @step_ns. Returns the number of starts
+ * within @seconds; *most is the most within any minute. */
 static int starts_within(double rpm, int64_t step_ns, int seconds, int *most) {
     pace p = pace_make(rpm, 0, 0);
     static int64_t at[200000];
@@ -33,7 +33,7 @@ static void test_requests_a_minute(void) {
         for (size_t s = 0; s < 3; s++) {
             int most, n = starts_within(rates[r], steps[s], 600, &most);
             CU_ASSERT(n <= 10 * rates[r] + 1 + rates[r] / 600);
-            CU_ASSERT(n >= 10 * rates[r] - 1 - rates[r] / 600); /* and none is wasted */
+            CU_ASSERT(n >= 10 * rates[r] - 1 - rates[r] / 600); /* and the limit is used up */
             CU_ASSERT(most <= rates[r] + 1 + rates[r] / 600);
         }
 }
@@ -49,7 +49,8 @@ static void test_idle_time_is_no_credit(void) {
     CU_ASSERT(n <= 2);
 }
 
-/* Answers of unlike lengths, eight at once: in the long run as many tokens as are allowed. */
+/* Answers have different lengths, and eight requests are in flight. In the long run the tokens must
+ * reach the limit. */
 static void test_tokens_a_minute(void) {
     pace p = pace_make(0, 60000, 0);
     rng r = rng_make(1, 1);

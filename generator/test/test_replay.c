@@ -45,7 +45,7 @@ static void test_rows_are_found_by_key(void) {
     recording_release(&r);
 }
 
-/* As many rows as make the table grow several times; those next to them are absent. */
+/* So many rows that the table grows several times. Neighbouring keys must be absent. */
 static void test_many_rows(void) {
     enum { kProblems = 500, kSamples = 12 };
     buf text = {0};
@@ -95,24 +95,25 @@ static void test_an_arm_is_chosen(void) {
     recording_release(&r);
 }
 
-/* What the row says of how it was asked is compared, and nothing else. */
+/* Only what the row states about its request is compared. */
 static void test_another_request_is_not_answered(void) {
-#define ASKED(rest) "{\"task\":\"t\",\"problem\":\"p\",\"sample\":0,\"response\":\"4\"" rest "}\n"
+#define ROW_WITH(rest)                                                                             \
+    "{\"task\":\"t\",\"problem\":\"p\",\"sample\":0,\"response\":\"4\"" rest "}\n"
     static const struct {
         const char *row, *why;
     } cases[] = {
-        {ASKED(""), ""},
-        {ASKED(",\"prompt_sha256\":null,\"sampling\":null"), ""},
-        {ASKED(",\"prompt_sha256\":\"aa\",\"seed\":99"), ""},
-        {ASKED(",\"sampling\":{\"temperature\":0.6,\"top_p\":0.95,\"max_tokens\":64}"), ""},
-        {ASKED(",\"sampling\":{\"temperature\":0.6}"), ""},
-        {ASKED(",\"prompt_sha256\":\"ab\""), "another prompt"},
-        {ASKED(",\"sampling\":{\"temperature\":1}"), "temperature 1, the request has 0.6"},
-        {ASKED(",\"sampling\":{\"top_p\":1}"), "top_p 1, the request has 0.95"},
-        {ASKED(",\"sampling\":{\"top_k\":5}"), "top_k 5, the request has 0"},
-        {ASKED(",\"sampling\":{\"max_tokens\":32}"), "max_tokens 32, the request has 64"},
+        {ROW_WITH(""), ""},
+        {ROW_WITH(",\"prompt_sha256\":null,\"sampling\":null"), ""},
+        {ROW_WITH(",\"prompt_sha256\":\"aa\",\"seed\":99"), ""},
+        {ROW_WITH(",\"sampling\":{\"temperature\":0.6,\"top_p\":0.95,\"max_tokens\":64}"), ""},
+        {ROW_WITH(",\"sampling\":{\"temperature\":0.6}"), ""},
+        {ROW_WITH(",\"prompt_sha256\":\"ab\""), "another prompt"},
+        {ROW_WITH(",\"sampling\":{\"temperature\":1}"), "temperature 1, the request has 0.6"},
+        {ROW_WITH(",\"sampling\":{\"top_p\":1}"), "top_p 1, the request has 0.95"},
+        {ROW_WITH(",\"sampling\":{\"top_k\":5}"), "top_k 5, the request has 0"},
+        {ROW_WITH(",\"sampling\":{\"max_tokens\":32}"), "max_tokens 32, the request has 64"},
     };
-#undef ASKED
+#undef ROW_WITH
     gen_request req = {.prompt_sha256 = "aa",
                        .sampling = {.temperature = 0.6, .top_p = 0.95, .max_tokens = 64}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -176,7 +177,7 @@ static void test_malformed_rows_say_where(void) {
     }
 }
 
-/* A generator over a file of the given text. */
+/* Opens a generator over a file with the given text. */
 static generator *open_file(const char *text, const generator_options *opt, snap_err *err) {
     char path[] = "/tmp/snapmla-replay-XXXXXX";
     int fd = mkstemp(path);

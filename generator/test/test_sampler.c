@@ -14,7 +14,7 @@ static void make_logits(void) {
         logits[i] = (float)(2 * rng_normal(&r));
 }
 
-/* By the definitions, one after the other, on all tokens. */
+/* Applies the definitions one after the other, to all tokens. */
 static void expected(const sampling *how, double *p) {
     double sum = 0, best = 0;
     for (int i = 0; i < kVocab; i++)
@@ -72,7 +72,7 @@ static void test_draws_follow_the_definitions(void) {
                 cells++;
             }
         }
-        /* mean cells - 1, variance twice that: five standard deviations */
+        /* mean is cells - 1, variance twice that: allows five standard deviations */
         CU_ASSERT(chi < cells - 1 + 5 * sqrt(2.0 * cells));
         CU_ASSERT(cells > 2);
     }
@@ -90,7 +90,7 @@ static void test_greedy_and_penalty(void) {
     CU_ASSERT_EQUAL(sampler_draw(s, &greedy, x, seen, 3, &r, &logprob), 2);
     double sum = exp(1.0) + exp((double)0.8f) + 2 * exp(1.5) + exp((double)-0.1f);
     CU_ASSERT_DOUBLE_EQUAL((double)logprob, 1.5 - log(sum), 1e-6);
-    /* 1.5 / 2 once, though seen twice; the log-probability stays the model's */
+    /* divided once, though it occurs twice; the log-probability is that before the penalty */
     CU_ASSERT_EQUAL(sampler_draw(s, &penalty, x, seen, 3, &r, &logprob), 4);
     float y[5] = {0.5f, 0.8f, 1.5f, -0.1f, -3.0f};
     CU_ASSERT_EQUAL(sampler_draw(s, &penalty, y, seen, 3, &r, &logprob), 1);
@@ -131,7 +131,7 @@ static void test_one_number_a_draw(void) {
     sampler_free(s);
 }
 
-/* The tokens of p > @least, from the last id to the first. */
+/* Lists the tokens with p > @least, from the last id to the first. */
 static reading_result list_tokens(const sampling *how, double least, token_logit *list) {
     reading_result a = {.kind = READ_NUCLEUS, .list = list, .largest = -INFINITY};
     for (int i = 0; i < kVocab; i++)
@@ -145,7 +145,7 @@ static reading_result list_tokens(const sampling *how, double least, token_logit
     return a;
 }
 
-/* The tokens that can matter and some more, in an order of their own, are all that a draw needs. */
+/* A draw needs only the tokens that can be drawn. They may be listed in any order, with others. */
 static void test_a_list_is_enough(void) {
     static const sampling hows[] = {
         {.temperature = 0.7, .top_p = 0.8},

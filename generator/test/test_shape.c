@@ -36,7 +36,7 @@ static snap_status look_up(void *ctx, const char *name, int64_t rows, int64_t co
     return SNAP_OK;
 }
 
-/* LongCat-Flash's experts that do nothing have no weights in its published files, but transformers
+/* LongCat-Flash's zero-computation experts have no weights in its published files, but transformers
  * saves some. */
 static size_t idle_experts(const model_shape *s, js *tensors) {
     size_t n = 0;
@@ -125,7 +125,8 @@ static count count_of(const char *config) {
     return c;
 }
 
-/* The sizes that audits of the published files give, without multi-token prediction and scales. */
+/* The numbers of parameters that the published files have, without multi-token prediction and
+ * scales. */
 static void test_published_sizes(void) {
     CU_ASSERT_EQUAL(count_of(V2_LITE).parameters, 15706484224);
     CU_ASSERT_EQUAL(count_of(V3).parameters, 671026419200);
@@ -250,7 +251,7 @@ static void test_folder_without_a_config(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "generator/test/config.json"));
 }
 
-/* A chat model's turns end by ids of generation_config.json. */
+/* The turns of a chat model end with ids of generation_config.json. */
 static void test_generation_config(void) {
     static const char *const names[] = {"config.json", "generation_config.json"};
     static const struct {

@@ -23,7 +23,7 @@ static snap_status events(const char *bytes, size_t n, size_t step, bool finish,
     return st;
 }
 
-/* At every split: whole, byte by byte, and all steps between. */
+/* Tries every split: whole, byte by byte, and all step sizes between. */
 static void expect(const char *stream, const char *want) {
     size_t n = strlen(stream);
     for (size_t step = 1; step <= n; step++) {
@@ -34,7 +34,7 @@ static void expect(const char *stream, const char *want) {
     }
 }
 
-/* The examples of WHATWG HTML 9.2.6, with the events that its text says they give. */
+/* The examples of WHATWG HTML 9.2.6, with the events that its text states. */
 static void test_examples_of_the_standard(void) {
     expect("data: This is the first message.\n\n"
            "data: This is the second message, it\ndata: has two lines.\n\n"

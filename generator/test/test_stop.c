@@ -4,7 +4,8 @@
 #include "base/rng.h"
 #include "generator/local/engine/stop.h"
 
-/* The first place in @text where a stop string stands, by looking everywhere; @n where there is none. */
+/* The first position in @text where a stop string begins, by exhaustive search; @n if there is
+ * none. */
 static size_t first_of(const stop_strings *s, const char *text, size_t n) {
     for (size_t at = 0; at < n; at++)
         for (int i = 0; i < s->n; i++)
@@ -13,8 +14,8 @@ static size_t first_of(const stop_strings *s, const char *text, size_t n) {
     return n;
 }
 
-/* Whether some continuation could make a stop string begin before @n: by trying every end of the text as a
- * beginning. */
+/* How many bytes can't become part of a stop string, by trying every end of the text as the
+ * beginning of one. */
 static size_t settled_of(const stop_strings *s, const char *text, size_t n) {
     for (size_t at = 0; at < n; at++)
         for (int i = 0; i < s->n; i++)
@@ -23,7 +24,7 @@ static size_t settled_of(const stop_strings *s, const char *text, size_t n) {
     return n;
 }
 
-/* Texts of two letters, which repeat themselves at every turn, in pieces of 0 to 3 bytes. */
+/* Texts of only two letters, which contain many repetitions, in pieces of 0 to 3 bytes. */
 static void test_against_looking_everywhere(void) {
     static const char *const some[] = {"aba", "bb", "", "abab", "baab", "aaaaa", "b"};
     rng r = rng_make(3, 0);

@@ -15,7 +15,7 @@
 
 #define FOLDER "generator/test/tokenizer/"
 
-/* ---- equal to tokenizers and tiktoken (the fixtures' script wrote what those said) ---- */
+/* ---- comparison with tokenizers and tiktoken, whose results the fixtures contain ---- */
 
 typedef struct {
     const tokenizer *t;
@@ -46,7 +46,8 @@ static void check_encoding(const against *a, const js *row, const char *key, int
     tok_ids_release(&ids);
 }
 
-/* One id at a time: what comes out is UTF-8 at every step, and together the whole. */
+/* Decodes one id at a time. The output must be valid UTF-8 after every step, and the whole text in
+ * the end. */
 static void check_decoding(const against *a, const js *row, const char *key, bool skip, long line) {
     size_t n;
     const char *want = js_get_strn(row, key, &n);
@@ -118,7 +119,7 @@ static void test_tiktoken(void) {
 
 /* ---- any bytes ---- */
 
-/* decode(encode(x)) is x for UTF-8, and x repaired for other bytes. */
+/* decode(encode(x)) = x for UTF-8; for other bytes it is x repaired. */
 static void test_round_trip(void) {
     tokenizer *t = NULL;
     tok_encoder *e = NULL;
@@ -144,7 +145,7 @@ static void test_round_trip(void) {
     tokenizer_free(t);
 }
 
-/* Table 3-8 of the Unicode standard, and its neighbours. */
+/* The cases of table 3-8 of the Unicode standard, and similar ones. */
 static void test_repairs(void) {
     static const struct {
         const char *bytes, *repaired;
@@ -177,7 +178,7 @@ static void test_repairs(void) {
     buf_release(&out);
 }
 
-/* A run of a million is one piece: it must not take a million squared steps. */
+/* A run of a million bytes is one piece. It must not take quadratic time. */
 static void test_long_pieces(void) {
     tokenizer *t = NULL;
     tok_encoder *e = NULL;
@@ -208,7 +209,8 @@ typedef struct {
     int32_t left, right, made;
 } rule;
 
-/* The lowest rank first, the leftmost of equals, until none applies. */
+/* Merges the pair with the lowest rank first, of equal ranks the leftmost, until no merge
+ * applies. */
 static size_t merge_by_definition(const rule *rules, int n_rules, int32_t *ids, size_t n) {
     for (int k = 0; k < n_rules;) {
         size_t at = 0;
@@ -221,7 +223,7 @@ static size_t merge_by_definition(const rule *rules, int n_rules, int32_t *ids, 
         ids[at] = rules[k].made;
         memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
         n--;
-        k = 0; /* what was made may take part in an earlier rule */
+        k = 0; /* the merged token may take part in an earlier rule */
     }
     return n;
 }
@@ -237,7 +239,7 @@ static void test_merges_by_definition(void) {
         for (int k = 0; k < n_rules; k++) {
             rules[k] = (rule){(int32_t)(rng_below(&r, 6)), (int32_t)(rng_below(&r, 6)),
                               (int32_t)(rng_below(&r, 6))};
-            bool again = false; /* a pair has one merge */
+            bool again = false; /* each pair has only one merge */
             for (int j = 0; j < k && !again; j++) {
                 again = rules[j].left == rules[k].left && rules[j].right == rules[k].right;
                 rules[k] = again ? rules[j] : rules[k];
@@ -272,13 +274,14 @@ static long find(const char *pattern, const char *text) {
     return st != SNAP_OK ? -2 : found ? (long)(m.start * 100 + m.end) : -1;
 }
 
-/* What the Oniguruma manual says of each. */
+/* Checks what the Oniguruma manual states about each construct. */
 static void test_oniguruma(void) {
-    CU_ASSERT_EQUAL(find("\\s", "\u180E"), -1); /* no space since Unicode 6.3 */
+    CU_ASSERT_EQUAL(find("\\s", "\u180E"), -1); /* not a space since Unicode 6.3 */
     CU_ASSERT_EQUAL(find("\\S", "\u180E"), 3);
     CU_ASSERT_EQUAL(find("[\\S]", "\u180E"), 3);
     CU_ASSERT_EQUAL(find("\\s+", "a\xC2\x85\u00A0\u3000"), 108);
-    CU_ASSERT_EQUAL(find("\\w+", "-\u0301\u2160_"), 107); /* marks and letter numbers are words */
+    CU_ASSERT_EQUAL(find("\\w+", "-\u0301\u2160_"), 107); /* marks and letter numbers are word
+                                                             characters */
     CU_ASSERT_EQUAL(find("\\w", "\u00B2"), -1);           /* other numbers are not */
     CU_ASSERT_EQUAL(find("\\d", "\u00B2"), -1);
     CU_ASSERT_EQUAL(find("\\d", "\u0663"), 2);
@@ -346,8 +349,9 @@ static void test_hostile_files(void) {
         {"{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}," BYTES "}", "an integer"},
         {"{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}," BYTES "}", "the merged token"},
-        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a\"]}," BYTES "}", "merge 0 is no pair"},
-        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is no pair"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a\"]}," BYTES "}", "merge 0 is not a pair"},
+        {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}",
+         "merge 0 is not a pair"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}," BYTES "}", "'dropout'"},
         {"{\"model\":{\"vocab\":{\"a\":0},\"merges\":[],\"unk_token\":\"u\"}," BYTES "}", "'u'"},
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":3,\"content\":\"\"}]}", "empty"},
@@ -379,7 +383,7 @@ static void test_hostile_files(void) {
     }
 }
 
-/* What the fixture's authors' normalisers make of the same texts. */
+/* Compares with the output of the fixture's normalisers for the same texts. */
 static snap_status check_forms(void *ctx, js *row, long line, snap_err *err) {
     static const char *const names[] = {"NFC", "NFD", "NFKC", "NFKD"};
     int *rows = ctx;

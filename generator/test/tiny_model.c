@@ -29,19 +29,19 @@ static void read_fixture(const char *name, const char *file, buf *out) {
     CU_ASSERT_EQUAL_FATAL(fs_read(path, out, &err), SNAP_OK);
 }
 
-/* What row @row of a tensor of the fixture "minicpm3" is multiplied by: keys of the slowest RoPE pairs,
- * which lie half apart, become outliers of up to 1e3. */
+/* The factor on row @row of a tensor of the fixture "minicpm3". It makes keys of the slowest RoPE
+ * pairs, which lie half a vector apart, outliers of up to 1e3. */
 static float strength(const char *name, uint64_t row) {
     enum { RANK = 64, PAIRS = 16, FIRST = 12, FACTOR = 256 };
     bool strong = strstr(name, "kv_a_proj_with_mqa") && row >= RANK && row % PAIRS >= FIRST;
     return strong ? FACTOR : 1;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 enum { kBlock = 32 /* rows and columns of e4m3 weights that share a scale */ };
 
-/* A tensor of a fixture, as it is to be written. */
+/* A tensor of a fixture, in the form in which it is written. */
 typedef struct {
     const char *name, *type;
     uint64_t n, rows, cols;
@@ -73,7 +73,7 @@ static numbers read_line(char *line, int vocab, tiny_flavour flavour) {
     return t;
 }
 
-/* What of a model is written: all of it, or a rank's part. */
+/* Which part of a model is written: all of it, or a rank's share. */
 typedef struct {
     int vocab; /* 0 = the fixture's */
     tiny_flavour flavour;
@@ -86,7 +86,8 @@ static bool is_one_of(const char *name, const char *const *parts) {
     return *parts;
 }
 
-/* Rows of heads or of an inner width, or the columns that meet them. */
+/* Takes the rows of some heads or of part of an inner width, or the columns that are multiplied
+ * with them. */
 static void take_share(numbers *t, const version *v) {
     static const char *const by_rows[] = {"q_proj",    "q_b_proj", "kv_b_proj",
                                           "gate_proj", "up_proj",  NULL},
@@ -104,7 +105,7 @@ static void take_share(numbers *t, const version *v) {
     t->n = to;
 }
 
-/* An entry of the header, for @bytes that follow in the data. */
+/* Adds an entry to the header, for @bytes of data. */
 static void add_entry(buf *header, const char *name, const char *type, const uint64_t *sizes,
                       int dims, size_t start, size_t bytes) {
     (void)buf_printf(header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, type);
@@ -123,13 +124,13 @@ static void add_plain(const numbers *t, const char *type, buf *header, buf *data
     add_entry(header, t->name, type, t->sizes, t->dims, start, data->len - start);
 }
 
-/* The block of a number, and the scale that the block's largest one asks for. */
+/* The block of a number. The scale of a block is that of its largest number. */
 static uint64_t block_of(const numbers *t, uint64_t i) {
     uint64_t across = (t->cols + kBlock - 1) / kBlock;
     return i / t->cols / kBlock * across + i % t->cols / kBlock;
 }
 
-/* As e4m3 with a scale a block, or the same numbers written out. */
+/* Writes e4m3 with one scale per block, or the same numbers with the scales applied. */
 static void add_e4m3(numbers *t, tiny_flavour flavour, buf *header, buf *data) {
     uint64_t grid[2] = {(t->rows + kBlock - 1) / kBlock, (t->cols + kBlock - 1) / kBlock};
     float *scale = calloc(grid[0] * grid[1], sizeof *scale);
@@ -159,7 +160,8 @@ static void add_e4m3(numbers *t, tiny_flavour flavour, buf *header, buf *data) {
     free(scale);
 }
 
-/* Appends a tensor's numbers to @data and its entry to @header; @line: name type spread centre sizes. */
+/* Appends a tensor's numbers to @data and its entry to @header. @line has name, type, spread,
+ * centre and sizes. */
 static void add_tensor(char *line, const version *v, buf *header, buf *data) {
     numbers t = read_line(line, v->vocab, v->flavour);
     take_share(&t, v);
@@ -170,7 +172,7 @@ static void add_tensor(char *line, const version *v, buf *header, buf *data) {
     free(t.x);
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void write_file(const char *dir, const char *name, const buf *b) {
     char path[128];

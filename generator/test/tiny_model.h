@@ -1,5 +1,5 @@
-/* tiny_model.h - the checkpoints of generator/test/model, made from their description (make_fixtures.py
- * there), and what transformers computed with them. */
+/* tiny_model.h - opens the checkpoints of generator/test/model, which are made from their
+ * description (make_fixtures.py there), with the results that transformers computed for them. */
 #ifndef SNAPMLA_GENERATOR_TEST_TINY_MODEL_H
 #define SNAPMLA_GENERATOR_TEST_TINY_MODEL_H
 
@@ -22,36 +22,37 @@ typedef struct {
 
 extern const char *const tiny_names[]; /* NULL-terminated */
 
-/* Writes config.json and model.safetensors of a fixture into @dir, a folder that exists. @vocab, where it
- * is not 0, takes the place of the fixture's: for a tokenizer that needs more. */
+/* Writes config.json and model.safetensors of a fixture into @dir, which must exist. If @vocab is
+ * not 0 it replaces the fixture's, for a tokenizer that needs more ids. */
 void tiny_write(const char *dir, const char *name, int vocab);
 void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folder */
 
-/* A folder for a checkpoint; and what was written into it, opened, without tokens or reference. Both fail the
- * test where they can't. Release with tiny_close(). */
+/* tiny_make() makes a folder for a checkpoint. tiny_read() opens what was written into it, without
+ * tokens or reference. Both fail the test on an error. Release with tiny_close(). */
 void tiny_make(tiny_model *t);
 void tiny_read(tiny_model *t);
 
-/* A fixture, opened. Fails the test where it can't. Release with tiny_close(). */
+/* Opens a fixture. Fails the test on an error. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
 
-/* The same with other weights; the reference is the plain model's. */
+/* The same with other weights. The reference is that of the plain model. */
 typedef enum {
     TINY_PLAIN,
-    TINY_STRONG_ROPE, /* of "minicpm3" (no experts, so no choice that flips): keys of the slowest RoPE
-                         pairs reach 1e3, as in real models (SnapMLA, arXiv 2602.10718, Fig. 3), and the
-                         softmax depends on them */
-    TINY_E4M3,        /* projections in F8_E4M3 with a scale for each 32 x 32 */
-    TINY_E4M3_AS_F32, /* the same numbers, scales multiplied in */
-    TINY_E4M3_AS_BF16 /* and rounded */
+    TINY_STRONG_ROPE, /* for "minicpm3", which has no experts: keys of the slowest RoPE pairs reach
+                         1e3, as in real models (SnapMLA, arXiv 2602.10718, Fig. 3), and the softmax
+                         depends on them */
+    TINY_E4M3,        /* projections in F8_E4M3 with one scale per 32 x 32 block */
+    TINY_E4M3_AS_F32, /* the same numbers with the scales applied */
+    TINY_E4M3_AS_BF16 /* the same, rounded to BF16 */
 } tiny_flavour;
 void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
 
-/* What one of @size ranks has of it (generator/local/comm.h); the reference is the whole model's. */
+/* Opens the share of one of @size ranks (generator/local/comm.h). The reference is that of the
+ * whole model. */
 void tiny_open_share(tiny_model *t, const char *name, int rank, int size);
 void tiny_close(tiny_model *t);
 
-/* Is there a device for tests that need one? */
+/* Whether there is a device for tests that need one. */
 bool tiny_on_cuda(void);
 
 #endif

@@ -69,7 +69,7 @@ static results *evaluate(const server *s, const char *control) {
 /* "PROMPT SEED" of each request, sorted. */
 static void asked_of(const server *s, char questions[2 * CELLS][80]) {
     for (int i = 0; i < 2 * CELLS; i++) {
-        const char *body = server_asked(s, i)->body;
+        const char *body = server_request(s, i)->body;
         js *o = js_parse(body, strlen(body), "request", NULL);
         const js *message = js_at(js_get_array(o, "messages"), 0);
         (void)snprintf(questions[i], sizeof questions[i], "%.10s %lld",

@@ -139,7 +139,7 @@ static void expect_whole(const place *p, const char *want) {
 }
 
 static bool asked_for(const place *p, int i, const char *text) {
-    return i < server_requests(p->s) && strstr(server_asked(p->s, i)->head, text) != NULL;
+    return i < server_requests(p->s) && strstr(server_request(p->s, i)->head, text) != NULL;
 }
 
 /* ---- datasets/fetch.sh ---- */

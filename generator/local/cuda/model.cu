@@ -214,7 +214,8 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
             return err_set(err, SNAP_E_UNSUPPORTED, "%s is %d: the CUDA model supports at most %d",
                            b.name, b.value, b.most);
     if (o.format != CACHE_BF16 && o.format != CACHE_FP8)
-        return err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model does not support precision '%s' (bf16, fp8)",
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the CUDA model does not support precision '%s' (bf16, fp8)",
                        cache_format_name(o.format));
     return SNAP_OK;
 }

@@ -45,7 +45,7 @@ CASES = [
     "٣٤٥٦ ½ Ⅷ ²³", "ſ K İ ı ß", "\ufeff\ufffd\ufffe", "𝒳𝓎 𐍈 𠀀𠀁", "<|end|>", "a<|end|>b", "<|user|>hi<|end|><|user|>",
     "< |end|> <|end |>", "<think>x</think>", "<tool>a <tool>\tb", "toolbox tool a tool", "▁ ▁▁a", "<0x41> <s> </s> <unk>",
     "a" * 300, " " * 300, "ab" * 200, "缓存" * 150, "\n" * 70, "0" * 70, "!?" * 60, "日本語 text 混ぜる 123円",
-    # younger than Unicode 14: letters of both cases, Han, marks, digits, punctuation, symbols
+    # newer than Unicode 14: letters of both cases, Han, marks, digits, punctuation, symbols
     "a\u1C89b\u1C8Ac \uA7CB\uA7DAx", "漢\U0002EBF0\U00031350字\U0002EBF0", "x\u0897\u0CF3y \U00010D4A\U00010D6A",
     "1\U00010D40\U00010D412 \U0001CCF0\U0001D2C0", "a\U00010D6Eb!\U00016D6Ec", "\U0001FAE9 \U0001FADC\u2427x\u31EF\u2FFC",
     "\U00010D404444 2\U00010D4122 \U00010D40\U00010D415555 1\U0001CCF0333", "\U00010D8E=\U00010D8F+", " \U00011BC0\U0001E5D0 \U00013460\U000143FA", "\U00013439a\U0001343F",

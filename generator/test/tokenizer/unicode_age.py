@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the table of unicode_age.c: what Hugging Face's `tokenizers` takes the characters for that are younger than
-Unicode 14, found by asking its regular expressions. Development only.
+"""Prints the table of unicode_age.c: the general categories that Hugging Face's `tokenizers` gives to characters
+that are newer than Unicode 14. They are found by matching its regular expressions. Development only.
 
     python3.11 generator/test/tokenizer/unicode_age.py     (a Python whose own tables are Unicode 14's)"""
 import importlib.metadata
@@ -37,4 +37,4 @@ for c in sorted(kind):
     else:
         ranges.append([c, c, kind[c]])
 for first, last, k in ranges:
-    print(f"    {{0x{first:04X}, 0x{last:04X}, YOUNG_{k.upper()}}},")
+    print(f"    {{0x{first:04X}, 0x{last:04X}, NEW_{k.upper()}}},")

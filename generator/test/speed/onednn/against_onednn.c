@@ -1,12 +1,15 @@
-/* against_onednn.c - our BF16 products and oneDNN's, in turn on the same threads and matrices.
+/* against_onednn.c - compares our BF16 products with oneDNN's, in turn on the same threads and
+ * matrices.
  *
- *     make && cc -std=c17 -O2 -D_GNU_SOURCE -I. -o /tmp/against_onednn generator/test/speed/onednn/against_onednn.c \
- *         build/libgenerator.a build/libkernels.a build/libbase.a $(pkg-config --libs jansson) -ldnnl -lpthread -lm
+ *     make && cc -std=c17 -O2 -D_GNU_SOURCE -I. -o /tmp/against_onednn \
+ *         generator/test/speed/onednn/against_onednn.c build/libgenerator.a build/libkernels.a \
+ *         build/libbase.a $(pkg-config --libs jansson) -ldnnl -lpthread -lm
  *     OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive /tmp/against_onednn
  *
- * Development only. A line a shape: y [m][n] = x [m][k] W [n][k]^T, GFLOP/s of the median of kRounds;
- * "as stored" gives oneDNN the weights where a checkpoint has them, "packed" lets it copy them into the order
- * it likes best beforehand, which takes as much memory again as the model. */
+ * Development only. It prints one line per shape: y [m][n] = x [m][k] W [n][k]^T, in GFLOP/s of the
+ * median of kRounds. "As stored" gives oneDNN the weights in the layout of a checkpoint. "Packed"
+ * lets it first copy them into the layout that it prefers; the copy needs as much memory as the
+ * weights. */
 #include <dnnl.h>
 #include <math.h>
 #include <stdio.h>
