@@ -88,7 +88,7 @@ static void quantise_pages(int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t
 }
 
 void ablation_quantise(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
-                 int at) {
+                       int at) {
     block all = {rows, n, d_c + d_r, d_c + d_r};
     if (f == CACHE_C)
         own_scale(&all);
