@@ -12,7 +12,8 @@ typedef struct {
 
 #define RETRY_DEFAULT ((retry_policy){.base_s = 1, .cap_s = 30, .server_cap_s = 300})
 
-/* Whether a later attempt may get another status than this one: 408, 409, 425, 429 and 5xx. */
+/* Whether a request that got this status may succeed when it is repeated: true for 408, 409, 425,
+ * 429 and 5xx. */
 bool retry_status(int status);
 
 /**
@@ -23,8 +24,8 @@ bool retry_status(int status);
  * @u:             uniform in [0, 1)
  *
  * Exponential backoff. The upper half of each delay is random, so that clients that failed together
- * don't return together. The delay is never shorter than the server requested (up to server_cap_s),
- * plus a random part of base_s.
+ * don't return together. The delay is at least what the server requested (up to server_cap_s) plus
+ * a random part of base_s.
  */
 double retry_delay_s(const retry_policy *p, int failures, double retry_after_s, double u);
 

@@ -10,7 +10,7 @@
 
 /* Appends the message of an error object to @out, one line of at most 300 bytes, and returns true;
  * false if @object is not an error. These forms are recognised: {"error": {"message": ...}},
- * {"error": "..."}, {"object": "error", "message": ...}, and without "choices" also
+ * {"error": "..."}, and in objects without "choices" also {"object": "error", "message": ...},
  * {"message": ...} and {"detail": ...}. */
 bool server_error_message(js *object, buf *out);
 

@@ -12,14 +12,14 @@ void session_fail(session *r, snap_status st) {
         r->st = st;
 }
 
-/* Any status below 500 shows that the server is alive, even if it does not list its models. */
+/* ---- health ---- */
 
 void session_plan_probe(session *r, endpoint *at) {
     double wait_s = retry_delay_s(&r->client->policy, ++at->probes, -1, rng_uniform(&r->jitter));
     at->due_ns = clock_now_ns() + (int64_t)(wait_s * 1e9);
 }
 
-/* Starts the health checks that are due. Returns the time of the next one. */
+/* Any status below 500 shows that the server is alive, even if it does not list its models. */
 static void on_probed(void *ctx, const http_response *res) {
     const probe *p = ctx;
     p->server->probing = false;
@@ -43,7 +43,7 @@ static void start_probe(probe *p) {
     session_fail(p->session, http_start(p->session->engine, &req, p->session->err));
 }
 
-/* Starts the checks that are due; returns when the next one is. */
+/* Starts the health checks that are due. Returns the time of the next one. */
 static int64_t start_due_probes(session *r, int64_t now) {
     int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->servers.n; i++) {
@@ -58,10 +58,10 @@ static int64_t start_due_probes(session *r, int64_t now) {
     return next_ns;
 }
 
+/* ---- a run ---- */
+
 /* The server for an attempt that may start now, or NULL. If NULL, lowers *next_ns to the time when
  * one may start, if that is known. */
-
-/* Starts all requests that may start. Returns when the next waiting request is due. */
 static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
     int64_t paced_ns = pace_when(&r->pace, now);
     endpoint *at = paced_ns <= now ? endpoints_choose(&r->client->servers, now) : NULL;
@@ -71,8 +71,7 @@ static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
     return at;
 }
 
-/* Checks the slots only if one has changed or is due, because most events of the network bring
- * neither. Returns the latest time of the next check. */
+/* Starts all requests that may start. Returns when the next waiting request is due. */
 static int64_t fill(session *r, int64_t now) {
     int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->in_flight && r->st == SNAP_OK; i++) {
@@ -89,7 +88,8 @@ static int64_t fill(session *r, int64_t now) {
     return next_ns;
 }
 
-/* Resets the state of all servers at the start of a run. */
+/* Checks the slots only if one has changed or is due, because most network events change nothing.
+ * Returns the latest time of the next check. */
 static int64_t fill_if_due(session *r) {
     int64_t now = clock_now_ns(), probe_ns = start_due_probes(r, now);
     if (r->changed || r->due_ns <= now) {
@@ -129,7 +129,7 @@ static void slots_free(slot *slots, int n) {
     free(slots);
 }
 
-/* Servers start a run with a clean slate. */
+/* Resets the state of all servers at the start of a run. */
 static void reset_servers(session *r) {
     endpoints *servers = &r->client->servers;
     servers->outages = 0;
