@@ -1,9 +1,9 @@
-/* backend.h - what a backend supplies behind mla.h.
+/* backend.h - the table of functions that a backend implements to serve mla.h.
  *
- * A backend embeds mla_backend and mla_plan as the first member of its own structs. mla.c checks all
- * host-known numbers and pointers before it calls any of these, once for every backend, so an
- * implementation may rely on the contract of mla.h. The functions have the meaning of the public
- * ones of the same name. */
+ * A backend embeds mla_backend and mla_plan as the first member of its own structs. Before mla.c
+ * calls any of these functions, it checks all numbers and pointers that the host knows. So an
+ * implementation may rely on the contract of mla.h. Each function means the same as the public
+ * function of the same name. */
 #ifndef SNAPMLA_KERNELS_BACKEND_H
 #define SNAPMLA_KERNELS_BACKEND_H
 
@@ -11,7 +11,7 @@
 #include "kernels/lab.h"
 #include "kernels/mla.h"
 
-/* What lab.h offers; a backend has all of it or none. */
+/* The functions behind lab.h. A backend implements all of them or none. */
 typedef struct {
     const char *(*plan_kernel)(const mla_plan *plan);
     snap_status (*fill)(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err);
@@ -53,7 +53,8 @@ typedef struct {
                              const void *kv, snap_err *err);
     snap_status (*prepare)(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                            const mla_fresh *fresh,
-                           snap_err *err); /* may be NULL: the three apart */
+                           snap_err *err); /* may be NULL: mla.c then calls quant_q, append_kv and
+                                              schedule */
     snap_status (*fetch_kv)(mla_plan *plan, const mla_step *step, const mla_cache *cache, int seq,
                             int64_t first, int64_t count, void *kv, snap_err *err);
     snap_status (*ceilings)(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err);
@@ -72,20 +73,22 @@ struct mla_backend {
 struct mla_plan {
     mla_backend *be;
     mla_capacity cap;
-    mla_step scheduled; /* the last; batch 0 = none. mla.c's own: run() gets one of its numbers */
+    mla_step scheduled; /* Private to mla.c: the last scheduled step; batch 0 = none. mla_run()
+                           checks its batch, s_q and table_width against it */
 };
 
-/* How the registry opens one; @opt is never NULL. */
+/* Opens one kind of backend for the registry. @opt is never NULL. */
 typedef snap_status (*mla_backend_opener)(mla_backend **out, const mla_backend_options *opt,
                                           snap_err *err);
 
 snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* In builds with CUDA. SNAP_E_UNSUPPORTED, saying why, where there is no driver, no device or none
- * that the kernels run on. */
+/* Exists in builds with CUDA. SNAP_E_UNSUPPORTED if there is no driver, no device, or no device
+ * that the kernels run on; the message says which. */
 snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* SNAP_E_UNSUPPORTED where there is no OpenCL, no platform or no device that answers to opt->isa. */
+/* SNAP_E_UNSUPPORTED if there is no OpenCL library, no platform, or no device that matches
+ * opt->isa. */
 snap_status opencl_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
 #endif

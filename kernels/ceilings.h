@@ -1,8 +1,9 @@
-/* ceilings.h - what a device can do at most, measured, and the floor that puts under a step's time.
+/* ceilings.h - the measured peak rates of a device, and the lower bound on a step's time.
  *
- * A ceiling is the best that any loop of ours reached in repeated short windows on random data:
- * nothing else that runs on the device may beat it. floor = max(FLOP / peak, bytes / bandwidth); a
- * time below the floor with a cold cache is a measuring error.
+ * A ceiling is the best rate that any of our probe loops reached, in repeated short windows on
+ * random data. No kernel on the device may exceed it. The lower bound (floor) of a step's time is
+ * max(FLOP / peak, bytes / bandwidth). A measured time below the floor, with a cold cache, is a
+ * measuring error.
  *
  * Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. */
 #ifndef SNAPMLA_KERNELS_CEILINGS_H
@@ -16,81 +17,85 @@
 enum { MLA_CEILING_HOW = 96 };
 
 typedef struct {
-    double rate;               /* bytes/s or FLOP/s, all cores of the device */
-    char how[MLA_CEILING_HOW]; /* the loop that won: "512-bit loads, 4 streams, prefetch 2 KB" */
-    int64_t windows;           /* repetitions over all loops tried */
-    double worst_window;       /* rate of the winner's slowest repetition: how steady it is */
+    double rate;               /* bytes/s or FLOP/s, of all cores of the device together */
+    char how[MLA_CEILING_HOW]; /* the fastest loop: "512-bit loads, 4 streams, prefetch 2 KB" */
+    int64_t windows;           /* number of repetitions, over all loops */
+    double worst_window;       /* the fastest loop's lowest rate in one window: shows how steady it
+                                  is */
 } mla_ceiling;
 
 typedef struct {
     mla_ceiling read;  /* cold reads from device memory */
-    mla_ceiling bf16;  /* multiply-accumulate, bf16 operands, FP32 sums */
-    mla_ceiling fp8;   /* the same with e4m3 operands; the bf16 rate where fp8_native is false */
-    bool fp8_native;   /* the device multiplies e4m3 itself */
+    mla_ceiling bf16;  /* multiply-accumulate: bf16 operands, FP32 sums */
+    mla_ceiling fp8;   /* the same with e4m3 operands; the bf16 rate if fp8_native is false */
+    bool fp8_native;   /* the device has e4m3 multiply instructions */
     size_t read_bytes; /* working set of the read probe */
 } mla_ceilings;
 
 /**
  * mla_ceilings_measure - run the probes
  *
- * @seconds: time for each of the probes, > 0; 1 is plenty
+ * @seconds: time for each probe, > 0; 1 is enough
  *
  * Allocates and synchronises. Errors: SNAP_E_NOMEM, SNAP_E_DEVICE, SNAP_E_USAGE.
  */
 snap_status mla_ceilings_measure(mla_ceilings *out, mla_backend *be, double seconds,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
-/* What a device gives at one moment: rates of one short window of each probe, in the units of
- * mla_ceiling. Medians of these beside the samples of a row tell a slow kernel from a machine that
- * shares its memory or processors with others; ceilings, the best ever seen, can't. */
+/* The rates of a device at one moment: one short window of each probe, in the units of mla_ceiling.
+ * The bench command takes them between the samples of a measurement. Their medians show whether
+ * other processes used the machine's memory or processors meanwhile. Ceilings, which are the best
+ * rates ever seen, cannot show that. */
 typedef struct {
     double read, bf16, fp8;
 } mla_probe_rates;
 
 /**
- * mla_ceilings_probe_once - one window of some milliseconds of each probe
+ * mla_ceilings_probe_once - measure one window, some milliseconds long, of each probe
  *
- * The first call may take a second or two: it allocates, and finds the fastest loops unless
- * mla_ceilings_measure() has. Errors: SNAP_E_UNSUPPORTED from a backend that has no such probe,
+ * The first call may take a second or two. It allocates, and it finds the fastest loops unless
+ * mla_ceilings_measure() has done so. Errors: SNAP_E_UNSUPPORTED if the backend has no such probe,
  * SNAP_E_NOMEM.
  */
 snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be,
                                     snap_err *err) SNAP_CHECK_RESULT;
 
-/* What no time can be free of, and what is left of the rates in the long run. */
+/* Fixed costs that every measured time contains, and the rates that the device sustains. */
 typedef struct {
-    double timer_ns;     /* the clock started and stopped with nothing between */
-    double launch_ns;    /* with an empty kernel between, enqueued while the device is busy */
-    double cold_read_ns; /* a read of device memory that waits for another, beyond the caches */
-    double bf16, fp8;    /* FLOP/s of a loop of seconds: what the power limit allows */
+    double timer_ns;     /* the timer started and stopped with no work between */
+    double launch_ns;    /* the same with an empty kernel between, enqueued while the device is
+                            busy */
+    double cold_read_ns; /* latency of one dependent read of device memory, missing all caches */
+    double bf16, fp8;    /* FLOP/s of a loop that runs for seconds: what the power limit allows */
 } mla_limits;
 
 /**
- * mla_limits_measure - figures of mla_limits
+ * mla_limits_measure - measure the figures of mla_limits
  *
- * @seconds: of each loop, > 0; power limits take two to show
+ * @seconds: time for each loop, > 0; the power limit shows after about two seconds
  *
- * Allocates and synchronises. Errors: SNAP_E_UNSUPPORTED from a backend that has no such probes,
+ * Allocates and synchronises. Errors: SNAP_E_UNSUPPORTED if the backend has no such probes,
  * SNAP_E_NOMEM, SNAP_E_DEVICE, SNAP_E_USAGE.
  */
 snap_status mla_limits_measure(mla_limits *out, mla_backend *be, double seconds,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* The work of one step. */
+/* The arithmetic and memory traffic of one step. */
 typedef struct {
-    double flop;  /* 2 (2 d_c + d_r) a row and token it sees, for both precisions */
-    double bytes; /* cached tokens once, and Q, O and LSE */
+    double flop;  /* 2 (2 d_c + d_r) per row and visible token, in both precisions */
+    double bytes; /* every cached token once, plus Q, O and LSE */
 } mla_work;
 
-/* @seqlens: host memory, [batch]. */
+/* @seqlens: [batch], host memory. */
 mla_work mla_work_of(mla_precision p, int heads, int d_c, int d_r, int batch, int s_q,
                      const int32_t *seqlens);
 
-/* FLOP/s of the arm's mix of products: both at the bf16 rate for MLA_BF16; for MLA_FP8 the RoPE
- * part at the bf16 rate, the rest at the fp8 rate. */
+/* The peak FLOP/s for the products of one arm. MLA_BF16: all products at the bf16 rate. MLA_FP8:
+ * the RoPE part at the bf16 rate, the rest at the fp8 rate. */
 double mla_peak_flop_s(const mla_ceilings *c, mla_precision p, int d_c, int d_r);
 
-/* max(FLOP / peak, bytes / bandwidth) in nanoseconds; *bytes_bind (may be NULL) says which. */
+/* max(FLOP / peak, bytes / bandwidth) in nanoseconds. *bytes_bind (may be NULL) becomes true if the
+ * bandwidth term is the larger. */
 double mla_floor_ns(const mla_ceilings *c, mla_precision p, int d_c, int d_r, mla_work work,
                     bool *bytes_bind);
 

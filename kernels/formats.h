@@ -1,13 +1,13 @@
-/* formats.h - the two number formats of the cache, and where a token's numbers lie.
+/* formats.h - the two number formats of the cache, and the address of a token in it.
  *
  *   bf16   s eeeeeeee mmmmmmm   bias 127: the upper half of an FP32
  *   e4m3   s eeee mmm           bias 7: largest 448, smallest 2^-9, no infinities, NaN = s1111111
  *          (the "fn" variant of the OCP 8-bit floating point specification 1.0)
  *
- * Conversions round once, to nearest, ties to even. To e4m3 they saturate: what rounds above 448,
- * infinities included, becomes +-448; a NaN stays one. To bf16 they overflow to infinity as
- * IEEE 754 does, and a NaN becomes a quiet one. These scalars are the definition that every
- * vectorised or device version must match bit for bit. */
+ * Conversions round once, to nearest, ties to even. Conversion to e4m3 saturates: values that round
+ * above 448, infinities included, become +-448, and a NaN stays a NaN. Conversion to bf16 overflows
+ * to infinity as IEEE 754 does, and a NaN becomes a quiet NaN. These scalar functions are the
+ * definition. Every vectorised or device version must match them bit for bit. */
 #ifndef SNAPMLA_KERNELS_FORMATS_H
 #define SNAPMLA_KERNELS_FORMATS_H
 
@@ -17,7 +17,8 @@
 
 #define E4M3_MAX 448.0f
 
-/* max|c| is raised to this before it is divided by E4M3_MAX, so that rope / scale stays finite. */
+/* max|c| is raised to at least this value before the division by E4M3_MAX, so that rope / scale
+ * stays finite. */
 #define QUANT_MIN_MAX 1e-10f
 
 float bf16_to_f32(uint16_t b);
@@ -29,22 +30,23 @@ uint8_t e4m3_from_f32(float x);
 uint8_t e4m3_from_f64(double x);
 
 /**
- * quant_row - one token or query to the planes of MLA_FP8
+ * quant_row - quantise one token or query to the planes of MLA_FP8
  *
  * @row:   bf16 [d_c + d_r], RoPE last
  * @c8:    e4m3 [d_c]: c / a, the division in FP32
- * @rope:  bf16 [d_r]: r / a, likewise
+ * @rope:  bf16 [d_r]: r / a, the division in FP32
  *
- * Returns a = max(max|c|, QUANT_MIN_MAX) / E4M3_MAX in FP32. A NaN in c takes no part in the
- * maximum and stays NaN in c8.
+ * Returns a = max(max|c|, QUANT_MIN_MAX) / E4M3_MAX in FP32. The maximum ignores NaNs; a NaN in c
+ * stays NaN in c8.
  */
 float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
 
-/* The way back: bf16 [d_c + d_r] = c8 * a and rope * a, each product exact and rounded once. */
+/* The inverse of quant_row(): bf16 [d_c + d_r] = c8 * a and rope * a. Each product is exact and
+ * rounded once. */
 void dequant_row(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r, uint16_t *row);
 
-/* The slot of a sequence's token in the pool: page * MLA_PAGE + token % MLA_PAGE; it lies at
- * element slot * width of a plane. @table_row is the sequence's row of the block table; a page
+/* The slot of a sequence's token in the pool: page * MLA_PAGE + token % MLA_PAGE. The token lies at
+ * element slot * width of a plane. @table_row is the sequence's row of the block table. A page
  * number outside 0..pages-1 is clamped. */
 int64_t mla_slot(const int32_t *table_row, int64_t pages, int64_t token);
 

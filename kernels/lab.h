@@ -1,67 +1,73 @@
-/* lab.h - what a laboratory asks of a backend beside steps: cold caches, random rows made where they
- * are read, steps recorded once and replayed, the step's result in FP64.
+/* lab.h - what benchmarks and checks need of a backend beyond mla.h: a flushed cache, random rows
+ * generated on the device, steps recorded once and replayed, and attention in FP64.
  *
- * lab_fill() and lab_draw() work on every backend, by way of the host where the device can't; the rest is
- * there or not, and says so. All calls are enqueued like those of mla.h, unless they say that they wait. */
+ * lab_fill() and lab_draw() work on every backend; if the device can't do it, the host does it and
+ * copies. The other functions are optional and return SNAP_E_UNSUPPORTED where they are missing.
+ * All calls are enqueued like those of mla.h, unless their comment says that they wait. */
 #ifndef SNAPMLA_KERNELS_LAB_H
 #define SNAPMLA_KERNELS_LAB_H
 
 #include "kernels/draw.h"
 #include "kernels/mla.h"
 
-/* One technique left out, so that its share of the speed and of the error is measured. For plans of
- * MLA_FP8 (mla_capacity.ablation); mla_plan_create() says where there is no such kernel. */
+/* An ablation: the FP8 kernel with one technique left out, to measure what that technique
+ * contributes to speed and error. Only for plans of MLA_FP8 (mla_capacity.ablation).
+ * mla_plan_create() returns SNAP_E_UNSUPPORTED if the backend has no such kernel. */
 typedef enum {
     LAB_WHOLE,
-    LAB_WIDENED, /* BF16 arithmetic on what is dequantised on chip; mla_attn.q is bf16, as for MLA_BF16 */
-    LAB_IN_PLACE, /* products add to the output in the tensor cores' own precision */
-    LAB_SHALLOW,  /* as few pages on chip as the kernel can do with */
+    LAB_WIDENED,  /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as
+                     for MLA_BF16 */
+    LAB_IN_PLACE, /* the tensor cores add products to the output accumulator, in their own
+                     precision */
+    LAB_SHALLOW,  /* the fewest pages in shared memory that the kernel can work with */
     LAB_ABLATIONS
 } lab_ablation;
 
-/* Which implementation serves a plan's steps: "sm90_fp8". Static memory. */
+/* The name of the kernel that serves a plan's steps, such as "sm90_fp8". Static memory; NULL if the
+ * backend has no laboratory functions. */
 const char *lab_plan_kernel(const mla_plan *plan);
 
-/* Every byte of device memory to @byte. */
+/* Sets every byte of a piece of device memory to @byte. */
 snap_status lab_fill(mla_backend *be, void *device, int byte, size_t bytes,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Can lab_flush() be called? */
+/* True if lab_flush() is supported. */
 bool lab_can_flush(const mla_backend *be);
 
-/* Evicts what the last-level cache holds by reading, which leaves nothing to be written back. Does not
- * wait: what is enqueued next finds the device busy, so that its launch costs no time on the clock of
- * mla_timer_start(). */
+/* Evicts the contents of the last-level cache by reading other memory, which leaves no dirty lines
+ * to write back. Does not wait. Work enqueued next waits for the flush, so its launch overhead is
+ * not part of the time that mla_timer_start() measures. */
 snap_status lab_flush(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
- * lab_draw - rows of a source into device memory
+ * lab_draw - generate rows of a source into device memory
  *
  * @from:  its pool is device memory
- * @first: [groups] row of the source with which a group begins, device memory
+ * @first: [groups] the source row that each group begins with, device memory
  * @out:   bf16 [groups][rows][d_c + d_r], device memory
  */
 snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *first, int groups,
                      int64_t rows, void *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Rows as MLA_FP8 has them: e4m3 [rows][d_c], bf16 [rows][d_r], fp32 [rows]; device memory. */
+/* Rows in the format of MLA_FP8: e4m3 [rows][d_c], bf16 [rows][d_r], fp32 [rows]; device memory. */
 typedef struct {
     void *content, *rope;
     float *scale;
 } lab_rows;
 
 /**
- * lab_unfused - what mla_quant_q() and mla_append_kv() do for a step, a pass a thing
+ * lab_unfused - the work of mla_quant_q() and mla_append_kv() for one step, without fusion
  *
- * The largest number of each row, its content, its RoPE part, for queries and new tokens apart; then
- * the tokens once more, to their pages.
+ * Separate launches find each row's largest magnitude, quantise its content and scale its RoPE
+ * part, for the queries and for the new tokens. One more launch copies the new tokens to their
+ * pages.
  *
- * @plan:   of MLA_FP8
- * @q, @kv: as for those two
+ * @plan:   for MLA_FP8
+ * @q, @kv: as for mla_quant_q() and mla_append_kv()
  * @q8:     [batch * s_q * heads], the query planes of mla_attn
  * @staged: [batch * s_q], scratch
  *
- * Results are theirs to the bit. Errors: those of the two.
+ * The results are bit-identical to those of mla_quant_q() and mla_append_kv(); so are the errors.
  */
 snap_status lab_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *q,
                         const void *kv, const lab_rows *q8, const lab_rows *staged,
@@ -73,7 +79,8 @@ typedef struct lab_recording lab_recording;
 
 bool lab_can_record(const mla_backend *be);
 
-/* What is enqueued between these two is recorded and not run: steps without copies and waits only. */
+/* Work enqueued between lab_record() and lab_record_end() is recorded and not run. Only steps may
+ * be recorded, no copies and no waits. */
 snap_status lab_record(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 snap_status lab_record_end(mla_backend *be, lab_recording **out, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -82,24 +89,27 @@ void lab_recording_free(mla_backend *be, lab_recording *r); /* NULL is allowed *
 
 /* ---- FP64 ---- */
 
-/* A step whose sequence b has the tokens b * context ... of `tokens`, and whose row i has query i of
- * `queries`. */
+/* A step of generated rows. Sequence b consists of the rows b * context .. (b + 1) * context - 1 of
+ * `tokens`; query row i is row i of `queries`. */
 typedef struct {
     mla_precision precision;
     int heads, s_q;
     int64_t context;
     float softmax_scale;
     draw_source tokens, queries; /* pools in device memory */
-    bool bf16_queries;           /* MLA_FP8: the queries are not quantised */
-    mla_cut_sums sums;           /* MLA_FP8: of the scores' content; bits 0: in FP64 */
+    bool bf16_queries;           /* MLA_FP8 only: the queries are not quantised */
+    mla_cut_sums sums;           /* MLA_FP8 only: how the content part of the scores is summed; bits
+                                    0: in FP64 */
 } lab_step;
 
 bool lab_can_attend(const mla_backend *be);
 
 /**
- * lab_attend - rows of a step in FP64 with exact probabilities, quantised by code of its own
+ * lab_attend - rows of a step in FP64, with exact probabilities
  *
- * @row: [rows] which: (b * s_q + s) * heads + h; host memory
+ * Its own code quantises the rows, independent of the kernels under test.
+ *
+ * @row: [rows] the rows to compute: (b * s_q + s) * heads + h; host memory
  * @out: [rows][d_c] host memory
  * @lse: [rows] natural logarithm, host memory
  *

@@ -1,17 +1,18 @@
-/* plugin.h - a backend from a shared object that somebody else built: what it exports.
+/* plugin.h - the interface of a backend plugin: a shared object that a vendor builds separately.
  *
- * The object defines one symbol, data and no function, so that nothing of it has run before its ABI is
- * known:
+ * The object defines one symbol. It is data, not a function, so that no code of the object is
+ * called before its ABI number has been checked:
  *
  *     const snapmla_plugin snapmla_plugin_v1 = {SNAPMLA_PLUGIN, "acme", acme_open};
  *
- * `open` makes a backend as kernels/backend.h describes: mla_backend is the first member of a struct of
- * its own, `ops` points to a table that lives as long as the object is loaded. Every member of the table
- * must be set, save those marked "may be NULL"; the members of `lab` all or none. The object needs no
- * symbol of the program: it is compiled against the headers alone and may be linked with whatever it
- * likes. It stays loaded until the program ends, because runtimes of devices leave threads behind.
+ * `open` creates a backend as kernels/backend.h describes: mla_backend is the first member of the
+ * plugin's own struct, and `ops` points to a table that lives as long as the object is loaded.
+ * Every member of the table must be set, except those marked "may be NULL". Of `lab`, either all
+ * members are set or `lab` is NULL. The object needs no symbol of the program: it is compiled
+ * against the headers alone and may be linked with any library. It stays loaded until the program
+ * ends, because device runtimes leave threads behind.
  *
- * README.md beside this file is the manual, example/ a whole backend. */
+ * README.md beside this file is the manual. example/ contains a complete backend. */
 #ifndef SNAPMLA_KERNELS_PLUGIN_PLUGIN_H
 #define SNAPMLA_KERNELS_PLUGIN_PLUGIN_H
 
@@ -23,18 +24,18 @@
 /* Raised whenever a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
 enum { SNAPMLA_PLUGIN_ABI = 4 };
 
-/* The first three members: what the object was compiled against. */
+/* Initialises the first three members, which record what the object was compiled against. */
 #define SNAPMLA_PLUGIN SNAPMLA_PLUGIN_ABI, sizeof(mla_backend_ops), sizeof(snap_err)
 
 typedef struct {
     uint32_t abi;       /* SNAPMLA_PLUGIN_ABI */
     uint32_t ops_bytes; /* sizeof(mla_backend_ops) */
     uint32_t err_bytes; /* sizeof(snap_err) */
-    const char *name;   /* letters, digits, '-' and '_', at most 31; none of the program's own */
-    mla_backend_opener open; /* as of the backends of this program */
+    const char *name;   /* 1..31 letters, digits, '-' and '_'; not the name of a built-in backend */
+    mla_backend_opener open; /* as for the built-in backends */
 } snapmla_plugin;
 
-/* err_set() for a plugin, which has no other part of the program to call. */
+/* err_set() for a plugin, which cannot call functions of the program. */
 SNAP_PRINTF(3, 4)
 static inline snap_status plugin_fail(snap_err *err, snap_status code, const char *fmt, ...) {
     if (err && err->code == SNAP_OK) {
@@ -47,8 +48,9 @@ static inline snap_status plugin_fail(snap_err *err, snap_status code, const cha
     return code;
 }
 
-/* Of the program: the plugin at @path as a backend. SNAP_E_UNSUPPORTED when it can't be loaded, was made
- * for another ABI or leaves out what it must have; else what its own `open` says. */
+/* The program's side: opens the plugin at @path as a backend. SNAP_E_UNSUPPORTED if it can't be
+ * loaded, was built for another ABI or leaves out a required member; else the error that its `open`
+ * returns. */
 snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
                                 snap_err *err);
 
