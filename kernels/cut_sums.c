@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <math.h>
 
-enum { kLeastExponent = -6 }; /* of e4m3; subnormal numbers have it too */
+enum { kLeastExponent = -6 }; /* smallest exponent of e4m3, also that of its subnormal numbers */
 
 static int exponent_of(float x) {
     int e;
@@ -11,8 +11,8 @@ static int exponent_of(float x) {
     return e - 1 < kLeastExponent ? kLeastExponent : e - 1;
 }
 
-/* The largest exponent among an instruction's addends; that of a product is the sum of its factors'. INT_MIN:
- * all are zero. */
+/* The largest exponent among the addends of one instruction. The exponent of a product is taken as
+ * the sum of its factors' exponents. INT_MIN if all addends are zero. */
 static int top_of(double sum, const float *q, const float *k, int n) {
     int top = sum == 0.0 ? INT_MIN : ilogb(sum);
     for (int d = 0; d < n; d++) {
@@ -41,7 +41,8 @@ double cut_sum_of(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows
         for (int e = d; e < d + n; e++)
             sum += cut((double)x[e] * (double)y[e], unit);
         if (!isfinite(sum))
-            return sum; /* a NaN among the factors has no exponent */
+            return sum; /* a NaN among the factors: ilogb() below would have no exponent to
+                           return */
         sum = sum == 0.0 ? 0.0 : cut(sum, ldexp(1.0, ilogb(sum) - how.bits));
     }
     return sum * (double)q->scale[i * q->groups] * (double)k->scale[j * k->groups];

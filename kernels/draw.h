@@ -1,23 +1,26 @@
-/* draw.h - random rows, any of them at any time, on the host or the device.
+/* draw.h - random rows, each computed independently of the others, on the host or the device.
  *
- * Row i of a source is a pure function of (pool, seed, i): the content of a row of the pool turned by a
- * random number of columns, with the RoPE part of another row. Drawing some hundred million normal
- * numbers would take longer than the benchmark that reads them. */
+ * Row i of a source is a pure function of (pool, seed, i). Its content is a row of the pool,
+ * rotated by a random number of columns. Its RoPE part comes from another row of the pool.
+ * Generating some hundred million normal numbers instead would take longer than the benchmark that
+ * reads them. */
 #ifndef SNAPMLA_KERNELS_DRAW_H
 #define SNAPMLA_KERNELS_DRAW_H
 
 #include <stdint.h>
 
-enum { DRAW_POOL = 4096 }; /* rows of a pool */
+enum { DRAW_POOL = 4096 }; /* rows in a pool */
 
-/* Rows bf16 [DRAW_POOL][d_c + d_r], RoPE last; borrowed, in the memory of whoever draws. */
+/* The pool: bf16 [DRAW_POOL][d_c + d_r], RoPE last. Borrowed; memory of the machine (host or
+ * device) that generates the rows. */
 typedef struct {
     const uint16_t *pool;
     int d_c, d_r;
     uint64_t seed;
 } draw_source;
 
-/* Of what a row is made: rows of the pool, and columns by which content is turned to the left. */
+/* The parts of one row: pool rows for content and RoPE, and the number of columns by which the
+ * content is rotated to the left. */
 typedef struct {
     uint32_t content, rope, turn;
 } draw_parts;
@@ -45,7 +48,7 @@ DRAW_FN draw_parts draw_parts_of(uint64_t seed, uint64_t index, int d_c) {
     return p;
 }
 
-/* bf16 [d_c + d_r], RoPE last; the pool is host memory. */
+/* Generates one row: bf16 [d_c + d_r], RoPE last. The pool is host memory. */
 void draw_row(const draw_source *s, uint64_t index, uint16_t *row);
 
 #endif

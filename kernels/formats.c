@@ -15,9 +15,9 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* The magnitude's code in a format with @mantissa stored bits whose smallest normal number is
- * 2^e_min: exponent and mantissa together count the format's steps, so a carry out of the mantissa
- * lands in the next exponent by itself, and subnormals need no case of their own. */
+/* Encodes the magnitude @x in a format with @mantissa stored bits whose smallest normal number is
+ * 2^e_min. The exponent and mantissa fields together count steps of the format. So a carry out of
+ * the mantissa increments the exponent, and subnormal numbers need no special case. */
 static uint32_t round_magnitude(double x, int mantissa, int e_min) {
     if (x == 0.0)
         return 0;
@@ -71,8 +71,7 @@ float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *ro
     float largest = QUANT_MIN_MAX;
     for (int d = 0; d < d_c; d++) {
         float magnitude = fabsf(bf16_to_f32(row[d]));
-        largest =
-            magnitude > largest ? magnitude : largest; /* false for a NaN, signalling or not */
+        largest = magnitude > largest ? magnitude : largest; /* false for any NaN */
     }
     float a = largest / E4M3_MAX;
     for (int d = 0; d < d_c; d++)

@@ -8,13 +8,13 @@
 #include "kernels/cut_sums.h"
 #include "kernels/formats.h"
 
-/* ---- which rows ----------------------------------------------------------------------------- */
+/* ---- row selection -------------------------------------------------------------------------- */
 
 static int64_t total_rows(const judge_step *in) {
     return (int64_t)in->step.batch * in->step.s_q * in->heads;
 }
 
-/* A random row of one sequence. */
+/* Marks a random row of one sequence. */
 static void pick_from_sequence(unsigned char *pick, const judge_step *in, int b, rng *r) {
     int per_sequence = in->step.s_q * in->heads;
     pick[(int64_t)b * per_sequence + rng_below(r, (uint32_t)per_sequence)] = 1;
@@ -105,7 +105,7 @@ static double lse_off(float lse, double ref) {
     return fabs((double)lse - ref) / fmax(1.0, fabs(ref));
 }
 
-/* Returns how far it is off; 0 where nothing can be said. */
+/* Returns the row's error; 0 if the values are not finite, or both are the same infinity. */
 static double compare_lse(judge_error *e, float lse, double ref) {
     if (isinf(ref) && (double)lse == ref)
         return 0;
@@ -146,7 +146,7 @@ static void judge_row(judge *j, const ref_rows *q, const ref_rows *k, int b, int
     j->e->lse_alike = fmax(j->e->lse_alike, off);
 }
 
-/* @pick: the sequence's rows, [s_q][heads]. */
+/* @pick: marks of the sequence's rows, [s_q][heads]. */
 static snap_status judge_sequence(judge *j, int b, const unsigned char *pick, snap_err *err) {
     const judge_step *in = j->in;
     int rows = in->step.s_q * in->heads;

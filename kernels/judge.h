@@ -1,4 +1,4 @@
-/* judge.h - is what a backend computed right? Its rows against reference.h. */
+/* judge.h - compares the rows that a backend computed with the FP64 reference of reference.h. */
 #ifndef SNAPMLA_KERNELS_JUDGE_H
 #define SNAPMLA_KERNELS_JUDGE_H
 
@@ -7,73 +7,79 @@
 
 #include "kernels/reference.h"
 
-/* A step as a backend got it, every pointer host memory. The pool may be a copy that holds only the
- * pages that matter, with a block table to match. */
+/* A step as a backend computed it. All pointers are host memory. The pool may be a copy that holds
+ * only the pages in use, with a matching block table. */
 typedef struct {
     mla_precision precision;
     int heads, d_c, d_r;
     mla_step step;
     mla_cache cache;
-    mla_attn attn;     /* out and lse: what the backend returned; lse may be NULL */
-    mla_cut_sums sums; /* MLA_FP8: the backend's */
+    mla_attn attn;     /* out and lse: the backend's results; lse may be NULL */
+    mla_cut_sums sums; /* MLA_FP8: how the backend sums its scores */
 } judge_step;
 
-/* Which rows: all of them, or a seeded sample without repetition. Sampled rows prefer the shortest
- * and the longest sequence, which each get one. */
+/* The rows to judge: all of them, or a seeded random sample without repetition. A sample always has
+ * one row of the longest sequence and, if it has at least two rows, one of the shortest. */
 typedef struct {
-    int64_t rows; /* 0 or more than there are = all */
+    int64_t rows; /* sample size; 0 or more than there are = all */
     uint64_t seed;
 } judge_sample;
 
-/* Sums of squares over all compared rows, and of products. */
+/* Sums over all elements of all compared rows: of squares, and of products out * ref. */
 typedef struct {
     double diff2, ref2, out2, dot;
 } judge_sums;
 
 typedef struct {
-    int64_t rows;   /* compared */
+    int64_t rows;   /* number of rows compared */
     double out_rel; /* ||out - ref|| / ||ref|| over all compared rows together */
-    double row_rel; /* the same of the worst row */
-    double out_abs; /* largest difference of an element */
-    double cosine;  /* 1 - cosine similarity, all rows together */
-    double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 without lse */
-    /* of rows beyond judge_bound.lse_err, against scores summed as the backend declares (cut_sums.h) if that
-     * is nearer */
+    double row_rel; /* the same for the worst single row */
+    double out_abs; /* largest absolute difference of one element */
+    double cosine;  /* 1 - cosine similarity, over all rows together */
+    double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 if lse was not judged */
+    /* Largest such error among the rows above judge_bound.lse_err, each taken against the reference
+     * or, if nearer, against scores summed as the backend declares (cut_sums.h). 0 if no row is
+     * above. */
     double lse_alike;
-    int64_t nonfinite; /* NaN or infinite in out, lse or the reference, and should not be */
-    int worst_b, worst_s, worst_h; /* the row of row_rel */
-    judge_sums sums;               /* what out_rel and cosine follow from */
+    int64_t nonfinite; /* NaN or infinite numbers in out, lse or the reference, except an expected
+                          -inf in lse */
+    int worst_b, worst_s, worst_h; /* the row with the error row_rel */
+    judge_sums sums;               /* out_rel and cosine are computed from these */
 } judge_error;
 
-/* Another step's rows to those of @all, as if all had been judged together; @first: its sequence 0 there. */
+/* Adds the errors of one step, @part, to @all, as if all rows had been judged together. Sequence 0
+ * of the step is counted as sequence @first. */
 void judge_add(judge_error *all, const judge_error *part, int first);
 
-/* SNAP_E_NOMEM. A row whose reference is zero must be zero: its row_rel is 0 or infinity. */
+/* Judges the sampled rows. A row whose reference is zero must be zero: its row_rel is 0 or
+ * infinity. SNAP_E_NOMEM. */
 snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_sample sample,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* A step's results of which some rows are known in FP64 from elsewhere (lab_attend). */
+/* The results of a step, with FP64 references for some of its rows from another source
+ * (lab_attend). */
 typedef struct {
     int heads, s_q, d_c;
-    const uint16_t *out; /* bf16 [batch][s_q][heads][d_c], and fp32 [batch][s_q][heads] */
+    const uint16_t *out; /* out: bf16 [batch][s_q][heads][d_c]; lse: fp32 [batch][s_q][heads] */
     const float *lse;
-    const int64_t *row; /* [rows]: which */
+    const int64_t *row; /* [rows] the rows that have a reference */
     int rows;
     const double *ref, *ref_lse; /* [rows][d_c], [rows] */
 } judge_known;
 judge_error judge_known_rows(const judge_known *in);
 
-/* What a correct backend stays within, against the oracle of its own arithmetic (pv =
- * ref_format_pv) or against exact probabilities on the same cache. */
+/* The errors that a correct backend stays within. They apply against the oracle of the arm's own
+ * arithmetic (pv = ref_format_pv) or against exact probabilities on the same cache. */
 typedef struct {
     double out_rel, row_rel, lse_err;
 } judge_bound;
 judge_bound judge_bound_of(mla_precision p, ref_pv pv);
 
-/* What is held against bound.lse_err: lse_err, or lse_alike where that is beyond it. */
+/* The LSE error to compare with bound.lse_err: lse_err if it is within the bound, else
+ * lse_alike. */
 double judge_lse(const judge_error *e, judge_bound bound);
 
-/* SNAP_OK, or SNAP_E_WRONG naming the figure, its bound and the worst row. */
+/* Returns SNAP_OK or SNAP_E_WRONG. The message names the figure, its bound and the worst row. */
 snap_status judge_verdict(const judge_error *e, judge_bound bound, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -14,7 +14,7 @@ const char *lab_plan_kernel(const mla_plan *plan) {
     return lab ? lab->plan_kernel(plan) : NULL;
 }
 
-/* ---- for a device that has memory of its own and no laboratory: by way of the host ---- */
+/* ---- fallback by host copies, for backends without lab functions and without host memory ---- */
 
 enum { kChunk = 1 << 20, kChunkRows = 512 };
 
@@ -22,7 +22,7 @@ static snap_status fill_by_copies(mla_backend *be, void *device, int byte, size_
                                   snap_err *err) {
     char *chunk = malloc(kChunk);
     if (!chunk)
-        return err_set(err, SNAP_E_NOMEM, "out of memory to fill a device's");
+        return err_set(err, SNAP_E_NOMEM, "out of host memory while filling device memory");
     memset(chunk, byte, kChunk);
     snap_status st = SNAP_OK;
     for (size_t at = 0; at < bytes && st == SNAP_OK; at += kChunk)
@@ -32,7 +32,8 @@ static snap_status fill_by_copies(mla_backend *be, void *device, int byte, size_
     return st;
 }
 
-/* @from: its pool on the host; @first: there as well. */
+/* Generates @total rows in chunks and copies them to @out on the device. The pool of @from and
+ * @first are host memory. */
 static snap_status draw_chunks(mla_backend *be, const draw_source *from, const uint64_t *first,
                                int64_t total, int64_t rows, uint16_t *chunk, char *out,
                                snap_err *err) {
@@ -101,9 +102,9 @@ snap_status lab_draw(mla_backend *be, const draw_source *from, const uint64_t *f
 snap_status lab_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *q,
                         const void *kv, const lab_rows *q8, const lab_rows *staged, snap_err *err) {
     if (!plan->be->ops->lab)
-        return cannot("do the dataflow unfused", err);
+        return cannot("run the dataflow unfused", err);
     if (plan->cap.precision != MLA_FP8)
-        return err_set(err, SNAP_E_USAGE, "only FP8 has a dataflow that is fused");
+        return err_set(err, SNAP_E_USAGE, "the fused dataflow exists for FP8 only");
     return plan->be->ops->lab->unfused(plan, step, cache, q, kv, q8, staged, err);
 }
 
@@ -136,5 +137,5 @@ bool lab_can_attend(const mla_backend *be) {
 snap_status lab_attend(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
                        double *out, double *lse, snap_err *err) {
     return be->ops->lab ? be->ops->lab->attend(be, step, row, rows, out, lse, err)
-                        : cannot("attend in FP64", err);
+                        : cannot("compute attention in FP64", err);
 }

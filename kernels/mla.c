@@ -1,4 +1,4 @@
-/* The contract's checks, once for all backends, and the dispatch behind them. */
+/* Argument checks of the contract, common to all backends, and the dispatch to the backend. */
 #include "kernels/mla.h"
 
 #include <float.h>
@@ -114,7 +114,8 @@ void mla_backend_describe(const mla_backend *be, mla_backend_info *out) {
     out->name[sizeof out->name - 1] = out->device[sizeof out->device - 1] = '\0';
     out->kernel[sizeof out->kernel - 1] = out->pci[sizeof out->pci - 1] = '\0';
     if (out->fp8_sums.bits < 1 || out->fp8_sums.bits > DBL_MANT_DIG || out->fp8_sums.products < 1)
-        out->fp8_sums = (mla_cut_sums){0}; /* no sum is made so: a judge's would not end */
+        out->fp8_sums = (mla_cut_sums){0}; /* invalid: the emulation in cut_sums.c would not
+                                              terminate */
 }
 
 void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err) {
@@ -159,7 +160,7 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
     if (st != SNAP_OK)
         return st;
     if (!*out || (*out)->be != be)
-        return err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+        return err_set(err, SNAP_E_DEVICE, "the backend did not return a valid plan");
     (*out)->scheduled = (mla_step){0};
     return SNAP_OK;
 }
@@ -169,7 +170,7 @@ void mla_plan_free(mla_plan *plan) {
         plan->be->ops->plan_free(plan);
 }
 
-/* What mla_run() will compare its step with: nothing, where scheduling failed. */
+/* Records the step that mla_run() must match; after a failure, none. */
 static void note_scheduled(mla_plan *plan, const mla_step *step, snap_status st) {
     plan->scheduled = st == SNAP_OK ? *step : (mla_step){0};
 }
@@ -183,12 +184,13 @@ snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) {
     return st;
 }
 
-/* A kernel that trusts another step's metadata would read past this one's table. */
+/* A kernel that used the metadata of another step would read past the end of this step's table. */
 static snap_status check_scheduled(const mla_plan *plan, const mla_step *step, snap_err *err) {
     const mla_step *s = &plan->scheduled;
     if (s->batch == step->batch && s->s_q == step->s_q && s->table_width == step->table_width)
         return SNAP_OK;
-    return err_set(err, SNAP_E_SHAPE, "mla_run() got a step that mla_schedule() did not");
+    return err_set(err, SNAP_E_SHAPE,
+                   "mla_run() was called with a step that is not the scheduled one");
 }
 
 snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
@@ -292,7 +294,7 @@ snap_status mla_ceilings_measure(mla_ceilings *out, mla_backend *be, double seco
     return be->ops->ceilings(be, seconds, out, err);
 }
 
-/* ---- what a device can't report ------------------------------------------------------------- */
+/* ---- checks of device data ------------------------------------------------------------------ */
 
 static snap_status check_sequence(const mla_plan *plan, const mla_step *step,
                                   const mla_cache *cache, int b, int64_t tokens,
@@ -346,6 +348,6 @@ snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be, snap_
     *out = (mla_probe_rates){0};
     if (!be->ops->probe_once)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "the backend can't look at its ceilings in passing");
+                       "the backend has no short probes of its peak rates");
     return be->ops->probe_once(be, out, err);
 }

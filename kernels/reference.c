@@ -7,8 +7,8 @@
 #include "kernels/formats.h"
 
 enum {
-    kGroupDims = 128,  /* dims that share a scale in D and E */
-    kBlockTokens = 64, /* tokens that share one in D */
+    kGroupDims = 128,  /* columns that share a scale in D and E */
+    kBlockTokens = 64, /* tokens that share a scale in D */
 };
 
 static const char *const kNames[REF_FORMATS] = {
@@ -100,10 +100,10 @@ static float pow2_at_least(float x) {
     return m > 0.5f ? ldexpf(1.0f, e) : x;
 }
 
-/* The content scales of every row, and the RoPE scales. */
+/* Sets the content scales and the RoPE scale of every row. */
 static void choose_scales(ref_rows *r, ref_format f, const float *x) {
     int width = r->d_c + r->d_r, dims = r->dims;
-    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* B: scale 1.0 */
+    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* initial value for B: gives scale 1.0 */
     for (int64_t i = 0; f == REF_C && i < r->rows; i++)
         tensor = largest_of(x + i * width, width, tensor);
     for (int64_t i = 0; i < r->rows; i++) {
@@ -125,7 +125,7 @@ static void choose_scales(ref_rows *r, ref_format f, const float *x) {
     }
 }
 
-/* D: a block's scale is the largest of its tokens'. */
+/* Format D: the scale of a block is the largest scale among its tokens. */
 static void share_block_scales(ref_rows *r) {
     for (int64_t first = 0; first < r->rows; first += kBlockTokens) {
         int64_t end = first + kBlockTokens < r->rows ? first + kBlockTokens : r->rows;
@@ -203,14 +203,14 @@ snap_status ref_quantise_dequantise(ref_format f, const float *x, float *y, int6
     return SNAP_OK;
 }
 
-/* ---- what a backend ran on ------------------------------------------------------------------ */
+/* ---- decoding a backend's planes ------------------------------------------------------------ */
 
 static void decode_bf16(float *out, const uint16_t *in, int n) {
     for (int i = 0; i < n; i++)
         out[i] = bf16_to_f32(in[i]);
 }
 
-/* Row i of @r from element row @slot of the planes. */
+/* Decodes row @slot of the planes into row i of @r. */
 static void decode_row(ref_rows *r, int64_t i, mla_precision p, const void *content,
                        const void *rope, const float *scale, int64_t slot) {
     int d_c = r->d_c, d_r = r->d_r;
@@ -246,8 +246,6 @@ snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d
     return st;
 }
 
-/* ---- attention ------------------------------------------------------------------------------ */
-
 static double dot(const float *a, const float *b, int n) {
     double sum[4] = {0};
     int i = 0;
@@ -270,7 +268,7 @@ static double logit(const ref_rows *q, int64_t i, const ref_rows *k, int64_t j) 
                      (double)q->rope_scale[i] * (double)k->rope_scale[j];
 }
 
-/* weight[j]: what content[first + j] of scale group @g is multiplied by. */
+/* Computes weight[j], the factor of the content of token first + j in scale group @g. */
 static void block_weights(double *weight, const double *p, int n, const ref_rows *k, int64_t first,
                           int g, ref_pv pv) {
     const float *scale = k->scale + first * k->groups + g;
@@ -289,7 +287,7 @@ static void block_weights(double *weight, const double *p, int n, const ref_rows
                         : sigma * (double)e4m3_to_f32(e4m3_from_f64(weight[j] / sigma));
 }
 
-/* o = o * rescale + sum_j weight_j * content_j, scale group by scale group. */
+/* o = o * rescale + sum_j weight_j * content_j, one scale group after the other. */
 static void add_block(double *o, double rescale, const double *p, int n, const ref_rows *k,
                       int64_t first, ref_pv pv) {
     int dims = k->dims;

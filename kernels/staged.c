@@ -4,7 +4,7 @@
 
 #include "kernels/backend.h"
 
-/* Places on the device, each as large as the largest thing it has held. */
+/* Staging buffers on the device. Each grows to the largest size it has held. */
 typedef enum {
     PLACE_Q,
     PLACE_Q8,
@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    place lengths, table; /* a scheduled step's stay where they are until the next one */
+    place lengths, table; /* of the scheduled step; valid until the next one is scheduled */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ static snap_status make_room(mla_backend *inner, place *p, size_t bytes, snap_er
     return p->at ? SNAP_OK : SNAP_E_NOMEM;
 }
 
-/* @host's bytes in a place; *device is NULL for a NULL. */
+/* Copies @bytes of @host into a staging buffer. *device is its address, or NULL if @host is
+ * NULL. */
 static snap_status bring(mla_backend *inner, place *p, const void *host, size_t bytes,
                          const void **device, snap_err *err) {
     *device = NULL;
@@ -79,7 +80,7 @@ static snap_status bring(mla_backend *inner, place *p, const void *host, size_t 
     return st;
 }
 
-/* ---- passed on ------------------------------------------------------------------------------- */
+/* ---- forwarded calls ------------------------------------------------------------------------- */
 
 static void staged_close(mla_backend *be) {
     staged *s = of(be);
@@ -135,7 +136,7 @@ static snap_status staged_plan_create(mla_plan **out, mla_backend *be, const mla
     return st;
 }
 
-/* The step with its lengths and table on the device. */
+/* Makes *out the same step with its lengths and table on the device. */
 static snap_status bring_step(staged_plan *p, const mla_step *step, mla_step *out, snap_err *err) {
     mla_backend *inner = of(p->base.be)->inner;
     const void *lengths, *table;
@@ -158,7 +159,7 @@ static snap_status staged_schedule(mla_plan *plan, const mla_step *step, snap_er
     return st == SNAP_OK ? mla_schedule(p->inner, &there, err) : st;
 }
 
-/* The queries' planes on the device, and room for what comes out. */
+/* Copies the query planes to the device and reserves buffers for the results. */
 static snap_status bring_attn(const staged_plan *p, int64_t rows, const mla_attn *attn,
                               mla_attn *out, snap_err *err) {
     staged *s = of(p->base.be);
@@ -226,7 +227,7 @@ cleanup:
     return st;
 }
 
-/* Bytes of so many of the cache's rows in bf16. */
+/* Size of @rows cached tokens in bf16. */
 static size_t row_bytes(const mla_plan *plan, int64_t rows) {
     return 2 * (size_t)rows * (size_t)(plan->cap.d_c + plan->cap.d_r);
 }

@@ -1,23 +1,24 @@
-/* staged.h - a backend with memory of its own, called with the host's pointers.
+/* staged.h - a wrapper that lets a backend with its own device memory take host pointers.
  *
- * A model on the processor keeps queries, tables and results in the host's memory and the cache where the backend
- * has it. Where the backend can't read the former, this one stands before it: what a call reads goes to the
- * device first, what it leaves comes back, so that one forward pass serves every backend of mla.h.
- * The price is a copy of the step's rows a call, not of the cache. */
+ * A model that runs on the CPU keeps its queries, tables and results in host memory, while the
+ * cache is in the backend's memory. If the backend can't read host memory, this wrapper stands in
+ * front of it: each call copies its inputs to the device and its results back. So one forward pass
+ * of the model serves every backend of mla.h. The cost is a copy of the step's rows per call; the
+ * cache is not copied. */
 #ifndef SNAPMLA_KERNELS_STAGED_H
 #define SNAPMLA_KERNELS_STAGED_H
 
 #include "kernels/mla.h"
 
 /**
- * staged_open - @inner itself where the host may read its memory, else a backend before it
+ * staged_open - @inner itself if the host may access its memory, else a wrapper around it
  *
  * @out:   caller owns it, in place of @inner; NULL on failure
  * @inner: taken over, also on failure
  *
- * Of what stands before another: planes of a cache are its memory (mla_alloc), every other pointer of a
- * step, of mla_quant_q(), mla_append_kv() and mla_fetch_kv() is the host's. It has no laboratory functions.
- * SNAP_E_NOMEM.
+ * With the wrapper, the planes of a cache are still device memory (mla_alloc). All other pointers
+ * given to steps, mla_quant_q(), mla_append_kv() and mla_fetch_kv() are host pointers. The wrapper
+ * has no functions of lab.h. SNAP_E_NOMEM.
  */
 snap_status staged_open(mla_backend **out, mla_backend *inner, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,5 @@
-/* The arms against the oracle of their own arithmetic: heads, widths, causal rows, FP8's format. */
+/* Compares each arm with the oracle of its own arithmetic: head counts, widths, causal masks, and
+ * extreme values for the FP8 format. */
 #include <math.h>
 
 #include "kernels/conformance/check.h"
@@ -36,7 +37,8 @@ snap_status check_exact(const check_context *c, const step_case *s, snap_err *er
     return judge_by(c, s, REF_P_EXACT, 0, &e, err);
 }
 
-/* FP8 by a rule of its own is held against exact probabilities, from its first such case on. */
+/* Judges a step. If an FP8 backend turns out to round P by its own rule, this and all later cases
+ * are judged against exact probabilities. */
 static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
                               snap_err *err) {
     judge_error e;
@@ -102,7 +104,8 @@ cleanup:
     return st;
 }
 
-/* Lengths below s_q leave rows with nothing to see; 66 tokens leave page 1 dark to the first rows. */
+/* Lengths below s_q leave some rows without a visible token. With 66 tokens, the first rows see
+ * nothing of page 1. */
 static snap_status causal(const check_context *c, snap_err *err) {
     static const int kLengths[] = {66, 3, 1, 0, 129, 64};
     step_spec spec = check_spec(c, 6, kLengths);
@@ -122,7 +125,7 @@ static void rope_outliers(const step_spec *spec, int64_t token, float *row) {
         row[spec->d_c + (int)(token % 5)] *= 1000.0f;
 }
 
-/* The first RoPE channel adds 100 to the logits of every second page. */
+/* Adds 100 to the logits of every second page, through the first RoPE column. */
 static void add_to_pages(const step_spec *spec, int64_t token, float *row, int64_t odd) {
     float *channel = row + spec->d_c;
     *channel = token < 0 ? 100.0f : token / MLA_PAGE % 2 == odd ? 1.0f / 0.0721687849f : 0.0f;
@@ -136,7 +139,7 @@ static void low_high(const step_spec *spec, int64_t token, float *row) {
     add_to_pages(spec, token, row, 1);
 }
 
-/* Wide norms of tokens: what a_k ranges over. */
+/* Token norms over 22 powers of two, so that a_k has a wide range. */
 static void wide_tokens(const step_spec *spec, int64_t token, float *row) {
     static const float kPowers[] = {0x1p-14f, 0x1p-9f, 0x1p-5f, 0x1p-1f, 1.0f, 0x1p3f, 0x1p8f};
     for (int d = 0; token >= 0 && d < spec->d_c; d++)
@@ -167,7 +170,7 @@ static snap_status wide_norms(const check_context *c, snap_err *err) {
     return changed(c, wide_tokens, err);
 }
 
-/* Rounding P costs what the format makes it cost and no more. */
+/* Rounding P must add no more error than its format implies. */
 static snap_status exact_probabilities(const check_context *c, snap_err *err) {
     static const int kLengths[] = {1500};
     step_spec spec = check_spec(c, 1, kLengths);

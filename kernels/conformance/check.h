@@ -1,5 +1,6 @@
-/* check.h - what the checks share. A check notes its cases in the row and returns SNAP_OK, or the first
- * failure as an error; SNAP_E_UNSUPPORTED of a case only counts. */
+/* check.h - helpers that all checks use. A check counts its cases in the result row. It returns
+ * SNAP_OK, or its first failure as an error. A case that fails with SNAP_E_UNSUPPORTED is only
+ * counted. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CHECK_H
 #define SNAPMLA_KERNELS_CONFORMANCE_CHECK_H
 
@@ -8,37 +9,39 @@
 
 typedef struct {
     mla_backend *be;
-    mla_precision precision; /* for checks of an arm */
+    mla_precision precision; /* the arm under test, for checks that run per arm */
     conformance_row *row;
 } check_context;
 
 typedef struct {
     const char *name;
-    bool both_arms; /* a row an arm, else one without */
+    bool both_arms; /* run once per arm; else once, without an arm */
     snap_status (*run)(const check_context *c, snap_err *err);
 } check;
 
-/* NULL-named entry at the end. */
+/* Each list ends with an entry whose name is NULL. */
 extern const check checks_arms[], checks_same[], checks_edges[], checks_dataflow[],
     checks_contract[];
 
-/* Counts a case by the status that it ended with: SNAP_OK and SNAP_E_UNSUPPORTED go on, the rest is
- * returned. @err: cleared of what is unsupported, so that a later failure can be told. */
+/* Counts a case by its status. SNAP_OK and SNAP_E_UNSUPPORTED are counted, and SNAP_OK is returned;
+ * any other status is returned unchanged. For SNAP_E_UNSUPPORTED, @err is cleared, so that it can
+ * hold a later failure. */
 snap_status check_count(const check_context *c, snap_status st, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Notes a figure and fails above its bound. */
+/* Records a figure in the row. Fails with SNAP_E_WRONG if it is above its bound. */
 snap_status check_figure(const check_context *c, const char *what, double value, double bound,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* Does FP8 round P in a unit a page, as the paper has it? If a step that has run says no, so does the row
- * (`exact`) from then on. @rows: judged; 0 = all. BF16: nothing. */
+/* Tests whether an FP8 step rounded P with one scale per page, as in the paper. If the step,
+ * already run, contradicts that, `exact` of the row is set, and all later cases are judged against
+ * exact probabilities. @rows: size of the sample that is judged; 0 = all. Does nothing for BF16. */
 void check_rule(const check_context *c, const step_case *s, int64_t rows);
 
-/* All rows of a step that has run, against exact probabilities: SNAP_E_WRONG. */
+/* Judges all rows of a step that has run against exact probabilities. SNAP_E_WRONG. */
 snap_status check_exact(const check_context *c, const step_case *s,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* @batch sequences of those lengths, each with numbers of its own. */
+/* A step of @batch sequences with the given lengths. Each sequence has different numbers. */
 step_spec check_spec(const check_context *c, int batch, const int *length);
 
 #endif

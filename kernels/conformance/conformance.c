@@ -29,7 +29,7 @@ snap_status check_count(const check_context *c, snap_status st, snap_err *err) {
 snap_status check_figure(const check_context *c, const char *what, double value, double bound,
                          snap_err *err) {
     c->row->bound = bound;
-    if (!(value <= c->row->worst)) /* a NaN is the worst */
+    if (!(value <= c->row->worst)) /* also true if `worst` or `value` is NaN */
         c->row->worst = value;
     return value <= bound
                ? SNAP_OK

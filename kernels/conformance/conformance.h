@@ -1,11 +1,16 @@
-/* conformance.h - does a backend keep what mla.h promises? Invariants and tolerances as a list of checks
- * that run on any backend, whether the host reaches its memory or not.
+/* conformance.h - checks that a backend keeps the contract of mla.h.
  *
- * Right means: within judge.h's bounds of the FP64 oracle of the arm's arithmetic; equal to the bit where
- * mla.h says so. An FP8 arm may round P by another rule than the paper's unit a page: then it is held against
- * exact probabilities, by judge.h's bounds for those, and its row says so; cuts may then differ by as much. Where a backend declares that its FP8
- * scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is held against scores so
- * summed. Unused slots, table entries and outputs hold NaN in all steps. */
+ * The checks cover invariants and tolerances. They run on any backend, whether or not the host can
+ * access its memory. Results must be within judge.h's bounds of the FP64 oracle of the arm's
+ * arithmetic, and bit-identical where mla.h says so.
+ *
+ * The paper's FP8 arm rounds P with one scale per page. A backend may use another rule. It is then
+ * judged against exact probabilities, with judge.h's bounds for those; its result row says so
+ * (`exact`), and results for different splits may differ by as much. If a backend declares that its
+ * FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is
+ * compared with scores summed in the same way.
+ *
+ * Unused slots, table entries and outputs hold NaN in all steps. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 #define SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 
@@ -14,22 +19,24 @@
 typedef enum {
     CONFORMANCE_PASSED,
     CONFORMANCE_FAILED,
-    CONFORMANCE_SKIPPED, /* the backend says SNAP_E_UNSUPPORTED of every case */
+    CONFORMANCE_SKIPPED, /* the backend returned SNAP_E_UNSUPPORTED for every case */
 } conformance_verdict;
 
 typedef struct {
-    const char *check; /* static */
-    const char *arm;   /* "bf16", "fp8", "-" for checks that have no arm; static */
+    const char *check; /* name of the check; static */
+    const char *arm;   /* "bf16", "fp8", or "-" for checks without an arm; static */
     conformance_verdict verdict;
-    int cases;           /* steps or calls that were judged */
-    int unsupported;     /* cases that the backend refuses */
-    double worst, bound; /* of the check's figure; NaN where equality is asked for */
-    bool exact;          /* FP8 by a rule of its own: against exact probabilities */
-    double lse; /* the largest error of lse, over max(1, |lse|); NaN where it is not judged */
+    int cases;           /* number of steps or calls judged */
+    int unsupported;     /* number of cases that the backend does not support */
+    double worst, bound; /* the check's largest figure and its bound; NaN if the check compares for
+                            equality */
+    bool exact;          /* FP8 rounds P by another rule: judged against exact probabilities */
+    double lse;          /* largest |lse - ref| / max(1, |ref|); NaN if not judged */
     double
-        lse_alike; /* of rows beyond the bound, against scores as the backend says that it sums them; 0: none */
-    double lse_bound; /* of that */
-    char reason[240]; /* what failed, or why it was skipped; else "" */
+        lse_alike; /* the same for rows above the bound, against scores summed as declared; 0 = no
+                      such row */
+    double lse_bound; /* the bound of both */
+    char reason[240]; /* the failure, or why the check was skipped; else "" */
 } conformance_row;
 
 const char *conformance_verdict_name(conformance_verdict v); /* "passed", "FAILED", "skipped" */
@@ -37,10 +44,11 @@ const char *conformance_verdict_name(conformance_verdict v); /* "passed", "FAILE
 /* Called after each check. Returning false stops the suite. */
 typedef bool (*conformance_fn)(void *ctx, const conformance_row *row);
 
-/* How many rows a whole run has. */
+/* The number of result rows of a complete run. */
 int conformance_count(void);
 
-/* Runs all checks. Failures are rows; only a stop by @on_row is an error: SNAP_E_CANCELLED. */
+/* Runs all checks. Failed checks are reported through @on_row and are not an error. The only error
+ * is SNAP_E_CANCELLED, if @on_row stops the suite. */
 snap_status conformance_run(mla_backend *be, conformance_fn on_row, void *ctx,
                             snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,4 @@
-/* Memory, clock, and what bad arguments and bad device data lead to. */
+/* Memory, timer, and the handling of bad arguments and bad device data. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static snap_status description(const check_context *c, snap_err *err) {
     return check_count(c, SNAP_OK, err);
 }
 
-/* Bytes come back from where they were put, offsets and neighbouring areas included. */
+/* Copied bytes come back unchanged, also at an offset, and neighbouring memory stays unchanged. */
 static snap_status copies(const check_context *c, unsigned char *a, unsigned char *b,
                           snap_err *err) {
     enum { kBytes = 1000, kPart = 512 };
@@ -48,7 +48,8 @@ static snap_status memory(const check_context *c, snap_err *err) {
     snap_err refused = {0};
     void *huge = st == SNAP_OK ? mla_alloc(c->be, SIZE_MAX / 2, &refused) : NULL;
     if (huge || (st == SNAP_OK && refused.code == SNAP_OK)) {
-        st = err_set(err, SNAP_E_WRONG, "memory without end is given, or refused without an error");
+        st = err_set(err, SNAP_E_WRONG,
+                     "an allocation of SIZE_MAX / 2 bytes succeeded, or failed without an error");
         mla_free(c->be, huge);
     }
     return check_count(c, st, err);
@@ -67,18 +68,18 @@ static snap_status timer(const check_context *c, snap_err *err) {
     TRY(mla_run(s.plan, &s.step, &s.cache, &s.attn, err));
     TRY(mla_timer_stop(c->be, &ns, err));
     if (!(ns > 0 && ns < 60e9))
-        st = err_set(err, SNAP_E_WRONG, "a step takes %g ns by the backend's clock", ns);
+        st = err_set(err, SNAP_E_WRONG, "the backend's timer reports %g ns for a step", ns);
 cleanup:
     step_free(&s);
     return check_count(c, st, err);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- rejected arguments ---------------------------------------------------------------------- */
 
 static snap_status refused(const check_context *c, const char *what, snap_status st,
                            const snap_err *why, snap_err *err) {
     if (st != SNAP_E_SHAPE || why->code != SNAP_E_SHAPE || !why->text[0])
-        return err_set(err, SNAP_E_WRONG, "%s must be SNAP_E_SHAPE with a message", what);
+        return err_set(err, SNAP_E_WRONG, "%s must fail with SNAP_E_SHAPE and a message", what);
     return check_count(c, SNAP_OK, err);
 }
 
@@ -106,7 +107,7 @@ static snap_status bad_runs(const check_context *c, step_case *s, snap_err *err)
     mla_step step = s->step;
     mla_attn attn = s->attn;
     snap_status st = SNAP_OK;
-    TRY(refused(c, "a run before its schedule",
+    TRY(refused(c, "a run before mla_schedule()",
                 mla_run(s->plan, &s->step, &s->cache, &s->attn, &why[0]), &why[0], err));
     step.batch = 3;
     TRY(refused(c, "a batch beyond the capacity", mla_schedule(s->plan, &step, &why[1]), &why[1],
@@ -139,7 +140,8 @@ static snap_status arguments(const check_context *c, snap_err *err) {
     return check_count(c, st, err);
 }
 
-/* Sequence 1 has a bad length or page; sequence 0 must come out as ever, and the step must end. */
+/* Sequence 1 has a bad length or page number. The step must end, and sequence 0 must keep its
+ * result. */
 static snap_status survives(const check_context *c, step_case *s, const uint16_t *want,
                             snap_err *err) {
     size_t half = s->area[AREA_OUT].bytes / 2;
@@ -147,8 +149,8 @@ static snap_status survives(const check_context *c, step_case *s, const uint16_t
     snap_err why = {0};
     TRY(step_copy_in(s, AREA_LENGTHS, err));
     TRY(step_copy_in(s, AREA_TABLE, err));
-    TRY(refused(c, "bad device data, checked,", mla_check_step(s->plan, &s->step, &s->cache, &why),
-                &why, err));
+    TRY(refused(c, "mla_check_step() on bad device data",
+                mla_check_step(s->plan, &s->step, &s->cache, &why), &why, err));
     TRY(step_run(s, err));
     if (memcmp(want, s->area[AREA_OUT].host, half) != 0)
         st = err_set(err, SNAP_E_WRONG, "bad device data of one sequence changes another");

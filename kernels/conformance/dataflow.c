@@ -1,4 +1,4 @@
-/* The dataflow operations against the scalar definition of formats.h, bit for bit. */
+/* Compares the dataflow operations bit for bit with the scalar definitions of formats.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 
 enum { kC = 512, kR = 64, kWidth = kC + kR };
 
-/* ---- rows of every kind ---------------------------------------------------------------------- */
+/* ---- input rows ------------------------------------------------------------------------------ */
 
 enum { kKinds = 5, kQuantRows = 60 };
 
-/* Normal, zero, huge, of many exponents, with infinities and NaN. What IEEE 754 lets a device flush,
- * subnormal numbers, is left out. */
+/* A number of one of five kinds: normal, zero, huge, with a wide range of exponents, or normal with
+ * some infinities and NaNs. Subnormal numbers do not occur, because IEEE 754 lets a device flush
+ * them to zero. */
 static uint16_t odd_number(rng *r, int kind) {
     double x = rng_normal(r);
     switch (kind) {
@@ -39,7 +40,7 @@ static snap_status same_bf16(const char *what, const uint16_t *got, const uint16
                              snap_err *err) {
     for (int64_t i = 0; i < n; i++)
         if (got[i] != want[i] && !(is_nan(got[i]) && is_nan(want[i])))
-            return err_set(err, SNAP_E_WRONG, "%s: element %lld is %04x, must be %04x", what,
+            return err_set(err, SNAP_E_WRONG, "%s: element %lld is %04x, expected %04x", what,
                            (long long)i, (unsigned)got[i], (unsigned)want[i]);
     return SNAP_OK;
 }
@@ -47,7 +48,7 @@ static snap_status same_bf16(const char *what, const uint16_t *got, const uint16
 static snap_status same_e4m3(const uint8_t *got, const uint8_t *want, int64_t n, snap_err *err) {
     for (int64_t i = 0; i < n; i++)
         if (got[i] != want[i] && (got[i] & want[i] & 0x7f) != 0x7f)
-            return err_set(err, SNAP_E_WRONG, "content: element %lld is %02x, must be %02x",
+            return err_set(err, SNAP_E_WRONG, "content: element %lld is %02x, expected %02x",
                            (long long)i, (unsigned)got[i], (unsigned)want[i]);
     return SNAP_OK;
 }
@@ -55,7 +56,7 @@ static snap_status same_e4m3(const uint8_t *got, const uint8_t *want, int64_t n,
 static snap_status same_scale(const float *got, const float *want, int64_t n, snap_err *err) {
     for (int64_t i = 0; i < n; i++)
         if (got[i] != want[i] && !(isnan(got[i]) && isnan(want[i])))
-            return err_set(err, SNAP_E_WRONG, "scale %lld is %.9g, must be %.9g", (long long)i,
+            return err_set(err, SNAP_E_WRONG, "scale %lld is %.9g, expected %.9g", (long long)i,
                            (double)got[i], (double)want[i]);
     return SNAP_OK;
 }
@@ -65,7 +66,7 @@ static snap_status same_scale(const float *got, const float *want, int64_t n, sn
 typedef struct {
     uint16_t q[kQuantRows * kWidth], rope[2][kQuantRows * kR];
     uint8_t q8[2][kQuantRows * kC];
-    float scale[2][kQuantRows]; /* [0] as it must be, [1] as the backend has it */
+    float scale[2][kQuantRows]; /* every [2]: [0] is the expected value, [1] the backend's */
 } quant_rows;
 
 static void fill_quant_rows(quant_rows *h) {
@@ -121,7 +122,7 @@ static snap_status quantise(const check_context *c, snap_err *err) {
 
 /* ---- appending and fetching ------------------------------------------------------------------ */
 
-/* The step's new tokens as a step brings them; their slots in the images are wiped. */
+/* Collects the step's new tokens in @kv and overwrites their slots in the images with 0xee. */
 static void take_new_rows(step_case *s, uint16_t *kv) {
     const step_spec *spec = &s->spec;
     mla_page_bytes page = mla_cache_page_bytes(spec->precision, kC, kR);
@@ -141,7 +142,7 @@ static void take_new_rows(step_case *s, uint16_t *kv) {
     }
 }
 
-/* The planes one after the other, in memory that the caller frees. */
+/* A copy of the planes, one after the other. The caller frees it. */
 static char *copy_of_planes(const step_case *s) {
     size_t total = 0;
     for (int a = AREA_CONTENT; a <= AREA_SCALE; a++)
@@ -160,7 +161,7 @@ static snap_status compare_planes(step_case *s, const char *want, snap_err *err)
     for (int a = AREA_CONTENT; a <= AREA_SCALE; a++) {
         TRY(step_copy_out(s, (step_area_name)a, err));
         if (s->area[a].bytes && memcmp(want, s->area[a].host, s->area[a].bytes) != 0)
-            TRY(err_set(err, SNAP_E_WRONG, "appending leaves plane %d other than it must be",
+            TRY(err_set(err, SNAP_E_WRONG, "plane %d has wrong bytes after appending",
                         a - AREA_CONTENT));
         want += s->area[a].bytes;
     }
@@ -168,7 +169,8 @@ cleanup:
     return st;
 }
 
-/* Appends to wiped slots, by itself and as a step is prepared; the planes must become what they were, and nothing else change. */
+/* Appends tokens to overwritten slots, first with mla_append_kv() and then with mla_prepare(). Both
+ * must restore the planes exactly. */
 static snap_status append_restores(step_case *s, const char *want, void **device, snap_err *err) {
     enum { kRows = 6 };
     uint16_t kv[kRows * kWidth];
@@ -193,7 +195,8 @@ cleanup:
 }
 
 static snap_status append(const check_context *c, snap_err *err) {
-    static const int kLengths[] = {100, 2}; /* fewer than s_q: the first row has no place */
+    static const int kLengths[] = {100, 2}; /* sequence 1 is shorter than s_q: its first new token
+                                               has no slot */
     step_spec spec = check_spec(c, 2, kLengths);
     step_case s;
     void *device = NULL;

@@ -1,11 +1,11 @@
-/* Steps whose answer is known without an oracle. */
+/* Steps whose result is known in closed form, without an oracle. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/conformance/check.h"
 #include "kernels/formats.h"
 
-enum { kC = 512 }; /* d_c of check_spec() */
+enum { kC = 512 }; /* default d_c of step_make() */
 
 static snap_status made_and_run(step_case *s, mla_backend *be, const step_spec *spec,
                                 snap_err *err) {
@@ -13,20 +13,22 @@ static snap_status made_and_run(step_case *s, mla_backend *be, const step_spec *
     return st == SNAP_OK ? step_run(s, err) : st;
 }
 
-/* Nothing visible: O = 0, LSE = -inf. */
+/* No visible token: O = 0, LSE = -inf. */
 static snap_status no_token_case(const step_case *s, snap_err *err) {
     const uint16_t *out = s->host.attn.out;
     for (int h = 0; h < s->spec.heads; h++) {
         if (!isinf(s->host.attn.lse[h]) || s->host.attn.lse[h] > 0)
-            return err_set(err, SNAP_E_WRONG, "lse of no token is %g", (double)s->host.attn.lse[h]);
+            return err_set(err, SNAP_E_WRONG, "lse of a row with no visible token is %g",
+                           (double)s->host.attn.lse[h]);
         for (int d = 0; d < kC; d++)
             if (out[h * kC + d] != 0)
-                return err_set(err, SNAP_E_WRONG, "the output of no token is not zero");
+                return err_set(err, SNAP_E_WRONG,
+                               "the output of a row with no visible token is not zero");
     }
     return SNAP_OK;
 }
 
-/* The one token's content, whatever the logit. */
+/* One visible token: the output is its content, whatever the logit. */
 static snap_status one_token_case(const step_case *s, int b, snap_err *err) {
     ref_rows k;
     snap_status st = ref_rows_from_cache(
@@ -36,8 +38,8 @@ static snap_status one_token_case(const step_case *s, int b, snap_err *err) {
     for (int i = 0; st == SNAP_OK && i < s->spec.heads * kC; i++) {
         float v = k.content[i % kC] * k.scale[0], o = bf16_to_f32(out[i]);
         if (!(fabsf(o - v) <= 0x1p-8f * fabsf(v)))
-            st = err_set(err, SNAP_E_WRONG, "one token's content %g comes out as %g", (double)v,
-                         (double)o);
+            st = err_set(err, SNAP_E_WRONG, "content %g of the only visible token comes out as %g",
+                         (double)v, (double)o);
     }
     ref_rows_release(&k);
     return st;
@@ -74,7 +76,7 @@ static snap_status content_of_zeros(const check_context *c, snap_err *err) {
     const uint16_t *out = s.host.attn.out;
     for (int i = 0; i < spec.heads * kC; i++)
         if (out[i] & 0x7fff)
-            TRY(err_set(err, SNAP_E_WRONG, "an output of zeros is %g",
+            TRY(err_set(err, SNAP_E_WRONG, "content of zeros gives the output %g",
                         (double)bf16_to_f32(out[i])));
     TRY(judge_rows(&e, &s.host, REF_P_EXACT, (judge_sample){0}, err));
     TRY(check_figure(c, "error of lse", e.lse_err, 1e-5, err));
@@ -88,7 +90,7 @@ static void zero_query(const step_spec *spec, int64_t token, float *row) {
         memset(row, 0, (size_t)(spec->d_c + spec->d_r) * sizeof *row);
 }
 
-/* Distance of an output row from the mean of its tokens before they were quantised. */
+/* Relative distance of an output row from the mean of its tokens before quantisation. */
 static double distance_from_mean(const step_case *s, const uint16_t *out) {
     double mean[kC] = {0}, diff = 0, norm = 0;
     uint16_t token[STEP_WIDTH];
@@ -106,7 +108,7 @@ static double distance_from_mean(const step_case *s, const uint16_t *out) {
     return sqrt(diff / norm);
 }
 
-/* Equal logits: the output is the mean of V, LSE is ln L. */
+/* Equal logits: the output is the mean of V, and the LSE is ln L. */
 static snap_status equal_logits(const check_context *c, snap_err *err) {
     static const int kLengths[] = {200};
     step_spec spec = check_spec(c, 1, kLengths);

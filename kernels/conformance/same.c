@@ -1,4 +1,5 @@
-/* What must not change a bit of the result, and what may change its rounding only. */
+/* Changes of the input that must leave the result bit-identical, and splits, which may only change
+ * its rounding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,8 @@ cleanup:
     return check_count(c, st, err);
 }
 
-/* With fixed splits a sequence's rows are the same wherever it stands and whatever is beside it. */
+/* With a fixed `splits`, a sequence's rows do not depend on its position in the batch or on the
+ * other sequences. */
 static snap_status neighbours(const check_context *c, snap_err *err) {
     static const int kLengths[] = {300, 64, 1, 200}, kOther[] = {200, 300, 1000, 64, 1};
     static const int kOtherId[] = {3, 0, 9, 1, 2}, kWhere[] = {1, 3, 4, 0};
@@ -105,7 +107,8 @@ static snap_status neighbours(const check_context *c, snap_err *err) {
     TRY(made_and_run(&b, c->be, &other, err));
     size_t row = a.area[AREA_OUT].bytes / 4;
     for (int i = 0; i < 4; i++)
-        TRY(equal_bytes("a sequence beside others", (char *)a.area[AREA_OUT].host + (size_t)i * row,
+        TRY(equal_bytes("the output of a sequence with other neighbours",
+                        (char *)a.area[AREA_OUT].host + (size_t)i * row,
                         (char *)b.area[AREA_OUT].host + (size_t)kWhere[i] * row, row, err));
 cleanup:
     step_free(&a);
@@ -124,7 +127,8 @@ static double distance(const step_case *a, const step_case *b) {
     return sqrt(diff / norm);
 }
 
-/* Where the unit in which FP8 rounds P is kept from page to page, a cut sets another one. */
+/* A backend that carries the rounding scale of FP8 P from page to page starts a new scale at each
+ * split, so results for different splits differ by more. */
 static double cut_bound(const check_context *c) {
     return c->row->exact ? judge_bound_of(c->precision, REF_P_EXACT).out_rel : 0x1p-8;
 }
@@ -136,7 +140,7 @@ static snap_status expect_near(const check_context *c, const step_case *whole, i
     snap_status st = SNAP_OK;
     spec.splits = splits;
     TRY(made_and_run(&cut, c->be, &spec, err));
-    TRY(check_figure(c, "difference to the uncut sequence", distance(&cut, whole), cut_bound(c),
+    TRY(check_figure(c, "difference from the unsplit sequence", distance(&cut, whole), cut_bound(c),
                      err));
     if (c->row->exact)
         TRY(check_exact(c, &cut, err));
@@ -151,8 +155,9 @@ cleanup:
     return check_count(c, st, err);
 }
 
-/* Cuts move the running maximum, so P rounds elsewhere: within the rounding of bf16, or of FP8 by a rule of
- * the kernel's own. */
+/* Splitting changes the running maximum that P is rounded against. Results must agree within the
+ * rounding of bf16 or, if the kernel has its own rule for FP8 P, within the bounds for exact
+ * probabilities. */
 static snap_status splits(const check_context *c, snap_err *err) {
     static const int kSplits[] = {2, 5, 64, 1000000, 0}, kLengths[] = {900, 70, 3};
     step_spec spec = check_spec(c, 3, kLengths);

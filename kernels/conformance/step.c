@@ -8,7 +8,7 @@
 
 static const float kSoftmaxScale = 0.0721687849f; /* 1 / sqrt(192) */
 
-/* Close to N(0, 1), bounded, and quick: the sum of four uniform numbers. */
+/* A fast, bounded approximation of N(0, 1): the sum of four uniform numbers. */
 static float roughly_normal(rng *r) {
     uint64_t u = rng_u64(r);
     uint32_t sum = (uint32_t)((u & 0xffff) + (u >> 16 & 0xffff) + (u >> 32 & 0xffff) + (u >> 48));
@@ -33,7 +33,8 @@ static void *image(step_case *c, step_area_name a) {
     return c->area[a].host;
 }
 
-/* Row @at of the planes that begin with area @first: content, rope, scale. */
+/* Stores @row as row @at of three consecutive areas (content, rope, scale), the first being
+ * @first. */
 static void put_row(step_case *c, step_area_name first, int64_t at, const uint16_t *row) {
     const step_spec *s = &c->spec;
     int width = s->d_c + s->d_r;
@@ -59,7 +60,7 @@ static int table_width(const step_spec *s) {
     return (longest - 1) / MLA_PAGE + 2;
 }
 
-/* Shuffled pages; garbage in entries past a sequence's end. */
+/* Assigns pages in shuffled order. Entries past the end of a sequence get invalid page numbers. */
 static snap_status fill_table(step_case *c, snap_err *err) {
     const step_spec *s = &c->spec;
     int64_t pages = pages_of(s), next = 0;
@@ -101,7 +102,7 @@ static snap_status fill(step_case *c, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static void sizes(const step_spec *s, size_t bytes[STEP_AREAS]) {
     size_t rows = (size_t)s->batch * (size_t)s->s_q * (size_t)s->heads, d_c = (size_t)s->d_c,

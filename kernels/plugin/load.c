@@ -8,7 +8,7 @@
 enum { kNameLimit = 31, kPathLimit = 4096 };
 static const char kSymbol[] = "snapmla_plugin_v1";
 
-/* ---- what must be there ---------------------------------------------------------------------- */
+/* ---- checks of the plugin's tables ----------------------------------------------------------- */
 
 typedef struct {
     const char *name;
@@ -65,7 +65,8 @@ static snap_status check_lab(const mla_lab_ops *l, const char *path, snap_err *e
     return check_members(members, sizeof members / sizeof *members, "lab", path, err);
 }
 
-/* Result files name backends: a plugin must not pass for one of ours. */
+/* Result files identify a backend by its name, so a plugin must not use the name of a built-in
+ * one. */
 static snap_status check_name(const char *name, const char *path, snap_err *err) {
     size_t n = name ? strnlen(name, kNameLimit + 1) : 0;
     if (n == 0 || n > kNameLimit ||
@@ -76,7 +77,7 @@ static snap_status check_name(const char *name, const char *path, snap_err *err)
     for (const char *const *own = mla_backend_list(); *own; own++)
         if (text_equal(name, *own))
             return err_set(err, SNAP_E_UNSUPPORTED,
-                           "plugin '%s': its name '%s' is that of a backend of this program", path,
+                           "plugin '%s': its name '%s' is the name of a built-in backend", path,
                            name);
     return SNAP_OK;
 }
@@ -84,13 +85,13 @@ static snap_status check_name(const char *name, const char *path, snap_err *err)
 static snap_status check_entry(const snapmla_plugin *p, const char *path, snap_err *err) {
     if (p->abi != SNAPMLA_PLUGIN_ABI)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "plugin '%s' is for ABI %u, this program has ABI %d: compile it again", path,
-                       p->abi, SNAPMLA_PLUGIN_ABI);
+                       "plugin '%s' was built for ABI %u, this program has ABI %d: recompile it",
+                       path, p->abi, SNAPMLA_PLUGIN_ABI);
     if (p->ops_bytes != sizeof(mla_backend_ops) || p->err_bytes != sizeof(snap_err))
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "plugin '%s' was compiled against other headers: tables of %u and %u bytes, "
-                       "here %zu and %zu",
-                       path, p->ops_bytes, p->err_bytes, sizeof(mla_backend_ops), sizeof(snap_err));
+                       "plugin '%s' was compiled against other headers: its mla_backend_ops has %u "
+                       "bytes (here %zu), its snap_err %u (here %zu)",
+                       path, p->ops_bytes, sizeof(mla_backend_ops), p->err_bytes, sizeof(snap_err));
     if (!p->open)
         return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s': open is null", path);
     return check_name(p->name, path, err);
@@ -98,7 +99,7 @@ static snap_status check_entry(const snapmla_plugin *p, const char *path, snap_e
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* A regular file only: what opens a pipe would wait for it. */
+/* Accepts regular files only: opening a pipe would block. */
 static snap_status check_file(const char *path, snap_err *err) {
     struct stat s;
     if (!*path)
@@ -112,7 +113,8 @@ static snap_status check_file(const char *path, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Without a slash dlopen() would look in the system's folders instead. */
+/* A path without a slash gets "./" in front, or dlopen() would search the system's library
+ * folders. */
 static const snapmla_plugin *load(const char *path, snap_err *err) {
     char file[kPathLimit];
     (void)snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
@@ -123,7 +125,7 @@ static const snapmla_plugin *load(const char *path, snap_err *err) {
     }
     const snapmla_plugin *plugin = dlsym(object, kSymbol);
     if (!plugin)
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "'%s' is no plugin of snapmla: it has no symbol %s",
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "'%s' is not a snapmla plugin: it has no symbol %s",
                       path, kSymbol);
     else if (check_entry(plugin, path, err) == SNAP_OK)
         return plugin;
@@ -143,9 +145,9 @@ snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_b
         return SNAP_E_UNSUPPORTED;
     st = plugin->open(&be, opt, err);
     if (st != SNAP_OK)
-        return err_set(err, st, "plugin '%s' does not open", path);
+        return err_set(err, st, "plugin '%s' failed to open", path);
     if (!be || !be->ops)
-        return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s' opened nothing", path);
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s': open returned no backend", path);
     TRY(check_ops(be->ops, path, err));
     TRY(check_lab(be->ops->lab, path, err));
     *out = be;

@@ -23,7 +23,7 @@ static void *memory(fixture *f, size_t bytes) {
     return p;
 }
 
-/* Close to N(0, 1), bounded, and quick: the sum of four uniform numbers. */
+/* A fast, bounded approximation of N(0, 1): the sum of four uniform numbers. */
 static float roughly_normal(rng *r) {
     uint64_t u = rng_u64(r);
     uint32_t sum = (uint32_t)((u & 0xffff) + (u >> 16 & 0xffff) + (u >> 32 & 0xffff) + (u >> 48));
@@ -52,7 +52,7 @@ static void put_row(void *content, void *rope, float *scale, const fixture_spec 
                               (uint16_t *)rope + at * s->d_r);
 }
 
-/* A table of shuffled pages, garbage where a sequence has none. */
+/* Assigns pages in shuffled order. Entries past the end of a sequence get invalid page numbers. */
 static void make_table(fixture *f, int32_t *table, int width) {
     int64_t next = 0;
     int32_t *order = calloc((size_t)f->cache.pages, sizeof *order);
@@ -199,7 +199,8 @@ const char *const *fixture_isas(void) {
     for (const cpu_isa *const *isa = machine_isas(); *isa; isa++)
         if ((*isa)->usable())
             names[n++] = (*isa)->name;
-#ifdef __SANITIZE_THREAD__ /* threads meet outside of what an instruction set's kernels do */
+#ifdef __SANITIZE_THREAD__ /* threads synchronise outside the code that depends on the instruction
+                              set */
     n = n > 1 ? 1 : n;
 #endif
     names[n] = NULL;

@@ -1,5 +1,5 @@
-/* The conformance suite: right backends pass it, and one that is wrong in a single way fails the check
- * that is there for it. */
+/* The conformance suite: correct backends pass it, and a backend with one fault fails the check
+ * that is meant to find it. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 typedef struct {
     int rows, failed, skipped, exact;
     char first[64];     /* name of the first check that failed */
-    const char *wanted; /* a check, and whether it failed */
+    const char *wanted; /* the name of a check; `found` is set if it failed */
     bool found;
     int stop_after; /* 0 = never */
 } tally;
@@ -49,20 +49,22 @@ static void expect_passed(const char *name, const char *isa) {
         (void)fprintf(stderr, "\n    %s %s: %s\n", name, isa, t.first);
     CU_ASSERT_EQUAL(t.failed, 0);
     CU_ASSERT_EQUAL(t.skipped, 0);
-    CU_ASSERT_EQUAL(t.exact, 0); /* ours keep to the paper's unit a page */
+    CU_ASSERT_EQUAL(t.exact, 0); /* our kernels round P with one scale per page, as the paper
+                                    does */
     mla_backend_close(be);
 }
 
 static void test_cpu(void) {
     expect_passed("cpu", "auto");
-#ifndef __SANITIZE_THREAD__ /* the same threads, another instruction set */
+#ifndef __SANITIZE_THREAD__ /* left out under the thread sanitizer: it uses the same threads as
+                               "auto" */
     expect_passed("cpu", "portable");
 #endif
 }
 
-/* Any OpenCL device will do; PoCL makes one of the processor. */
+/* Any OpenCL device will do; PoCL provides one that runs on the CPU. */
 static void test_opencl(void) {
-#ifdef __SANITIZE_THREAD__ /* which can't see how threads of a library wait for each other */
+#ifdef __SANITIZE_THREAD__ /* the sanitizer can't see how a library's threads synchronise */
     (void)fprintf(stderr, "\n    SKIPPED, nothing was tested: the thread sanitizer is on\n");
     return;
 #endif
@@ -89,9 +91,9 @@ static void test_example(void) {
     mla_backend_close(be);
 }
 
-/* ---- one fault each -------------------------------------------------------------------------- */
+/* ---- backends with one fault each ------------------------------------------------------------ */
 
-static mla_backend *right; /* the backend whose functions a faulty one calls */
+static mla_backend *right; /* the correct backend; a faulty one calls its functions */
 static int calls;
 
 static void out_off(const mla_step *step, const mla_plan *plan, const mla_attn *attn) {
@@ -138,7 +140,7 @@ static snap_status quant_nothing(mla_backend *be, int64_t rows, int d_c, int d_r
     return st;
 }
 
-/* FP8 attention with probabilities that nothing rounds: another rule than the paper's, and right. */
+/* FP8 attention with unrounded probabilities: another rule than the paper's, and correct. */
 static void exact_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,
                       const mla_attn *attn, int b, int i) {
     const mla_capacity *cap = &plan->cap;
@@ -177,12 +179,13 @@ static snap_status run_exact_cut_off(mla_plan *plan, const mla_step *step, const
                                      const mla_attn *attn, snap_err *err) {
     snap_status st = run_exact(plan, step, cache, attn, err);
     if (plan->cap.splits != 1)
-        for (int i = 0; i < plan->cap.d_c; i++) /* of one row, by a quarter at most */
+        for (int i = 0; i < plan->cap.d_c; i++) /* flips one bit of each element of row 0, which
+                                                   changes it by a quarter at most */
             ((uint16_t *)attn->out)[i] = (uint16_t)(((uint16_t *)attn->out)[i] ^ 32);
     return st;
 }
 
-/* A copy of the right backend's table with a function exchanged. */
+/* Runs the suite on the correct backend with the table @wrong; @check must fail. */
 static void expect_found(mla_backend_ops wrong, const char *check) {
     const mla_backend_ops *ops = right->ops;
     tally t = {.wanted = check};
@@ -191,7 +194,8 @@ static void expect_found(mla_backend_ops wrong, const char *check) {
     mla_backend *was = right;
     right = &self;
     was->ops = table;
-    CU_ASSERT_EQUAL(conformance_run(was, count, &t, NULL), SNAP_E_CANCELLED); /* found */
+    CU_ASSERT_EQUAL(conformance_run(was, count, &t, NULL), SNAP_E_CANCELLED); /* stopped because the
+                                                                                 check failed */
     was->ops = ops;
     right = was;
     if (!t.found)
@@ -200,7 +204,7 @@ static void expect_found(mla_backend_ops wrong, const char *check) {
 }
 
 static void test_faults(void) {
-    if (kSanitized) /* they run what passes runs */
+    if (kSanitized) /* too slow under sanitizers; the same code runs in the tests that pass */
         return;
     CU_ASSERT_EQUAL_FATAL(
         mla_backend_open(&right, "cpu", &(mla_backend_options){.threads = 1}, NULL), SNAP_OK);
@@ -258,13 +262,13 @@ static void test_other_rule(void) {
     CU_ASSERT(run_by_other_rule(run_exact_cut_off).found);
 }
 
-/* ---- sums of few bits ------------------------------------------------------------------------ */
+/* ---- scores summed in few bits --------------------------------------------------------------- */
 
 static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
 static mla_cut_sums declared;
-static float lse_off; /* of what FP8 steps return, over max(1, |lse|) */
+static float lse_off; /* relative error that is added to the lse of FP8 steps */
 
-/* The log-sum-exp of scores so summed, and so much off. */
+/* Replaces a row's lse by that of scores summed in few bits, minus the error `lse_off`. */
 static void cut_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,
                     const mla_attn *attn, int b, int i) {
     const mla_capacity *cap = &plan->cap;
@@ -315,7 +319,8 @@ static int failures_with(mla_backend_ops table, float off) {
     return t.failed;
 }
 
-/* Such sums are right for who says that it makes them, and nothing beside them. */
+/* Scores summed in few bits pass only if the backend declares them, and only without a further
+ * error. */
 static void test_cut_sums(void) {
     mla_backend *be;
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
@@ -324,7 +329,7 @@ static void test_cut_sums(void) {
     table.run = run_cut;
     CU_ASSERT_EQUAL(failures_with(table, 0), 1);
     table.describe = describe_cut_sums;
-    declared = (mla_cut_sums){.bits = 8, .products = 0}; /* is no such sum */
+    declared = (mla_cut_sums){.bits = 8, .products = 0}; /* not a valid declaration */
     CU_ASSERT_EQUAL(failures_with(table, 0), 1);
     declared = kFewBits;
     CU_ASSERT_EQUAL(failures_with(table, 0), 0);

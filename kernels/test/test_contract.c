@@ -1,4 +1,5 @@
-/* What mla.h promises of bad arguments, and the dataflow operations against formats.h. */
+/* How the functions of mla.h handle bad arguments, and the dataflow operations compared with
+ * formats.h. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -76,8 +77,9 @@ static void test_run_arguments(void) {
     fixture_make(&f, small_spec(MLA_FP8));
     snap_err err = {0};
     CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &f.attn, &err),
-                    SNAP_E_SHAPE); /* no schedule */
-    CU_ASSERT_STRING_EQUAL(err.text, "mla_run() got a step that mla_schedule() did not");
+                    SNAP_E_SHAPE); /* nothing is scheduled */
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "mla_run() was called with a step that is not the scheduled one");
     mla_step step = f.step;
     step.batch = 3;
     err = (snap_err){0};
@@ -101,7 +103,8 @@ static void test_run_arguments(void) {
     narrow.table_width--;
     err = (snap_err){0};
     CU_ASSERT_EQUAL(mla_run(f.plan, &narrow, &f.cache, &f.attn, &err), SNAP_E_SHAPE);
-    CU_ASSERT_STRING_EQUAL(err.text, "mla_run() got a step that mla_schedule() did not");
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "mla_run() was called with a step that is not the scheduled one");
     attn = f.attn;
     attn.lse = NULL;
     CU_ASSERT_EQUAL(mla_run(f.plan, &f.step, &f.cache, &attn, NULL), SNAP_OK);
@@ -114,7 +117,7 @@ static snap_status fail(mla_plan *plan, const mla_step *step, snap_err *err) {
     return err_set(err, SNAP_E_DEVICE, "no device");
 }
 
-/* mla_run() takes the step that was prepared last, and none after a failure. */
+/* mla_run() accepts only the last scheduled or prepared step, and none after a failure. */
 static void test_scheduled(void) {
     fixture f;
     fixture_make(&f, small_spec(MLA_FP8));
@@ -138,7 +141,8 @@ static void test_scheduled(void) {
     fixture_free(&f);
 }
 
-/* Bad device data: a message from mla_check_step(), and no step outside the pool without it. */
+/* With bad device data, mla_check_step() reports an error, and a step without that check does not
+ * read outside the pool. */
 static void test_bad_device_data(void) {
     fixture f;
     fixture_make(&f, small_spec(MLA_FP8));
@@ -168,7 +172,7 @@ static void test_bad_device_data(void) {
 
 /* ---- dataflow ------------------------------------------------------------------------------- */
 
-/* Rows that meet every case: normal, zero, subnormal, huge, NaN and infinity, bit noise. */
+/* Rows of every kind: normal, zero, subnormal, huge, with NaN and infinity, random bits. */
 static void odd_row(rng *r, int kind, uint16_t *row, int n) {
     for (int d = 0; d < n; d++) {
         double x = rng_normal(r);
@@ -230,12 +234,12 @@ static void test_quant_q(void) {
     fixture_free(&bf16);
 }
 
-/* Rows appended to poisoned slots leave the cache as it was built, and touch nothing else. */
+/* Appending to poisoned slots restores the cache exactly and changes nothing else. */
 static void append_restores(mla_precision p) {
     enum { kSq = 3 };
     fixture_spec spec = small_spec(p);
     spec.s_q = kSq;
-    spec.length[1] = 2; /* fewer than s_q: the first new row has no place */
+    spec.length[1] = 2; /* shorter than s_q: the first new row has no slot */
     fixture f;
     fixture_make(&f, spec);
     mla_page_bytes page = mla_cache_page_bytes(p, 512, 64);
@@ -267,7 +271,7 @@ static void test_append(void) {
     append_restores(MLA_FP8);
 }
 
-/* A prepared step: query planes and the result are those of the three calls. */
+/* mla_prepare() gives the same query planes and the same result as the three separate calls. */
 static void test_prepare(void) {
     fixture f, bf16;
     snap_err err = {0};
@@ -350,7 +354,7 @@ static void test_work(void) {
     CU_ASSERT_EQUAL(w.bytes, 1001 * 644.0 + 3 * 2 * 16 * (512 + 128 + 4 + 1024 + 4.0));
     mla_ceilings c = {.read.rate = 1e9, .bf16.rate = 1e9, .fp8.rate = 2e9};
     CU_ASSERT_DOUBLE_EQUAL(mla_peak_flop_s(&c, MLA_FP8, 512, 64), 17e9 / 9,
-                           1); /* as in the paper */
+                           1); /* the ratio given in the paper */
     CU_ASSERT_EQUAL(mla_peak_flop_s(&c, MLA_BF16, 512, 64), 1e9);
     bool bytes;
     CU_ASSERT_EQUAL(mla_floor_ns(&c, MLA_BF16, 512, 64, (mla_work){10, 20}, &bytes), 20.0);
@@ -359,7 +363,7 @@ static void test_work(void) {
     CU_ASSERT_FALSE(bytes);
 }
 
-/* A loop of scalar additions over a buffer can't be faster than the probe. */
+/* A loop of scalar additions over a buffer must not be faster than the read probe. */
 static void test_probes(void) {
     mla_backend *be;
     mla_ceilings c;

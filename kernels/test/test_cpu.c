@@ -1,5 +1,6 @@
-/* The CPU backend's arms, on every instruction set this machine has, against the oracle and against
- * what must not change them. Unused slots, table entries and outputs hold NaN throughout. */
+/* The CPU backend's arms, on every instruction set that this machine has: compared with the oracle,
+ * and with changed inputs that must not change the result. Unused slots, table entries and outputs
+ * hold NaN in all tests. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +62,8 @@ static void test_widths(void) {
     each_arm(widths_of);
 }
 
-/* Lengths below s_q leave rows with nothing to see; 66 tokens leave page 1 dark to the first rows. */
+/* Lengths below s_q leave some rows without a visible token. With 66 tokens, the first rows see
+ * nothing of page 1. */
 static void causal_of(fixture_spec spec) {
     static const int kLengths[] = {66, 3, 1, 0, 129, 64};
     set_lengths(&spec, 6, kLengths);
@@ -77,7 +79,7 @@ static void test_causal(void) {
     each_arm(causal_of);
 }
 
-/* ---- what must not change the result -------------------------------------------------------- */
+/* ---- changes that must not change the result ------------------------------------------------ */
 
 static void expect_same(const fixture *a, const fixture *b) {
     CU_ASSERT_EQUAL(memcmp(a->attn.out, b->attn.out, a->out_bytes), 0);
@@ -140,7 +142,8 @@ static void test_reruns(void) {
     each_arm(reruns_of);
 }
 
-/* With fixed splits a sequence's rows are the same wherever it stands and whatever stands beside it. */
+/* With a fixed `splits`, a sequence's rows do not depend on its position in the batch or on the
+ * other sequences. */
 static void batch_of(fixture_spec spec) {
     static const int kLengths[] = {300, 64, 1, 200}, kOther[] = {200, 300, 1000, 64, 1};
     static const int kOtherId[] = {3, 0, 9, 1, 2}, kWhere[] = {1, 3, 4, 0};
@@ -179,7 +182,8 @@ static double distance(const fixture *a, const fixture *b) {
     return sqrt(diff / norm);
 }
 
-/* Cuts move the running maximum, so P rounds elsewhere: within the rounding of bf16. */
+/* Splitting changes the running maximum that P is rounded against; results agree within the
+ * rounding of bf16. */
 static void expect_splits_agree(fixture_spec spec) {
     static const int kSplits[] = {2, 5, 64, 1000000, 0};
     spec.splits = 1;
@@ -198,7 +202,8 @@ static void expect_splits_agree(fixture_spec spec) {
     fixture_free(&whole);
 }
 
-/* Parts of seven and eight pages, three, and one. */
+/* With two splits, the sequence of 900 tokens has parts of seven and eight pages; the others have
+ * two pages and one. */
 static void splits_of(fixture_spec spec) {
     static const int kLengths[] = {900, 70, 3}, kHeads[] = {1, 2, 5};
     set_lengths(&spec, 3, kLengths);
@@ -212,7 +217,7 @@ static void test_splits(void) {
     each_arm(splits_of);
 }
 
-/* ---- inputs at the edge --------------------------------------------------------------------- */
+/* ---- extreme inputs ------------------------------------------------------------------------- */
 
 static void nothing_of(fixture_spec spec) {
     static const int kLengths[] = {0, 1};
@@ -230,7 +235,8 @@ static void nothing_of(fixture_spec spec) {
     float a = quant_row(token, 512, 64, c8, rope);
     for (int h = 0; h < 7; h++) {
         CU_ASSERT(isinf(f.attn.lse[h]) && f.attn.lse[h] < 0);
-        for (int d = 0; d < 512; d++) { /* the one token's content, whatever the logit */
+        for (int d = 0; d < 512; d++) { /* the output is the content of the only token, whatever the
+                                           logit */
             float v = spec.precision == MLA_FP8 ? e4m3_to_f32(c8[d]) * a : bf16_to_f32(token[d]);
             float o = bf16_to_f32(out[(7 + h) * 512 + d]);
             CU_ASSERT(fabsf(o - v) <= 0x1p-8f * fabsf(v));
@@ -258,7 +264,7 @@ static void zero_query(const fixture_spec *spec, int64_t token, float *row) {
         memset(row, 0, (size_t)(spec->d_c + spec->d_r) * sizeof *row);
 }
 
-/* The first RoPE channel adds 100 to the logits of every second page. */
+/* Adds 100 to the logits of every second page, through the first RoPE column. */
 static void add_to_pages(const fixture_spec *spec, int64_t token, float *row, int64_t odd) {
     float *channel = row + spec->d_c;
     *channel = token < 0 ? 100.0f : token / MLA_PAGE % 2 == odd ? 1.0f / 0.0721687849f : 0.0f;
@@ -272,7 +278,7 @@ static void low_high(const fixture_spec *spec, int64_t token, float *row) {
     add_to_pages(spec, token, row, 1);
 }
 
-/* Wide norms of tokens: what a_k ranges over. */
+/* Token norms over a wide range of powers of two, so that a_k has a wide range. */
 static void wide_tokens(const fixture_spec *spec, int64_t token, float *row) {
     for (int d = 0; token >= 0 && d < spec->d_c; d++)
         row[d] *= ldexpf(1.0f, (int)(token % 23) - 14);
@@ -313,7 +319,7 @@ static void test_zero_content(void) {
     each_arm(zero_content_of);
 }
 
-/* Equal logits: the output is the mean of V, LSE is ln L. */
+/* Equal logits: the output is the mean of V, and the LSE is ln L. */
 static void equal_of(fixture_spec spec) {
     static const int kLengths[] = {200};
     set_lengths(&spec, 1, kLengths);
@@ -344,7 +350,8 @@ static void test_equal_logits(void) {
     each_arm(equal_of);
 }
 
-/* What the FP8 oracle says of the same planes, as an arm would return it. */
+/* Computes the FP8 oracle's result for the planes of @f, rounded to bf16 as an arm would return
+ * it. */
 static void oracle_out(const fixture *f, uint16_t *out) {
     ref_rows q, k;
     double o[512];
@@ -362,8 +369,9 @@ static void oracle_out(const fixture *f, uint16_t *out) {
     ref_rows_release(&k);
 }
 
-/* FP8 stays within its bound of exact probabilities on its cache; of the numbers before quantisation
- * it is as far as its format makes it (5 % on these data), no further. */
+/* Compares the FP8 arm with exact probabilities: on its own cache, it stays within the bound; on
+ * the numbers before quantisation, its error equals that of the format (5 % on these data) within 1
+ * %. */
 static void fp8_bounds_of(fixture_spec spec) {
     if (spec.precision != MLA_FP8)
         return;
@@ -392,7 +400,7 @@ static void test_fp8_bounds(void) {
     each_arm(fp8_bounds_of);
 }
 
-/* The judge must see an error in a single row. */
+/* The judge must detect an error in a single row. */
 static void test_judge_sees_one_wrong_row(void) {
     static const int kLengths[] = {100, 50};
     fixture_spec spec = {.isa = "portable", .precision = MLA_FP8, .heads = 128};

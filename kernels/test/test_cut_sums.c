@@ -1,5 +1,5 @@
-/* Sums of few bits: by hand where few numbers count, against sums in FP64 where the bits suffice. How the sums of
- * a device come out is checked there (kernels/cuda/test/check_fp8.cu). */
+/* Sums of few bits: compared with results by hand for a few numbers, and with FP64 where the bits
+ * suffice. How a real device sums is checked in kernels/cuda/test/check_fp8.cu. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 enum { kWidth = 64, kRope = 2 };
 static const mla_cut_sums kFew = {.bits = 13, .products = 32};
-static const mla_cut_sums kMany = {.bits = 45, .products = 8}; /* all that a sum here can have */
+static const mla_cut_sums kMany = {.bits = 45, .products = 8}; /* enough to be exact for all sums in
+                                                                  this file */
 
 typedef struct {
     float content[kWidth], rope[kRope], scale;
@@ -25,8 +26,8 @@ static double sum_of(mla_cut_sums how, row *q, row *k) {
     return cut_sum_of(how, &x, 0, &y, 0);
 }
 
-/* Beside a product of 2^8, what is below 2^-5 is dropped in the same instruction; a sum of 2^8 drops it in the
- * next one. */
+/* With 13 bits and a product of 2^8, addends below 2^-5 are dropped in the same instruction. A sum
+ * of 2^8 has the same effect in the next instruction. */
 static void test_what_is_dropped(void) {
     row q = {.scale = 1}, k = {.scale = 0.5f};
     q.content[0] = 256;
@@ -37,11 +38,13 @@ static void test_what_is_dropped(void) {
     }
     CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * 256);
     CU_ASSERT_EQUAL(sum_of(kMany, &q, &k), 0.5 * (256 + 63 * 0x1.8p-6));
-    /* towards zero: 1.5 x 2^-5 comes to 2^-5 at first; the sum is below 2^8 then, and half of that counts */
+    /* Truncation is towards zero. In the first instruction, 1.5 x 2^-5 is cut to 2^-5. After that
+     * the sum is below 2^8, so the second instruction keeps one bit more. */
     for (int d = 1; d < kWidth; d++)
         k.content[d] = -0x1p-5f;
     CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (256 - 31 * 0x1p-5 - 32 * 0x1.8p-5));
-    /* the exponent of a product is its factors', 0 + 8, though it is 2^9 and more: 2^-5 counts */
+    /* The exponent of a product is the sum of its factors' exponents, 0 + 8, although the product
+     * is above 2^9. So 2^-5 is still kept. */
     q.content[0] = 1.75f;
     k.content[0] = 448;
     CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (784 - 31 * 0x1p-5 - 0x1p-5));
@@ -66,7 +69,7 @@ static double exact_of(const row *q, const row *k) {
     return sum * (double)q->scale * (double)k->scale;
 }
 
-/* With bits enough every sum is the exact one; with 13 hardly any. */
+/* With enough bits every sum is exact; with 13 bits hardly any is. */
 static void test_random_rows(void) {
     rng r = rng_make(5, 0);
     int off = 0;
@@ -80,7 +83,8 @@ static void test_random_rows(void) {
     CU_ASSERT(off > 1900);
 }
 
-/* The same as attention's where nothing is dropped, over as many tokens as are visible. */
+/* Where no bit is dropped, the log-sum-exp equals that of ref_attend(), for any number of visible
+ * tokens. */
 static void test_lse(void) {
     enum { kTokens = 5 };
     rng r = rng_make(6, 0);

@@ -12,7 +12,7 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* The OCP definition, in powers of two. */
+/* Decodes e4m3 by the OCP definition, in powers of two. */
 static long double e4m3_defined(unsigned code) {
     unsigned e = code >> 3 & 15u, m = code & 7u;
     long double v =
@@ -20,7 +20,7 @@ static long double e4m3_defined(unsigned code) {
     return code & 0x80u ? -v : v;
 }
 
-/* Nearest of the non-negative codes 0 .. last by search, ties to the even code. */
+/* Finds the nearest of the non-negative codes 0 .. last by search; ties go to the even code. */
 
 static unsigned nearest(long double x, const long double *value, unsigned last) {
     unsigned best = 0;
@@ -54,7 +54,7 @@ static void check_e4m3(double x, const long double *value) {
         CU_FAIL("e4m3_from_f32 is not the nearest");
 }
 
-/* Every value, every midpoint of two neighbours, and the numbers next to them. */
+/* Tests every value, every midpoint of two neighbours, and the numbers next to those. */
 static void test_e4m3_rounds_to_nearest_even(void) {
     long double value[0x7f];
     for (unsigned c = 0; c < 0x7f; c++)
@@ -105,7 +105,8 @@ static void test_bf16_every_value(void) {
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Between any two neighbours: the midpoint goes to the even one, anything else to the nearer. */
+/* Between two neighbours, the midpoint rounds to the even one, any other number to the nearer
+ * one. */
 static void test_bf16_rounds_to_nearest_even(void) {
     int wrong = 0;
     for (uint32_t b = 0; b < 0x7f7f; b++) {
@@ -128,7 +129,7 @@ static void test_bf16_rounds_to_nearest_even(void) {
     CU_ASSERT_EQUAL(bf16_from_f32(INFINITY), 0x7f80);
 }
 
-/* 1 + 2^-8 + 2^-40 rounds up; through FP32 first it would become a tie and go down. */
+/* 1 + 2^-8 + 2^-40 rounds up. Rounded to FP32 first, it would become a tie and round down. */
 static void test_f64_is_rounded_once(void) {
     CU_ASSERT_EQUAL(bf16_from_f64(1.0 + 0x1p-8 + 0x1p-40), 0x3f81);
     CU_ASSERT_EQUAL(bf16_from_f64(1.0 + 0x1p-8), 0x3f80);
@@ -154,7 +155,7 @@ static void test_quant_row(void) {
     CU_ASSERT_EQUAL(back[5], row[5]);
 }
 
-/* All-zero content beside a RoPE of 1e3 stays finite. */
+/* A row with all-zero content and a RoPE part of 1e3 stays finite. */
 static void test_quant_row_of_zeros(void) {
     uint16_t row[64] = {0}, rope[32];
     uint8_t c8[32];

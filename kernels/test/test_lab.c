@@ -16,7 +16,7 @@ static mla_backend *cpu(void) {
     return be;
 }
 
-/* A pool whose numbers say where they come from. */
+/* A pool in which every number shows its row and column. */
 static uint16_t *numbered_pool(void) {
     uint16_t *pool = malloc(sizeof *pool * DRAW_POOL * kWidth);
     CU_ASSERT_FATAL(pool != NULL);
@@ -25,7 +25,7 @@ static uint16_t *numbered_pool(void) {
     return pool;
 }
 
-/* Content is a row of the pool turned, RoPE another's, both whole. */
+/* A drawn row consists of one pool row's content, rotated, and another pool row's RoPE part. */
 static void test_draw_is_a_turned_row(void) {
     uint16_t *pool = numbered_pool(), row[kWidth];
     draw_source s = {.pool = pool, .d_c = kContent, .d_r = kRope, .seed = 3};
@@ -59,7 +59,7 @@ static void test_draw_on_cpu(void) {
     mla_backend_close(be);
 }
 
-/* What a backend lacks it says, and never pretends. */
+/* Functions that a backend lacks return SNAP_E_UNSUPPORTED. */
 static void test_cpu_lacks(void) {
     mla_backend *be = cpu();
     lab_recording *r;
@@ -75,7 +75,7 @@ static void test_cpu_lacks(void) {
     mla_backend_close(be);
 }
 
-/* Judged row by row and added, rows give what they give together: no row is held to the bound of many. */
+/* Adding the errors of single rows gives the same figures as judging all rows together. */
 static void expect_parts_add_up(judge_known in, const judge_error *whole) {
     judge_error sum = {0};
     int rows = in.rows;
@@ -90,10 +90,10 @@ static void expect_parts_add_up(judge_known in, const judge_error *whole) {
     CU_ASSERT(sum.worst_b == 3 && sum.worst_s == 1 && sum.worst_h == 1);
 }
 
-/* Rows known from elsewhere are judged as rows that the oracle makes. */
+/* Rows with references from another source are judged like rows with the oracle's references. */
 static void test_known_rows(void) {
     enum { kHeads = 2, kSq = 2, kRows = 3 };
-    const int64_t row[kRows] = {0, 3, 6}; /* batch 2 */
+    const int64_t row[kRows] = {0, 3, 6}; /* in a batch of 2 */
     uint16_t out[8 * kContent];
     float lse[8];
     double ref[kRows * kContent], ref_lse[kRows] = {0.5, 2, -4};
@@ -122,7 +122,7 @@ static void test_known_rows(void) {
     out[6 * kContent] = 0x7fc0;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 1);
     out[6 * kContent] = bf16_from_f32(1.0f);
-    ref[1] = (double)NAN; /* a reference that is none finds nothing right */
+    ref[1] = (double)NAN; /* a NaN in the reference counts as a failure */
     ref_lse[2] = (double)NAN;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 2);
 }

@@ -1,4 +1,5 @@
-/* Loading plugins: the example works, everything else is refused with its reason. */
+/* Loading plugins: the example opens; anything else is refused with a message that gives the
+ * reason. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,17 +56,18 @@ static void test_pipe(void) {
 #define FAULTY(name) "plugin:" PLUGINS "/test/plugins/" name ".so"
 
 static void test_faulty(void) {
-    expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED, "is for ABI 99, this program has ABI 4");
+    expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED,
+                   "was built for ABI 99, this program has ABI 4");
     expect_refused(FAULTY("headers"), SNAP_E_UNSUPPORTED, "compiled against other headers");
     expect_refused(FAULTY("open"), SNAP_E_UNSUPPORTED, "open is null");
     expect_refused(FAULTY("name"), SNAP_E_UNSUPPORTED, "its name must be");
-    expect_refused(FAULTY("impostor"), SNAP_E_UNSUPPORTED, "that of a backend of this program");
-    expect_refused(FAULTY("nothing"), SNAP_E_UNSUPPORTED, "opened nothing");
+    expect_refused(FAULTY("impostor"), SNAP_E_UNSUPPORTED, "is the name of a built-in backend");
+    expect_refused(FAULTY("nothing"), SNAP_E_UNSUPPORTED, "open returned no backend");
     expect_refused(FAULTY("refuses"), SNAP_E_DEVICE, "device 3 is on fire");
     expect_refused(FAULTY("copy"), SNAP_E_UNSUPPORTED, "ops.copy_in is null");
 }
 
-/* Any shared object that is no plugin; the C library's is everywhere. */
+/* A shared object that is not a plugin; every system has libm. */
 static void test_another_object(void) {
     static const char *const kPlaces[] = {"/lib/x86_64-linux-gnu/libm.so.6",
                                           "/lib/aarch64-linux-gnu/libm.so.6", "/lib64/libm.so.6"};

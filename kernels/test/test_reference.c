@@ -8,7 +8,8 @@
 
 enum { kC = 256, kR = 64, kD = kC + kR, kTokens = 200 };
 
-/* bf16 numbers as FP32: content N(0, 1), one RoPE channel of @outlier. */
+/* bf16 numbers as FP32: N(0, 1). One RoPE column has the standard deviation @outlier if
+ * that is above 0. */
 static float *random_rows(int rows, uint64_t stream, float outlier) {
     float *x = calloc((size_t)rows * kD, sizeof *x);
     rng r = rng_make(11, stream);
@@ -28,7 +29,7 @@ static double relative(const double *a, const double *b, int n) {
     return sqrt(diff / norm);
 }
 
-/* The textbook: all logits, one maximum, one sum; written without the oracle's parts. */
+/* Attention as in a textbook: all logits, one maximum, one sum. It uses no part of the oracle. */
 static void textbook(const float *q, const float *kv, int tokens, double scale, double *o,
                      double *lse) {
     double s[kTokens], m = -(double)INFINITY, l = 0;
@@ -49,7 +50,7 @@ static void textbook(const float *q, const float *kv, int tokens, double scale, 
     *lse = m + log(l);
 }
 
-/* One query against all tokens in a format; o [kC]. */
+/* Attention of one query over all tokens in a format; o [kC]. */
 static void attend(ref_format f, ref_pv pv, const float *q, const float *kv, int tokens, double *o,
                    double *lse) {
     ref_rows rq, rk;
@@ -86,7 +87,7 @@ static void test_nothing_visible(void) {
     free(kv);
 }
 
-/* Error of a format's whole arm against the textbook. */
+/* The error of a format's whole arm, relative to the textbook version. */
 static double error_of(ref_format f, ref_pv pv, const float *q, const float *kv) {
     double o[kC], want[kC], lse, lse_want;
     attend(f, pv, q, kv, kTokens, o, &lse);
@@ -94,8 +95,8 @@ static double error_of(ref_format f, ref_pv pv, const float *q, const float *kv)
     return relative(o, want, kC);
 }
 
-/* What is known of the formats: bf16 is far better than any e4m3; exact P no worse than P8; RoPE
- * outliers ruin A and leave snapmla alone; F's RoPE is exact. */
+/* Known properties of the formats without outliers: bf16 is far more precise than any e4m3 format,
+ * and exact P is no worse than P8. */
 static void test_formats_in_order(void) {
     double mean[REF_FORMATS] = {0}, exact[REF_FORMATS] = {0};
     for (int i = 0; i < 12; i++) {
@@ -116,8 +117,8 @@ static void test_formats_in_order(void) {
     }
 }
 
-/* Two RoPE channels of 1e3 turned against each other, as rotation does: e4m3 can't tell the tokens
- * apart, bf16 can. */
+/* Two RoPE columns of 1e3, rotated against each other as RoPE rotates them: e4m3 can't distinguish
+ * the tokens, bf16 can. */
 static void test_rope_outliers(void) {
     double a = 0, snapmla = 0, f = 0;
     float *kv = random_rows(kTokens, 6, 0);
@@ -138,17 +139,17 @@ static void test_rope_outliers(void) {
         free(q);
     }
     CU_ASSERT(a > 3 * snapmla);
-    CU_ASSERT(snapmla > 1.5 * f); /* whose RoPE is exact */
+    CU_ASSERT(snapmla > 1.5 * f); /* F's RoPE is exact */
     free(kv);
 }
 
 static void test_rows_are_what_the_format_says(void) {
     float *x = random_rows(130, 9, 50.0f);
     ref_rows r;
-    x[64 * kD] = 7.0f; /* the largest of the second block */
+    x[64 * kD] = 7.0f; /* the largest number of the second block */
     CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_D, x, 130, kC, kR, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(r.groups, 2);
-    CU_ASSERT_EQUAL(r.scale[0], r.scale[63 * 2]); /* a block of 64 tokens shares */
+    CU_ASSERT_EQUAL(r.scale[0], r.scale[63 * 2]); /* a block of 64 tokens shares its scales */
     CU_ASSERT_NOT_EQUAL(r.scale[0], r.scale[64 * 2]);
     CU_ASSERT_EQUAL(r.rope_scale[7], 1.0f);
     ref_rows_release(&r);
@@ -176,7 +177,7 @@ static void test_rows_are_what_the_format_says(void) {
     free(x);
 }
 
-/* The quantised rows of the oracle are the planes' numbers: quant_row() by another path. */
+/* The oracle's quantised rows equal the planes that quant_row() computes in another way. */
 static void test_snapmla_rows_are_the_planes(void) {
     float *x = random_rows(20, 10, 300.0f);
     uint16_t row[kD], rope[kR];

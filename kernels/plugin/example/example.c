@@ -1,8 +1,8 @@
-/* example.c - a whole backend in one file: one thread, plain FP32, memory of the host.
+/* example.c - a complete backend in one file: one thread, plain FP32, host memory.
  *
- * Written to be read and to be copied from. It calls nothing of the program, follows the loop of
- * SnapMLA (a running maximum over pages of 64 tokens; probabilities rounded as each arm rounds them),
- * and passes `snapmla conformance --backend plugin:.../example.so`. */
+ * It is written to be read and copied. It calls no function of the program. It follows the loop of
+ * SnapMLA: a running maximum over pages of 64 tokens, and probabilities rounded as each arm rounds
+ * them. It passes `snapmla conformance --backend plugin:.../example.so`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,9 @@ typedef struct {
 
 typedef struct {
     mla_plan base;
-    float *q, *k; /* [d_c + d_r] the row at work, [MLA_PAGE][d_c + d_r] its page, decoded */
-    float *o;     /* [d_c] its sums */
+    float *q, *k; /* decoded: the current query [d_c + d_r], the current page [MLA_PAGE][d_c +
+                     d_r] */
+    float *o;     /* [d_c] output sums of the current row */
 } example_plan;
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -41,8 +42,8 @@ static uint16_t bf16_encode(float x) {
     return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 
-/* An exact product brought to bf16 with one rounding: FP64 holds it, and what FP32 would round away
- * decides ties. */
+/* Rounds the exact product x * y to bf16 once. FP64 holds the product exactly. The detour through
+ * FP32 rounds to odd, so that no tie of the second rounding is decided wrongly. */
 static uint16_t bf16_product(float x, float y) {
     double exact = (double)x * (double)y;
     float near = (float)exact;
@@ -148,7 +149,7 @@ static snap_status example_timer_stop(mla_backend *be, double *ns, snap_err *err
     return SNAP_OK;
 }
 
-/* ---- a step ---------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 static snap_status example_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                                        snap_err *err) {
@@ -173,7 +174,7 @@ static void example_plan_free(mla_plan *base) {
     free(base);
 }
 
-/* There is nothing to share out: a step is one thread's work, row after row. */
+/* There is no work to distribute: one thread computes all rows, one after the other. */
 static snap_status example_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     (void)base;
     (void)step;
@@ -181,7 +182,8 @@ static snap_status example_schedule(mla_plan *base, const mla_step *step, snap_e
     return SNAP_OK;
 }
 
-/* Lengths and pages are the device's data: out of range they are clamped, never followed. */
+/* Lengths and page numbers are device data and not checked by the caller: out-of-range values are
+ * clamped. */
 static int64_t length_of(const mla_plan *plan, const mla_step *step, int b) {
     int64_t length = step->seqlens[b], room = (int64_t)step->table_width * MLA_PAGE;
     room = room < plan->cap.max_tokens ? room : plan->cap.max_tokens;
@@ -194,17 +196,17 @@ static int64_t slot_of(const mla_step *step, const mla_cache *cache, int b, int6
     return page * MLA_PAGE + token % MLA_PAGE;
 }
 
-/* One row (a query of one head) at work. */
+/* The state of the row (query token x head) that is being computed. */
 typedef struct {
     const mla_plan *plan;
     const mla_cache *cache;
     const mla_attn *attn;
-    int64_t row;      /* of the queries */
-    float *q, *k, *o; /* as example_plan has them */
+    int64_t row;      /* index of the row in q, out and lse */
+    float *q, *k, *o; /* as in example_plan */
     float m, l;       /* running maximum, sum of exp(S - m) */
 } row_state;
 
-/* Row @i of the planes that queries and tokens are stored in, decoded: FP32 [d_c + d_r]. */
+/* Decodes row @i of the query or cache planes to FP32 [d_c + d_r]. */
 static void decode(const mla_capacity *cap, const void *content, const void *rope, int64_t i,
                    float *out) {
     int d_c = cap->d_c, d_r = cap->d_r, width = d_c + d_r;
@@ -219,7 +221,7 @@ static void decode(const mla_capacity *cap, const void *content, const void *rop
         out[d_c + d] = bf16_decode(((const uint16_t *)rope)[i * d_r + d]);
 }
 
-/* Widths are multiples of 32, so that the compiler may take kLanes products at once. */
+/* Widths are multiples of 32, so the compiler may compute kLanes products at once. */
 static float dot(const float *a, const float *b, int n) {
     float sum[kLanes] = {0};
     for (int i = 0; i < n; i += kLanes)
@@ -230,8 +232,9 @@ static float dot(const float *a, const float *b, int n) {
     return sum[0];
 }
 
-/* What each token's content is multiplied by. BF16: its probability in bf16. FP8: P' = P a_k in e4m3
- * with a scale of its own for the page, as the tensor cores would read it. */
+/* The factor of each token's content in the output sum. BF16: its probability, rounded to bf16.
+ * FP8: P' = P a_k, rounded to e4m3 with one scale for the page, as the tensor cores would read
+ * it. */
 static void weigh(const row_state *r, const float *p, const int64_t *slot, int n, float *weight) {
     float largest = 0;
     for (int j = 0; j < n; j++) {
@@ -246,7 +249,7 @@ static void weigh(const row_state *r, const float *p, const int64_t *slot, int n
         weight[j] = largest < 0x1p-100f ? 0 : sigma * e4m3_decode(e4m3_encode(weight[j] / sigma));
 }
 
-/* Adds @n tokens of a page to the row. */
+/* Adds @n tokens of one page to the row. */
 static void add_page(row_state *r, const int64_t *slot, int n) {
     const mla_capacity *cap = &r->plan->cap;
     int width = cap->d_c + cap->d_r;
@@ -387,7 +390,7 @@ static double arithmetic_rate(void) {
     double ns = now_ns() - start;
     for (int l = 1; l < kLanes; l++)
         sum[0] += sum[l];
-    factor = sum[0]; /* or the loop would be no work at all */
+    factor = sum[0]; /* uses the sums, or the compiler would remove the loop */
     return 2e9 * kTurns * kLanes / ns;
 }
 

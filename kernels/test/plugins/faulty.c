@@ -1,4 +1,4 @@
-/* faulty.c - plugins with one fault each, chosen by -DFAULT_name: what a loader must survive. */
+/* faulty.c - plugins with one fault each, selected by -DFAULT_name. The loader must refuse each. */
 #include "kernels/plugin/plugin.h"
 
 #ifndef FAULT_refuses
