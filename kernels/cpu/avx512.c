@@ -1,16 +1,19 @@
-/* avx512.c - one part with AVX-512's BF16 dot products (Zen 4, Sapphire Rapids and later).
+/* avx512.c - computes one part with AVX-512's BF16 dot products (Zen 4, Sapphire Rapids and later).
  *
- * vdpbf16ps adds to each of 16 FP32 lanes the products of a pair of bf16 numbers: twice the rate of
- * FP32 FMA, from half the bytes. Both products of a page are laid out for it without a transposition:
- *   scores   many rows: rows in the lanes. Q^T is packed once a part as [16 rows][d / 4][16 x 4]; two
- *            pairs of d of one token are a quadword of K as it lies, broadcast. 8 tokens x 16 rows of
- *            sums stay in registers over all of d.
- *            few rows: d in the lanes, 1, 4 or 8 tokens at a time, one horizontal sum each.
- *   values   columns in the lanes. Tokens 2i and 2i + 1 of V are interleaved by unpack on their way in,
- *            which costs nothing (other ports), and meet the pair of their P, broadcast. unpack works
- *            within 128 bits: o is kept in that order of columns and put right once at the end.
- * e4m3 becomes bf16 by two byte look-ups, exactly (a shift would make the subnormals bf16 subnormals,
- * which vdpbf16ps takes for zero). The next page is prefetched while this one is worked on. */
+ * vdpbf16ps adds to each of 16 FP32 lanes the products of a pair of bf16 numbers. It has twice the
+ * rate of FP32 FMA and reads half the bytes. Both matrix products of a page are arranged so that
+ * neither needs a transposition:
+ *   scores   many rows: rows in the lanes. Q^T is packed once per part as [16 rows][d / 4][16 x 4].
+ *            Four columns of one token are a quadword of K in memory order, which is broadcast. The
+ *            sums of 8 tokens x 16 rows stay in registers over all of d.
+ *            few rows: d in the lanes, 1, 4 or 8 tokens at a time, one horizontal sum per score.
+ *   values   columns in the lanes. Tokens 2i and 2i + 1 of V are interleaved by unpack while they
+ *            are loaded, which costs nothing (it uses other ports), and multiplied with the
+ *            broadcast pair of their P. unpack works within 128 bits. o keeps the resulting order
+ *            of columns and is reordered once at the end.
+ * e4m3 becomes bf16 exactly, by two byte look-ups. (A shift would turn subnormal e4m3 into
+ * subnormal bf16, which vdpbf16ps treats as zero.) The next page is prefetched during the current
+ * one. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma")
@@ -27,12 +30,12 @@ TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma"
 #include "kernels/cpu/avx512_values.h"
 #include "kernels/cpu/burst.h"
 
-/* Page by page, the next one asked for under this one's arithmetic. */
+/* Processes the pages one after the other; prefetches the next page during the current one. */
 static void attend_pages(scratch16 *w, const cpu_part *part, bool in_place, float *o) {
     for (int64_t token = part->first; token < part->end; token += MLA_PAGE) {
         int n = part->end - token < MLA_PAGE ? (int)(part->end - token) : MLA_PAGE;
         int64_t slot = mla_slot(part->table, part->cache.pages, token);
-        look_ahead(w, part, token + MLA_PAGE);
+        start_prefetch(w, part, token + MLA_PAGE);
         if (in_place) {
             page_rows page = find_page(w, part, slot, n);
             few_rows(w, part, page, token, slot, n);
@@ -75,7 +78,8 @@ static double multiply(const uint16_t *operands, int64_t rounds) {
     __m512bh b[2] = {load_bf16(operands + 64), load_bf16(operands + 96)};
     UNROLL
     for (int j = 0; j < kSums; j++)
-        sum[j] = _mm512_set1_ps((float)operands[j]); /* equal sums would be computed once */
+        sum[j] = _mm512_set1_ps((float)operands[j]); /* different values, or the compiler would
+                                                        compute one sum for all */
     for (int64_t i = 0; i < rounds; i++) {
         UNROLL
         for (int j = 0; j < kSums; j++)

@@ -1,16 +1,17 @@
-/* avx512_few.h - scores and probabilities of a page for at most four rows: columns, then tokens, in
- * the lanes; pages are read where they lie, once, e4m3 decoded on the way. */
+/* avx512_few.h - scores and probabilities of a page for at most four rows. Scores have columns in
+ * the lanes, softmax has tokens. Pages are read once, directly from the cache; e4m3 is decoded on
+ * the way. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_FEW_H
 #define SNAPMLA_KERNELS_CPU_AVX512_FEW_H
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* 64 finite rows as they lie: MLA_BF16 whole rows in content, MLA_FP8 the two planes. */
+/* 64 finite rows in memory. MLA_BF16: content points to whole rows. MLA_FP8: the two planes. */
 typedef struct {
     const char *content, *rope;
 } page_rows;
 
-/* The four horizontal sums. */
+/* The horizontal sums of four vectors. */
 INLINE __m128 sum_lanes(__m512 a, __m512 b, __m512 c, __m512 d) {
     __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
     __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
@@ -20,7 +21,7 @@ INLINE __m128 sum_lanes(__m512 a, __m512 b, __m512 c, __m512 d) {
     return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/* 32 columns from @c of one token meet every row's. */
+/* Multiplies 32 columns, from @c on, of one token with every query row. */
 INLINE void add_columns(const scratch16 *w, __m512 *sum, int rows, int stride, __m512i x,
                         size_t c) {
     UNROLL
@@ -29,8 +30,8 @@ INLINE void add_columns(const scratch16 *w, __m512 *sum, int rows, int stride, _
                                            load_bf16(w->q + (size_t)r * (size_t)w->d + c));
 }
 
-/* @n columns of bf16 of @tokens tokens, from column @c of the query; every @lines-th token asks for a
- * line of the next page. */
+/* Multiplies @n bf16 columns of @tokens tokens with the query columns from @c on. For every
+ * @every-th token, a line of the next page is prefetched. */
 INLINE void add_bf16(const scratch16 *w, __m512 *sum, const char *k, region *next, size_t row_bytes,
                      size_t n, size_t c, int rows, int tokens, int every) {
     for (size_t i = 0; i < n; i += 32) {
@@ -38,7 +39,7 @@ INLINE void add_bf16(const scratch16 *w, __m512 *sum, const char *k, region *nex
         for (int j = 0; j < tokens; j++) {
             __m512i x = _mm512_loadu_si512(k + (size_t)j * row_bytes + i * 2);
             if (j % every == 0)
-                ask(next, true);
+                prefetch_line(next, true);
             add_columns(w, sum + j, rows, tokens, x, c + i);
         }
     }
@@ -53,7 +54,7 @@ INLINE void add_e4m3(const scratch16 *w, __m512 *sum, const char *k, region *nex
             __m512i words[2];
             decode_lanes(t, _mm512_loadu_si512(k + (size_t)j * d_c + i), words);
             if (j % 2 == 0)
-                ask(next, true);
+                prefetch_line(next, true);
             add_columns(w, sum + j, rows, tokens, words[0], i);
             add_columns(w, sum + j, rows, tokens, words[1], i + 32);
         }
@@ -69,7 +70,8 @@ static page_rows page_at(const cpu_part *part, int64_t slot) {
     return page;
 }
 
-/* The page's rows where they lie; of a page that isn't full, a copy with zeros after token n. */
+/* Returns the page's rows in the cache. If the page is not full, returns a copy with zeros from
+ * token n on. */
 static page_rows find_page(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
     bool fp8 = part->precision == MLA_FP8;
     size_t content = fp8 ? (size_t)part->d_c : (size_t)w->d * 2, rope = (size_t)part->d_r * 2;
@@ -87,8 +89,9 @@ static page_rows find_page(scratch16 *w, const cpu_part *part, int64_t slot, int
     return (page_rows){copy, copy_rope};
 }
 
-/* Of the next page's content half is asked for here, half under the values: memory never rests. (Of
- * MLA_BF16's RoPE half is left: rest_few().) */
+/* Computes the scores of a page. Half of the next page's content is prefetched meanwhile; the other
+ * half is prefetched during the values, so that memory stays busy. (For MLA_BF16, half of the RoPE
+ * part remains: prefetch_rest().) */
 INLINE void scores_few(scratch16 *w, page_rows page, mla_precision p, size_t d_c, size_t d_r,
                        int rows, int tokens) {
     __m512 sum[16];
@@ -132,7 +135,8 @@ INLINE void scores_few_rows(scratch16 *w, page_rows page, mla_precision p, size_
     }
 }
 
-/* softmax.h's rules with the tokens of row @r in the lanes; its scores and P lie at place @at. */
+/* The softmax of softmax.h with the tokens of row @r in the lanes. Scores and P are at index
+ * @at. */
 INLINE void softmax_row(scratch16 *w, mla_precision precision, int r, size_t at) {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     softmax_state *st = &w->state;
@@ -172,12 +176,12 @@ INLINE void softmax_row(scratch16 *w, mla_precision precision, int r, size_t at)
                            (__m512i)_mm512_cvtne2ps_pbh((__m512)s[i + 1], (__m512)s[i]));
 }
 
-/* Asks for the lines of an MLA_BF16 page that neither scores nor values ask for, half of RoPE's: memory
- * would rest under the softmax. */
-static void rest_few(scratch16 *w, const cpu_part *part) {
+/* Prefetches the lines of an MLA_BF16 page that neither scores nor values prefetch: half of its
+ * RoPE part. This keeps memory busy during the softmax. */
+static void prefetch_rest(scratch16 *w, const cpu_part *part) {
     region next = w->left[0];
     for (int i = 0; i < part->d_r && part->precision == MLA_BF16; i++)
-        ask(&next, true);
+        prefetch_line(&next, true);
     w->left[0] = next;
 }
 
@@ -193,7 +197,7 @@ static void few_rows(scratch16 *w, const cpu_part *part, page_rows page, int64_t
         scores_few_rows(w, page, MLA_BF16, kContent, kRope);
     else
         scores_few_rows(w, page, MLA_BF16, d_c, d_r);
-    rest_few(w, part);
+    prefetch_rest(w, part);
     (void)softmax_page(&w->state, part, token, slot, n);
     for (int r = 0; r < w->rows; r++) {
         if (part->precision == MLA_FP8)

@@ -1,12 +1,13 @@
-/* avx512_many.h - scores and probabilities of a page for many rows: rows in the lanes. */
+/* avx512_many.h - scores and probabilities of one page for many rows, with rows in the lanes. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_MANY_H
 #define SNAPMLA_KERNELS_CPU_AVX512_MANY_H
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* 8 tokens x 16 rows over all of d; a line of the next page every step. A step takes two pairs of d: a
- * quadword of K, broadcast, meets vectors of 8 rows x 2 pairs: one load feeds two products. The two
- * lanes of a row are added at the end. */
+/* Computes the scores of 8 tokens x 16 rows over all of d, and prefetches a line of the next page
+ * in every second step. One step covers four columns, which are two pairs for vdpbf16ps: a quadword
+ * of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so one load of K serves two
+ * products. The two lanes of each row are added at the end. */
 INLINE void scores_block(const uint16_t *k, int d, const uint64_t *qt, float *s, int padded,
                          region *next) {
     const __m512i even =
@@ -20,7 +21,7 @@ INLINE void scores_block(const uint16_t *k, int d, const uint64_t *qt, float *s,
     for (int c = 0; c < d; c += 4, qt += LANES) {
         __m512bh q0 = load_bf16(qt), q1 = load_bf16(qt + 8);
         if (c % 8 == 0)
-            ask(&r, false);
+            prefetch_line(&r, false);
         UNROLL
         for (int t = 0; t < kTokens; t++) {
             __m512bh x = broadcast_quad(k + (size_t)t * (size_t)d + c);
@@ -47,7 +48,7 @@ INLINE void scores_width(scratch16 *w, const cpu_part *part, const uint16_t *k, 
         }
 }
 
-/* P to pairs of tokens as bf16. */
+/* Converts P to bf16, in pairs of tokens. */
 static void pack_p(scratch16 *w) {
     const __m512i pair =
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,

@@ -1,23 +1,25 @@
-/* avx512_stream.h - MLA_FP8 for one or two rows, where reading binds.
+/* avx512_stream.h - MLA_FP8 for one or two rows, where memory bandwidth is the limit.
  *
- * Two pages of a sequence are scored side by side, line by line, while the values of the two before
- * them are added up: the cache is read as two streams, each in the order in which it lies and at an even
- * pace, and every line of a token asks for the line kAhead tokens later. That order is worth more than
- * anything else here: the processor's own prefetchers follow it, and they have more requests under way
- * than a core has; two streams keep more of them busy than one. What is loaded of the query serves both.
+ * The scores of two pages of a sequence are computed side by side, line by line. Between them, the
+ * values of the previous two pages are added up. So the cache is read as two streams, each in
+ * ascending order and at an even pace. For every line of a token, the line kAhead tokens later is
+ * prefetched. The ascending order matters most: the processor's hardware prefetchers follow it, and
+ * they can have more requests under way than a core. Two streams keep more of them busy than one.
+ * Each load of the query serves both pages.
  *
- * Values go over the pages from the last tokens to the first: those were scored last and are still near.
- * A group of tokens is multiplied for 128 columns at a time; what a page adds up stays in memory (L1) and
- * joins o when both pages are done, with their rescale and sigma. */
+ * Values are added from the last tokens of a page to the first, because the last were scored last
+ * and are still in L1. A group of tokens is multiplied for 128 columns at a time. The sums of a
+ * page stay in memory (L1). They are added to o, with their rescale and sigma, when both pages are
+ * done. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 #define SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 
 #include "kernels/cpu/avx512_values.h"
 
 enum {
-    kAhead = 8,     /* tokens */
-    kColumns = 128, /* of values at once, */
-    kGroup = 8,     /* of so many tokens */
+    kAhead = 8,     /* prefetch distance in tokens */
+    kColumns = 128, /* columns of values computed at once */
+    kGroup = 8,     /* tokens of values computed at once */
     kVectors = kColumns / LANES,
     kPairTokens = kStreamPages * MLA_PAGE,
 };
@@ -26,14 +28,15 @@ INLINE page_rows skip_tokens(page_rows page, size_t tokens, size_t d_c, size_t d
     return (page_rows){page.content + tokens * d_c, page.rope + tokens * d_r * 2};
 }
 
-/* What is kept a row and page: scores and P, lanes and sums. */
+/* Index of the buffers of a row and page: scores, P, lanes and sums. */
 INLINE size_t place_of(int row, size_t page) {
     return (size_t)row * kStreamPages + page;
 }
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* 32 columns from @c of a token of each page, @stride apart in @x, meet every row's. */
+/* Multiplies 32 columns, from @c on, of one token per page with every query row. @x: the tokens'
+ * columns, @stride vectors apart. */
 INLINE void add_both(const scratch16 *w, __m512 *sum, int rows, const __m512i *x, size_t stride,
                      size_t c) {
     UNROLL
@@ -47,8 +50,9 @@ INLINE void add_both(const scratch16 *w, __m512 *sum, int rows, const __m512i *x
     }
 }
 
-/* The lanes of the scores of a token of each page to @lanes [place][kAtOnce][LANES]. Each has two sums,
- * of even and odd vectors, as one would wait for itself. */
+/* Computes the scores of one token per page as LANES partial sums, @lanes [place][kAtOnce][LANES].
+ * Each score has two accumulators, for even and odd vectors, because a single one would wait for
+ * its own latency. */
 INLINE void score_tokens(scratch16 *w, tables t, const page_rows *at, const page_rows *ahead,
                          size_t d_c, size_t d_r, int rows, float *lanes) {
     __m512 sum[2 * kStreamRows * kStreamPages];
@@ -61,7 +65,7 @@ INLINE void score_tokens(scratch16 *w, tables t, const page_rows *at, const page
         UNROLL
         for (int p = 0; p < kStreamPages; p++) {
             __m512i codes = _mm512_loadu_si512(at[p].content + i);
-            __asm__("" : "+v"(codes)); /* one load, where gcc would make it one a use */
+            __asm__("" : "+v"(codes)); /* keeps one load; gcc would repeat it for each use */
             _mm_prefetch(ahead[p].content + i, _MM_HINT_T0);
             decode_lanes(t, codes, words + 2 * p);
         }
@@ -83,7 +87,7 @@ INLINE void score_tokens(scratch16 *w, tables t, const page_rows *at, const page
         _mm512_store_ps(lanes + i * kAtOnce * LANES, _mm512_add_ps(sum[2 * i], sum[2 * i + 1]));
 }
 
-/* Scores of tokens t .. t + kAtOnce - 1 from their lanes. */
+/* Adds up the lanes: gives the scores of tokens t .. t + kAtOnce - 1. */
 INLINE void add_lanes(scratch16 *w, int rows, int t) {
     UNROLL
     for (int i = 0; i < rows * kStreamPages; i++) {
@@ -96,8 +100,8 @@ INLINE void add_lanes(scratch16 *w, int rows, int t) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Adds kGroup tokens, kColumns columns, from @v to @sums; @p are the pairs of their P. Row 0's: the
- * others' lie a row's places further on. */
+/* Adds kGroup tokens x kColumns columns from @v to @sums. @p are pairs of P. Both pointers are for
+ * row 0; the data of other rows follow at a distance of one row's places. */
 INLINE void add_values(tables t, const char *v, const uint32_t *p, float *sums, size_t d_c,
                        int rows) {
     __m512 sum[kVectors * kStreamRows];
@@ -123,18 +127,18 @@ INLINE void add_values(tables t, const char *v, const uint32_t *p, float *sums, 
         _mm512_store_ps(sums + place_of(i / kVectors, 0) * d_c + i % kVectors * LANES, sum[i]);
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- scores and values interleaved ---------------------------------------------------------- */
 
-/* Two pages that follow one another in a sequence; where the part ends before the second, that is the
- * first again, without tokens. */
+/* Two consecutive pages of a sequence. If the part ends before the second, that is a copy of the
+ * first with 0 tokens. */
 typedef struct {
-    int64_t token; /* the first page's first */
+    int64_t token; /* first token of the first page */
     int64_t slot[kStreamPages];
-    int n[kStreamPages]; /* tokens; 0 where the part ends before the page */
+    int n[kStreamPages]; /* tokens; 0 if the part ends before the page */
     page_rows at[kStreamPages];
 } page_pair;
 
-/* Pages to be scored, what follows them, and the content of those whose P is known. */
+/* The pages to be scored, the pages after them, and the content of the pages with known P. */
 typedef struct {
     bool score, value;
     page_rows scored[kStreamPages], after[kStreamPages];
@@ -189,8 +193,8 @@ INLINE void stream_pair(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, i
     }
 }
 
-/* o with what the two valued pages added up; the next pages' tokens from kAhead are asked for
- * meanwhile, a line of each under LANES columns, so that memory doesn't rest. */
+/* Adds the sums of the two valued pages to o. Meanwhile it prefetches the content of the next pages
+ * from token kAhead on, one line per page and LANES columns, so that memory stays busy. */
 INLINE void close_pair(scratch16 *w, const page_rows *next, pair_weights with, float *o, size_t d_c,
                        int rows) {
     for (int r = 0; r < rows; r++, o += d_c) {
@@ -208,8 +212,9 @@ INLINE void close_pair(scratch16 *w, const page_rows *next, pair_weights with, f
     }
 }
 
-/* Scores to P. */
-INLINE pair_weights weigh_pair(scratch16 *w, const cpu_part *part, const page_pair *of, int rows) {
+/* Computes P from the scores of two pages, and the weights for close_pair(). */
+INLINE pair_weights pair_probabilities(scratch16 *w, const cpu_part *part, const page_pair *of,
+                                       int rows) {
     pair_weights to = {0};
     for (int p = 0; p < kStreamPages; p++) {
         (void)softmax_page(&w->state, part, of->token + p * MLA_PAGE, of->slot[p], of->n[p]);
@@ -224,7 +229,7 @@ INLINE pair_weights weigh_pair(scratch16 *w, const cpu_part *part, const page_pa
     return to;
 }
 
-/* The pages that begin at @token, which is in the part. */
+/* Locates the two pages that begin at @token, which is in the part. */
 static page_pair find_pair(scratch16 *w, const cpu_part *part, int64_t token) {
     page_pair pair = {.token = token};
     for (int p = 0; p < kStreamPages; p++, token += MLA_PAGE) {
@@ -240,7 +245,8 @@ static page_pair find_pair(scratch16 *w, const cpu_part *part, int64_t token) {
     return pair;
 }
 
-/* Where the page that begins at @token lies; its scales are asked for. @page where the part ends. */
+/* Locates the page that begins at @token and prefetches its scales. Returns @page if the part ends
+ * before. */
 static page_rows next_page(const cpu_part *part, page_rows page, int64_t token) {
     if (token >= part->end)
         return page;
@@ -267,7 +273,7 @@ INLINE void stream_all(scratch16 *w, const cpu_part *part, float *o, size_t d_c,
         if (in.value)
             close_pair(w, in.after, with, o, d_c, rows);
         if (in.score)
-            with = weigh_pair(w, part, &pair, rows);
+            with = pair_probabilities(w, part, &pair, rows);
         for (int p = 0; p < kStreamPages; p++)
             in.valued[p] = pair.at[p].content;
         in.value = in.score;
@@ -275,7 +281,7 @@ INLINE void stream_all(scratch16 *w, const cpu_part *part, float *o, size_t d_c,
     }
 }
 
-/* The usual widths are compiled in. */
+/* Uses compile-time widths for 512 + 64. */
 INLINE void stream_rows(scratch16 *w, const cpu_part *part, float *o, int rows) {
     if (part->d_c == kContent && part->d_r == kRope)
         stream_all(w, part, o, kContent, kRope, rows);

@@ -1,5 +1,5 @@
-/* avx512_tile.h - avx512.c's scratch memory, and pages and queries on their way into registers:
- * decoding e4m3, packing Q^T, asking for the next page. */
+/* avx512_tile.h - the scratch memory of avx512.c, and its loading of pages and queries: decoding
+ * e4m3, packing Q^T, and prefetching the next page. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_TILE_H
 #define SNAPMLA_KERNELS_CPU_AVX512_TILE_H
 
@@ -9,36 +9,40 @@
 #include "kernels/cpu/softmax.h"
 
 enum {
-    kContent = 512, /* the widths whose strides are compiled in */
+    kContent = 512, /* for these widths, strides are compile-time constants */
     kRope = 64,
     kFewRows = 4,
     kStreamRows = 2,
     kStreamPages = 2,
-    kAtOnce = 4, /* tokens of so few rows whose lanes are added up together */
-    kTokens = 8, /* of a block of scores */
+    kAtOnce = 4, /* tokens whose horizontal sums are computed together */
+    kTokens = 8, /* tokens in a block of scores */
     kPairs = MLA_PAGE / 2,
 };
 
-/* Bytes of the next page that are still to be asked for: a line at a time under this page's
- * arithmetic, half of them under the scores and half under the values, so that memory never rests
- * and never has more requests than it takes. */
+/* The part of the next page that is not prefetched yet. The code prefetches one line at a time
+ * between the arithmetic on the current page: half of the lines during the scores, half during the
+ * values. So memory is always busy, and there are never more requests than a core can have under
+ * way. */
 typedef struct {
     const char *at, *end;
-    size_t step; /* of a line; 0 where there is nothing to ask for */
+    size_t step; /* bytes of a line; 0 if there is nothing to prefetch */
 } region;
 
 typedef struct {
-    int d, rows, padded; /* d_c + d_r; rows, and rows in whole vectors */
-    uint8_t *high, *low; /* [128] upper and lower byte of an e4m3 code as bf16 */
+    int d, rows, padded; /* d_c + d_r; rows; rows rounded up to whole vectors */
+    uint8_t *high, *low; /* [128] upper and lower byte of each e4m3 code's value in bf16 */
     uint16_t *q;         /* [rows][d] bf16 */
-    uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], two pairs of d of a row */
-    uint16_t *tile;      /* [64][d] bf16: the page where the cache itself can't serve as one */
-    float *s;     /* many rows: [64][padded]; few: [rows][64]; stream: a place a row and page */
-    uint32_t *p;  /* pairs of tokens; many rows: [32][padded]; few: [rows][32] */
-    float *lanes; /* avx512_stream.h: [places][kAtOnce][LANES] */
-    float *sums;  /* the same: [places][d_c], P V of a page */
+    uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], four columns of a row in each
+                            element */
+    uint16_t *tile;      /* [64][d] bf16: the decoded page, if the cache itself cannot be used
+                            directly */
+    float *s;     /* scores. many rows: [64][padded]; few: [rows][64]; stream: [places][64] */
+    uint32_t *p;  /* P, pairs of tokens. many rows: [32][padded]; few: [rows][32]; stream:
+                     [places][32] */
+    float *lanes; /* stream only: [places][kAtOnce][LANES] */
+    float *sums;  /* stream only: [places][d_c], P V of a page */
     softmax_state state;
-    region left[2]; /* content, rope */
+    region left[2]; /* what is left to prefetch of content and rope */
 } scratch16;
 
 static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
@@ -65,20 +69,22 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
     return bytes;
 }
 
-/* The same address, three cycles later: the core drops requests that come too close together. */
-INLINE const char *wait_a_little(const char *p) {
+/* Returns the same address three cycles later. The core drops prefetches that follow each other too
+ * closely. */
+INLINE const char *delay_address(const char *p) {
     __asm__("imul $1, %0, %0" : "+r"(p));
     return p;
 }
 
-/* Asks for the next line. Few rows ask exactly as often as the region has lines (or never move, where
- * it is empty); many rows more often, and then for the last again, which is free. Into L1: requests into
- * L2 are at times dropped, all of them. */
-INLINE void ask(region *next, bool exact) {
+/* Prefetches the next line of a region. With @exact, the caller makes exactly as many calls as the
+ * region has lines. Without it, the caller makes more; the position then stays at the region's end
+ * and the same line is prefetched again, at no cost. The target is L1, because the core sometimes
+ * drops all prefetches into L2. */
+INLINE void prefetch_line(region *next, bool exact) {
     _mm_prefetch(next->at, _MM_HINT_T0);
     next->at += exact || next->at < next->end ? next->step : 0;
     if (exact)
-        next->at = wait_a_little(next->at);
+        next->at = delay_address(next->at);
 }
 
 INLINE __m512bh load_bf16(const void *p) {
@@ -105,7 +111,7 @@ static void make_tables(scratch16 *w) {
     }
 }
 
-/* The tables in registers: high, low, 64 codes each. */
+/* The decoding tables in registers: upper and lower bytes, 64 codes in each register. */
 typedef struct {
     __m512i high[2], low[2];
 } tables;
@@ -115,7 +121,8 @@ INLINE tables load_tables(const scratch16 *w) {
                     {_mm512_load_si512(w->low), _mm512_load_si512(w->low + 64)}};
 }
 
-/* 64 codes to 64 bf16 in unpack's order: the even eighths first, then the odd ones. */
+/* Decodes 64 codes to 64 bf16 numbers in unpack order: first the even groups of eight codes, then
+ * the odd ones. */
 INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
     const __m512i sign = _mm512_set1_epi8(-128);
     __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
@@ -125,7 +132,8 @@ INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
     out[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* 64 codes to 64 bf16 in order: the quadwords are dealt out so that unpack leaves them in order. */
+/* Decodes 64 codes to 64 bf16 numbers in order. The quadwords are permuted first so that unpack
+ * restores their order. */
 INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
     const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     decode_lanes(t, _mm512_permutexvar_epi64(deal, codes), out);
@@ -145,13 +153,13 @@ INLINE void decode_e4m3(tables t, uint16_t *out, const uint8_t *in, size_t n) {
     }
 }
 
-/* @n bf16, a multiple of 32. */
+/* Copies @n bf16 numbers, a multiple of 32. */
 INLINE void copy_bf16(uint16_t *out, const uint16_t *in, size_t n) {
     for (size_t i = 0; i < n; i += 32)
         _mm512_storeu_si512(out + i, _mm512_loadu_si512(in + i));
 }
 
-/* Rows first .. first + n - 1 of the planes as bf16. */
+/* Decodes rows first .. first + n - 1 of the planes to bf16. */
 static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
                         const void *content, const void *rope, int64_t first, int n) {
     size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r, d = d_c + d_r;
@@ -166,8 +174,8 @@ static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
     }
 }
 
-/* Content of few e4m3 rows in the order in which pages are decoded for them: a product of two such
- * needs none better. */
+/* Decodes the content of few e4m3 query rows in unpack order. Pages are decoded in the same order
+ * for few rows, so the scores need no reordering. */
 static void lane_q(scratch16 *w, const cpu_part *part) {
     tables t = load_tables(w);
     const uint8_t *from = (const uint8_t *)part->q + (size_t)part->row0 * (size_t)part->d_c;
@@ -181,7 +189,8 @@ static void lane_q(scratch16 *w, const cpu_part *part) {
         }
 }
 
-/* Q^T by gathers: 8 rows' quadwords of two pairs of d. Rows past the last are zeros. */
+/* Packs Q^T with gathers: one vector takes a quadword (four columns) from each of 8 rows. Padding
+ * rows are zeros. With @in_place (few rows), queries are only decoded. */
 static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
     int quads = w->d / 4;
     size_t row_bytes = (size_t)w->d * sizeof *w->q;
@@ -202,8 +211,8 @@ static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
             }
 }
 
-/* The page as 64 rows of finite bf16: the cache itself where it holds them; else the tile, zeros past
- * token n, which decode_some() fills. */
+/* Returns the page as 64 rows of finite bf16. This is the cache itself if it holds them. Otherwise
+ * it is the tile: its rows from token n on are zeros, and decode_some() fills the others. */
 static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
     size_t d = (size_t)w->d;
     if (part->precision == MLA_BF16 && n == MLA_PAGE)
@@ -212,7 +221,8 @@ static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t sl
     return w->tile;
 }
 
-/* Tokens t .. t + tokens - 1 of the tile, just before their first use: they are in L1 then. */
+/* Decodes tokens t .. t + tokens - 1 into the tile just before their first use, so that they are in
+ * L1. */
 static void decode_some(scratch16 *w, const cpu_part *part, const uint16_t *k, int64_t slot, int n,
                         int t, int tokens) {
     int count = n - t < tokens ? n - t : tokens;
@@ -221,8 +231,9 @@ static void decode_some(scratch16 *w, const cpu_part *part, const uint16_t *k, i
                     part->cache.rope, slot + t, count);
 }
 
-/* Leaves the page that begins at @token to be asked for; nothing where the part ends before it. */
-static void look_ahead(scratch16 *w, const cpu_part *part, int64_t token) {
+/* Sets the regions to prefetch to the page that begins at @token, or to nothing if the part ends
+ * before it. The page's scales are prefetched at once. */
+static void start_prefetch(scratch16 *w, const cpu_part *part, int64_t token) {
     const char *content = part->cache.content, *rope = part->cache.rope;
     const char *scale = (const char *)part->cache.scale;
     if (token >= part->end) {
@@ -241,7 +252,7 @@ static void look_ahead(scratch16 *w, const cpu_part *part, int64_t token) {
         _mm_prefetch(scale + page * bytes.scale + i, _MM_HINT_T0);
 }
 
-/* The region of the next page that still has lines to ask for. */
+/* The first region of the next page that has lines left to prefetch. */
 INLINE region *next_region(scratch16 *w) {
     return &w->left[w->left[0].at < w->left[0].end ? 0 : 1];
 }

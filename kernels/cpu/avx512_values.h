@@ -1,21 +1,24 @@
-/* avx512_values.h - o = rescale o + sigma P V of a page: columns in the lanes, tokens in pairs. */
+/* avx512_values.h - computes o = rescale o + sigma P V for a page. Columns are in the lanes, tokens
+ * are processed in pairs. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
 #define SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
 
 #include "kernels/cpu/avx512_few.h"
 
-/* V and P of a block: row j of V at j * row_bytes, bf16 or e4m3; the dword of P for tokens 2j and
- * 2j + 1 of row r at j * pair_stride + r * row_stride. */
+/* V and P of a block. Row j of V, bf16 or e4m3, is at j * row_bytes. The dword with P of tokens 2j
+ * and 2j + 1 of row r is at j * pair_stride + r * row_stride. */
 typedef struct {
     const char *v;
     size_t row_bytes;
     int pair_stride, row_stride;
-    int lines; /* of the next page to ask for with every 64 columns of two tokens */
-    bool few;  /* asks exactly, and goes from the last pair, which is still in L1, to the first */
+    int lines; /* lines of the next page to prefetch per 64 columns of two tokens */
+    bool few;  /* for few rows: prefetches are exact, and pairs go from the last, still in L1, to
+                  the first */
 } pv;
 
-/* 64 columns of two tokens as pairs of bf16; each vector holds a quarter of four vectors in order. The
- * codes are interleaved before they are decoded, which spares interleaving the words. */
+/* Decodes 64 columns of two tokens to pairs of bf16. Vector i holds columns 4i .. 4i + 3 of each
+ * group of 16 columns. The codes are interleaved before decoding, so the decoded words need no
+ * interleaving. */
 INLINE void decode_pairs(tables t, const char *v, size_t d_c, __m512bh out[4]) {
     const __m512i sign = _mm512_set1_epi8(-128);
     __m512i even = _mm512_loadu_si512(v), odd = _mm512_loadu_si512(v + d_c);
@@ -30,7 +33,8 @@ INLINE void decode_pairs(tables t, const char *v, size_t d_c, __m512bh out[4]) {
     }
 }
 
-/* 64 columns from @c of tokens 2j and 2j + 1, interleaved; @vecs 1: 32 columns. */
+/* Interleaves 64 columns of tokens 2j and 2j + 1, starting at column @c. With @vecs 1: 32
+ * columns. */
 INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precision p, int c,
                          int vecs, __m512bh out[4]) {
     if (p == MLA_FP8) {
@@ -46,7 +50,7 @@ INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precisio
     }
 }
 
-/* o [rows][32 * vecs] = rescale o + sigma P V, from row @row and column @c. */
+/* Computes o [rows][32 * vecs] = rescale o + sigma P V, from row @row and column @c on. */
 INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row, int rows,
                          int c, int vecs) {
     __m512 sum[24];
@@ -66,7 +70,7 @@ INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c
             __m512bh columns[4];
             UNROLL
             for (int l = 0; l < in.lines; l++)
-                ask(&next, in.few);
+                prefetch_line(&next, in.few);
             pair_columns(t, v, in.row_bytes, p, c + 32 * i, step, columns);
             UNROLL
             for (int r = 0; r < rows; r++) {
@@ -92,7 +96,7 @@ INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c
     }
 }
 
-/* All columns for one to four rows: as wide as the registers allow. */
+/* Computes all columns for one to four rows, in blocks as wide as the registers allow. */
 INLINE void values_columns(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row,
                            int rows, int vecs) {
     int c = 0;
@@ -131,7 +135,8 @@ static void values_few(scratch16 *w, const cpu_part *part, page_rows page, float
                     part->d_c, 0, w->rows);
 }
 
-/* Columns outside: 64 of V stay in L1 for all rows. */
+/* Computes all rows. The outer loop goes over columns, so that 64 columns of V stay in L1 for all
+ * rows. */
 static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
     pv in = {(const char *)k, (size_t)w->d * 2, w->padded, 1, 1, false};
     int whole = w->rows / 4 * 4, c = 0;
@@ -145,7 +150,7 @@ static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
         values_rows(w, in, MLA_BF16, o, d_c, whole, w->rows - whole);
 }
 
-/* Columns out of unpack's order. */
+/* Restores the order of columns after unpack. */
 static void order_columns(float *o, int64_t n) {
     const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
     const __m512i second =
@@ -157,7 +162,7 @@ static void order_columns(float *o, int64_t n) {
     }
 }
 
-/* The same after decode_pairs(). */
+/* Restores the order of columns after decode_pairs(). */
 static void order_lanes(float *o, int64_t n) {
     for (int64_t i = 0; i < n; i += 4 * LANES) {
         __m512 a = _mm512_loadu_ps(o + i), b = _mm512_loadu_ps(o + i + LANES);

@@ -1,5 +1,5 @@
-/* The CPU as a backend: memory, time, description, and opening with an instruction set. Calls return
- * when the work is done, so that "stream order" is program order. */
+/* The CPU as a backend: memory, timer, description, and the choice of an instruction set. Every
+ * call returns after its work is done, so "stream order" is program order. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 
 enum { kHugePage = 2 << 20 };
 
-static const double kFirstGlanceSeconds = 0.3;
+static const double kFirstProbeSeconds = 0.3;
 
-/* Large areas come in huge pages, where the system has them: a cold read then misses fewer TLBs. */
+/* Large allocations use huge pages if the system has them: a cold read then has fewer TLB
+ * misses. */
 void *cpu_memory(size_t bytes) {
     size_t align = bytes >= kHugePage ? kHugePage : MLA_ALIGN;
     if (bytes > machine_memory_bytes())
@@ -25,9 +26,10 @@ void *cpu_memory(size_t bytes) {
     return p;
 }
 
-/* Freed memory stays with the process, so that the caches of a cell lie where the read probe read. It is
- * one difference less between a ceiling and what it is compared with; it does not explain why read
- * bandwidth changes up to 2x between runs on some virtual machines. The setting is the whole process's. */
+/* Freed memory stays with the process, so that the caches of a benchmark cell occupy the memory
+ * that the read probe read. This removes one difference between a ceiling and the measurements that
+ * are compared with it. It does not explain why read bandwidth changes by up to 2x between runs on
+ * some virtual machines. The setting applies to the whole process. */
 static void keep_memory(void) {
     (void)mallopt(M_MMAP_MAX, 0);
     (void)mallopt(M_TRIM_THRESHOLD, -1);
@@ -110,7 +112,7 @@ static snap_status cpu_ceilings(mla_backend *base, double seconds, mla_ceilings 
 static snap_status cpu_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *err) {
     cpu_backend *be = (cpu_backend *)base;
     mla_ceilings unused = {0};
-    snap_status st = be->measured ? SNAP_OK : cpu_ceilings(base, kFirstGlanceSeconds, &unused, err);
+    snap_status st = be->measured ? SNAP_OK : cpu_ceilings(base, kFirstProbeSeconds, &unused, err);
     if (st == SNAP_OK)
         cpu_probe_probe_once(be->probe, out, be->pool);
     return st;

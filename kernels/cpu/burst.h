@@ -1,4 +1,4 @@
-/* burst.h - the loops of the roofline probes, for vec.h's definitions: nothing but what is measured. */
+/* burst.h - the read loops of the roofline probes, written with vec.h. */
 #ifndef SNAPMLA_KERNELS_CPU_BURST_H
 #define SNAPMLA_KERNELS_CPU_BURST_H
 
@@ -6,8 +6,8 @@
 #include "kernels/cpu/vec.h"
 #include "kernels/formats.h"
 
-/* Reads every byte once, @streams places in turn, and asks for what comes @ahead bytes later; both
- * constant where it is called. */
+/* Reads every byte once, from @streams places in turn, and prefetches @ahead bytes ahead. Both
+ * numbers are compile-time constants at the call. */
 INLINE void burst_streams(const char *from, size_t bytes, int streams, size_t ahead) {
     enum { kUnroll = 4 };
     vi sum[kUnroll] = {0};

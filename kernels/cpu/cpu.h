@@ -1,4 +1,4 @@
-/* cpu.h - what the files of the CPU backend share. */
+/* cpu.h - declarations that the files of the CPU backend share. */
 #ifndef SNAPMLA_KERNELS_CPU_CPU_H
 #define SNAPMLA_KERNELS_CPU_CPU_H
 
@@ -11,16 +11,17 @@ typedef struct {
     mla_backend base;
     const cpu_isa *isa;
     parallel *pool;
-    bool borrowed;    /* the pool is the caller's */
-    cpu_probe *probe; /* NULL until ceilings are asked for */
-    bool measured;    /* the probe knows its fastest loops */
+    bool borrowed;    /* the pool belongs to the caller */
+    cpu_probe *probe; /* NULL until the first measurement of ceilings */
+    bool measured;    /* the probe has found its fastest loops */
     int64_t started_ns;
 } cpu_backend;
 
-/* MLA_ALIGN-aligned memory, free() releases it; NULL when there is not so much. */
+/* Allocates memory aligned to MLA_ALIGN, to be released with free(). NULL if there is not
+ * enough. */
 void *cpu_memory(size_t bytes);
 
-/* A sequence's length as far as the step's table and the plan reach. */
+/* The length of sequence @b, clamped to the width of the block table and the plan's capacity. */
 int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b);
 
 /* step.c: plan, schedule, run */

@@ -1,5 +1,5 @@
-/* cpu_dataflow.h - rows through the formats, LANES numbers at a time (vec.h's definitions). formats.h
- * defines what comes out; tests hold these to it bit for bit. Widths are multiples of 32. */
+/* cpu_dataflow.h - conversion of rows between the formats, LANES numbers at a time (vec.h). The
+ * results equal those of formats.h bit for bit; tests check this. Widths are multiples of 32. */
 #ifndef SNAPMLA_KERNELS_CPU_CPU_DATAFLOW_H
 #define SNAPMLA_KERNELS_CPU_CPU_DATAFLOW_H
 
@@ -19,7 +19,8 @@ static inline void store_bf16(uint16_t *to, vu u) {
     *(vu16 *)to = __builtin_convertvector(rounded >> 16, vu16);
 }
 
-/* A subnormal's code is its count of 2^-9 steps; a normal's, exponent and mantissa rebased. */
+/* The code of a subnormal number is its count of 2^-9 steps. The code of a normal number is its
+ * exponent, with the bias changed, and its mantissa. */
 static inline void store_e4m3(uint8_t *to, vf x) {
     vu u = (vu)x, magnitude = u & 0x7fffffffu, sign = u >> 24 & 0x80u,
        largest = (vu)vf_set(E4M3_MAX);
@@ -30,8 +31,8 @@ static inline void store_e4m3(uint8_t *to, vf x) {
     *(vu8 *)to = __builtin_convertvector(sign | nan | code, vu8);
 }
 
-/* The seven bits, moved to where FP32 keeps exponent and mantissa, are the value times 2^-120,
- * subnormals included. */
+/* If the seven magnitude bits are moved to the exponent and mantissa of an FP32, its value is the
+ * e4m3 value times 2^-120. This holds for subnormal numbers, too. */
 static inline vf load_e4m3(const uint8_t *from) {
     vu c = __builtin_convertvector(*(const vu8 *)from, vu);
     vu magnitude = (vu)((vf)((c & 0x7fu) << 20) * 0x1p120f);
@@ -61,8 +62,9 @@ static float quant(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t 
     return a;
 }
 
-/* An exact product, rounded once: to FP32 towards zero with the last bit set if anything was lost
- * ("round to odd"), which the rounding to bf16 then sees. */
+/* Rounds an exact product to bf16 once. The first step, to FP32, rounds to odd: towards zero, with
+ * the last bit set if anything was lost. The rounding to bf16 then gives the same result as
+ * rounding the exact product. */
 static inline void store_product(uint16_t *to, vf x, float a) {
     vd exact = __builtin_convertvector(x, vd) * (double)a;
     vf near = __builtin_convertvector(exact, vf);

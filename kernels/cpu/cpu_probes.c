@@ -12,33 +12,33 @@
 enum {
     kWindowNs = 4000000, /* one repetition of the arithmetic probe */
     kMinReadBytes = 256 << 20,
-    kMostAhead = 8192,  /* bytes by which a loop may prefetch beyond its share */
-    kCacheMultiple = 4, /* the read probe's working set, in last-level caches */
+    kMostAhead = 8192,  /* most bytes that a loop may prefetch beyond its share */
+    kCacheMultiple = 4, /* size of the read probe's memory, in last-level caches */
     kMinWindows = 3,
     kMaxIsas = 8,
 };
 
 typedef struct {
     const cpu_isa *isa;
-    int64_t rounds; /* that fill a window */
+    int64_t rounds; /* enough to fill a window */
 } multiplier;
 
 struct cpu_probe {
     int threads;
     const char *memory;
-    size_t share; /* bytes a thread reads */
+    size_t share; /* bytes that a thread reads */
     double *flop; /* [threads] */
     uint16_t operands[CPU_OPERANDS];
-    int n;                    /* usable instruction sets, */
-    multiplier isa[kMaxIsas]; /* the widest first */
-    cpu_read_loop best_loop;  /* the winners so far */
+    int n;                    /* number of usable instruction sets */
+    multiplier isa[kMaxIsas]; /* widest first */
+    cpu_read_loop best_loop;  /* fastest so far */
     int best_isa;
-    cpu_read_loop loop; /* of this window */
+    cpu_read_loop loop; /* of the current window */
     const multiplier *with;
 };
 typedef struct cpu_probe probe;
 
-/* Runs @fn once a thread and gives the time in nanoseconds. */
+/* Runs @fn once per thread and returns the time in nanoseconds. */
 static double window(parallel *pool, parallel_fn fn, probe *p) {
     int64_t start = clock_now_ns();
     parallel_for(pool, p->threads, fn, p);
@@ -54,12 +54,12 @@ static void note_window(mla_ceiling *c, double *slowest, double rate) {
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static const char *const kReadNames[CPU_READ_LOOPS] = {
-    [CPU_READ_PLAIN] = "one stream a thread",
-    [CPU_READ_NEAR] = "one stream a thread, prefetch 1 KB ahead",
-    [CPU_READ_FAR] = "one stream a thread, prefetch 8 KB ahead",
-    [CPU_READ_TWO] = "two streams a thread",
-    [CPU_READ_FOUR] = "four streams a thread",
-    [CPU_READ_FOUR_AHEAD] = "four streams a thread, prefetch 2 KB ahead",
+    [CPU_READ_PLAIN] = "one stream per thread",
+    [CPU_READ_NEAR] = "one stream per thread, prefetch 1 KB ahead",
+    [CPU_READ_FAR] = "one stream per thread, prefetch 8 KB ahead",
+    [CPU_READ_TWO] = "two streams per thread",
+    [CPU_READ_FOUR] = "four streams per thread",
+    [CPU_READ_FOUR_AHEAD] = "four streams per thread, prefetch 2 KB ahead",
 };
 
 static void read_share(void *ctx, int worker, int64_t i) {
@@ -82,7 +82,7 @@ static double read_rate(parallel *pool, probe *p, cpu_read_loop loop) {
     return 1e9 * (double)p->share * p->threads / window(pool, read_share, p);
 }
 
-/* All loops in turn, so that a disturbance hits none of them alone. */
+/* Runs all loops in turn, so that a disturbance affects all of them. */
 static void measure_read(mla_ceiling *best, parallel *pool, probe *p, double seconds) {
     mla_ceiling loops[CPU_READ_LOOPS] = {0};
     double slowest[CPU_READ_LOOPS] = {0};
@@ -118,7 +118,7 @@ static double multiply_rate(parallel *pool, probe *p, const multiplier *with) {
     return 1e9 * flop / ns;
 }
 
-/* Twice, as one window may be long because it was interrupted. */
+/* Measures twice, because one window may be long only because it was interrupted. */
 static bool fills_window(parallel *pool, probe *p) {
     return window(pool, multiply_share, p) >= (double)kWindowNs &&
            window(pool, multiply_share, p) >= (double)kWindowNs;
@@ -130,7 +130,7 @@ static void fill_window(parallel *pool, probe *p, multiplier *m) {
         m->rounds *= 2;
 }
 
-/* All usable instruction sets in turn, like the read loops; the fastest is the ceiling. */
+/* Runs all usable instruction sets in turn, like the read loops. The fastest is the ceiling. */
 static void measure_multiply(mla_ceiling *best, parallel *pool, probe *p, double seconds) {
     mla_ceiling rates[kMaxIsas] = {0};
     int64_t end = clock_now_ns() + (int64_t)(seconds * 1e9), windows = 0;
@@ -147,7 +147,7 @@ static void measure_multiply(mla_ceiling *best, parallel *pool, probe *p, double
     best->windows = windows;
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- both probes ---------------------------------------------------------------------------- */
 
 void cpu_probe_free(cpu_probe *p) {
     if (!p)
@@ -192,7 +192,7 @@ void cpu_probe_measure(cpu_probe *p, mla_ceilings *out, parallel *pool, double s
     out->read_bytes = p->share * (size_t)p->threads;
     measure_read(&out->read, pool, p, seconds);
     measure_multiply(&out->bf16, pool, p, seconds);
-    out->fp8 = out->bf16; /* e4m3 becomes bf16 exactly, and no processor multiplies it faster */
+    out->fp8 = out->bf16; /* e4m3 is converted to bf16 exactly; no CPU multiplies it faster */
 }
 
 void cpu_probe_probe_once(cpu_probe *p, mla_probe_rates *out, parallel *pool) {

@@ -1,13 +1,13 @@
-/* fp32.h - one part in FP32 arithmetic, for any vector width.
+/* fp32.h - computes one part in FP32 arithmetic, for any vector width.
  *
- * Included by one file an instruction set, after vec.h's definitions.
+ * Each instruction set's file includes it after the definitions of vec.h.
  *
- * A page is decoded once into FP32 [64][d] and serves all rows. Rows of queries lie in the lanes:
+ * A page is decoded once into FP32 [64][d] and used for all rows. Query rows are in the lanes:
  *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     K broadcast, 4 tokens x 2 vectors
  *   softmax   over tokens, lane by lane; P replaces S
  *   values    O[row][d] = rescale O + sigma sum_token P[token][row] V[token][d]
- * The page is SnapMLA's block, so sigma and the running maximum follow the paper's algorithm
- * (arXiv 2602.10718) token for token. */
+ * The page is SnapMLA's block, so sigma and the running maximum follow the algorithm of the paper
+ * (arXiv 2602.10718) exactly. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 enum { kRowAlign = 2 * LANES, kTokens = 4, kRows = 4 };
 
 typedef struct {
-    int d, rows, padded; /* widths d_c + d_r; rows, and rows rounded up to kRowAlign */
+    int d, rows, padded; /* d_c + d_r; rows; rows rounded up to kRowAlign */
     float *q;            /* [d][padded] */
     float *tile;         /* [64][d] */
     float *s;            /* [64][padded]: logits, then P */
@@ -74,7 +74,7 @@ static void pack_q(scratch32 *w, const cpu_part *part) {
     }
 }
 
-/* Tokens past @n become zeros: their slots may hold anything. */
+/* Decodes @n tokens. The tokens after them become zeros, because their slots may hold any value. */
 static void load_tile(scratch32 *w, const cpu_part *part, int64_t slot, int n) {
     for (int j = 0; j < n; j++)
         decode_row(w->tile + (int64_t)j * w->d, part->precision, part->d_c, part->d_r,
@@ -110,7 +110,7 @@ static void scores(scratch32 *w) {
             scores_block(w, token, row);
 }
 
-/* Rows row .. row + rows - 1 of the output, columns d .. d + 2 LANES - 1. */
+/* Computes rows row .. row + rows - 1, columns d .. d + 2 LANES - 1 of the output. */
 INLINE void values_block(const scratch32 *w, float *o, int d_c, int row, int rows, int d) {
     vf sum[kRows][2] = {0};
     for (int t = 0; t < MLA_PAGE; t++) {
@@ -142,7 +142,7 @@ static void values(const scratch32 *w, float *o, int d_c) {
     }
 }
 
-/* ---- a part --------------------------------------------------------------------------------- */
+/* ---- one part ------------------------------------------------------------------------------- */
 
 static void attend(const cpu_part *part, void *memory, float *o, float *m, float *l) {
     size_t bytes;
@@ -163,7 +163,7 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
 
 /* ---- probe ---------------------------------------------------------------------------------- */
 
-/* FP32 multiply-accumulates on converted bf16 operands; returns the FLOP. */
+/* FP32 multiply-accumulates on converted bf16 operands. Returns the number of FLOP. */
 static double multiply(const uint16_t *operands, int64_t rounds) {
     enum { kSums = 12 };
     float x[4 * LANES];
@@ -173,7 +173,7 @@ static double multiply(const uint16_t *operands, int64_t rounds) {
     vf b[2] = {vf_load(x + 2 * LANES), vf_load(x + 3 * LANES)};
     UNROLL
     for (int j = 0; j < kSums; j++)
-        sum[j] = vf_set(x[j]); /* equal sums would be computed once */
+        sum[j] = vf_set(x[j]); /* different values, or the compiler would compute one sum for all */
     for (int64_t i = 0; i < rounds; i++) {
         UNROLL
         for (int j = 0; j < kSums; j++)

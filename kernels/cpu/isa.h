@@ -1,8 +1,9 @@
-/* isa.h - what one instruction set supplies to the CPU backend.
+/* isa.h - the functions that each instruction set supplies to the CPU backend.
  *
- * backend.c cuts a step into parts (a range of one sequence's tokens x a group of its query rows),
- * hands them to threads and joins the results; an instruction set does one part. Each lives in a
- * file of its own, compiled for that set by a pragma and called only where the machine has it. */
+ * step.c splits a step into parts (a range of one sequence's tokens x a group of its query rows),
+ * distributes them over threads and merges the results. An instruction set computes one part. Each
+ * has its own file, which is compiled for that set by a pragma and called only if the machine
+ * supports it. */
 #ifndef SNAPMLA_KERNELS_CPU_ISA_H
 #define SNAPMLA_KERNELS_CPU_ISA_H
 
@@ -12,17 +13,17 @@
 #include "kernels/mla.h"
 
 enum {
-    CPU_MAX_ROWS = 128, /* query rows that one part serves: their sums stay in a core's L2 */
+    CPU_MAX_ROWS = 128, /* most query rows of a part: their output sums must fit into a core's L2 */
     CPU_OPERANDS = 128,
 };
 
 typedef enum {
-    CPU_READ_PLAIN,      /* one stream a thread */
+    CPU_READ_PLAIN,      /* one stream per thread */
     CPU_READ_NEAR,       /* the same, prefetching 1 KB ahead */
-    CPU_READ_FAR,        /* 8 KB ahead */
-    CPU_READ_TWO,        /* two streams */
-    CPU_READ_FOUR,       /* four */
-    CPU_READ_FOUR_AHEAD, /* four, prefetching 2 KB ahead */
+    CPU_READ_FAR,        /* the same, prefetching 8 KB ahead */
+    CPU_READ_TWO,        /* two streams per thread */
+    CPU_READ_FOUR,       /* four streams per thread */
+    CPU_READ_FOUR_AHEAD, /* four streams per thread, prefetching 2 KB ahead */
     CPU_READ_LOOPS
 } cpu_read_loop;
 
@@ -31,29 +32,32 @@ typedef struct {
     int d_c, d_r;
     mla_cache cache;
     const int32_t *table; /* the sequence's row of the block table */
-    int64_t length;       /* of the sequence */
+    int64_t length;       /* tokens of the sequence */
     int64_t first, end;   /* tokens of this part; first is a multiple of MLA_PAGE, end <= length */
     int s_q, heads;
-    int row0, rows;         /* rows row0 .. row0 + rows - 1 of the sequence's s_q * heads */
-    const void *q, *q_rope; /* planes of the sequence's row 0, as mla_attn has them */
+    int row0, rows;         /* the part's rows: row0 .. row0 + rows - 1 of the sequence's s_q *
+                               heads rows */
+    const void *q, *q_rope; /* query planes, as in mla_attn, from the sequence's row 0 on */
     const float *q_scale;
     float softmax_scale;
 } cpu_part;
 
-/* Tokens of the sequence that row @i of the part sees; may be negative. */
+/* Number of tokens of the sequence that row @i of the part sees. May be negative. */
 static inline int64_t cpu_part_visible(const cpu_part *part, int i) {
     return part->length - (part->s_q - 1 - (part->row0 + i) / part->heads);
 }
 
 typedef struct {
-    const char *name;     /* of mla_backend_options.isa */
-    const char *kernel;   /* of mla_backend_info.kernel */
-    bool (*usable)(void); /* by this machine */
+    const char *name;     /* value of mla_backend_options.isa */
+    const char *kernel;   /* value of mla_backend_info.kernel */
+    bool (*usable)(void); /* true if this machine supports it */
     size_t (*scratch_bytes)(int rows, int d_c, int d_r);
 
-    /* o [rows][d_c] = sum_j P_j c_j, m = running maximum of the logits in powers of two, l = sum_j P_j
-     * with P_j = 2^(logit_j - m); no visible token: o = 0, m = -inf, l = 0. @scratch is
-     * aligned to MLA_ALIGN, o to 64 bytes. */
+    /* Computes, for each row:
+     *   o [rows][d_c] = sum_j P_j c_j, l = sum_j P_j, with P_j = 2^(logit_j - m)
+     *   m = the maximum of the logits, which are in base 2
+     * Without a visible token, o = 0 and m = -inf. @scratch is aligned to MLA_ALIGN, o to 64 bytes.
+     * */
     void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
 
     /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */
@@ -65,8 +69,8 @@ typedef struct {
     void (*dequant)(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r,
                     uint16_t *row);
 
-    /* Probes. read() touches every byte once; multiply() returns the FLOP done in @rounds rounds on
-     * CPU_OPERANDS random normal numbers in bf16. */
+    /* Probes. read() reads every byte once. multiply() returns the number of FLOP in @rounds rounds
+     * on CPU_OPERANDS random normal numbers in bf16. */
     void (*read)(const void *from, size_t bytes, cpu_read_loop loop);
     double (*multiply)(const uint16_t *operands, int64_t rounds);
     const char *multiply_how;

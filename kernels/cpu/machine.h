@@ -1,4 +1,4 @@
-/* machine.h - what this computer is: read from the operating system, for descriptions and choices. */
+/* machine.h - properties of this computer, read from the operating system. */
 #ifndef SNAPMLA_KERNELS_CPU_MACHINE_H
 #define SNAPMLA_KERNELS_CPU_MACHINE_H
 
@@ -6,12 +6,13 @@
 
 #include "kernels/cpu/isa.h"
 
-/* The processor's name, e.g. "AMD EPYC 9575F"; the architecture's where the system gives none. */
+/* The name of the processor, such as "AMD EPYC 9575F". If the system gives none, the name of the
+ * architecture. */
 void machine_name(char *out, size_t size);
 size_t machine_memory_bytes(void);
-size_t machine_cache_bytes(void); /* of the last level; 0 = unknown */
+size_t machine_cache_bytes(void); /* last-level cache; 0 = unknown */
 
-/* Every instruction set that this build knows, fastest first, NULL-terminated. */
+/* All instruction sets of this build, fastest first, NULL-terminated. */
 const cpu_isa *const *machine_isas(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Any machine: 128-bit vectors in GNU C, which every 64-bit target has in hardware. */
+/* For any machine: 128-bit vectors in GNU C, which every 64-bit target supports in hardware. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #endif

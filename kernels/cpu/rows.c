@@ -1,4 +1,4 @@
-/* The dataflow operations: rows of queries and tokens, shared out among the threads. */
+/* The dataflow operations: rows of queries and tokens, distributed over the threads. */
 #include <string.h>
 
 #include "kernels/cpu/cpu.h"

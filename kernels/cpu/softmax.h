@@ -1,12 +1,13 @@
-/* softmax.h - the running softmax over pages of logits, rows in the lanes (vec.h's definitions).
+/* softmax.h - the running softmax over pages of logits. Rows are in the vector lanes (vec.h).
  *
- * A row's state and one page of its logits s_j = q . k_j (times a_k,j for MLA_FP8), with the factor
- * f = softmax_scale * a_q * log2(e) > 0:
+ * Inputs are a row's state and one page of its logits s_j = q . k_j (times a_k,j for MLA_FP8). With
+ * the factor f = softmax_scale * a_q * log2(e) > 0:
  *   m' = max(m, max_j s_j)          rescale = 2^((m - m') f)          P_j = 2^((s_j - m') f)
  *   l' = l rescale + sum_j P_j
- *   MLA_FP8:  P'_j = P_j a_k,j,  sigma = max_j P'_j / 448,  P8_j = e4m3(P'_j / sigma); sigma and all
- *             P8 are zero where max_j P'_j < 2^-100
- * m stays in units of s: a difference of logits is then rounded once, after the subtraction. */
+ *   MLA_FP8:  P'_j = P_j a_k,j,  sigma = max_j P'_j / 448,  P8_j = e4m3(P'_j / sigma); sigma and
+ *             all P8 are zero if max_j P'_j < 2^-100
+ * m stays in units of s, so that a difference of logits is rounded only once, after the
+ * subtraction. */
 #ifndef SNAPMLA_KERNELS_CPU_SOFTMAX_H
 #define SNAPMLA_KERNELS_CPU_SOFTMAX_H
 
@@ -18,16 +19,18 @@
 #include "kernels/formats.h"
 
 typedef struct {
-    int padded;     /* rows, a multiple of LANES; those past the part's are computed and ignored */
+    int padded;     /* rows rounded up to a multiple of LANES; results of the extra rows are
+                       ignored */
     float *factor;  /* [padded] f */
     float *m, *l;   /* [padded] */
-    float *rescale; /* [padded] of the page just done */
-    float *sigma;   /* [padded] of the page just done; 1 for MLA_BF16 */
-    float *a_k;     /* [MLA_PAGE] of the page, 0 past its tokens */
-    int32_t *limit; /* [padded] tokens of the page that a row sees */
+    float *rescale; /* [padded] for the current page */
+    float *sigma;   /* [padded] for the current page; 1 for MLA_BF16 */
+    float *a_k;     /* [MLA_PAGE] of the current page, 0 past its last token */
+    int32_t *limit; /* [padded] number of tokens of the page that a row sees */
 } softmax_state;
 
-/* The next array of a scratch area; memory NULL asks for the size only. */
+/* Reserves the next array of a scratch area. With @memory NULL, only the size in *at is
+ * meaningful. */
 static void *scratch_carve(void *memory, size_t *at, size_t bytes) {
     void *p = (void *)((uintptr_t)memory + *at);
     *at += (bytes + MLA_ALIGN - 1) / MLA_ALIGN * MLA_ALIGN;
@@ -59,7 +62,7 @@ static void softmax_begin(softmax_state *st, const cpu_part *part) {
     }
 }
 
-/* The maximum goes out in powers of two. */
+/* Returns the maxima in base 2. */
 static void softmax_end(const softmax_state *st, int rows, float *m, float *l) {
     for (int i = 0; i < rows; i++) {
         m[i] = st->m[i] * st->factor[i];
@@ -67,8 +70,8 @@ static void softmax_end(const softmax_state *st, int rows, float *m, float *l) {
     }
 }
 
-/* Fills a_k and limit for the page that starts at @token, of which @n tokens are in the part. Returns
- * whether every row sees the whole page. */
+/* Sets a_k and limit for the page that starts at @token, with @n tokens in the part. Returns true
+ * if every row sees all tokens of the page. */
 static bool softmax_page(softmax_state *st, const cpu_part *part, int64_t token, int64_t slot,
                          int n) {
     bool whole = true;
@@ -82,7 +85,8 @@ static bool softmax_page(softmax_state *st, const cpu_part *part, int64_t token,
     return whole;
 }
 
-/* s_j of the lanes from the raw products: scaled, hidden where a row may not look. */
+/* Turns the raw products of LANES rows into s_j: multiplies by a_k and sets hidden tokens to
+ * -inf. */
 static inline void softmax_logits(const softmax_state *st, mla_precision p, bool whole, float *s,
                                   int i) {
     vi limit = *(const vi_any *)(st->limit + i);
@@ -106,7 +110,7 @@ static inline vf softmax_largest(const float *s, int stride, vf largest) {
     return VF_MAX(largest, other);
 }
 
-/* s_j to P_j (P'_j for MLA_FP8) against the maximum @m; returns sum_j P_j. */
+/* Turns s_j into P_j (P'_j for MLA_FP8), relative to the maximum @m. Returns sum_j P_j. */
 static inline vf softmax_exponentiate(const softmax_state *st, mla_precision p, float *s, vf m,
                                       vf factor) {
     vf sum = {0};
@@ -121,7 +125,7 @@ static inline vf softmax_exponentiate(const softmax_state *st, mla_precision p, 
     return sum;
 }
 
-/* P' to P8; returns sigma. */
+/* Turns P' into P8 and returns sigma. */
 static inline vf softmax_quantise(float *s, int stride) {
     vf largest = softmax_largest(s, stride, (vf){0});
     vi any = largest >= 0x1p-100f;
@@ -137,7 +141,7 @@ static inline void softmax_lanes(softmax_state *st, mla_precision p, bool whole,
     vf factor = vf_load(st->factor + i), before = vf_load(st->m + i);
     softmax_logits(st, p, whole, s, i);
     vf m = softmax_largest(s, st->padded, before);
-    vf against = vf_select(m > -INFINITY, m, (vf){0}); /* nothing seen yet: 2^-inf = 0 */
+    vf against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 2^-inf = 0 */
     vf rescale = vf_exp2((before - against) * factor);
     vf sum = softmax_exponentiate(st, p, s, against, factor);
     vf_store(st->l + i, VF_FMA(vf_load(st->l + i), rescale, sum));
@@ -147,7 +151,8 @@ static inline void softmax_lanes(softmax_state *st, mla_precision p, bool whole,
         vf_store(st->sigma + i, softmax_quantise(s, st->padded));
 }
 
-/* One page: @s [MLA_PAGE][padded] raw products in, P (P8 for MLA_FP8) out; the state moves on. */
+/* Processes one page: turns the raw products @s [MLA_PAGE][padded] into P (P8 for MLA_FP8) and
+ * updates the state. */
 static void softmax_block(softmax_state *st, const cpu_part *part, float *s, int64_t token,
                           int64_t slot, int n) {
     bool whole = softmax_page(st, part, token, slot, n);

@@ -1,26 +1,24 @@
-/* A step is cut into parts of whole pages, threads take the parts, and what a sequence's parts found is
- * joined by their weights. */
+/* Splits a step into parts of whole pages, distributes them over threads, and merges the partial
+ * results of each split sequence. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "kernels/cpu/cpu.h"
 
 enum {
-    kPartsPerThread =
-        8, /* evens out threads that are not equally fast; 2 % of a part is fixed cost */
+    kPartsPerThread = 8, /* evens out threads of different speed; the fixed cost is 2 % of a part */
     kMinPartPages = 4,
     kMaxSplits = 64,
 };
 
-/* A range of a sequence's tokens, for one group of its rows. */
+/* One part: a range of a sequence's tokens, for one group of its rows. */
 typedef struct {
     int seq, row0, rows;
     int64_t length, first, end;
-    int64_t
-        partial; /* where its result goes in the workspace; -1: the part is the whole sequence */
+    int64_t partial; /* index of its partial result; -1: the part is the whole sequence */
 } cpu_item;
 
-/* A sequence's row group that was cut: partials first .. first + parts - 1. */
+/* A row group of a split sequence, with the partial results partial .. partial + parts - 1. */
 typedef struct {
     int seq, row0, rows, parts;
     int64_t partial;
@@ -28,13 +26,14 @@ typedef struct {
 
 typedef struct {
     mla_plan base;
-    int max_parts; /* a sequence */
+    int max_parts; /* per sequence */
     int64_t max_items, max_partials;
     int64_t items, joins;
     cpu_item *item; /* [max_items] */
     cpu_join *join; /* [max_partials / 2 + 1] */
     size_t sums_bytes, scratch_bytes;
-    char *scratch; /* [threads][scratch_bytes]; first a whole sequence's o, m and l */
+    char *scratch; /* [threads][scratch_bytes]; each begins with o, m and l of an unsplit
+                      sequence */
     float *o;      /* [max_partials][group rows][d_c] */
     float *ml;     /* [max_partials][2][group rows]: maxima, then sums */
 } cpu_plan;
@@ -66,7 +65,7 @@ void cpu_plan_free(mla_plan *base) {
     release((cpu_plan *)base);
 }
 
-/* How many parts a step within the capacity can have. */
+/* Computes the largest number of parts that a step within the capacity can have. */
 static void count_parts(cpu_plan *plan, int threads) {
     const mla_capacity *cap = &plan->base.cap;
     int64_t longest = pages_of(cap->max_tokens),
@@ -79,7 +78,7 @@ static void count_parts(cpu_plan *plan, int threads) {
     plan->max_partials = plan->max_parts > 1 ? plan->max_items : 0;
 }
 
-/* What a step needs at most. */
+/* Allocates the memory that the largest step needs. */
 static bool reserve(cpu_plan *plan, int threads) {
     const mla_capacity *cap = &plan->base.cap;
     const cpu_backend *be = (const cpu_backend *)plan->base.be;
@@ -122,8 +121,8 @@ int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b) {
     return length > plan->cap.max_tokens ? plan->cap.max_tokens : length;
 }
 
-/* Parts of a sequence of @pages: as many as the caller fixed, whatever its neighbours are, or such
- * that all parts of the step are about equal. */
+/* The number of parts of a sequence of @pages. If the caller fixed `splits`, it depends on that
+ * sequence alone. Otherwise all parts of the step get about equal sizes. */
 static int parts_of(const cpu_plan *plan, int64_t pages, int64_t total) {
     const cpu_backend *be = (const cpu_backend *)plan->base.be;
     int64_t share = total / ((int64_t)parallel_threads(be->pool) * kPartsPerThread) + 1;
@@ -176,7 +175,8 @@ typedef struct {
     const mla_attn *attn;
 } run_context;
 
-/* Joins the results of a row's parts: o and (m, l) of part i at i * stride and i * ml_stride. */
+/* Merges the partial results of a row. o of part i is at i * stride, m and l are at i *
+ * ml_stride. */
 static void finish_row(const run_context *run, int64_t row, const float *o, int64_t stride,
                        const float *m, const float *l, int64_t ml_stride, int parts) {
     float weight[kMaxSplits] = {0}, largest = -INFINITY;

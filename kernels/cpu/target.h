@@ -1,5 +1,6 @@
-/* target.h - compiles what stands between TARGET_BEGIN and TARGET_END for an instruction set, so that
- * no file needs flags of its own. Headers with inline functions come after TARGET_BEGIN. */
+/* target.h - compiles the code between TARGET_BEGIN and TARGET_END for an instruction set, so that
+ * no file needs its own compiler flags. Headers with inline functions must be included after
+ * TARGET_BEGIN. */
 #ifndef SNAPMLA_KERNELS_CPU_TARGET_H
 #define SNAPMLA_KERNELS_CPU_TARGET_H
 

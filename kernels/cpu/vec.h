@@ -1,22 +1,23 @@
-/* vec.h - a vector of floats, its width chosen by the including file.
+/* vec.h - a vector of floats. The including file chooses its width.
  *
  * An including file compiles for one instruction set and defines
  *   LANES           floats in a vector: 4, 8 or 16
  *   VF_FMA(a,b,c)   a * b + c
- *   VF_MAX(a,b)     the larger; b where either is a NaN                                            */
+ *   VF_MAX(a,b)     the larger; b if either is a NaN */
 #ifndef SNAPMLA_KERNELS_CPU_VEC_H
 #define SNAPMLA_KERNELS_CPU_VEC_H
 
 #include <stdint.h>
 
-/* gcc 12's analyzer takes the number of lanes for the width of a lane. */
+/* The analyzer of gcc 12 mistakes the number of lanes for the width of a lane. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow"
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Before a short loop over registers: all of it, or the registers become memory. */
+/* UNROLL stands before a short loop over an array of vectors. The loop must be unrolled completely,
+ * or the compiler keeps the array in memory instead of registers. */
 #if defined __clang__
 #define UNROLL   _Pragma("unroll")
 #define UNROLL_8 _Pragma("unroll 8")
@@ -24,7 +25,9 @@
 #else
 #define UNROLL   _Pragma("GCC unroll 32")
 #define UNROLL_8 _Pragma("GCC unroll 8")
-#define ROLLED   _Pragma("GCC unroll 1") /* code of a loop within a loop that stays in its cache */
+#define ROLLED                                                                                     \
+    _Pragma("GCC unroll 1") /* keeps the code of a loop nest small enough for the
+                               instruction cache */
 #endif
 
 enum { kLine = 64 }; /* bytes of a cache line */
@@ -45,7 +48,7 @@ static inline void vf_store(float *p, vf x) {
     *(vf_any *)p = x;
 }
 
-/* Tells the compiler that x is used. */
+/* Makes the compiler treat x as used. */
 static inline void vf_keep(vf x) {
     float sink[LANES];
     vf_store(sink, x);
@@ -60,7 +63,7 @@ static inline vu vu_select(vi mask, vu yes, vu no) {
     return ((vu)mask & yes) | (~(vu)mask & no);
 }
 
-/* LANES numbers of 16 bits, in the upper halves: bf16 as FP32. */
+/* Loads LANES bf16 numbers as FP32: the 16 bits become the upper half. */
 static inline vf vf_load_bf16(const uint16_t *p) {
     return (vf)(__builtin_convertvector(*(const vu16 *)p, vu) << 16);
 }
@@ -69,8 +72,8 @@ static inline vf vf_select(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
-/* 2^x for x <= 0, relative error 1e-7; 0 below 2^-126. The polynomial is the minimax one of degree 6
- * on [-0.5, 0.5], relative error 2e-9, with its constant set to 1. */
+/* 2^x for x <= 0, relative error 1e-7; 0 below 2^-126. The polynomial is the minimax one of degree
+ * 6 on [-0.5, 0.5], relative error 2e-9, with its constant set to 1. */
 static inline vf vf_exp2(vf x) {
     const vf magic = vf_set(0x1.8p23f);
     vi tiny = x < -126.0f;
@@ -86,8 +89,9 @@ static inline vf vf_exp2(vf x) {
     return (vf)(~tiny & (vi)(p * (vf)power));
 }
 
-/* The nearest e4m3 value of x in 0 .. 448, ties to even: a power of two that is 2^20 times x's
- * leaves three bits of mantissa in the sum; below 2^-6 the step stays 2^-9. */
+/* Rounds x in 0 .. 448 to the nearest e4m3 value, ties to even. Adding a power of two that is 2^20
+ * times the power of two of x leaves three bits of mantissa in the sum. Below 2^-6 the step stays
+ * 2^-9. */
 static inline vf vf_round_e4m3(vf x) {
     vf power = (vf)((vi)x & 0x7f800000);
     vu shift = (vu)VF_MAX(power, vf_set(0x1p-6f)) + (20u << 23);

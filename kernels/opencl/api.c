@@ -3,7 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* POSIX has function pointers in what dlsym() returns; C has no cast for it. */
+/* Copies the pointer bytewise: POSIX allows dlsym() to return function pointers, but C has no cast
+ * for it. */
 static int find(void *library, const char *name, void *function, size_t size) {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, size);
@@ -14,7 +15,7 @@ const opencl_api *opencl_load(snap_err *err) {
     static opencl_api api;
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "no OpenCL here: %s", dlerror());
+        (void)err_set(err, SNAP_E_UNSUPPORTED, "OpenCL is not available: %s", dlerror());
         return NULL;
     }
 #define FIND(name, type, args)                                                                     \

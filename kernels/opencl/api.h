@@ -1,5 +1,5 @@
-/* api.h - the functions of OpenCL 1.2 that the backend calls, found at run time: the program needs
- * neither headers nor library to be built, and starts where there is none.
+/* api.h - the functions of OpenCL 1.2 that the backend calls, loaded at run time. So the program
+ * can be built without OpenCL headers or libraries, and starts on machines without them.
  *
  * Names, types and numbers: Khronos, OpenCL specification 1.2, cl.h. */
 #ifndef SNAPMLA_KERNELS_OPENCL_API_H
@@ -67,7 +67,8 @@ typedef struct {
 #undef MEMBER
 } opencl_api;
 
-/* The loader's functions, loaded once; NULL with SNAP_E_UNSUPPORTED where there is no libOpenCL.so.1. */
+/* Loads the functions from libOpenCL.so.1, once. NULL with SNAP_E_UNSUPPORTED if there is no such
+ * library. */
 const opencl_api *opencl_load(snap_err *err);
 
 #endif

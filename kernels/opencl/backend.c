@@ -1,4 +1,4 @@
-/* OpenCL as a backend: choice of the device, memory, time. */
+/* OpenCL as a backend: choice of the device, memory, timer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +25,13 @@ static snap_status make_area(opencl_area *a, opencl_backend *be, size_t bytes, s
     int32_t code = 0;
     a->bytes = bytes ? bytes : 1;
     if (a->bytes > be->largest)
-        return err_set(err, SNAP_E_NOMEM, "a buffer of %zu bytes: the device takes %llu at most",
-                       bytes, (unsigned long long)be->largest);
+        return err_set(err, SNAP_E_NOMEM,
+                       "a buffer of %zu bytes exceeds the device's maximum of %llu", bytes,
+                       (unsigned long long)be->largest);
     void *range =
         mmap(NULL, a->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED)
-        return err_set(err, SNAP_E_NOMEM, "no addresses for %zu bytes", bytes);
+        return err_set(err, SNAP_E_NOMEM, "cannot reserve an address range of %zu bytes", bytes);
     a->address = range;
     a->buffer = be->cl->CreateBuffer(be->context, CL_MEM_READ_WRITE, a->bytes, NULL, &code);
     snap_status st = opencl_check(code, "a buffer", err);
@@ -82,7 +83,7 @@ static snap_status find_range(const opencl_area **out, size_t *at, const opencl_
     return SNAP_OK;
 }
 
-/* The queue is in order and the host's memory the caller's again at once: writes wait as well. */
+/* The copies to the device block as well, because the caller may reuse the host memory at once. */
 static snap_status opencl_copy_in(mla_backend *base, void *device, const void *host, size_t bytes,
                                   snap_err *err) {
     opencl_backend *be = (opencl_backend *)base;
@@ -109,14 +110,15 @@ static snap_status opencl_copy_out(mla_backend *base, void *host, const void *de
         "a copy from the device", err);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- timer ----------------------------------------------------------------------------------- */
 
 static snap_status opencl_sync(mla_backend *base, snap_err *err) {
     opencl_backend *be = (opencl_backend *)base;
     return opencl_check(be->cl->Finish(be->queue), "waiting for the device", err);
 }
 
-/* The host's clock around an empty queue: a launch's cost is in it. */
+/* The timer is the host's clock, read when the queue is empty. So its times include launch
+ * overhead. */
 static snap_status opencl_timer_start(mla_backend *base, snap_err *err) {
     snap_status st = opencl_sync(base, err);
     ((opencl_backend *)base)->started_ns = clock_now_ns();
@@ -131,7 +133,7 @@ static snap_status opencl_timer_stop(mla_backend *base, double *ns, snap_err *er
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* A number that the device says of itself; 0 where it does not. */
+/* Queries a numeric property of the device; 0 if it is not available. */
 static uint64_t number(const opencl_backend *be, cl_object device, uint32_t what) {
     uint64_t wide = 0;
     uint32_t narrow = 0;
@@ -157,7 +159,7 @@ static bool usable(const opencl_backend *be, cl_object device) {
            number(be, device, CL_DEVICE_LOCAL_MEM_SIZE) >= 16 << 10;
 }
 
-/* How well a device answers to what was asked for; 0 = not at all. */
+/* Ranks a device by how well it matches the request; 0 = not at all. */
 static int rank(const opencl_backend *be, cl_object device, const char *wanted) {
     char name[128];
     uint64_t type = number(be, device, CL_DEVICE_TYPE);
@@ -177,7 +179,7 @@ static snap_status choose(opencl_backend *be, const char *wanted, snap_err *err)
     uint32_t n_platforms = 0, n = 0;
     int best = 0;
     if (be->cl->GetPlatformIDs(kDevices, platforms, &n_platforms) != 0 || n_platforms == 0)
-        return err_set(err, SNAP_E_UNSUPPORTED, "OpenCL has no platform here");
+        return err_set(err, SNAP_E_UNSUPPORTED, "OpenCL has no platform on this machine");
     for (uint32_t p = 0; p < n_platforms && p < kDevices; p++) {
         n = 0;
         if (be->cl->GetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, kDevices, devices, &n) != 0)
@@ -190,7 +192,7 @@ static snap_status choose(opencl_backend *be, const char *wanted, snap_err *err)
     }
     if (!be->device)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "no usable OpenCL device answers to '%s': auto, gpu, cpu or a part of its "
+                       "no usable OpenCL device matches '%s': auto, gpu, cpu or a part of its "
                        "name",
                        wanted ? wanted : "auto");
     return SNAP_OK;

@@ -1,14 +1,15 @@
-/* Programs, arguments, launches. */
+/* Building programs, passing arguments, launching kernels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/opencl/opencl.h"
 
-extern const char opencl_source[]; /* source.S */
+extern const char opencl_source[]; /* in source.S */
 
 snap_status opencl_check(int32_t code, const char *what, snap_err *err) {
-    static const int32_t kMemory[] = {-4, -5, -6, -61}; /* allocation, resources, host, size */
+    static const int32_t kMemory[] = {-4, -5, -6, -61}; /* object allocation, resources, host
+                                                           memory, buffer size */
     if (code == 0)
         return SNAP_OK;
     for (size_t i = 0; i < sizeof kMemory / sizeof *kMemory; i++)
@@ -17,7 +18,7 @@ snap_status opencl_check(int32_t code, const char *what, snap_err *err) {
     return err_set(err, SNAP_E_DEVICE, "%s: OpenCL error %d", what, code);
 }
 
-/* The first lines of the compiler's log, in one. */
+/* Reports the beginning of the compiler's log, on one line. */
 static snap_status build_failed(const opencl_backend *be, cl_object program, snap_err *err) {
     enum { kLog = 4096, kShown = 300 };
     char *log = calloc(kLog + 1, 1);
@@ -27,7 +28,7 @@ static snap_status build_failed(const opencl_backend *be, cl_object program, sna
     for (char *c = log; c && *c; c++)
         if (*c == '\n')
             *c = ' ';
-    (void)err_set(err, SNAP_E_DEVICE, "the device's compiler refuses the kernels: %.*s", kShown,
+    (void)err_set(err, SNAP_E_DEVICE, "the device's compiler rejects the kernels: %.*s", kShown,
                   log ? log : "");
     free(log);
     return SNAP_E_DEVICE;
@@ -92,7 +93,7 @@ void opencl_int(opencl_call *c, int64_t value) {
     opencl_value(c, &narrow, sizeof narrow);
 }
 
-/* An address of no buffer gives the kernel a null one. */
+/* Passes a null buffer if the address is NULL. An address outside all buffers is an error. */
 void opencl_buffer(opencl_call *c, const void *address) {
     cl_object buffer = NULL;
     uint64_t offset = 0;

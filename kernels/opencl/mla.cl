@@ -1,14 +1,16 @@
-/* mla.cl - both arms and the dataflow in plain OpenCL C 1.2: no extension, FP32 sums, 64 work-items.
+/* mla.cl - both arms and the dataflow in plain OpenCL C 1.2: no extensions, FP32 sums, 64
+ * work-items per work-group.
  *
- * ATTEND is defined with D_C, D_R, ROWS (rows of a work-group) and FP8 (0 or 1) for one plan's arithmetic;
- * without it this is the dataflow and the probes. Buffers come with an offset in bytes. */
+ * With ATTEND defined, this is the attention of one plan; D_C, D_R, ROWS (rows per work-group) and
+ * FP8 (0 or 1) must be defined, too. Without ATTEND, it is the dataflow and the probes. Every
+ * buffer argument is followed by an offset in bytes. */
 #define PAGE 64
 #define GROUP 64
 #define E4M3_MAX 448.0f
 
 #define AT(type, p) ((__global type *)((p) + p##_at))
 
-/* ---- formats: bit for bit those of kernels/formats.h ---- */
+/* ---- formats: equal to those of kernels/formats.h bit for bit ---- */
 
 float bf16_decode(ushort b) {
     return as_float((uint)b << 16);
@@ -30,14 +32,15 @@ uchar e4m3_encode(float x) {
     uint u = as_uint(x), sign = u >> 24 & 0x80u, magnitude = u & 0x7fffffffu;
     if (isnan(x))
         return (uchar)(sign | 0x7fu);
-    if (magnitude < as_uint(0x1p-6f)) /* steps of 2^-9 below the smallest normal number */
+    if (magnitude < as_uint(0x1p-6f)) /* subnormal: steps of 2^-9 */
         return (uchar)(sign | convert_uint_rte(as_float(magnitude) * 512.0f));
     if (magnitude > as_uint(E4M3_MAX))
         magnitude = as_uint(E4M3_MAX);
     return (uchar)(sign | ((magnitude + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20) - (120u << 3));
 }
 
-/* OpenCL allows 2.5 units in the last place to a division; two corrections leave none. */
+/* A correctly rounded division. OpenCL allows an error of 2.5 units in the last place; two
+ * corrections remove it. */
 float divide(float a, float b) {
     float q = a / b, r = 1.0f / b;
     if (!isfinite(q) || fabs(q) < 0x1p-100f)
@@ -46,7 +49,8 @@ float divide(float a, float b) {
     return fma(fma(-q, b, a), r, q);
 }
 
-/* x * y, exact, rounded once to bf16: what FP32 rounds away makes its last bit odd. */
+/* Rounds the exact product x * y to bf16 once. It is first rounded to FP32 with round-to-odd: if
+ * anything was lost, the last bit becomes 1. */
 ushort bf16_product(float x, float y) {
     float near = x * y, rest = fma(x, y, -near);
     uint u = as_uint(near);
@@ -69,7 +73,7 @@ ulong slot_of(__global const int *table_row, int pages, int token) {
 
 /* ---- dataflow ---- */
 
-/* One row by the whole work-group. */
+/* Quantises one row with the whole work-group. */
 void quantise(__global const ushort *row, int d_c, int d_r, __global uchar *c8,
               __global ushort *rope, __global float *scale, __local float *maxima) {
     int t = get_local_id(0);
@@ -151,7 +155,8 @@ __kernel void probe_read(__global uchar *data, ulong data_at, ulong items,
     uint4 sum = (uint4)(0);
     for (ulong i = get_global_id(0); i < items; i += get_global_size(0))
         sum ^= AT(uint4, data)[i];
-    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u) /* or nothing would have to be read */
+    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u) /* keeps the compiler from removing the
+                                                           reads */
         AT(uint, sink)[0] = sum.x;
 }
 
@@ -172,10 +177,10 @@ __kernel void probe_fma(__global uchar *sink, ulong sink_at, int turns, float fa
 
 /* ---- attention ---- */
 
-#define CHUNK 32 /* columns staged at once; content and RoPE are whole chunks */
+#define CHUNK 32 /* columns loaded at once; D_C and D_R are multiples of it */
 #define COLUMNS ((D_C + GROUP - 1) / GROUP)
 
-/* Pages first .. last - 1 are part `part` of `parts` of a sequence of `pages`. */
+/* The first page of part `part`, if a sequence of `pages` is split into `parts`. */
 int part_of(int pages, int part, int parts) {
     return (int)((long)pages * part / parts);
 }
@@ -196,7 +201,7 @@ float load_rope(__global const uchar *content, __global const uchar *rope, ulong
 #endif
 }
 
-/* A work-group: ROWS rows of sequence b against one part of its pages. */
+/* One work-group computes ROWS rows of sequence b over one part of its pages. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
        __global uchar *q_scale, ulong q_scale_at, __global uchar *content, ulong content_at,
@@ -286,7 +291,7 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 #if FP8
-        /* P' = P a_k, in e4m3 with a scale of its own for the page */
+        /* P' = P a_k, rounded to e4m3 with one scale for the page */
         for (int r = 0; r < ROWS; r++)
             p[r][t] *= a_k;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -331,7 +336,7 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
     }
 }
 
-/* A work-group: one row, its parts joined by their weights. */
+/* One work-group merges the partial results of one row. */
 __kernel void combine(__global uchar *sums, ulong sums_at, __global uchar *maxima,
                       ulong maxima_at, __global uchar *lengths, ulong lengths_at,
                       __global uchar *out, ulong out_at, __global uchar *lse, ulong lse_at,

@@ -1,8 +1,8 @@
-/* opencl.h - what the files of the OpenCL backend share.
+/* opencl.h - declarations that the files of the OpenCL backend share.
  *
- * Buffers of OpenCL 1.2 have no addresses, mla.h's memory has: each buffer gets a range of addresses that
- * the process reserves and never backs, so that a caller may add offsets and a careless host access
- * faults. Kernels get the buffer and an offset in bytes. */
+ * Buffers of OpenCL 1.2 have no addresses, but mla.h needs pointers. So each buffer gets an address
+ * range that the process reserves but never maps to memory. A caller may add offsets to such a
+ * pointer; an access by the host faults. Kernels receive the buffer and an offset in bytes. */
 #ifndef SNAPMLA_KERNELS_OPENCL_OPENCL_H
 #define SNAPMLA_KERNELS_OPENCL_OPENCL_H
 
@@ -13,12 +13,12 @@ enum { OPENCL_GROUP = 64, OPENCL_OPTIONS = 96 };
 
 typedef struct opencl_area {
     struct opencl_area *next;
-    char *address; /* of `bytes` reserved bytes */
+    char *address; /* start of the reserved address range */
     size_t bytes;
     cl_object buffer;
 } opencl_area;
 
-/* A program as it was built for one set of options: built once, kept. */
+/* The program, built with one set of options and kept for later use. */
 typedef struct opencl_program {
     struct opencl_program *next;
     char options[OPENCL_OPTIONS];
@@ -33,18 +33,20 @@ typedef struct {
     opencl_program *programs;
     cl_object quant_q, append, fetch, probe_read, probe_fma;
     uint32_t units;   /* compute units */
-    uint64_t largest; /* bytes of a buffer at most */
+    uint64_t largest; /* largest possible buffer, in bytes */
     int64_t started_ns;
 } opencl_backend;
 
-/* SNAP_OK, or SNAP_E_DEVICE saying what failed with which code. */
+/* Returns SNAP_OK for 0; else SNAP_E_NOMEM or SNAP_E_DEVICE with @what and the code in the
+ * message. */
 snap_status opencl_check(int32_t code, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The kernel of that name in mla.cl built with @options; the caller releases it. */
+/* Creates the kernel @name from mla.cl built with @options. The caller releases it. */
 snap_status opencl_kernel(cl_object *out, opencl_backend *be, const char *options, const char *name,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* Arguments in their order, then the launch; a failed one sticks and is reported by opencl_launch(). */
+/* Collects a kernel's arguments in order, then launches it. The first error is kept and returned by
+ * opencl_launch(). */
 typedef struct {
     opencl_backend *be;
     cl_object kernel;
@@ -52,11 +54,12 @@ typedef struct {
     int32_t code;
 } opencl_call;
 
-void opencl_buffer(opencl_call *c, const void *address); /* buffer and offset: two arguments */
+void opencl_buffer(opencl_call *c, const void *address); /* passes two arguments: buffer and
+                                                            offset */
 void opencl_int(opencl_call *c, int64_t value);
 void opencl_value(opencl_call *c, const void *value, size_t size);
 
-/* @groups: work-groups of OPENCL_GROUP in x, single ones in y and z. */
+/* @groups: number of work-groups in x, y and z; each has OPENCL_GROUP work-items in x. */
 snap_status opencl_launch(opencl_call *c, const size_t groups[3], snap_err *err) SNAP_CHECK_RESULT;
 
 /* step.c */

@@ -1,5 +1,5 @@
-/* The ceilings: streaming reads of a large buffer, and FP32 multiply-accumulate, which is what the
- * kernels' arithmetic is made of in either precision. */
+/* The ceilings: streaming reads of a large buffer, and FP32 multiply-accumulate, which the kernels
+ * use for both precisions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static snap_status launch_fma(const probe *p, snap_err *err) {
     return opencl_launch(&c, (size_t[]){(size_t)p->be->units * kGroups, 1, 1}, err);
 }
 
-/* Windows of one launch until the time is over; the best counts. The first one warms up. */
+/* Measures windows of one launch each until the time is over; the best counts. A launch before them
+ * warms up. */
 static snap_status measure(mla_ceiling *out, const probe *p, double work, double seconds,
                            snap_status (*launch)(const probe *p, snap_err *err), snap_err *err) {
     int64_t end = clock_now_ns() + (int64_t)(1e9 * seconds);
@@ -64,7 +65,7 @@ snap_status opencl_ceilings(mla_backend *base, double seconds, mla_ceilings *out
     TRY(measure(&out->read, &p, (double)p.bytes, seconds, launch_read, err));
     TRY(measure(&out->bf16, &p, flop, seconds, launch_fma, err));
     (void)snprintf(out->read.how, sizeof out->read.how, "128-bit loads, %u units", be->units);
-    (void)snprintf(out->bf16.how, sizeof out->bf16.how, "FP32 mad, 64 sums a work-item");
+    (void)snprintf(out->bf16.how, sizeof out->bf16.how, "FP32 mad, 64 sums per work-item");
     out->fp8 = out->bf16;
     out->read_bytes = p.bytes;
 cleanup:

@@ -1,4 +1,4 @@
-/* The text of mla.cl as data, with a closing NUL. */
+/* The source text of mla.cl as data, with a terminating NUL. */
     .section .rodata
     .global opencl_source
     .type opencl_source, %object

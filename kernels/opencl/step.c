@@ -1,4 +1,5 @@
-/* Plans and launches. The schedule is arithmetic on lengths, which every work-group does for itself. */
+/* Plans and launches. No schedule is stored: every work-group computes its part from the
+ * lengths. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,18 +9,19 @@ enum { kMaxParts = 64, kGroupsPerUnit = 4, kManyRows = 8 };
 
 typedef struct {
     mla_plan base;
-    int rows; /* of a work-group */
+    int rows; /* rows per work-group */
     int max_parts;
     cl_object attend, combine;
     void *sums;   /* fp32 [batch][s_q * heads][max_parts][d_c] */
-    void *maxima; /* fp32 [batch][s_q * heads][max_parts][2]: maximum in units of log2, sum */
+    void *maxima; /* fp32 [batch][s_q * heads][max_parts][2]: maximum in base 2, sum */
 } opencl_plan;
 
 static int64_t at_most(int64_t x, int64_t most) {
     return x < most ? x : most;
 }
 
-/* As many parts as were asked for, or as keep all compute units busy. */
+/* The number of parts per sequence: as the caller fixed it, or enough to keep all compute units
+ * busy. */
 static int parts_of(const mla_capacity *cap, const opencl_backend *be, int rows) {
     int64_t pages = (cap->max_tokens + MLA_PAGE - 1) / MLA_PAGE;
     int64_t groups = (int64_t)cap->batch * ((cap->s_q * cap->heads + rows - 1) / rows);
@@ -153,7 +155,7 @@ snap_status opencl_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, co
     return opencl_launch(&c, (size_t[]){(size_t)rows, 1, 1}, err);
 }
 
-/* What appending and fetching have in common. */
+/* Passes the arguments that appending and fetching have in common. */
 static opencl_call rows_call(const mla_plan *plan, cl_object kernel, const mla_step *step,
                              const mla_cache *cache, const void *kv) {
     opencl_call c = {.be = (opencl_backend *)plan->be, .kernel = kernel};
