@@ -1,4 +1,4 @@
-/* c_contract.h - the C headers that the backend implements, as C++ sees them. */
+/* c_contract.h - includes the C headers that the backend implements, in a form that C++ accepts. */
 #ifndef SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
 #define SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
 

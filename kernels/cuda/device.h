@@ -1,4 +1,4 @@
-/* device.h - what the parts of the backend share: its struct, and errors as values. */
+/* device.h - the backend's struct, its error handling, and the functions of its parts. */
 #ifndef SNAPMLA_KERNELS_CUDA_DEVICE_H
 #define SNAPMLA_KERNELS_CUDA_DEVICE_H
 
@@ -8,22 +8,23 @@
 
 struct cuda_backend {
     mla_backend base;
-    cudaStream_t stream; /* all work goes there, so that "stream order" is call order */
+    cudaStream_t stream; /* all work is enqueued here, so "stream order" is call order */
     cudaEvent_t started, stopped;
     cudaDeviceProp device;
     int sms;
     bool hopper;        /* compute capability 9.0 */
-    bool portable;      /* only kernels for 8.0 and newer are to be used */
-    void *flush_memory; /* what lab_flush() reads; allocated by the first one */
-    void *probe_memory; /* what cuda_probe_once() reads, likewise */
+    bool portable;      /* use only the kernels for compute capability 8.0 and newer */
+    void *flush_memory; /* read by lab_flush(); allocated by the first call */
+    void *probe_memory; /* read by cuda_probe_once(); allocated by the first call */
 };
 
 inline cuda_backend *cuda_of(mla_backend *be) {
     return reinterpret_cast<cuda_backend *>(be);
 }
 
-/* The message of a failed call. An error that the device can recover from does not stick to the calls
- * after it; of others the message says that the process must end. */
+/* Turns a CUDA error into a status and a message. An error that the device can recover from is
+ * cleared, so later calls do not report it. For other errors, the message says that the process
+ * must end. */
 snap_status cuda_check(cudaError_t e, const char *what, snap_err *err);
 
 /* plan.cu */

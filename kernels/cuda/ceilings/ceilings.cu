@@ -1,5 +1,5 @@
-/* The device's ceilings: each loop in turn in windows of about a millisecond, the best window of the
- * best loop counts. */
+/* The device's ceilings. All loops run in turn, in windows of about a millisecond. The best window
+ * of the best loop counts. */
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +24,7 @@ double now_s() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* Time of what `launch` enqueues. */
+/* Measures the device time of the work that `launch` enqueues. */
 template <typename F>
 cudaError_t window(cuda_backend *be, double *seconds, F launch) {
     float ms = 0;
@@ -41,7 +41,7 @@ cudaError_t window(cuda_backend *be, double *seconds, F launch) {
     return e;
 }
 
-/* The best loop, and beside it the rate of loop @also. */
+/* Reports the best loop, and beside it the rate of loop @also. */
 void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int also, double unit,
             const char *unit_name) {
     const loop *best = std::max_element(
@@ -56,7 +56,7 @@ void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int als
                  loops[also].best / unit, unit_name);
 }
 
-/* `run(i, &amount)` enqueues loop i once and says how much that is. */
+/* `run(i, &amount)` enqueues loop i once and sets the amount of its work. */
 template <typename F>
 cudaError_t measure(cuda_backend *be, loop *loops, int n, double seconds, int64_t *windows, F run) {
     const double end = now_s() + seconds;
@@ -66,7 +66,7 @@ cudaError_t measure(cuda_backend *be, loop *loops, int n, double seconds, int64_
         double amount = 0, took = 0;
         e = window(be, &took, [&] { return run(static_cast<int>(*windows % n), &amount); });
         const double rate = amount / took;
-        if (*windows < n || e != cudaSuccess) /* the first time warms up */
+        if (*windows < n || e != cudaSuccess) /* the first window of each loop is a warm-up */
             continue;
         l.best = std::max(l.best, rate);
         l.worst = l.worst == 0 ? rate : std::min(l.worst, rate);
@@ -145,17 +145,19 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
             e = wgmma_ceiling(be, seconds, never, fp8, &out->fp8);
     } else if (e == cudaSuccess) {
         e = mma_ceiling(be, seconds, never, &out->bf16);
-        out->fp8 = out->bf16; /* dequantised on chip */
+        out->fp8 = out->bf16; /* e4m3 is dequantised to bf16 on chip */
     }
     cudaFree(never);
     return e;
 }
 
-/* ---- one window of each ----------------------------------------------------------------------- */
+/* ---- one window of each -----------------------------------------------------------------------
+ * */
 
-/* Random bytes, and behind them a word that is never written. */
+/* Memory of random bytes, followed by a word that is never written. */
 cudaError_t probe_memory(cuda_backend *be, read_memory *out) {
-    const size_t share = be->device.totalGlobalMem / 16; /* shorter reads fall short of the rate */
+    const size_t share = be->device.totalGlobalMem / 16; /* much shorter reads do not reach the full
+                                                            rate */
     const int pages = static_cast<int>(std::min(kReadBytes, share) / PROBE_PAGE);
     const size_t bytes = static_cast<size_t>(pages) * PROBE_PAGE;
     cudaError_t e = cudaSuccess;
@@ -181,7 +183,7 @@ cudaError_t product_probe_once(cuda_backend *be, probe_product kind, float *neve
 
 } // namespace
 
-/* The loops that win on the devices measured; on others they come close. */
+/* Uses the loops that were fastest on the devices measured so far; on others they come close. */
 snap_status cuda_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *err) {
     cuda_backend *be = cuda_of(base);
     read_memory m = {};

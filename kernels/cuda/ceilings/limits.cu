@@ -1,5 +1,6 @@
-/* What no kernel's time is free of, each enqueued behind a long read: the device is busy while the host
- * enqueues, and nothing is left in its caches. And the rates of products in loops of seconds. */
+/* Fixed costs that the time of every kernel contains. Each is enqueued after a long read, so the
+ * device is busy while the host enqueues it, and no useful data is left in its caches. Also the
+ * rates of products in loops that run for seconds. */
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -15,7 +16,7 @@ constexpr int kRepeats = 21, kFewReads = 8, kManyReads = 136, kLaunches = 32;
 __global__ void nothing() {
 }
 
-/* One read after the other, each of where the last one points. */
+/* A chain of dependent reads: the address of each comes from the one before. */
 __global__ void chase(const uint32_t *memory, uint32_t words, int reads, uint32_t *never) {
     uint32_t at = 0;
     for (int i = 0; i < reads; i++)
@@ -24,7 +25,7 @@ __global__ void chase(const uint32_t *memory, uint32_t words, int reads, uint32_
         *never = at;
 }
 
-/* Median time of what `launch` enqueues behind the read. */
+/* Median device time of the work that `launch` enqueues after the read. */
 template <typename F>
 cudaError_t behind_read(cuda_backend *be, const read_memory &m, double *ns, F launch) {
     std::vector<float> ms(kRepeats);
@@ -72,7 +73,7 @@ double now_s() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* The rate of the loop's second half, when the clock has settled. */
+/* The rate in the second half of the loop, after the clock has settled. */
 cudaError_t sustain(cuda_backend *be, probe_product kind, double seconds, float *never,
                     double *rate) {
     const double start = now_s();

@@ -1,11 +1,11 @@
-/* mma.sync, which every device from 8.0 on has. */
+/* Products with mma.sync, which every device of compute capability 8.0 or newer has. */
 #include "kernels/cuda/ceilings/cuda_probes.h"
 
 namespace {
 
 enum { kThreads = 256, kChains = 8, kRounds = 2000 };
 
-/* m16n8k16: kChains independent sums a warp hide the latency. */
+/* Uses m16n8k16. Each warp has kChains independent sums, which hide the latency. */
 __global__ void __launch_bounds__(kThreads) products(float *never) {
     uint32_t a[4], b[2];
     float d[kChains][4] = {};

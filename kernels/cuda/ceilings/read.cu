@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads) fill(uint32_t *memory, size_t n) {
     }
 }
 
-/* kAhead loads of 16 bytes in flight a thread; a block's loads are contiguous. */
+/* Each thread has kAhead loads of 16 bytes in flight. The loads of a block are contiguous. */
 template <int kAhead>
 __global__ void __launch_bounds__(kThreads)
     read_plain(const uint4 *from, size_t n, uint32_t *never) {
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
         for (int k = 0; k < kAhead; k++)
             sum += x[k].x ^ x[k].y ^ x[k].z ^ x[k].w;
     }
-    if (sum == 0x12345678u) /* keeps the loads alive */
+    if (sum == 0x12345678u) /* keeps the compiler from removing the loads */
         *never = sum;
 }
 

@@ -1,5 +1,6 @@
-/* wgmma alone: two warpgroups an SM, operands random numbers in shared memory (N = 256) or with A in
- * registers (N = 64, the shape of the decode kernels), sums never read. */
+/* Products with wgmma alone: two warpgroups per SM. The operands are random numbers. For N = 256,
+ * both are in shared memory; for N = 64, the shape that the decode kernels use, A is in registers.
+ * The sums are never used. */
 #include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -10,9 +11,9 @@ enum {
     kGroups = 2,
     kThreads = 128 * kGroups,
     kRow = 128,         /* bytes of K in a swizzled row */
-    kSteps = kRow / 32, /* instructions of 32 bytes of K */
+    kSteps = kRow / 32, /* instructions per row; each takes 32 bytes of K */
     kRounds = 2000,
-    kShared = 1024 + (64 * kGroups + 256) * kRow, /* and room to align */
+    kShared = 1024 + (64 * kGroups + 256) * kRow, /* 1024 bytes more than needed, for alignment */
 };
 
 __device__ uint32_t hash(uint32_t x) {
@@ -21,7 +22,7 @@ __device__ uint32_t hash(uint32_t x) {
     return x ^ (x >> 16);
 }
 
-/* Random signs and mantissas about 1, as bf16 or e4m3. */
+/* Random signs and mantissas, exponents near 1, as bf16 or e4m3. */
 __device__ uint32_t operand(uint32_t i, bool fp8) {
     return fp8 ? (hash(i) & 0x8f8f8f8fu) | 0x30303030u : (hash(i) & 0x807f807fu) | 0x3f003f00u;
 }
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(kThreads, 1) products(float *never) {
                 ptx::wgmma_rs_bf16_n64(d, regs, db, true);
         }
         ptx::wgmma_commit();
-        ptx::wgmma_wait<1>(); /* the next group queues behind the last */
+        ptx::wgmma_wait<1>(); /* one group of instructions may be queued after the running one */
     }
     ptx::wgmma_wait<0>();
     ptx::pin(d);

@@ -4,7 +4,7 @@ namespace {
 
 enum { kThreads = 256, kWarps = kThreads / 32, kBlockRows = kWarps * kRows, kBlocks = 132 * 8 };
 
-__global__ void __launch_bounds__(kThreads, 4 /* of an SM */)
+__global__ void __launch_bounds__(kThreads, 4 /* blocks per SM */)
     quant_q(int64_t rows, int d_c, int d_r, const __nv_bfloat16 *q, quantised to) {
     quantise_queries(q, (blockIdx.x * int64_t(kWarps) + threadIdx.x / 32) * kRows, rows, d_c, d_r,
                      to);

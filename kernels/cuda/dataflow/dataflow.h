@@ -1,7 +1,8 @@
-/* dataflow.h - what stands around attention: queries and new tokens quantised, tokens fetched back.
+/* dataflow.h - the operations around attention: quantising queries, quantising and appending new
+ * tokens, fetching tokens.
  *
- * A warp a row. Numbers are formats.h's to the bit: a = max(max|c|, 1e-10) / 448, e4m3 of c / a to
- * nearest even and saturating, RoPE bf16 of r / a. */
+ * The results equal those of formats.h bit for bit: the scale is a = max(max|c|, 1e-10) / 448,
+ * content is c / a in e4m3 (round to nearest even, saturating), RoPE is r / a in bf16. */
 #ifndef SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 #define SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 
@@ -16,7 +17,7 @@ struct cache_planes {
     int pages, d_c, d_r;
 };
 
-/* Lengths and table of a step, as mla_step. */
+/* Lengths and block table of a step, as in mla_step. */
 struct step_pages {
     const int *seqlens, *table;
     int batch, s_q, table_width, max_tokens;

@@ -5,7 +5,7 @@
 
 namespace {
 
-enum { kThreads = PREPARE_MAX_PARTS + 1, kWarps = kThreads / 32, kResident = 4 /* of an SM */ };
+enum { kThreads = PREPARE_MAX_PARTS + 1, kWarps = kThreads / 32, kResident = 4 /* per SM */ };
 
 unsigned blocks_of(int64_t rows) {
     enum { kBlockRows = kWarps * kRows };

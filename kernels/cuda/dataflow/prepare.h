@@ -1,6 +1,8 @@
-/* prepare.h - a step made ready in one launch: queries quantised, new tokens appended, the plan made.
+/* prepare.h - prepares a step in one launch: quantises queries, appends new tokens, computes the
+ * schedule.
  *
- * The three don't depend on each other: the first block plans, some append, the others quantise. */
+ * The three tasks don't depend on each other. The first block computes the schedule, some blocks
+ * append, the others quantise. */
 #ifndef SNAPMLA_KERNELS_CUDA_DATAFLOW_PREPARE_H
 #define SNAPMLA_KERNELS_CUDA_DATAFLOW_PREPARE_H
 
@@ -8,14 +10,14 @@
 #include "kernels/cuda/sched/sched.h"
 
 struct prepare_args {
-    sched_plan plan; /* as sched_launch() */
+    sched_plan plan; /* as for sched_launch() */
     sched_tile tile;
     int parts, splits;
     cache_planes cache;
     step_pages step;
-    const __nv_bfloat16 *kv; /* as append_launch() */
-    int64_t rows;            /* of queries; 0: none are quantised */
-    const __nv_bfloat16 *q;  /* as quant_q_launch() */
+    const __nv_bfloat16 *kv; /* as for append_launch() */
+    int64_t rows;            /* query rows; 0 = there are none to quantise */
+    const __nv_bfloat16 *q;  /* as for quant_q_launch() */
     uint8_t *q8;
     __nv_bfloat16 *q_rope;
     float *q_scale;
@@ -23,7 +25,7 @@ struct prepare_args {
 
 enum { PREPARE_MAX_PARTS = 255 };
 
-/* Results are those of the three launches to the bit. */
+/* The results equal those of the three separate launches bit for bit. */
 cudaError_t prepare_launch(const prepare_args &args, cudaStream_t stream);
 
 #endif

@@ -1,4 +1,4 @@
-/* rows.cuh - one row of a cache or of queries, by one warp: quantised, copied, multiplied out again. */
+/* rows.cuh - device code for rows of a cache or of queries: quantising, copying, dequantising. */
 #pragma once
 #include <cuda_fp8.h>
 
@@ -7,9 +7,10 @@
 
 namespace {
 
-enum { kPageTokens = 64, kEach = 8 /* numbers that a lane takes at once */ };
+enum { kPageTokens = 64, kEach = 8 /* numbers that a lane loads at once */ };
 
-/* Eight bf16 numbers; callers' rows may begin at any number. */
+/* True if eight bf16 numbers can be accessed with one 16-byte instruction. A caller's rows may
+ * begin at any number. */
 __device__ __forceinline__ bool lies_well(const void *p) {
     return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }
@@ -49,13 +50,14 @@ __device__ __noinline__ float2 divide_pair(float2 x, float a) {
     return {x.x / a, x.y / a};
 }
 
-/* What quotient() multiplies with; 0 where that has no reciprocal of full precision. */
+/* The factor for quotient(): 1 / a, or 0 if a is too large for a reciprocal of full precision. */
 __device__ __forceinline__ float reciprocal_of(float a, float r) {
     return a < 0x1p100f ? r : 0.0f;
 }
 
-/* x / a rounded once, without a division: x r is next to it, what that lacks of x is exact in one fma, and
- * a second one rounds as a division does (Markstein), far from where numbers end. */
+/* x / a for two numbers, correctly rounded, without a division (Markstein). x * r approximates the
+ * quotient, one fma gives the exact remainder, and a second fma rounds like a division. This is
+ * valid only far from overflow and underflow; outside that range it divides. */
 __device__ __forceinline__ float2 quotient(uint32_t pair, float a, float r) {
     const float2 x = pair_of(pair), q = {x.x * r, x.y * r};
     const float small = fminf(fabsf(q.x), fabsf(q.y)), large = fmaxf(fabsf(q.x), fabsf(q.y));
@@ -64,8 +66,8 @@ __device__ __forceinline__ float2 quotient(uint32_t pair, float a, float r) {
     return {fmaf(fmaf(-q.x, a, x.x), r, q.x), fmaf(fmaf(-q.y, a, x.y), r, q.y)};
 }
 
-/* As quotient(), of a number of at most 448 a of which only the e4m3 counts: what is too small for the fma to be
- * exact is zero there, and the zero's sign is kept. */
+/* x / a as in quotient(), for |x| <= 448 a, where only the result's e4m3 rounding matters. A
+ * quotient that is too small for an exact fma becomes zero in e4m3; the zero keeps its sign. */
 __device__ __forceinline__ float content_quotient(float x, float a, float r) {
     const float q = x * r;
     return fmaf(fmaf(q, a, -x), -r, q);
@@ -83,18 +85,20 @@ struct quantised {
 };
 
 enum {
-    kRowLanes = 8,             /* of a warp have a row: */
-    kRows = 32 / kRowLanes,    /* so many at once */
-    kSpan = kRowLanes * kEach, /* numbers that they take at once */
-    kHeld = 8,                 /* times, of what is kept of a row's content */
+    kRowLanes = 8,             /* lanes that share a row */
+    kRows = 32 / kRowLanes,    /* rows that a warp processes at once */
+    kSpan = kRowLanes * kEach, /* numbers that the lanes of a row load at once */
+    kHeld = 8,                 /* spans of a row's content that stay in registers */
 };
 
-/* A lane's numbers of a row. All are asked for before any is used, and kept: a span of RoPE, kHeld of content.
- * What is wider, or doesn't lie well, is read where it is used. */
+/* The numbers of a row that belong to one lane. All loads are issued before the first use, and
+ * their results stay in registers: kHeld spans of content and one span of RoPE. Numbers beyond that
+ * are loaded at each use, as are all numbers of a row that is not aligned to 16 bytes. */
 struct held_row {
     const __nv_bfloat16 *from; /* the lane's first number */
-    int d;                     /* which one that is */
-    int end, held;             /* numbers of content; 0: there is no row */
+    int d;                     /* the index of that number in the row */
+    int end, held;             /* columns of content, 0 = no row; how many of them are in
+                                  registers */
     uint4 content[kHeld], rope;
 
     __device__ __forceinline__ held_row(const __nv_bfloat16 *row, bool real, int d_c, int d_r)
@@ -108,7 +112,7 @@ struct held_row {
     __device__ __forceinline__ uint4 load(bool there, int at) const {
         return there ? *reinterpret_cast<const uint4 *>(from + at) : make_uint4(0, 0, 0, 0);
     }
-    /* f(number, eight of them) for the lane's. */
+    /* Calls f(index, eight numbers) for all numbers of the lane. */
     template <typename F>
     __device__ __forceinline__ void each_content(F f) const {
 #pragma unroll
@@ -127,12 +131,12 @@ struct held_row {
     }
 };
 
-/* Of pairs' magnitudes the larger, as a pair. NaN counts as nothing. */
+/* The larger magnitude of each half of two pairs. A NaN is ignored. */
 __device__ __forceinline__ __nv_bfloat162 larger(__nv_bfloat162 most, uint32_t pair) {
     return __hmax2(most, __habs2(*reinterpret_cast<const __nv_bfloat162 *>(&pair)));
 }
 
-/* A row's scale, in all of its lanes. */
+/* Computes a row's scale, in all of its lanes. */
 __device__ __forceinline__ float scale_of(const held_row &row) {
     __nv_bfloat162 pair = {};
     row.each_content([&](int, const uint4 &v) {
@@ -145,10 +149,11 @@ __device__ __forceinline__ float scale_of(const held_row &row) {
     return fmaxf(most, 1e-10f) / 448.0f;
 }
 
-/* Four rows of a warp, those that are real. */
+/* Quantises the four rows of a warp, as far as they exist. */
 __device__ __forceinline__ void quantise(const held_row &row, int d_c, int d_r, quantised to) {
     const float a = scale_of(row), r = 1.0f / a;
-    const float by = isinf(a) ? 1.0f : a; /* of an infinite row all is 0, or NaN */
+    const float by = isinf(a) ? 1.0f : a; /* with an infinite scale all results are 0 or NaN; 1
+                                             avoids 0 * inf */
     ptx::launch_next();
     if (!row.end)
         return;
@@ -167,7 +172,7 @@ __device__ __forceinline__ void quantise(const held_row &row, int d_c, int d_r, 
         *to.scale = a;
 }
 
-/* Rows first .. first + 3 of `rows` queries. */
+/* Quantises queries first .. first + 3 of `rows`. */
 __device__ __forceinline__ void quantise_queries(const __nv_bfloat16 *q, int64_t first,
                                                  int64_t rows, int d_c, int d_r, quantised to) {
     const int64_t i = first + threadIdx.x % 32 / kRowLanes;
@@ -179,7 +184,7 @@ __device__ __forceinline__ int length_of(const step_pages &s, int seq) {
     return min(max(s.seqlens[seq], 0), s.max_tokens);
 }
 
-/* Row of a token in the pool. */
+/* The slot of a token in the pool. */
 __device__ __forceinline__ int64_t slot_of(const cache_planes &c, const step_pages &s, int seq,
                                            int64_t token) {
     const int page = s.table[static_cast<size_t>(seq) * s.table_width + token / kPageTokens];
@@ -191,15 +196,16 @@ __device__ __forceinline__ void copy_row(const __nv_bfloat16 *from, int width, _
         store_eight(to + d, load_eight(from + d));
 }
 
-/* A row's lanes ask for up to 4 KB, to be read from L2 when it is known what of it. */
+/* The lanes of a row prefetch up to 4 KB into L2, before it is known which part will be needed. */
 __device__ __forceinline__ void ask_for(const void *from, size_t bytes) {
     for (size_t at = threadIdx.x % kRowLanes * size_t(128); at < min(bytes, size_t(4096));
          at += kRowLanes * size_t(128))
         asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const uint8_t *>(from) + at));
 }
 
-/* New tokens first .. first + 3 of the step, i = seq * s_q + which. A token's length tells the entry of the table,
- * that the slot; the token is on its way meanwhile, and quantised. */
+/* Appends the step's new tokens first .. first + 3. Token i is number i % s_q of sequence i / s_q.
+ * Two loads depend on each other: the sequence's length gives the entry of the block table, which
+ * gives the slot. Meanwhile, the token is loaded and quantised. */
 __device__ __forceinline__ void append_rows(const cache_planes &cache, const step_pages &step,
                                             const __nv_bfloat16 *kv, int first) {
     const int i = first + threadIdx.x % 32 / kRowLanes, seq = i / step.s_q;
@@ -228,9 +234,9 @@ __device__ __forceinline__ void append_rows(const cache_planes &cache, const ste
                   [&](int d, const uint4 &v) { *reinterpret_cast<uint4 *>(to + d_c + d) = v; });
 }
 
-/* x a, rounded once to bf16: the product is cut to fp32 with its last bit set where something was lost,
- * which no rounding to 8 bits mistakes for a tie. An e4m3 or bf16 number has at most 8 bits, so the
- * product has 32 at most. */
+/* x * a, truncated to fp32 with the last bit set if anything was lost (round to odd). Rounding this
+ * to bf16 gives the correctly rounded product. e4m3 and bf16 numbers have at most 8 significant
+ * bits, so the exact product has at most 32. */
 __device__ __forceinline__ float multiply_to_odd(float x, float a) {
     const float ax = fabsf(x), aa = fabsf(a);
     const float product = __fmul_rz(ax, aa), lost = __fmaf_ru(ax, aa, -product);
@@ -253,8 +259,8 @@ __device__ __forceinline__ uint4 four_times(uint32_t low, uint32_t high, float a
                       times(e4m3_pair(high & 0xffff), a), times(e4m3_pair(high >> 16), a));
 }
 
-/* A slot's numbers as the model sees them. A lane has 16 of the content and at most 8 of RoPE, both on
- * their way at once. */
+/* Dequantises a slot. A lane processes 16 numbers of the content at a time, and at most 8 of RoPE;
+ * the loads of both are issued together. */
 __device__ __forceinline__ void fetch_quantised(const cache_planes &c, int64_t slot,
                                                 __nv_bfloat16 *to) {
     const int lane = threadIdx.x % 32;

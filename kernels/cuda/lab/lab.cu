@@ -1,10 +1,10 @@
-/* lab.h on a device: filling, flushing, drawing, recording. */
+/* lab.h on a CUDA device: filling, flushing, generating rows, recording. */
 #include <cstdint>
 #include <new>
 
 #include "kernels/cuda/device.h"
 
-/* Recorded work. */
+/* Recorded work, as a CUDA graph. */
 struct lab_recording {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(kThreads) read_all(const uint4 *from, size_t n
         const uint4 x = from[i];
         sum |= x.x | x.y | x.z | x.w;
     }
-    if (sum) /* the memory is zero: the store keeps the loads alive */
+    if (sum) /* the memory is all zeros; the possible store keeps the compiler from removing the
+                loads */
         *never = sum;
 }
 
@@ -54,7 +55,7 @@ snap_status fill(mla_backend *be, void *device, int byte, size_t bytes, snap_err
                       err);
 }
 
-/* ---- drawing: a warp a row ------------------------------------------------------------------- */
+/* ---- generating rows: one warp per row ------------------------------------------------------- */
 
 __global__ void __launch_bounds__(kThreads)
     draw(draw_source from, const uint64_t *first, int64_t rows_a_group, int64_t rows,

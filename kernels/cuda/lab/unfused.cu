@@ -1,5 +1,5 @@
-/* The dataflow of an FP8 step without fusion: a launch a thing, each reading what the one before
- * wrote. Rounds as dataflow.cu does. */
+/* The dataflow of an FP8 step without fusion: one launch for each operation, which reads the result
+ * of the launch before. Rounds as dataflow.cu does. */
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 enum { kThreads = 256, kWarps = kThreads / 32 };
 
-/* bf16 rows of d_c + d_r, and where their planes go. */
+/* bf16 rows of d_c + d_r numbers, and the planes that they are quantised to. */
 struct rows_of {
     const __nv_bfloat16 *from;
     uint8_t *content;
@@ -27,7 +27,7 @@ struct pages {
     int count, s_q, table_width, max_tokens;
 };
 
-/* A warp a row. */
+/* One warp per row. */
 __global__ void __launch_bounds__(kThreads) find_scales(rows_of r) {
     const int64_t row = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32;
     if (row >= r.rows)
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads) find_scales(rows_of r) {
         r.scale[row] = fmaxf(most, 1e-10f) / 448.0f;
 }
 
-/* A thread a number. */
+/* One thread per number. */
 __global__ void __launch_bounds__(kThreads) round_content(rows_of r) {
     const int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x, row = i / r.d_c;
     if (row >= r.rows)
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) divide_rope(rows_of r) {
     r.rope[i] = __float2bfloat16_rn(x / r.scale[row]);
 }
 
-/* A warp a token, to its page. */
+/* Copies the quantised tokens to their pages, one warp per token. */
 __global__ void __launch_bounds__(kThreads) scatter(rows_of r, pages p) {
     const int64_t i = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32;
     if (i >= r.rows)

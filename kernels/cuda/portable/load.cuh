@@ -1,7 +1,7 @@
-/* load.cuh - queries and tokens into shared memory as bf16 rows.
+/* load.cuh - loads queries and tokens into shared memory as bf16 rows.
  *
- * e4m3 is exact in bf16, so FP8 numbers are widened without their scales: those go to the scores and
- * to the probabilities. Tokens past the end become zeros. */
+ * bf16 holds every e4m3 number exactly, so FP8 numbers are converted without their scales. The
+ * scales are applied to the scores and the probabilities. Tokens past the end become zeros. */
 #pragma once
 #include "kernels/cuda/portable/portable_traits.cuh"
 #include "kernels/cuda/ptx/mma.cuh"
@@ -13,7 +13,8 @@ __device__ __forceinline__ uint32_t smem_addr(const void *p) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/* The e4m3 number in the lowest byte, times 2^-120: its bits where fp32 has them. */
+/* Converts the e4m3 number in the lowest byte. Its bits, moved to the exponent and mantissa of an
+ * fp32, are its value times 2^-120. */
 __device__ __forceinline__ float widen(uint32_t byte) {
     const uint32_t bits = (byte & 0x80) << 24 | (byte & 0x7f) << 20;
     return __uint_as_float(bits) * 0x1p120f;
@@ -24,9 +25,9 @@ __device__ __forceinline__ uint2 widen4(uint32_t four) {
                       ptx::pack_bf16x2(widen(four >> 16), widen(four >> 24)));
 }
 
-/* Where a token's rows lie in the planes. */
+/* The location of a sequence's tokens in the planes. */
 struct token_source {
-    const int *table; /* of the sequence */
+    const int *table; /* the sequence's row */
     int tokens;
 
     __device__ size_t slot(const params &p, int token) const {
@@ -35,7 +36,7 @@ struct token_source {
     }
 };
 
-/* Starts copying `bytes` of each of a step's rows. */
+/* Starts copying `bytes` bytes of each token of a step from one plane. */
 template <int kStep>
 __device__ __forceinline__ void copy_rows(const params &p, const token_source &from, int first,
                                           const uint8_t *plane, int bytes, uint8_t *to, int pitch) {
@@ -48,7 +49,8 @@ __device__ __forceinline__ void copy_rows(const params &p, const token_source &f
         ptx::copy_async_16(dst + i, src + i, real);
 }
 
-/* Starts copying the tokens of a step: bf16 rows to their place, fp8 ones as they are. */
+/* Starts copying the tokens of a step: bf16 rows to their final place, fp8 rows to a staging
+ * buffer. */
 template <bool kFp8, int kStep>
 __device__ __forceinline__ void start_tokens(const params &p, const memory<kStep> &m,
                                              const token_source &from, int first, int turn) {
@@ -61,7 +63,7 @@ __device__ __forceinline__ void start_tokens(const params &p, const memory<kStep
     ptx::copy_async_commit();
 }
 
-/* Raw fp8 rows to bf16 ones. */
+/* Converts the staged fp8 rows to bf16 rows. */
 template <int kStep>
 __device__ __forceinline__ void widen_tokens(const params &p, const memory<kStep> &m,
                                              const token_source &from, int first) {

@@ -1,18 +1,19 @@
-/* portable_kernel.cuh - one step after another over the tokens of an item, then its rows.
+/* portable_kernel.cuh - the kernel: goes over the tokens of an item step by step, then stores its
+ * rows.
  *
- * Softmax in base 2, per row: y = S x scale, `most` the largest y so far; P = 2^(y - most), times the
- * token's scale where there is one, because V lacks it. */
+ * The softmax is in base 2. For each row, y = S x scale, and `most` is the largest y so far. P =
+ * 2^(y - most). For FP8, P is multiplied by the token's scale, because V is stored without it. */
 #pragma once
 #include "kernels/cuda/portable/load.cuh"
 
 namespace portable {
 
-/* What the 8 threads of a row know of it, alike. */
+/* The softmax state of a row, equal in the 8 threads that share the row. */
 struct row_state {
     float most, sum;
 };
 
-/* A warp's 16 x 8 scores. */
+/* Each warp computes 16 x 8 scores. */
 template <int kStep>
 __device__ __forceinline__ void compute_scores(const params &p, const memory<kStep> &m,
                                                const uint8_t *k) {
@@ -21,7 +22,7 @@ __device__ __forceinline__ void compute_scores(const params &p, const memory<kSt
     const int row = warp / across * 16, token = warp % across * 8;
     if (row >= ROWS)
         return;
-    /* A: 16 rows x 16 numbers; B: 8 tokens x 32 numbers. */
+    /* Addresses for ldmatrix. A: 16 rows x 16 numbers; B: 8 tokens x 32 numbers. */
     const uint32_t a_at = smem_addr(m.q) + (row + lane % 16) * p.pitch + lane / 16 * 16;
     const uint32_t b_at = smem_addr(k) + (token + lane % 8) * p.pitch + lane / 8 * 16;
     float d[2][4] = {};
@@ -51,7 +52,8 @@ __device__ __forceinline__ float eight_sum(float x) {
     return x;
 }
 
-/* @valid: tokens of the sequence from the step's first on that the row sees. */
+/* One step of the running softmax. @valid: how many tokens, from the step's first on, the row
+ * sees. */
 template <bool kFp8, int kStep>
 __device__ __forceinline__ void soften(const memory<kStep> &m, int valid, row_state &r) {
     constexpr int each = kStep / 8;
@@ -87,7 +89,8 @@ __device__ __forceinline__ void soften(const memory<kStep> &m, int valid, row_st
     r.most = most;
 }
 
-/* A warp's columns: of pair i, 8 at 16 (warp + 8 i) and the next 8, of rows 16 m + g and 8 further. */
+/* The output columns of a warp. Pair i consists of the 8 columns from 16 (warp + 8 i) on and the
+ * next 8; each holds rows 16 m + g and 16 m + g + 8. */
 using output = float[kPairs][2][2][4];
 
 template <int kStep>
@@ -95,7 +98,7 @@ __device__ __forceinline__ void multiply_values(const params &p, const memory<kS
                                                 const uint8_t *k, output &o) {
     constexpr int slices = kStep / 16;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
-    uint32_t a[2][slices][4]; /* of P: rows, tokens by 16 */
+    uint32_t a[2][slices][4]; /* P: rows, then slices of 16 tokens */
     bool rescale = false;
     float factor[2][2];
 #pragma unroll

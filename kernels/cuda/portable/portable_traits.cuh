@@ -1,16 +1,20 @@
 /* portable_traits.cuh - shapes, parameters and shared memory of the portable kernel.
  *
- * A CTA of 8 warps has 32 query rows of one sequence and takes 32 tokens a step, or 16 where the device
- * lends a CTA too little shared memory for that:
+ * A CTA of 8 warps computes 32 query rows of one sequence. It processes 32 tokens per step, or 16
+ * if the device gives a CTA too little shared memory for 32:
  *
- *   load     queries once an item; tokens of the next step while this one is computed
- *   scores   S = Q K^T: a warp 16 rows x 8 tokens; of 16 tokens, half of the warps
- *   softmax  8 threads a row, 4 or 2 tokens each: P, and what O is to be multiplied by
- *   output   O += P V: a warp every eighth pair of 8 columns, all 32 rows
+ *   load     queries once per item; the tokens of the next step during the current one
+ *   scores   S = Q K^T: each warp 16 rows x 8 tokens; with 16 tokens per step, half of the warps
+ *   softmax  8 threads per row, 4 or 2 tokens each: P, and the factor for rescaling O
+ *   output   O += P V: each warp every eighth pair of 8 columns, all 32 rows
  *
- * Shared memory, in rows of `pitch` bytes (d_c + d_r bf16 numbers and 16 bytes against conflicts):
+ * Shared memory, in rows of `pitch` bytes (d_c + d_r bf16 numbers, and 16 bytes that avoid bank
+ * conflicts):
  *
- *   q [32]   k(0) [step]   BF16: k(1) [step]; FP8: raw() [step], d_c + 2 d_r bytes each   struct small */
+ *   q [32]
+ *   k(0) [step]
+ *   BF16: k(1) [step]; FP8: raw() [step], d_c + 2 d_r bytes each
+ *   struct small */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +29,8 @@ enum {
     PAGE = 64,
     kThreads = 256,
     kWarps = kThreads / 32,
-    kPairs = 512 / 16 / kWarps, /* pairs of 8 columns of O that a warp has at most */
-    kLongStep = 32,             /* tokens */
+    kPairs = 512 / 16 / kWarps, /* most pairs of 8 columns of O per warp */
+    kLongStep = 32,             /* tokens per step */
     kShortStep = 16,
 };
 
@@ -45,7 +49,7 @@ struct params {
     float *partial_out; /* [slots][rows][d_c] */
     float *partial_lse; /* [slots][rows], base 2 */
     int rows, heads, s_q;
-    int row_tiles;    /* CTAs a part */
+    int row_tiles;    /* CTAs per part */
     float scale_log2; /* softmax scale x log2(e) */
 };
 
@@ -54,14 +58,14 @@ struct small {
     float score[ROWS][kStep + 1];
     uint8_t p[ROWS][kStep * 2 + 16]; /* bf16 */
     float token_scale[kStep], row_scale[ROWS];
-    float factor[ROWS]; /* what O is multiplied by; at the end 1 / sum */
+    float factor[ROWS]; /* factor for rescaling O; at the end 1 / sum */
 };
 
 template <int kStep>
 struct memory {
     uint8_t *q, *tokens;
     small<kStep> *s;
-    int stage; /* bytes of a buffer of tokens */
+    int stage; /* bytes of a token buffer */
 
     __device__ memory(const params &p, uint8_t *base)
         : q(base), tokens(base + ROWS * p.pitch),
@@ -76,7 +80,7 @@ struct memory {
     }
 };
 
-/* Bytes of shared memory: raw fp8 tokens are shorter than bf16 ones. */
+/* Bytes of shared memory. The raw fp8 tokens fit into the space of a bf16 buffer. */
 template <int kStep>
 inline size_t memory_bytes(int d_c, int d_r) {
     return static_cast<size_t>(ROWS + 2 * kStep) * ((d_c + d_r) * 2 + 16) + sizeof(small<kStep>);

@@ -1,7 +1,7 @@
-/* barrier.cuh - mbarriers and named barriers, one function an instruction.
+/* barrier.cuh - mbarriers and named barriers, one function per instruction.
  *
- * An mbarrier is waited on by the parity of the phase awaited: 0 for its first completion. The loops
- * are unbounded: a pipeline that is wrong hangs, so tests run under a timeout.
+ * A wait on an mbarrier takes the parity of the phase to wait for: 0 for the first completion. The
+ * loops are unbounded. A faulty pipeline hangs, so tests run under a timeout.
  * Source: PTX ISA 8.0, "Parallel Synchronization and Communication Instructions". */
 #pragma once
 #include <cstdint>
@@ -17,7 +17,7 @@ __device__ __forceinline__ void mbarrier_init(uint64_t *bar, uint32_t arrivals) 
                  : "memory");
 }
 
-/* Makes initialised barriers visible to the copy engine. */
+/* Makes initialised barriers visible to the TMA unit. */
 __device__ __forceinline__ void mbarrier_init_fence() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -26,7 +26,7 @@ __device__ __forceinline__ void mbarrier_arrive(uint64_t *bar) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_addr(bar)) : "memory");
 }
 
-/* Arrives, and adds bytes that the copy engine still has to deliver in this phase. */
+/* Arrives, and adds `bytes` to the number that TMA copies must still deliver in this phase. */
 __device__ __forceinline__ void mbarrier_arrive_expect(uint64_t *bar, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_addr(bar)),
                  "r"(bytes)
@@ -49,7 +49,7 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t *bar, uint32_t parity) {
     }
 }
 
-/* Unlike try_wait, which may suspend the thread for microseconds, never waits. */
+/* Tests without waiting. try_wait may suspend the thread for microseconds. */
 __device__ __forceinline__ bool mbarrier_test(uint64_t *bar, uint32_t parity) {
     uint32_t done;
     asm volatile("{ .reg .pred p;\n"
@@ -61,7 +61,7 @@ __device__ __forceinline__ bool mbarrier_test(uint64_t *bar, uint32_t parity) {
     return done != 0;
 }
 
-/* A wait in two halves: the state is asked for early, so that its latency is hidden. */
+/* A wait in two steps: the constructor tests the barrier early, to hide the latency of the test. */
 struct mbarrier_peek {
     uint64_t *bar;
     uint32_t parity;
@@ -76,12 +76,12 @@ struct mbarrier_peek {
     }
 };
 
-/* Named barriers: `threads` is the number that arrive or wait, a multiple of 32. */
+/* Named barriers. `threads` is the number of threads that arrive or wait, a multiple of 32. */
 __device__ __forceinline__ void named_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Waits, and tells whether any of the threads says yes. */
+/* Waits, and returns true if `yes` is true in any of the threads. */
 __device__ __forceinline__ bool named_or(int id, int threads, bool yes) {
     int any;
     asm volatile("{ .reg .pred p, q;\n"
@@ -94,13 +94,14 @@ __device__ __forceinline__ bool named_or(int id, int threads, bool yes) {
     return any != 0;
 }
 
-/* The same for memory of any kind, and for what this thread has observed. */
+/* Like fence_proxy_async() below, but for all kinds of memory. Also covers writes of other threads
+ * that this thread has observed. */
 __device__ __forceinline__ void fence_proxy_async_all() {
     asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-/* Orders this thread's shared-memory stores before what the tensor cores and the copy engine do
- * after a following barrier. */
+/* Orders this thread's shared-memory stores before the accesses of tensor cores and TMA that follow
+ * a later barrier. */
 __device__ __forceinline__ void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -1,5 +1,5 @@
-/* mma.cuh - what sm_80 has: warp-wide bf16 products, their operands from shared memory, and copies
- * that don't pass through registers.
+/* mma.cuh - instructions of sm_80: warp-wide bf16 products, loads of their operands from shared
+ * memory, and asynchronous copies to shared memory.
  *
  * Source: PTX ISA 7.0, "mma.m16n8k16", "ldmatrix", "cp.async". */
 #pragma once
@@ -7,8 +7,8 @@
 
 namespace ptx {
 
-/* d += a.b, 16 x 8 over 16. Lane 4 g + t holds of d rows g (d[0], d[1]) and g + 8, columns 2 t and the
- * next. */
+/* d += a.b with a 16 x 16, b 16 x 8. Lane 4 g + t holds rows g (d[0], d[1]) and g + 8 (d[2], d[3])
+ * of d, columns 2 t and 2 t + 1. */
 __device__ __forceinline__ void mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
                                          uint32_t b1) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -17,7 +17,8 @@ __device__ __forceinline__ void mma_bf16(float (&d)[4], const uint32_t (&a)[4], 
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Four 8x8 matrices of 16-bit elements; lanes 8 i .. 8 i + 7 give the rows of matrix i. */
+/* Loads four 8x8 matrices of 16-bit elements. Lanes 8 i .. 8 i + 7 give the row addresses of matrix
+ * i. */
 __device__ __forceinline__ void ldmatrix_x4(uint32_t (&r)[4], uint32_t smem_address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -25,7 +26,7 @@ __device__ __forceinline__ void ldmatrix_x4(uint32_t (&r)[4], uint32_t smem_addr
                  : "memory");
 }
 
-/* 16 bytes; zeros where `real` is false. */
+/* Copies 16 bytes, or writes zeros if `real` is false. */
 __device__ __forceinline__ void copy_async_16(uint32_t smem_address, const void *from, bool real) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(smem_address), "l"(from),
                  "r"(real ? 16 : 0)
@@ -36,7 +37,7 @@ __device__ __forceinline__ void copy_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until at most `N` groups of this thread are still on their way. */
+/* Waits until at most `N` of this thread's groups of copies are incomplete. */
 template <int N>
 __device__ __forceinline__ void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");

@@ -1,6 +1,7 @@
-/* tma.cuh - the copy engine: tiles of a tensor map and plain runs of bytes into shared memory.
+/* tma.cuh - the tensor memory accelerator: copies tiles of a tensor map, or contiguous bytes, to
+ * shared memory.
  *
- * Completion is counted on an mbarrier in bytes. Coordinates are given innermost first.
+ * An mbarrier counts the bytes that have arrived. Coordinates are given innermost first.
  * Source: PTX ISA 8.0, "cp.async.bulk". */
 #pragma once
 #include <cuda.h>
@@ -29,7 +30,7 @@ __device__ __forceinline__ void tma_load_3d(void *dst, const CUtensorMap *map, u
                  : "memory");
 }
 
-/* For what is read once and need not stay in L2. */
+/* L2 cache policy for data that is read only once. */
 __device__ __forceinline__ uint64_t policy_evict_first() {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -52,7 +53,7 @@ __device__ __forceinline__ void tma_load_4d(void *dst, const CUtensorMap *map, u
                  : "memory");
 }
 
-/* `bytes` and both addresses are multiples of 16. */
+/* Copies contiguous bytes. `bytes` and both addresses are multiples of 16. */
 __device__ __forceinline__ void bulk_load(void *dst, const void *src, uint32_t bytes,
                                           uint64_t *bar) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "

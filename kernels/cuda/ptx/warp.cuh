@@ -1,4 +1,5 @@
-/* warp.cuh - matrix moves between registers and shared memory, conversions, register budgets.
+/* warp.cuh - matrix loads and stores between registers and shared memory, conversions, register
+ * budgets.
  *
  * Source: PTX ISA 8.0, "ldmatrix", "stmatrix", "cvt", "setmaxnreg". */
 #pragma once
@@ -7,7 +8,8 @@
 
 namespace ptx {
 
-/* Four 8x8 matrices of 16-bit elements; lanes 8 i .. 8 i + 7 give the rows of matrix i. */
+/* Loads four 8x8 matrices of 16-bit elements, transposed. Lanes 8 i .. 8 i + 7 give the row
+ * addresses of matrix i. */
 __device__ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], uint32_t smem_address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -23,7 +25,7 @@ __device__ __forceinline__ void stmatrix_x4(uint32_t smem_address, uint32_t a, u
         : "memory");
 }
 
-/* Each matrix as its transpose: a lane's two numbers go to neighbouring rows. */
+/* Stores each matrix transposed: the two numbers of a lane go to neighbouring rows. */
 __device__ __forceinline__ void stmatrix_x4_trans(uint32_t smem_address, uint32_t a, uint32_t b,
                                                   uint32_t c, uint32_t d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
@@ -32,26 +34,28 @@ __device__ __forceinline__ void stmatrix_x4_trans(uint32_t smem_address, uint32_
                  : "memory");
 }
 
-/* The lane, once: the compiler would read it again at every use. */
+/* The lane number. `volatile` keeps it in a register; otherwise the compiler reads it again at
+ * every use. */
 __device__ __forceinline__ int lane() {
     int i;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(i));
     return i;
 }
 
-/* The warp's number in its CTA. By way of a shuffle the compiler knows that it is one number, and keeps it and
- * what follows from it in uniform registers. */
+/* The warp's number in its CTA. The shuffle shows the compiler that all lanes have the same number,
+ * so it keeps that number, and values derived from it, in uniform registers. */
 __device__ __forceinline__ int warp() {
     return __shfl_sync(~0u, static_cast<int>(threadIdx.x >> 5), 0);
 }
 
-/* The same number, of which the compiler knows nothing: what it had derived from it isn't kept. */
+/* Returns x, but the compiler can't see that it is the same number. So it does not keep values
+ * derived from x in registers. */
 __device__ __forceinline__ int opaque(int x) {
     asm volatile("" : "+r"(x));
     return x;
 }
 
-/* Not moved below a later wait, as a plain read may be. */
+/* A load that the compiler does not move below a later wait. It may move a plain read. */
 __device__ __forceinline__ float2 load_shared_v2(const float2 *p) {
     float2 v;
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
@@ -76,14 +80,14 @@ __device__ __forceinline__ void store_shared_u4(uint32_t smem_address, uint4 v) 
                  : "memory");
 }
 
-/* 1 / x, off by one unit in the last place at most; of subnormal numbers infinite. */
+/* 1 / x with an error of at most one unit in the last place; infinite for subnormal x. */
 __device__ __forceinline__ float rcp_approx(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
-/* Four floats to e4m3, round to nearest even, saturating; `a` in the lowest byte. */
+/* Converts four floats to e4m3: round to nearest even, saturating. `a` is the lowest byte. */
 __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float d) {
     uint32_t r;
     asm("{ .reg .b16 lo, hi;\n"
@@ -95,7 +99,7 @@ __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float
     return r;
 }
 
-/* Two e4m3 numbers times a factor, rounded to nearest even again. */
+/* Multiplies two e4m3 numbers by a factor and rounds to nearest even. */
 __device__ __forceinline__ uint16_t scale_e4m3x2(uint16_t pair, __half2 factor) {
     uint32_t wide;
     uint16_t r;
@@ -112,14 +116,14 @@ __device__ __forceinline__ uint32_t scale_e4m3x4(uint32_t four, __half2 factor) 
            static_cast<uint32_t>(scale_e4m3x2(static_cast<uint16_t>(four >> 16), factor)) << 16;
 }
 
-/* Two floats to bf16, round to nearest even; `a` in the low half. */
+/* Converts two floats to bf16: round to nearest even. `a` is the low half. */
 __device__ __forceinline__ uint32_t pack_bf16x2(float a, float b) {
     uint32_t r;
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(a), "f"(b));
     return r;
 }
 
-/* The same to fp16. */
+/* Converts two floats to fp16 in the same way. */
 __device__ __forceinline__ uint32_t pack_f16x2(float a, float b) {
     uint32_t r;
     asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(a), "f"(b));
@@ -133,8 +137,8 @@ __device__ __forceinline__ float exp2_approx(float x) {
     return y;
 }
 
-/* A warpgroup's registers a thread, from the number it was launched with; more than the CTA has left
- * waits for others to give some back. */
+/* Changes the warpgroup's registers per thread from `Now` to `N`. An increase waits until other
+ * warpgroups of the CTA have released enough registers. */
 template <int N, int Now>
 __device__ __forceinline__ void registers_set() {
     if (N > Now)

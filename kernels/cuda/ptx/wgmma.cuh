@@ -1,10 +1,10 @@
-/* wgmma.cuh - warpgroup matrix multiply-accumulate, one function a shape.
+/* wgmma.cuh - warpgroup matrix multiply-accumulate, one function per shape.
  *
- * D += A.B with FP32 sums, or D = A.B where `accumulate` is false. "ss": both operands in shared
- * memory, given by descriptors; "rs": A in registers. Operands are K-major; "nmajor": B lies with N
- * innermost, as V of attention does. A thread of lane
- * 4 g + t in warp w of the group holds of D, for j = 0 .. N/8 - 1:
- *   d[4j], d[4j+1]      row 16 w + g,      columns 8 j + 2 t and the next
+ * D += A.B with FP32 sums, or D = A.B if `accumulate` is false. "ss": both operands are in shared
+ * memory, given by descriptors. "rs": A is in registers. Operands are K-major; "nmajor": N is the
+ * innermost dimension of B, as in V of attention. The thread in lane 4 g + t of the warpgroup's
+ * warp w holds these elements of D, for j = 0 .. N/8 - 1:
+ *   d[4j], d[4j+1]      row 16 w + g,      columns 8 j + 2 t and 8 j + 2 t + 1
  *   d[4j+2], d[4j+3]    row 16 w + g + 8,  the same columns
  * Source: PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix Instructions". */
 #pragma once
@@ -20,7 +20,7 @@ __device__ __forceinline__ void wgmma_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Waits until at most `N` groups are still running. */
+/* Waits until at most `N` groups are incomplete. */
 template <int N>
 __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
@@ -34,9 +34,9 @@ __device__ __forceinline__ void pin(float (&d)[N]) {
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
-/* Descriptor of a K-major tile whose rows are 128 bytes, swizzled by 128, 8 rows 1024 bytes apart.
- * The tile starts at a multiple of 1024 bytes. Only the low word depends on the address: a step of n
- * bytes along K, or from tile to tile, adds n / 16 to it. */
+/* Descriptor of a K-major tile: rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1024 bytes
+ * apart. The tile starts at a multiple of 1024 bytes. Only the low word depends on the address. To
+ * advance by n bytes, along K or from tile to tile, add n / 16 to it. */
 __device__ __forceinline__ uint32_t descriptor_low_128(uint32_t smem_address) {
     return ((smem_address & 0x3ffff) >> 4) | (1u << 16);
 }
@@ -47,8 +47,9 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
     return d;
 }
 
-/* The high word of every such descriptor. Handed over in a variable that the compiler knows nothing of, one for A
- * and one for B, it stays where the instruction reads it; a constant is set again before each. */
+/* The high word of all these descriptors. Callers pass it in variables that are opaque to the
+ * compiler, one for A and one for B. Such a variable stays in the register that the instruction
+ * reads; a constant would be loaded again before each instruction. */
 constexpr uint32_t kDescriptorHigh = (1024u >> 4) | (1u << 30);
 
 __device__ __forceinline__ uint64_t descriptor_of(uint32_t low, uint32_t high) {
@@ -57,7 +58,7 @@ __device__ __forceinline__ uint64_t descriptor_of(uint32_t low, uint32_t high) {
     return d;
 }
 
-/* Moves it by so many bytes / 16, where it is. */
+/* Advances a descriptor by `by` units of 16 bytes, in place. */
 __device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
     asm volatile("{ .reg .b32 lo, hi;\n"
                  "mov.b64 {lo, hi}, %0;\n"
@@ -67,7 +68,7 @@ __device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
                  : "r"(by));
 }
 
-/* The instruction names its registers one by one: lists of them, as text and as operands. */
+/* The instruction needs every register by name. These macros list them, as text and as operands. */
 #define PTX_TEXT_10(t)                                                                             \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t         \
     "8, %" #t "9, "
@@ -87,7 +88,8 @@ __device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
 #define PTX_SUM_64(i)  PTX_SUM_32(i), PTX_SUM_32(i + 32)
 #define PTX_SUM_128(i) PTX_SUM_64(i), PTX_SUM_64(i + 64)
 
-/* `regs` of D; the operands after them are number a and on: the last, p, says whether to accumulate. */
+/* D has `regs` registers. The operands after them are numbered from a_number (or a0) on. The last
+ * of them, p_number, is nonzero to accumulate. */
 #define PTX_WGMMA_SS(name, shape, regs, a_number, b_number, p_number, flags)                       \
     __device__ __forceinline__ void wgmma_ss_##name(float(&d)[regs], uint64_t a, uint64_t b,       \
                                                     bool accumulate) {                             \
