@@ -197,7 +197,7 @@ snap_status cuda_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *e
         e = product_probe_once(be, PROBE_BF16_N256, never, &out->bf16);
     if (e == cudaSuccess)
         e = product_probe_once(be, PROBE_FP8_N256, never, &out->fp8);
-    return cuda_check(e, "looking at the ceilings", err);
+    return cuda_check(e, "probing the ceilings", err);
 }
 
 snap_status cuda_ceilings(mla_backend *base, double seconds, mla_ceilings *out, snap_err *err) {

@@ -18,7 +18,7 @@ enum { PROBE_PAGE = 40 << 10 }; /* about a page of an FP8 cache */
 cudaError_t probe_fill(uint8_t *memory, size_t bytes, cudaStream_t stream);
 
 /* Reads with 16-byte loads; each thread has `ahead` (2, 4 or 8) loads in flight. */
-cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_a_sm,
+cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_per_sm,
                              cudaStream_t stream);
 
 /* Reads with bulk copies (TMA) into shared memory, pages in shuffled order. Hopper only. */

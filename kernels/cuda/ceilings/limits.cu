@@ -27,7 +27,7 @@ __global__ void chase(const uint32_t *memory, uint32_t words, int reads, uint32_
 
 /* Median device time of the work that `launch` enqueues after the read. */
 template <typename F>
-cudaError_t behind_read(cuda_backend *be, const read_memory &m, double *ns, F launch) {
+cudaError_t time_after_read(cuda_backend *be, const read_memory &m, double *ns, F launch) {
     std::vector<float> ms(kRepeats);
     cudaError_t e = cudaSuccess;
     for (int i = 0; i < kRepeats && e == cudaSuccess; i++) {
@@ -52,15 +52,15 @@ cudaError_t measure_times(cuda_backend *be, const read_memory &m, mla_limits *ou
     const auto *words = reinterpret_cast<const uint32_t *>(m.at);
     const auto count = static_cast<uint32_t>(static_cast<size_t>(m.pages) * PROBE_PAGE / 4);
     double few = 0, many = 0;
-    cudaError_t e = behind_read(be, m, &out->timer_ns, [] { return cudaSuccess; });
+    cudaError_t e = time_after_read(be, m, &out->timer_ns, [] { return cudaSuccess; });
     if (e == cudaSuccess)
-        e = behind_read(be, m, &out->launch_ns, [&] {
+        e = time_after_read(be, m, &out->launch_ns, [&] {
             nothing<<<be->sms, 128, 0, be->stream>>>();
             return cudaGetLastError();
         });
     for (const int reads : {kFewReads, kManyReads})
         if (e == cudaSuccess)
-            e = behind_read(be, m, reads == kFewReads ? &few : &many, [&] {
+            e = time_after_read(be, m, reads == kFewReads ? &few : &many, [&] {
                 chase<<<1, 1, 0, be->stream>>>(words, count, reads, m.never);
                 return cudaGetLastError();
             });

@@ -70,10 +70,10 @@ cudaError_t probe_fill(uint8_t *memory, size_t bytes, cudaStream_t stream) {
     return cudaGetLastError();
 }
 
-cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_a_sm,
+cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int blocks_per_sm,
                              cudaStream_t stream) {
     auto *kernel = ahead == 8 ? read_plain<8> : ahead == 4 ? read_plain<4> : read_plain<2>;
-    kernel<<<sms * blocks_a_sm, kThreads, 0, stream>>>(
+    kernel<<<sms * blocks_per_sm, kThreads, 0, stream>>>(
         reinterpret_cast<const uint4 *>(m.at), static_cast<size_t>(m.pages) * PROBE_PAGE / 16,
         m.never);
     return cudaGetLastError();

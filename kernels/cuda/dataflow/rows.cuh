@@ -11,19 +11,19 @@ enum { kPageTokens = 64, kEach = 8 /* numbers that a lane loads at once */ };
 
 /* True if eight bf16 numbers can be accessed with one 16-byte instruction. A caller's rows may
  * begin at any number. */
-__device__ __forceinline__ bool lies_well(const void *p) {
+__device__ __forceinline__ bool is_aligned_16(const void *p) {
     return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }
 
 __device__ __forceinline__ uint4 load_eight(const __nv_bfloat16 *from) {
-    if (lies_well(from))
+    if (is_aligned_16(from))
         return *reinterpret_cast<const uint4 *>(from);
     const auto *x = reinterpret_cast<const uint16_t *>(from);
     return make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
 }
 
 __device__ __forceinline__ void store_eight(__nv_bfloat16 *to, uint4 v) {
-    if (lies_well(to)) {
+    if (is_aligned_16(to)) {
         *reinterpret_cast<uint4 *>(to) = v;
         return;
     }
@@ -103,7 +103,7 @@ struct held_row {
 
     __device__ __forceinline__ held_row(const __nv_bfloat16 *row, bool real, int d_c, int d_r)
         : from(row + threadIdx.x % kRowLanes * kEach), d(threadIdx.x % kRowLanes * kEach),
-          end(real ? d_c : 0), held(lies_well(row) ? min(end, kHeld * kSpan) : 0) {
+          end(real ? d_c : 0), held(is_aligned_16(row) ? min(end, kHeld * kSpan) : 0) {
 #pragma unroll
         for (int i = 0; i < kHeld; i++)
             content[i] = load(d + i * kSpan < held, i * kSpan);
@@ -197,7 +197,7 @@ __device__ __forceinline__ void copy_row(const __nv_bfloat16 *from, int width, _
 }
 
 /* The lanes of a row prefetch up to 4 KB into L2, before it is known which part will be needed. */
-__device__ __forceinline__ void ask_for(const void *from, size_t bytes) {
+__device__ __forceinline__ void prefetch_to_l2(const void *from, size_t bytes) {
     for (size_t at = threadIdx.x % kRowLanes * size_t(128); at < min(bytes, size_t(4096));
          at += kRowLanes * size_t(128))
         asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const uint8_t *>(from) + at));
@@ -213,7 +213,7 @@ __device__ __forceinline__ void append_rows(const cache_planes &cache, const ste
     const bool mine = i < step.batch * step.s_q;
     const int length = mine ? length_of(step, seq) : 0;
     if (mine)
-        ask_for(step.table + static_cast<size_t>(seq) * step.table_width,
+        prefetch_to_l2(step.table + static_cast<size_t>(seq) * step.table_width,
                 step.table_width * sizeof *step.table);
     held_row row(kv + static_cast<int64_t>(i) * (d_c + d_r), mine, d_c, d_r);
     const int token = length - step.s_q + i % step.s_q;

@@ -58,12 +58,13 @@ snap_status fill(mla_backend *be, void *device, int byte, size_t bytes, snap_err
 /* ---- generating rows: one warp per row ------------------------------------------------------- */
 
 __global__ void __launch_bounds__(kThreads)
-    draw(draw_source from, const uint64_t *first, int64_t rows_a_group, int64_t rows,
+    draw(draw_source from, const uint64_t *first, int64_t rows_per_group, int64_t rows,
          uint16_t *out) {
     const int lane = threadIdx.x % 32, width = from.d_c + from.d_r;
     for (int64_t i = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32; i < rows;
          i += gridDim.x * int64_t(kWarps)) {
-        const uint64_t index = first[i / rows_a_group] + static_cast<uint64_t>(i % rows_a_group);
+        const uint64_t index =
+            first[i / rows_per_group] + static_cast<uint64_t>(i % rows_per_group);
         const draw_parts p = draw_parts_of(from.seed, index, from.d_c);
         const uint16_t *content = from.pool + static_cast<size_t>(p.content) * width;
         const uint16_t *rope = from.pool + static_cast<size_t>(p.rope) * width;

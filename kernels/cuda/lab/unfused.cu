@@ -119,5 +119,5 @@ snap_status cuda_unfused(mla_plan *plan, const mla_step *step, const mla_cache *
                      step->table_width,
                      static_cast<int>(plan->cap.max_tokens)};
     scatter<<<blocks(tokens, kWarps), kThreads, 0, stream>>>(fresh, p);
-    return cuda_check(cudaGetLastError(), "the dataflow unfused", err);
+    return cuda_check(cudaGetLastError(), "the unfused dataflow", err);
 }

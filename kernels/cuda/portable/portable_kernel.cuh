@@ -55,7 +55,7 @@ __device__ __forceinline__ float eight_sum(float x) {
 /* One step of the running softmax. @valid: how many tokens, from the step's first on, the row
  * sees. */
 template <bool kFp8, int kStep>
-__device__ __forceinline__ void soften(const memory<kStep> &m, int valid, row_state &r) {
+__device__ __forceinline__ void update_softmax(const memory<kStep> &m, int valid, row_state &r) {
     constexpr int each = kStep / 8;
     const int row = threadIdx.x / 8, lane = threadIdx.x % 8;
     float y[each], most = r.most, sum = 0;
@@ -214,7 +214,7 @@ __device__ __forceinline__ void run_item(const params &p, const memory<kStep> &m
             start_tokens<kFp8>(p, m, from, first + kStep, turn + 1);
         compute_scores(p, m, k);
         __syncthreads();
-        soften<kFp8>(m, visible - first, r);
+        update_softmax<kFp8>(m, visible - first, r);
         __syncthreads();
         multiply_values(p, m, k, o);
     }

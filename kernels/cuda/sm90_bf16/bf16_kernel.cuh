@@ -40,7 +40,7 @@ struct p_slot {
 };
 
 /* From S to P of one page: all but waiting for S. @valid: tokens from the page's first on. */
-__device__ __forceinline__ void soften(shared &s, const params &p, const math_thread &me,
+__device__ __forceinline__ void update_softmax(shared &s, const params &p, const math_thread &me,
                                        const p_slot &slot, int first_row, int valid,
                                        float (&score)[32], float (&unit)[2], uint32_t (&a)[4][4],
                                        float (&sum)[2]) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void even_page(shared &s, const params &p, const math
     me.arrive(&s.empty_rope[0]);
     if (tile + 2 >= item.tile_end)
         me.arrive(&s.empty_q);
-    soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+    update_softmax(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
     ptx::mbarrier_arrive(&s.full_p[0]);
     if (unit_changed(unit, r))
         rescale(unit, r, o);
@@ -106,7 +106,7 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
     me.arrive(&s.empty_rope[1]);
     if (tile + 2 >= item.tile_end)
         me.arrive(&s.empty_q);
-    soften(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
+    update_softmax(s, p, me, slot, first_row, item.tokens - tile * PAGE, score, unit, a, sum);
     ptx::wgmma_wait<0>();
     ptx::pin(o);
     me.arrive(&s.empty[0][1]);
