@@ -1,4 +1,4 @@
-/* One CUDA device behind mla.h: opening it, its memory, its copies and its clock. */
+/* One CUDA device as a backend of mla.h: opening it, its memory, copies and timer. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/* After these every call of the process fails. */
+/* True for errors after which every CUDA call of the process fails. */
 bool is_sticky(cudaError_t e) {
     switch (e) {
     case cudaErrorIllegalAddress:
@@ -70,7 +70,7 @@ void cuda_describe(const mla_backend *base, mla_backend_info *out) {
              be->device.pciBusID, be->device.pciDeviceID);
     out->host_memory = false;
     if (!be->portable)
-        out->fp8_sums = {13, 32}; /* wgmma's, found by trial (sm90_fp8/README.md) */
+        out->fp8_sums = {13, 32}; /* how wgmma sums, found by experiment (sm90_fp8/README.md) */
     out->memory_bytes = be->device.totalGlobalMem;
     out->cache_bytes = static_cast<size_t>(be->device.l2CacheSize);
 }
@@ -122,7 +122,7 @@ snap_status cuda_timer_stop(mla_backend *base, double *ns, snap_err *err) {
         e = cudaEventSynchronize(be->stopped);
     if (e == cudaSuccess)
         e = cudaEventElapsedTime(&ms, be->started, be->stopped);
-    *ns = std::round(static_cast<double>(ms) * 1e6); /* events tell no more */
+    *ns = std::round(static_cast<double>(ms) * 1e6); /* events are not more precise than 1 ns */
     return cuda_check(e, "device work", err);
 }
 
@@ -135,7 +135,8 @@ snap_status cuda_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, cons
                       "query quantisation", err);
 }
 
-/* C++17 has no designated initialisers: by name, so that the order of the table may change. */
+/* Assigns the members by name, so that the order of the table may change. C++17 has no designated
+ * initialisers. */
 mla_backend_ops make_ops() {
     mla_backend_ops ops = {};
     ops.close = cuda_close;
@@ -193,7 +194,7 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
     return SNAP_OK;
 }
 
-/* @isa: "portable" rules Hopper's own kernels out, for comparison. */
+/* @isa: "portable" excludes the kernels for Hopper, for comparison. */
 snap_status choose_kernels(cuda_backend *be, const char *isa, snap_err *err) {
     const bool best = !isa || strcmp(isa, "auto") == 0;
     if (!best && strcmp(isa, "sm90a") != 0 && strcmp(isa, "portable") != 0)

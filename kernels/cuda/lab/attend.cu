@@ -1,6 +1,7 @@
-/* Attention in FP64, for judging: rows of the random source, quantised here by the definition and not
- * by the code that is judged, exact probabilities, sums in FP64. A block takes one row and one run of
- * tokens; a second kernel merges the runs in order. */
+/* Attention in FP64, for judging. The rows come from the random source. Code of this file quantises
+ * them by the definition, independent of the code under test. Probabilities are exact, sums are in
+ * FP64. Each block computes one row over one run of tokens; a second kernel merges the runs in
+ * order. */
 #include <climits>
 #include <cmath>
 #include <cuda_bf16.h>
@@ -12,9 +13,9 @@ namespace {
 enum {
     kThreads = 256,
     kWarps = kThreads / 32,
-    kRun = 1024,                           /* tokens of a block */
-    kTokens = 16,                          /* of them on chip at a time */
-    kColumns = MLA_MAX_CONTENT / kThreads, /* of the output, a thread */
+    kRun = 1024,                           /* tokens per block */
+    kTokens = 16,                          /* tokens in shared memory at a time */
+    kColumns = MLA_MAX_CONTENT / kThreads, /* output columns per thread */
 };
 
 struct problem {
@@ -33,7 +34,8 @@ __device__ float bf16(uint16_t bits) {
     return __uint_as_float(static_cast<uint32_t>(bits) << 16);
 }
 
-/* To the nearest e4m3, ties to even, saturating: 3 bits after the leading one, steps of 2^-9 at least. */
+/* Rounds to the nearest e4m3, ties to even, saturating: 3 bits after the leading one, steps of at
+ * least 2^-9. */
 __device__ float round_e4m3(float x) {
     int e;
     frexpf(x, &e); /* |x| in [2^(e-1), 2^e) */
@@ -41,8 +43,8 @@ __device__ float round_e4m3(float x) {
     return fminf(fmaxf(ldexpf(rintf(ldexpf(x, -step)), step), -448.0f), 448.0f);
 }
 
-/* A warp brings row `index` as its multiplier reads it: numbers to x, what they are to be multiplied
- * with is returned. */
+/* Loads row `index` with one warp, in the form that the multiplier reads it. Writes the numbers to
+ * x and returns their scale. */
 __device__ float take_row(const draw_source &from, uint64_t index, bool fp8, float *x) {
     const int lane = threadIdx.x % 32, width = from.d_c + from.d_r;
     const draw_parts p = draw_parts_of(from.seed, index, from.d_c);
@@ -76,7 +78,8 @@ __device__ double warp_dot(const float *a, const float *b, int n) {
     return sum;
 }
 
-/* Exponents and powers of two by their bits: all numbers here are normal. */
+/* The exponent of a number, and a power of two, by bit operations: all numbers in this file are
+ * normal. */
 __device__ int exponent_of(double x) {
     return (__double2hiint(x) >> 20 & 0x7ff) - 1023;
 }
@@ -93,7 +96,8 @@ __device__ int exponent_e4m3(float x) {
     return max(exponent_of(x), -6);
 }
 
-/* Of e4m3 numbers, as kernels/cut_sums.c: an instruction's products a lane each. */
+/* The dot product of e4m3 numbers, summed as kernels/cut_sums.c sums them. Each lane takes one
+ * product of an instruction. */
 __device__ double cut_dot(const float *a, const float *b, int n, mla_cut_sums how) {
     const int lane = threadIdx.x % 32;
     double sum = 0;
@@ -122,7 +126,8 @@ __device__ double dot_of(const problem &p, const float *q, const float *k) {
     return cut_dot(q, k, d_c, p.sums) + warp_dot(q + d_c, k + d_c, d_r);
 }
 
-__global__ void __launch_bounds__(kThreads, 3) /* without the 3, spills */
+__global__ void __launch_bounds__(kThreads, 3) /* without the limit of 3 blocks, it spills
+                                                  registers */
     attend_run(problem p) {
     extern __shared__ float memory[];
     __shared__ double score[kTokens], scale[kTokens];

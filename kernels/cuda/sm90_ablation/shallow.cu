@@ -1,4 +1,5 @@
-/* One page ahead of the tile in work, the least that the schedule can do with. */
+/* sm90_fp8, but only one page is loaded ahead of the current tile, the fewest that its schedule
+ * works with. */
 #define SM90_FP8_STAGES   3
 #define sm90_fp8          shallow_fp8
 #define fp8_decode_init   shallow_decode_init

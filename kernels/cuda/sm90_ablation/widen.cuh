@@ -1,8 +1,10 @@
-/* widen.cuh - pages of an FP8 cache for the BF16 kernel: 128 threads read e4m3 and scales, and leave
- * bf16 where the copy engine leaves the pages of a BF16 cache: c8 x a_k and r' x a_k, rounded once.
+/* widen.cuh - dequantises pages of an FP8 cache for the BF16 kernel. 128 threads read e4m3 numbers
+ * and scales. They write bf16 where TMA would write the pages of a BF16 cache: c8 x a_k and r' x
+ * a_k, rounded once.
  *
- * A page is five units of 64 rows x 128 bytes, awaited apart as its pieces are: RoPE, then content by
- * 128 columns. Thread t has 16 bytes of rows t / 8, 16 further, ...; reads run two units ahead. */
+ * A page consists of five units of 64 rows x 128 bytes: RoPE, then 128 columns of content each.
+ * Each unit has its own barrier, like the pieces of a BF16 page. Thread t has 16 bytes of the rows
+ * t / 8, t / 8 + 16, ... Reads are two units ahead of stores. */
 #pragma once
 #include <cuda_fp16.h>
 
@@ -12,15 +14,15 @@ namespace sm90_bf16 {
 
 enum { kPasses = PAGE / 16 };
 
-/* Where a thread stands in a unit. */
+/* The position of a thread in a unit. */
 struct widener {
-    int row, chunk; /* of pass 0 */
+    int row, chunk; /* in pass 0 */
 
     __device__ widener() : row((threadIdx.x & 127) / 8), chunk(threadIdx.x & 7) {
     }
 };
 
-/* A thread's bytes of one pass of a unit. */
+/* Loads a thread's 16 bytes of one pass of a unit. */
 __device__ __forceinline__ uint4 fetch(const params &p, const widener &me, int page, int unit,
                                        int pass) {
     const size_t row = static_cast<size_t>(page) * PAGE + me.row + 16 * pass;
@@ -36,7 +38,7 @@ __device__ __forceinline__ void fetch_scales(const params &p, const widener &me,
         a[i] = __ldg(p.token_scale + static_cast<size_t>(page) * PAGE + me.row + 16 * i);
 }
 
-/* Two e4m3 numbers times a. */
+/* Multiplies two e4m3 numbers by a; the results are bf16. */
 __device__ __forceinline__ uint32_t widen2(uint32_t pair, float a) {
     uint32_t half2;
     asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %1; cvt.rn.f16x2.e4m3x2 %0, lo; }"
@@ -51,8 +53,9 @@ __device__ __forceinline__ uint32_t scale_bf16x2(uint32_t pair, float a) {
                             __uint_as_float(pair & 0xffff0000u) * a);
 }
 
-/* 16 e4m3 numbers become two chunks of 16 bytes. Threads of the unit's second column store theirs the
- * other way round: eight neighbours then meet eight different sets of banks. */
+/* Converts 16 e4m3 numbers to two chunks of 16 bytes and stores them. Threads of the unit's second
+ * column store the two in reverse order, so that eight neighbouring threads access different
+ * banks. */
 __device__ __forceinline__ void store_content(shared &s, int buffer, int unit, int row, int chunk,
                                               const uint4 &raw, float a) {
     const uint4 half[2] = {
@@ -72,7 +75,7 @@ __device__ __forceinline__ void store_rope(shared &s, int buffer, int row, int c
                    scale_bf16x2(raw.w, a));
 }
 
-/* Stores a unit, and reads another in its place. */
+/* Stores one unit to shared memory and loads another into the same registers. */
 __device__ __forceinline__ void turn_over(shared &s, const params &p, const widener &me,
                                           uint4 (&raw)[kPasses], int buffer, int unit,
                                           const float (&a)[kPasses], int next_page, int next_unit) {
@@ -88,7 +91,7 @@ __device__ __forceinline__ void turn_over(shared &s, const params &p, const wide
     ptx::mbarrier_arrive(&s.full[buffer][unit]);
 }
 
-/* Page i of a sequence, without the part's record: registers are short. */
+/* Page i of a sequence. Does not use the part's record, to save registers. */
 __device__ __forceinline__ int table_page(const params &p, const int *table, int i) {
     return clamp_page(p, __ldg(table + i));
 }
@@ -96,7 +99,7 @@ __device__ __forceinline__ int table_page(const params &p, const int *table, int
 __device__ __forceinline__ void run_widener(shared &s, const params &p, int first, int last,
                                             int row_tile) {
     const widener me;
-    uint32_t parity = 3, q_parity = 1; /* bit i of parity: buffer i */
+    uint32_t parity = 3, q_parity = 1; /* bit i: the parity of buffer i */
     for (int k = first; k < last; k++) {
         const sched_item &item = p.items[k];
         const int begin = item.tile_begin, end = item.tile_end;

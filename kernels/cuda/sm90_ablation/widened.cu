@@ -1,4 +1,4 @@
-/* An FP8 cache, and BF16 arithmetic on what is dequantised on chip. */
+/* sm90_bf16 on an FP8 cache: pages are dequantised on chip, the arithmetic is BF16. */
 #define SM90_BF16_WIDEN    1
 #define sm90_bf16          widened_fp8
 #define bf16_decode_init   widened_decode_init

@@ -1,6 +1,6 @@
-/* bf16_kernel.cuh - the kernel: barriers, then a role a group.
+/* bf16_kernel.cuh - the kernel: initialises the barriers, then each group takes its role.
  *
- * One pair of pages:
+ * The schedule for one pair of pages (' marks the next pair):
  *   group 0   S0 | softmax -> P0 | OL += P0 V0L          | OL += P1 V1L | S0'
  *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
  *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
@@ -28,7 +28,8 @@ __device__ __forceinline__ void init_barriers(shared &s) {
     ptx::mbarrier_init_fence();
 }
 
-/* Where a group's P goes: the lane's row, and its first 16 bytes before swizzling. */
+/* The address that a lane stores P to: its row, and the first chunk of 16 bytes before
+ * swizzling. */
 struct p_slot {
     uint32_t row;
     int chunk, swizzle;
@@ -39,7 +40,8 @@ struct p_slot {
     }
 };
 
-/* From S to P of one page: all but waiting for S. @valid: tokens from the page's first on. */
+/* Turns S of one page into P, after S is complete. @valid: how many tokens the sequence has from
+ * the page's first on. */
 __device__ __forceinline__ void update_softmax(shared &s, const params &p, const math_thread &me,
                                        const p_slot &slot, int first_row, int valid,
                                        float (&score)[32], float (&unit)[2], uint32_t (&a)[4][4],
@@ -54,13 +56,13 @@ __device__ __forceinline__ void update_softmax(shared &s, const params &p, const
     ptx::fence_proxy_async();
 }
 
-/* Where a group stands in its barriers' phases. */
+/* The phases of a group's barriers. */
 struct phases {
     uint32_t page = 0, p = 0, q = 0;
-    int whole = 0; /* items so far that were whole sequences */
+    int whole = 0; /* number of items so far that were unsplit sequences */
 };
 
-/* Group 0: an even page. */
+/* Group 0: processes an even page. */
 __device__ __forceinline__ void even_page(shared &s, const params &p, const math_thread &me,
                                           const p_slot &slot, const sched_item &item, int tile,
                                           int first_row, uint32_t parity, row_pair &r,
@@ -85,7 +87,7 @@ __device__ __forceinline__ void even_page(shared &s, const params &p, const math
     me.arrive(&s.empty[0][0]);
 }
 
-/* Group 1: an even page's P, and the odd page after it. */
+/* Group 1: multiplies P of an even page, and processes the odd page after it. */
 __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_thread &me,
                                          const p_slot &slot, const sched_item &item, int tile,
                                          int first_row, phases &at, row_pair &r, float (&o)[128]) {
@@ -121,8 +123,8 @@ __device__ __forceinline__ void odd_page(shared &s, const params &p, const math_
     me.arrive(&s.empty[1][1]);
 }
 
-/* A page of the other group, whose own part of a pair is done: an odd one, or an even one that has no
- * odd one after it. */
+/* Multiplies P of a page of the other group, after the group's own page of the pair is done. That
+ * is an odd page for group 0. For group 1 it is an even page without an odd page after it. */
 __device__ __forceinline__ void other_page(shared &s, const math_thread &me, phases &at,
                                            row_pair &r, float (&o)[128]) {
     const int page = 1 - me.group;
@@ -159,14 +161,16 @@ __device__ __forceinline__ void pages_of(shared &s, const params &p, const math_
     }
 }
 
-/* Both groups have stored what others are to read: one tells them. */
+/* Waits until both groups have stored their partial results; then one thread increments the counter
+ * that the mergers wait for. */
 __device__ __forceinline__ void hand_over(const params &p, const sched_item &item, int first_row) {
     ptx::named_sync(kMerge, kMergers);
     if (threadIdx.x == 0)
         announce(p, item, first_row / ROWS);
 }
 
-/* Both groups: what is not a matter of pages is here once, for code is read cold as data are. */
+/* The loop of both groups over items. The code that does not depend on the group exists only once:
+ * code must be fetched from memory when it is cold, just like data. */
 __device__ __forceinline__ void run_math(shared &s, const params &p, int group, int first_row) {
     const math_thread me(group);
     phases at;
@@ -200,7 +204,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     const int row_tile = blockIdx.x;
     ptx::launch_wait();
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
-    uint4 piece = {}; /* of the part: on its way while barriers are made */
+    uint4 piece = {}; /* a piece of the part's record; loaded while barriers are initialised */
     if (copies)
         piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
     if (threadIdx.x == 256) {

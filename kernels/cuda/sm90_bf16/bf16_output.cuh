@@ -1,21 +1,22 @@
 /* bf16_output.cuh - O += P V over a group's 256 columns, and the epilogue.
  *
- * V is the content part of K as it lies: token-major, the N-major operand B that bf16 permits. */
+ * V is the content part of K, used in its memory order. It is token-major, which makes it an
+ * N-major operand B; bf16 permits that. */
 #pragma once
 #include "kernels/cuda/sm90_bf16/bf16_merge.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_scores.cuh"
 
 namespace sm90_bf16 {
 
-/* Low word of the descriptor of a half of V: columns of 64 lie a tile apart. */
+/* Low word of the descriptor of one half of V. Its 64-column tiles lie TILE_BYTES apart. */
 __device__ __forceinline__ uint32_t values_low(const shared &s, int buffer, int half) {
     const uint32_t at = ptx::smem_addr(s.kv[buffer][4 * half]);
     return ((at & 0x3ffff) >> 4) | (TILE_BYTES / 16) << 16;
 }
 
-enum { kStep16 = 16 * SWIZZLE / 16 }; /* 16 tokens of V, in units of descriptors */
+enum { kStep16 = 16 * SWIZZLE / 16 }; /* 16 tokens of V, in the descriptor's units of 16 bytes */
 
-/* P from registers. */
+/* O += P V with P from registers. */
 __device__ __forceinline__ void multiply_own(const uint32_t (&a)[4][4], uint32_t v,
                                              float (&o)[128]) {
     ptx::wgmma_fence();
@@ -25,7 +26,7 @@ __device__ __forceinline__ void multiply_own(const uint32_t (&a)[4][4], uint32_t
     ptx::wgmma_commit();
 }
 
-/* P from shared memory. */
+/* Starts O += P V with P from shared memory. */
 __device__ __forceinline__ void start_other(const shared &s, int buffer, uint32_t v,
                                             float (&o)[128]) {
     const uint32_t p = ptx::descriptor_low_128(ptx::smem_addr(s.p[buffer]));
@@ -42,7 +43,7 @@ __device__ __forceinline__ void multiply_other(const shared &s, int buffer, uint
     ptx::wgmma_commit();
 }
 
-/* Whether O of some row of the warp has to come to another unit; rare. */
+/* True if the E of any row of the warp has changed, so that O must be rescaled. This is rare. */
 __device__ __forceinline__ bool unit_changed(const float (&unit)[2], const row_pair &r) {
     return __any_sync(~0u, unit[0] != r.unit[0] || unit[1] != r.unit[1]);
 }
@@ -56,7 +57,7 @@ __device__ __forceinline__ void rescale(const float (&unit)[2], row_pair &r, flo
         r.sum[i] *= factor[i];
         r.unit[i] = unit[i];
     }
-    if (fresh) /* O is zero: its instructions needn't even be read */
+    if (fresh) /* O is still zero: returns, so that the code below need not be fetched */
         return;
 #pragma unroll
     for (int i = 0; i < 128; i++)
@@ -76,7 +77,7 @@ __device__ __forceinline__ void write_unit(shared &s, const math_thread &me,
     }
 }
 
-/* Adds up the two groups' sums, always in the same order. @n: how often so far. */
+/* Adds the sums of both groups, always in the same order. @n: number of earlier calls. */
 __device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, int n,
                                               float (&sum)[2]) {
     auto &at = s.sum[n & 1];
@@ -91,15 +92,17 @@ __device__ __forceinline__ void exchange_sums(shared &s, const math_thread &me, 
         sum[i] = at[0][me.row() + 8 * i] + at[1][me.row() + 8 * i];
 }
 
-/* Four columns in a row of two blocks of 8: even lanes of a quad get those of the first block, odd ones
- * of the second, so that a quad stores 16 in a row. a, b: the lane's two of either block. */
+/* Exchanges numbers within a quad so that its four lanes store 16 adjacent columns. a and b are the
+ * lane's pairs of columns of two blocks of 8. Afterwards, even lanes have four adjacent columns of
+ * the first block, odd lanes four of the second. */
 template <typename T>
 __device__ __forceinline__ void gather_pair(int t, T &a, T &b) {
     const T other = __shfl_xor_sync(~0u, t & 1 ? a : b, 1);
     (t & 1 ? a : b) = other;
 }
 
-/* A group's half of a row of a cut sequence: its largest number comes to lie between 2^14 and 2^15. */
+/* Stores a group's half of a row of a split sequence, as fp16 with a scale. The scale brings the
+ * row's largest number to between 2^14 and 2^15. */
 __device__ __forceinline__ void store_partial(const partials &to, const math_thread &me, int row,
                                               float unit, float sum, bool real,
                                               const float (&o)[128]) {
@@ -110,7 +113,7 @@ __device__ __forceinline__ void store_partial(const partials &to, const math_thr
         for (int c = 0; c < 2; c++)
             most[2 * (j & 1) + c] = fmaxf(most[2 * (j & 1) + c], fabsf(o[4 * j + c]));
     const float top = quad_max(fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3])));
-    const int exponent = max(__float_as_int(top) >> 23, 15); /* plus 127 */
+    const int exponent = max(__float_as_int(top) >> 23, 15); /* biased by 127 */
     const float scale = __int_as_float((exponent - 14) << 23);
     const float inverse = __int_as_float((268 - exponent) << 23);
 #pragma unroll
@@ -142,12 +145,12 @@ __device__ __forceinline__ void store_whole(__nv_bfloat16 *to, int t, float inve
     }
 }
 
-/* An item's results, whole or partial. The thread's second row takes the first one's place, so that the
- * code is here once. */
+/* Stores an item's results, final or partial. The thread's second row is moved to the place of the
+ * first, so that the code exists only once. */
 __device__ __forceinline__ void store_rows(const params &p, const math_thread &me,
                                            const sched_item &item, int first_row, row_pair &r,
                                            float (&o)[128]) {
-    if (first_row + 16 * me.warp >= p.rows) /* none of the warp's */
+    if (first_row + 16 * me.warp >= p.rows) /* the warp has no rows */
         return;
 #pragma unroll 1
     for (int row = first_row + me.row();; row += 8) {

@@ -1,17 +1,17 @@
-/* bf16_pipeline.cuh - the loading thread: queries of an item, then its pages, piece by piece as room
- * appears. Even pages of an item go to buffer 0, odd ones to buffer 1. */
+/* bf16_pipeline.cuh - the loader thread. It loads the queries of an item, then its pages, piece by
+ * piece as buffers become free. Even pages of an item go to buffer 0, odd ones to buffer 1. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_traits.cuh"
 
 namespace sm90_bf16 {
 
-/* Device data is never followed out of bounds. */
+/* Page numbers are device data: they are clamped, so that no access is out of bounds. */
 __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.pages - 1);
 }
 
-/* Page i of item k; the first two of a part stand in its record. */
+/* Page i of item k. The part's record contains the first two pages of its first item. */
 __device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
                                        const sched_item &item, int i) {
     const int nth = i - item.tile_begin;
@@ -27,10 +27,10 @@ __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffe
     uint64_t *bar = &s.full[buffer][piece];
     ptx::mbarrier_arrive_expect(bar, (piece == 0 ? 1 : 2) * TILE_BYTES);
     ptx::tma_load_3d(s.kv[buffer][column], &p.kv[piece > 0], bar, 0, page * PAGE, column,
-                     ptx::policy_evict_first()); /* read once: partial results want L2 */
+                     ptx::policy_evict_first()); /* read once; L2 is needed for partial results */
 }
 
-/* @parity: of the buffer's use before. */
+/* @parity: the phase of `empty` that frees the buffer's previous contents. */
 __device__ __forceinline__ void load_page(shared &s, const params &p, int buffer, uint32_t parity,
                                           int page) {
     ptx::mbarrier_wait(&s.empty_rope[buffer], parity);
@@ -50,7 +50,7 @@ __device__ __forceinline__ void load_queries(shared &s, const params &p, int row
 }
 
 __device__ __forceinline__ void run_loader(shared &s, const params &p, int row_tile) {
-    uint32_t parity = 3, q_parity = 1; /* bit i of parity: buffer i */
+    uint32_t parity = 3, q_parity = 1; /* bit i: the parity of buffer i */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)

@@ -1,4 +1,5 @@
-/* bf16_scores.cuh - what both groups do: S = Q K^T of a page, and its probabilities as bf16. */
+/* bf16_scores.cuh - S = Q K^T of a page, and its probabilities P as bf16. Both groups use this
+ * code. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -6,7 +7,8 @@
 
 namespace sm90_bf16 {
 
-/* Where a thread stands. Its rows are 16 warp + g and the row 8 further, of S and of O. */
+/* The position of a thread in its group. Its rows, of S and of O, are 16 warp + g and 16 warp + g +
+ * 8. */
 struct math_thread {
     int group, warp, lane, g, t;
 
@@ -16,7 +18,7 @@ struct math_thread {
     __device__ int row() const {
         return 16 * warp + g;
     }
-    /* One arrival a warp, after all its lanes have got here. */
+    /* Arrives once per warp, after all lanes have reached this point. */
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();
         if (lane == 0)
@@ -24,11 +26,11 @@ struct math_thread {
     }
 };
 
-/* What a thread knows of its two rows. */
+/* A thread's state of its two rows. */
 struct row_pair {
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
-    float unit[2];       /* E, of O and of sum */
-    float sum[2];        /* of P over this lane's tokens */
+    float unit[2];       /* E, the reference exponent of O and sum */
+    float sum[2];        /* sum of P over this lane's tokens */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
@@ -37,7 +39,7 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
         const bool real = row + 8 * i < p.rows;
         const size_t at = static_cast<size_t>(seq) * p.rows + (real ? row + 8 * i : 0);
         const uint32_t *rope = p.q_rows + at * (WIDTH / 2) + CONTENT / 2;
-        r.unit[i] = real ? kNone : -kNone; /* not there: its scores never leave the window */
+        r.unit[i] = real ? kNone : -kNone; /* padding row: its scores never exceed the window */
         r.sum[i] = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -47,7 +49,7 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
     }
 }
 
-/* Starts S of the page in a buffer, piece by piece as it arrives. */
+/* Starts S of the page in a buffer, piece by piece as the pieces arrive. */
 __device__ __forceinline__ void start_scores(shared &s, const params &p, const row_pair &r,
                                              int buffer, uint32_t parity, float (&score)[32]) {
     const uint32_t q_step = p.q_tile_rows * (SWIZZLE / 16);
@@ -76,7 +78,8 @@ __device__ __forceinline__ void start_scores(shared &s, const params &p, const r
     ptx::wgmma_commit();
 }
 
-/* @valid: tokens of the sequence from the page's first on. */
+/* Sets the scores of hidden tokens to -inf. @valid: how many tokens the sequence has from the
+ * page's first on. */
 __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
                                      float (&score)[32]) {
 #pragma unroll
@@ -91,7 +94,7 @@ __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
     }
 }
 
-/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. */
+/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. */
 __device__ __forceinline__ void clear_tail(shared &s, int buffer, int valid) {
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
 #pragma unroll 1
@@ -113,7 +116,7 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* E of the page: @unit as it was, unless a row's scores leave the window. */
+/* Chooses E for the page: @unit stays as it is unless a row's scores exceed the window. */
 __device__ __forceinline__ void choose_unit(const float (&score)[32], float scale, float window,
                                             float (&unit)[2]) {
     float largest[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
@@ -132,7 +135,8 @@ __device__ __forceinline__ void choose_unit(const float (&score)[32], float scal
     }
 }
 
-/* P of a page: as A fragments, and to shared memory for the other group. */
+/* Computes P of a page, as A fragments in registers, and stores it in shared memory for the other
+ * group. */
 __device__ __forceinline__ void exponentiate(const float (&score)[32], float scale,
                                              const float (&unit)[2], float (&sum)[2],
                                              uint32_t (&a)[4][4], uint32_t p_row, int chunk,
