@@ -1,29 +1,32 @@
-/* fp8_few.cuh - the softmax warpgroup of at most 32 rows: S^T = K Q^T, so that rows that don't exist cost
- * nothing. The arithmetic is softmax.cuh's, the rule of E that of units.cuh.
+/* fp8_few.cuh - the softmax warpgroup for at most 32 rows. It computes S^T = K Q^T, so that rows
+ * that do not exist cost nothing. The arithmetic is that of fp8_softmax.cuh, the rule for E that of
+ * fp8_units.cuh.
  *
- * A warp has 16 tokens of a page. Lane 4 g + t: tokens g and g + 8 of them, rows 8 j + 2 t and the
- * next. What a row must know of a page's other tokens goes through 8 lanes and 4 warps: in the usual case
- * one reduction of bits each, else shuffles and shared memory.
+ * A warp has 16 tokens of a page. Lane 4 g + t has tokens g and g + 8 of them, rows 8 j + 2 t and 8
+ * j + 2 t + 1. So reductions over the tokens of a page go over 8 lanes and 4 warps. In the usual
+ * case these are one reduction of bits each; otherwise shuffles and shared memory.
  *
- * S of a page is asked for when it arrives, and nothing of the next tile before P has left: bytes are
- * the limit of few rows, and what counts is how soon P follows the last page.
+ * S of a page is started when the page arrives, and nothing of the next tile is started before P of
+ * this one is stored. With few rows memory bandwidth is the limit, so what counts is how soon P
+ * follows the last page.
  *
- * An item is any run of pages: tiles of two, and a last page alone if their number is odd. */
+ * An item is any range of pages. They are processed as tiles of two, and a last page alone if their
+ * number is odd. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_scores.cuh"
 
 namespace sm90_fp8 {
 
-/* What a thread knows of its rows: number k is row 8 (k / 2) + 2 t + k % 2. */
+/* A thread's state of its rows. Number k is row 8 (k / 2) + 2 t + k % 2. */
 template <int Rows>
 struct few_rows {
     enum { MINE = Rows / 4 };
     float scale[MINE]; /* a_q x softmax scale x log2(e) */
-    float unit[MINE];  /* E; infinite if there is no such row */
-    float sum[MINE];   /* of P over the thread's tokens, in units of 2^E */
+    float unit[MINE];  /* E; infinite for a padding row */
+    float sum[MINE];   /* sum of P / 2^E over the thread's tokens */
 
-    /* @block: of rows, row_block(). */
+    /* @block: index of the block of rows, row_block(). */
     __device__ few_rows(const params &p, int block, int t) {
         const float *from = p.q_scale + static_cast<size_t>(block) * p.rows + 2 * t;
 #pragma unroll
@@ -39,7 +42,8 @@ struct few_rows {
     }
 };
 
-/* Of a page, a thread's scores. Number 2 (k - k % 2) + k % 2 + 2 h is row k's, of token g + 8 h. */
+/* A thread's scores of a page. Number 2 (k - k % 2) + k % 2 + 2 h is that of row k, token g + 8
+ * h. */
 template <int Rows>
 struct few_scores {
     float s[Rows / 2];
@@ -65,7 +69,7 @@ __device__ __forceinline__ void product_bf16(float (&d)[16], uint64_t a, uint64_
     ptx::wgmma_ss_bf16_n32(d, a, b, true);
 }
 
-/* Content first, then RoPE, as in scores.cuh. */
+/* Starts S of a page: content first, then RoPE, as in fp8_scores.cuh. */
 template <int Rows>
 __device__ __forceinline__ void ask_scores(shared_of<Rows> &s, const params &p, int stage,
                                            int rope_stage, few_scores<Rows> &score) {
@@ -103,7 +107,8 @@ struct few_scales {
     }
 };
 
-/* @valid: tokens of the sequence from the page's first on. */
+/* Sets the scores of hidden tokens to -inf. @valid: how many tokens the sequence has from the
+ * page's first on. */
 template <int Rows>
 __device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thread &me, int valid,
                                      few_scores<Rows> &score) {
@@ -117,8 +122,8 @@ __device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thr
     }
 }
 
-/* Do the units serve the tile: of every row some token of page 0 inside the window, none of either page
- * above? The same answer in every thread. */
+/* True if E of all rows suits the tile: for every row, some token of page 0 is inside the window,
+ * and no token of either page is above. All threads get the same answer. */
 template <int Pages, int Rows>
 __device__ __forceinline__ bool
 units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
@@ -147,8 +152,9 @@ units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint3
     return !above && ((x.x | x.y | x.z | x.w) & rows) == rows;
 }
 
-/* A thread's numbers, one a row, over the eight lanes that have its rows: each step halves the rows that a
- * lane goes on with. What is left is of row k = g if there are eight, g / 2 if there are four. */
+/* Reduces a thread's N numbers, one for each of its rows, over the eight lanes that share these
+ * rows. Each step halves the number of rows that a lane continues with. The result is that of row k
+ * = g if N is 8, of row k = g / 2 if N is 4. */
 template <int N, typename Op>
 __device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
 #pragma unroll
@@ -164,7 +170,7 @@ __device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
     return x[0];
 }
 
-/* The same over the warp's tokens, to its place in shared memory. */
+/* Reduces over the warp's tokens in the same way, and stores the result in shared memory. */
 template <int Rows, typename Op>
 __device__ __forceinline__ void over_warp(float4 (&to)[Rows], const softmax_thread &me,
                                           float (&x)[Rows / 4], Op op) {
@@ -177,7 +183,8 @@ __device__ __forceinline__ float most_of(float4 x) {
     return fmaxf(fmaxf(x.x, x.y), fmaxf(x.z, x.w));
 }
 
-/* Bound and anchor of a page's P (units.cuh), of the rows over the CTA's tokens: complete after a barrier. */
+/* Stores bound and anchor (fp8_units.cuh) of each row's P in a page, reduced over each warp's
+ * tokens. The values of all warps are available after a barrier. */
 template <int Rows>
 __device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thread &me, int page,
                                            const few_rows<Rows> &r, const few_scores<Rows> &score,
@@ -197,7 +204,8 @@ __device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thr
     over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
 }
 
-/* E of page 0 of an item's first tile, where none stands: every thread finds that of its rows. */
+/* Chooses E of page 0 in an item's first tile, where there is no earlier E. Every thread computes
+ * it for its own rows. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void
 begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
@@ -211,7 +219,7 @@ begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
         r.unit[k] = fmaxf(r.unit[k], most_of(s.few.tops[1][few_rows<Rows>::row_of(k, me.t)]));
 }
 
-/* The same of the tile, given those of page 0. */
+/* Chooses E of that tile as a whole, after E of page 0. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_thread &me,
                                             const few_rows<Rows> &r, float (&last)[Rows / 4]) {
@@ -226,7 +234,8 @@ __device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_th
     }
 }
 
-/* Of a row: E of page 0 and of the tile, from bounds and anchors (units.cuh has the rule); one thread. */
+/* Chooses a row's E of page 0 and of the tile from the bounds and anchors, by the rule of
+ * fp8_units.cuh. One thread per row. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row,
                                             bool begins) {
@@ -250,7 +259,8 @@ __device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, i
     s.most_unit[row] = fmaxf(most, fmaxf(first, last));
 }
 
-/* Of rows that exist. */
+/* Copies the units of the rows that exist. A padding row keeps INFINITY, so it is never
+ * rescaled. */
 template <int Rows>
 __device__ __forceinline__ void units_of(const float (&from)[Rows], const softmax_thread &me,
                                          const few_rows<Rows> &r, float (&unit)[Rows / 4]) {
@@ -259,7 +269,7 @@ __device__ __forceinline__ void units_of(const float (&from)[Rows], const softma
         unit[k] = r.unit[k] == INFINITY ? INFINITY : from[few_rows<Rows>::row_of(k, me.t)];
 }
 
-/* Takes the rows to units. */
+/* Changes E of the rows to @unit and returns the rows' factors. */
 template <int Rows>
 __device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_rows<Rows> &r,
                                            float (&factor)[Rows / 4]) {
@@ -271,7 +281,7 @@ __device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_ro
     }
 }
 
-/* Chooses the tile's units anew, and takes the rows to those of page 0. */
+/* Chooses E of the tile again, and changes the rows to E of page 0. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void
 choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
@@ -289,7 +299,7 @@ choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint
     take_units(unit, r, factor);
 }
 
-/* Probabilities of a page. A word: two rows of tokens g and g + 8. */
+/* Computes the probabilities of a page. A word holds two rows of tokens g and g + 8. */
 template <int Rows>
 __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows> &r,
                                              const few_scores<Rows> &score,
@@ -310,7 +320,7 @@ __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows
     }
 }
 
-/* Takes page 0's P along to a unit that page 1 has raised. */
+/* Changes the rows to the E that page 1 has raised, and rescales P of page 0. */
 template <int Rows>
 __device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_rows<Rows> &r,
                                             uint32_t (&packed)[Rows / 8]) {
@@ -326,8 +336,8 @@ __device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_r
     }
 }
 
-/* P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row from a warp have the tokens
- * in the order 0, 8, 1, 9, ...: V^T fragments bring them likewise. */
+/* Stores P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row that come from
+ * one warp have the token order 0, 8, 1, 9, ...; the V^T fragments have the same order. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread &me, int buffer,
                                         const uint32_t (&packed)[2][Rows / 8]) {
@@ -346,7 +356,8 @@ __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread
     }
 }
 
-/* One or two pages. @loaded: pages before them; @valid: tokens of the sequence from their first on. */
+/* Processes one or two pages. @loaded: number of pages before them. @valid: how many tokens the
+ * sequence has from their first on. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
                                          const softmax_thread &me, few_rows<Rows> &r,
@@ -418,7 +429,7 @@ __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
 
-/* The sums go to who has O at once, then their logarithms to memory. */
+/* Publishes the sums to the output groups first, then stores the log-sum-exp. */
 template <int Rows>
 __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
                                            const softmax_thread &me, const sched_item &item,
@@ -454,7 +465,8 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
         few_rows<Rows> r(p, row_block(p, item.seq), me.t);
         if (me.index() < Rows)
             s.few.later[me.index()] = tokens_later(p, blockIdx.x * p.rows + me.index());
-        ptx::named_sync(kSoftmaxBarrier, 128); /* the sums and units before have been read */
+        ptx::named_sync(kSoftmaxBarrier, 128); /* all threads have read the previous item's sums and
+                                                  units */
         if (item.tile_begin < item.tile_end) {
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;

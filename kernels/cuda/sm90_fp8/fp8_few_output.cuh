@@ -1,12 +1,14 @@
-/* fp8_few_output.cuh - an output group of at most 32 rows: O^T += V^T P^T a page or two at a time. */
+/* fp8_few_output.cuh - an output group for at most 32 rows: O^T += V^T P^T, one or two pages at a
+ * time. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_output.cuh"
 
 namespace sm90_fp8 {
 
-/* O of a few rows to the thread's places: of a partial result @to, of a whole one @out, each of its row 2 t. One
- * code for both, since it is read cold: the other's stores are not done. */
+/* Stores O of few rows: to @to if the result is partial, to @out if it is final. Both point to the
+ * thread's place in its row 2 t. The same code serves both, with predicated stores, because code is
+ * slow to fetch. */
 template <typename Shared, int N>
 __device__ __forceinline__ void store_few(const Shared &s, const params &p, const output_thread &me,
                                           bool partial, uint4 *to, __nv_bfloat16 *out,
@@ -43,8 +45,9 @@ __device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4
     ptx::wgmma_rs_e4m3_n32(d, a, ptx::descriptor_128(b), more);
 }
 
-/* O of one or two pages: all of V is in registers, and its pages given back, before P arrives; a slice of O is N
- * numbers. @partial: V is cleared before P is handed over. */
+/* Multiplies one or two pages. All of V is in registers, and its stages are freed, before P
+ * arrives. A slice of O is N numbers. @partial: the last page is not full; its V is cleared before
+ * P is published, so V must not be read earlier. */
 template <int Pages, typename Shared, int N>
 __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me, uint32_t turn,
                                              const ring<kStages> &at, uint32_t base, uint32_t chunk,
@@ -106,10 +109,11 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     ring<kStages> at;
     uint32_t turn = 0;
-    const sched_item head = s.part.head; /* kept: behind stores a read takes long */
+    const sched_item head = s.part.head; /* kept in registers: reading it again after stores would
+                                            be slow */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = k == s.part.first ? head : item_at(s, p, k);
-        const bool partial = item.tokens < item.tile_end * PAGE; /* the last page */
+        const bool partial = item.tokens < item.tile_end * PAGE; /* the last page is not full */
         uint4 *to =
             few_of(p).out(item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp), me.g);
         const size_t row = static_cast<size_t>(row_block(p, item.seq)) * p.rows + 2 * me.t;

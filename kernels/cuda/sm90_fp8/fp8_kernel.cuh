@@ -1,6 +1,8 @@
-/* fp8_kernel.cuh - the kernel: barriers, then one role a warp. The output groups stand first, which is 0.5 % faster
- * at 128 rows than behind the softmax group; their branch comes first, so that their code comes last: what lies
- * beyond 64 KB is read cold, and is needed last. */
+/* fp8_kernel.cuh - the kernel: initialises the barriers, then each warp takes its role.
+ *
+ * The output groups are the first warps, which is faster than the softmax group before them. Their
+ * branch comes first in the source, so that the compiler places their code last. A launch
+ * prefetches only the first 64 KB of code; the output groups need theirs last. */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_few.cuh"
@@ -44,7 +46,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     const int row_tile = blockIdx.x;
     ptx::launch_wait();
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
-    uint4 piece = {}; /* of the part: on its way while barriers are made */
+    uint4 piece = {}; /* a piece of the part's record; loaded while barriers are initialised */
     if (copies)
         piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
     if (threadIdx.x == 12 * 32) {
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     if (memory_type::kFew) {
         if (threadIdx.x == 12 * 32)
             load_first(s, p, row_tile);
-        __syncwarp(); /* registers are set by whole warps */
+        __syncwarp(); /* setmaxnreg needs converged warps */
     }
     if (group < kSoftmaxGroup) {
         ptx::registers_set<memory_type::kFew ? kFewOutputRegs : kOutputRegs, kLaunchRegs>();

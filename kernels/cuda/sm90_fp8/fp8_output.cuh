@@ -1,10 +1,10 @@
 /* fp8_output.cuh - an output group: O^T += V^T P^T over 256 of the 512 columns, and the epilogue.
  *
- * V^T is the A operand, from registers: ldmatrix.trans brings 16-bit pairs of neighbouring columns,
- * byte permutations part them, so that row g of a fragment is column 2 g and row g + 8 column 2 g + 1.
- * fp8 sums keep about 13 bits: each tile's product starts from zero and is added to O in FP32,
- * 32 rows at a time: with 64 the group runs out of registers, and spills cost more than the longer
- * wgmma gain. */
+ * V^T is the A operand, in registers. ldmatrix.trans loads 16-bit pairs of adjacent columns. Byte
+ * permutations separate them, so that row g of a fragment is column 2 g and row g + 8 is column
+ * 2 g + 1. fp8 sums keep about 13 bits. So the product of each tile starts from zero and is added
+ * to O in FP32, 32 rows at a time. With 64 rows at a time the group runs out of registers, and
+ * spills cost more than the longer wgmma gains. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -13,8 +13,8 @@
 namespace sm90_fp8 {
 
 enum {
-    SLICES = 4,                /* of 64 columns: one wgmma M each */
-    kHalf = 32 * SWIZZLE / 16, /* 32 rows of P, in units of descriptors */
+    SLICES = 4,                /* slices of 64 columns, the M of one wgmma each */
+    kHalf = 32 * SWIZZLE / 16, /* 32 rows of P, in the descriptor's units of 16 bytes */
 };
 
 struct output_thread {
@@ -23,11 +23,12 @@ struct output_thread {
     __device__ explicit output_thread(int group)
         : group(group), warp(ptx::warp() & 3), lane(ptx::lane()), g(lane >> 2), t(lane & 3) {
     }
-    /* Of both groups. */
+    /* The index among the threads of both groups. */
     __device__ int thread() const {
         return group * 128 + 32 * warp + lane;
     }
-    /* Shared address of the lane's row of V in stage 0, and its swizzled 16 bytes in slice 0. */
+    /* Shared-memory address of the lane's row of V in stage 0; chunk() is the offset of its
+     * swizzled 16 bytes in slice 0. */
     template <typename Shared>
     __device__ uint32_t values_at(const Shared &s) const {
         return ptx::smem_addr(s.content) + group * (2 * PAGE * SWIZZLE) + lane * SWIZZLE;
@@ -42,8 +43,9 @@ struct output_thread {
     }
 };
 
-/* V^T of 32 tokens and the warp's 16 columns, in the A layout of one k-step. The tokens of 16 bytes of P:
- * 0, 1, 8, 9, 2, ...; 0, 8, 1, 9, ... if @Interleaved, as few.cuh stores them. */
+/* Loads V^T of 32 tokens and the warp's 16 columns, in the A layout of one k-step. Its order of
+ * tokens is that of 16 bytes of P: 0, 1, 8, 9, 2, ...; with @Interleaved, as fp8_few.cuh stores
+ * them, 0, 8, 1, 9, ... */
 template <bool Interleaved = false>
 __device__ __forceinline__ void load_values(uint32_t address, uint32_t (&a)[4]) {
     uint32_t r[4];
@@ -55,7 +57,7 @@ __device__ __forceinline__ void load_values(uint32_t address, uint32_t (&a)[4]) 
     a[3] = __byte_perm(r[2], r[3], ODD);
 }
 
-/* Brings O to the unit of the tile: only 16-row groups in which some row's unit changed. */
+/* Rescales O to the E of the tile. Only groups of 16 rows in which some E changed are rescaled. */
 __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
                                         float (&o)[SLICES][32]) {
     const int4 flags = s.rescale[turn & 1];
@@ -80,8 +82,8 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
     }
 }
 
-/* What a tile waits for, asked while the last product of the tile before is on its way: an answer takes
- * some 50 clocks. */
+/* The state of the barriers that the next tile waits for. They are tested while the last product of
+ * the current tile is in flight, because a test takes some 50 clocks. */
 struct output_ahead {
     bool page[2], p;
 
@@ -95,7 +97,7 @@ struct output_ahead {
     }
 };
 
-/* What brings O of a row to the softmax's output. */
+/* The final factor for a row of O. */
 template <typename Shared>
 __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
     if constexpr (Shared::kFew) {
@@ -106,8 +108,9 @@ __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
     }
 }
 
-/* The first V fragments are read while P is still made.
- * @base, @chunk: values_at(), chunk(); @last: tile of an item, whose V past the end of the sequence is cleared before P is handed over. */
+/* Multiplies one tile. The first V fragments are loaded while P is still being computed. @base,
+ * @chunk: values_at(), chunk(). @last: the item's last tile; its V past the end of the sequence is
+ * cleared before P is published, so V must not be read earlier. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
                                               uint32_t chunk, uint32_t p_desc, uint32_t high,
@@ -187,10 +190,11 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
     const size_t base =
         static_cast<size_t>(item.slot >= 0 ? item.slot : item.seq) * p.rows + first_row;
     const int column = me.group * 256 + 16 * me.warp + 2 * me.g;
-    const int first = ptx::opaque(2 * me.t); /* kept through the loop, its rows would spill */
+    const int first = ptx::opaque(2 * me.t); /* kept opaque: the row numbers derived from it would
+                                                spill in the loop */
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
-        if (first_row + 8 * j >= p.rows) /* one jump: code is read cold */
+        if (first_row + 8 * j >= p.rows) /* one jump, because code is slow to fetch */
             break;
 #pragma unroll
         for (int r = 0; r < 2; r++) {

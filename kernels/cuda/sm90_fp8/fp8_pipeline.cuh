@@ -1,4 +1,5 @@
-/* fp8_pipeline.cuh - the loading warps: one thread drives the copy engine, one warp brings the scales. */
+/* fp8_pipeline.cuh - the loading warps: one thread issues the TMA loads, one warp loads the
+ * scales. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
@@ -6,32 +7,34 @@
 
 namespace sm90_fp8 {
 
-/* Item k of the part, the first from the part's own record. Asked for again rather than kept where
- * registers are short. */
+/* Item k of the part. The first one is stored in the part's record. Callers that are short of
+ * registers load it again instead of keeping it. */
 template <typename Shared>
 __device__ __forceinline__ sched_item item_at(const Shared &s, const params &p, int k) {
     const int i = ptx::opaque(k);
     return i == s.part.first ? s.part.head : p.items[i];
 }
 
-/* The block table's entry for page i of the first item, -1 if the part doesn't bring it. */
+/* The block table's entry for page i of the first item; -1 if the part's record does not contain
+ * it. */
 template <typename Shared>
 __device__ __forceinline__ int head_page(const Shared &s, int i) {
     return s.part.page[ptx::opaque(i)];
 }
 
-/* Before all pages: the copy engine reads nothing and gives zeros. */
+/* A page number outside the tensor map: TMA reads nothing and writes zeros. */
 enum { kNoPage = -1 };
 
-/* Device data is never followed out of bounds. */
+/* Page numbers are device data: they are clamped, so that no access is out of bounds. */
 __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.pages - 1);
 }
 
-/* The pages of an item, taken two at a time. Of more than 32 rows a second page may lie past the end. */
+/* The pages of an item. With more than 32 rows, they are processed two at a time, and the second
+ * may lie past the end of the sequence. */
 struct page_range {
     const int *table;
-    int begin, end, last; /* last: one past the pages that exist */
+    int begin, end, last; /* last: one past the pages of the sequence */
 };
 
 template <typename Shared>
@@ -42,8 +45,8 @@ __device__ __forceinline__ page_range pages_of(const Shared &, const params &p,
             Shared::kUnitPages * item.tile_begin, Shared::kUnitPages * item.tile_end, last};
 }
 
-/* Entry i of the block table, as it stands there; 0 past the end. Not clamped yet, which would wait
- * for it. */
+/* Entry i of the block table; 0 past the end. It is not clamped yet, because that would wait for
+ * the load. */
 __device__ __forceinline__ int entry_at(const page_range &pages, int i) {
     return i < pages.last ? __ldg(pages.table + i) : 0;
 }
@@ -56,12 +59,13 @@ __device__ __forceinline__ void load_page(Shared &s, const params &p, int stage,
     ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
-/* Where rows of a sequence stand among those of all: in steps of few rows a tile of them is one of its own. */
+/* Index of this CTA's row tile among those of all sequences. With few rows, each row tile has its
+ * own block of queries and results. */
 __device__ __forceinline__ int row_block(const params &p, int seq) {
     return seq * p.row_tiles + blockIdx.x;
 }
 
-/* Queries of an item. */
+/* Loads the queries of an item. */
 template <typename Shared>
 __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row_tile, int seq) {
     ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
@@ -74,14 +78,14 @@ __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row
     }
 }
 
-/* Does the part's record bring its first page, and has load_first() asked for it? */
+/* True if the part's record contains its first page, so that load_first() has loaded it. */
 template <typename Shared>
 __device__ __forceinline__ bool knows_first(const Shared &s) {
     return Shared::kFew && head_page(s, 0) >= 0;
 }
 
-/* The first page and queries, if known: asked for before the warps go apart, since code comes slowly after a
- * jump. */
+/* Starts loading the first page and the queries, if the page is known. This happens before the
+ * warps branch into their roles, because fetching code after a jump is slow. */
 template <typename Shared>
 __device__ __forceinline__ void load_first(Shared &s, const params &p, int row_tile) {
     if (!knows_first(s))
@@ -90,18 +94,19 @@ __device__ __forceinline__ void load_first(Shared &s, const params &p, int row_t
     load_queries(s, p, row_tile, s.part.head.seq);
 }
 
-/* Until the page before in the stages of the next page is done with. @loaded: pages so far. */
+/* Waits until the previous page in the next page's stages has been used. @loaded: number of pages
+ * so far. */
 template <typename Shared>
 __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &at,
                                                uint32_t loaded) {
     enum { ROPE_STAGES = Shared::kRopeStages };
     ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
     ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
-    if (ROPE_STAGES > 2 && loaded == 2) /* the first two aren't held up by those after */
+    if (ROPE_STAGES > 2 && loaded == 2) /* later pages must not delay the first two */
         ptx::mbarrier_wait(&s.full[0], 0);
 }
 
-/* The copy engine's thread, after load_first(). */
+/* The thread that issues the TMA loads, after load_first(). */
 template <typename Shared>
 __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_tile) {
     ring<kStages> at;
@@ -115,8 +120,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
         int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < min(pages.end, pages.last); i++) {
-            /* What load_first() asked for may have been given back by now: a wait for the phase before would be one
-             * for the next. */
+            /* The stages of the page that load_first() loaded may already be free again. A wait for
+             * them would wait for the phase after. */
             const bool here = loaded == 0 && knows_first(s);
             if (!here)
                 wait_for_stage(s, at, loaded);
@@ -134,7 +139,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
             at.advance();
             loaded++;
         }
-        if (!Shared::kFew && pages.end > pages.last) { /* one, of a sequence's last tile */
+        if (!Shared::kFew && pages.end > pages.last) { /* the second page of a sequence's last tile
+                                                          does not exist */
             wait_for_stage(s, at, loaded);
             load_page(s, p, at.stage, loaded % Shared::kRopeStages, kNoPage);
             at.advance();
@@ -143,7 +149,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
     }
 }
 
-/* A lane has four tokens of a tile: lanes 0-15 the first page, 16-31 the second. */
+/* Stores the scales of a tile. A lane has four tokens: lanes 0-15 of the first page, 16-31 of the
+ * second. */
 __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a) {
     reinterpret_cast<float4 *>(to.pair)[lane] = a;
     float most = fmaxf(fmaxf(a.x, a.y), fmaxf(a.z, a.w));
@@ -154,7 +161,8 @@ __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a
         to.log_most[lane / 16] = __log2f(most);
 }
 
-/* Of two pages; zero from token @end on. @entry: of the lane's page. */
+/* Loads the lane's scales of two pages; zero from token @end on. @entry: block table entry of the
+ * lane's page. */
 __device__ __forceinline__ float4 fetch_scales(const params &p, int end, int page, int lane,
                                                int entry) {
     const int token = PAGE * page + 4 * lane;

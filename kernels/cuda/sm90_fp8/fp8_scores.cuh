@@ -1,4 +1,4 @@
-/* fp8_scores.cuh - where a softmax thread stands, S of a page, what scales and masks it. */
+/* fp8_scores.cuh - the position of a softmax thread; S of a page, its scaling and its mask. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -6,7 +6,7 @@
 
 namespace sm90_fp8 {
 
-/* Where a thread stands. Its rows are 16 warp + g and the row 8 further. */
+/* The position of a thread in the softmax group. Its rows are 16 warp + g and 16 warp + g + 8. */
 struct softmax_thread {
     int warp, lane, g, t;
 
@@ -19,12 +19,13 @@ struct softmax_thread {
     __device__ int index() const {
         return threadIdx.x & 127;
     }
-    /* Where its stmatrix puts the first 16 bytes of a row of P. Computed at each use: kept, it spills. */
+    /* The address that the lane's stmatrix stores the first 16 bytes of a row of P to. It is
+     * computed at each use: a kept copy would spill. */
     __device__ uint32_t p_address(const shared &s, int buffer) const {
         const int l = ptx::opaque(lane), row = 16 * warp + (l & 15);
         return ptx::smem_addr(s.p[buffer][row]) + 16 * ((l >> 4) ^ (row & 7));
     }
-    /* One arrival a warp, after all its lanes have got here. */
+    /* Arrives once per warp, after all lanes have reached this point. */
     __device__ void arrive(uint64_t *bar) const {
         __syncwarp();
         if (lane == 0)
@@ -32,12 +33,12 @@ struct softmax_thread {
     }
 };
 
-/* What a thread knows of its two rows. */
+/* A thread's state of its two rows. */
 struct row_pair {
     float scale[2];      /* a_q x softmax scale x log2(e) */
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
     float unit[2];       /* E */
-    float sum[2];        /* of P, in units of 2^E */
+    float sum[2];        /* sum of P / 2^E */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
@@ -57,10 +58,10 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
     }
 }
 
-/* S = Q K^T of a page on its way: content in fp8 first, then RoPE, whose large products would push the
- * content below the precision of the fp8 sums. Issued in quarters: the tensor cores take a product
- * about as fast as they compute it, so a thread that issues all of them at once does nothing else for
- * 500 clocks. */
+/* The products S = Q K^T of a page. The fp8 content comes first, then RoPE: if RoPE's large
+ * products came first, the fp8 sums would lose the content. The instructions are issued in
+ * quarters. The tensor cores accept a product about as fast as they compute it, so a thread that
+ * issues all of them at once is blocked for 500 clocks. */
 struct score_job {
     uint32_t q, k, rope, high_a, high_b;
 
@@ -102,8 +103,9 @@ struct score_job {
     }
 };
 
-/* V of tokens past the end may be NaN, and 0 x NaN is NaN: their content becomes zero. @valid: tokens of the
- * page, 1 to 64. S may still be on its way: scores of these tokens are masked, whatever they are. */
+/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. @valid: tokens
+ * of the page, 1 to 64. S of the page may still be in flight: the scores of these tokens are masked
+ * anyway. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
@@ -116,7 +118,8 @@ __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int 
     }
 }
 
-/* The last tile; `second` is the stage of its second page, which is zero where it has no token. */
+/* Clears the tail of the last tile. @second: stage of its second page, which is all zero if the
+ * sequence ends in the first. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tile(Shared &s, int second, int index, int valid) {
     if (valid > PAGE)
@@ -125,11 +128,11 @@ __device__ __forceinline__ void clear_tile(Shared &s, int second, int index, int
         clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
 }
 
-/* a_k of the tokens of a page that a thread has, in registers: read while the scores are computed,
- * because a read of shared memory under this load takes about 90 clocks. */
+/* a_k of a thread's tokens of a page, in registers. They are read while the scores are computed,
+ * because a read of shared memory takes about 90 clocks under this load. */
 struct page_scales {
     float2 pair[8];
-    float log_most; /* log2 of the largest of the page */
+    float log_most; /* log2 of the largest a_k of the page */
 
     __device__ __forceinline__ void read(const tile_scales &tile, int page, int t) {
         const float2 *from = tile.pair + page * (PAGE / 2) + t;
@@ -138,7 +141,7 @@ struct page_scales {
             pair[j] = ptx::load_shared_v2(from + 4 * j);
         log_most = tile.log_most[page];
     }
-    /* Scores of a page times a_k, in place. */
+    /* Multiplies the scores of a page by a_k, in place. */
     __device__ __forceinline__ void apply(float (&score)[32]) const {
 #pragma unroll
         for (int j = 0; j < 8; j++) {
@@ -150,12 +153,13 @@ struct page_scales {
     }
 };
 
-/* Tokens at the end of the sequence that a row of it doesn't see. */
+/* The number of tokens at the end of the sequence that a row does not see. */
 __device__ __forceinline__ int tokens_later(const params &p, int row) {
     return p.s_q - 1 - min(row / p.heads, p.s_q - 1);
 }
 
-/* @valid: tokens of the sequence from the page's first on. */
+/* Sets the scores of hidden tokens to -inf. @valid: how many tokens the sequence has from the
+ * page's first on. */
 __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
                                      float (&score)[32]) {
 #pragma unroll

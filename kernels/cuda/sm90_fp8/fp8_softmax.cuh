@@ -1,23 +1,24 @@
-/* fp8_softmax.cuh - the softmax warpgroup: scores of a tile, and its probabilities as e4m3.
+/* fp8_softmax.cuh - the softmax warpgroup: computes the scores of a tile, and P as e4m3.
  *
- * Per row, y_j = log2 P'_j where P' = P a_k is what multiplies c8; P8_j = e4m3(2^(y_j - E)). Where E is
- * set, the largest P' becomes a number of e4m3: what dominates the row isn't rounded. The sum of P
- * is taken from unrounded values.
+ * For each row, y_j = log2 P'_j, where P' = P a_k is the factor of c8 in the output. P8_j =
+ * e4m3(2^(y_j - E)). When E is set, the largest P' becomes an exact e4m3 number, so a token that
+ * dominates the row is not rounded. The sum of P is computed from unrounded values.
  *
- * A tile's two pages have a set of accumulators each: while one page is exponentiated, the tensor
- * cores compute the scores of the other. Page 0 chooses E of the tile; where page 1 turns out larger,
- * which is rare with the headroom, E is raised and the P of page 0 brought along.
+ * The two pages of a tile have separate accumulators: while one page is exponentiated, the tensor
+ * cores compute the scores of the other. Page 0 chooses E of the tile. If page 1 has larger P',
+ * which is rare because of the headroom, E is raised and P of page 0 is rescaled.
  *
  *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
- *   tensor    S1           | S0'          | S1'                                                    */
+ *   tensor    S1           | S0'          | S1' */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_merge.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_units.cuh"
 
 namespace sm90_fp8 {
 
-/* Probabilities of a page, to the lane's first 16 bytes of its half of P and those two further. The four
- * bytes of a word are in the order in which V^T fragments come out of ldmatrix. */
+/* Computes the probabilities of a page and stores them in shared memory: at @to, and two swizzled
+ * 16-byte chunks further, at @to ^ 32. The order of the four bytes in a word is that in which
+ * ldmatrix delivers V^T. @between: called after each quarter. */
 template <typename Between>
 __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
                                              const float (&score)[32], uint32_t to,
@@ -46,7 +47,8 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
     r.sum[1] += sum[1][0] + sum[1][1];
 }
 
-/* Hands a tile over to the output groups: P is written. @rescale: some row has changed its unit. */
+/* Publishes a tile to the output groups, after P is written. @rescale: E of some row of the warp
+ * has changed. */
 __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
                                              bool rescale) {
     if (me.lane == 0)
@@ -55,7 +57,7 @@ __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
 
-/* The factor that brings O to the output, and the logarithm of the sum. */
+/* Computes the final factor for O and the log-sum-exp. */
 __device__ __forceinline__ void finish_rows(shared &s, const params &p, const softmax_thread &me,
                                             int k, const row_pair &r, int first_row,
                                             uint32_t parity) {
@@ -63,7 +65,7 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     const float sum[2] = {quad_sum(r.sum[0]), quad_sum(r.sum[1])};
     ptx::mbarrier_wait(&s.empty_sum, parity);
     const int row = ptx::opaque(me.row()) + 8 * me.t;
-    if (me.t < 2) { /* a lane a row */
+    if (me.t < 2) { /* one lane per row */
         const float mine = me.t == 0 ? sum[0] : sum[1], unit = me.t == 0 ? r.unit[0] : r.unit[1];
         const float log2_sum = unit + __log2f(mine);
         s.inverse_sum[row] = mine == 0 ? 0 : ptx::rcp_approx(mine);
@@ -76,10 +78,11 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-/* A tile, of which S of the first page is on its way; S of the next tile's is when this returns.
- * @valid: tokens of the sequence from the tile's first on; @whole: there is a next tile, and nothing is to be
- * masked. What is rare, masks and a change of E, is jumped over together, and there is no loop without it
- * for whole tiles: it would not leave room in the first 64 KB of code, which alone come with a launch. */
+/* Processes a tile. On entry, S of its first page is in flight; on return, S of the next tile's
+ * first page is. @valid: how many tokens the sequence has from the tile's first on. @whole: there
+ * is a next tile, and no token must be masked. Rare work (masks, a change of E) is skipped by a
+ * single jump. There is no second loop for whole tiles without that work: it would not fit into the
+ * first 64 KB of code, the only part that a launch prefetches. */
 __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const softmax_thread &me,
                                              row_pair &r, ring<kStages> &at, uint32_t turn,
                                              int row_tile, int valid, bool whole, bool first,
@@ -107,7 +110,7 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
         }
         change = choose_units(s, me, turn, r, tops, scaling, score0);
     }
-    /* The second page is the last of the five to be given back, so S of it begins no sooner. */
+    /* Of the five stages, that of the second page is freed last, so its S cannot start earlier. */
     page.wait();
     next.issue<0>(r, score1);
     next.issue<1>(r, score1);
@@ -123,7 +126,7 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     at.advance(2);
     page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
     scaling.read(s.scales[buffer], 1, me.t);
-    const score_job after(s, p, at.stage, 0); /* without a next tile: of no use */
+    const score_job after(s, p, at.stage, 0); /* not used if there is no next tile */
     ptx::wgmma_wait<0>();
     ptx::pin(score1);
     ptx::mbarrier_arrive(&s.empty_scales[buffer]);
@@ -151,7 +154,7 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     exponentiate(scaling, r, score1, to ^ 64, [](int) {});
     publish_tile(s, me, buffer, change && !first);
     scales_here = ptx::mbarrier_test(&s.full_scales[buffer ^ 1], ((turn + 1) >> 1) & 1);
-    /* Takes as long as the tensor cores do: P doesn't wait for it. */
+    /* Issuing takes as long as the computation. It comes last, so that P does not wait for it. */
     after.issue<3>(r, score0);
 }
 

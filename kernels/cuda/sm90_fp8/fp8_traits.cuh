@@ -2,27 +2,28 @@
  *
  *   warps 0-3, 4-7     output: O^T += V^T P^T, 256 of the 512 columns each
  *   warps 8-11         softmax: S = Q K^T of a tile, page by page; P = e4m3(softmax)
- *   warp 12            the copy engine;   warp 13: scales of the tokens
+ *   warp 12            loader (TMA);   warp 13: loads the scales of the tokens
  *
- * Barrier             arrivals            completes when                        awaited by
- *   full[stage]       loader + bytes      content and RoPE of a page are here   softmax, output
+ * Barrier             arrivals            completes when                        waited for by
+ *   full[stage]       loader + bytes      content and RoPE of a page arrived    softmax, output
  *   empty[stage]      8 output warps      V is in registers                     loader
  *   empty_rope[stage] 4 softmax warps     S is computed                         loader
- *   full_q            loader + bytes      the item's queries have landed        softmax
+ *   full_q            loader + bytes      the item's queries have arrived       softmax
  *   empty_q           4 softmax warps     the item's last S is computed         loader
- *   full_scales[2]    warp 13             a_k of a tile                         softmax
- *   empty_scales[2]   softmax             they are in registers                 warp 13
- *   full_p[2]         softmax             P and the factors of O are written     output
+ *   full_scales[2]    warp 13             a_k of a tile are in shared memory    softmax
+ *   empty_scales[2]   softmax             a_k are in registers                  warp 13
+ *   full_p[2]         softmax             P and the factors for O are written   output
  *   empty_p[2]        output              P is multiplied                       softmax
  *   full_sum          softmax             the item's sums are written           output
- *   empty_sum         output              they are read                         softmax
- *   full_parts        output + bytes      partial results to be merged          output
- *                     softmax of few rows their weights                         output
- *   full_weights      softmax             those of more rows                    output
- *   empty_parts       output              they are merged                       softmax
- * Of at most 32 rows (few.cuh) V may be read before S is computed: the softmax warps arrive at empty too.
- * Where ordinary loads and stores are ordered, every thread arrives: compute-sanitizer follows that,
- * and it costs nothing measurable. */
+ *   empty_sum         output              the sums are read                     softmax
+ *   full_parts        output + bytes      partial results have arrived          output
+ *                     softmax, few rows   the merge weights are written         output
+ *   full_weights      softmax, more rows  the merge weights are written         output
+ *   empty_parts       output              the partial results are merged        softmax
+ * With at most 32 rows (fp8_few.cuh), V may be read before S is computed. So there the softmax
+ * warps arrive at `empty`, too.
+ * At barriers that order ordinary loads and stores, every thread arrives. compute-sanitizer can
+ * follow that, and it costs nothing measurable. */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,10 +37,10 @@
 namespace sm90_fp8 {
 
 struct params {
-    CUtensorMap content;      /* [4][pages x 64][128] B, box of one page */
+    CUtensorMap content;      /* [4][pages x 64][128] B, boxes of one page */
     CUtensorMap rope;         /* [pages x 64][128] B */
     CUtensorMap q;            /* [batch][4][rows][128] B */
-    CUtensorMap q_rope_rows;  /* [batch][rows][128] B; of few rows only */
+    CUtensorMap q_rope_rows;  /* [batch][rows][128] B; for few rows only */
     const uint8_t *q_rope;    /* [batch][rows][128] B */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
@@ -52,34 +53,38 @@ struct params {
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows], base 2 */
     int *counters;              /* [slots][row_tiles] */
-    uint8_t *few_partials;      /* of a few rows instead of these three: few_merge.cuh */
-    size_t few_bytes;           /* of a tile of rows */
-    int rows;        /* of a sequence: s_q x heads; in steps of few rows of a tile of them */
-    uint32_t high_a; /* and high_b, apart: ptx::kDescriptorHigh */
+    uint8_t *few_partials;      /* with few rows, in place of partial_out, partial_lse and counters:
+                                   fp8_few_merge.cuh */
+    size_t few_bytes;           /* size of few_partials for one tile of rows */
+    int rows;        /* rows of a sequence, s_q x heads; with few rows, those of one row tile */
+    uint32_t high_a; /* high_a and high_b: two copies of ptx::kDescriptorHigh */
     int heads, s_q;
-    int row_tiles; /* CTAs a part */
+    int row_tiles; /* CTAs per part */
     uint32_t high_b;
     float scale_log2; /* softmax scale x log2(e) */
 };
 
 struct alignas(16) tile_scales {
-    float2 pair[TILE / 2]; /* a_k of two neighbouring tokens */
-    float log_most[2];     /* log2 of the largest a_k of a page */
+    float2 pair[TILE / 2]; /* a_k of two adjacent tokens */
+    float log_most[2];     /* log2 of the largest a_k of each page */
 };
 
-enum { kSoftmaxGroup = 2 };   /* of warps; two of output stand before it */
-enum { kSoftmaxBarrier = 1 }; /* named, of its warps */
-enum { kFactors = 4 };        /* tiles of rescale_by: it is written before P's buffer is free */
+enum { kSoftmaxGroup = 2 };   /* the warpgroup's index; the two output groups are 0 and 1 */
+enum { kSoftmaxBarrier = 1 }; /* named barrier of the softmax warps */
+enum { kFactors = 4 };        /* tiles that rescale_by holds; it is written before the buffer of P
+                                 is free */
 
-/* What the softmax warps of a few rows tell each other. */
+/* Data that the softmax warps exchange when there are few rows. */
 template <int Rows>
 struct alignas(16) few_exchange {
-    uint32_t inside[2][4]; /* by warp: which rows have a score inside the window */
-    float4 tops[4][Rows];  /* a warp a member: bound and anchor of page 0, of page 1 */
-    float4 sums[Rows];     /* the same of an item's sums of P */
-    float unit[2][Rows];   /* E of page 0, and of the tile */
-    int later[Rows];       /* tokens at the end that a row doesn't see */
-    float4 merged[64][2];  /* a unit's sums so far, from warp to warp */
+    uint32_t inside[2][4]; /* [tile parity][warp]: bits of the rows that have a score inside the
+                              window */
+    float4 tops[4][Rows];  /* one member per warp; [0], [1]: bound and anchor of page 0; [2], [3]:
+                              of page 1 */
+    float4 sums[Rows];     /* one member per warp: an item's sums of P */
+    float unit[2][Rows];   /* [0]: E of page 0; [1]: E of the tile */
+    int later[Rows];       /* number of tokens at the end that a row does not see */
+    float4 merged[64][2];  /* partial sums of a merge, exchanged between warps */
 };
 template <>
 struct few_exchange<ROWS> {};
@@ -93,20 +98,21 @@ struct alignas(1024) shared_of {
     enum {
         kRows = Rows,
         kFew = Rows < ROWS,
-        kUnitPages = kFew ? 1 : 2, /* of a tile of the plan */
+        kUnitPages = kFew ? 1 : 2, /* pages in a tile of the schedule */
         kRopeStages = Rows == 16 ? 4 : 2,
         kBytesQ = (CONTENT + (kFew ? 2 * ROPE : 0)) * Rows,
     };
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
-    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* of few rows: RoPE last */
-    uint8_t p[2][Rows][SWIZZLE];              /* e4m3, the 128 tokens of a tile */
+    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* with few rows: RoPE last */
+    uint8_t p[2][Rows][SWIZZLE];              /* e4m3, 128 tokens of a tile */
     tile_scales scales[2];
-    sched_part part;                  /* of this CTA */
-    float inverse_sum[Rows];          /* what brings O to the softmax's output */
-    int4 rescale[2];                  /* which 16-row groups of O change their unit */
-    float rescale_by[kFactors][Rows]; /* the factor of a row of such a group */
-    float most_unit[Rows];            /* the largest E of an item so far */
+    sched_part part;                  /* the record of this CTA's part */
+    float inverse_sum[Rows];          /* factor for O at the end: 1 / sum of P */
+    int4 rescale[2];                  /* nonzero: E of some row in this group of 16 rows changed, O
+                                         must be rescaled */
+    float rescale_by[kFactors][Rows]; /* the factors for the rows of such groups */
+    float most_unit[Rows];            /* the largest E in the item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;

@@ -1,4 +1,5 @@
-/* fp8_units.cuh - E, the exponent of the unit in which a row's P is held: when it serves, and how it changes. */
+/* fp8_units.cuh - E, the reference exponent of a row's P ("unit" in the code): when it must change,
+ * and how. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_scores.cuh"
 
@@ -14,15 +15,15 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* A bound of y over a thread's part of its two rows, in units of the largest e4m3: the largest score
- * and the largest a_k may be of two tokens. */
+/* Upper bounds of log2(P' / 448) over a thread's tokens of its two rows. They are bounds because
+ * the largest score and the largest a_k may belong to different tokens. */
 struct row_tops {
     float top[2];
 
     __device__ row_tops(const float (&score)[32], const row_pair &r, float log_most) {
         float largest[4] = {score[0], score[1], score[2], score[3]};
 #pragma unroll
-        for (int i = 4; i < 32; i++) /* even and odd columns apart halves the chains */
+        for (int i = 4; i < 32; i++) /* four independent chains: two rows, even and odd columns */
             largest[i % 4] = fmaxf(largest[i % 4], score[i]);
         top[0] = fmaf(fmaxf(largest[0], largest[1]), r.scale[0], log_most - kLog2Largest);
         top[1] = fmaf(fmaxf(largest[2], largest[3]), r.scale[1], log_most - kLog2Largest);
@@ -33,17 +34,18 @@ __device__ __forceinline__ bool any_above(const row_pair &r, const row_tops &top
     return __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
 }
 
-/* Do both rows' units serve the four lanes' parts: one in the window, none above? */
+/* True if E of both rows suits the tokens of the four lanes that share them: at least one bound is
+ * inside the window, none is above. */
 __device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &tops) {
     const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
     const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
     const bool above = any_above(r, tops);
-    /* Borrows out of a row without any: four zeros. */
+    /* The subtraction borrows from groups of four zero bits: rows without a token in the window. */
     const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
     return !(none & 0x88888888) && !above;
 }
 
-/* The unit in which row i's largest P of a page is kHeadroom below the largest e4m3. */
+/* The E that places row i's largest P' of a page kHeadroom octaves below the largest e4m3. */
 __device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
                                         const float (&score)[32], int i) {
     float most = -INFINITY;
@@ -56,15 +58,15 @@ __device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
     return quad_max(most) + (kHeadroom - kLog2Largest);
 }
 
-/* Row i goes to another unit, of which O's factor is kept for the output groups. @again: it has gone to
- * one in this tile before. */
+/* Changes E of row i and stores the factor for O, which the output groups read. @again: E has
+ * already changed in this tile. */
 __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me, uint32_t turn,
                                              row_pair &r, int i, float unit, bool again) {
     const float shift = r.unit[i] - unit, factor = ptx::exp2_approx(shift);
     const int row = ptx::opaque(me.row()) + 8 * i;
     r.unit[i] = unit;
     r.sum[i] *= factor;
-    __syncwarp(); /* the four have read most_unit */
+    __syncwarp(); /* all four lanes of the row have read most_unit */
     if (me.t == 0) {
         float &by = s.rescale_by[turn % kFactors][row];
         by = again ? by * factor : factor;
@@ -73,8 +75,8 @@ __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me
     return shift;
 }
 
-/* Page 0 chooses the tile's units. Returns whether any row's of the warp may have changed. A row without
- * any token keeps its own. */
+/* Chooses E for the tile from page 0. Returns true if E of any row of the warp may have changed. A
+ * row without a visible token keeps its E. */
 __device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me, uint32_t turn,
                                              row_pair &r, const row_tops &tops,
                                              const page_scales &a, const float (&score)[32]) {
@@ -94,8 +96,8 @@ __device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me
     return true;
 }
 
-/* Brings the warp's 16 rows of page 0's P to a unit that page 1 has raised: a lane has half of a row's
- * 64 bytes. @address: of the warp's first row. */
+/* Rescales P of page 0 for the warp's 16 rows, after page 1 has raised E. Each lane has half of a
+ * row's 64 bytes. @address: of the warp's first row. */
 __device__ __forceinline__ void rescale_page(const softmax_thread &me, const float (&shift)[2],
                                              uint32_t address) {
     const int row = me.lane >> 1;
@@ -114,7 +116,8 @@ __device__ __forceinline__ void rescale_page(const softmax_thread &me, const flo
     __syncwarp();
 }
 
-/* Page 1 may only raise them, and takes page 0's P along. @again: page 0 has chosen new ones. */
+/* Raises E if page 1 needs it, and then rescales P of page 0. Page 1 never lowers E. @again: page 0
+ * has changed E. */
 __device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me, uint32_t turn,
                                             row_pair &r, const row_tops &tops, const page_scales &a,
                                             const float (&score)[32], bool again) {
