@@ -71,7 +71,7 @@ __device__ __forceinline__ void product_bf16(float (&d)[16], uint64_t a, uint64_
 
 /* Starts S of a page: content first, then RoPE, as in fp8_scores.cuh. */
 template <int Rows>
-__device__ __forceinline__ void ask_scores(shared_of<Rows> &s, const params &p, int stage,
+__device__ __forceinline__ void start_scores(shared_of<Rows> &s, const params &p, int stage,
                                            int rope_stage, few_scores<Rows> &score) {
     const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]));
     const uint32_t rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]));
@@ -368,7 +368,7 @@ __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
     few_scores<Rows> score[Pages];
     few_scales by[Pages];
     ptx::mbarrier_wait(&s.full[at.stage], at.parity);
-    ask_scores(s, p, at.stage, loaded % ROPE_STAGES, score[0]);
+    start_scores(s, p, at.stage, loaded % ROPE_STAGES, score[0]);
     ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
 #pragma unroll
     for (int page = 0; page < Pages; page++)
@@ -377,7 +377,7 @@ __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
     if constexpr (Pages == 2) {
         const ring<kStages> second = at.next();
         ptx::mbarrier_wait(&s.full[second.stage], second.parity);
-        ask_scores(s, p, second.stage, (loaded + 1) % ROPE_STAGES, score[1]);
+        start_scores(s, p, second.stage, (loaded + 1) % ROPE_STAGES, score[1]);
     }
     if (valid < Pages * PAGE)
         clear_tail(s, at.next(Pages - 1).stage, me.index(), valid - (Pages - 1) * PAGE);

@@ -89,7 +89,7 @@ struct output_ahead {
 
     __device__ output_ahead() : page{false, false}, p(false) {
     }
-    __device__ void ask(shared &s, const ring<kStages> &at, uint32_t turn) {
+    __device__ void test(shared &s, const ring<kStages> &at, uint32_t turn) {
         const ring<kStages> second = at.next();
         page[0] = ptx::mbarrier_test(&s.full[at.stage], at.parity);
         page[1] = ptx::mbarrier_test(&s.full[second.stage], second.parity);
@@ -171,7 +171,7 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
             }
             ptx::wgmma_commit();
             if (slice + 1 == SLICES && h == 0)
-                ahead.ask(s, at.next(2), turn + 1);
+                ahead.test(s, at.next(2), turn + 1);
             ptx::wgmma_wait<0>();
             ptx::pin(product);
 #pragma unroll
