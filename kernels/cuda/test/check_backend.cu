@@ -1,5 +1,6 @@
-/* check_backend - the CUDA backend through mla.h, against the CPU backend (quantisation, to the bit)
- * and the FP64 judge (attention), and steps in turns against themselves. Exit 1 on the first failure. */
+/* check_backend - tests the CUDA backend through mla.h. Quantisation is compared with the CPU
+ * backend bit for bit, attention with the FP64 judge. Steps that take turns on one plan are
+ * compared with the same steps on plans of their own. Exits with 1 on the first failure. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -74,7 +75,7 @@ struct memory {
     }
 };
 
-/* What a backend makes of the same tokens and queries. */
+/* The results of a backend for given tokens and queries. */
 struct outcome {
     std::vector<uint8_t> content, q8;
     std::vector<uint16_t> rope, q_rope, fetched, out;
@@ -119,7 +120,7 @@ outcome run(mla_backend *be, const shape &w, const std::vector<uint16_t> &tokens
     int32_t *lengths = m.in(w.lengths);
     mla_step step = {batch, 4, lengths, m.in(table_of(batch)), kTableWidth};
 
-    /* Tokens go in four at a time; sequences that have theirs repeat the last four. */
+    /* Tokens are appended four at a time. A sequence that is complete repeats its last four. */
     uint16_t *kv = m.room<uint16_t>(static_cast<size_t>(batch) * 4 * WIDTH);
     for (int t = 4; t < longest + 4; t += 4) {
         std::vector<int32_t> now = w.lengths;
@@ -206,13 +207,13 @@ void compare(mla_backend *cuda, mla_backend *cpu, const shape &w) {
     must(e.nonfinite == 0 && e.out_rel <= 3e-2, "attention is wrong");
 }
 
-/* ---- steps of one plan in turns ------------------------------------------------------------- */
+/* ---- steps that take turns on one plan ------------------------------------------------------ */
 
 constexpr int kHeads = 64;
 constexpr float kScale = 0.0721688f;
 
 struct turn {
-    int s_q, tile_rows; /* those that the FP8 kernel takes */
+    int s_q, tile_rows; /* tile_rows: rows per CTA that the FP8 kernel chooses */
     std::vector<int32_t> lengths;
 
     int batch() const {
@@ -226,7 +227,7 @@ struct turn {
     }
 };
 
-/* Rows in the format of queries, which is that of tokens. */
+/* Quantised rows; queries and tokens have the same format. */
 struct quantised {
     uint8_t *content;
     uint16_t *rope;
@@ -249,7 +250,7 @@ struct answer {
     std::vector<float> lse;
 };
 
-/* A step and its inputs on the device. */
+/* A step with its inputs on the device. */
 struct staged_turn {
     const turn &t;
     mla_backend *be;
@@ -314,7 +315,8 @@ mla_plan *plan_of_turns(mla_backend *be) {
     return plan;
 }
 
-/* The least of one sequence whose step has tiles of so many rows; 8192 if there is none. */
+/* The shortest single sequence for which the step has tiles of @tile_rows rows; 8192 if there is
+ * none. */
 int tokens_for(int sms, int s_q, int tile_rows) {
     int pages = 1;
     while (pages < 8192 / MLA_PAGE && fp8_grid(sms, kHeads, s_q, {1, pages}).tile_rows != tile_rows)
@@ -322,7 +324,8 @@ int tokens_for(int sms, int s_q, int tile_rows) {
     return pages * MLA_PAGE;
 }
 
-/* Steps with tiles of 16, 32 and 64 rows share a plan's memory: each gives what it gives alone. */
+/* Steps with tiles of 16, 32 and 64 rows share the memory of one plan. Each must give the same
+ * result as on its own plan. */
 void check_turns(mla_backend *be) {
     const int sms = cuda_of(be)->sms;
     const turn turns[] = {{1, 16, {500}},

@@ -1,6 +1,6 @@
-/* check_bf16 - the BF16 kernel against FP64 on the device, and its time.
+/* check_bf16 - tests the BF16 kernel against FP64 on the device, and measures its time.
  *
- *   check_bf16 check                  the list below; exit 1 if any figure is out of bounds
+ *   check_bf16 check                  runs all cases; exit 1 if any figure is out of bounds
  *   check_bf16 time H,s_q,batch,context ...
  *   check_bf16 once H,s_q,batch,context    three launches, for a profiler */
 #include <algorithm>
@@ -28,7 +28,7 @@ struct setup {
     bf16_decode_args args;
     int *seqlens;
     std::vector<void *> owned;
-    int64_t counters; /* of them */
+    int64_t counters; /* number of counters */
 };
 
 __global__ void poison(__nv_bfloat16 *kv, const int *slots) {
@@ -37,11 +37,11 @@ __global__ void poison(__nv_bfloat16 *kv, const int *slots) {
         kv[slot * kWidth + d] = __float2bfloat16(NAN);
 }
 
-/* Shuffled pages; entries of the table past a sequence's end point anywhere. */
+/* Shuffled pages. Table entries past the end of a sequence are invalid. */
 struct paging {
     int width;
     int64_t pages;
-    std::vector<int> table, unused; /* unused: slots that no sequence has */
+    std::vector<int> table, unused; /* unused: slots that belong to no sequence */
 };
 
 paging lay_out(const problem &w, uint64_t seed) {
@@ -116,8 +116,8 @@ setup make(const problem &w, uint64_t seed) {
                a.plan.cuts,  a.plan.cut_count,
                a.out,        a.lse,
                a.partials,   a.counters};
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, bf16_tile(a.heads, a.s_q), a.parts,
-                       w.splits, 0, a.block_table, l.width));
+    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, bf16_tile(a.heads, a.s_q),
+                       a.parts, w.splits, 0, a.block_table, l.width));
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -130,11 +130,11 @@ void destroy(setup &s) {
 struct result {
     double out, worst, lse;
     int bad;
-    int64_t left; /* counters that a launch did not leave at zero, as the next one needs them */
+    int64_t left; /* counters that a launch did not reset to zero for the next one */
     bool same;
 };
 
-/* Up to `sample` rows in FP64. */
+/* Judges up to @sample random rows in FP64. */
 std::vector<verdict> judge_some(const setup &s, int sample) {
     const problem &w = s.want;
     std::vector<int> chosen(static_cast<size_t>(w.heads) * w.s_q * w.batch);
@@ -214,7 +214,7 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     return good;
 }
 
-/* Between `least` and so much more. */
+/* @n lengths in least .. least + more - 1. */
 std::vector<int> uneven(int n, int least, int more) {
     std::vector<int> v(n);
     for (int i = 0; i < n; i++)

@@ -1,8 +1,8 @@
-/* check_fp8 - the FP8 kernel against FP64 on the device, and its time.
+/* check_fp8 - tests the FP8 kernel against FP64 on the device, and measures its time.
  *
- *   check_fp8 check                  the list below; exit 1 if any figure is out of bounds
- *   check_fp8 few                    of it what has at most 32 rows on purpose
- *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows of a CTA
+ *   check_fp8 check                  runs all cases; exit 1 if any figure is out of bounds
+ *   check_fp8 few                    runs only the cases for at most 32 rows
+ *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
  *   check_fp8 once H,s_q,batch,context[,tile] ...    three launches, for a profiler */
 #include <algorithm>
 #include <cstring>
@@ -19,8 +19,8 @@ struct problem {
     std::vector<int> lengths;
     distribution kind;
     int splits;
-    int64_t pages; /* of the pool; 0 = what is needed and an eighth more */
-    int tile_rows; /* of a CTA; 0 = as any number of pages has them */
+    int64_t pages; /* pages in the pool; 0 = the needed number plus one eighth */
+    int tile_rows; /* rows per CTA; 0 = the kernel's choice for long sequences */
 };
 
 struct setup {
@@ -30,7 +30,7 @@ struct setup {
     std::vector<int> table;
     std::vector<void *> owned;
     int width;
-    int64_t pages, slots; /* slots: of all tiles of rows */
+    int64_t pages, slots; /* slots: for all tiles of rows together */
 };
 
 int sms() {
@@ -39,7 +39,8 @@ int sms() {
     return n;
 }
 
-/* The grid of a step of as few pages as give tiles of so many rows. */
+/* The grid of a step with tiles of w.tile_rows rows: increases the number of pages until fp8_grid()
+ * chooses that height. */
 decode_grid grid_of(const problem &w) {
     const int64_t any = 1 << 20;
     for (int64_t pages = w.tile_rows ? 1 : any; pages <= any; pages++) {
@@ -166,9 +167,9 @@ int items_of(const setup &s) {
     return last.last;
 }
 
-/* Words that a launch did not leave as the next one needs them: partial results of few rows all taken away,
- * counters at zero. What stays behind gives a launch of the same step the same result, and another one's a wrong
- * one. */
+/* Counts the words that a launch did not reset for the next one: partial results of few rows must
+ * be marked absent, counters must be zero. Leftover words go unnoticed if the same step runs again,
+ * but make the result of another step wrong. */
 int64_t left_behind(const setup &s) {
     const fp8_decode_args &a = s.args;
     const auto partials = download(static_cast<const uint32_t *>(a.few_partials),
@@ -179,8 +180,9 @@ int64_t left_behind(const setup &s) {
     return static_cast<int64_t>(partials.size() + counters.size()) - taken - zero;
 }
 
-/* Largest of the rows: lse against exact scores, lse_excess of it over what the tensor cores' sums may
- * be off, lse_alike against scores as they sum. */
+/* Largest errors over the judged rows. lse: against exact scores. lse_excess: the part of it beyond
+ * what the tensor cores' sums explain. lse_alike: against scores summed as the tensor cores sum
+ * them. */
 struct result {
     double exact, rounded, worst, lse, lse_alike, lse_excess;
     int bad;
@@ -282,7 +284,7 @@ bool report(const char *name, const problem &w, uint64_t seed) {
     return good;
 }
 
-/* At most 32 rows have a kernel of their own, for 16 and for 32. */
+/* Cases with at most 32 rows, which have their own kernels: one for 16 rows, one for 32. */
 bool check_few() {
     const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
     const int n = static_cast<int>(ragged.size());
@@ -307,7 +309,7 @@ bool check_few() {
     good &= report("few, many", {16, 1, 300, many, NORMAL, 0, 0}, 35);
     good &= report("few, items of a page", {16, 1, 120, equal(120, 300), NORMAL, 5, 0}, 55);
     good &= report("few, many, cut", {16, 1, 300, many, NORMAL, 4, 0}, 36);
-    /* the line is cut: a part ends one sequence and begins another */
+    /* line schedule: a part may end one sequence and begin another */
     good &= report("few, line", {16, 1, 100, equal(100, 8192), NORMAL, 0, 0}, 37);
     std::vector<int> mixed(90);
     for (int i = 0; i < 90; i++)
@@ -321,7 +323,8 @@ bool check_few() {
     return good;
 }
 
-/* Many rows in tiles of 16 and of 32, as steps of few pages have them. */
+/* Cases with more rows, in tiles of up to 16 or 32 rows, as the kernel chooses them for steps with
+ * few pages. */
 bool check_narrow() {
     const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
     const int n = static_cast<int>(ragged.size());
@@ -337,13 +340,14 @@ bool check_narrow() {
     good &= report("causal in 20", {10, 4, n, ragged, NORMAL, 0, 0, 20}, 57);
     good &= report("200 in 25", {100, 2, 3, {1000, 1, 2000}, NORMAL, 0, 0, 25}, 58);
     good &= report("128 in 32", {128, 1, 3, {1000, 0, 2000}, SINK, 0, 0, 32}, 53);
-    /* more tiles than SMs: a CTA takes those of several sequences, one after the other */
+    /* more tiles than SMs: a CTA processes tiles of several sequences, one after the other */
     std::vector<int> many(120);
     for (int i = 0; i < 120; i++)
         many[i] = static_cast<int>(mix(i) % 300);
     good &= report("144 in 16, many", {48, 3, 120, many, NORMAL, 0, 0, 16}, 59);
     good &= report("64 in 32, many", {64, 1, 120, many, NORMAL, 0, 0, 32}, 60);
-    /* the line is cut: a part has ends of two sequences, in each of three tiles of rows */
+    /* line schedule: a part may end one sequence and begin another, in each of three tiles of
+     * rows */
     std::vector<int> mixed(40);
     for (int i = 0; i < 40; i++)
         mixed[i] = static_cast<int>(mix(i) % 9000);
@@ -392,7 +396,7 @@ bool check_all() {
     return good;
 }
 
-/* As "H,s_q,batch,context" or "H,s_q,batch,context,tile". */
+/* Parses "H,s_q,batch,context" or "H,s_q,batch,context,tile". */
 problem parse(const char *text) {
     int h, sq, b, ctx, tile;
     const int n = sscanf(text, "%d,%d,%d,%d,%d", &h, &sq, &b, &ctx, &tile);

@@ -1,6 +1,7 @@
-/* check_lab - what the bench builds on: drawn rows against the host's to the bit, FP64 attention on the
- * device against the FP64 oracle of the host, recordings, and the messages of errors. The last check
- * breaks the device's context on purpose. Exit 1 on the first failure. */
+/* check_lab - tests the functions that the bench command relies on. Generated rows are compared
+ * with the host's bit for bit, FP64 attention on the device with the FP64 oracle on the host.
+ * Recordings and error messages are tested, too. The last check destroys the device's context on
+ * purpose. Exits with 1 on the first failure. */
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +78,7 @@ void check_draw(mla_backend *be, const source &s) {
     printf("draw: %zu rows equal\n", n);
 }
 
-/* Rows first .. first + n - 1 as fp32. */
+/* Rows first .. first + n - 1 of a source as fp32. */
 std::vector<float> rows_of(const source &s, uint64_t first, int64_t n) {
     std::vector<float> x(static_cast<size_t>(n) * kWidth);
     uint16_t row[kWidth];
@@ -89,12 +90,12 @@ std::vector<float> rows_of(const source &s, uint64_t first, int64_t n) {
     return x;
 }
 
-/* @sums: of FP8's scores; bits 0: in FP64. */
+/* @sums: how FP8 scores are summed; bits 0: in FP64. */
 void check_attend(mla_backend *be, const source &tokens, const source &queries, mla_precision p,
                   int64_t context, mla_cut_sums sums = {}) {
     snap_err err = {};
     const int heads = 3, s_q = 2;
-    const int64_t rows[] = {0, 5, 7, 9}; /* sequences 0 and 1, both query tokens */
+    const int64_t rows[] = {0, 5, 7, 9}; /* of sequences 0 and 1, both query tokens */
     const ref_format f = p == MLA_FP8 ? REF_SNAPMLA : REF_BF16;
     double out[4 * kContent], lse[4], want[kContent], want_lse, worst = 0;
     const lab_step step = {
@@ -173,7 +174,8 @@ void check_errors(mla_backend *be) {
            err);
     err = {};
     must(mla_sync(be, &err) == SNAP_OK, "a refused call must leave the device alone", err);
-    /* From here on the context is lost: sequences that are not empty, new tokens nowhere. */
+    /* Destroys the context: appends tokens from an invalid address to sequences that are not
+     * empty. */
     step.batch = 2;
     err = {};
     must(lab_fill(be, p, 1, 1 << 20, &err) == SNAP_OK, "fill", err);

@@ -1,8 +1,9 @@
-/* check_portable - the portable kernel against the FP64 judge on the host, and its time.
+/* check_portable - tests the portable kernel against the FP64 judge on the host, and measures its
+ * time.
  *
  *   check_portable check                                 exit 1 if any figure is out of bounds;
- *                                                        as it is, and with 99 KB of shared memory
- *   check_portable time bf16|fp8 H,s_q,batch,context ... with LITTLE_MEMORY set: with 99 KB */
+ *                                                        runs with all shared memory, then with 99
+ *   KB check_portable time bf16|fp8 H,s_q,batch,context ... with LITTLE_MEMORY set: with 99 KB */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,8 +21,8 @@ extern "C" {
 
 namespace {
 
-/* FP8: e4m3 is exact in bf16, so what is rounded is P x a_k and the output, each by at most 2^-9. In
- * BF16 the largest P is 1, which needs no rounding. */
+/* FP8: bf16 holds e4m3 exactly, so only P x a_k and the output are rounded, each by at most 2^-9.
+ * BF16: the largest P is 1, which is exact. */
 constexpr double kBf16Bound = 2.5e-3, kFp8Bound = 0x1p-8, kLseBound = 1e-5;
 
 struct problem {
@@ -34,7 +35,7 @@ uint16_t bf16(float x) {
     return __bfloat16_as_ushort(__float2bfloat16(x));
 }
 
-/* Rows as mla.h lays them out, quantised where the precision says so. */
+/* Rows in the layout of mla.h, quantised for MLA_FP8. */
 struct planes {
     std::vector<uint8_t> content, rope;
     std::vector<float> scale;
@@ -77,7 +78,7 @@ T *room(size_t n) {
     return upload(std::vector<T>(n));
 }
 
-/* The host's copy of a step, and the device's. */
+/* A step with its data on the host and on the device. */
 struct setup {
     problem want;
     int batch, width;
@@ -88,7 +89,8 @@ struct setup {
     std::vector<void *> owned;
 };
 
-/* Slots past the end of a sequence hold NaN, entries of the table past it point anywhere. */
+/* Fills cache and table. Slots past the end of a sequence hold NaN, and table entries past it are
+ * invalid. */
 void lay_out(setup &s) {
     const problem &w = s.want;
     const int longest = *std::max_element(w.lengths.begin(), w.lengths.end());
@@ -183,7 +185,7 @@ results run(const setup &s) {
     return r;
 }
 
-/* The judge reads the table of pages that exist only. */
+/* Runs and judges one problem. The judge reads only table entries of pages that exist. */
 bool report(const problem &w) {
     setup s = make(w);
     results once = run(s), twice = run(s);
@@ -233,7 +235,7 @@ bool check_all() {
     return good;
 }
 
-/* Median of 15 launches, L2 cold. */
+/* Prints the median time of 15 launches with a cold L2 cache. */
 bool time_one(mla_precision precision, const char *text) {
     int context, batch;
     problem w = {precision, 512, 64, 0, 0, 0, {}};
@@ -255,7 +257,7 @@ bool time_one(mla_precision precision, const char *text) {
 
 } // namespace
 
-/* As where compute capability is 8.6, 8.9 or 12.0. */
+/* the shared memory per CTA of compute capability 8.6, 8.9 and 12.0 */
 constexpr int kLittleMemory = 99 << 10;
 
 bool check_twice() {

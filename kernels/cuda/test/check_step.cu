@@ -1,9 +1,10 @@
-/* check_step - what stands around attention: the plan against its definition, a step prepared in one
- * launch against the three launches to the bit, products and quotients against their definition; and times.
+/* check_step - tests the operations around attention: the schedule against its definition, a step
+ * prepared in one launch against three launches bit for bit, products and quotients against their
+ * definitions. Also measures times.
  *
  *   check_step check [STEPS]
- *   check_step time H,s_q,batch,context ...    as the bench measures: cold, recorded, us
- *   check_step mixed                           the same of shapes off the grid and mixed lengths
+ *   check_step time H,s_q,batch,context ...    as the bench command measures: cold, recorded, in us
+ *   check_step mixed                           the same for shapes off the grid and mixed lengths
  *   check_step once H,s_q,batch,context        one step, for a profiler */
 #include <algorithm>
 #include <cmath>
@@ -56,7 +57,7 @@ void release_all() {
     owned.clear();
 }
 
-/* ---- the plan ------------------------------------------------------------------------------- */
+/* ---- the schedule --------------------------------------------------------------------------- */
 
 struct plan_case {
     std::vector<int> lengths;
@@ -74,7 +75,7 @@ struct plan_copy {
         at = {device<sched_item>(items), device<sched_part>(parts), device<sched_cut>(batch),
               device<int>(1)};
     }
-    /* To the bit. */
+    /* Compares bit for bit. */
     bool operator==(const plan_copy &o) const {
         auto same = [](const auto *a, const auto *b, size_t n) {
             const auto x = download(a, n), y = download(b, n);
@@ -85,7 +86,7 @@ struct plan_copy {
     }
 };
 
-/* A part's record of its first item, and the pages it knows. */
+/* Checks a part's record: its copy of the first item, and the pages that it contains. */
 void check_part(const plan_case &c, const sched_part &p, const std::vector<sched_item> &items,
                 const std::vector<int> &table, int width) {
     if (p.first == p.last)
@@ -99,9 +100,10 @@ void check_part(const plan_case &c, const sched_part &p, const std::vector<sched
     }
 }
 
-/* Parts without items merge cut sequences: each in as many shares as its items say, or none. */
+/* Checks the parts without items that merge split sequences. Each such sequence must have as many
+ * shares as its items say, or none. */
 void check_mergers(const std::vector<sched_part> &parts, const std::vector<sched_item> &items) {
-    std::map<int, std::vector<int>> shares; /* of a sequence */
+    std::map<int, std::vector<int>> shares; /* by sequence */
     for (const sched_part &p : parts)
         if (p.first == p.last && p.head.mergers > 0)
             shares[p.head.seq].push_back(p.head.slot - p.head.first_slot);
@@ -122,8 +124,8 @@ void check_mergers(const std::vector<sched_part> &parts, const std::vector<sched
         }
 }
 
-/* Every tile of every sequence once and in order, in items that parts share out in order; slots of a cut
- * sequence follow each other and are nobody else's. */
+/* Checks that the items cover every tile of every sequence once and in order, that parts take the
+ * items in order, and that the slots of a split sequence are consecutive and belong to no other. */
 void check_plan(const plan_case &c, const plan_copy &plan, const std::vector<int> &table,
                 int width) {
     const int batch = static_cast<int>(c.lengths.size());
@@ -215,7 +217,8 @@ void check_prepare(std::mt19937 &rng, bool fp8) {
         x = static_cast<uint16_t>(rng() & 0xbfff);
     for (auto &x : queries)
         x = static_cast<uint16_t>(rng() & 0xbfff);
-    /* Rows that two sequences write would depend on who comes last. */
+    /* Gives every sequence its own last pages. If two sequences wrote to the same slot, the result
+     * would depend on the order. */
     std::vector<int> order(pages);
     for (int i = 0; i < pages; i++)
         order[i] = i;
@@ -255,7 +258,7 @@ void check_prepare(std::mt19937 &rng, bool fp8) {
     release_all();
 }
 
-/* ---- products rounded once ------------------------------------------------------------------ */
+/* ---- correctly rounded products ------------------------------------------------------------- */
 
 __global__ void multiply_all(const float *scales, int n, uint16_t *bits) {
     for (int i = blockIdx.x; i < n; i += gridDim.x) {
@@ -265,7 +268,8 @@ __global__ void multiply_all(const float *scales, int n, uint16_t *bits) {
     }
 }
 
-/* All of e4m3, and 256 bf16 numbers, times scales of every exponent and some near ties. */
+/* Multiplies all e4m3 numbers, and 256 bf16 numbers, by scales of every exponent, some of which
+ * give ties or nearly so. */
 void check_products() {
     std::mt19937 rng(8);
     const int n = 1 << 15;
@@ -275,9 +279,9 @@ void check_products() {
         if (i % 4 == 1)
             bits = (bits & 0x7f800000) | (rng() & 0x7f) << 16 | 0x8000; /* ties of bf16 */
         if (i % 4 == 2)
-            bits = (bits & 0x7f800000) | (rng() & 0x7f) << 16 | 0x8001; /* and beside them */
+            bits = (bits & 0x7f800000) | (rng() & 0x7f) << 16 | 0x8001; /* next to ties */
         if (i % 4 == 3)
-            bits = (bits & 0x00ffffff) | (rng() % 8) << 23; /* products below the normal numbers */
+            bits = (bits & 0x00ffffff) | (rng() % 8) << 23; /* subnormal products */
         memcpy(&scales[i], &bits, 4);
     }
     uint16_t *got = device<uint16_t>(size_t(n) * 512);
@@ -301,9 +305,9 @@ void check_products() {
     printf("products: %d scales x 512 numbers rounded once\n", n);
 }
 
-/* ---- quotients as a division rounds them ---------------------------------------------------- */
+/* ---- correctly rounded quotients ------------------------------------------------------------ */
 
-/* Of numbers that a row with this scale may have. */
+/* Compares e4m3 quotients for numbers that a row with this scale can contain. */
 __device__ bool content_differs(float x, float a) {
     if (!isinf(a) && (a > 0x1p120f || fabsf(x) > 448 * a || isinf(x)))
         return false;
@@ -331,13 +335,14 @@ __global__ void divide_all(const float *scales, int n, int *bad) {
     }
 }
 
-/* All bf16 numbers over scales of every exponent that a row can have, some of them a bf16 number over 448. */
+/* Divides all bf16 numbers by scales of every exponent that a row can have; half of them are a bf16
+ * number / 448. */
 void check_quotients() {
     std::mt19937 rng(9);
     const int n = 1 << 14;
     std::vector<float> scales(n);
     for (int i = 0; i < n; i++) {
-        uint32_t bits = (rng() & 0x7fffff) | (85 + rng() % 170) << 23; /* 2^-42 .. */
+        uint32_t bits = (rng() & 0x7fffff) | (85 + rng() % 170) << 23; /* exponents from 2^-42 on */
         if (i % 2)
             bits &= 0xffff0000;
         memcpy(&scales[i], &bits, 4);
@@ -352,13 +357,14 @@ void check_quotients() {
     printf("quotients: %d scales under all bf16 numbers\n", n);
 }
 
-/* ---- rows of any width and any numbers ------------------------------------------------------- */
+/* ---- rows of various widths and contents ---------------------------------------------------- */
 
 bool alike(float x, float y) {
     return memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
 }
 
-/* Against formats.h: random bits, of every other row those of finite numbers, zeros of both signs among them. */
+/* Compares quantised rows with formats.h. Rows are random bits; in every other row, finite numbers
+ * including zeros of both signs. */
 void check_rows(std::mt19937 &rng, int d_c, int d_r) {
     const int rows = 150, width = d_c + d_r;
     std::vector<uint16_t> q(size_t(rows) * width);
@@ -396,15 +402,17 @@ void check_widths() {
     printf("rows of five widths as formats.h has them\n");
 }
 
-/* What a merge costs, of pieces and of the line, decides whether anything is cut. */
+/* The cost of a merge, for equal pieces and for the line, decides whether sequences are split. */
 void check_choice() {
     const struct {
         plan_case step;
         bool cut;
     } cases[] = {
-        {{{256}, {64, 2, 10}, 132, 0}, true}, /* four tiles whole, or one and two of a merge */
+        {{{256}, {64, 2, 10}, 132, 0}, true}, /* unsplit: four tiles; split: one tile and a merge of
+                                                 two */
         {{{256}, {64, 4, 1}, 132, 0}, false},
-        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* 130 whole, or 123 and ten */
+        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* unsplit: 130; on the line:
+                                                                        123 and ten */
         {{std::vector<int>(120, 8192), {64, 10, 6}, 132, 0}, true},
     };
     for (const auto &c : cases) {

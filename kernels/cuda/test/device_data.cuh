@@ -1,6 +1,6 @@
 /* device_data.cuh - random caches and queries, and the FP64 judge, on the device.
  *
- * Everything is a pure function of a seed and an index, so that a failing case can be repeated. */
+ * Everything is a pure function of a seed and an index, so a failing case can be repeated. */
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -31,8 +31,8 @@ __device__ inline float normal(uint64_t key) {
     return sqrtf(-2 * logf(fminf(u, 0.9999999f))) * cospif(2 * v);
 }
 
-/* Number d of row i: content first, then RoPE. `mla`: RoPE has channels up to 1e3; `wide`: norms of
- * rows spread over octaves; `sink`: the first token of each page 0 modulo 16 is large. */
+/* Number d of row i: content first, then RoPE. MLA: RoPE columns of up to 1e3. WIDE: the norms of
+ * rows vary over several octaves. SINK: the first token of every 16th page is large. */
 __device__ inline float number(distribution kind, uint64_t seed, uint64_t i, int d, bool query) {
     float x = normal(mix(seed + 977 * i) + d);
     if (kind == MLA && d >= D_C)
@@ -44,7 +44,8 @@ __device__ inline float number(distribution kind, uint64_t seed, uint64_t i, int
     return x;
 }
 
-/* A warp a row: max|content| / 448, e4m3 content, RoPE in its units. */
+/* Fills rows, one warp per row: scale max|content| / 448, e4m3 content, RoPE divided by the
+ * scale. */
 __global__ void fill_fp8(uint8_t *content, __nv_bfloat16 *rope, float *scale, int64_t rows,
                          distribution kind, uint64_t seed, bool query) {
     const int lane = threadIdx.x % 32;
@@ -75,15 +76,15 @@ __global__ void fill_bf16(__nv_bfloat16 *out, int64_t rows, distribution kind, u
             number(kind, seed, k / (D_C + D_R), static_cast<int>(k % (D_C + D_R)), query));
 }
 
-/* A page as the kernel sees it, in units of the largest e4m3: the largest y, and a bound of it from the
- * largest score and the largest a_k. The unit in which P is rounded, and the one that it ends in, which
- * page 1 of a tile may raise. */
+/* A page as the kernel treats it, in log2, relative to the largest e4m3 number. top: the largest y.
+ * bound: an upper bound of it, from the largest score and the largest a_k. first: the E that P is
+ * rounded with. last: the E of the tile at the end, which its page 1 may raise. */
 struct judged_page {
     double top, bound, first, last;
 };
 
 struct judged {
-    const uint8_t *content; /* fp8: null for bf16 */
+    const uint8_t *content; /* for fp8; null for bf16 */
     const __nv_bfloat16 *rope, *kv;
     const float *token_scale;
     const uint8_t *q;
@@ -97,18 +98,18 @@ struct judged {
     double *scores; /* [judged rows][longest] */
     int64_t longest;
 
-    /* fp8, to judge what is computed alike as well: sums as the tensor cores make them, P in the units
-     * that the kernel chooses. Null leaves that out. */
+    /* For fp8: also compare with the kernel's own arithmetic, that is scores summed as the tensor
+     * cores sum them, and P rounded with the E that the kernel chooses. Null: don't. */
     double *alike;           /* [judged rows][longest] */
     judged_page *page;       /* [judged rows][longest / PAGE + 2] */
-    const sched_item *items; /* a row's units begin anew with each of its items */
+    const sched_item *items; /* E starts anew with each item of a row */
     int item_count;
-    int tile_pages; /* of what items count in */
+    int tile_pages; /* pages in a tile of the schedule */
 };
 
-/* Squares of differences and of the output, the worst row. lse: against exact scores, less what the
- * tensor cores' sums may be off (lse_bound); lse_alike: against scores as they sum. Both over
- * max(1, |LSE|). */
+/* Sums of squares (of differences and of the output), and the worst row. lse: error against exact
+ * scores. lse_alike: error against scores summed as the tensor cores sum them. lse_bound: how far
+ * those sums may change the LSE. All three are relative to max(1, |LSE|). */
 struct verdict {
     double diff_exact, diff_rounded, norm, row_worst, lse, bad, lse_alike, lse_bound;
 };
@@ -136,11 +137,11 @@ __device__ inline double fp8(uint8_t byte) {
 }
 
 /* ---- sums of the fp8 tensor cores -----------------------------------------------------------
- * What an instruction adds, 32 products and the sum so far, is aligned to the largest exponent among
- * them (of a product: the sum of its factors' exponents), bits below 2^-kSumBits of that are cut off,
- * and so are those of the sum. Found by trial on an H200: with this rule scores come out as the device's
- * to 5e-7; with 12 or 14 bits, in two halves of 16 products, or with the product's own exponent they
- * differ by 1e-4 to 2e-3. */
+ * An instruction adds 32 products and the sum so far. They are aligned to the largest exponent
+ * among them (the exponent of a product is the sum of its factors' exponents). Bits below
+ * 2^-kSumBits of that are cut off; so are those of the new sum. This rule was found by experiment
+ * on an H200. With it, scores equal the device's within 5e-7. With 12 or 14 bits, with two halves
+ * of 16 products, or with the product's own exponent, they differ by 1e-4 to 2e-3. */
 constexpr int kSumBits = 13;
 
 __device__ inline int exponent_e4m3(uint8_t byte) {
@@ -155,10 +156,10 @@ __device__ inline double cut_off(double x) {
 }
 
 struct cut_sum {
-    double value, lost; /* lost: a bound of what was cut off */
+    double value, lost; /* lost: upper bound of what was cut off */
 };
 
-/* q . c as a warp, over the content of a token; lane l has product l of every step. */
+/* q . c over the content of a token, by one warp. Lane l has product l of every step. */
 __device__ inline cut_sum dot_alike(const uint8_t *q, const uint8_t *c) {
     const int lane = threadIdx.x % 32;
     cut_sum s = {0, 0};
@@ -181,13 +182,13 @@ __device__ inline cut_sum dot_alike(const uint8_t *q, const uint8_t *c) {
     return s;
 }
 
-/* ---- P as the kernel rounds it -------------------------------------------------------------- */
+/* ---- P rounded as the kernel rounds it ------------------------------------------------------ */
 
 __device__ inline double round_e4m3(double x) {
     return static_cast<double>(static_cast<float>(__nv_fp8_e4m3(static_cast<float>(x))));
 }
 
-/* The units of a row's pages, one thread. */
+/* Computes E of each page of a row; called by one thread. */
 __device__ inline void choose_units(const judged &j, int seq, int visible, judged_page *page) {
     const double none = static_cast<double>(sm90_fp8::kNone);
     const double window = static_cast<double>(sm90_fp8::kWindow);
@@ -216,15 +217,16 @@ __device__ inline void choose_units(const judged &j, int seq, int visible, judge
     }
 }
 
-/* To 4 significant bits, ties to even: what e4m3 does in its normal range to a number in a unit
- * that is a power of two. */
+/* Rounds to 4 significant bits, ties to even. That is what e4m3 does to a number in its normal
+ * range with a scale that is a power of two. */
 __device__ inline double four_bits(double x) {
     int e;
     double m = frexp(x, &e);
     return ldexp(rint(m * 16) / 16, e);
 }
 
-/* Turns the row's scores in j.alike, as summed, to P as rounded, over its sum; returns the LSE. */
+/* Replaces the row's scores in j.alike by P, rounded as the kernel rounds it and divided by its
+ * sum. Returns the LSE. */
 __device__ inline double round_alike(const judged &j, int seq, int visible, const int *table) {
     const double log2e = 1.4426950408889634, largest = static_cast<double>(sm90_fp8::kLog2Largest);
     double *alike = j.alike + blockIdx.x * j.longest;
@@ -267,7 +269,7 @@ __device__ inline double round_alike(const judged &j, int seq, int visible, cons
     return most + log(sum);
 }
 
-/* Block of 256 threads: one row. */
+/* Judges one row per block of 256 threads. */
 __global__ void judge(judged j, const int *rows, verdict *out) {
     const int row = rows[blockIdx.x], per = j.heads * j.s_q, seq = row / per;
     const int length = j.seqlens[seq];

@@ -1,4 +1,5 @@
-/* device_memory.cuh - what the checks do on the host alike: memory of the device, cold times. */
+/* device_memory.cuh - host helpers that the checks share: device memory, and times with a cold L2
+ * cache. */
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +42,8 @@ inline std::vector<int> equal(int n, int length) {
     return std::vector<int>(n, length);
 }
 
-/* Reads only: dirty lines would be written back at the expense of what is measured next. */
+/* Evicts the L2 cache by reads only. Dirty lines would be written back during the next
+ * measurement. */
 __global__ void flush_l2(const uint4 *buffer, size_t n, uint32_t *sink) {
     uint32_t x = 0;
     for (size_t i = blockIdx.x * 512ull + threadIdx.x; i < n; i += gridDim.x * 512ull) {
@@ -52,7 +54,8 @@ __global__ void flush_l2(const uint4 *buffer, size_t n, uint32_t *sink) {
         *sink = x;
 }
 
-/* The device's times of something, each after a flush of its L2, sorted, us. */
+/* Measures the device time of `launch`, each time after a flush of L2. Returns sorted times in
+ * us. */
 template <typename F>
 std::vector<float> time_cold(int reps, F &&launch) {
     const size_t n = size_t(16) << 20;

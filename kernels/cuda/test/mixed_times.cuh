@@ -1,5 +1,6 @@
-/* mixed_times.cuh - both arms on shapes off the public grid and on sequences of mixed lengths, as step_times.cuh
- * measures; beside the floors of kernels/cuda/README.md. */
+/* mixed_times.cuh - measures both arms, as step_times.cuh does, on shapes outside the public grid
+ * and on sequences of mixed lengths. Compares the times with the floors given in
+ * kernels/cuda/README.md. */
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -8,7 +9,7 @@
 
 namespace {
 
-/* How lengths are drawn, around @tokens. */
+/* A shape and the distribution of its lengths around @tokens. */
 struct mixed_shape {
     int heads, s_q, batch, tokens;
     const char *how;
@@ -72,7 +73,7 @@ mixed_times time_arm(mla_backend *be, mla_precision p, const mixed_shape &s,
     return {us[0], us[1]};
 }
 
-/* What bytes or arithmetic take at least, us. */
+/* Lower bound of the time in us, by bytes or by arithmetic. */
 double floor_of(const mixed_shape &s, double tokens, double bytes, double tile) {
     return 1e-6 * tokens * std::max(bytes, tile * std::ceil(s.heads * s.s_q / 64.0));
 }

@@ -1,5 +1,5 @@
-/* step_times.cuh - what stands around attention, timed through mla.h as the bench does it: recorded, each
- * behind a flush, several in turns. */
+/* step_times.cuh - measures the operations around attention through mla.h, as the bench command
+ * does: recorded, each after a flush, several in turns. */
 #pragma once
 #include <algorithm>
 #include <cstdio>
@@ -58,7 +58,7 @@ void *room(mla_backend *be, size_t bytes, const std::function<uint16_t()> &draw)
     return p;
 }
 
-/* Pages of the sequences lie anywhere in the cache. */
+/* A block table whose pages are spread over the whole cache. */
 std::vector<int32_t> shuffled_table(const std::vector<int32_t> &lengths, int width, int64_t pages,
                                     std::mt19937 &rng) {
     std::vector<int32_t> order(pages), table(lengths.size() * width);
@@ -158,7 +158,8 @@ snap_status serve(const arm &a, snap_err *err) {
 
 using work = std::function<snap_status(const arm &, snap_err *)>;
 
-/* Median of recorded work behind a flush, us; several in turns. */
+/* Records each piece of work and measures them in turns, each after a flush. Returns medians in
+ * us. */
 std::vector<double> time_in_turns(const arm &a, const std::vector<work> &what, int turns) {
     snap_err err = {};
     std::vector<lab_recording *> recorded(what.size());

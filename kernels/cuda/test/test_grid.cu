@@ -1,6 +1,6 @@
-/* test_grid - what the host decides of a step before it is launched; needs no device.
+/* test_grid - tests the decisions that the host makes before a launch. Needs no device.
  *
- *   test_grid [FILE]    the measured times that the choice is held to (results/nvidia-h200/tiles.txt) */
+ *   test_grid [FILE]    measured times to judge the choice by (results/nvidia-h200/tiles.txt) */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,10 +9,11 @@
 
 namespace {
 
-constexpr int kDevices[] = {16, 60, 114, 132}; /* SMs: a seventh of one, up to a whole one */
+constexpr int kDevices[] = {16, 60, 114, 132}; /* SMs: from one seventh of a device (MIG) to a whole
+                                                  one */
 constexpr int64_t kPages[] = {0, 1, 2, 5, 16, 100, 16384};
 constexpr int64_t kSequences[] = {1, 2, 7, 40, 133, 1024};
-constexpr sched_room kAnyRoom = {1, INT64_MAX / 1024}; /* as plan.cu has it */
+constexpr sched_room kAnyRoom = {1, INT64_MAX / 1024}; /* the same as in plan.cu */
 
 void must(bool good, const char *what, int sms, int heads, int s_q, const sched_room &room) {
     if (good)
@@ -22,7 +23,7 @@ void must(bool good, const char *what, int sms, int heads, int s_q, const sched_
     exit(1);
 }
 
-/* What plan.cu allocates memory by. */
+/* Checks the properties that plan.cu relies on when it allocates memory. */
 void check_grid(int sms, int heads, int s_q, const sched_room &room) {
     const decode_grid grid = fp8_grid(sms, heads, s_q, room);
     const decode_grid any = fp8_grid(sms, heads, s_q, kAnyRoom);
@@ -54,7 +55,7 @@ void check_all() {
 
 struct measured {
     int heads, s_q, batch, context;
-    double us[3]; /* in tiles of up to 16, 32 and 64 rows; infinite: never so */
+    double us[3]; /* with tiles of up to 16, 32 and 64 rows; infinite: not possible */
 };
 
 bool read_line(const char *line, measured *m) {
@@ -67,7 +68,7 @@ bool read_line(const char *line, measured *m) {
     return true;
 }
 
-/* Time of the height that is chosen, over that of the best. */
+/* The time with the chosen tile height, relative to the best one. */
 double regret_of(const measured &m) {
     const decode_grid grid = fp8_grid(132, m.heads, m.s_q, {m.batch, (m.context + 63) / 64});
     const int chosen = grid.tile_rows <= 16 ? 0 : grid.tile_rows <= FP8_FEW_ROWS ? 1 : 2;
@@ -98,7 +99,7 @@ void check_measured(const char *path) {
            "(%d,%d,%d,%d)\n",
            count, 100 * (sum / count - 1), 100 * (most - 1), worst.heads, worst.s_q, worst.batch,
            worst.context);
-    /* half of what fixed thresholds took; the times are rounded to 0.1 us, up to 1 % of one */
+    /* half of the loss of fixed thresholds; rounding to 0.1 us is up to 1 % of a time */
     if (count < 50 || sum / count > 1.005 || most > 1.07)
         exit(1);
 }
