@@ -1,4 +1,4 @@
-/* choice.cuh - which plan costs least. */
+/* choice.cuh - chooses the cheapest of the three schedules. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 
@@ -8,7 +8,7 @@ enum kind { EQUAL, PIECES, LINE };
 
 struct choice {
     kind kind;
-    int piece; /* tiles */
+    int piece; /* size of a piece in tiles */
 };
 
 __device__ choice cheapest(const sequences &seqs, int width, int whole, int piece) {

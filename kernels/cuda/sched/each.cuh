@@ -1,6 +1,7 @@
-/* each.cuh - a sequence a thread: what all threads must know is worked out by every warp again, from sums that
- * the warps leave on chip, so that four barriers are enough. A plan is a chain of dependent steps of a single
- * block: its time is their number. */
+/* each.cuh - the schedule for steps in which every sequence has its own thread. A schedule is a
+ * chain of dependent steps in a single block, so its time depends on the number of these steps. To
+ * need only four barriers, warps store sums in shared memory, and every warp computes the common
+ * values again from them. */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sched/choice.cuh"
@@ -9,18 +10,18 @@
 namespace {
 
 enum {
-    kCandidates = 32, /* widths of pieces that are tried */
-    kTriers = 8,      /* warps that try them, the others as well */
+    kCandidates = 32, /* number of piece widths that are tried */
+    kTriers = 8,      /* warps that share the candidates; further warps repeat the same work */
     kTries = kCandidates / kTriers,
 };
 
 struct mine {
     bool real;
-    int tokens, tiles, cost, start; /* start: on the line of costs */
+    int tokens, tiles, cost, start; /* start: position on the line of costs */
 };
 
-/* What a thread's sequence adds up to with those before it: items, slots, cut sequences, none of them
- * above kMaxParts, in one number. */
+/* Three counts packed into one word: items, slots and split sequences, of a thread's sequence and
+ * those before it. None of them exceeds kMaxParts. */
 enum { kSlotBit = 11, kCutBit = 22 };
 static_assert(kMaxParts < 1 << (32 - kCutBit) && kMaxParts < 1 << kSlotBit, "fields of a word");
 
@@ -28,15 +29,15 @@ __device__ uint32_t count_pieces(int own) {
     return own > 1 ? own | own << kSlotBit | 1u << kCutBit : own;
 }
 
-/* a / b of numbers below 2^25: that of floats is off by one at most. */
+/* a / b for numbers below 2^25. The float quotient is off by at most one, which is corrected. */
 __device__ int quotient_of(int a, int b) {
     int q = static_cast<int>(__fdividef(static_cast<float>(a), static_cast<float>(b)));
     const int rest = a - q * b;
     return q + (rest >= b) - (rest < 0);
 }
 
-/* About the smallest width at which all pieces have a part each: a warp tries four of 32 candidates and leaves
- * the least that serves. */
+/* Finds about the smallest piece width for which the number of pieces does not exceed the number of
+ * parts. Each warp tries four of 32 candidates and stores the smallest that works. */
 __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles, int parts) {
     if (batch > parts)
         return;
@@ -53,7 +54,8 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
         inverse[i] = __fdividef(1.0f, static_cast<float>(least + (kTries * warp + i) * step));
 #pragma unroll 2
     for (int b = lane; b < batch; b += 32) {
-        /* (tiles - 1) / width, exact: half is further from a whole number than a float's error below 2^15 */
+        /* (tiles - 1) / width is exact below 2^15: the 0.5 keeps the quotient further from integers
+         * than the error of the float */
         const float tiles = static_cast<float>(s.tiles[b]) - 0.5f;
 #pragma unroll
         for (int i = 0; i < kTries; i++)
@@ -68,7 +70,8 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
         s.fit[threadIdx.x >> 5] = fit;
 }
 
-/* Whole sequences on the line, by the part in whose span their middle lies: its load, how many. */
+/* Schedule "whole": assigns each sequence to the part whose span contains its middle; adds up each
+ * part's cost and number of sequences. */
 __device__ void count_whole(shared &s, const mine &m, int parts, int width) {
     if (!m.real)
         return;
@@ -116,14 +119,15 @@ __device__ void deal_whole(shared &s, const sched_plan &plan, const sequences &s
     leave_part(plan, table, seqs.tile, part);
 }
 
-/* Which sequence has the thread's piece: as many as begin at or before it, less one; a bit a piece says where. */
+/* The sequence of the thread's piece: the number of sequences that begin at or before it, minus
+ * one. Each bit of s.begins is a piece with which a sequence begins. */
 __device__ int sequence_of_piece(const shared &s) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int before = __reduce_add_sync(~0u, lane < warp ? __popc(s.begins[lane]) : 0);
     return before + __popc(s.begins[warp] & (2u << lane) - 1) - 1;
 }
 
-/* Sequence of the thread, given what those before it add up to. */
+/* Stores the thread's sequence; @before: the packed counts of the sequences before it. */
 __device__ void place_sequence(shared &s, const sched_plan &plan, int own, uint32_t before) {
     const int t = threadIdx.x, start = before & (1 << kSlotBit) - 1;
     const int slot = before >> kSlotBit & (1 << (kCutBit - kSlotBit)) - 1;
@@ -136,13 +140,13 @@ __device__ void place_sequence(shared &s, const sched_plan &plan, int own, uint3
     }
 }
 
-/* How many parts without a piece each cut sequence gets to merge it: if there are as many as with one, so that
- * theirs are not the larger shares. */
+/* The number of parts without a piece that merge each split sequence. It is 0 if there are fewer
+ * such parts than parts with a piece, because their shares would then be larger. */
 __device__ int mergers_of(int parts, int pieces, int cut) {
     return cut > 0 && parts - pieces >= pieces ? quotient_of(parts - pieces, cut) : 0;
 }
 
-/* What the nth part without a piece merges, if anything. */
+/* The merge task of the nth part without a piece; empty if it has none. */
 __device__ sched_item merge_of(const shared &s, int nth, int mergers, int cut, int width) {
     const int which = mergers ? quotient_of(nth, mergers) : cut;
     if (which >= cut)
@@ -178,7 +182,7 @@ __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &se
         const int count = max(quotient_of(tiles + width - 1, width), 1);
         part.head = {seq,
                      s.tokens[seq],
-                     quotient_of(tiles * i, count), /* tiles: at most 2^14, i: below 2^10 */
+                     quotient_of(tiles * i, count), /* tiles <= 2^14, i < 2^10 */
                      quotient_of(tiles * (i + 1), count),
                      slot < 0 ? -1 : slot + i,
                      slot,
@@ -191,16 +195,17 @@ __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &se
     leave_part(plan, table, seqs.tile, part);
 }
 
-/* Entries on their way: the first ones of the table, and each sequence's. */
+/* Prefetches the first entries of the block table, and the first entries of each sequence. */
 __device__ void prefetch_pages(const page_table &table, int batch) {
-    enum { kLine = 32 }; /* entries of a line of the cache */
+    enum { kLine = 32 }; /* entries per cache line */
     const size_t t = threadIdx.x;
     table.prefetch(t * kLine, batch);
     table.prefetch((t + threads()) * kLine, batch);
     table.prefetch(t * table.width, batch);
 }
 
-/* Every thread's sequence, of so many tokens, the line, and what the choice needs. */
+/* Computes the thread's sequence, its place on the line, and the values needed to choose a
+ * schedule. */
 __device__ mine lay_out(shared &s, const sequences &seqs, int tokens, int parts, int *total) {
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
     mine m = {t < seqs.batch, tokens, 0, 0, 0};
@@ -226,11 +231,12 @@ __device__ mine lay_out(shared &s, const sequences &seqs, int tokens, int parts,
     return m;
 }
 
-/* By all threads, at least as many as sequences. Returns false where the line is cut: that is left to do. */
+/* Computes schedule "whole" or "pieces". Called by all threads, at least as many as sequences.
+ * Returns false if "line" is the cheapest; the caller then computes that. */
 __device__ bool plan_each(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
                           const page_table &table, run *mine_of, int *width_of) {
     const int lane = threadIdx.x & 31, t = threadIdx.x;
-    const int tokens = t < seqs.batch ? seqs.tokens(t) : 0; /* asked for first */
+    const int tokens = t < seqs.batch ? seqs.tokens(t) : 0; /* loaded first, to hide its latency */
     int total;
     prefetch_pages(table, seqs.batch);
     const mine m = lay_out(s, seqs, tokens, parts, &total);

@@ -1,4 +1,5 @@
-/* equal.cuh - whole sequences, or each in so many equal items. */
+/* equal.cuh - schedules in which every sequence is split into the same number of equal items, or
+ * not at all. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 
@@ -11,16 +12,17 @@ struct equal_cuts {
         return max(min(splits, tiles), 1);
     }
     __device__ int begin(int tiles, int i) const {
-        return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* below 2^28 */
+        return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* the product is below
+                                                                          2^28 */
     }
-    /* The part in whose span the middle of item i lies. */
+    /* The part whose span contains the middle of item i. */
     __device__ int part(int tiles, int i, int start) const {
         int middle = start + (begin(tiles, i) + begin(tiles, i + 1) + kFixedTiles) / 2;
         return min(divide(middle, width), parts - 1);
     }
 };
 
-/* The longest part if whole sequences are dealt out. */
+/* The cost of the longest part if no sequence is split. */
 __device__ int longest_whole(shared &s, const sequences &seqs, const run &mine, int parts,
                              int width) {
     const equal_cuts whole = {1, parts, width};
@@ -97,7 +99,8 @@ __device__ void deal_equal(shared &s, const sched_plan &plan, const sequences &s
         at += tiles + kFixedTiles;
     }
     __syncthreads();
-    least_from(s, s.begin, cuts.parts + 1); /* a part without an item of its own is empty */
+    least_from(s, s.begin, cuts.parts + 1); /* a part without an item of its own gets the begin of
+                                               the next part, so it is empty */
 }
 
 } // namespace

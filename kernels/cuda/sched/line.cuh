@@ -1,10 +1,10 @@
-/* line.cuh - the line of costs, cut at the borders of parts. */
+/* line.cuh - schedule "line": cuts the line of costs at the borders of parts. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 
 namespace {
 
-/* Where border p falls: in the last sequence that begins at or before it. */
+/* The place of the border at position @at: in the last sequence that begins at or before it. */
 __device__ border find_border(const shared &s, const sequences &seqs, int at) {
     int low = 0, high = seqs.batch;
 #pragma unroll 1
@@ -21,7 +21,8 @@ __device__ border find_border(const shared &s, const sequences &seqs, int at) {
     return tile > tiles - kLeastTiles ? border{low + 1, 0} : border{low, tile};
 }
 
-/* Whether border p makes an item: it cuts, and not where the one before cuts already. */
+/* True if border p begins an item: it cuts a sequence, and the border before it does not cut at the
+ * same place. */
 __device__ bool makes_item(const shared &s, int p) {
     const border b = s.borders[p];
     return b.tile > 0 &&
@@ -89,7 +90,7 @@ __device__ void deal_cut(shared &s, const sched_plan &plan, const sequences &seq
     __syncthreads();
     if (p < parts) {
         const border b = s.borders[p];
-        /* A border that repeats a cut begins with the item of the first of its kind. */
+        /* If borders share a cut, all of them begin with the item of the first one. */
         s.begin[p] = b.seq + before + (item ? 1 : 0);
         if (item) {
             const int low = first_border_from(s.start[b.seq], width, parts);

@@ -1,16 +1,17 @@
-/* plan_step.cuh - the plan of a step, by one block. Three plans are compared by the cost of their longest part:
- *   whole   sequences lie on a line of costs; a part takes those whose middle lies in its span
- *   pieces  every sequence in equal items of at most so many tiles, one item a part
- *   line    the line is cut at the borders of parts; a part may have the end of one sequence and the
- *           beginning of another
- * Threads take sequences first, then parts; scans number the items and slots. */
+/* plan_step.cuh - one block computes the schedule of a step. It compares three schedules (sched.h)
+ * by the cost of their longest part:
+ *   whole   sequences lie on a line of costs; a part gets those whose middle lies in its span
+ *   pieces  every sequence is split into equal items of at most a given size, one item per part
+ *   line    the line is cut at the borders of parts; a part may have the end of one sequence and
+ *           the beginning of another
+ * Threads first process sequences, then parts. Prefix sums number the items and slots. */
 #pragma once
 #include "kernels/cuda/sched/each.cuh"
 #include "kernels/cuda/sched/equal.cuh"
 
 namespace {
 
-/* A thread's run of sequences; @width: what a part gets of the line. */
+/* The thread's consecutive sequences. @width: the cost that one part gets of the line. */
 __device__ run run_of(shared &s, const sequences &seqs, int parts, int *width) {
     const int each = divide(seqs.batch + threads() - 1, threads());
     run mine;
@@ -26,7 +27,7 @@ __device__ run run_of(shared &s, const sequences &seqs, int parts, int *width) {
     return mine;
 }
 
-/* Parts from where their items begin, once these are known. */
+/* Stores the parts, after s.begin has the first item of each. */
 __device__ void leave_parts(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
                             const page_table &table) {
     __syncthreads();
@@ -39,7 +40,7 @@ __device__ void leave_parts(shared &s, const sched_plan &plan, const sequences &
     leave_part(plan, table, seqs.tile, part);
 }
 
-/* By all threads of a block, more of them than there are parts. */
+/* Called by all threads of a block; there must be more threads than parts. */
 __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
                           int splits, const page_table &table) {
     run mine;
@@ -53,7 +54,7 @@ __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &se
     }
     table.prefetch(threadIdx.x * static_cast<size_t>(table.width), seqs.batch);
     mine = run_of(s, seqs, parts, &width);
-    /* more sequences than parts: no pieces */
+    /* more sequences than threads: "pieces" is not considered */
     if (splits == 0 &&
         cheapest(seqs, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
         deal_cut(s, plan, seqs, mine, parts, width);

@@ -2,7 +2,7 @@
 
 namespace {
 
-enum { kFewThreads = 256 }; /* barriers of fewer threads take less */
+enum { kFewThreads = 256 }; /* a smaller block has faster barriers */
 
 __global__ void __launch_bounds__(kMostThreads, 1)
     schedule(sched_plan plan, sequences seqs, int parts, int splits, page_table table) {

@@ -1,79 +1,86 @@
-/* sched.h - who does what in one step: sequences cut into items, items dealt to parts.
+/* sched.h - the schedule of one step: splits sequences into items and assigns items to parts.
  *
  * A part is the work of one resident CTA (or of one CTA for each tile of a sequence's rows). It
- * takes a contiguous run of items, an item a contiguous run of tiles of one sequence. A
- * sequence that is one item gets its result at once; a cut one leaves partial results in slots, to
- * be merged by those who computed them or by parts without items (sm90_fp8), or by combine.
+ * consists of consecutive items. An item consists of consecutive tiles of tokens of one sequence.
+ * If a sequence is a single item, its result is final. If it is split into several items, each item
+ * stores a partial result in a slot of the split-KV workspace. The partial results are merged by
+ * the parts that computed them, by parts without items (sm90_fp8), or by combine.
  *
- * The cost of an item is its tiles and kFixedTiles. Three plans are compared on the device: whole
- * sequences dealt out, every sequence in equal pieces with a part each, and the line of all tiles cut at
- * equal costs; a cut costs a merge (sched_tile). */
+ * The cost of an item is the number of its tiles plus kFixedTiles. The device compares three
+ * schedules and takes the cheapest:
+ *   whole    no sequence is split
+ *   pieces   every sequence is split into equal items, one item per part
+ *   line     the sequences are laid end to end and the line is cut into parts of equal cost
+ * Splitting adds the cost of a merge (sched_tile). The code says `cut` for split. */
 #ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
 #define SNAPMLA_KERNELS_CUDA_SCHED_H
 
 #include <cstdint>
 #include <cuda_runtime_api.h>
 
-/* What a kernel's items count in. */
+/* The unit of a kernel's items, and the cost of merges in that unit. */
 struct sched_tile {
-    int tokens; /* a power of two */
-    int merge;  /* what merging a sequence's pieces costs a part, in tiles */
-    int line;   /* what the line's cuts cost one, which may have the ends of two sequences */
+    int tokens; /* tokens per tile, a power of two */
+    int merge;  /* cost of a merge for a part, in tiles, if sequences are split into pieces */
+    int line;   /* the same for the line, where a part may merge two sequences */
 
     sched_tile(int tokens = 0, int merge = 3, int line = 6)
         : tokens(tokens), merge(merge), line(line) {
     }
 };
 
-/* What the host knows of a step, whose lengths are on the device. */
+/* What the host knows about the size of a step. The lengths are on the device. */
 struct sched_room {
-    int64_t sequences, pages; /* of a sequence at most */
+    int64_t sequences, pages; /* sequences; most pages of a sequence */
 };
 
-/* How a kernel spreads a step over a device. */
+/* How a kernel distributes a step over a device. */
 struct decode_grid {
     sched_tile tile;
-    int parts;     /* CTAs that take work of their own */
-    int tile_rows; /* of a sequence that a CTA takes; 0: the kernel has but one way */
+    int parts;     /* CTAs per row tile that get work of their own */
+    int tile_rows; /* rows per CTA; 0: the kernel has only one tile height */
 };
 
 struct alignas(16) sched_item {
     int seq, tokens;          /* the sequence and its length, clamped */
     int tile_begin, tile_end; /* equal for an empty sequence */
-    int slot;                 /* where the partial result goes; -1: the item is a whole sequence */
-    int first_slot, items;    /* the slots of the sequence, if it is cut */
-    int mergers;              /* parts without items that may merge them; 0: there are none */
+    int slot;                 /* slot of the partial result; -1: the item is a whole sequence */
+    int first_slot, items;    /* first slot and number of items of the sequence, if it is split */
+    int mergers;              /* number of parts without items that merge the sequence; 0: its own
+                                 parts do */
 };
 
-/* Items first .. last - 1. The first of them and the block table's entries for its first pages stand
- * here again: two reads less, one after the other, before work can begin. */
+/* The items first .. last - 1. The record also contains a copy of the first item, and the block
+ * table's entries of that item's first two pages. This saves two dependent reads before work can
+ * begin. */
 struct alignas(16) sched_part {
     int first, last;
     int page[2]; /* -1: not known */
-    /* Of no items: if it has mergers, the sequence that this part may merge, as the one number
-     * slot - first_slot of them. */
+    /* In a part without items, if head.mergers > 0: the sequence that this part helps to merge. Its
+     * share is number slot - first_slot of `mergers`. */
     sched_item head;
 };
 
 struct sched_cut {
     int seq;
-    int slot, items; /* its slots follow each other */
+    int slot, items; /* its slots are consecutive */
 };
 
-/* The metadata of one step, device memory. */
+/* The schedule of one step. Device memory. */
 struct sched_plan {
     sched_item *items; /* [sched_max_items()] ordered by sequence and tile */
     sched_part *parts; /* [parts] */
-    sched_cut *cuts;   /* [batch] the sequences that were cut, in order */
-    int *cut_count;    /* [1] how many */
+    sched_cut *cuts;   /* [batch] the split sequences, in order */
+    int *cut_count;    /* [1] number of split sequences */
 };
 
-/* @splits: 0 = as the costs say, k >= 1 = each sequence into k equal items (fewer where it has fewer
- * tiles), which makes a row independent of its neighbours. */
+/* The largest number of items. @splits: 0 = the cheapest schedule; k >= 1 = every sequence is split
+ * into k equal items (fewer if it has fewer tiles), so that a row does not depend on the other
+ * sequences. */
 int sched_max_items(int batch, int parts, int splits);
 
-/* Lengths are read on the device and clamped to 0..max_tokens. @block_table: [batch][table_width], of
- * pages of 64 tokens; null leaves the pages of parts unknown. */
+/* Computes the schedule on the device. Lengths are clamped to 0..max_tokens. @block_table:
+ * [batch][table_width], pages of 64 tokens; if null, the parts' records contain no pages. */
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
                          const sched_tile &tile, int parts, int splits, cudaStream_t stream,
                          const int *block_table = nullptr, int table_width = 0);

@@ -1,4 +1,5 @@
-/* step.cuh - what the plans share: sequences of a step and their costs, memory of the block, sums. */
+/* step.cuh - what all schedules share: the sequences of a step and their costs, the block's shared
+ * memory, prefix sums. */
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -8,15 +9,16 @@
 namespace {
 
 enum {
-    kMostThreads = 1024, /* of the block; a part each and one more are needed */
+    kMostThreads = 1024, /* threads of the block; one per part and one more are needed */
     kPage = 64,
     kMaxParts = kMostThreads - 1,
-    kMaxCut = 1024,  /* sequences; beyond it whole ones balance well enough */
-    kFixedTiles = 2, /* what an item costs beside its tiles: query, first loads, epilogue */
-    kLeastTiles = 1, /* a cut leaves at least so many tiles on either side */
+    kMaxCut = 1024,  /* most sequences for schedule "line"; with more, whole sequences balance well
+                        enough */
+    kFixedTiles = 2, /* cost of an item besides its tiles: query, first loads, epilogue */
+    kLeastTiles = 1, /* a cut leaves at least this many tiles on either side */
 };
 
-/* Not inlined: two dozen instructions. */
+/* Not inlined, because a division takes two dozen instructions. */
 __device__ __noinline__ int divide(uint32_t a, uint32_t b) {
     return static_cast<int>(a / b);
 }
@@ -24,7 +26,7 @@ __device__ __noinline__ int divide(uint32_t a, uint32_t b) {
 struct sequences {
     const int *lengths;
     int batch, max_tokens, tile, tile_bits; /* tile = 2^tile_bits */
-    int merge, line;                        /* sched_tile's */
+    int merge, line;                        /* as in sched_tile */
 
     __device__ int tokens(int seq) const {
         return min(max(lengths[seq], 0), max_tokens);
@@ -37,12 +39,13 @@ struct sequences {
     }
 };
 
-/* Entry i of an item; -1: there is none, or it is out of range. */
+/* The block table. page() returns page i of an item; -1 if there is none or the entry is
+ * negative. */
 struct page_table {
     const int *entries;
     int width;
 
-    /* On its way to L2 before it is known which entries are wanted. */
+    /* Prefetches into L2, before it is known which entries will be needed. */
     __device__ void prefetch(size_t entry, int batch) const {
         if (entries && entry < static_cast<size_t>(batch) * width)
             asm volatile("prefetch.global.L2 [%0];" ::"l"(entries + entry));
@@ -55,7 +58,8 @@ struct page_table {
     }
 };
 
-/* Where a border cuts a sequence; tile 0: it doesn't, the part begins with the sequence. */
+/* The place where a border between parts cuts a sequence. tile 0: it does not cut; the part begins
+ * with the sequence. */
 struct border {
     int seq, tile;
 };
@@ -63,21 +67,21 @@ struct border {
 struct shared {
     int warp_sum[kMostThreads / 32];
     int warp_most[kMostThreads / 32],
-        fit[kMostThreads / 32];         /* longest sequence, width of pieces */
-    uint32_t begins[kMostThreads / 32]; /* a bit a piece: a sequence begins */
+        fit[kMostThreads / 32];         /* each warp's longest sequence and best piece width */
+    uint32_t begins[kMostThreads / 32]; /* one bit per piece: a sequence begins with it */
     int most;
-    int begin[kMaxParts + 1]; /* first item of a part, or how many sequences it takes */
+    int begin[kMaxParts + 1]; /* first item of a part; earlier: the number of its sequences */
     union {
         border borders[kMaxParts];
         struct {
-            int tokens[kMostThreads], tiles[kMostThreads]; /* of sequences, one a thread */
+            int tokens[kMostThreads], tiles[kMostThreads]; /* of the sequences, one per thread */
         };
     };
     union {
-        int load[kMaxParts];     /* cost of a part that takes whole sequences */
-        int cuts[kMaxParts + 1]; /* before border p, once the line is cut */
+        int load[kMaxParts];     /* cost of a part, in schedule "whole" */
+        int cuts[kMaxParts + 1]; /* cuts before border p, in schedule "line" */
     };
-    int start[kMaxCut]; /* of a sequence on the line, or its first item */
+    int start[kMaxCut]; /* a sequence's position on the line, or its first item */
     int slot[kMaxCut];
 };
 
@@ -90,14 +94,15 @@ struct scanned {
     int before, total;
 };
 
-/* Sums over the block of what each warp leaves in `sums`: of the warps before this one, and of all. */
+/* Sums over the values that the warps of a block stored in `sums`: those of the warps before this
+ * one, and those of all warps. */
 __device__ scanned sums_of(const int *sums) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int sum = lane < threads() / 32 ? sums[lane] : 0;
     return {__reduce_add_sync(~0u, lane < warp ? sum : 0), __reduce_add_sync(~0u, sum)};
 }
 
-/* Of a warp, each lane's own included. */
+/* Inclusive prefix sum over a warp. */
 __device__ int scan_warp(int value) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -107,7 +112,7 @@ __device__ int scan_warp(int value) {
     return value;
 }
 
-/* Over the block. */
+/* Exclusive prefix sum over the block. */
 __device__ __noinline__ scanned block_scan(int *warp_sum, int value) {
     const int sum = scan_warp(value);
     __syncthreads();
@@ -118,13 +123,14 @@ __device__ __noinline__ scanned block_scan(int *warp_sum, int value) {
     return {warps.before + sum - value, warps.total};
 }
 
-/* Of entry t = 0 .. n - 1 the least of it and those after it. */
+/* Replaces each of n entries by the minimum of itself and all entries after it. */
 __device__ void least_from(shared &s, int *entries, int n) {
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
     int least = t < n ? entries[t] : INT_MAX;
 #pragma unroll 1
     for (int step = 1; step < 32; step *= 2)
-        least = min(least, __shfl_down_sync(~0u, least, step)); /* the last lanes get their own */
+        least = min(least, __shfl_down_sync(~0u, least, step)); /* without a source lane, a lane
+                                                                   gets its own value */
     if (lane == 0)
         s.warp_sum[warp] = least;
     __syncthreads();
@@ -134,7 +140,7 @@ __device__ void least_from(shared &s, int *entries, int n) {
         entries[t] = least;
 }
 
-/* The sequences of one thread, and where they begin on the line. */
+/* The consecutive sequences of one thread, and where they begin on the line. */
 struct run {
     int begin, end, start;
 };

@@ -102,7 +102,7 @@ __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &a
     enum { ROPE_STAGES = Shared::kRopeStages };
     ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
     ptx::mbarrier_wait(&s.empty_rope[loaded % ROPE_STAGES], (loaded / ROPE_STAGES & 1) ^ 1);
-    if (ROPE_STAGES > 2 && loaded == 2) /* later pages must not delay the first two */
+    if (ROPE_STAGES > 2 && loaded == 2) /* the first page must arrive before the third is loaded */
         ptx::mbarrier_wait(&s.full[0], 0);
 }
 
