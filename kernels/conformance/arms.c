@@ -191,7 +191,7 @@ const check checks_arms[] = {
     {"other widths", true, widths},
     {"causal rows, s_q to 4", true, causal},
     {"RoPE outliers of 1e3", true, outliers},
-    {"maxima 100 apart", true, far_maxima},
+    {"logits 100 apart", true, far_maxima},
     {"wide norms of tokens", true, wide_norms},
     {"against exact probabilities", true, exact_probabilities},
     {0},

@@ -200,7 +200,7 @@ static snap_status device_data(const check_context *c, snap_err *err) {
 const check checks_contract[] = {
     {"description", false, description},
     {"memory and copies", false, memory},
-    {"clock", true, timer},
+    {"timer", true, timer},
     {"capacities out of range", false, capacities},
     {"bad arguments of a run", true, arguments},
     {"bad lengths and pages are clamped", true, device_data},

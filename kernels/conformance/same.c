@@ -178,7 +178,7 @@ cleanup:
 
 const check checks_same[] = {
     {"order of pages changes no bit", true, page_order},
-    {"what unused slots hold changes no bit", true, poison},
+    {"contents of unused slots change no bit", true, poison},
     {"reruns are identical", true, reruns},
     {"neighbours change no bit", true, neighbours},
     {"splits agree within rounding", true, splits},
