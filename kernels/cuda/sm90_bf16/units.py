@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What the unit of P costs in precision: FP64 attention of single rows, P rounded to bf16 in a unit of 2^E as the kernel
-has it, against the same without rounding. E follows the row's maximum once that is more than WINDOW octaves above it.
-Prints the relative norm of each row's error, over draws of N(0,1); needs numpy. The figures of README.md:
+"""Measures the error that rounding P to bf16 adds, for different windows of the reference exponent E (bf16_config.h).
+
+Computes attention of single rows in FP64, with P = 2^(score - E) rounded to bf16 as the kernel rounds it, and
+compares it with the same rows without rounding. E becomes the row's maximum when that is more than WINDOW octaves
+above E. Prints the relative norm of the error per row, over draws of N(0,1). Needs numpy. Example:
 
     units.py --tokens 300 --draws 200 --window 0 8
 """
@@ -20,7 +22,7 @@ def bf16(x):
 
 
 def attend(score, value, window):
-    """One row, page by page; window None: P is not rounded."""
+    """Attention of one row, page by page. With window None, P is not rounded."""
     out, total, unit = np.zeros(CONTENT), 0.0, None
     for at in range(0, len(score), PAGE):
         page = score[at : at + PAGE]
@@ -41,11 +43,11 @@ def error_of(rng, tokens, window):
 
 
 def main():
-    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ask.add_argument("--tokens", type=int, default=300)
-    ask.add_argument("--draws", type=int, default=200)
-    ask.add_argument("--window", type=float, nargs="+", default=[0, 8])
-    args = ask.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=int, default=300)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--window", type=float, nargs="+", default=[0, 8])
+    args = parser.parse_args()
     for window in args.window:
         errors = np.array([error_of(np.random.default_rng(i), args.tokens, window) for i in range(args.draws)])
         print(
