@@ -1,7 +1,8 @@
-/* arena.h - memory that is released all at once.
+/* arena.h - a memory arena: many allocations that are freed together.
  *
- * An arena owns what lives as long as one thing does (a data set, a configuration, a result
- * file). Allocations are zeroed and 16-byte aligned. Not thread-safe: one owner. */
+ * Use one arena for everything that lives as long as one object does, such as a data set, a
+ * configuration or a result file. Memory is zeroed and 16-byte aligned. An arena is not
+ * thread-safe: it has one owner. */
 #ifndef SNAPMLA_BASE_ARENA_H
 #define SNAPMLA_BASE_ARENA_H
 
@@ -13,13 +14,13 @@ typedef struct {
     arena_block *head; /* newest block; NULL while nothing was allocated */
 } arena;
 
-/* NULL on overflow of count * size or when memory is exhausted. */
+/* Returns NULL if count * size overflows or memory is exhausted. */
 void *arena_alloc(arena *a, size_t count, size_t size);
 
-/* Copies of a string, or of its first n bytes, NUL-terminated; NULL when memory is exhausted. */
+/* Copies a string, or its first n bytes. The copy ends with a NUL. NULL if memory is exhausted. */
 char *arena_strdup(arena *a, const char *s);
 char *arena_strndup(arena *a, const char *s, size_t n);
 
-void arena_release(arena *a); /* frees everything; the struct is reusable */
+void arena_release(arena *a); /* frees everything; the struct can be used again */
 
 #endif

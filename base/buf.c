@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for n more bytes and the NUL: at least doubles, so that appends are linear. */
+/* Makes room for n more bytes and a NUL. The capacity at least doubles, so n appends cost O(n). */
 static bool reserve(buf *b, size_t n) {
     size_t limit = b->limit ? b->limit : BUF_DEFAULT_LIMIT;
     if (b->failed || n > limit || b->len > limit - n) {

@@ -19,16 +19,17 @@ void clock_sleep_ns(int64_t ns) {
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int64_t first_ns; /* of both clocks at the first look */
+static int64_t first_ns; /* readings of both clocks, taken together at the first call of
+                            clock_utc() */
 static time_t first_wall;
 
-static void look(void) {
+static void read_clocks(void) {
     first_ns = clock_now_ns();
     first_wall = time(NULL);
 }
 
 void clock_utc(char out[21]) {
-    (void)pthread_once(&once, look);
+    (void)pthread_once(&once, read_clocks);
     time_t now = first_wall + (time_t)((clock_now_ns() - first_ns) / 1000000000);
     struct tm tm;
     (void)gmtime_r(&now, &tm);

@@ -8,12 +8,12 @@ typedef struct {
     const char *at, *end;
     const char *name;
     long line;
-    char *out; /* where the next field's bytes go: taking quotes off never lengthens a text */
+    char *out; /* where the next field's bytes go; unquoting never makes the text longer */
     csv_field *fields;
     size_t n;
 } reader;
 
-static snap_status complain(const reader *r, long line, const char *reason, snap_err *err) {
+static snap_status error_at(const reader *r, long line, const char *reason, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "%s:%ld: %s", r->name, line, reason);
 }
 
@@ -33,7 +33,7 @@ static snap_status read_quoted(reader *r, snap_err *err) {
     long opened = r->line;
     for (r->at++;; r->at++) {
         if (r->at == r->end)
-            return complain(r, opened, "a quote never closes", err);
+            return error_at(r, opened, "a quote is never closed", err);
         if (*r->at == '"' && (r->at + 1 == r->end || r->at[1] != '"'))
             break;
         r->at += *r->at == '"';
@@ -42,16 +42,16 @@ static snap_status read_quoted(reader *r, snap_err *err) {
     }
     r->at++;
     if (!at_line_end(r) && *r->at != ',')
-        return complain(r, r->line, "text behind a closing quote", err);
+        return error_at(r, r->line, "text after a closing quote", err);
     return SNAP_OK;
 }
 
 static snap_status read_plain(reader *r, snap_err *err) {
     for (; !at_line_end(r) && *r->at != ','; r->at++) {
         if (*r->at == '"')
-            return complain(r, r->line, "a quote inside an unquoted field", err);
+            return error_at(r, r->line, "a quote inside an unquoted field", err);
         if (*r->at == '\r')
-            return complain(r, r->line, "a carriage return that ends no line", err);
+            return error_at(r, r->line, "a carriage return that does not end a line", err);
         *r->out++ = *r->at;
     }
     return SNAP_OK;
@@ -65,7 +65,7 @@ static snap_status read_field(reader *r, snap_err *err) {
     bool quoted = r->at < r->end && *r->at == '"';
     snap_status st = quoted ? read_quoted(r, err) : read_plain(r, err);
     r->fields[r->n++] = (csv_field){start, (size_t)(r->out - start)};
-    *r->out++ = '\0'; /* in place of the comma or the line end */
+    *r->out++ = '\0'; /* replaces the comma or the line end */
     return st;
 }
 
@@ -106,7 +106,8 @@ snap_status csv_each_row(const char *text, size_t n, const char *name, csv_row_f
                          snap_err *err) {
     static const char mark[] = "\xEF\xBB\xBF";
     size_t skip = n >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
-    char *scratch = malloc(n + 2); /* a NUL behind the last field, which no line end need follow */
+    char *scratch = malloc(n + 2); /* room for a NUL after the last field, which may have no line
+                                      end */
     csv_field *fields = calloc(CSV_FIELDS_MAX, sizeof *fields);
     reader r = {.at = text + skip, .end = text + n, .name = name, .line = 1, .fields = fields};
     snap_status st = scratch && fields ? read_rows(&r, scratch, fn, ctx, err)
@@ -116,13 +117,13 @@ snap_status csv_each_row(const char *text, size_t n, const char *name, csv_row_f
     return st;
 }
 
-/* ---- by column ---- */
+/* ---- selection by column name ---- */
 
 typedef struct {
     const char *name;
     const char *const *columns;
     size_t n;
-    size_t *index;   /* [n] of a column in a row */
+    size_t *index;   /* [n] position of each selected column in a row */
     csv_field *kept; /* [n] */
     bool has_header;
     csv_row_fn fn;

@@ -1,9 +1,9 @@
-/* err.h - errors as values: what failed, where, and what to do.
+/* err.h - errors as values: a status code, and a message that says what failed and what to do.
  *
- * A function that can fail returns a snap_status and takes a caller-owned snap_err, which may be
- * NULL. The first error wins: setting an error that is already set changes nothing, so the
- * message nearest to the cause survives while callers unwind. Nothing outside harness/ prints
- * or exits. */
+ * A function that can fail returns a snap_status and takes a snap_err, which the caller owns and
+ * which may be NULL. The first error wins: setting an error that is already set changes nothing. So
+ * the message nearest to the cause survives while the callers return. Only harness/ prints or
+ * exits. */
 #ifndef SNAPMLA_BASE_ERR_H
 #define SNAPMLA_BASE_ERR_H
 
@@ -13,19 +13,19 @@
 typedef enum {
     SNAP_OK = 0,
     SNAP_E_USAGE,       /* a flag or a configuration is wrong                      exit 2 */
-    SNAP_E_INPUT,       /* a data, result or answer file is malformed              exit 3 */
+    SNAP_E_INPUT,       /* a data, result or response file is malformed             exit 3 */
     SNAP_E_IO,          /* the operating system refused a file operation           exit 3 */
     SNAP_E_NET,         /* a network transfer failed for good                      exit 3 */
     SNAP_E_DEVICE,      /* a compute device failed or is absent                    exit 3 */
-    SNAP_E_NOMEM,       /* memory, or a stated ceiling of it, is exhausted         exit 3 */
-    SNAP_E_SHAPE,       /* an argument lies outside the contract of mla.h          exit 3 */
-    SNAP_E_UNSUPPORTED, /* this build or machine can't do it                       exit 3 */
-    SNAP_E_CANCELLED,   /* stopped by a signal; what was finished is kept          exit 3 */
+    SNAP_E_NOMEM,       /* memory, or a limit on its use, is exhausted              exit 3 */
+    SNAP_E_SHAPE,       /* an argument violates the contract of mla.h               exit 3 */
+    SNAP_E_UNSUPPORTED, /* this build or machine cannot do it                       exit 3 */
+    SNAP_E_CANCELLED,   /* stopped by a signal; finished work is kept               exit 3 */
     SNAP_E_WRONG,       /* a result failed its correctness check                   exit 7 */
     SNAP_E_ENV,         /* the environment makes the measurement invalid           exit 6 */
-    SNAP_E_SLOWER,      /* a gate: something became slower                         exit 1 */
-    SNAP_E_OPEN,        /* a gate: the measurements don't decide                   exit 4 */
-    SNAP_E_WORSE,       /* a gate: something became worse in quality               exit 5 */
+    SNAP_E_SLOWER,      /* gate: something became slower                            exit 1 */
+    SNAP_E_OPEN,        /* gate: the measurements are inconclusive                  exit 4 */
+    SNAP_E_WORSE,       /* gate: quality became worse                               exit 5 */
 } snap_status;
 
 typedef struct {
@@ -38,20 +38,22 @@ typedef struct {
  *
  * @err: may be NULL
  *
- * Returns @code, so that `return err_set(err, SNAP_E_SHAPE, "...");` reads as one statement.
+ * Returns @code, so a caller can write `return err_set(err, SNAP_E_SHAPE, "...");`.
  */
 snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) SNAP_PRINTF(3, 4);
 
-/* The same for a failed system call: appends ": <strerror(errno)>"; code SNAP_E_IO. */
+/* Records a failed system call: code SNAP_E_IO, and ": <strerror(errno)>" after the message. */
 snap_status err_set_errno(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
-/* Puts "<prefix>: " before a recorded message, to say where; no effect on SNAP_OK. */
+/* Puts "<prefix>: " before a recorded message, for example to name the file. Does nothing if no
+ * error is recorded. */
 void err_prefix(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
 /* The program's exit code for a status (the table in README.md). */
 int err_exit_code(snap_status code);
 
-/* Continue, or leave through the function's single cleanup label. */
+/* Runs a call that returns a snap_status. On failure, jumps to the function's label `cleanup` with
+ * the status in the variable `st`. */
 #define TRY(expr)                                                                                  \
     do {                                                                                           \
         st = (expr);                                                                               \
@@ -59,7 +61,7 @@ int err_exit_code(snap_status code);
             goto cleanup;                                                                          \
     } while (0)
 
-/* Aborts on a state that no input can cause. */
+/* Aborts the program. For states that no input can cause. */
 #define SNAP_BUG(msg) err_bug(__FILE__, __LINE__, msg)
 _Noreturn void err_bug(const char *file, int line, const char *msg);
 

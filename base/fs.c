@@ -48,7 +48,7 @@ static snap_status write_all(int fd, const char *path, const char *p, size_t n, 
     return SNAP_OK;
 }
 
-/* A rename is durable only once its folder is on disk. */
+/* Syncs the folder of @path: only then is a rename durable. */
 static snap_status sync_parent(const char *path, snap_err *err) {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
@@ -56,7 +56,7 @@ static snap_status sync_parent(const char *path, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     snap_status st = SNAP_OK;
-    /* some file systems refuse fsync on a folder (EINVAL): nothing more can be done there */
+    /* some file systems refuse fsync on a folder (EINVAL); nothing more can be done for them */
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
         st = err_set_errno(err, "cannot sync folder '%s'", dir);
     if (fd >= 0)
@@ -97,7 +97,8 @@ snap_status fs_write_atomic(const char *path, const void *bytes, size_t n, snap_
     if (st == SNAP_OK)
         st = fs_replace(tmp.data, path, err);
     if (st != SNAP_OK)
-        (void)unlink(tmp.data); /* no longer there if only the sync failed */
+        (void)unlink(tmp.data); /* already renamed if only the sync failed; then this does
+                                   nothing */
 cleanup:
     buf_release(&tmp);
     return st;
@@ -146,7 +147,8 @@ char *fs_join(const char *dir, const char *name) {
     return s;
 }
 
-/* Finds the end of the last whole line, reading backwards. */
+/* The offset just after the last '\n', found by reading backwards; 0 if there is none, -1 if
+ * reading fails. */
 static off_t last_line_end(int fd, off_t size) {
     char chunk[4096];
     while (size > 0) {
@@ -205,20 +207,20 @@ snap_status fs_lock(const char *path, int *fd, snap_err *err) {
     *fd = -1;
     int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (f < 0)
-        return err_set_errno(err, "cannot open lock '%s'", path);
+        return err_set_errno(err, "cannot open lock file '%s'", path);
     char who[32] = "";
     if (flock(f, LOCK_EX | LOCK_NB) != 0) {
         ssize_t n = pread(f, who, sizeof who - 1, 0);
         who[n > 0 ? n : 0] = '\0';
         (void)close(f);
         return err_set(err, SNAP_E_IO,
-                       "'%s' is held by process %s: wait for it or choose another folder", path,
-                       who[0] ? who : "unknown");
+                       "'%s' is held by process %s: wait until it ends or choose another folder",
+                       path, who[0] ? who : "unknown");
     }
     int n = snprintf(who, sizeof who, "%ld", (long)getpid());
     if (ftruncate(f, 0) != 0 || pwrite(f, who, (size_t)n, 0) != n) {
         (void)close(f);
-        return err_set_errno(err, "cannot write lock '%s'", path);
+        return err_set_errno(err, "cannot write lock file '%s'", path);
     }
     *fd = f;
     return SNAP_OK;

@@ -1,7 +1,7 @@
-/* fs.h - files: whole reads with a ceiling, atomic writes, durable appends, locks.
+/* fs.h - files: reads with a size limit, atomic writes, append-only logs and locks.
  *
- * Paths are NUL-terminated UTF-8, relative to the working directory or absolute. Every message
- * names the path. */
+ * Paths are NUL-terminated UTF-8, relative to the working directory or absolute. Every error
+ * message names the path. */
 #ifndef SNAPMLA_BASE_FS_H
 #define SNAPMLA_BASE_FS_H
 
@@ -11,46 +11,49 @@
 
 #include "base/buf.h"
 
-/* Reads a whole regular file or pipe into @out (appended). SNAP_E_IO; SNAP_E_NOMEM past
- * out->limit. "-" reads standard input. */
+/* Appends the whole content of a regular file or pipe to @out. The path "-" is standard input.
+ * SNAP_E_IO; SNAP_E_NOMEM if the content exceeds out->limit. */
 snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Replaces @path with @n bytes so that a crash leaves the old file or the new one: temporary file
- * beside it, fsync, rename, fsync of the folder. */
+/* Replaces @path with @n bytes. After a crash, the file is either the old or the new one: the bytes
+ * go to a temporary file in the same folder, which is synced and renamed, and then the folder is
+ * synced. */
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n,
                             snap_err *err) SNAP_CHECK_RESULT;
 
-/* Renames @from, whose content is on disk, to @to in the same folder, durably. */
+/* Renames @from to @to in the same folder and syncs the folder. The content of @from must already
+ * be on disk. */
 snap_status fs_replace(const char *from, const char *to, snap_err *err) SNAP_CHECK_RESULT;
 
-/* mkdir -p. An existing folder is no error. */
+/* Creates a folder and its parents, like mkdir -p. An existing folder is not an error. */
 snap_status fs_mkdirs(const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
 
-/* "dir/name" in a caller-owned string (free()); NULL when memory is exhausted. */
+/* "dir/name" as a string that the caller frees with free(); NULL if memory is exhausted. */
 char *fs_join(const char *dir, const char *name);
 
-/* An append-only log of lines. Each fs_log_append is one write(2), so a concurrent reader never
- * sees half a line of a live process; after a kill at most the last line is cut, and opening
- * cuts such a tail off. */
+/* An append-only log of lines. fs_log_append() normally is a single write(2), so a concurrent
+ * reader does not see half a line. If the process is killed, only the last line can be incomplete,
+ * and the next fs_log_open() removes it. */
 typedef struct {
     int fd;
     char *path; /* owned */
 } fs_log;
 #define FS_LOG_CLOSED ((fs_log){.fd = -1})
 
-/* Opens or creates; truncates a trailing partial line (one without '\n'). */
+/* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
-/* Appends @n bytes, which must end in '\n'. A failed or short write is undone by truncation. */
+/* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
+ * length. */
 snap_status fs_log_append(fs_log *log, const void *line, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 snap_status fs_log_sync(fs_log *log, snap_err *err) SNAP_CHECK_RESULT; /* fdatasync */
-void fs_log_close(fs_log *log); /* idempotent; initialise with FS_LOG_CLOSED */
+void fs_log_close(fs_log *log); /* may be called twice; initialise with FS_LOG_CLOSED */
 
-/* Takes an exclusive lock on @path (created if absent) for this process. SNAP_E_IO with the
- * holder's process id in the message when another process has it. *fd is the caller's to
- * close, which releases the lock. */
+/* Takes an exclusive lock on the file @path, which is created if absent. The caller closes *fd to
+ * release the lock. If another process holds the lock: SNAP_E_IO, and the message has its process
+ * id. */
 snap_status fs_lock(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -36,7 +36,8 @@ snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX], snap_err
     return st;
 }
 
-/* Of a pipe nobody may be at the other end, and some devices have none. */
+/* Opens a regular file. Other files are refused: reading a pipe without a writer, or some devices,
+ * would never end. */
 static FILE *open_regular(const char *path, snap_err *err) {
     struct stat s;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* hash.h - SHA-256 of bytes, files and text (libcrypto). */
+/* hash.h - SHA-256 of bytes and files (libcrypto). */
 #ifndef SNAPMLA_BASE_HASH_H
 #define SNAPMLA_BASE_HASH_H
 
@@ -10,7 +10,7 @@ enum { HASH_HEX = 65 }; /* 64 hexadecimal digits and NUL */
 
 snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX],
                        snap_err *err) SNAP_CHECK_RESULT;
-/* Of a regular file only. SNAP_E_IO. */
+/* Accepts regular files only. SNAP_E_IO. */
 snap_status hash_file(const char *path, char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

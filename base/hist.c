@@ -4,7 +4,8 @@
 
 enum { kSubBits = 6, kSub = 1 << kSubBits, kMaxBits = 42 };
 
-/* Below 2^kSubBits every value has a bucket; above, the leading kSubBits + 1 bits choose it. */
+/* Values below 2^kSubBits each have their own bucket. Above, the leading kSubBits + 1 bits choose
+ * the bucket. */
 static int bucket_of(int64_t ns) {
     if (ns < kSub)
         return (int)ns;
@@ -12,7 +13,7 @@ static int bucket_of(int64_t ns) {
     return shift * kSub + (int)(ns >> shift);
 }
 
-/* The middle of a bucket. */
+/* The value in the middle of a bucket. */
 static int64_t value_of(int bucket) {
     if (bucket < 2 * kSub)
         return bucket;
@@ -30,7 +31,8 @@ void hist_add(hist *h, int64_t ns) {
 }
 
 int64_t hist_quantile_ns(const hist *h, double q) {
-    /* a share such as 7 / 100 may be stored a hair above what it means */
+    /* the factor absorbs rounding: 7 / 100, for example, may be stored slightly above its true
+     * value */
     int64_t rank = (int64_t)ceil(q * (double)h->n * (1 - 1e-12)), seen = 0;
     if (h->n && rank >= h->n)
         return h->max_ns;

@@ -1,7 +1,8 @@
-/* hist.h - a histogram of durations in constant memory.
+/* hist.h - a histogram of durations that needs constant memory.
  *
- * Buckets grow with the value, 64 to a doubling: a quantile is within 0.8 % of the exact one. Values
- * from 0 to 2^42 ns (73 minutes); longer ones count as that long. All zero is empty. */
+ * Each power of two is divided into 64 buckets, so a quantile is within 0.8 % of the exact one.
+ * Values range from 0 to 2^42 ns (73 minutes); longer durations count as 2^42 - 1 ns. A histogram
+ * that is all zero bytes is empty. */
 #ifndef SNAPMLA_BASE_HIST_H
 #define SNAPMLA_BASE_HIST_H
 
@@ -14,9 +15,10 @@ typedef struct {
     uint32_t counts[HIST_BUCKETS];
 } hist;
 
-void hist_add(hist *h, int64_t ns); /* negative counts as 0 */
+void hist_add(hist *h, int64_t ns); /* a negative value counts as 0 */
 
-/* The smallest value that at least a share @q of all are not above; -1 when empty. */
+/* The smallest recorded value v such that at least the fraction @q of all values is <= v, within
+ * the bucket's precision; -1 if empty. */
 int64_t hist_quantile_ns(const hist *h, double q);
 int64_t hist_mean_ns(const hist *h); /* exact; -1 when empty */
 

@@ -12,16 +12,17 @@
 #include "base/hist.h"
 
 enum {
-    kHeaderLimit = 256 << 10, /* bytes of headers of one answer */
-    kStepMs = 100,            /* a signal is noticed after this at the latest */
+    kHeaderLimit = 256 << 10, /* limit for all headers of one response, in bytes */
+    kStepMs = 100,            /* longest sleep of http_step(): a signal is noticed after at most
+                                 this time */
     kConnectTimeoutS = 30,
     kSilenceS = 600,
-    kEvents = 256, /* sockets a step; those beyond are in the next one */
+    kEvents = 256, /* sockets handled per step; the next step handles the rest */
 };
 
 typedef struct transfer transfer;
 struct transfer {
-    transfer *next, **link; /* in the engine's list; *link points here */
+    transfer *next, **link; /* list of the engine's transfers; *link points to this one */
     http *engine;
     CURL *easy;
     struct curl_slist *headers;
@@ -29,24 +30,25 @@ struct transfer {
     http_done_fn on_done;
     void *ctx;
     size_t body_bytes, body_limit, header_bytes;
-    int64_t silence_ns, heard_ns; /* heard_ns: the last byte, or the start */
-    int64_t deadline_ns;          /* INT64_MAX = none */
-    http_outcome aborted;         /* why a callback ended it; HTTP_COMPLETE = it did not */
-    http_response head;           /* for on_body(); status 0 = not filled yet */
+    int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte arrived, or the start */
+    int64_t deadline_ns;              /* INT64_MAX = none */
+    http_outcome aborted; /* why a callback ended the transfer; HTTP_COMPLETE = no callback
+                                     did */
+    http_response head;   /* passed to on_body(); status 0 = not filled yet */
     char message[CURL_ERROR_SIZE];
 };
 
 struct http {
     CURLM *multi;
-    int poll;          /* epoll, of the sockets that libcurl names */
-    int64_t timer_ns;  /* when libcurl wants to be called; INT64_MAX = never */
-    int64_t check_ns;  /* no transfer's time is up before */
-    int64_t looked_ns; /* when sockets were last looked at; 0 = not yet */
+    int poll;          /* epoll instance with the sockets that libcurl registered */
+    int64_t timer_ns;  /* when libcurl's timer expires; INT64_MAX = not set */
+    int64_t check_ns;  /* no transfer reaches a time limit before this */
+    int64_t polled_ns; /* when the last poll began or its sleep ended; 0 = no poll yet */
     transfer *transfers;
     int running;
     const volatile sig_atomic_t *cancel;
     int64_t done, connections;
-    int64_t ready_ns; /* what is handled now could not have been handled before */
+    int64_t ready_ns; /* earliest time when the events handled now could have been handled */
     hist lag;
 };
 
@@ -57,7 +59,7 @@ static void init(void) {
     init_result = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* libcurl wants to know of this socket, of another direction of it, or no longer. */
+/* libcurl's socket callback: registers a socket, changes its direction or removes it. */
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unused) {
     http *h = ctx;
     struct epoll_event e = {.data.fd = fd};
@@ -65,14 +67,15 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void 
     e.events |= what == CURL_POLL_IN || what == CURL_POLL_INOUT ? EPOLLIN : 0;
     e.events |= what == CURL_POLL_OUT || what == CURL_POLL_INOUT ? EPOLLOUT : 0;
     if (what == CURL_POLL_REMOVE)
-        (void)epoll_ctl(h->poll, EPOLL_CTL_DEL, fd, NULL); /* gone already when it was closed */
+        (void)epoll_ctl(h->poll, EPOLL_CTL_DEL, fd, NULL); /* fails if the socket is closed
+                                                              already */
     else if (epoll_ctl(h->poll, EPOLL_CTL_MOD, fd, &e) != 0 &&
              epoll_ctl(h->poll, EPOLL_CTL_ADD, fd, &e) != 0)
         return -1;
     return 0;
 }
 
-/* libcurl wants to be called after so long, whatever comes; negative: no longer. */
+/* libcurl's timer callback: it must be called after @ms; a negative value cancels the timer. */
 static int set_timer(CURLM *multi, long ms, void *ctx) {
     http *h = ctx;
     (void)multi;
@@ -114,7 +117,7 @@ static void transfer_free(transfer *t) {
     free(t);
 }
 
-/* Takes a transfer that has begun out of its engine, and frees it. */
+/* Removes a started transfer from its engine and frees it. */
 static void transfer_end(transfer *t) {
     *t->link = t->next;
     if (t->next)
@@ -158,7 +161,7 @@ static bool has_part(CURLU *u, CURLUPart part) {
     return found;
 }
 
-static bool speaks_http(CURLU *u) {
+static bool is_http(CURLU *u) {
     char *scheme = NULL;
     bool ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
               (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
@@ -172,12 +175,13 @@ snap_status http_check_url(const char *url, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
     snap_status st = SNAP_OK;
     CURLUcode rc = curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
-    /* first, and without quoting the URL: what it holds must not be shown */
+    /* checked first, with a message that does not quote the URL: it must not show the
+     * credentials */
     if (rc == CURLUE_OK && (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)))
-        st = err_set(err, SNAP_E_USAGE, "a URL must not hold a user or a password");
+        st = err_set(err, SNAP_E_USAGE, "a URL must not contain a user or a password");
     else if (rc != CURLUE_OK || !has_part(u, CURLUPART_HOST))
         st = err_set(err, SNAP_E_USAGE, "'%s' is not an absolute URL", url);
-    else if (!speaks_http(u))
+    else if (!is_http(u))
         st = err_set(err, SNAP_E_USAGE, "'%s' is neither an http nor an https URL", url);
     else if (has_part(u, CURLUPART_FRAGMENT))
         st = err_set(err, SNAP_E_USAGE, "'%s' must not have a '#' part", url);
@@ -187,7 +191,7 @@ snap_status http_check_url(const char *url, snap_err *err) {
 
 /* ---- callbacks of libcurl ---- */
 
-/* A header of the last answer; "" where it is absent. */
+/* A header of the last response; "" if absent. */
 static const char *header(const transfer *t, const char *name) {
     struct curl_header *h = NULL;
     bool found = curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK;
@@ -198,7 +202,7 @@ const char *http_response_header(const http_response *res, const char *name) {
     return res->source ? header(res->source, name) : "";
 }
 
-/* Content-Range: "bytes 100-199/200" begins at 100. */
+/* Parses Content-Range: the body of "bytes 100-199/200" begins at 100. */
 static int64_t first_byte(const transfer *t) {
     const char *range = header(t, "Content-Range");
     if (strncasecmp(range, "bytes ", 6) != 0 || range[6] < '0' || range[6] > '9')
@@ -206,7 +210,7 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
-/* The answer as known so far: all of it once the transfer has ended. */
+/* The response as far as it is known: complete once the transfer has ended. */
 static http_response response(const transfer *t) {
     http_response r = {.first_byte = -1, .retry_after_s = -1, .message = ""};
     long status = 0;
@@ -223,7 +227,8 @@ static http_response response(const transfer *t) {
     return r;
 }
 
-/* libcurl gives 0 for an absent header as for "0", and a negative count for a date gone by. */
+/* libcurl returns 0 both for an absent header and for "0", so the header itself is looked up first.
+ * For a date in the past it returns a negative number. */
 static double retry_after(const transfer *t) {
     curl_off_t seconds = 0;
     struct curl_header *header = NULL;
@@ -237,7 +242,7 @@ static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
     (void)bytes;
     (void)one; /* always 1 */
     transfer *t = ctx;
-    t->heard_ns = clock_now_ns();
+    t->last_byte_ns = clock_now_ns();
     t->header_bytes += n;
     if (t->header_bytes <= kHeaderLimit)
         return n;
@@ -248,8 +253,8 @@ static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
 static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     (void)one;
     transfer *t = ctx;
-    t->heard_ns = clock_now_ns();
-    hist_add(&t->engine->lag, t->heard_ns - t->engine->ready_ns);
+    t->last_byte_ns = clock_now_ns();
+    hist_add(&t->engine->lag, t->last_byte_ns - t->engine->ready_ns);
     if (!n || !t->on_body)
         return n;
     if (!t->head.status)
@@ -262,10 +267,11 @@ static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     return t->aborted == HTTP_COMPLETE ? n : 0;
 }
 
-/* ---- starting ---- */
+/* ---- starting a transfer ---- */
 
 static bool set_headers(transfer *t, const http_request *req) {
-    /* libcurl's own "Expect: 100-continue" would cost large requests a second on many servers */
+    /* libcurl would send "Expect: 100-continue" with large requests and wait up to a second for
+     * many servers; an empty header turns that off */
     t->headers = curl_slist_append(NULL, "Expect:");
     bool ok = t->headers != NULL;
     for (int i = 0; ok && i < req->n_headers; i++) {
@@ -292,7 +298,7 @@ static bool set_method(transfer *t, const http_request *req) {
     return rc == CURLE_OK;
 }
 
-/* Another file of trusted certificates than libcurl's own, where the environment names one. */
+/* Uses the certificate file that the environment names, if any, instead of libcurl's default. */
 static bool set_certificates(CURL *e) {
     const char *file = getenv("CURL_CA_BUNDLE");
     if (!file || !*file)
@@ -328,9 +334,9 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->ctx = req->ctx;
     t->body_limit = req->body_limit ? req->body_limit : (size_t)1 << 30;
     t->silence_ns = (int64_t)(silence_s * 1e9);
-    t->heard_ns = clock_now_ns();
+    t->last_byte_ns = clock_now_ns();
     t->deadline_ns =
-        req->deadline_s > 0 ? t->heard_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
+        req->deadline_s > 0 ? t->last_byte_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
     t->easy = curl_easy_init();
     if (!t->easy || !set_transport(t, req) || !set_certificates(t->easy) || !set_method(t, req) ||
         !set_headers(t, req) || curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
@@ -340,14 +346,15 @@ static transfer *transfer_create(http *h, const http_request *req) {
     return t;
 }
 
-/* When a transfer's time is up, unless it is heard before. *late: by its deadline. */
+/* When a transfer reaches its time limit if no further byte arrives. *late: the deadline comes
+ * before the end of the longest silence. */
 static int64_t end_of(const transfer *t, bool *late) {
-    int64_t silent_ns = t->heard_ns + t->silence_ns;
+    int64_t silent_ns = t->last_byte_ns + t->silence_ns;
     *late = t->deadline_ns < silent_ns;
     return *late ? t->deadline_ns : silent_ns;
 }
 
-/* The next look is no later than a transfer's end. */
+/* Makes sure that the next check for overdue transfers is at @end_ns or earlier. */
 static void check_by(http *h, int64_t end_ns) {
     h->check_ns = end_ns < h->check_ns ? end_ns : h->check_ns;
 }
@@ -355,7 +362,8 @@ static void check_by(http *h, int64_t end_ns) {
 static snap_status check_headers(const http_request *req, snap_err *err) {
     for (int i = 0; i < req->n_headers; i++)
         if (strpbrk(req->headers[i], "\r\n") || !strchr(req->headers[i], ':'))
-            return err_set(err, SNAP_E_USAGE, "header %d holds a line break or no colon", i + 1);
+            return err_set(err, SNAP_E_USAGE, "header %d contains a line break or has no colon",
+                           i + 1);
     return SNAP_OK;
 }
 
@@ -367,7 +375,7 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) {
         return st;
     transfer *t = transfer_create(h, req);
     if (!t)
-        return err_set(err, SNAP_E_NOMEM, "a transfer cannot be set up: out of memory");
+        return err_set(err, SNAP_E_NOMEM, "cannot set up a transfer: out of memory");
     t->next = h->transfers;
     t->link = &h->transfers;
     if (t->next)
@@ -379,7 +387,7 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- stepping ---- */
+/* ---- http_step() ---- */
 
 static http_outcome outcome_of(CURLcode rc) {
     switch (rc) {
@@ -388,7 +396,7 @@ static http_outcome outcome_of(CURLcode rc) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
-    case CURLE_OPERATION_TIMEDOUT: /* the only timeout that libcurl is given is the connect one */
+    case CURLE_OPERATION_TIMEDOUT: /* libcurl has no other timeout than the connect timeout */
         return HTTP_UNREACHABLE;
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
@@ -408,11 +416,11 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
     case HTTP_COMPLETE:
         return "";
     case HTTP_SILENT:
-        return "the server went silent";
+        return "the server sent nothing for too long";
     case HTTP_LATE:
-        return "the answer was not whole in time";
+        return "the response was not complete before the deadline";
     case HTTP_TOO_LARGE:
-        return "the answer passes its ceiling";
+        return "the response is larger than its limit";
     case HTTP_STOPPED:
         return "stopped";
     default:
@@ -446,14 +454,14 @@ static void finish_ended(http *h) {
     }
 }
 
-/* Ends the transfers whose time is up. What is heard meanwhile only moves an end away, so that there is
- * nothing to look for before the first of them. */
+/* Ends the transfers that have reached a time limit. Bytes that arrive later only move a limit
+ * further away, so no check is needed before the earliest limit found here. */
 static void finish_overdue(http *h) {
     int64_t now = clock_now_ns();
     transfer *t = h->transfers;
     h->check_ns = INT64_MAX;
     while (t) {
-        transfer *after = t->next; /* on_done() may put new transfers before it, none after */
+        transfer *after = t->next; /* on_done() may insert transfers before t, not after it */
         bool late;
         int64_t end_ns = end_of(t, &late);
         if (now >= end_ns) {
@@ -473,18 +481,20 @@ static int wait_ms(int64_t until_ns) {
     return left > kStepMs * INT64_C(1000000) ? kStepMs : (int)((left + 999999) / 1000000);
 }
 
-/* The sockets with something to do. Sleeps only if there is none yet: then what comes is handled at
- * once, and not behind what came during the last step. */
+/* Collects the sockets with events and records when these events could have been handled. The first
+ * poll does not sleep: its events may have been waiting since the previous poll. If there are none,
+ * a second poll sleeps, and its events are handled as soon as they arrive. */
 static int wait_for_sockets(http *h, int64_t until_ns, struct epoll_event events[kEvents]) {
-    int64_t looked_ns = clock_now_ns();
+    int64_t polled_ns = clock_now_ns();
     int n = epoll_wait(h->poll, events, kEvents, 0), ms = wait_ms(until_ns);
-    h->ready_ns = h->looked_ns ? h->looked_ns : looked_ns; /* since then it may have been waiting */
+    /* the events may have been waiting since the previous poll */
+    h->ready_ns = h->polled_ns ? h->polled_ns : polled_ns;
     if (n == 0 && ms > 0) {
         n = epoll_wait(h->poll, events, kEvents, ms);
-        h->ready_ns = looked_ns = clock_now_ns();
+        h->ready_ns = polled_ns = clock_now_ns();
     }
-    h->looked_ns = looked_ns;
-    return n; /* negative: a signal came */
+    h->polled_ns = polled_ns;
+    return n; /* negative if a signal interrupted the wait */
 }
 
 static int actions_of(uint32_t events) {
@@ -499,7 +509,7 @@ static CURLMcode move_bytes(http *h, const struct epoll_event *events, int n) {
         rc = curl_multi_socket_action(h->multi, events[i].data.fd, actions_of(events[i].events),
                                       &running);
     if (rc == CURLM_OK && h->timer_ns <= clock_now_ns()) {
-        h->timer_ns = INT64_MAX; /* it is set anew where libcurl wants that */
+        h->timer_ns = INT64_MAX; /* libcurl sets the timer again if it needs it */
         rc = curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     return rc;

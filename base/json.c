@@ -208,7 +208,7 @@ js *js_new_strn(const char *s, size_t n) {
     json_t *v = json_stringn(s, n);
     if (v)
         return v;
-    buf clean = {0}; /* jansson refuses invalid UTF-8: repair and try again */
+    buf clean = {0}; /* jansson refuses invalid UTF-8: repair it and try again */
     text_append_utf8_lossy(&clean, s, n);
     v = clean.failed ? NULL : json_stringn(buf_str(&clean), clean.len);
     buf_release(&clean);
@@ -284,10 +284,12 @@ static int write_chunk(const char *bytes, size_t n, void *out) {
     return buf_append(out, bytes, n) ? 0 : -1;
 }
 
-/* Pretty text in which what stands within an array's element has lost its lines. */
+/* Copies pretty-printed text and joins the lines within each element of an array, so that one
+ * element takes one line. Only arrays that are not nested in another array count. */
 static bool fold_elements(const buf *pretty, buf *out) {
     const char *text = buf_str(pretty);
-    int depth = 0, array = 0; /* array: depth of the outermost one; 0 = outside */
+    int depth = 0, array = 0; /* array: nesting depth of the current outermost array; 0 = not in an
+                                 array */
     bool string = false, ok = true;
     size_t from = 0;
     for (size_t i = 0; i < pretty->len && ok; i++) {

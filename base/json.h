@@ -1,9 +1,10 @@
-/* json.h - JSON values: parse with a place in every message, read with a path in every message,
- * build, and write with sorted keys. The only caller of jansson.
+/* json.h - JSON values: parse, read, build, and write with sorted keys. Error messages name the
+ * place in the text or the key. The only caller of jansson.
  *
- * Ownership: js_parse*() and the js_new_*() constructors return values the caller owns (js_free).
- * js_get*() borrow from their container. js_set_new() and js_push_new() take the value given to
- * them, also when they fail, and accept NULL (the failure of its constructor) as a failure. */
+ * Ownership: the caller owns the values that js_parse*(), js_copy() and the js_new_*() constructors
+ * return, and frees them with js_free(). js_get*() return values that belong to their container.
+ * js_set_new() and js_push_new() take ownership of the value even if they fail. They accept NULL (a
+ * failed constructor) and then return failure. */
 #ifndef SNAPMLA_BASE_JSON_H
 #define SNAPMLA_BASE_JSON_H
 
@@ -17,14 +18,16 @@ typedef struct json_t js; /* jansson's own tag: the type stays opaque outside ba
 
 /* ---- reading ---- */
 
-/* Parses one JSON text. Refused: duplicate keys, trailing content, invalid UTF-8, more than 512
- * levels. @name is what messages call it ("configs/demo.json"). SNAP_E_INPUT with
- * "name:line:column: reason". NULL on failure. */
+/* Parses one JSON text. Refuses duplicate keys, trailing content, invalid UTF-8, more than 2048
+ * levels (the limit of jansson) and JSON numbers that no double or 64-bit integer can hold. @name
+ * stands for the text in messages ("configs/demo.json"). On failure: NULL, and SNAP_E_INPUT with
+ * "name:line:column: reason". */
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
 js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes */
 void js_free(js *v);                                              /* NULL is allowed */
 
-/* Optional lookups: NULL, or the fallback, where the key is absent, null or of another type. */
+/* Optional lookups. They return NULL or the fallback if the key is absent or has another type.
+ * js_get() also returns NULL for JSON null. */
 js *js_get(const js *object, const char *key);
 js *js_get_object(const js *object, const char *key);
 js *js_get_array(const js *object, const char *key);
@@ -34,7 +37,8 @@ double js_get_num(const js *object, const char *key, double fallback); /* intege
 int64_t js_get_int(const js *object, const char *key, int64_t fallback);
 bool js_get_bool(const js *object, const char *key, bool fallback);
 
-/* Required lookups: SNAP_E_INPUT naming @where and the key when absent or of another type. */
+/* Required lookups. If the key is absent or has another type: SNAP_E_INPUT, and the message has
+ * @where and the key. */
 snap_status js_need_str(const js *object, const char *key, const char **out, const char *where,
                         snap_err *err) SNAP_CHECK_RESULT;
 snap_status js_need_num(const js *object, const char *key, double *out, const char *where,
@@ -55,15 +59,16 @@ bool js_is_bool(const js *v);
 bool js_is_null(const js *v);
 const char *js_type_name(const js *v); /* "object", "array", "string", "integer", "real", ... */
 
-size_t js_len(const js *array); /* 0 for anything else */
+size_t js_len(const js *array); /* 0 if not an array */
 js *js_at(const js *array, size_t i);
-const char *js_str(const js *v); /* NULL unless a string */
-double js_num(const js *v);      /* 0 unless a number */
-int64_t js_int(const js *v);     /* 0 unless an integer */
+const char *js_str(const js *v); /* NULL if not a string */
+double js_num(const js *v);      /* 0 if not a number */
+int64_t js_int(const js *v);     /* 0 if not an integer */
 bool js_true(const js *v);
 bool js_equal(const js *a, const js *b);
 
-/* Keys of an object in order of insertion: for (it = js_first(o); it; it = js_next(o, it)). */
+/* Iterates over an object's keys in insertion order:
+ *   for (it = js_first(o); it; it = js_next(o, it)) */
 void *js_first(js *object);
 void *js_next(js *object, void *it);
 const char *js_key(void *it);
@@ -75,8 +80,8 @@ js *js_new_object(void);
 js *js_new_array(void);
 js *js_new_str(const char *s); /* NULL gives JSON null; invalid UTF-8 becomes U+FFFD */
 js *js_new_strn(const char *s, size_t n);
-js *js_new_num(double x);                   /* NaN and infinities give null: JSON has none */
-js *js_new_nums(const double *x, size_t n); /* an array of them; NULL when out of memory */
+js *js_new_num(double x);                   /* NaN and infinities become null */
+js *js_new_nums(const double *x, size_t n); /* an array of numbers; NULL if memory is exhausted */
 js *js_new_int(int64_t x);
 js *js_new_bool(bool x);
 js *js_new_null(void);
@@ -85,7 +90,7 @@ js *js_copy(const js *v); /* deep */
 bool js_set_new(js *object, const char *key, js *value);
 bool js_push_new(js *array, js *value);
 
-/* Shorthands; false when out of memory. */
+/* Shorthands; false if memory is exhausted. */
 bool js_set_str(js *object, const char *key, const char *s);
 bool js_set_num(js *object, const char *key, double x);
 bool js_set_int(js *object, const char *key, int64_t x);
@@ -94,22 +99,25 @@ bool js_delete(js *object, const char *key);
 
 /* ---- writing ---- */
 
-/* JS_ROWS is pretty, but an element of an array takes one line: a file of many rows stays small. */
+/* JS_ROWS is JS_PRETTY except that each element of an outermost array takes one line. A file with
+ * many rows stays small. */
 typedef enum { JS_COMPACT, JS_PRETTY, JS_ROWS } js_style;
 
-/* Appends the text, keys sorted, numbers round-trip exactly; no newline at the end. */
+/* Appends the text: sorted keys, numbers that read back exactly, no newline at the end. */
 snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* JS_ROWS with a closing newline, written atomically. */
+/* Writes JS_ROWS with a newline at the end, through fs_write_atomic(). */
 snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- JSON lines ---- */
 
-/* Called for each non-blank line's object; @line counts from 1. An error stops the walk. */
+/* Called with the object of each non-blank line; @line counts from 1. An error stops the
+ * reading. */
 typedef snap_status (*js_line_fn)(void *ctx, js *object, long line, snap_err *err);
 
-/* Parses @text line by line; every line must be one JSON object. SNAP_E_INPUT with "name:line:column:
- * reason", which quotes nothing of the line: it may be of a set that must not be published. */
+/* Parses @text line by line. Every line must be one JSON object or blank. SNAP_E_INPUT with
+ * "name:line:column: reason". The message never quotes the line, because the data set may not be
+ * public. */
 snap_status js_each_line(const char *text, size_t n, const char *name, js_line_fn fn, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;
 

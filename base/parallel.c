@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A worker spins this many polls (some 50 us) before it sleeps. */
+/* kSpinPolls: how often an idle worker polls (about 50 us) before it sleeps. */
 enum { kSpinPolls = 20000, kMaxThreads = 1024 };
 
 static void relax(void) {
@@ -24,9 +24,9 @@ struct parallel {
     parallel_fn fn;
     void *ctx;
     int64_t count;
-    atomic_llong next; /* next index to hand out */
-    atomic_int busy;   /* workers still in the current generation */
-    atomic_uint epoch; /* generation: bumped once a parallel_for */
+    atomic_llong next; /* next index to process */
+    atomic_int busy;   /* workers that have not finished the current parallel_for() */
+    atomic_uint epoch; /* number of parallel_for() calls so far; a change starts the workers */
     atomic_bool stop;
     atomic_int next_worker;
     pthread_mutex_t lock; /* guards the sleep of idle workers */
@@ -81,8 +81,9 @@ static void new_epoch(parallel *p) {
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* Keeps a worker on a processor of its own. The caller stays free to move, and to start others that
- * inherit nothing; without this the two may sit on one processor for a whole short call. */
+/* Pins a worker to one processor of its own. Without this, the caller and a worker may share one
+ * processor for the whole of a short call. The caller itself is not pinned, so threads that it
+ * starts later inherit no affinity. */
 static void place(pthread_t thread, int worker) {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) <= worker)
@@ -147,7 +148,7 @@ int parallel_threads(const parallel *p) {
 }
 
 void parallel_for(parallel *p, int64_t count, parallel_fn fn, void *ctx) {
-    if (count <= 1) { /* nobody needs to wake up */
+    if (count <= 1) { /* no worker needs to wake up */
         if (count == 1)
             fn(ctx, 0, 0);
         return;

@@ -1,7 +1,7 @@
-/* parallel.h - a pool of threads that run one function over a range.
+/* parallel.h - a thread pool that runs one function over a range of indices.
  *
- * The pool's threads wait spinning for a short while and then sleep, so that back-to-back kernels
- * don't pay a wake-up each. */
+ * An idle thread first spins for a short time and then sleeps. So kernels that follow each other
+ * closely do not pay for waking the threads up. */
 #ifndef SNAPMLA_BASE_PARALLEL_H
 #define SNAPMLA_BASE_PARALLEL_H
 
@@ -11,19 +11,20 @@
 
 typedef struct parallel parallel;
 
-/* What one worker does: @worker is 0 .. threads-1 (0 is the caller), @index the item. */
+/* The work for one index. @worker is 0 .. threads-1; worker 0 is the calling thread. */
 typedef void (*parallel_fn)(void *ctx, int worker, int64_t index);
 
-/* @threads: 0 = the processors this process may run on. Caller owns *out: parallel_free(). */
+/* @threads: 0 = one for each processor this process may run on. The caller owns *out and releases
+ * it with parallel_free(). */
 snap_status parallel_create(parallel **out, int threads, snap_err *err) SNAP_CHECK_RESULT;
 void parallel_free(parallel *p); /* NULL is allowed */
 int parallel_threads(const parallel *p);
 
-/* Runs fn for index 0 .. count-1, handed out one by one in order, and returns when all are done.
- * Not reentrant: one caller at a time. */
+/* Runs fn for the indices 0 .. count-1 and returns when all calls have returned. Threads take the
+ * indices one by one, in order. Not reentrant: only one thread may call it at a time. */
 void parallel_for(parallel *p, int64_t count, parallel_fn fn, void *ctx);
 
-/* Processors that this process may use (affinity mask), at least 1. */
+/* Number of processors this process may use (affinity mask), at least 1. */
 int parallel_cpus(void);
 
 #endif

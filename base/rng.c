@@ -59,7 +59,7 @@ double rng_normal(rng *r) {
 }
 
 uint32_t rng_below(rng *r, uint32_t bound) {
-    uint32_t reject = (uint32_t)(-bound) % bound; /* Lemire, arXiv 1805.10941 */
+    uint32_t reject = (uint32_t)(-bound) % bound; /* Lemire's method, arXiv 1805.10941 */
     for (;;) {
         uint64_t m = (uint64_t)rng_u32(r) * bound;
         if ((uint32_t)m >= reject)

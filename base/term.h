@@ -1,8 +1,9 @@
-/* term.h - what a terminal shows: colour where it is wanted, progress where somebody looks.
+/* term.h - terminal output: colour, width, progress and warnings.
  *
- * Colour: --color=always|never wins; else a terminal, TERM not "dumb", NO_COLOR unset or empty.
- * Progress goes to standard error, only when that is a terminal and this process is in its
- * foreground, and only after a second: quick commands stay silent. */
+ * Colour: --color=always|never decides. Without it, colour is used on a terminal if TERM is not
+ * "dumb" and NO_COLOR is unset or empty. Progress is written to standard error, only if that is a
+ * terminal and this process is in its foreground, and only after one second, so that quick commands
+ * print none. */
 #ifndef SNAPMLA_BASE_TERM_H
 #define SNAPMLA_BASE_TERM_H
 
@@ -16,10 +17,11 @@ typedef enum { TERM_AUTO, TERM_ALWAYS, TERM_NEVER } term_color;
 void term_set_color(term_color mode);
 bool term_use_color(int fd);
 
-/* Characters in a line of the terminal at @fd; COLUMNS where it is set, 120 for what is no terminal. */
+/* Width of the terminal at @fd in characters. COLUMNS overrides it; 120 if @fd is not a
+ * terminal. */
 int term_width(int fd);
 
-/* --quiet: no progress, no warnings. */
+/* For --quiet: prints no progress and no warnings. */
 void term_set_quiet(bool quiet);
 
 typedef struct {
@@ -30,11 +32,11 @@ typedef struct {
 } term_progress;
 
 term_progress term_progress_start(const char *what, int64_t total);
-/* Redraws at most ten times a second; @note (may be NULL) says what is going on. */
+/* Redraws at most ten times per second. @note describes the current work; may be NULL. */
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
-/* "warning: ..." on standard error, after the progress line was erased. */
+/* Prints "warning: ..." to standard error. Erases the progress line first. */
 void term_warn(const char *fmt, ...) SNAP_PRINTF(1, 2);
 
 #endif

@@ -120,7 +120,7 @@ static const char *xml_entity(char c) {
     }
 }
 
-/* U+FFFE and U+FFFF are well-formed UTF-8 and yet no XML. */
+/* U+FFFE and U+FFFF are well-formed UTF-8 but not allowed in XML. */
 static bool is_xml_char(const char *s, size_t len) {
     return len && !(len == 3 && memcmp(s, "\xEF\xBF", 2) == 0 && (unsigned char)s[2] >= 0xBE);
 }

@@ -8,31 +8,32 @@
 
 #include "base/buf.h"
 
-/* Whole-string numbers: no leading or trailing characters, no overflow, finite. */
+/* Converts a whole string to a number. False if it has leading or trailing characters, overflows or
+ * is not finite. */
 bool text_to_int(const char *s, int64_t *out);
 bool text_to_double(const char *s, double *out);
 
 bool text_is_blank(const char *s, size_t n); /* only spaces, tabs, CR, LF */
 bool text_starts(const char *s, const char *prefix);
 bool text_ends(const char *s, const char *suffix);
-bool text_equal(const char *a, const char *b); /* NULL equals NULL only */
+bool text_equal(const char *a, const char *b); /* NULL equals only NULL */
 
-/* Bytes of the UTF-8 sequence at s (1..4), 0 where none is well-formed (RFC 3629). */
+/* Length in bytes (1..4) of the UTF-8 sequence at s; 0 if it is not well-formed (RFC 3629). */
 size_t text_utf8_len(const char *s, size_t n);
 bool text_is_utf8(const char *s, size_t n);
 
-/* Appends s with every malformed byte replaced by U+FFFD. */
+/* Appends s. U+FFFD replaces each malformed byte. */
 void text_append_utf8_lossy(buf *out, const char *s, size_t n);
 
-/* Appends s with every NUL byte replaced by U+FFFD: what a C string can carry. */
+/* Appends s. U+FFFD replaces each NUL byte, so the result is a C string. */
 void text_append_without_nul(buf *out, const char *s, size_t n);
 
-/* Appends s with & < > " ' escaped; what XML 1.0 forbids (control characters, U+FFFE, U+FFFF, bytes
- * that are no UTF-8) becomes U+FFFD. */
+/* Appends s with & < > " ' escaped. U+FFFD replaces what XML 1.0 forbids: control characters,
+ * U+FFFE, U+FFFF and malformed UTF-8. */
 void text_append_xml(buf *out, const char *s);
 
-/* Splits "a,b,c" (no empty parts allowed): calls fn for each part, NUL-terminated in a scratch copy.
- * SNAP_E_USAGE naming @what for an empty part. */
+/* Splits a list such as "a,b,c" and calls fn for each part, a NUL-terminated copy that is valid
+ * during the call. An empty part is SNAP_E_USAGE; the message has @what. */
 typedef snap_status (*text_part_fn)(void *ctx, const char *part, snap_err *err);
 snap_status text_split(const char *list, char separator, const char *what, text_part_fn fn,
                        void *ctx, snap_err *err) SNAP_CHECK_RESULT;

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* What a failed call means to the owner of the archive. */
+/* Translates a libzip error into a status and a message with the names of archive and member. */
 static snap_status explain(const zip_error_t *why, const char *name, const char *member,
                            snap_err *err) {
     switch (why->zip_err) {
@@ -13,7 +13,7 @@ static snap_status explain(const zip_error_t *why, const char *name, const char 
         return err_set(err, SNAP_E_NOMEM, "%s: out of memory", name);
     case ZIP_ER_NOZIP:
     case ZIP_ER_INCONS:
-        return err_set(err, SNAP_E_INPUT, "%s: no zip archive, or a truncated one", name);
+        return err_set(err, SNAP_E_INPUT, "%s: not a zip archive, or truncated", name);
     case ZIP_ER_NOENT:
         return err_set(err, SNAP_E_INPUT, "%s: no member '%s'", name, member);
     case ZIP_ER_NOPASSWD:
@@ -24,7 +24,8 @@ static snap_status explain(const zip_error_t *why, const char *name, const char 
     }
 }
 
-/* One wrong password in 256 passes ZipCrypto's own check and shows as damage. */
+/* Translates an error while reading a member. Of 256 wrong passwords, one passes the check of
+ * ZipCrypto and then looks like damaged content, so the message names both causes. */
 static snap_status explain_read(const zip_error_t *why, bool encrypted, const char *name,
                                 const char *member, snap_err *err) {
     if (encrypted && why->zip_err != ZIP_ER_MEMORY)
@@ -46,7 +47,8 @@ static snap_status read_all(zip_file_t *file, bool encrypted, const char *name, 
     return SNAP_OK;
 }
 
-/* Anything else is refused before libzip tries: 1.7.3 loses memory where it gives up half-way. */
+/* True for the compressions and encryptions that are supported. Others are refused before libzip
+ * tries them, because libzip 1.7.3 leaks memory if it fails half-way. */
 static bool is_readable(const zip_stat_t *about) {
     bool packing = about->comp_method == ZIP_CM_STORE || about->comp_method == ZIP_CM_DEFLATE;
     return packing && (about->encryption_method == ZIP_EM_NONE ||
@@ -61,7 +63,7 @@ static snap_status read_member(zip_t *archive, const char *name, const char *mem
         return explain(zip_get_error(archive), name, member, err);
     if (!is_readable(&about))
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "%s: '%s' is packed or encrypted in a way that is not read here", name,
+                       "%s: '%s' uses a compression or encryption that is not supported", name,
                        member);
     zip_file_t *file = zip_fopen_index_encrypted(archive, (zip_uint64_t)index, 0, password);
     if (!file)
@@ -72,7 +74,8 @@ static snap_status read_member(zip_t *archive, const char *name, const char *mem
     return st;
 }
 
-/* A failed append leaves its mark; the content from before is still whole. */
+/* Cuts @out back to its old length and clears `failed`. An append never changes the bytes before
+ * it. */
 static void undo(buf *out, size_t len) {
     out->len = len;
     out->failed = false;
@@ -80,7 +83,8 @@ static void undo(buf *out, size_t len) {
         out->data[len] = '\0';
 }
 
-/* Opens an archive in memory, to be closed by zip_discard(); NULL: *err says why. */
+/* Opens an archive in memory; the caller closes it with zip_discard(). NULL on failure, with the
+ * reason in *err. */
 static zip_t *open_bytes(const void *bytes, size_t n, const char *name, const char *member,
                          snap_err *err) {
     zip_error_t why;
@@ -103,16 +107,16 @@ snap_status zip_member_read(const void *bytes, size_t n, const char *name, const
     if (!archive)
         return err_set(err, why.code, "%s", why.text);
     snap_status st = read_member(archive, name, member, password, out, err);
-    zip_discard(archive); /* frees the source too */
+    zip_discard(archive); /* also frees the source */
     if (st != SNAP_OK)
         undo(out, before);
     return st;
 }
 
-/* ---- all members ---- */
+/* ---- reading all members ---- */
 
-/* "a/b.json": no part is empty, "." or ".."; nothing that a file system or terminal takes for more than
- * a name. */
+/* True for names such as "a/b.json": at most 255 bytes of UTF-8, no absolute path, no part that is
+ * empty, "." or "..", and no character that a file system or a terminal may interpret. */
 static bool is_safe_name(const char *name) {
     size_t n = strlen(name);
     if (!n || n > 255 || name[0] == '/' || name[n - 1] == '/' || !text_is_utf8(name, n))
@@ -128,7 +132,7 @@ static bool is_safe_name(const char *name) {
     return true;
 }
 
-/* Files made on Unix carry their type. */
+/* Archives made on Unix record each file's type; links and devices are refused by it. */
 static bool is_plain_file(zip_t *archive, zip_uint64_t index) {
     enum { kTypeMask = 0170000, kRegular = 0100000 };
     zip_uint8_t system = 0;
@@ -143,15 +147,15 @@ static snap_status check_member(zip_t *archive, zip_uint64_t index, const char *
                                 const zip_stat_t *about, snap_err *err) {
     bool named = (about->valid & ZIP_STAT_NAME) && about->name;
     if (!named || !is_safe_name(about->name))
-        return err_set(err, SNAP_E_INPUT, "%s: member %llu has a name that is refused", name,
+        return err_set(err, SNAP_E_INPUT, "%s: member %llu has an unsafe name", name,
                        (unsigned long long)index);
     if (zip_name_locate(archive, about->name, ZIP_FL_ENC_RAW) != (zip_int64_t)index)
-        return err_set(err, SNAP_E_INPUT, "%s: '%s' is there twice", name, about->name);
+        return err_set(err, SNAP_E_INPUT, "%s: '%s' occurs twice", name, about->name);
     if (!is_plain_file(archive, index))
         return err_set(err, SNAP_E_INPUT, "%s: '%s' is a link or a device", name, about->name);
     if (!is_readable(about) || about->encryption_method != ZIP_EM_NONE)
         return err_set(err, SNAP_E_INPUT,
-                       "%s: '%s' is packed or encrypted in a way that is refused", name,
+                       "%s: '%s' is encrypted or uses a compression that is not supported", name,
                        about->name);
     return SNAP_OK;
 }
@@ -166,10 +170,10 @@ static snap_status read_index(zip_t *archive, zip_uint64_t index, const char *na
     file = zip_fopen_index(archive, index, 0);
     if (!file)
         TRY(explain(zip_get_error(archive), name, about->name, err));
-    out->limit = *left + 1; /* a limit of 0 would be the default */
+    out->limit = *left + 1; /* plus 1, because a limit of 0 means the default */
     TRY(read_all(file, false, name, about->name, out, err));
     if (out->len > *left)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: unpacks to more than is allowed", name));
+        TRY(err_set(err, SNAP_E_INPUT, "%s: the unpacked members exceed the size limit", name));
     *left -= out->len;
 cleanup:
     if (file)
@@ -201,7 +205,7 @@ cleanup:
     return st;
 }
 
-/* ---- a new archive ---- */
+/* ---- writing an archive ---- */
 
 static bool add_entry(zip_t *archive, const zip_entry *e) {
     enum { kMode = 0100644 };
@@ -213,7 +217,10 @@ static bool add_entry(zip_t *archive, const zip_entry *e) {
     }
     return zip_file_set_external_attributes(archive, (zip_uint64_t)index, 0, ZIP_OPSYS_UNIX,
                                             (zip_uint32_t)kMode << 16) == 0 &&
-           zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) == 0; /* 1980-01-01 */
+           zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) == 0; /* 1980-01-01, so
+                                                                                   that equal
+                                                                                   entries give
+                                                                                   equal bytes */
 }
 
 static bool read_back(zip_source_t *store, buf *out) {
@@ -241,7 +248,7 @@ snap_status zip_pack(const zip_entry *entries, size_t n, buf *out, snap_err *err
         zip_discard(archive);
         ok = false;
     } else if (!archive) {
-        zip_source_free(store); /* the archive's share of it */
+        zip_source_free(store); /* releases the reference that the archive would have owned */
     }
     ok = ok && read_back(store, out);
     zip_source_free(store);

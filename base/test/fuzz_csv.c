@@ -1,4 +1,5 @@
-/* Any bytes as a CSV file: rows or an error, and every field lies where it says. */
+/* Parses any bytes as a CSV file. The result is rows or an error, and each field ends with a
+ * NUL. */
 #include <stdint.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static snap_status look(void *ctx, const csv_field *fields, size_t n, long line, snap_err *err) {
+static snap_status check_row(void *ctx, const csv_field *fields, size_t n, long line,
+                             snap_err *err) {
     size_t *width = ctx;
     (void)err;
     if (line < 1 || n == 0 || (*width && *width != n))
@@ -23,9 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t width = 0;
     snap_err err = {0};
     const char *text = (const char *)data;
-    if (csv_each_row(text, size, "x", look, &width, &err) != SNAP_OK && !err.text[0])
+    if (csv_each_row(text, size, "x", check_row, &width, &err) != SNAP_OK && !err.text[0])
         __builtin_trap();
     width = 0;
-    (void)!csv_each_record(text, size, "x", columns, 1, look, &width, NULL);
+    (void)!csv_each_record(text, size, "x", columns, 1, check_row, &width, NULL);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* fuzz_file.h - bytes as a file, for targets whose reader wants a path. */
+/* fuzz_file.h - writes the fuzzer's bytes to a file, for readers that need a path. */
 #ifndef SNAPMLA_BASE_TEST_FUZZ_FILE_H
 #define SNAPMLA_BASE_TEST_FUZZ_FILE_H
 
@@ -22,7 +22,8 @@ static inline void fuzz_remove_folder(void) {
     (void)nftw(fuzz_folder, fuzz_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The path of @name in a folder of this process, which goes when it exits. Static memory. */
+/* The path of @name in a temporary folder, which is removed when the process exits. Static
+ * memory. */
 static inline const char *fuzz_path(const char *name) {
     static char path[128];
     if (!fuzz_folder[0]) {
@@ -37,7 +38,7 @@ static inline const char *fuzz_path(const char *name) {
     return path;
 }
 
-/* The same, holding these bytes. */
+/* Writes the bytes to fuzz_path(name) and returns that path. */
 static inline const char *fuzz_file(const char *name, const void *bytes, size_t n) {
     const char *path = fuzz_path(name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -1,5 +1,5 @@
-/* Any bytes as one JSON text and as JSON lines: a value or an error, and what is written of a value
- * reads as the same value. */
+/* Parses any bytes as one JSON text and as JSON lines. The result is a value or an error. A value
+ * that is written reads back as an equal value. */
 #include <stdint.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Numbers that no double holds are refused when they are read, so all of them come back. */
+/* Every number comes back, because the parser refuses numbers that no double can hold. */
 static void check_round_trip(const js *v, js_style style) {
     buf text = {0};
     if (js_write(v, style, &text, NULL) != SNAP_OK)

@@ -1,4 +1,5 @@
-/* Any bytes as an archive: members within the ceiling or an error that says something. */
+/* Reads any bytes as an archive. The result is members within the limit, or an error with a
+ * message. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static snap_status look(void *ctx, const char *member, const buf *content, snap_
     size_t *bytes = ctx;
     (void)err;
     *bytes += content->len;
-    bool climbs = strncmp(member, "../", 3) == 0 || strstr(member, "/../"); /* "a../b" does not */
+    bool climbs = strncmp(member, "../", 3) == 0 || strstr(member, "/../"); /* not "a../b" */
     if (!member[0] || member[0] == '/' || climbs || *bytes > 1 << 20)
         __builtin_trap();
     return SNAP_OK;

@@ -1,5 +1,5 @@
-/* sanitized.h - does a sanitizer watch this build? Work is several times as slow then, and what it looks
- * for is found by one case of a kind. */
+/* sanitized.h - tells at compile time whether a sanitizer is on. Tests then run several times
+ * slower, so some of them use fewer cases of each kind. */
 #ifndef SNAPMLA_BASE_TEST_SANITIZED_H
 #define SNAPMLA_BASE_TEST_SANITIZED_H
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/rng.h"
 
-/* Rows as "line:[field][field]", a text that a reader of the test can check by eye. */
+/* Prints a row as "line:[field][field]". */
 static snap_status show(void *ctx, const csv_field *fields, size_t n, long line, snap_err *err) {
     buf *out = ctx;
     (void)err;
@@ -65,11 +65,11 @@ static void test_malformed(void) {
         const char *text, *message;
     } cases[] = {
         {"a,b\"c\n", "x.csv:1: a quote inside an unquoted field"},
-        {"a,b\nc,\"d\"e\n", "x.csv:2: text behind a closing quote"},
-        {"a\n\"b\nc\nd", "x.csv:2: a quote never closes"},
-        {"\"", "x.csv:1: a quote never closes"},
-        {"\"a\"\"", "x.csv:1: a quote never closes"},
-        {"a\rb\n", "x.csv:1: a carriage return that ends no line"},
+        {"a,b\nc,\"d\"e\n", "x.csv:2: text after a closing quote"},
+        {"a\n\"b\nc\nd", "x.csv:2: a quote is never closed"},
+        {"\"", "x.csv:1: a quote is never closed"},
+        {"\"a\"\"", "x.csv:1: a quote is never closed"},
+        {"a\rb\n", "x.csv:1: a carriage return that does not end a line"},
         {"a,b\nc\n", "x.csv:2: 1 fields, the first row has 2"},
         {"a\nb,c\n", "x.csv:2: 2 fields, the first row has 1"},
     };
@@ -91,7 +91,7 @@ static void test_malformed(void) {
     buf_release(&wide);
 }
 
-/* Random fields, written by the rules of the RFC, come back as they were. */
+/* Random fields that are written by the rules of the RFC are read back unchanged. */
 static void test_round_trip(void) {
     static const char letters[] = "ab,\"\n\r ";
     rng r = rng_make(7, 1);

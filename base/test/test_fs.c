@@ -107,7 +107,7 @@ static void test_lock_names_its_holder(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, holder));
     CU_ASSERT_EQUAL(write(done[1], "x", 1), 1);
     (void)waitpid(child, NULL, 0);
-    CU_ASSERT_EQUAL(fs_lock(path, &fd, NULL), SNAP_OK); /* a dead holder holds nothing */
+    CU_ASSERT_EQUAL(fs_lock(path, &fd, NULL), SNAP_OK); /* the lock of a dead process is released */
     (void)close(fd);
     for (int i = 0; i < 2; i++) {
         (void)close(ready[i]);

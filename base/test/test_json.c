@@ -62,7 +62,7 @@ static void test_lookups(void) {
     js_free(v);
 }
 
-/* Numbers must survive a file exactly; JSON has no NaN. */
+/* A number must not change when it is written and read back. NaN becomes null. */
 static void test_numbers_round_trip(void) {
     static const double values[] = {0.1, 1e-300, 5e-324, 1.7976931348623157e308,
                                     123456789.123456789};
@@ -81,7 +81,8 @@ static void test_numbers_round_trip(void) {
     }
 }
 
-/* Against a text written by hand; brackets, quotes and lines in strings are no structure. */
+/* The expected text is written by hand. Brackets, quotes and newlines inside strings are
+ * content. */
 static void test_rows_take_a_line(void) {
     static const char in[] =
         "{\"b\":[{\"x\":[1,2],\"s\":\"a]\\\"{\\n [\"},[],3],\"a\":{\"c\":{\"d\":null}},"
@@ -128,7 +129,8 @@ static void test_lines(void) {
     CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "d:2:"));
     err = (snap_err){0};
-    bad = "{\"line\":1}\n{\"a\": hidden}\n"; /* the place and the reason, not the data */
+    bad = "{\"line\":1}\n{\"a\": hidden}\n"; /* the message has the place and the reason, not the
+                                                data */
     CU_ASSERT_EQUAL(js_each_line(bad, strlen(bad), "d", count_line, &n, &err), SNAP_E_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text, "d:2:12: invalid token");
 }

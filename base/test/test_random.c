@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 
-/* Known answers published with Random123 (philox4x32-10). */
+/* Known answers that Random123 publishes for philox4x32-10. */
 static void test_philox_known_answers(void) {
     static const struct {
         uint32_t key[2], counter[4], out[4];
@@ -26,7 +26,7 @@ static void test_philox_known_answers(void) {
     }
 }
 
-/* Moments of a million draws lie within five standard errors of the distribution's. */
+/* The moments of a million draws lie within five standard errors of the exact ones. */
 static void test_normal_moments(void) {
     enum { N = 1000000 };
     rng r = rng_make(1, 2);

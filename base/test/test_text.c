@@ -19,7 +19,7 @@ static void test_numbers_are_strict(void) {
         CU_ASSERT_FALSE(text_to_double(not_num[k], &x));
 }
 
-/* Every code point that RFC 3629 allows, encoded by its definition, and nothing else of 3 bytes. */
+/* Encodes a code point by the definition in RFC 3629. */
 static size_t encode(uint32_t c, char out[4]) {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -45,7 +45,8 @@ static void test_utf8_accepts_every_code_point(void) {
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Of all 2- and 3-byte strings, as many are well-formed as there are code points that long. */
+/* Among all 2- and 3-byte strings, exactly as many are well-formed as there are code points of that
+ * length. */
 static void test_utf8_accepts_nothing_else(void) {
     long two = 0, three = 0;
     for (unsigned v = 0; v < 1u << 24; v++) {
@@ -63,7 +64,8 @@ static void test_xml_escapes(void) {
     CU_ASSERT_STRING_EQUAL(buf_str(&b),
                            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\xEF\xBF\xBD\n");
     buf_clear(&b);
-    /* U+FFFD and U+FFFF's neighbours stay: U+FFEF, U+FFFC, U+1FFFF; a byte alone goes */
+    /* the neighbours of U+FFFE and U+FFFF (U+FFEF, U+FFFC, U+1FFFF) stay; a stray byte is
+     * replaced */
     text_append_xml(
         &b, "\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xAF|\xEF\xBF\xBC|\xF0\x9F\xBF\xBF|\xFF|\xC3");
     CU_ASSERT_STRING_EQUAL(buf_str(&b), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xAF|\xEF\xBF\xBC|"
@@ -99,7 +101,7 @@ static void test_split(void) {
     buf_release(&b);
 }
 
-/* FIPS 180-4's own examples. */
+/* The examples of FIPS 180-4. */
 static void test_sha256(void) {
     char hex[HASH_HEX];
     CU_ASSERT_EQUAL(hash_bytes("abc", 3, hex, NULL), SNAP_OK);

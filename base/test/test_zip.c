@@ -34,7 +34,7 @@ static void test_members(void) {
     }
 }
 
-/* One of 256 wrong passwords passes the cipher's own check: none may pass the checksum. */
+/* One of 256 wrong passwords passes the check of the cipher. None may pass the checksum. */
 static void test_wrong_passwords(void) {
     buf zip = {0};
     char password[16];
@@ -55,11 +55,11 @@ static void test_truncated(void) {
     for (zip.len = 0; zip.len < whole; zip.len++)
         expect(&zip, "a.csv", NULL, "");
     zip.len = whole / 2;
-    expect(&zip, "a.csv", NULL, "no zip archive, or a truncated one");
+    expect(&zip, "a.csv", NULL, "not a zip archive, or truncated");
     buf_release(&zip);
 }
 
-/* Whatever byte is off: an error or the right content. */
+/* Whichever byte is changed, the result is an error or the right content. */
 static void test_damaged(void) {
     for (int encrypted = 0; encrypted < 2; encrypted++) {
         buf zip = {0};
@@ -76,7 +76,7 @@ static void test_damaged(void) {
     }
 }
 
-/* 64 MiB of one letter in 64 KiB. */
+/* 64 MiB of one letter, packed into 64 KiB. */
 static void test_bomb(void) {
     buf letters = {0}, zip = {0}, out = {.limit = 1 << 20};
     char block[4096];
@@ -94,21 +94,21 @@ static void test_bomb(void) {
     buf_release(&out);
 }
 
-/* PKWARE's strong encryption, of which the flag is enough, and LZMA. */
+/* PKWARE's strong encryption (setting its flag is enough) and LZMA are not supported. */
 static void test_other_methods(void) {
     buf zip = {0};
     make_zip(&zip, "a.csv", kText, strlen(kText), NULL);
     char *central = memmem(zip.data, zip.len, "PK\1\2", 4);
     CU_ASSERT_PTR_NOT_NULL_FATAL(central);
     central[8] |= 0x41;
-    expect(&zip, "a.csv", "secret", "encrypted in a way that is not read here");
+    expect(&zip, "a.csv", "secret", "encryption that is not supported");
     central[8] = 0;
     central[10] = 14; /* LZMA */
-    expect(&zip, "a.csv", "secret", "packed or encrypted in a way");
+    expect(&zip, "a.csv", "secret", "uses a compression or encryption");
     buf_release(&zip);
 }
 
-/* ---- all members ---- */
+/* ---- reading all members ---- */
 
 static const zip_limits kLimits = {4, 1 << 20};
 
@@ -130,7 +130,7 @@ static void test_pack(void) {
     CU_ASSERT(zip.len == again.len && memcmp(zip.data, again.data, zip.len) == 0);
     CU_ASSERT(each(&zip, &all, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(buf_str(&all), "b.json={};a.txt=hello;c=;");
-    for (size_t n = 1; n < zip.len; n++) { /* a cut archive is refused, wherever it is cut */
+    for (size_t n = 1; n < zip.len; n++) { /* a truncated archive is refused at every length */
         buf cut = {.data = zip.data, .len = n};
         CU_ASSERT(each(&cut, &all, NULL) == SNAP_E_INPUT);
     }
@@ -154,10 +154,11 @@ static void test_hostile_names(void) {
     static const char *const names[] = {"../a", "a/../../b", "/etc/passwd", "a//b", "./a",
                                         "a\\b", "a\nb",      "c:a",         "d/"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        refuse_names("good", names[i], "a name that is refused");
+        refuse_names("good", names[i], "an unsafe name");
 }
 
-/* Changes the packed archive: the first member's entry in the central directory, and both its names. */
+/* Edits the packed archive: the first member's entry in the central directory and both copies of
+ * its name. */
 static void test_hostile_entries(void) {
     static const zip_entry entries[] = {{"aa", "1", 1}, {"ab", "2", 1}};
     buf zip = {0}, all = {0};
@@ -166,7 +167,7 @@ static void test_hostile_entries(void) {
     char *central = memmem(zip.data, zip.len, "PK\1\2", 4);
     CU_ASSERT_PTR_NOT_NULL_FATAL(central);
     char mode[2] = {central[40], central[41]};
-    central[40] = (char)0xff; /* 0120777: a link */
+    central[40] = (char)0xff; /* file mode 0120777 = a symbolic link */
     central[41] = (char)0xa1;
     CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'aa' is a link or a device");
@@ -176,7 +177,7 @@ static void test_hostile_entries(void) {
         at[1] = 'a';
     err = (snap_err){0};
     CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT);
-    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'aa' is there twice");
+    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'aa' occurs twice");
     buf_release(&zip);
     buf_release(&all);
 }
@@ -189,7 +190,7 @@ static void test_limits(void) {
     const zip_entry bomb[] = {{"a", letters.data, 600000}, {"b", letters.data, 600000}};
     CU_ASSERT_FATAL(zip_pack(bomb, 2, &zip, NULL) == SNAP_OK);
     CU_ASSERT(zip.len < 5000);
-    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT); /* together above a MiB */
+    CU_ASSERT_EQUAL(each(&zip, &all, &err), SNAP_E_INPUT); /* together more than 1 MiB */
     buf_clear(&zip);
     const zip_entry many[] = {{"a", "", 0}, {"b", "", 0}, {"c", "", 0}, {"d", "", 0}, {"e", "", 0}};
     CU_ASSERT_FATAL(zip_pack(many, 5, &zip, NULL) == SNAP_OK);

@@ -1,4 +1,4 @@
-/* zip_maker.h - archives for the tests: one member, in memory. */
+/* zip_maker.h - creates archives with one member in memory, for tests. */
 #ifndef SNAPMLA_BASE_TEST_ZIP_MAKER_H
 #define SNAPMLA_BASE_TEST_ZIP_MAKER_H
 
@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* @password: NULL for a member that is not encrypted, else ZipCrypto. */
+/* @password: NULL for a plain member, else the password for ZipCrypto. */
 static inline void make_zip(buf *out, const char *member, const void *bytes, size_t n,
                             const char *password) {
     zip_source_t *store = zip_source_buffer_create(NULL, 0, 0, NULL);

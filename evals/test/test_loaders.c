@@ -308,7 +308,7 @@ static void test_gpqa_archives(void) {
     put_archive("dataset/gpqa_main.csv", table.data, table.len, kPublished);
     expect(&task_gpqa_diamond, NULL, SNAP_E_INPUT, "dataset.zip: no member 'gpqa_diamond.csv'");
     put("gpqa_diamond", "dataset.zip", "PK\3\4 cut", 8);
-    expect(&task_gpqa_diamond, NULL, SNAP_E_INPUT, "no zip archive, or a truncated one");
+    expect(&task_gpqa_diamond, NULL, SNAP_E_INPUT, "not a zip archive, or truncated");
     put_archive("gpqa_diamond.csv", table.data, table.len, "own");
     task_set set = loaded(&task_gpqa_diamond, &own);
     CU_ASSERT_EQUAL(set.n, RECORDS);
@@ -332,7 +332,7 @@ static void test_gpqa_malformed(void) {
         {HEADER " ,a,b,c,d,1\n", ":2: 'Question' must be text"},
         {HEADER "secret \xFF,a,b,c,d,1\n", ":2: 'Question' must be text"},
         {HEADER "secret,a,b,c,d\n", ":2: 5 fields, the first row has 6"},
-        {HEADER "\"secret\n\n,a,b,c,d,1\n", ":2: a quote never closes"},
+        {HEADER "\"secret\n\n,a,b,c,d,1\n", ":2: a quote is never closed"},
         {HEADER "secret \"quoted\",a,b,c,d,1\n", ":2: a quote inside an unquoted field"},
         {HEADER, "no problems"},
         {"", "no problems"},

@@ -270,7 +270,7 @@ static void test_a_drip_has_a_deadline(void) {
         opt.deadline_s = 0.6; /* also for the second attempt */
         expect_text(script, 2, &opt, "42", 2);
         opt.max_retries = 0;
-        expect_failure(drips[i], &opt, "the answer was not whole in time", 1);
+        expect_failure(drips[i], &opt, "the response was not complete before the deadline", 1);
     }
 }
 
