@@ -1,13 +1,15 @@
-/* arena.h - Arena-Hard: open questions, judged in pairs by another model.
+/* arena.h - Arena-Hard: open questions whose answers a judge model compares in pairs.
  *
- * A game shows the judge a question with two answers, A and B, and asks which is better, in five steps from
- * [[A>>B]] to [[B>>A]]. Each answer plays two games against the reference's, once from either side. Where
- * the data has an answer of the set's own baseline model, that is the reference; else the first arm's
- * answer to the same sample is, and that arm plays no games: its win rate is one half.
+ * In a game, the judge gets a question with two answers, A and B. It says which is better, on a
+ * scale of five labels from [[A>>B]] to [[B>>A]]. Each answer plays two games against the reference
+ * answer, once as A and once as B. If the data set has an answer of its own baseline model, that is
+ * the reference. Otherwise the reference is the first arm's answer to the same sample; then the
+ * first arm plays no games, and its win rate is one half.
  *
- * Metric: win_rate, the mean over all battles, of which ">>" counts as three (show_result.py of
- * arena-hard-auto): with a single opponent that is what its Bradley-Terry model gives. Wording, of questions
- * and of games, and which model is whose baseline: the same. */
+ * Metric: win_rate, the mean over all battles, where ">>" counts as three battles (show_result.py
+ * of arena-hard-auto). With a single opponent, the Bradley-Terry model used there gives the same
+ * value. The wording of questions and games and the choice of the baseline model also follow
+ * arena-hard-auto. */
 #ifndef SNAPMLA_EVALS_ARENA_H
 #define SNAPMLA_EVALS_ARENA_H
 
@@ -16,38 +18,40 @@
 
 enum { ARENA_GAMES = 2 }; /* 0: the reference is A; 1: the reference is B */
 
-/* A judge's last [[..]], or [..], behind its reasoning, as "A>>B" ... "B>>A", "A=B"; NULL where there is none. */
+/* The last label [[..]] or [..] in a judge's text after its reasoning, as "A>>B" ... "B>>A" or
+ * "A=B"; NULL if there is none. */
 const char *arena_verdict(span judgment);
 
-/* What the answer, not the reference, won: the share of the battles of both games, and how many they are. */
+/* The answer's share of the battles in both games, and the number of battles. */
 grade_score arena_score(const char *const verdicts[ARENA_GAMES]);
 
-/* The second message of a game; the first is arena_instruction(). SNAP_E_NOMEM. */
+/* Writes the user message of a game; arena_instruction() is the system message. SNAP_E_NOMEM. */
 snap_status arena_word_game(const task_problem *p, int game, span reference, span answer, buf *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 const char *arena_instruction(const task_problem *p);
 
-/* The reference that the data has; NULL where the first arm is it. */
+/* The reference in the data set; NULL if the first arm's answer is the reference. */
 const char *arena_reference(const task_problem *p);
 
 /* ---- rows of samples.jsonl ---- */
 
-/* Whether a row holds the verdict of this judge against this reference. */
+/* True if a row holds a verdict of this judge against this reference. */
 bool arena_is_judged(const js *row, const char *judge, span reference);
 
-/* A game as a row keeps it, and both with what follows from them: "verdict" ("correct": it won more than
- * half), "scores", "battles", "judge", "reference_sha256". Without a verdict in both games that is null. */
+/* One game as a row stores it. arena_set_games() stores both games and what follows from them:
+ * "verdict" ("correct" if the answer won more than half), "scores", "battles", "judge",
+ * "reference_sha256". The verdict is null unless both games have one. */
 typedef struct {
-    const char *judgment; /* what the judge said; NULL: the request failed */
-    const char *error;    /* then why */
+    const char *judgment; /* the judge's text; NULL: the request failed */
+    const char *error;    /* why the request failed */
 } arena_game;
 snap_status arena_set_games(js *row, const grader *g, const char *judge, span reference,
                             const arena_game games[ARENA_GAMES], snap_err *err) SNAP_CHECK_RESULT;
 
-/* The first arm's row, where it is the reference. */
+/* Sets the result of the first arm's row if that is the reference. */
 snap_status arena_set_reference(js *row, const grader *g, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The result of a row that was judged; false where it has none. */
+/* Reads the result from a judged row; false if the row has none. */
 bool arena_recall(const js *row, grade_result *r);
 
 #endif

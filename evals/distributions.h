@@ -1,15 +1,15 @@
-/* distributions.h - the two distributions that intervals are made of.
+/* distributions.h - normal and Student's t distribution, for confidence intervals.
  *
- * Source: Student's t through the regularised incomplete beta function, by its continued fraction
- * (Abramowitz and Stegun 26.5.8, evaluated as Lentz does); quantiles by bisection of the
- * distribution function, so that the two can't disagree. */
+ * Student's t uses the regularised incomplete beta function, computed by its continued fraction
+ * (Abramowitz and Stegun 26.5.8, evaluated by Lentz's method). Quantiles are found by bisection of
+ * the distribution function, so the two always agree. */
 #ifndef SNAPMLA_EVALS_DISTRIBUTIONS_H
 #define SNAPMLA_EVALS_DISTRIBUTIONS_H
 
 double normal_cdf(double x);
 double normal_quantile(double p); /* 0 < p < 1 */
 
-/* @df: degrees of freedom, > 0, not necessarily whole. */
+/* @df: degrees of freedom, > 0, not necessarily an integer. */
 double student_cdf(double t, double df);
 double student_quantile(double p, double df); /* 0 < p < 1 */
 

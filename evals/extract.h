@@ -1,8 +1,8 @@
-/* extract.h - what does a response claim the answer is?
+/* extract.h - finds the answer that a response states.
  *
- * Everything here is a pure function of the response's bytes, which may be anything: the work is
- * linear in their number. What is found is a piece of the response (borrowed) with the name of the
- * rule that found it; whether it is right is the grader's question (grade.h). */
+ * Every function is a pure function of the response, which may hold any bytes, and takes time
+ * linear in its length. The result is a piece of the response (borrowed) and the name of the rule
+ * that found it. Whether the answer is right is decided by the grader (grade.h). */
 #ifndef SNAPMLA_EVALS_EXTRACT_H
 #define SNAPMLA_EVALS_EXTRACT_H
 
@@ -16,33 +16,34 @@ typedef struct {
 /**
  * extract_visible - the response without its reasoning
  *
- * Text up to the last </think> is dropped, and text from a <think> that is never closed: a model
- * that was cut off while thinking has not answered. Returns the rest; *unfinished (may be NULL)
- * says whether such an open <think> was met.
+ * Drops the text up to the last </think>. Also drops the text from a <think> that is never closed,
+ * because a model that was cut off while thinking has not answered. Returns the rest. *unfinished
+ * (may be NULL) becomes true if there was such an open <think>.
  */
 span extract_visible(span response, bool *unfinished);
 
-/* Content of the last \boxed or \fbox. */
+/* What extract_boxed() found: the content of the last \boxed or \fbox. */
 typedef enum {
     EXTRACT_NO_BOX,
-    EXTRACT_BOX,         /* rule "boxed"; "boxed_list" where several that differ are joined by
-                            "and", "or" or a comma, layout and "x =" aside: the answer runs from
-                            the first to the last */
-    EXTRACT_EARLIER_BOX, /* the last box never closes (a truncated response), the one before it
-                            does: rule "boxed_earlier" */
-    EXTRACT_OPEN_BOX,    /* no box closes */
+    EXTRACT_BOX,         /* rule "boxed"; "boxed_list" if several different boxes are joined by
+                            "and", "or" or a comma, ignoring layout and "x ="; then the answer spans
+                            them all */
+    EXTRACT_EARLIER_BOX, /* the last box is not closed (a truncated response) but an earlier one is:
+                            rule "boxed_earlier" */
+    EXTRACT_OPEN_BOX,    /* there are boxes, but none is closed */
 } extract_box;
 
-/* Braces nest; "\{" and "\}" don't count; "\boxed 5" runs to the next "$" on its line, else to
- * the next white space; an empty box is none (models repeat "within \boxed{}"). */
+/* Finds the last box. Braces nest; "\{" and "\}" are not counted. "\boxed 5" without braces extends
+ * to the next "$" on its line, or else to the next white space. Empty boxes are ignored, because
+ * models repeat "within \boxed{}". */
 extract_box extract_boxed(span text, extraction *out);
 
-/* The boxes of a "boxed_list" in their order: the contents of the first @cap of @list, which is from
- * the first box to the last. Returns how many boxes it has, 0 where it is no list. */
+/* Splits a "boxed_list" answer: stores the contents of its first @cap boxes, in order, in @parts.
+ * Returns the number of boxes in it. */
 size_t extract_list(span list, span *parts, size_t cap);
 
 /* The rest of the sentence or line after the last "final answer is" or "final answer:" (rule
- * "final_answer"), else after the last "answer is" or "answer:" (rule "answer"). */
+ * "final_answer"), or else after the last "answer is" or "answer:" (rule "answer"). */
 bool extract_stated(span text, extraction *out);
 
 /* The last $...$ on a line, or \(...\) without macros (rule "inline_math"). */
@@ -51,26 +52,27 @@ bool extract_inline_math(span text, extraction *out);
 /* The last $$...$$, $...$ on a line, \[...\] or \(...\), macros included (rule "formula"). */
 bool extract_formula(span text, extraction *out);
 
-/* What stands behind the last "####" on its line (rule "hashes"). */
+/* The rest of the line after the last "####" (rule "hashes"). */
 bool extract_hashes(span text, extraction *out);
 
 /**
- * extract_letter - which option a response chooses
+ * extract_letter - the option that a response chooses
  *
- * @last:    the last option's letter; options are 'A'..@last
- * @guesses: also take what was not declared: rules "last_line", "bold", "parentheses"
+ * @last:    the last option's letter; the options are 'A'..@last
+ * @guesses: also accept answers that are not declared: rules "last_line", "bold", "parentheses"
  *
- * Declared: "boxed", "answer" ("Answer: C", "the correct option is **(C)**"), whichever comes later.
- * The answer is one byte, capital or small. "A or B" is no choice, "the answer is a matter of" is
- * none either. Letters in bold or in parentheses count when they agree or stand in the last
- * paragraph.
+ * Declared answers are "boxed" and "answer" ("Answer: C", "the correct option is **(C)**"); the
+ * later one wins. The answer is one byte, in upper or lower case. "A or B" and "the answer is a
+ * matter of" choose no option. Letters in bold or in parentheses count if they all agree or if the
+ * last one is in the last paragraph.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 
-/* The letter that a bare answer is: "C", "(C)", "\text{C}", "C) the text of the option". */
+/* The option's letter if the answer is only that: "C", "(C)", "\text{C}", "C) the text of the
+ * option". */
 bool extract_bare_letter(span answer, char last, extraction *out);
 
-/* The last number of the text, thousands commas and a sign included (rule "last_number"). */
+/* The last number of the text, with thousands commas and a minus sign (rule "last_number"). */
 bool extract_last_number(span text, extraction *out);
 
 span span_trim(span s); /* without white space at both ends */

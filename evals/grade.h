@@ -1,9 +1,9 @@
-/* grade.h - is a response right? A step of its own: it reads stored responses and golds, and can be
- * run again at any time without generating anything.
+/* grade.h - decides whether a response is right.
  *
- * Every verdict says what was extracted, by which rule, and why. Graders are pure functions and
- * may run in several threads. A grader's id carries its version: results of different versions are
- * never compared. */
+ * Grading is a separate step: it reads stored responses and golds and can be repeated at any time
+ * without generating anything. Every verdict records what was extracted, by which rule, and why.
+ * Graders are pure functions and thread-safe. A grader's id contains its version; results of
+ * different versions are never compared. */
 #ifndef SNAPMLA_EVALS_GRADE_H
 #define SNAPMLA_EVALS_GRADE_H
 
@@ -15,93 +15,94 @@
 typedef enum {
     GRADE_CORRECT,
     GRADE_WRONG,
-    GRADE_UNPARSED, /* no answer was found, or none that can be read; counts as not correct */
+    GRADE_UNPARSED, /* no answer, or none that can be parsed; counts as not correct */
 } grade_verdict;
 const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
 
-/* A set may measure more than what its verdict says (IFEval by instruction, ZebraLogic by cell): up to
- * this many values, the verdict's first. */
+/* Some tasks have more metrics than the verdict (IFEval: per instruction; ZebraLogic: per cell).
+ * GRADE_METRICS is the largest number of metrics, including the verdict's, which comes first. */
 enum { GRADE_EXTRACTED_MAX = 256, GRADE_METRICS = 4 };
 
-/* One such value of a response, 0..1, and how much it weighs in the mean over problems: how many
- * instructions, how many cells. */
+/* The value of one further metric for one response, 0..1, and its weight in the mean over problems
+ * (the number of instructions or cells). */
 typedef struct {
     double value, weight;
 } grade_score;
 
 typedef struct {
-    span response;  /* what the model said; n = 0: an empty answer */
-    bool extracted; /* the response is the bare answer already: nothing is searched in it */
-    bool truncated; /* the model was stopped by its length limit */
+    span response;  /* the model's text; n = 0: an empty response */
+    bool extracted; /* the response is the bare answer; no extraction */
+    bool truncated; /* the length limit stopped the model */
 } grade_input;
 
 typedef struct {
     grade_verdict verdict;
-    char
-        extracted[GRADE_EXTRACTED_MAX]; /* what was compared, UTF-8, cut if longer; "" if nothing */
-    const char *rule;                   /* static; how it was found: "boxed", ...; NULL if not */
-    const char *reason;                 /* static; why the verdict is what it is */
-    bool open_box;                      /* the last \boxed is cut off */
-    grade_score also[GRADE_METRICS - 1]; /* of the grader's metrics after the first */
+    char extracted[GRADE_EXTRACTED_MAX]; /* what was compared: UTF-8, cut if longer; "" = nothing */
+    const char *rule;                    /* static; the rule that found it: "boxed", ...; NULL =
+                                           none */
+    const char *reason;                  /* static; the reason for the verdict */
+    bool open_box;                       /* the last \boxed is cut off */
+    grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first */
 } grade_result;
 
 typedef struct grader grader;
 struct grader {
-    const char *id; /* "aime-1": name, policy where there are several, version */
-    /* SNAP_E_INPUT when this can't be a gold of the task. */
+    const char *id; /* "aime-1": name, policy if there are several, version */
+    /* SNAP_E_INPUT if this cannot be a gold answer of the task. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* @gold has passed check_gold. NULL: the response is a program, which must be run
-     * (evals/code/judge.h). */
+    /* Grades a response; check_gold() has accepted @gold. NULL if the response is a program that
+     * must be run (evals/code/judge.h). */
     grade_result (*grade)(const char *gold, grade_input in);
-    bool by_model; /* another model judges, which must be asked (evals/arena.h); grade is NULL */
+    bool by_model; /* a judge model decides (evals/arena.h); grade is NULL */
     const char
-        *metrics[GRADE_METRICS + 1]; /* names, NULL-terminated, the verdict's first; none: the
-                                               verdict alone, accuracy */
+        *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated, the verdict's first; empty:
+                                        accuracy only */
 };
 
-/* How many values a grader gives: 1 for the verdict alone. */
+/* Number of metrics of a grader; 1 = the verdict only. */
 int grade_metrics(const grader *g);
 
-/* Integer equality (AIME): extract.h's rules in their order, the boxed answer first. Stated
- * answers count whether they stand in a box, behind "final answer is" or behind "answer:"; the
- * last formula and the last number of the text only when the response was not cut off by its
- * length limit. */
+/* Integer equality (AIME). The rules of extract.h are tried in order, the boxed answer first.
+ * Stated answers count: in a box, after "final answer is" or after "answer:". The last formula and
+ * the last number of the text count only if the length limit did not cut the response off. */
 extern const grader grader_aime;
 
-/* The same, with "#### 18" as another way to state an answer; golds may be whole worked answers. */
+/* Like grader_aime, and "#### 18" also states an answer. Golds may be whole worked solutions. */
 extern const grader grader_gsm8k;
-const char *grade_gsm8k_gold(const char *answer); /* the part behind "####"; borrowed */
+const char *grade_gsm8k_gold(const char *answer); /* the part after "####"; borrowed */
 
-/* Mathematical equality (MATH, HMMT) under one of math_equal.h's policies; the answer is found as
- * for AIME, boxes that are joined are a list. An answer that can't be read is unparsed, with what it
- * was. */
+/* Mathematical equality (MATH, HMMT) under a policy of math_equal.h. The answer is found as for
+ * AIME; joined boxes are a list. An answer that cannot be parsed gets the verdict unparsed and is
+ * recorded. */
 extern const grader grader_math_field, grader_math_strict;
 
-/* One letter of A..D (GPQA): a box or the last "Answer: X", whichever comes later; else, where the
- * response was not cut off, the last line, a letter in bold, a letter in parentheses. */
+/* One letter A..D (GPQA). A box or the last "Answer: X" counts, whichever is later. Otherwise, if
+ * the response was not cut off: the last line, a letter in bold, a letter in parentheses. */
 extern const grader grader_letter;
 
-/* The same with ten options, A..J (MMLU-Pro). */
+/* Like grader_letter with ten options, A..J (MMLU-Pro). */
 extern const grader grader_ten_letters;
 
-/* One letter of A..D in the last field "answer": "C" (rule "answer_field"), else as grader_letter finds it
- * (MMLU-Redux). */
+/* One letter A..D in the last JSON field "answer": "C" (rule "answer_field"), otherwise like
+ * grader_letter (MMLU-Redux). */
 extern const grader grader_letter_field;
 
-/* A grid as JSON (ZebraLogic): the last object with a "solution" (rule "last_json"; "inner_json" where the
- * braces of prose are in the way). A gold is the solution, {"header", "rows"}, as JSON. Metrics: puzzle, cell. */
+/* A grid as JSON (ZebraLogic): the last object with a "solution" (rule "last_json"; "inner_json" if
+ * braces in prose surround it). The gold is the solution, {"header", "rows"}, as JSON. Metrics:
+ * puzzle, cell. */
 extern const grader grader_zebra;
 
-/* Instructions that can be checked (IFEval; evals/ifeval/instruction.h). A gold is {"instruction_id_list",
- * "kwargs"} as JSON. Metrics: by prompt and by instruction, strict and loose; the verdict is
- * prompt_strict. The second one is for a machine without the language profiles of langdetect. */
+/* Instructions that can be checked by a program (IFEval; evals/ifeval/instruction.h). The gold is
+ * {"instruction_id_list", "kwargs"} as JSON. Metrics: per prompt and per instruction, strict and
+ * loose; the verdict is prompt_strict. grader_ifeval_plain is for machines without the language
+ * profiles of langdetect. */
 extern const grader grader_ifeval, grader_ifeval_plain;
 
-/* Open answers (Arena-Hard), which another model judges: evals/arena.h. Metric: win_rate. */
+/* Open questions (Arena-Hard), which a judge model compares: evals/arena.h. Metric: win_rate. */
 extern const grader grader_arena;
 
-/* Programs (evals/code): LiveCodeBench's under either judge, and programs with assertions behind them
- * (HumanEval, MBPP). A gold is the SHA-256 of the tests. */
+/* Programs (evals/code): LiveCodeBench's with each of the two judges, and programs that are tested
+ * by assertions (HumanEval, MBPP). The gold is the SHA-256 of the row with the tests. */
 extern const grader grader_code_real, grader_code_lcb, grader_assertions;
 
 #endif

@@ -1,4 +1,4 @@
-/* integer.h - integers as models write them. */
+/* integer.h - parses integers as models write them. */
 #ifndef SNAPMLA_EVALS_INTEGER_H
 #define SNAPMLA_EVALS_INTEGER_H
 
@@ -6,17 +6,17 @@
 
 #include "evals/pattern.h"
 
-enum { INTEGER_MAX = 512 }; /* longest text that is looked at, in bytes */
+enum { INTEGER_MAX = 512 }; /* longest text that is parsed, in bytes */
 
 /**
  * integer_parse - the integer that a piece of LaTeX or prose states
  *
  * @text: "204", "033", "1,024", "1{,}024", "204.", "204.0", "\text{204 minutes}", "x = 204",
  *        "36^\circ", "$204$", "**204**", "(204)", "the number is 204"
- * @out:  canonical digits: no leading zeros, "-" where negative; 0 has no sign
+ * @out:  canonical digits: no leading zeros, "-" if negative; 0 has no sign
  *
- * False when the text is anything else: an expression (2^3, \frac{6}{2}), several numbers, a decimal
- * that is not whole. No limit of 64 bits.
+ * False for anything else: an expression (2^3, \frac{6}{2}), several numbers, a decimal that is not
+ * an integer. Integers may exceed 64 bits.
  */
 bool integer_parse(span text, char out[INTEGER_MAX]);
 

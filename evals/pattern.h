@@ -1,8 +1,9 @@
-/* pattern.h - regular expressions over bytes (PCRE2), safe on hostile text.
+/* pattern.h - regular expressions over bytes (PCRE2) that are safe on hostile text.
  *
- * A pattern is a static object, compiled at its first use; threads may share it. Texts are
- * bytes, not UTF-8, so malformed text and NULs are matched like any other. A match that exceeds
- * kMatchLimit steps counts as no match: patterns here are written to be linear. */
+ * A pattern is a static object. It is compiled at its first use, and threads may share it. Texts
+ * are bytes, not UTF-8, so malformed text and NULs are matched like other bytes. A match that needs
+ * more than kMatchLimit steps counts as no match; the patterns of this program are written to need
+ * linear time. */
 #ifndef SNAPMLA_EVALS_PATTERN_H
 #define SNAPMLA_EVALS_PATTERN_H
 
@@ -11,10 +12,10 @@
 #include <stddef.h>
 
 enum {
-    PATTERN_UTF = 1, /* the text is UTF-8, classes are Unicode's; other text matches nothing */
+    PATTERN_UTF = 1, /* text is UTF-8 and classes are Unicode's; malformed text matches nothing */
     PATTERN_CASELESS = 2,
     PATTERN_MULTILINE = 4,
-    PATTERN_LITERAL = 8, /* the regex is the text itself */
+    PATTERN_LITERAL = 8, /* the regex is literal text */
     PATTERN_AT_START = 16,
     PATTERN_AT_END = 32,
 };
@@ -22,15 +23,15 @@ enum {
 typedef struct {
     const char *regex;
     unsigned flags;
-    _Atomic(void *) code; /* compiled form, kept for the life of the process */
+    _Atomic(void *) code; /* compiled form, kept until the process ends */
 } pattern;
 #define PATTERN(regex_text) ((pattern){.regex = (regex_text)})
 
-/* For a regex that is not the program's own: false where it is none. Release it. */
+/* For a regex from outside: false if it is not valid. The caller releases the pattern. */
 bool pattern_compile(pattern *p);
 void pattern_release(pattern *p);
 
-/* A piece of a text: borrowed. */
+/* A piece of a text, borrowed. */
 typedef struct {
     const char *s;
     size_t n;
@@ -38,22 +39,22 @@ typedef struct {
 
 enum { PATTERN_GROUPS = 4 };
 
-/* The first match at or after @from. @groups (may be NULL): the whole match and the groups;
- * {NULL, 0} for those that took no part. */
+/* Finds the first match at or after @from. @groups (may be NULL) gets the whole match and the
+ * groups; a group that did not take part is {NULL, 0}. */
 bool pattern_find(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]);
 
-/* The same for a text that has been matched, or checked, before: PATTERN_UTF need not look at all of it
- * again. @from is where a character begins. */
+/* The same for a text that is known to be valid: PATTERN_UTF does not check it again. @from must be
+ * at the start of a character. */
 bool pattern_find_next(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]);
 
-/* The last of the matches found from left to right. */
+/* Finds the last of the matches, scanning from left to right. */
 bool pattern_find_last(pattern *p, span text, span groups[PATTERN_GROUPS]);
 
-/* How many matches there are, none overlapping another. */
+/* Number of matches that do not overlap. */
 size_t pattern_count(pattern *p, span text);
 
-/* Replaces every match ("$1" names a group) in the NUL-terminated text of a buffer of @cap bytes.
- * False, and the text unchanged, when the result does not fit. */
+/* Replaces every match in the NUL-terminated text in a buffer of @cap bytes; "$1" inserts a group.
+ * False, and the text is unchanged, if the result does not fit. */
 bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement);
 
 #endif

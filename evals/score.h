@@ -1,4 +1,5 @@
-/* score.h - from verdicts to the parity table: what each arm scores, and what the difference is. */
+/* score.h - computes scores from verdicts: the accuracy of each arm and the difference between
+ * arms. */
 #ifndef SNAPMLA_EVALS_SCORE_H
 #define SNAPMLA_EVALS_SCORE_H
 
@@ -7,61 +8,65 @@
 
 enum { SCORE_PASS_MAX = 20 };
 
-/* One arm in one task. Rates are fractions; NAN where there is nothing to take them of. A failed
- * sample is excluded from all but `samples` and `failed`: it is infrastructure, not a wrong answer. */
+/* Scores of one arm in one task. Rates are fractions; NAN if there are no samples for them. A
+ * failed sample counts only in `samples` and `failed`: a failure is an infrastructure problem, not
+ * a wrong answer. */
 typedef struct {
-    size_t samples;      /* rows */
-    size_t scored;       /* rows that did not fail */
-    size_t failed;       /* rows that did */
-    size_t missing;      /* planned, no row */
+    size_t samples;      /* samples that have a row */
+    size_t scored;       /* samples that did not fail */
+    size_t failed;       /* samples that failed or have no verdict yet */
+    size_t missing;      /* planned samples without a row */
     size_t problems;     /* with at least one scored sample */
-    stats_mean accuracy; /* mean over problems of the mean over samples; se clustered by problem */
-    int n_pass;          /* pass@k for k = 1, 2, 4, ... and the planned samples of a problem */
+    stats_mean accuracy; /* mean over problems of the mean over their samples; standard error
+                            clustered by problem */
+    int n_pass;          /* pass@k for k = 1, 2, 4, ... and for the planned samples per problem */
     struct {
         int k;
-        double rate; /* over the problems with k scored samples; NAN if there is none */
+        double rate; /* over the problems with at least k scored samples; NAN if none */
     } pass[SCORE_PASS_MAX];
-    double majority; /* maj@k of all samples; NAN where a problem has one only. Votes are what was
-                        extracted, word for word, but all correct answers are one; a tie counts
-                        by the share of the correct among the first */
-    double sampling_variance; /* mean over problems of p (1-p), unbiased; NAN for one sample */
-    stats_interval ci95; /* Wilson's over problems for one sample each and for 0 and 1, else t */
-    double truncated, empty, unparsed; /* of scored */
-    size_t identical;   /* samples that repeat another one of the same problem word for word */
-    double tokens_mean; /* completion tokens; over the scored samples that report them */
+    double majority; /* maj@k over all samples of a problem; NAN with one sample per problem. A vote
+                        is the extracted text; all correct answers are one vote. If several answers
+                        lead, the problem counts as the fraction of them that is correct (0 or
+                        1/leaders). */
+    double sampling_variance; /* mean over problems of p (1-p), unbiased; NAN with one sample per
+                                 problem */
+    stats_interval ci95;      /* Wilson's interval over problems with one sample per problem or at
+                            accuracy 0 or 1, else t */
+    double truncated, empty, unparsed; /* fractions of scored */
+    size_t identical;   /* samples whose text repeats that of another sample of the same problem */
+    double tokens_mean; /* completion tokens of the scored samples that report them */
     double ttft_ms_median;
-    double itl_ms_median; /* of the samples' medians: the pace of a typical stream */
-    double itl_ms_p99;    /* median of the samples' 99th percentiles: its stalls */
-    double
-        tok_s; /* completion tokens over request time, summed over samples: speed of one stream */
+    double itl_ms_median; /* median over samples of their median time between tokens */
+    double itl_ms_p99;    /* median over samples of their 99th percentile: the stalls */
+    double tok_s; /* completion tokens / request time, summed over samples: speed of one stream */
 } arm_score;
 
 typedef struct {
     size_t baseline, arm; /* indices */
-    char refused[160];    /* why there is no comparison; "" when there is one */
+    char refused[160];    /* why the arms cannot be compared; "" if they can */
     stats_paired diff;    /* over problems with scored samples in both arms */
     double p_sign_flip;
-    double p_mcnemar; /* NAN unless one sample a problem */
+    double p_mcnemar; /* NAN unless there is one sample per problem */
     stats_interval bootstrap95;
-    bool has_length; /* token counts are known in both arms */
+    bool has_length; /* both arms report token counts */
     stats_ratio length;
-    double p_holm; /* p_tost, adjusted over the tasks of the run */
+    double p_holm; /* p_tost, adjusted for the number of tasks in the run */
 } pair_score;
 
-/* Of one metric of a task. */
+/* Scores of one metric of a task. */
 typedef struct task_score task_score;
 struct task_score {
     arm_score *arms;   /* [n_arms] */
-    pair_score *pairs; /* [n_arms - 1]: the baseline against each other arm */
-    task_score *also;  /* [grade_metrics() - 1] of the grader's further metrics. A problem counts
-                          there by its weight, as "instructions followed of all instructions": for
-                          intervals, scores are linearised about the weighted mean. They have no
-                          pass@k and maj@k, and are no tests of the family that p_holm adjusts for */
-    arena mem;         /* of the first task's: what all of them hold */
+    pair_score *pairs; /* [n_arms - 1]: the baseline with each other arm */
+    task_score *also;  /* [grade_metrics() - 1], one per further metric. There a problem counts by
+                          its weight, as in "instructions followed of all instructions". For
+                          intervals, scores are linearised around the weighted mean. Further metrics
+                          have no pass@k and maj@k, and p_holm does not count them. */
+    arena mem;         /* only the first task's arena is used; it owns the memory of all tasks */
 };
 
 /**
- * score_run - the scores of every task
+ * score_run - compute the scores of every task
  *
  * @outcomes: [plan_cells()], from samples_grade()
  * @out:      [n_tasks] scores; release with score_release()

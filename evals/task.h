@@ -1,8 +1,8 @@
-/* task.h - what is asked: a benchmark's problems as prompts with their golds.
+/* task.h - a task is one benchmark: its problems become prompts with gold answers.
  *
- * A task is a constant of the program; its problems are read from a file of the user's. One file a
- * benchmark (aime.c) says how its rows read and how its prompt is worded; task_rows.h is what these
- * share. */
+ * Every task_spec is a constant of the program. Its problems are read from a data file that the
+ * user provides. Each benchmark has one source file (such as aime.c), which says how a row is read
+ * and how the prompt is worded. task_rows.h has the code that the benchmarks share. */
 #ifndef SNAPMLA_EVALS_TASK_H
 #define SNAPMLA_EVALS_TASK_H
 
@@ -14,16 +14,17 @@
 #include "evals/math/math_equal.h"
 #include "generator/generator.h"
 
-/* What a row of a data file says; strings live in the set's arena. */
+/* The content of one row of a data file. The strings live in the set's arena. */
 typedef struct {
-    const char *id;     /* NULL: the row has none, its number in the file is used */
-    const char *system; /* NULL: none */
+    const char *id;     /* NULL: the row has no id; its number in the file becomes the id */
+    const char *system; /* system message; NULL: none */
     const char *prompt;
     const char *gold;
-    bool skip; /* not asked for: another release, another date */
+    bool skip; /* not part of the set: another release or date, or no single right answer */
 } task_row;
 
-/* Where the row of a program's tests is, which may be too large to keep. */
+/* Where a row with a program's tests is in its file. The tests may be too large to keep in
+ * memory. */
 typedef struct {
     const char *file;
     int64_t at;
@@ -32,20 +33,20 @@ typedef struct {
 
 enum { TASK_FILES = 8 };
 
-/* What the user may choose; all zero: the defaults. */
+/* Choices of the user. All zero: the defaults. */
 typedef struct {
     math_policy policy;
-    uint64_t seed;             /* of the order in which options are shown */
-    const char *gpqa_password; /* NULL: the one its authors publish */
-    bool keep_text;            /* confidential prompts may be written to the disk */
-    judge_kind judge;          /* of programs */
-    const char
-        *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what is there */
+    uint64_t seed;             /* for the order in which options are shown */
+    const char *gpqa_password; /* NULL: the password that the authors publish */
+    bool keep_text;            /* prompts of confidential sets may be written to disk */
+    judge_kind judge;          /* for programs */
+    const char *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what the folder
+                         holds */
     const char *lcb_from,
-        *lcb_to; /* contests from that day on, up to that day: "2024-08-01"; NULL */
+        *lcb_to; /* first and last day of the contests, "2024-08-01"; NULL: no limit */
 } task_options;
 
-/* "field" or "strict"; NULL is "field". SNAP_E_USAGE for anything else. */
+/* Parses "field" or "strict"; NULL means "field". SNAP_E_USAGE for other names. */
 snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct task_spec task_spec;
@@ -53,33 +54,36 @@ typedef struct task_rows task_rows;
 struct task_spec {
     const char *name;              /* "aime24" */
     const char *title;             /* "AIME 2024" */
-    const char *files[TASK_FILES]; /* where in a data folder the rows may be, NULL-terminated */
-    int samples;                   /* repeats that the field reports: Mean@samples */
-    bool confidential;             /* its authors ask that no plain text is published */
+    const char *files[TASK_FILES]; /* possible paths in the data folder, NULL-terminated */
+    int samples;                   /* default samples per problem, as papers report it:
+                                      Mean@samples */
+    bool confidential;             /* the authors ask that no plain text is published */
     const grader *grader;
-    const grader *strict_grader;        /* for MATH_STRICT; NULL: the same */
-    const grader *lcb_grader;           /* for JUDGE_LCB; NULL: the same */
-    const grader *(*pick_grader)(void); /* the one that this machine can run; NULL: the first */
-    /* A row of a .jsonl file. */
+    const grader *strict_grader;        /* for MATH_STRICT; NULL: same as grader */
+    const grader *lcb_grader;           /* for JUDGE_LCB; NULL: same as grader */
+    const grader *(*pick_grader)(void); /* chooses a grader that this machine can run; NULL: use the
+                                           fields above */
+    /* Reads a row of a .jsonl file. */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
-    /* The rows of any other file; NULL: every file is JSON lines. */
+    /* Reads all rows of another kind of file; NULL: every file is JSON lines. */
     snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
-    /* The rows of files too large to keep; NULL: the file is read into memory. */
+    /* Reads files that are too large for memory; NULL: the file is read into memory first. */
     snap_status (*load)(task_rows *rows, snap_err *err);
-    /* The gold of a row of the data's own layout, where it is JSON; NULL where the row has none. */
+    /* Builds the gold of a row if the gold is JSON. Returns NULL if the row has none. The field is
+     * NULL if the gold is not JSON. */
     js *(*gold_of)(const js *row);
-    /* What a program must do, from a row; NULL: answers are no programs. */
+    /* Reads a program's tests from a row; NULL: the answers of this task are not programs. */
     snap_status (*read_tests)(const js *row, code_tests *out, const char *where, snap_err *err);
 };
 
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
 
-/* The grader of a task under these options. */
+/* The grader of a task for these options. */
 const grader *task_grader(const task_spec *t, const task_options *options);
 
-/* "aime24, aime25, ...": for messages. @out has room for @cap bytes. */
+/* Writes all names, "aime24, aime25, ...", into @out of @cap bytes, for messages. */
 void task_names(char *out, size_t cap);
 
 typedef struct {
@@ -94,14 +98,15 @@ typedef struct {
 typedef struct {
     const task_spec *task;
     const grader *grader;
-    bool keep_prompts;            /* samples.jsonl holds the prompts: asked for, else false */
-    char *file;                   /* as found; owned by mem */
-    char sha256[HASH_HEX];        /* of the whole file, or of the digests of a set of several */
-    size_t rows;                  /* in the file */
-    task_problem *problems;       /* [n], in the file's order */
-    size_t n;                     /* rows, or the limit if smaller */
-    const task_problem **by_id;   /* [n], sorted: for task_problem_find() */
-    char prompt_sha256[HASH_HEX]; /* of all n prompts' hashes */
+    bool keep_prompts;            /* a confidential set whose prompts go into samples.jsonl: only if
+                                     requested */
+    char *file;                   /* path of the data file; owned by mem */
+    char sha256[HASH_HEX];        /* of the file; if the set has several files, of their digests */
+    size_t rows;                  /* rows in the file */
+    task_problem *problems;       /* [n], in file order */
+    size_t n;                     /* at most the limit, if there is one */
+    const task_problem **by_id;   /* [n], sorted by id, for task_problem_find() */
+    char prompt_sha256[HASH_HEX]; /* of the n prompt hashes together */
     arena mem;
 } task_set;
 
@@ -109,13 +114,13 @@ typedef struct {
  * task_load - read a task's problems
  *
  * @data:    a folder that holds one of task->files, or the file itself
- * @limit:   the first that many problems; 0 = all
+ * @limit:   read only the first @limit problems; 0 = all
  * @options: NULL: the defaults
  * @out:     release with task_set_release(), also after a failure
  *
- * SNAP_E_INPUT with file, line and reason for a malformed or empty file, a gold that the grader
- * does not accept, an id that occurs twice; SNAP_E_IO naming every place looked at when the
- * file is missing.
+ * SNAP_E_INPUT with file, line and reason if the file is malformed or has no problems, the grader
+ * does not accept a gold, or an id occurs twice. SNAP_E_IO if the file is missing; the message
+ * lists every path that was tried.
  */
 snap_status task_load(const task_spec *t, const char *data, size_t limit,
                       const task_options *options, task_set *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -124,16 +129,16 @@ void task_set_release(task_set *set);
 /* The problem with that id; NULL if the set has none. *index may be NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
-/* The tests of a problem whose answers are programs, read again from its file. SNAP_E_INPUT where the
+/* Reads the tests of a problem whose answers are programs, again from its file. SNAP_E_INPUT if the
  * file has changed. Release with tests_release(), also after a failure. */
 snap_status task_tests(const task_set *set, const task_problem *p, code_tests *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* A message of a server as it may be kept: where the prompt is confidential, and the message repeats
- * 24 bytes of it, a static text that says so instead. NULL stays NULL. */
+/* Returns a server's message in a form that may be stored. If the prompt is confidential and the
+ * message repeats 24 bytes of it, a static text replaces the message. NULL stays NULL. */
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 
-/* The tasks, one file a benchmark. */
+/* The tasks. Each has its own source file. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
     task_gpqa_diamond, task_beyond_aime, task_mmlu_pro, task_mmlu_redux, task_ifeval,
     task_zebralogic, task_arena_hard, task_livecodebench, task_humaneval, task_mbpp,

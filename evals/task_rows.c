@@ -24,7 +24,7 @@ snap_status row_keep(task_rows *r, const char *text, const char **out, const cha
     return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
 }
 
-snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *behind,
+snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *after,
                        task_row *out, const char *where, snap_err *err) {
     const char *prompt = row_text(row, (const char *const[]){"prompt", NULL});
     const char *problem = row_text(row, (const char *const[]){"problem", "question", NULL});
@@ -33,7 +33,7 @@ snap_status row_prompt(const js *row, task_rows *r, const char *before, const ch
     if (prompt)
         return row_keep(r, prompt, &out->prompt, where, err);
     buf text = {0};
-    (void)buf_printf(&text, "%s%s%s", before, problem, behind);
+    (void)buf_printf(&text, "%s%s%s", before, problem, after);
     snap_status st = buf_check(&text, where, err);
     if (st == SNAP_OK)
         st = row_keep(r, buf_str(&text), &out->prompt, where, err);

@@ -1,55 +1,58 @@
-/* task_rows.h - what the files of the benchmarks share: from a data file's rows to problems. */
+/* task_rows.h - what the benchmarks' readers share: turning rows of a data file into problems. */
 #ifndef SNAPMLA_EVALS_TASK_ROWS_H
 #define SNAPMLA_EVALS_TASK_ROWS_H
 
 #include "evals/task.h"
 
-/* A set while it is being read. Loaders read options and set->mem, set->file. */
+/* State while a set is being read. Readers use options, set->mem and set->file. */
 struct task_rows {
     const task_options *options;
     task_set *set;
-    bool in_folder; /* the user named a folder, not the file */
+    bool in_folder; /* the user named a folder, not a file */
     size_t limit, room;
     buf digests;
-    /* Of the row that is being read, where it is to be read again: where it is, its SHA-256. */
+    /* For a row that is read again later: its place in the file, and its SHA-256 (the gold). */
     task_source source;
     char gold[HASH_HEX];
 };
 
-/* Counts a row; false: it lies past the limit, and is neither looked at nor added. */
+/* Counts a row. False if it is past the limit; then it must not be added. */
 bool task_rows_next(task_rows *r);
 
-/* Adds a problem. SNAP_E_INPUT naming @where for a gold that the grader does not take. */
+/* Adds a problem. SNAP_E_INPUT with @where if the grader refuses the gold. */
 snap_status task_rows_add(task_rows *r, const task_row *row, const char *where,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* Another file of the set has been read: its digest becomes part of the set's. */
+/* For a set of several files: adds the digest of another file to the set's digest. */
 snap_status task_rows_also(task_rows *r, const buf *part, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same where the digest is known. */
+/* The same for a digest that is known already. */
 snap_status task_rows_digest(task_rows *r, const char *digest, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- parts of a JSON row ---- */
 
-/* The first of the named keys whose value is text without NULs and not blank; NULL. Borrowed. */
+/* The value of the first of the named keys that is text without NULs and not blank; NULL if none.
+ * Borrowed. */
 const char *row_text(const js *row, const char *const *keys);
 
-/* A copy in the set's arena. */
+/* Copies a text into the set's arena. */
 snap_status row_keep(task_rows *r, const char *text, const char **out, const char *where,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* The wording of Qwen's evaluation scripts, to stand behind a problem. */
+/* The instruction that Qwen's evaluation scripts put after a problem. */
 extern const char kRowBoxed[];
 
-/* "prompt" as it is, or "problem" or "question" with @before and @behind around it. */
-snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *behind,
+/* Sets the prompt: the row's "prompt" unchanged, or its "problem" or "question" between @before and
+ * @after. */
+snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *after,
                        task_row *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
-/* "answer": text, or a number as JSON has it. */
+/* Sets the gold from "answer", which is text or a number. */
 snap_status row_answer(const js *row, task_rows *r, task_row *out, const char *where,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* "id", "ID", "problem_idx" or "unique_id"; none of them is no error. */
+/* Sets the id from "id", "ID", "problem_idx" or "unique_id". A row without any of them is no
+ * error. */
 snap_status row_id(const js *row, task_rows *r, task_row *out, const char *where,
                    snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,5 @@
-/* compare.h - is an output, or a value, the expected one? As LiveCodeBench's checker decides. */
+/* compare.h - compares a program's output or return value with the expected one, by the rules of
+ * LiveCodeBench's checker. */
 #ifndef SNAPMLA_EVALS_CODE_COMPARE_H
 #define SNAPMLA_EVALS_CODE_COMPARE_H
 
@@ -6,18 +7,19 @@
 
 #include "evals/pattern.h"
 
-/* Both without white space at their ends, line by line, each line without white space at its ends: as
- * many lines, and a line equal, or a line of as many decimal numbers that are exactly equal (6.0 is 6,
- * 1e0 is 1, 0.30000000000000004 is not 0.3, NaN is nothing). White space is Unicode's. */
+/* Compares two texts line by line. White space (as Unicode defines it) at the ends of the text and
+ * of each line is ignored. The numbers of lines must agree. Two lines are equal if their texts are,
+ * or if both hold the same number of decimal numbers and these are exactly equal: 6.0 equals 6, and
+ * 1e0 equals 1, but 0.30000000000000004 does not equal 0.3, and NaN equals nothing. */
 bool compare_output(span got, span expected);
 
-/* Python's == between two values written as JSON. Beyond JSON: NaN, Infinity, integers of any length;
- * tuples in parentheses, which equal no list; ! for a value that equals nothing. true is 1, 3 is 3.0. The
- * last of equal keys counts. */
+/* Compares two values written as JSON, like Python's ==. Beyond JSON: NaN, Infinity, integers of
+ * any length, tuples in parentheses (never equal to a list), and ! for a value that equals nothing.
+ * true equals 1, and 3 equals 3.0. If a key occurs twice, the last one counts. */
 typedef enum { VALUE_SAME, VALUE_DIFFERS, VALUE_MALFORMED, VALUE_NO_MEMORY } value_verdict;
 value_verdict compare_value(span got, span expected);
 
-/* Whether a text is a value, as compare_value() takes it. */
+/* True if compare_value() can read the text. */
 bool compare_is_value(span text);
 
 #endif

@@ -1,16 +1,16 @@
-/* fenced.h - the program in a response. */
+/* fenced.h - finds the program in a response. */
 #ifndef SNAPMLA_EVALS_CODE_FENCED_H
 #define SNAPMLA_EVALS_CODE_FENCED_H
 
 #include "evals/extract.h"
 
-/* What stands between the last two lines that hold three backticks (rule "fenced"), as in
- * LiveCodeBench's runner; lines by line feeds, borrowed, not trimmed. */
+/* The text between the last two lines that contain three backticks (rule "fenced"), as
+ * LiveCodeBench's runner does. Lines end with a line feed. The text is borrowed and not trimmed. */
 bool fenced_last(span text, extraction *out);
 
-/* The last block that has a beginning and an end (rule "fenced"): an opening line begins with three
- * backticks and may name a language, a closing one holds nothing else. What a response that was cut off
- * begins last is no block. */
+/* The last complete block (rule "fenced"). An opening line begins with three backticks and may name
+ * a language. A closing line has only the backticks. A block that is still open at the end of a
+ * truncated response does not count. */
 bool fenced_block(span text, extraction *out);
 
 #endif

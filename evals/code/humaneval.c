@@ -1,7 +1,7 @@
 /* humaneval.c - OpenAI's HumanEval: 164 functions to write from their heads and comments.
  *
  * Rows as in HumanEval.jsonl.gz: {"task_id", "prompt", "entry_point", "canonical_solution", "test"}. A
- * response may repeat the head or go on behind it: what does not define the function is taken for its
+ * response may repeat the head or go on after it: what does not define the function is taken for its
  * body. Right is what passes the row's own assertions. */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_name(const char *s) {
 
 static snap_status read_tests(const js *row, code_tests *out, const char *where, snap_err *err) {
     const char *prompt, *test, *entry;
-    buf behind = {0};
+    buf after = {0};
     snap_status st;
     *out = (code_tests){0};
     TRY(need(row, "prompt", &prompt, where, err));
@@ -32,16 +32,16 @@ static snap_status read_tests(const js *row, code_tests *out, const char *where,
     TRY(need(row, "entry_point", &entry, where, err));
     if (!is_name(entry))
         TRY(err_set(err, SNAP_E_INPUT, "%s: 'entry_point' must be a name", where));
-    (void)buf_printf(&behind, "%s\n\ncheck(%s)\n", test, entry);
-    TRY(buf_check(&behind, where, err));
+    (void)buf_printf(&after, "%s\n\ncheck(%s)\n", test, entry);
+    TRY(buf_check(&after, where, err));
     out->n = 1;
     out->before = arena_strdup(&out->mem, prompt);
-    out->behind = arena_strdup(&out->mem, buf_str(&behind));
+    out->after = arena_strdup(&out->mem, buf_str(&after));
     out->entry = arena_strdup(&out->mem, entry);
-    if (!out->before || !out->behind || !out->entry)
+    if (!out->before || !out->after || !out->entry)
         TRY(err_set(err, SNAP_E_NOMEM, "%s: out of memory", where));
 cleanup:
-    buf_release(&behind);
+    buf_release(&after);
     return st;
 }
 

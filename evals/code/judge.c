@@ -98,7 +98,7 @@ snap_status judge_program(code_judge *j, span program, const code_tests *tests, 
                           snap_err *err) {
     *out = (code_result){.outcome = CODE_PASSED};
     (void)snprintf(out->reason, sizeof out->reason, "all tests pass");
-    if (tests->behind)
+    if (tests->after)
         return judge_unit(j, program, tests, out, err);
     return j->kind == JUDGE_LCB ? judge_lcb(j, program, tests, out, err)
                                 : judge_real(j, program, tests, out, err);

@@ -1,4 +1,4 @@
-/* judge_parts.h - what the files of the judge share. */
+/* judge_parts.h - functions that the files of the judge share. */
 #ifndef SNAPMLA_EVALS_CODE_JUDGE_PARTS_H
 #define SNAPMLA_EVALS_CODE_JUDGE_PARTS_H
 
@@ -9,19 +9,19 @@ struct code_judge {
     judge_kind kind;
     double seconds;
     const volatile sig_atomic_t *cancel;
-    buf real, lcb, unit; /* drivers */
+    buf real, lcb, unit; /* Python drivers */
 };
 
-/* All tests have this long together. */
+/* The time limit for all tests together. */
 double judge_total_seconds(const code_judge *j, size_t tests);
 
-/* Records why a program fails: @text is the program's own, so it may be anything. */
+/* Records why a program fails. @text comes from the program and may hold any bytes. */
 void judge_fail(code_result *r, code_outcome outcome, size_t test, const char *what, span text);
 
-/* The last line of a program's standard error that says something. */
+/* The last line of a program's standard error that is not blank. */
 span judge_last_line(const buf *text);
 
-/* Each of the three ways. */
+/* The three ways to judge: standard input and output, LiveCodeBench's imitation, and assertions. */
 snap_status judge_real(code_judge *j, span program, const code_tests *tests, code_result *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code_result *out,
@@ -29,8 +29,8 @@ snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code
 snap_status judge_unit(code_judge *j, span program, const code_tests *tests, code_result *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* Runs a job whose driver says "S" before it touches the program; once more where it did not come so
- * far. SNAP_E_ENV when it did not then either. */
+/* Runs a job. Its driver writes "S" to the channel before it starts the program. If the "S" is
+ * missing, the job runs once more; SNAP_E_ENV if it is missing again. */
 snap_status judge_run_job(code_judge *j, const sandbox_job *job, sandbox_result *r,
                           snap_err *err) SNAP_CHECK_RESULT;
 

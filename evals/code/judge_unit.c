@@ -1,4 +1,4 @@
-/* judge_unit.c - programs with assertions behind them, which are right when they come to their end.
+/* judge_unit.c - programs with assertions after them, which are right when they come to their end.
  *
  * The assertions and the program share a process, as in the original checkers: a program written to
  * deceive could leave its test. It says so with a word it would have to find first. */
@@ -45,7 +45,7 @@ static void write_program(span program, const code_tests *t, buf *out) {
     if (whole)
         (void)buf_puts(out, "\n\n");
     (void)buf_append(out, program.s, program.n);
-    (void)buf_printf(out, "\n\n%s\n", t->behind);
+    (void)buf_printf(out, "\n\n%s\n", t->after);
 }
 
 /* The channel says "S", then "P" and the word, or "E" and the name of an exception. */

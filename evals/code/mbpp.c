@@ -28,17 +28,17 @@ static snap_status write_assertions(const js *row, buf *out, const char *where, 
 
 static snap_status read_tests(const js *row, code_tests *out, const char *where, snap_err *err) {
     const char *setup = row_text(row, (const char *const[]){"test_setup_code", NULL});
-    buf behind = {0};
+    buf after = {0};
     snap_status st;
     *out = (code_tests){.n = 1};
     if (setup)
-        (void)buf_printf(&behind, "%s\n", setup);
-    TRY(write_assertions(row, &behind, where, err));
-    out->behind = arena_strdup(&out->mem, buf_str(&behind));
-    if (!out->behind)
+        (void)buf_printf(&after, "%s\n", setup);
+    TRY(write_assertions(row, &after, where, err));
+    out->after = arena_strdup(&out->mem, buf_str(&after));
+    if (!out->after)
         TRY(err_set(err, SNAP_E_NOMEM, "%s: out of memory", where));
 cleanup:
-    buf_release(&behind);
+    buf_release(&after);
     return st;
 }
 

@@ -1,4 +1,4 @@
-/* sandbox_parts.h - what the files of the sandbox share. */
+/* sandbox_parts.h - declarations that the files of the sandbox share. */
 #ifndef SNAPMLA_EVALS_CODE_SANDBOX_PARTS_H
 #define SNAPMLA_EVALS_CODE_SANDBOX_PARTS_H
 
@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "evals/code/sandbox.h"
 
-/* File descriptors in the sandbox. CHANNEL and REQUEST are the driver's, those from DRIVER on are read
- * by bubblewrap and closed. */
+/* File descriptors in the sandbox. The driver uses BOX_CHANNEL and BOX_REQUEST. bubblewrap reads
+ * and closes those from BOX_DRIVER on. */
 enum { BOX_CHANNEL = 3, BOX_REQUEST, BOX_DRIVER, BOX_PROGRAM, BOX_FILTER, BOX_FDS };
 
 enum { kBoxArguments = 96, kBoxUser = 65534 };
@@ -17,24 +17,25 @@ struct sandbox {
     const char *bwrap, *python;
     buf filter;
     arena mem;
-    const char *args[kBoxArguments]; /* what is the same for all jobs; NULL behind */
+    const char *args[kBoxArguments]; /* arguments that are the same for all jobs; NULL-terminated */
     size_t n_args;
 };
 
-/* A started bubblewrap and our ends of its pipes; -1 where closed. */
+/* A running bubblewrap process and this side's ends of its pipes; -1 = closed. */
 typedef struct {
     pid_t pid;
     int pidfd, output, errors, channel;
 } box_process;
 
-/* Fills s->args from what this machine's file system looks like. */
+/* Fills s->args to suit the file system layout of this machine. */
 snap_status box_arguments(sandbox *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Starts a job. */
 snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Ends it if it lives, waits for it, closes all. Returns its wait status; -1 if not known. */
+/* Kills the process if it is still running, waits for it and closes all descriptors. Returns its
+ * wait status; -1 if unknown. */
 int box_end(box_process *p);
 
 #endif

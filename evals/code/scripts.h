@@ -1,5 +1,6 @@
-/* scripts.h - the Python that runs in the sandbox around a judged program (scripts.S):
- * the text of common.py goes before those of real.py, lcb.py and unit.py. NUL-terminated. */
+/* scripts.h - the Python drivers that run in the sandbox and start the judged program (embedded by
+ * scripts.S). real.py, lcb.py and unit.py each need the text of common.py before them.
+ * NUL-terminated. */
 #ifndef SNAPMLA_EVALS_CODE_SCRIPTS_H
 #define SNAPMLA_EVALS_CODE_SCRIPTS_H
 

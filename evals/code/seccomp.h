@@ -1,16 +1,16 @@
-/* seccomp.h - which system calls a judged program may make.
+/* seccomp.h - a filter for the system calls of a judged program.
  *
- * A classic BPF program as the kernel takes it. It is one more wall behind the namespaces: what a
- * namespace contains already is refused once more (mounts, tracing, other address families), and what
- * namespaces do not bound is refused here alone: new processes, so that one address space limit
- * bounds all memory; memory that no address space shows (memfd, System V); io_uring. Threads are
- * allowed. */
+ * The filter is a classic BPF program for the kernel. It is a second barrier in addition to the
+ * name spaces: it also refuses calls that a name space contains already (mounts, tracing, other
+ * address families). It alone refuses what name spaces do not limit: new processes, so that one
+ * address-space limit bounds all memory; memory outside the address space (memfd, System V); and
+ * io_uring. Threads are allowed. */
 #ifndef SNAPMLA_EVALS_CODE_SECCOMP_H
 #define SNAPMLA_EVALS_CODE_SECCOMP_H
 
 #include "base/buf.h"
 
-/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED on an architecture we have no filter for. */
+/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED on an architecture without a filter. */
 snap_status seccomp_filter(buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -1,4 +1,4 @@
-/* letters.h - one character after the other. */
+/* letters.h - decodes UTF-8 text one character at a time. */
 #ifndef SNAPMLA_EVALS_IFEVAL_LETTERS_H
 #define SNAPMLA_EVALS_IFEVAL_LETTERS_H
 
@@ -6,13 +6,13 @@
 
 #include "evals/pattern.h"
 
-/* The character at *at of UTF-8 text, which is moved behind it; a byte that starts none is one itself. */
+/* Returns the character at *at and moves *at past it. A malformed byte counts as one character. */
 uint32_t letters_next(span text, size_t *at);
 
-bool letters_is_upper(uint32_t c); /* of Latin, Greek, Cyrillic, Armenian */
+bool letters_is_upper(uint32_t c); /* for Latin, Greek, Cyrillic and Armenian letters */
 bool letters_is_space(uint32_t c); /* as Python's str.isspace() */
 
-/* Without white space at both ends. */
+/* The text without white space at both ends. */
 span letters_trim(span text);
 
 #endif

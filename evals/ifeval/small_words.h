@@ -1,4 +1,5 @@
-/* small_words.h - the language of a text by its script and by small words: where no profiles are. */
+/* small_words.h - detects the language by script and by small words, for machines without language
+ * profiles. */
 #ifndef SNAPMLA_EVALS_IFEVAL_SMALL_WORDS_H
 #define SNAPMLA_EVALS_IFEVAL_SMALL_WORDS_H
 

@@ -1,14 +1,14 @@
-/* words.h - sentences and words as IFEval's checker counts them.
+/* words.h - counts sentences and words as IFEval's checker does.
  *
- * Sentences: the algorithm of NLTK's Punkt (Kiss and Strunk, "Unsupervised Multilingual Sentence Boundary
- * Detection", 2006) with lists of our own in place of its trained English parameters. Words of capitals: NLTK's
- * Treebank tokenizer. Texts are UTF-8. */
+ * Sentences: the algorithm of NLTK's Punkt (Kiss and Strunk, "Unsupervised Multilingual Sentence
+ * Boundary Detection", 2006), with lists of this project in place of its trained English
+ * parameters. Words in capitals: NLTK's Treebank tokenizer. Texts are UTF-8. */
 #ifndef SNAPMLA_EVALS_IFEVAL_WORDS_H
 #define SNAPMLA_EVALS_IFEVAL_WORDS_H
 
 #include "evals/pattern.h"
 
-/* Called for each sentence, in order; none is empty but where the text is. */
+/* Called for each sentence in order. A sentence is empty only if the whole text is. */
 typedef void (*sentence_fn)(void *ctx, span sentence);
 void sentences_each(span text, sentence_fn fn, void *ctx);
 
@@ -17,7 +17,7 @@ size_t sentences_count(span text);
 /* Runs of letters, digits and "_". */
 size_t words_count(span text);
 
-/* Words with letters, all of them capitals: "I", "U.S.", "WELL-KNOWN"; "I'M" is two. */
+/* Words that have letters, all of them capitals: "I", "U.S.", "WELL-KNOWN". "I'M" counts as two. */
 size_t words_count_capital(span text);
 
 #endif

@@ -1,8 +1,8 @@
-/* math_complex.h - complex numbers of 256 bits, each with a bound of its error.
+/* math_complex.h - complex numbers of 256 bits, each with an error bound.
  *
- * An operation changes its first operand. It returns EVAL_OK, or why there is no value: undefined or
- * too large, or so near to another value that 50 digits can't tell them apart. Branches are the
- * principal ones, save that a real number has its real root where it has one. */
+ * An operation changes its first operand. It returns EVAL_OK, or the reason why there is no value:
+ * undefined, too large, or so close to another value that 50 digits cannot distinguish them.
+ * Branches are the principal ones, but a real number has its real root if there is one. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
 #define SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
 
@@ -15,13 +15,14 @@
 enum {
     kPrecision = 256, /* bits */
     kLimbs = kPrecision / GMP_NUMB_BITS,
-    kAgreement = 166,            /* bits of 50 digits */
-    kAbsorbed = kAgreement - 16, /* what is smaller by so many bits is lost to a comparison */
+    kAgreement = 166,            /* 50 decimal digits in bits */
+    kAbsorbed = kAgreement - 16, /* a term that is smaller by this many bits does not affect a
+                                    comparison */
     kZeroMagnitude = -(1 << 28),
 };
 
-/* Off by at most 2^err in modulus. The limbs are its own: mpfr never allocates for it, and it
- * can't be copied by assignment. */
+/* A value whose modulus is off by at most 2^err. It holds its own limbs, so MPFR never allocates
+ * for it. It must not be copied by assignment. */
 typedef struct {
     mpfr_t re, im;
     long err;
@@ -35,7 +36,7 @@ typedef struct {
             return check_;                                                                         \
     } while (0)
 
-/* Zero, exactly. */
+/* Sets v to exact zero. */
 static inline void cx_init(cx *v) {
     mpfr_custom_init_set(v->re, MPFR_ZERO_KIND, 0, kPrecision, v->limb[0]);
     mpfr_custom_init_set(v->im, MPFR_ZERO_KIND, 0, kPrecision, v->limb[1]);
@@ -64,13 +65,13 @@ static inline long cx_part_magnitude(const mpfr_t x) {
     return mpfr_zero_p(x) ? kZeroMagnitude : mpfr_get_exp(x);
 }
 
-/* The modulus is in [2^(m-1), 2^(m+1)). */
+/* Returns m such that the modulus is in [2^(m-1), 2^(m+1)). */
 static inline long cx_magnitude(const cx *v) {
     return cx_larger(cx_part_magnitude(v->re), cx_part_magnitude(v->im));
 }
 
-/* Closes an operation: @err is what the operands' errors came to. Parts that can't be told from
- * zero become zero, which puts values on the right side of a branch cut. */
+/* Ends every operation. @err is the error that the operands' errors cause. Parts that cannot be
+ * distinguished from zero become zero, which puts the value on the right side of a branch cut. */
 math_eval_status cx_settle(cx *v, long err);
 
 math_eval_status cx_add(cx *v, const cx *a);
@@ -83,8 +84,8 @@ math_eval_status cx_sqrt(cx *v);
 math_eval_status cx_root(cx *v, int64_t degree);
 math_eval_status cx_power(cx *v, int64_t e);
 
-/* A math_fn of a real argument: circular, hyperbolic, their inverses, and rounding. EVAL_OTHER
- * where the argument is not real, or the result is none. */
+/* Applies a math_fn to a real argument: circular and hyperbolic functions, their inverses,
+ * rounding. EVAL_OTHER if the argument or the result is not real. */
 math_eval_status cx_function(cx *v, int fn);
 
 #endif

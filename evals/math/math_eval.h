@@ -1,12 +1,11 @@
-/* math_eval.h - the value of an expression at a point, in a prime field or in the complex numbers.
+/* math_eval.h - evaluates an expression at a point, in a prime field or in the complex numbers.
  *
- * Two expressions denote the same rational function of their symbols if they agree at a random
- * point of a large prime field: were they different, they would agree with a chance of degree/p,
- * about 2^-60 (Schwartz 1980, Zippel 1979), and two fields are asked. pi and e count as symbols,
- * which they are as far as rational functions go; so does i, since none of the field's graders
- * uses that its square is -1. What is no rational function (roots, logarithms,
- * angles, symbols in exponents) is computed in 256 bit complex arithmetic, each value with a bound
- * of its error; branches are the principal ones. */
+ * Two expressions are the same rational function of their symbols if they agree at a random point
+ * of a large prime field. Two different ones agree with probability degree/p, about 2^-60 (Schwartz
+ * 1980, Zippel 1979), and two fields are checked. pi and e count as symbols, which is right for
+ * rational functions. So does i, because none of the public graders uses i^2 = -1. Expressions that
+ * are not rational functions (roots, logarithms, angles, symbols in exponents) are computed in
+ * 256-bit complex arithmetic, with an error bound for each value and principal branches. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EVAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EVAL_H
 
@@ -14,28 +13,28 @@
 
 typedef enum {
     EVAL_OK,
-    EVAL_OTHER,     /* defined perhaps, but not in this arithmetic */
-    EVAL_UNDEFINED, /* 1/0, log 0, too large, or its error bound has grown too wide */
-    EVAL_CLOSE,     /* nearer to another value than the digits can tell: 2^{1/2^{1000}} and 1 */
-    EVAL_COSTLY,    /* the work allowed for one grading is used up */
+    EVAL_OTHER,     /* possibly defined, but not in this arithmetic */
+    EVAL_UNDEFINED, /* 1/0, log 0, too large, or the error bound became too large */
+    EVAL_CLOSE,     /* too close to another value to distinguish: 2^{1/2^{1000}} and 1 */
+    EVAL_COSTLY,    /* the work limit of this grading is used up */
 } math_eval_status;
 
 enum { kMathFields = 2, kMathPoints = 5, kMathWork = 20000 };
 
-/* How to read one tree, and how much may still be spent. */
+/* How to evaluate one tree, and how much work is left. */
 typedef struct {
     const math_tree *t;
-    int pm;       /* +1 or -1: the branch of \pm */
-    bool percent; /* n% is n/100, or else n */
-    int *work;    /* units of about 0.2 us left; shared by both sides of a comparison */
+    int pm;       /* +1 or -1: the sign that \pm stands for */
+    bool percent; /* n% is n/100 if set, else n */
+    int *work;    /* work left, in units of about 0.2 us; both sides of a comparison share it */
 } math_reading;
 
 /**
  * math_eval_field - the value of expression @i in prime field number @field at its random point
  *
- * @out: comparable between trees for the same @field
+ * @out: values of different trees can be compared for the same @field
  *
- * EVAL_OTHER if the expression is no rational function.
+ * EVAL_OTHER if the expression is not a rational function.
  */
 math_eval_status math_eval_field(const math_reading *r, uint16_t i, int field, uint64_t *out);
 
@@ -48,10 +47,10 @@ typedef enum {
 /**
  * math_numeric_match - compare two expressions at up to kMathPoints random real points
  *
- * They match if they do within their error bounds, to 50 digits at least, at every point where
- * both are defined, and there are two such points (one, if there are no symbols).
+ * The expressions match if, at every point where both are defined, they agree within their error
+ * bounds and to at least 50 digits. There must be two such points, or one if there are no symbols.
  *
- * Returns EVAL_OK with the answer in @match, or why there is none.
+ * Returns EVAL_OK with the result in @match, or the reason why there is none.
  */
 math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const math_reading *b,
                                     uint16_t j, math_match kind, bool *match);

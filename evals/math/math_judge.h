@@ -1,5 +1,5 @@
-/* math_judge.h - what the comparison of two trees shares between its files: the grading, the parts of
- * an answer, and the rules that call each other. */
+/* math_judge.h - declarations that the files of the tree comparison share: the state of a grading,
+ * the parts of an answer, and the rules that call each other. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_JUDGE_H
 #define SNAPMLA_EVALS_MATH_MATH_JUDGE_H
 
@@ -8,51 +8,51 @@
 
 #include "evals/math/math_eval.h"
 
-/* One grading. */
+/* The state of one grading. */
 typedef struct {
     math_tree gold, answer;
     bool strict;  /* MATH_STRICT */
     bool ordered; /* lists, too, are compared in order */
-    bool named;   /* by more than two characters, which were left out */
+    bool named;   /* the answer had a name of more than two characters, which was removed */
     bool listed;  /* inside a list: its relations are compared side by side */
     int work;
-    const char *reason; /* of the last comparison that decided */
+    const char *reason; /* reason of the last comparison that decided */
 } judge;
 
-/* A part of an answer: a node, and the branch of \pm it is read with. */
+/* A part of an answer: a node, and the sign that \pm stands for in it. */
 typedef struct {
     const math_tree *t;
     uint16_t i;
     int pm;
 } part;
 
-/* Whether the answer of a parsed grading is the gold, with the reason. */
+/* True if the parsed answer equals the gold; sets the reason. */
 bool math_judge_answer(judge *j);
 
-/* Any two parts. */
+/* Compares any two parts. */
 bool math_judge_parts(judge *j, part g, part a);
 
-/* Two expressions, by value. */
+/* Compares two expressions by value. */
 bool math_judge_values(judge *j, part g, part a);
 
-/* The members of lists, sets and unions, as multisets or in order. */
+/* Compares the members of lists, sets and unions, in order or as multisets. */
 bool math_judge_members(judge *j, part g, part a, bool ordered);
 
-/* Whether two members of @p are the same. */
+/* True if two members of @p are equal. */
 bool math_has_repeats(judge *j, part p);
 
-/* Two relations. */
+/* Compares two relations. */
 bool math_judge_relations(judge *j, part g, part a);
 
-/* x = 5 for 5, (x,y) = (1,2) for (1,2), x \in [0,1] for [0,1]: the right side of a relation that
- * only names it, else @p itself. With @any, a constant may have any left side (2+3 = 5). Words have
- * no names. */
+/* Removes a name: x = 5 becomes 5, (x,y) = (1,2) becomes (1,2), x \in [0,1] becomes [0,1]. Returns
+ * @p itself if it is not a relation that only names its right side. With @any, a constant may have
+ * any left side (2+3 = 5). Words have no names. */
 part math_without_name(part p, bool any);
 
-/* Why values could not be compared. */
+/* The reason why values could not be compared. */
 const char *math_undecided(math_eval_status st);
 
-/* [-] digits [%], without a fraction; with one. */
+/* An optional minus sign, digits, an optional percent sign; the numeral may also be a fraction. */
 bool math_is_integer_literal(part p);
 bool math_is_numeral(part p);
 
@@ -92,7 +92,7 @@ static inline math_reading reading(judge *j, part p, bool percent) {
     return (math_reading){.t = p.t, .pm = p.pm, .percent = percent, .work = &j->work};
 }
 
-/* Whether two parts are written alike, percent signs aside. */
+/* True if two parts are written the same way, ignoring percent signs. */
 static inline bool same_tree(part g, part a) {
     return math_same_tree(g.t, g.i, a.t, a.i);
 }

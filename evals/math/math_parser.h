@@ -1,5 +1,5 @@
-/* math_parser.h - what the parser's two files share: its state, the nodes it makes, and the rules that
- * call each other. */
+/* math_parser.h - declarations that the two files of the parser share: its state, the functions
+ * that create nodes, and the rules that call each other. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_PARSER_H
 #define SNAPMLA_EVALS_MATH_MATH_PARSER_H
 
@@ -13,20 +13,20 @@ typedef struct {
     math_token *k; /* next token */
     math_token *first;
     int depth;
-    int bars;      /* open |...|: the next bar closes */
+    int bars;      /* number of open |...|: the next bar closes one */
     int relations; /* parsed so far */
-    bool unit;     /* the last factor had one */
+    bool unit;     /* the last factor had a unit */
     const char *why;
 } parser;
 
-/* The rules of math_parse.c's grammar. Each returns its node, or 0 with the parser's `why` set. */
+/* The rules of the grammar in math_parse.c. Each returns its node, or 0 after setting `why`. */
 uint16_t math_parse_list(parser *p);
 uint16_t math_parse_sum(parser *p);
 uint16_t math_parse_factor(parser *p);
 uint16_t math_parse_atom(parser *p);
 uint16_t math_parse_exponent(parser *p);
 
-/* Whether the next token can begin a factor. */
+/* True if the next token can begin a factor. */
 bool math_starts_factor(const parser *p);
 
 static inline uint16_t fail(parser *p, const char *why) {
@@ -45,7 +45,7 @@ static inline uint16_t new_node(parser *p, math_node_kind kind, int arg) {
     return t->used++;
 }
 
-/* Nodes with children are 0 if a child is: an error needs no check on its way up. */
+/* A node is 0 if one of its children is 0, so callers need not check for errors at each level. */
 static inline uint16_t new_unary(parser *p, math_node_kind kind, int arg, uint16_t a) {
     uint16_t n = a ? new_node(p, kind, arg) : 0;
     if (n)
@@ -71,7 +71,7 @@ static inline uint16_t new_number(parser *p, const char *digits, size_t n) {
     return i;
 }
 
-/* An n-ary node that grows; a single child stands for itself. */
+/* Builds an n-ary node child by child. A single child is returned without a parent. */
 typedef struct {
     math_node_kind kind;
     uint16_t node, last;

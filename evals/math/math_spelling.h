@@ -1,4 +1,4 @@
-/* math_spelling.h - the words, commands and signs that answers are written with. */
+/* math_spelling.h - tables of the words, commands and signs in which answers are written. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_SPELLING_H
 #define SNAPMLA_EVALS_MATH_MATH_SPELLING_H
 
@@ -13,24 +13,24 @@
 
 typedef struct {
     const char *name;
-    int16_t kind, arg; /* math_token_kind, or how to go on */
+    int16_t kind, arg; /* math_token_kind or one of the actions below */
 } math_spelling;
 
-/* No tokens: how to go on. */
+/* Actions of the tokenizer for spellings that are no tokens. */
 enum { kLayout = 200, kSize, kText, kPlainText, kBold, kOpenEnv, kCloseEnv };
 
-/* What a command (without its backslash) or a bare word stands for; NULL if nothing. */
+/* The meaning of a command (without its backslash) or of a bare word; NULL if unknown. */
 const math_spelling *math_find_command(const char *s, size_t n);
 const math_spelling *math_find_word(const char *s, size_t n);
 
-/* The name of a command that is a name, or starts one; NULL if it doesn't. */
+/* The name if the command is a symbol's name or begins with one; else NULL. */
 const char *math_find_name(const char *s, size_t n);
 
-/* Whether a word is a unit of measure that may stand without a \text, in the singular or plural. */
+/* True if a word is a unit of measure, singular or plural, that may occur without \text. */
 bool math_is_unit(const char *s, size_t n);
 
-/* Whether @s is a UTF-8 sign of the table; @latex what it stands for, NULL where no grader of the
- * field takes it for that. */
+/* True if @s is a UTF-8 sign in the table. @latex gets the LaTeX for it, or NULL if no public
+ * grader accepts the sign with that meaning. */
 bool math_find_sign(const char *s, size_t n, const char **latex);
 
 static inline bool is_letter(char c) {

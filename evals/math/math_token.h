@@ -1,9 +1,10 @@
-/* math_token.h - LaTeX answers as tokens.
+/* math_token.h - splits LaTeX answers into tokens.
  *
- * Layout is dropped here (spaces, \left, \!, \displaystyle, dollar signs, \boxed), spelling
- * variants meet in one token (\dfrac and \frac, some UTF-8 signs and their commands, "infinity"
- * and \infty), and digits with thousands separators become one number. Spellings that none of the
- * field's graders reads (a typed root sign, an expression in \mathbf) have no tokens: README.md. */
+ * The tokenizer drops layout (spaces, \left, \!, \displaystyle, dollar signs, \boxed). Different
+ * spellings of one thing become the same token (\dfrac and \frac, some UTF-8 signs and their
+ * commands, "infinity" and \infty). Digits with thousands separators become one number. Spellings
+ * that none of the public graders accepts (a typed root sign, an expression in \mathbf) have no
+ * tokens; see README.md. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 #define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 
@@ -25,9 +26,9 @@ typedef enum {
     TOK_END,
     TOK_NUM,   /* text: digits with at most one '.', separators removed */
     TOK_SYM,   /* text: one letter, or the name of a Greek letter */
-    TOK_WORD,  /* text: the content of a \text that is neither unit nor mathematics */
-    TOK_UNIT,  /* a unit of measure: ignored after a value; arg: '(' between \( and \), else the
-                  '~' or ',' that it follows, or 0 */
+    TOK_WORD,  /* text: content of a \text that is neither a unit nor mathematics */
+    TOK_UNIT,  /* a unit of measure, ignored after a value. arg: '(' if between \( and \), '~' or
+                  ',' if it follows that character, else 0 */
     TOK_FN,    /* arg: math_fn */
     TOK_CONST, /* arg: math_const */
     TOK_FRAC,
@@ -43,7 +44,7 @@ typedef enum {
     TOK_CARET,
     TOK_UNDERSCORE,
     TOK_BANG,
-    TOK_PERCENT, /* arg: 1 if it is spelled out, 2 if in a \text */
+    TOK_PERCENT, /* arg: 1 if spelled out, 2 if in a \text */
     TOK_DEGREE,  /* \circ, after an optional caret; arg: 1 if typed as the UTF-8 sign */
     TOK_PRIME,
     TOK_COMMA, /* arg: 0, ';', or 'a' for "and" and "or" */
@@ -53,7 +54,7 @@ typedef enum {
     TOK_CAP,
     TOK_SETMINUS,
     TOK_EMPTYSET,
-    TOK_LPAREN, /* arg: '(' or '['; text: the command that gives its size, if any but \left */
+    TOK_LPAREN, /* arg: '(' or '['; text: the size command before it, if any except \left */
     TOK_RPAREN, /* arg: ')' or ']' */
     TOK_LSET,
     TOK_RSET,
@@ -63,9 +64,9 @@ typedef enum {
     TOK_LFLOOR, /* arg: math_fn of the pair */
     TOK_RFLOOR,
     TOK_DOTS,
-    TOK_POINT, /* a full stop that belongs to no number */
+    TOK_POINT, /* a full stop that is not part of a number */
     TOK_COLON,
-    TOK_BEGIN, /* text: the environment */
+    TOK_BEGIN, /* text: name of the environment */
     TOK_END_ENV,
     TOK_AMP,
     TOK_ROW,
@@ -105,49 +106,51 @@ typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE, REL_GT, REL_GE, REL_IN } math_rel
 
 typedef struct {
     uint8_t kind; /* math_token_kind */
-    bool spaced;  /* white space in front */
+    bool spaced;  /* white space before it */
     int16_t arg;
     math_span text;
 } math_token;
 
 typedef struct {
-    math_token tok[kMathMaxTokens + 1]; /* closed by TOK_END */
-    size_t count;                       /* without it */
-    bool text;                          /* some of it came in a \text */
-    bool prose;                         /* bare words, one after the other */
-    bool grouped;                       /* a plain comma was taken for a thousands separator */
-    bool zeros;                         /* a zero follows such a comma: no list of numbers */
-    bool typed;                         /* a function's name without its backslash */
-    bool broken;                        /* it ends in a line break */
+    math_token tok[kMathMaxTokens + 1]; /* ends with TOK_END */
+    size_t count;                       /* without TOK_END */
+    bool text;                          /* some token came from a \text */
+    bool prose;                         /* bare words that follow each other */
+    bool grouped;                       /* a plain comma was read as a thousands separator */
+    bool zeros;                         /* a zero follows such a comma, so it is no list of
+                                           numbers */
+    bool typed;                         /* a function name without its backslash */
+    bool broken;                        /* ends with a line break */
     bool wrapped;                       /* a number in a \text or in bold */
-    bool spaced_group;                  /* a space was */
-    bool separated;                     /* a comma was, in whatever spelling */
-    char pool[kMathMaxInput];           /* what number tokens point at */
+    bool spaced_group;                  /* a space was read as a thousands separator */
+    bool separated;                     /* a comma, in any spelling, was read as a thousands
+                                           separator */
+    char pool[kMathMaxInput];           /* number tokens point into it */
     size_t pool_used;
 } math_tokens;
 
 /**
- * math_tokenize - cut an answer into tokens
+ * math_tokenize - split an answer into tokens
  *
- * @group: take the comma of "58,500" for a thousands separator where no bracket is open; "{,}" and
- *         ",\!" always are one
+ * @group: read the comma of "58,500" as a thousands separator if no bracket is open; "{,}" and
+ *         ",\!" always are thousands separators
  *
- * Returns NULL, or a static text saying why not: too long, too many tokens, invalid UTF-8.
- * The tokens point into @s.
+ * Returns NULL on success, else a static text with the reason: too long, too many tokens, invalid
+ * UTF-8. The tokens point into @s.
  */
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group);
 
-/* Whether two answers have the same tokens; degree signs and units don't count. */
+/* True if two answers have the same tokens, ignoring degree signs and units. */
 bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
 
-/* Whether an answer says more than a value: "x = 5", "\sqrt2 \approx 1.41". */
+/* True if an answer is more than a value: "x = 5", "\sqrt2 \approx 1.41". */
 bool math_is_statement(const math_tokens *t);
 
-/* Whether it only names a value, by two characters at most: "x = 5", "xy=5". */
+/* True if an answer only names a value, with a name of at most two characters: "x = 5", "xy=5". */
 bool math_is_short_naming(const math_tokens *t);
 
-/* Whether both are made of letters only, at least one of them a \text, and spell the same words:
- * \text{Evelyn} and evelyn, \text{(C)} and C. */
+/* True if both answers consist of letters only, at least one of them has a \text, and both spell
+ * the same words: \text{Evelyn} and evelyn, \text{(C)} and C. */
 bool math_words_equal(const math_tokens *a, const math_tokens *b);
 
 #endif

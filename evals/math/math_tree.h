@@ -1,7 +1,7 @@
 /* math_tree.h - an answer as a tree.
  *
- * Nodes live in one array and name each other by index; index 0 is no node. A node's children are
- * a chain from `first` through `next`. */
+ * Nodes live in one array and refer to each other by index; index 0 means no node. A node's
+ * children are a linked list: `first`, then each child's `next`. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TREE_H
 #define SNAPMLA_EVALS_MATH_MATH_TREE_H
 
@@ -12,7 +12,7 @@
 
 enum {
     kMathMaxNodes = 2048,
-    kMathMaxDepth = 32, /* of nesting in the source: the stack of every recursion */
+    kMathMaxDepth = 32, /* nesting depth of the source; bounds the stack of every recursion */
 };
 
 typedef enum {
@@ -25,25 +25,25 @@ typedef enum {
     NODE_INV, /* 1 / child */
     NODE_POW,
     NODE_FN,      /* arg: math_fn */
-    NODE_PM,      /* arg: +1 or -1; the child with the sign that the branch gives it */
-    NODE_PERCENT, /* child / 100, or the child: the comparison decides */
-    /* what follows is no expression */
+    NODE_PM,      /* arg: +1 or -1; the child times that sign times the sign that \pm stands for */
+    NODE_PERCENT, /* child / 100 or child; the comparison decides */
+    /* the following kinds are not expressions */
     NODE_WORD,  /* text */
-    NODE_BASED, /* a numeral (the child) with its base (id) */
-    NODE_LIST,  /* a, b, c without brackets; arg: 1 if with semicolons */
-    NODE_TUPLE, /* arg: bit 0 opens with '[', bit 1 closes with ']' */
+    NODE_BASED, /* a numeral (the child) with a base (id) */
+    NODE_LIST,  /* a, b, c without brackets; arg: 1 if separated by semicolons */
+    NODE_TUPLE, /* arg: bit 0 = opens with '[', bit 1 = closes with ']' */
     NODE_SET,
     NODE_UNION, /* n-ary */
     NODE_INTERSECTION,
     NODE_DIFFERENCE,
-    NODE_MATRIX, /* children are NODE_LIST, a row each */
+    NODE_MATRIX, /* each child is a row, a NODE_LIST */
     NODE_REL,    /* arg: math_rel; children: left, right, left - right */
     NODE_AND,    /* a chain of relations */
 } math_node_kind;
 
 typedef struct {
     uint8_t kind; /* math_node_kind */
-    bool pm;      /* is or contains a NODE_PM */
+    bool pm;      /* is a NODE_PM or contains one */
     int16_t arg;
     uint16_t first, next; /* first child, next sibling */
     union {
@@ -57,39 +57,39 @@ typedef struct {
     uint16_t used; /* node[0] is the absent node */
     uint16_t root;
     bool has_pm, has_percent;
-    bool rounded;    /* "\approx 1.41" followed, and was left out */
+    bool rounded;    /* "\approx 1.41" followed and was dropped */
     bool separated;  /* a number has a thousands separator */
-    bool juxtaposed; /* integers are multiplied by brackets alone, 4(7), somewhere */
+    bool juxtaposed; /* somewhere, brackets alone multiply integers: 4(7) */
     bool framed;     /* a number in a \text or in bold, or a line break at the end */
-    bool chained;    /* a chain of equations lost its middle */
-    bool leading;    /* an equation without its left side, "= 5" */
-    bool plain;      /* which begins with digits, or a minus sign and digits */
-    bool short_name; /* it is "x = ..." or "xy=..." */
-    bool times;      /* a multiplication has its sign, somewhere */
-    /* NULL, or why the graders of the field read some part of it only as it is written */
+    bool chained;    /* a chain of equations whose middle was dropped */
+    bool leading;    /* an equation without a left side: "= 5" */
+    bool plain;      /* begins with digits, or with a minus sign and digits */
+    bool short_name; /* the form "x = ..." or "xy=..." */
+    bool times;      /* somewhere, a multiplication has an explicit sign */
+    /* NULL, or the reason why the public graders compare some part only literally */
     const char *verbatim;
 } math_tree;
 
-/* Returns NULL, or a static text saying why the tokens are no answer. The tree points into what
- * the tokens point into. Arguments such as \frac12 split number tokens: @t is changed. */
+/* Returns NULL on success, else a static text with the reason. The tree points into the same memory
+ * as the tokens. Changes @t, because arguments as in \frac12 split number tokens. */
 const char *math_parse(math_tree *out, math_tokens *t);
 
-/* The value of a small integer constant: false if @i is none or is larger than 2^62. */
+/* The value of a small integer constant; false if @i is not one or exceeds 2^62. */
 bool math_integer(const math_tree *t, uint16_t i, int64_t *value);
 
-/* Symbols, and i, which counts as one (math_eval.h). */
+/* True if @i has symbols; i counts as a symbol (math_eval.h). */
 bool math_has_symbol(const math_tree *t, uint16_t i);
 
-/* Whether two parts are written alike, percent signs aside. */
+/* True if two parts are written the same way, ignoring percent signs. */
 bool math_same_tree(const math_tree *t, uint16_t i, const math_tree *u, uint16_t j);
 
-/* Whether @i is made of numbers by sums, products, quotients and powers. */
+/* True if @i consists of numbers, sums, products, quotients and powers. */
 bool math_is_arithmetic(const math_tree *t, uint16_t i);
 
-/* Whether @i is an expression: no tuple, set, matrix, relation or word. */
+/* True if @i is an expression and not a tuple, set, matrix, relation or word. */
 bool math_is_expression(const math_tree *t, uint16_t i);
 
-/* Whether @i is an expression with one value: no symbols, no \pm. */
+/* True if @i is an expression with one value: no symbols, no \pm. */
 bool math_is_constant(const math_tree *t, uint16_t i);
 
 static inline const math_node *math_at(const math_tree *t, uint16_t i) {

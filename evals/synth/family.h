@@ -1,4 +1,5 @@
-/* family.h - what the families of problems share: draws, options, and the tables of the styles. */
+/* family.h - declarations that the families of generated problems share: random draws, options, and
+ * the tables of families. */
 #ifndef SNAPMLA_EVALS_SYNTH_FAMILY_H
 #define SNAPMLA_EVALS_SYNTH_FAMILY_H
 
@@ -6,34 +7,36 @@
 #include "evals/synth/synth.h"
 #include "evals/synth/work.h"
 
-/* Writes params (behind the family's name), problem, solution and answer or tests. False: these draws
- * make no problem of the family; it is tried again with others. */
+/* Makes one problem from random draws: appends to params (after the family's name) and writes
+ * problem, solution, and answer or tests. False if these draws make no valid problem; the caller
+ * tries again with others. */
 typedef bool (*synth_family_fn)(synth_problem *p, rng *r);
 
 typedef struct {
     const char *name;
     synth_family_fn make;
-    int from, to; /* levels */
+    int from, to; /* range of levels */
 } synth_family;
 
-/* Ended by a NULL name. Every level has at least one. */
+/* Each table ends with a NULL name. Every level has at least one family. */
 extern const synth_family synth_aime_families[], synth_math_families[], synth_gpqa_families[],
     synth_code_families[];
 
-/* Uniform in low..high. */
+/* A uniform integer in low..high. */
 int64_t draw(rng *r, int64_t low, int64_t high);
-/* The same without 0; low < 0 < high. */
+/* The same without 0; requires low < 0 < high. */
 int64_t draw_nonzero(rng *r, int64_t low, int64_t high);
-/* One of the values for each level; a family without the last level needs none for it. */
+/* Selects the value for the problem's level. A family that lacks the last levels may list fewer
+ * values. */
 #define BY_LEVEL(p, ...) ((const int64_t[SYNTH_LEVELS]){__VA_ARGS__}[(p)->level - 1])
 
-/* The last line of a solution: the answer, as the gold has it, in a box. */
+/* Writes the last line of a solution: the gold answer in a box. */
 void family_box(synth_problem *p);
 
 enum { FAMILY_OPTIONS = 4, FAMILY_OPTION_MAX = 32 };
 
-/* Four options in a drawn order, the right one, which is @option[0], among them; the last line of the
- * solution, and the gold. False where two of them are the same. */
+/* Writes four options in random order, then the solution's last line and the gold. @option[0] is
+ * the right one. False if two options are equal. */
 bool family_options(synth_problem *p, rng *r, char option[FAMILY_OPTIONS][FAMILY_OPTION_MAX]);
 
 #endif

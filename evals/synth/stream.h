@@ -1,4 +1,4 @@
-/* stream.h - many problems in a row, of several styles and levels. */
+/* stream.h - generates a stream of problems of several styles and levels. */
 #ifndef SNAPMLA_EVALS_SYNTH_STREAM_H
 #define SNAPMLA_EVALS_SYNTH_STREAM_H
 
@@ -10,7 +10,7 @@ enum { SYNTH_LEVEL_LIST = 64 };
 typedef struct {
     synth_style style[SYNTH_STYLES];
     int styles;
-    int level[SYNTH_LEVEL_LIST]; /* one that stands here twice comes twice as often */
+    int level[SYNTH_LEVEL_LIST]; /* a level that is listed twice occurs twice as often */
     int levels;
     synth_split split;
     uint64_t seed;
@@ -18,16 +18,17 @@ typedef struct {
     bool solutions;
 } synth_plan;
 
-/* Takes some lines; an error ends the stream. */
+/* Receives some lines. An error ends the stream. */
 typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_err *err);
 
 /**
- * synth_stream - write problems as lines of JSON, made by all threads of a pool
+ * synth_stream - write problems as lines of JSON, using all threads of a pool
  *
- * Problem i is of style i mod styles, and of the level at (i / styles) mod levels. Held-out problems are
- * never the same twice within @count; a stream for training may repeat itself.
+ * Problem i has style i mod styles and the level at position (i / styles) mod levels. Held-out
+ * problems never repeat within @count. A training stream may repeat problems.
  *
- * SNAP_E_USAGE for a plan without styles or levels, and for more held-out problems than there are.
+ * SNAP_E_USAGE for a plan without styles or levels, and if more held-out problems are requested
+ * than exist.
  */
 snap_status synth_stream(const synth_plan *plan, parallel *pool, synth_sink sink, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -1,16 +1,17 @@
-/* synth.h - problems of our own in the four styles, with worked solutions: what a small model is trained
- * on and asked.
+/* synth.h - generated problems in four styles with worked solutions, used to train and to test a
+ * small model.
  *
- * A problem is a pure function of (style, level, split, seed, number): streams can be made in parts, by
- * any number of processes, in any order. Its family is drawn among those that the level has.
+ * A problem is a pure function of (style, level, split, seed, number). So a stream can be generated
+ * in parts, by any number of processes, in any order. The problem's family is drawn from those that
+ * the level has.
  *
- * No held-out problem is ever in a stream for training, whatever the seeds: `params` states what a
- * problem is made of, and synth_split_of() cuts the space of params into two parts that have nothing in
- * common. The random numbers of the two splits come from different streams as well.
+ * No held-out problem ever occurs in a training stream, for any seeds. `params` determines a
+ * problem, and synth_split_of() divides the possible params into two disjoint sets. In addition,
+ * the random numbers of the two splits come from different streams.
  *
- * Solutions are written for readers that predict a token at a time: every step stands on its own line, no
- * step needs more than one multiplication by a digit or one addition, and what a step needs was written
- * shortly before it or can be found by its label. */
+ * Solutions are written for models that predict one token at a time. Every step has its own line.
+ * No step needs more than one multiplication by a digit or one addition. Everything that a step
+ * needs was written shortly before or can be found by its label. */
 #ifndef SNAPMLA_EVALS_SYNTH_SYNTH_H
 #define SNAPMLA_EVALS_SYNTH_SYNTH_H
 
@@ -25,7 +26,7 @@ enum { SYNTH_LEVELS = 6, SYNTH_LONG = 5, SYNTH_TESTS = 5 };
 
 const char *synth_style_name(synth_style s); /* "aime", "math", "gpqa", "code" */
 
-/* SNAP_E_USAGE, listing the names, for any other. */
+/* Other names: SNAP_E_USAGE, and the message lists the valid ones. */
 snap_status synth_style_parse(const char *name, synth_style *out, snap_err *err) SNAP_CHECK_RESULT;
 snap_status synth_split_parse(const char *name, synth_split *out, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -35,34 +36,37 @@ typedef struct {
     const char *family; /* static: "power" */
     int level;
     synth_style style;
-    buf params;  /* "power a=17 n=345 m=211": determines the problem but for the order of options */
-    buf problem; /* with the instruction: the prompt as it is asked */
-    buf solution; /* with the answer stated as graders expect it */
-    buf answer;   /* gold: an integer, LaTeX, a letter; empty where tests judge a program */
+    buf params;   /* "power a=17 n=345 m=211": determines the problem, except for the order of
+                    options */
+    buf problem;  /* the prompt, including the instruction */
+    buf solution; /* ends with the answer in the form that graders expect */
+    buf answer;   /* gold: an integer, LaTeX or a letter; empty if tests judge a program */
     int n_tests;
-    buf input[SYNTH_TESTS], output[SYNTH_TESTS]; /* of a program */
+    buf input[SYNTH_TESTS], output[SYNTH_TESTS]; /* of a program's tests */
 } synth_problem;
 
 /**
- * synth_make - one problem
+ * synth_make - generate one problem
  *
- * @level:  1..SYNTH_LEVELS; from SYNTH_LONG on solutions are 1000 to 8000 tokens long. The last has the
- *          steps of the one before, only more of them: what a model trained up to there makes of it shows
- *          how far it generalises
+ * @level:  1..SYNTH_LEVELS. From SYNTH_LONG on, solutions have 1000 to 8000 tokens. The last level
+ *          has the same kinds of steps as the one before, only more. A model trained on the levels
+ *          below it shows there how far it generalises
  * @number: of the problem in its stream, from 0
- * @out:    overwritten; its memory is used again; synth_release() in the end, also after a failure
+ * @out:    overwritten, and its memory is reused; call synth_release() at the end, also after a
+ *          failure
  *
- * SNAP_E_USAGE for a level that there is not; SNAP_E_NOMEM.
+ * SNAP_E_USAGE for an invalid level; SNAP_E_NOMEM.
  */
 snap_status synth_make(synth_style style, int level, synth_split split, uint64_t seed,
                        uint64_t number, synth_problem *out, snap_err *err) SNAP_CHECK_RESULT;
 void synth_release(synth_problem *p);
 
-/* Which split a problem with these params belongs to: one in eight is held out. */
+/* The split of a problem with these params: one in eight is held out. */
 synth_split synth_split_of(const char *params);
 
-/* Appends the problem as a line of JSON, with what the tasks synth_* read: {"id", "level", "family",
- * "params", "prompt", "answer" or "inputs" and "outputs"}, and "solution" where wanted. */
+/* Appends the problem as one line of JSON in the form that the tasks synth_* read: {"id", "level",
+ * "family", "params", "prompt", "answer" or "inputs" and "outputs"}, and "solution" if
+ * requested. */
 snap_status synth_write(const synth_problem *p, bool solution, buf *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 

@@ -266,7 +266,7 @@ static void test_assertions(void) {
     const code_tests t = {.n = 1,
                           .before =
                               "def one():\n    return 1\n\ndef add(a):\n    \"\"\"a + 1\"\"\"\n",
-                          .behind = "def check(f):\n    assert f(1) == 2\ncheck(add)\n",
+                          .after = "def check(f):\n    assert f(1) == 2\ncheck(add)\n",
                           .entry = "add"};
     for (size_t i = 0; j && i < sizeof cases / sizeof *cases; i++) {
         code_result r;
@@ -461,7 +461,7 @@ static void test_humaneval_set(void) {
     CU_ASSERT_STRING_EQUAL(set.problems[1].id, "Own/1");
     CU_ASSERT_EQUAL(task_tests(&set, &set.problems[1], &t, NULL), SNAP_OK);
     CU_ASSERT_STRING_EQUAL(t.before, "def two():\n    # two\n");
-    CU_ASSERT_STRING_EQUAL(t.behind, "def check(f):\n    assert f() == 2\n\n\ncheck(two)\n");
+    CU_ASSERT_STRING_EQUAL(t.after, "def check(f):\n    assert f() == 2\n\n\ncheck(two)\n");
     tests_release(&t);
     task_set_release(&set);
     snap_err err = {0};
@@ -488,7 +488,7 @@ static void test_mbpp_set(void) {
     CU_ASSERT_STRING_EQUAL(set.problems[0].id, "11");
     CU_ASSERT_PTR_NOT_NULL(strstr(set.problems[0].messages[0].content, "assert one() < two\n"));
     CU_ASSERT_EQUAL(task_tests(&set, &set.problems[0], &t, NULL), SNAP_OK);
-    CU_ASSERT_STRING_EQUAL(t.behind, "two = 2\nassert one() == 1\nassert one() < two\n");
+    CU_ASSERT_STRING_EQUAL(t.after, "two = 2\nassert one() == 1\nassert one() < two\n");
     tests_release(&t);
     task_set_release(&set);
     folder_close();
