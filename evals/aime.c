@@ -1,7 +1,7 @@
-/* aime.c - the American Invitational Mathematics Examination: 30 problems a year, answers 0..999.
+/* aime.c - the American Invitational Mathematics Examination: 30 problems per year, answers 0..999.
  *
- * Rows come in two forms: {"prompt", "answer": int}, the instruction included in the prompt, and
- * {"problem" or "question", "answer": int or "int"}, to which it is added here. Source of the
+ * A row has one of two forms. {"prompt", "answer": int} includes the instruction in the prompt. To
+ * {"problem" or "question", "answer": int or "int"} the instruction is added here. Source of the
  * wording: the evaluation scripts that Qwen publish with QwQ. */
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ const task_spec task_aime25 = {.name = "aime25",
                                .grader = &grader_aime,
                                .read_row = read_row};
 
-/* Problems of our own in the same form, for the demonstration and the tests. */
+/* Generated problems in the same form, for the demonstration and the tests. */
 const task_spec task_synth_aime = {.name = "synth_aime",
                                    .title = "synthetic AIME",
                                    .files = {"synth_aime/problems.jsonl", "synth_aime.jsonl"},

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "evals/extract.h"
 
-/* ---- wording ---- */
+/* ---- the judge's prompts ---- */
 
 #define JUDGE                                                                                      \
     "Please act as an impartial judge and evaluate the quality of the responses provided by two "  \
@@ -40,7 +40,7 @@
 static const char kJudge[] = JUDGE OWN_ANSWER CRITERIA;
 static const char kJudgeOfWriting[] = JUDGE NO_ANSWER CRITERIA;
 
-/* A gold is the question's category, a line end, and the reference, if there is one. */
+/* The gold has the question's category, a newline, and the reference, if there is one. */
 const char *arena_instruction(const task_problem *p) {
     return text_starts(p->gold, "creative_writing\n") ? kJudgeOfWriting : kJudge;
 }
@@ -65,9 +65,9 @@ snap_status arena_word_game(const task_problem *p, int game, span reference, spa
 
 /* ---- verdicts ---- */
 
-/* What A won of how many battles. */
+/* For each label: A's share of the battles, and their number. */
 static const struct {
-    const char *label, *said; /* as it is kept; as judges say it */
+    const char *label, *said; /* label: as stored; said: as judges write it */
     double value, weight;
 } labels[] = {
     {"A>>B", "A>>B", 1, 3}, {"A>B", "A>B", 1, 1},   {"A=B", "A=B", 0.5, 1}, {"A=B", "B=A", 0.5, 1},
@@ -163,7 +163,7 @@ snap_status arena_set_games(js *row, const grader *g, const char *judge, span re
 
 snap_status arena_set_reference(js *row, const grader *g, snap_err *err) {
     bool ok = set_score(row, g, (grade_score){0.5, ARENA_GAMES}) &&
-              js_set_str(row, "reason", "it is what the others are compared with");
+              js_set_str(row, "reason", "this is the reference answer");
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
 }
 

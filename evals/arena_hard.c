@@ -1,10 +1,10 @@
-/* arena_hard.c - Arena-Hard's questions, and the answers of its baseline models.
+/* arena_hard.c - reads Arena-Hard's questions and the answers of its baseline models.
  *
- * Rows of question.jsonl as arena-hard-auto has them, v0.1 and v2.0: {"uid" or "question_id", "category",
- * "prompt" or "turns": [{"content"}]}. Beside it, in model_answer/, the baselines' answers: {"uid",
- * "messages": [.., {"content": {"answer"}}]} or {"question_id", "choices": [{"turns": [{"content"}]}]}. Where
- * that folder is absent the first arm is what the others are compared with; where it is there, it must
- * answer every question. */
+ * Rows of question.jsonl as in arena-hard-auto, v0.1 and v2.0: {"uid" or "question_id", "category",
+ * "prompt" or "turns": [{"content"}]}. The folder model_answer/ beside it has the baselines'
+ * answers: {"uid", "messages": [.., {"content": {"answer"}}]} or {"question_id", "choices":
+ * [{"turns": [{"content"}]}]}. Without baseline answers, the other arms are compared with the first
+ * arm. If there are any, every question must have one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { kFileLimit = 256 << 20 };
 
-/* Whose answers a category's are compared with. */
+/* The baseline model of each category. */
 static const struct {
     const char *category, *model;
 } baselines[] = {
@@ -37,17 +37,17 @@ static const char *model_of(const char *category) {
 typedef struct {
     task_rows *rows;
     const char *path;
-    js *answers; /* {"MODEL\nUID": answer}; NULL: there are none */
+    js *answers; /* {"MODEL\nUID": answer}; NULL: no baseline answers */
     const char *model;
 } reading;
 
-/* ---- answers ---- */
+/* ---- baseline answers ---- */
 
 static const char *id_of(const js *row) {
     return row_text(row, (const char *const[]){"uid", "question_id", NULL});
 }
 
-/* Either layout's last answer; NULL where there is none. */
+/* The last answer in a row of either layout; NULL if there is none. */
 static const char *answer_of(const js *row) {
     const js *messages = js_get_array(row, "messages");
     const js *turns = js_get_array(js_at(js_get_array(row, "choices"), 0), "turns");
@@ -69,7 +69,8 @@ static snap_status read_answer(void *ctx, js *row, long line, snap_err *err) {
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", f->path);
 }
 
-/* model_answer/MODEL.jsonl beside the questions; no such file is no error. */
+/* Reads model_answer/MODEL.jsonl from the folder of the questions. A missing file is not an
+ * error. */
 static snap_status read_model(reading *f, const char *model, snap_err *err) {
     const char *file = f->rows->set->file, *slash = strrchr(file, '/');
     buf path = {0}, text = {.limit = kFileLimit};
@@ -109,7 +110,8 @@ static const char *prompt_of(const js *row) {
                            (const char *const[]){"content", NULL});
 }
 
-/* The category, a line end, the baseline's answer: what evals/arena.h takes for a gold. */
+/* Stores the gold in the form that evals/arena.h expects: the category, a newline, the baseline's
+ * answer. */
 static snap_status keep_gold(reading *f, const char *id, const char *category, task_row *out,
                              const char *where, snap_err *err) {
     buf key = {0}, gold = {0};
@@ -118,8 +120,8 @@ static snap_status keep_gold(reading *f, const char *id, const char *category, t
     (void)buf_printf(&key, "%s\n%s", model, id);
     const char *answer = f->answers ? js_get_str(f->answers, buf_str(&key)) : NULL;
     if (f->answers && !answer)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: model_answer/%s.jsonl has no answer to it", where,
-                    model));
+        TRY(err_set(err, SNAP_E_INPUT, "%s: model_answer/%s.jsonl has no answer for this question",
+                    where, model));
     (void)buf_printf(&gold, "%s\n%s", category, answer ? answer : "");
     TRY(buf_check(&gold, where, err));
     TRY(row_keep(f->rows, buf_str(&gold), &out->gold, where, err));
@@ -169,7 +171,7 @@ cleanup:
 static snap_status check_gold(const char *gold, snap_err *err) {
     return strchr(gold, '\n') ? SNAP_OK
                               : err_set(err, SNAP_E_INPUT,
-                                        "the gold must be a category, a line end "
+                                        "the gold must be a category, a newline "
                                         "and a reference");
 }
 

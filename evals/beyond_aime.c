@@ -1,6 +1,7 @@
 /* beyond_aime.c - BeyondAIME: 100 problems harder than AIME's, integer answers of any size.
  *
- * Rows as ByteDance-Seed/BeyondAIME has them: {"problem", "answer": integer}. Wording: its card. */
+ * Rows as in ByteDance-Seed/BeyondAIME: {"problem", "answer": integer}. The wording is from its
+ * dataset card. */
 #include "evals/task_rows.h"
 
 static snap_status read_row(const js *row, task_rows *rows, task_row *out, const char *where,

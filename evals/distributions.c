@@ -9,12 +9,13 @@ double normal_cdf(double x) {
     return 0.5 * erfc(-x / sqrt(2.0));
 }
 
-/* Keeps Lentz's recurrence away from a division by zero. */
+/* Prevents a division by zero in Lentz's recurrence. */
 static double not_zero(double x) {
     return fabs(x) < DBL_MIN ? DBL_MIN : x;
 }
 
-/* The continued fraction of the incomplete beta function; converges fast for x < (a+1)/(a+b+2). */
+/* The continued fraction of the incomplete beta function. It converges fast for x <
+ * (a+1)/(a+b+2). */
 static double beta_fraction(double a, double b, double x) {
     double c = 1, d = 1 / not_zero(1 - (a + b) * x / (a + 1)), f = d;
     for (int m = 1; m < kMaxTerms; m++) {
@@ -32,13 +33,13 @@ static double beta_fraction(double a, double b, double x) {
     return f;
 }
 
-/* lgamma() writes a global sign; this form of it may run in two threads. */
+/* Thread-safe: lgamma() would write a global variable for the sign. */
 static double log_gamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
 }
 
-/* I_x(a, b); @y is 1 - x, given apart because the difference would lose the tail's digits. */
+/* I_x(a, b). @y is 1 - x, passed separately because computing it would lose digits in the tail. */
 static double beta_regularized(double a, double b, double x, double y) {
     if (x <= 0 || y <= 0)
         return x <= 0 ? 0 : 1;
@@ -59,7 +60,7 @@ static double normal_cdf_df(double x, double df) {
     return normal_cdf(x);
 }
 
-/* The x < 0 where cdf(x) = p, for p < 1/2: the left tail keeps its relative precision. */
+/* Solves cdf(x) = p for p < 1/2, so x < 0: the left tail keeps its relative precision. */
 static double invert_left(double (*cdf)(double, double), double df, double p) {
     double lo = -1, hi = 0;
     while (cdf(lo, df) > p && lo > -DBL_MAX / 2)

@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Two boxes nearer than this, with nothing but a joining word between, are one answer. */
+/* longest text between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
-/* A box without braces is short. */
+/* longest content of a box without braces */
 enum { kBareMax = 500 };
 
 static bool is_space(char c) {
@@ -38,8 +38,8 @@ static span skip(span s, size_t n) {
     return (span){s.s + n, s.n - n};
 }
 
-/* Where in the first @n bytes the last @c stands; n if nowhere. A loop and not memrchr(), whose
- * checks under a sanitizer read all n bytes in each of many calls. */
+/* Offset of the last @c among the first @n bytes; n if there is none. A loop instead of memrchr(),
+ * because a sanitizer checks all n bytes at each of the many calls. */
 static size_t last_index(span text, size_t n, char c) {
     for (size_t i = n; i; i--)
         if (text.s[i - 1] == c)
@@ -47,7 +47,7 @@ static size_t last_index(span text, size_t n, char c) {
     return n;
 }
 
-/* The part of @text from the last occurrence of @word on; n = 0 when there is none. */
+/* The part of @text from the last occurrence of @word on; n = 0 if there is none. */
 static span last_word(span text, const char *word) {
     size_t end = text.n, at;
     while ((at = last_index(text, end, word[0])) < end) {
@@ -73,19 +73,19 @@ span extract_visible(span response, bool *unfinished) {
 /* ---- boxes ---- */
 
 typedef enum {
-    BOX_NONE, /* the macro alone, or empty: "put the answer in \boxed{}" */
-    BOX_OPEN, /* cut off: no closing brace */
+    BOX_NONE, /* no answer: the macro alone or empty braces, as in "put the answer in \boxed{}" */
+    BOX_OPEN, /* cut off: the closing brace is missing */
     BOX_CLOSED,
 } box_state;
 
 typedef struct {
     span macro;   /* from the backslash to the end of the text */
-    span content; /* valid where closed */
-    size_t end;   /* offset in the text behind the closing brace */
+    span content; /* valid if closed */
+    size_t end;   /* offset in the text after the closing brace */
     box_state state;
 } box;
 
-/* Length of "\boxed" or "\fbox" at the start of @s, 0 if neither stands there. */
+/* Length of "\boxed" or "\fbox" at the start of @s; 0 if it starts otherwise. */
 static size_t box_macro(span s) {
     size_t n = starts_with(s, "\\boxed") ? 6 : starts_with(s, "\\fbox") ? 5 : 0;
     return n && n < s.n && is_letter(s.s[n]) ? 0 : n;
@@ -102,7 +102,8 @@ static bool last_box(span text, size_t before, box *out) {
     return false;
 }
 
-/* "\boxed 5": no braces. Prose such as "in a \boxed environment" is none. */
+/* True if the text after \boxed starts an answer without braces, as in "\boxed 5". Prose such as
+ * "in a \boxed environment" does not. */
 static bool starts_bare_answer(span rest) {
     char c = rest.s[0];
     bool one_letter = is_letter(c) && (rest.n == 1 || !is_letter(rest.s[1]));
@@ -120,13 +121,13 @@ static void close_bare(span text, box *b, span rest) {
     b->state = BOX_CLOSED;
 }
 
-/* Matches the braces of a box; @rest starts with the first one. */
+/* Finds the matching brace of a box; @rest starts at the opening one. */
 static void close_braced(span text, box *b, span rest, size_t stop) {
     const char *limit = text.s + stop;
     int64_t depth = 0;
     for (const char *c = rest.s; c < limit; c++) {
         if (*c == '\\')
-            c++; /* "\{", "\}" and "\\" are no braces */
+            c++; /* skip the character after it: "\{" and "\}" are not braces */
         else if (*c == '{')
             depth++;
         else if (*c == '}' && --depth == 0) {
@@ -139,7 +140,7 @@ static void close_braced(span text, box *b, span rest, size_t stop) {
     b->state = BOX_OPEN;
 }
 
-/* Finds the end of a box, looking no further than @stop. */
+/* Finds the end of a box, but not beyond offset @stop. */
 static void close_box(span text, box *b, size_t stop) {
     span rest = skip(b->macro, box_macro(b->macro));
     while (rest.n && is_space(rest.s[0]))
@@ -152,9 +153,9 @@ static void close_box(span text, box *b, size_t stop) {
         close_bare(text, b, rest);
 }
 
-/* The last box before @before that closes; *open counts those behind it that don't. A box that
- * never closes keeps every box around it open too, so the search for an earlier one's end may
- * stop where it starts: that makes the walk over all boxes linear. */
+/* Finds the last closed box that starts before @before. *open counts the unclosed boxes after it.
+ * An unclosed box leaves every box around it unclosed too. So the end of an earlier box need only
+ * be searched up to the start of the unclosed one, which makes the whole search linear. */
 static bool last_closed_box(span text, size_t before, box *out, size_t *open) {
     *open = 0;
     for (size_t stop = text.n; last_box(text, before, out);) {
@@ -174,21 +175,22 @@ static bool same(span a, span b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* Layout between two boxes; a comma, "and" or "or", bare or as text; and "x =" before the second. */
+/* Patterns for the text between two boxes: layout; a comma, "and" or "or", plain or in a text
+ * macro; a name such as "x =" before the second box. */
 #define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define AND_OR "(?:and|or)(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \
     "\\\\(?:text|mathrm|mbox)\\{[\\s\\\\]*+[,;]?[\\s\\\\]*+(?:" AND_OR ")?[\\s\\\\]*+\\}"
 #define NAMING "(?:[a-zA-Z]\\s*+=\\s*+)?"
 
-/* Does the text between two boxes make them one list? */
+/* True if the text between two boxes joins them to one list. */
 static bool joins(span gap) {
     static pattern joint = {.regex = "^" LAYOUT "(?:[,;]" LAYOUT "(?:" AND_OR "|" AS_TEXT
                                      ")?|" AND_OR "|" AS_TEXT "|\\\\&)" LAYOUT NAMING "$"};
     return gap.n <= kJoinMax && pattern_find(&joint, gap, 0, NULL);
 }
 
-/* Extends *first backwards over boxes that are joined to it and say something else. */
+/* Moves *first back over earlier boxes that are joined to it and have other contents. */
 static bool join_earlier(span text, box *first) {
     bool joined = false;
     box earlier;
@@ -239,7 +241,7 @@ size_t extract_list(span list, span *parts, size_t cap) {
 
 /* ---- phrases and numbers ---- */
 
-/* Up to a full stop: "204. I hope this helps" states 204. */
+/* The text up to a full stop: "204. I hope this helps" states 204. */
 static span sentence(span line) {
     for (size_t i = 0; i + 1 < line.n; i++)
         if (line.s[i] == '.' && is_space(line.s[i + 1]))
@@ -268,11 +270,12 @@ bool extract_inline_math(span text, extraction *out) {
     return true;
 }
 
-/* A walk over the delimiters of formulas: one opens, and another of its kind closes it. */
+/* State of a scan over formula delimiters: one opens a formula, and the next of its kind closes
+ * it. */
 typedef struct {
-    char kind;    /* '(', '[', '$', 'D' for "$$"; 0: no formula is open */
-    size_t start; /* of its content */
-    span last;    /* the last that closed; s NULL: none did */
+    char kind;    /* '(', '[', '$', 'D' for "$$"; 0: not in a formula */
+    size_t start; /* offset of its content */
+    span last;    /* the last closed formula; s NULL: none */
 } formulas;
 
 static size_t formula_dollar(formulas *f, span text, size_t i) {

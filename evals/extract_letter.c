@@ -1,16 +1,16 @@
-/* extract_letter.c - multiple choice: which option does a response choose? */
+/* extract_letter.c - multiple choice: finds the option that a response chooses. */
 #include <string.h>
 
 #include "evals/extract.h"
 
-/* What may stand between a declaration and its letter, and before a bare letter; bounded, so that no
- * text makes the search slow. */
+/* What may come between a declaration and its letter, and before a bare letter. The repetition is
+ * bounded, so no text can make the search slow. */
 #define DRESS                                                                                      \
     "(?:[\\s*_$({\\[\"'`:]|\\\\[(\\[]|\\\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\\b"             \
     "|(?i:the|option|choice|letter|clearly|therefore|thus|probably|likely|most)\\b){0,24}+"
 
-/* A letter that starts no word and no expression; "A or B" chooses nothing, and an "A" that a small
- * word follows is mostly an article. */
+/* A letter that does not start a word or an expression. "A or B" chooses nothing, and an "A" before
+ * a common word is usually an article. */
 #define LETTER                                                                                     \
     "([A-Z])(?![A-Za-z0-9_^'=+])(?!\\s*(?:/|,|(?:or|and)\\b)\\s*\\(?[A-Z]\\b)"                     \
     "(?!(?<=A)\\s++(?!because|since|as|which|based|due|from|for|with|given|and|is)[a-z])"
@@ -20,7 +20,7 @@ static bool is_option(span s, char last) {
     return (c >= 'A' && c <= last) || (c >= 'a' && c <= last - 'A' + 'a');
 }
 
-/* The group of a match that took part. */
+/* The group that took part in the match. */
 static span letter_of(const span groups[PATTERN_GROUPS]) {
     return groups[1].n ? groups[1] : groups[2];
 }
@@ -50,7 +50,7 @@ bool extract_bare_letter(span answer, char last, extraction *out) {
     return true;
 }
 
-/* ---- declared ---- */
+/* ---- declared answers ---- */
 
 static bool find_stated(span text, char last, span *out) {
     static pattern stated = {.regex =
@@ -60,7 +60,7 @@ static bool find_stated(span text, char last, span *out) {
     return find_option(&stated, text, last, out);
 }
 
-/* ---- not declared ---- */
+/* ---- answers that are not declared ---- */
 
 static span last_line(span text) {
     text = span_trim(text);
@@ -95,7 +95,8 @@ static const char *last_paragraph(span text) {
     return text.s;
 }
 
-/* Marks are used for every option in turn as well: those that disagree must stand at the end. */
+/* Finds an option that is marked. Models may also mark every option in turn. So if the marked
+ * letters differ, the last one must be in the last paragraph. */
 static bool find_marked(pattern *mark, span text, char last, span *out) {
     span groups[PATTERN_GROUPS];
     bool agree = true;

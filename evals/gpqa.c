@@ -1,12 +1,13 @@
-/* gpqa.c - GPQA Diamond: 198 questions with four options, written so that a search does not help.
+/* gpqa.c - GPQA Diamond: 198 multiple-choice questions with four options that a web search does not
+ * answer.
  *
- * Its authors ask that no example is published in plain text, so the archive they publish is read in
- * memory, with the password they publish beside it; questions and options go into prompts and
- * nowhere else, messages included. A CSV file of the same columns, and JSON lines with them as keys,
- * are read as well.
+ * The authors ask that no example is published in plain text. So the published archive is read in
+ * memory, with the password that the authors publish. Questions and options go only into prompts,
+ * never into messages. A CSV file with the same columns and JSON lines with the same keys are also
+ * supported.
  *
- * The order of the options is a function of the seed and the Record ID alone; the gold is tracked by
- * its place, because two records have options that read the same. Wording: OpenAI's simple-evals. */
+ * The order of the options depends only on the seed and the Record ID. The gold is tracked by
+ * position, because two records have options with equal text. Wording: OpenAI's simple-evals. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,13 @@ enum { kOptions = 4, kTableLimit = 64 << 20 };
 static const char kMember[] = "gpqa_diamond.csv";
 static const char kPublishedPassword[] = "deserted-untie-orchid";
 
-/* The right answer is the first of the options. */
+/* The first option is the correct one. */
 enum { COL_ID, COL_QUESTION, COL_OPTIONS, COLUMNS = COL_OPTIONS + kOptions };
 static const char *const columns[COLUMNS] = {"Record ID",          "Question",
                                              "Correct Answer",     "Incorrect Answer 1",
                                              "Incorrect Answer 2", "Incorrect Answer 3"};
 
-/* order[i]: which option is shown at place i (Fisher and Yates). */
+/* order[i]: the option that is shown at position i (Fisher-Yates shuffle). */
 static void shuffle(uint64_t seed, const char *id, int order[kOptions]) {
     rng r = rng_make(seed, rng_stream_of(id));
     for (int i = 0; i < kOptions; i++)

@@ -33,7 +33,7 @@ void grade_keep(grade_result *r, span answer) {
 
 const char *grade_why_nothing(grade_input in, span text, bool thinking) {
     if (thinking)
-        return "the reasoning never ended";
+        return "the reasoning did not end";
     if (text_is_blank(text.s, text.n))
         return in.response.n == text.n ? "empty response" : "nothing after the reasoning";
     return in.truncated ? "cut off before an answer was stated" : "no answer found";

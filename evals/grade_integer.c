@@ -1,4 +1,4 @@
-/* grade_integer.c - sets whose answer is one integer (AIME, GSM8K). */
+/* grade_integer.c - grades answers that are one integer (AIME, GSM8K). */
 #include <string.h>
 
 #include "evals/grade_parts.h"
@@ -11,7 +11,7 @@ static snap_status check_gold(const char *gold, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "the gold answer must be an integer, got '%.60s'", gold);
 }
 
-/* A verdict on what the model itself declared to be its answer. */
+/* Sets the verdict for an extracted answer. */
 static void judge(grade_result *r, const char *gold, const extraction *x) {
     char want[INTEGER_MAX], got[INTEGER_MAX];
     r->rule = x->rule;
@@ -27,7 +27,8 @@ static void judge(grade_result *r, const char *gold, const extraction *x) {
     grade_keep(r, (span){got, strlen(got)});
 }
 
-/* Undeclared answers: the last formula if it is an integer, else the last number. */
+/* Finds an answer that is not declared: the last formula if it is an integer, else the last
+ * number. */
 static bool guess(span text, extraction *x) {
     char ignored[INTEGER_MAX];
     if (extract_inline_math(text, x) && integer_parse(x->answer, ignored))
@@ -35,13 +36,13 @@ static bool guess(span text, extraction *x) {
     return extract_last_number(text, x) && !grade_part_of_expression(text, x);
 }
 
-/* The answer in a response; false, and *why, where it has none. */
+/* Finds the answer in a response. False if there is none; *why is the reason. */
 static bool search(grade_input in, bool hashes, extraction *x, bool *open_box, const char **why) {
     bool thinking;
     span text = extract_visible(in.response, &thinking);
     extract_box box = extract_boxed(text, x);
     *open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
-    *why = box == EXTRACT_OPEN_BOX ? "the last \\boxed never closes"
+    *why = box == EXTRACT_OPEN_BOX ? "the last \\boxed is not closed"
                                    : grade_why_nothing(in, text, thinking);
     if (box != EXTRACT_NO_BOX)
         return box != EXTRACT_OPEN_BOX;

@@ -1,5 +1,5 @@
-/* grade_letter.c - multiple choice: four options (GPQA), up to ten (MMLU-Pro), and four with the letter
- * in a field of JSON (MMLU-Redux). */
+/* grade_letter.c - grades multiple choice: four options (GPQA), up to ten (MMLU-Pro), and four with
+ * the letter in a JSON field (MMLU-Redux). */
 #include <string.h>
 
 #include "evals/grade_parts.h"
@@ -10,7 +10,8 @@ static snap_status check_letter(const char *gold, char last, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "the gold answer must be a letter A..%c", last);
 }
 
-/* The last field "answer": "C"; the quotes of its key, or its value, may be missing. */
+/* Finds the last field "answer": "C". The closing quote of the key and the quotes of the value may
+ * be missing. */
 static bool find_field(span text, char last, extraction *x) {
     static pattern field = {.regex = "\"answer\"?\\s{0,9}:\\s{0,9}\"?\\s{0,9}\\(?([A-Za-z])"
                                      "(?=\\s{0,9}[\\).:\"},]|\\s)"};
@@ -22,7 +23,7 @@ static bool find_field(span text, char last, extraction *x) {
     return true;
 }
 
-/* The letter in a response; false, and *why, where it has none. */
+/* Finds the letter in a response. False if there is none; *why is the reason. */
 static bool search(grade_input in, char last, bool fields, extraction *x, bool *open_box,
                    const char **why) {
     bool thinking;
@@ -30,7 +31,7 @@ static bool search(grade_input in, char last, bool fields, extraction *x, bool *
     span text = extract_visible(in.response, &thinking);
     extract_box box = extract_boxed(text, &ignored);
     *open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
-    *why = box == EXTRACT_OPEN_BOX ? "the last \\boxed never closes"
+    *why = box == EXTRACT_OPEN_BOX ? "the last \\boxed is not closed"
                                    : grade_why_nothing(in, text, thinking);
     if (fields && find_field(text, last, x))
         return true;
@@ -48,7 +49,7 @@ static grade_result judge(const char *gold, grade_input in, char last, bool fiel
     r.rule = x.rule;
     bool same = r.extracted[0] == gold[0];
     r.verdict = same ? GRADE_CORRECT : GRADE_WRONG;
-    r.reason = same ? "the same letter" : "another letter";
+    r.reason = same ? "the same letter" : "a different letter";
     return r;
 }
 

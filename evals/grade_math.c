@@ -1,4 +1,4 @@
-/* grade_math.c - sets whose answer is a mathematical object (MATH, HMMT). */
+/* grade_math.c - grades answers that are mathematical objects (MATH, HMMT). */
 #include <string.h>
 
 #include "base/buf.h"
@@ -14,11 +14,11 @@ static snap_status check_gold(const char *gold, snap_err *err) {
     snap_status st = math_equal(gold, n, gold, n, MATH_FIELD, &v);
     if (st != SNAP_OK || v.outcome == MATH_EQUAL)
         return st;
-    return err_set(err, SNAP_E_INPUT, "the gold answer can't be graded (%s): '%.60s'", v.reason,
+    return err_set(err, SNAP_E_INPUT, "the gold answer cannot be graded (%s): '%.60s'", v.reason,
                    gold);
 }
 
-/* Without the punctuation of the sentence and the markdown that an answer stands in. */
+/* Removes punctuation of the sentence and markdown around an answer. */
 static span bare(span s) {
     for (size_t before = s.n + 1; s.n && s.n != before;) {
         before = s.n;
@@ -31,7 +31,8 @@ static span bare(span s) {
     return s;
 }
 
-/* A gold without meaning for the engine (a name) is compared by its words, and other words are wrong. */
+/* Compares an answer with the gold. If the gold has no mathematical meaning (a name), words are
+ * compared, and other words are wrong. */
 static math_outcome compare(const char *gold, span answer, math_policy policy,
                             const char **reason) {
     math_verdict v = {.outcome = MATH_UNPARSED, .reason = "internal"};
@@ -51,7 +52,7 @@ static void judge(grade_result *r, const char *gold, const char *rule, span answ
     grade_keep(r, answer);
 }
 
-/* Boxes that are joined are one list: "\boxed{1} and \boxed{2}" is "1, 2". */
+/* Judges joined boxes as one list: "\boxed{1} and \boxed{2}" is "1, 2". */
 static void judge_list(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
     span parts[kListMax];
     size_t n = extract_list(x->answer, parts, kListMax);
@@ -64,14 +65,15 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
-/* 7°, where the gold has no such sign. */
+/* True if the answer ends in a typed degree sign, as in 7°, and the gold has no such sign. */
 static bool has_own_degree(const char *gold, span s) {
     static const char sign[] = "\u00b0";
     size_t n = sizeof(sign) - 1;
     return s.n > n && memcmp(s.s + s.n - n, sign, n) == 0 && !strstr(gold, sign);
 }
 
-/* A box holds the answer and nothing else: no grader takes "3\sqrt{2}.", "**5**" or "7°" in it. */
+/* Judges the content of a box without removing anything: no public grader accepts "3\sqrt{2}.",
+ * "**5**" or "7°" in a box. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
     if (has_own_degree(gold, span_trim(x->answer))) {
         r->rule = x->rule;
@@ -85,8 +87,8 @@ static void judge_box(grade_result *r, const char *gold, const extraction *x, ma
         judge(r, gold, x->rule, x->answer, policy);
 }
 
-/* "The answer is 5 apples" states an integer; "therefore $\frac{1}{2}$, as was to be shown": what can't be
- * read as a whole is read as the last formula in it. */
+/* Judges a stated answer. "The answer is 5 apples" states an integer. If the whole statement cannot
+ * be parsed, as in "therefore $\frac{1}{2}$, as was to be shown", the last formula in it counts. */
 static void judge_stated(grade_result *r, const char *gold, const extraction *x,
                          math_policy policy) {
     extraction formula;
@@ -98,7 +100,7 @@ static void judge_stated(grade_result *r, const char *gold, const extraction *x,
         judge(r, gold, x->rule, bare(formula.answer), policy);
 }
 
-/* Undeclared: the last formula, else the last number. */
+/* Judges an answer that is not declared: the last formula, else the last number. */
 static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
     extraction x;
     if (extract_formula(text, &x))
@@ -117,7 +119,7 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
     r->open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
     r->reason = grade_why_nothing(in, text, thinking);
     if (box == EXTRACT_OPEN_BOX)
-        r->reason = "the last \\boxed never closes";
+        r->reason = "the last \\boxed is not closed";
     else if (box != EXTRACT_NO_BOX)
         judge_box(r, gold, &x, policy);
     else if (extract_stated(text, &x) && bare(x.answer).n)
@@ -126,7 +128,7 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
         guess(r, gold, text, policy);
 }
 
-/* Nothing but a minus sign in front of the box: -\boxed{5}. */
+/* True if only a minus sign precedes the box: -\boxed{5}. */
 static bool is_negated(span given, const extraction *x) {
     static const char box[] = "\\boxed{";
     size_t n = (size_t)(x->answer.s - given.s), len = sizeof(box) - 1;

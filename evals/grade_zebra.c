@@ -1,4 +1,4 @@
-/* grade_zebra.c - grids as JSON (ZebraLogic): the puzzle is solved when every cell is right. */
+/* grade_zebra.c - grades grids as JSON (ZebraLogic). A puzzle is solved if every cell is right. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 
 enum { kHouses = 32, kColumns = 32, kTries = 64 };
 
-static const char kWithheld[] = "___"; /* what the public copy has in place of a solution */
+static const char kWithheld[] = "___"; /* what the public copy has instead of a solution */
 
 /* ---- the gold ---- */
 
@@ -65,7 +65,7 @@ static snap_status check_gold(const char *gold, snap_err *err) {
 
 /* ---- the answer ---- */
 
-/* The last {...} whose braces balance, none of it within another. */
+/* The last outermost {...} with balanced braces. */
 static span last_braces(span text) {
     span found = {0};
     size_t depth = 0, start = 0;
@@ -78,7 +78,7 @@ static span last_braces(span text) {
     return found;
 }
 
-/* The {...} that a text begins with; of length 0 where it does not close. */
+/* The {...} at the start of a text; length 0 if it is not closed. */
 static span first_braces(span text) {
     size_t depth = 0;
     for (size_t i = 0; i < text.n; i++) {
@@ -89,8 +89,8 @@ static span first_braces(span text) {
     return (span){text.s, 0};
 }
 
-/* The object in @text with a "solution" that is one; line ends within it count as nothing, as models break
- * their strings. NULL where there is none. */
+/* Parses the object in @text if it has a "solution" that is an object; else NULL. Newlines are
+ * removed first, because models break their strings with them. */
 static js *parse_answer(span text) {
     buf line = {0};
     for (size_t i = 0; i < text.n;) {
@@ -108,8 +108,8 @@ static js *parse_answer(span text) {
     return answer;
 }
 
-/* The last object as ZeroEval finds it; where prose has braces of its own, the last of those that stand
- * before the last "solution". */
+/* Finds the answer: the last outermost object, as ZeroEval does. If braces in prose prevent that,
+ * tries the objects that start before the last "solution", from the nearest one backwards. */
 static js *find_answer(span text, const char **rule) {
     span whole = last_braces(text);
     js *answer = whole.n ? parse_answer(whole) : NULL;
@@ -129,7 +129,7 @@ static js *find_answer(span text, const char **rule) {
     return answer;
 }
 
-/* A cell's text: models wrap it in a list, or give a number. */
+/* The text of a cell. Models may wrap it in a list or write a number. */
 static span text_of(const js *cell, char number[32]) {
     if (js_is_array(cell))
         cell = js_at(cell, 0);
@@ -147,7 +147,7 @@ static bool same_cell(const js *want, const js *got) {
     return y.n && x.n == y.n && strncasecmp(x.s, y.s, x.n) == 0;
 }
 
-/* How many of the cells are right; *all: how many there are. */
+/* Number of right cells; *all: number of cells. */
 static size_t count_cells(const js *solution, const js *answer, size_t *all) {
     const js *header = js_get_array(solution, "header"), *table = js_get_object(answer, "solution");
     size_t houses = js_len(js_get_array(solution, "rows")), columns = js_len(header), right = 0;

@@ -1,4 +1,4 @@
-/* gsm8k.c - Grade School Math: the gold is the integer behind "####" at the end of a worked answer.
+/* gsm8k.c - Grade School Math: the gold is the integer after "####" at the end of a worked answer.
  *
  * Rows as in OpenAI's test.jsonl: {"question", "answer"}. */
 #include "evals/task_rows.h"

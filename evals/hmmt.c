@@ -1,8 +1,9 @@
 /* hmmt.c - the Harvard-MIT Mathematics Tournament of February 2025: 30 problems, LaTeX answers.
  *
- * Two layouts: JSON lines with {"problem_idx", "problem", "answer"} as MathArena/hmmt_feb_2025 has
- * them, and MathArena's folder, answers.csv with "id" and "answer" beside problems/<id>.tex.
- * The wording, and that it stands before the problem: MathArena. */
+ * Two layouts are supported: JSON lines with {"problem_idx", "problem", "answer"} as in
+ * MathArena/hmmt_feb_2025, and MathArena's folder, which has answers.csv with "id" and "answer" and
+ * a file problems/<id>.tex for each problem. The instruction and its place before the problem are
+ * MathArena's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,12 @@ cleanup:
     return st;
 }
 
-/* An id names a file: digits only. */
+/* True for 1 to kIdDigits digits. The id becomes part of a file name. */
 static bool is_number(const csv_field *f) {
     return f->n > 0 && f->n <= kIdDigits && strspn(f->s, "0123456789") == f->n;
 }
 
-/* problems/<id>.tex beside answers.csv, appended to @text. */
+/* Appends problems/<id>.tex, from the folder of answers.csv, to @text. */
 static snap_status read_problem(const char *answers, const char *id, buf *text, snap_err *err) {
     const char *slash = strrchr(answers, '/');
     buf path = {0};
@@ -43,7 +44,8 @@ static snap_status read_problem(const char *answers, const char *id, buf *text, 
     if (st == SNAP_OK &&
         (strlen(buf_str(text)) != text->len || text_is_blank(buf_str(text), text->len) ||
          !text_is_utf8(buf_str(text), text->len)))
-        st = err_set(err, SNAP_E_INPUT, "%s: no text of a problem", buf_str(&path));
+        st = err_set(err, SNAP_E_INPUT, "%s: the file must hold the text of a problem",
+                     buf_str(&path));
     buf_release(&path);
     return st;
 }
@@ -79,7 +81,7 @@ static snap_status check_fields(const csv_field *id, const csv_field *answer, co
     return SNAP_OK;
 }
 
-/* Problems past the limit are read too: the set's digest does not depend on it. */
+/* Problems past the limit are read too, so that the set's digest does not depend on the limit. */
 static snap_status read_record(void *ctx, const csv_field *fields, size_t n, long line,
                                snap_err *err) {
     task_rows *r = ctx;

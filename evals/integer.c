@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Unwraps one level of font and text macros at a time. */
+/* kNesting: levels of font and text macros to unwrap */
 enum { kNesting = 4, kRoom = 2 * INTEGER_MAX };
 
 #define MACRO(names) "\\\\(?:" names ")(?![A-Za-z])"
 
-/* What may stand around a number without changing it, in the order of removal. */
+/* What may surround a number without changing it, in order of removal. */
 static struct {
     pattern pattern;
     const char *replacement;
@@ -20,7 +20,7 @@ static struct {
           "\\\\[,;:!]|\\\\?\\$|\\\\[()\\[\\]]|\\*\\*|`|" MACRO("left|right|displaystyle|bf|rm")},
      ""},
     {{.regex = "\\^\\s*(?:\\{\\s*\\\\circ\\s*\\}|\\\\circ)|\\\\degree|\xC2\xB0"}, ""},
-    {{.regex = "^[^=]*(?:=[^=]*)*=\\s*"}, ""}, /* behind the last "=" */
+    {{.regex = "^[^=]*(?:=[^=]*)*=\\s*"}, ""}, /* everything up to the last "=" */
     {{.regex = "^\\s*(?|\\(([^()]*)\\)|\\{([^{}]*)\\})\\s*\\.?\\s*$"}, "$1"},
 };
 
@@ -28,7 +28,7 @@ static pattern font = {
     .regex = MACRO("text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|boldsymbol|mbox|boxed|"
                    "fbox") "\\s*\\{([^{}]*)\\}"};
 
-/* words, sign, digits with or without thousands commas, zeros behind the point, a unit */
+/* words, sign, digits with or without thousands commas, zeros after the point, a unit */
 static pattern whole = {
     .regex = "^\\s*(?:(?:[A-Za-z']++[:,]?\\s++)*[A-Za-z']{2,}+[:,]?\\s++)?([+-]?)\\s*"
              "(\\d{1,3}(?:,\\d{3})+|\\d+)(?:\\.0*)?"

@@ -1,4 +1,4 @@
-/* math500.c - 500 problems of MATH (Hendrycks et al.), the split of Lightman et al.
+/* math500.c - MATH-500: 500 problems of MATH (Hendrycks et al.), the test split of Lightman et al.
  *
  * Rows as in prm800k's test.jsonl and HuggingFaceH4/MATH-500: {"problem", "answer", "unique_id",
  * ...}; "answer" is LaTeX. */

@@ -1,10 +1,11 @@
-/* mmlu_pro.c - MMLU-Pro: 12,032 questions of 14 fields with up to ten options.
+/* mmlu_pro.c - MMLU-Pro: 12,032 questions from 14 fields with up to ten options.
  *
- * Rows as TIGER-Lab/MMLU-Pro has them: {"question_id", "question", "options": [..10], "answer": "A".."J",
- * "answer_index", "category", "cot_content"}; options "N/A" are none. Where validation.jsonl lies beside the
- * test's file, its five worked examples of the question's field stand before it, as its authors ask; else
- * the question stands alone. Wording: their evaluate_from_api.py. What they score by a random
- * guess, an answer that can't be found, counts as not correct here. */
+ * Rows as in TIGER-Lab/MMLU-Pro: {"question_id", "question", "options": [..10], "answer": "A".."J",
+ * "answer_index", "category", "cot_content"}. Options "N/A" are skipped. If validation.jsonl is in
+ * the folder of the test file, the five worked examples of the question's field precede the
+ * question, as the authors ask. Otherwise the prompt has the question alone. Wording: the authors'
+ * evaluate_from_api.py. Their script replaces an answer that cannot be found by a random guess;
+ * here it counts as not correct. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { kOptions = 10, kExamples = 5, kFields = 64, kFileLimit = 256 << 20 };
 
 static const char kThink[] = "Let's think step by step.";
 
-/* The examples of a field, worded. */
+/* The worked examples of one field as prompt text. */
 typedef struct {
     const char *name;
     buf text;
@@ -31,9 +32,9 @@ typedef struct {
     size_t n;
 } reading;
 
-/* ---- wording ---- */
+/* ---- prompts ---- */
 
-/* The question with its options, "A. ..", a line each. */
+/* Writes the question and its options, one per line: "A. ..". */
 static snap_status word_question(const js *row, buf *out, int *count, const char *where,
                                  snap_err *err) {
     const char *question = row_text(row, (const char *const[]){"question", NULL});
@@ -116,7 +117,7 @@ static snap_status read_line(void *ctx, js *object, long line, snap_err *err) {
 
 /* ---- examples ---- */
 
-/* A new one is added; NULL, and a message, where there is no room. */
+/* Finds a field or adds it. NULL with an error if there are too many fields. */
 static field *need_field(reading *f, const char *name, const char *where, snap_err *err) {
     field *found = field_of(f, name);
     if (found)
@@ -154,7 +155,7 @@ cleanup:
     return st;
 }
 
-/* validation.jsonl beside the test's file, in the arena; NULL where there is none. */
+/* Path of validation.jsonl in the folder of the test file, in the arena; NULL if there is none. */
 static const char *examples_path(const task_rows *r) {
     const char *file = r->set->file, *slash = strrchr(file, '/');
     buf path = {0};

@@ -1,10 +1,10 @@
-/* mmlu_redux.c - MMLU-Redux 2.0: 57 subjects of MMLU with 100 questions each, checked by hand.
+/* mmlu_redux.c - MMLU-Redux 2.0: 57 subjects of MMLU with 100 manually checked questions each.
  *
- * Rows as edinburgh-dawg/mmlu-redux-2.0 has them: {"question", "choices": [4], "answer": 0..3,
- * "error_type", "correct_answer"}. Asked are those whose error_type is "ok", and those of
- * "wrong_groundtruth" whose correct_answer names a choice, which is then the gold; the others have no
- * single right answer. One file a subject, as they are published, or all in one.
- * Wording, and which rows are asked: ZeroEval, which reports quote. */
+ * Rows as in edinburgh-dawg/mmlu-redux-2.0: {"question", "choices": [4], "answer": 0..3,
+ * "error_type", "correct_answer"}. A row is used if its error_type is "ok", or if it is
+ * "wrong_groundtruth" and correct_answer names a choice, which then is the gold. The other rows
+ * have no single right answer. The data may be one file per subject, as published, or one file for
+ * all. The wording and the choice of rows follow ZeroEval, whose figures reports quote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static const char *const subjects[] = {"abstract_algebra",
                                        "world_religions"};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-/* ---- a row ---- */
+/* ---- rows ---- */
 
 static snap_status word_prompt(const js *row, buf *out, const char *where, snap_err *err) {
     const char *question = row_text(row, (const char *const[]){"question", NULL});
@@ -98,7 +98,7 @@ static snap_status word_prompt(const js *row, buf *out, const char *where, snap_
     return buf_check(out, where, err);
 }
 
-/* The choice that correct_answer names, by its letter, its number or its text; -1 where by none. */
+/* The choice that correct_answer names by letter, number or text; -1 if it names none. */
 static int corrected(const js *row) {
     const js *number = js_get(row, "correct_answer"), *choices = js_get_array(row, "choices");
     const char *text = js_str(number);
@@ -117,7 +117,7 @@ static int corrected(const js *row) {
     return -1;
 }
 
-/* The right choice; -1 where the question has no single one. */
+/* Sets *out to the right choice; -1 if the question has no single right one. */
 static snap_status right_choice(const js *row, int *out, const char *where, snap_err *err) {
     const char *type;
     int64_t answer;
@@ -136,7 +136,7 @@ cleanup:
     return st;
 }
 
-/* "anatomy/17": the subject is the file's name, or the row's. */
+/* Sets an id such as "anatomy/17" if the row names its subject. */
 static snap_status name_row(const js *row, task_rows *r, task_row *out, const char *where,
                             snap_err *err) {
     char id[200];
@@ -170,7 +170,7 @@ cleanup:
 
 typedef struct {
     task_rows *rows;
-    const char *path, *subject; /* NULL: all are in one file */
+    const char *path, *subject; /* NULL: one file has all subjects */
 } reading;
 
 static snap_status read_line(void *ctx, js *object, long line, snap_err *err) {
@@ -201,7 +201,7 @@ cleanup:
     return st;
 }
 
-/* The files of all subjects, in the alphabet's order: an absent one is named, not skipped. */
+/* Reads the files of all subjects in alphabetical order. A missing file is an error. */
 static snap_status read_subjects(task_rows *r, size_t folder, buf *text, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t i = 0; i < SUBJECTS && st == SNAP_OK; i++) {

@@ -15,19 +15,20 @@ static uint32_t options_of(const pattern *p) {
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
         if (p->flags & 1u << i)
             all |= options[i];
-    /* \C would split a character; a literal has no classes. */
+    /* \C would split a character; a literal has no classes */
     bool classes = (all & PCRE2_UTF) && !(all & PCRE2_LITERAL);
     return classes ? all | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C : all;
 }
 
-/* NULL where the regex is none. */
+/* NULL if the regex is not valid. */
 static pcre2_code *compile(const pattern *p) {
     int code;
     PCRE2_SIZE at;
     pcre2_code *re =
         pcre2_compile((PCRE2_SPTR)p->regex, PCRE2_ZERO_TERMINATED, options_of(p), &code, &at, NULL);
     if (re)
-        (void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* else the interpreter serves */
+        (void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* if this fails, matching uses the
+                                                            interpreter */
     return re;
 }
 
@@ -47,14 +48,15 @@ static pcre2_code *compiled(pattern *p) {
         return theirs;
     mine = compile(p);
     if (!mine)
-        SNAP_BUG(p->regex); /* the patterns are the program's own */
+        SNAP_BUG(p->regex); /* cannot happen: these patterns are constants of the program */
     if (atomic_compare_exchange_strong(&p->code, &theirs, mine))
         return mine;
-    pcre2_code_free(mine); /* another thread was first */
+    pcre2_code_free(mine); /* another thread compiled it first */
     return theirs;
 }
 
-/* What a match needs; one a thread would do, but answers are few and this has no life cycle. */
+/* The data that a match needs. It is created for each call: one per thread would be enough, but
+ * calls are rare, and this way nothing must be released later. */
 typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;

@@ -11,21 +11,21 @@
 #include "base/text.h"
 
 enum { kShown = 80 };
-static const size_t kRowLimit = (size_t)256 << 20; /* bytes, as samples.c writes at most */
+static const size_t kRowLimit = (size_t)256 << 20; /* bytes; samples.c has the same limit */
 
 const char *const sample_kinds[] = {"differs", "wrong",  "unparsed", "truncated",
                                     "empty",   "failed", "correct",  NULL};
 
-/* ---- problems: the place of each by its task and id ---- */
+/* ---- problems: a hash table from (task, id) to the order of appearance ---- */
 
 typedef struct {
-    const char *id; /* NULL: free */
+    const char *id; /* NULL: unused slot */
     int task;
     int64_t order;
 } place;
 
 typedef struct {
-    place *slots; /* open addressing; a power of two, at most half full */
+    place *slots; /* open addressing; size is a power of two; at most half full */
     size_t room, used;
 } places;
 
@@ -49,7 +49,7 @@ static bool places_grow(places *p) {
     return true;
 }
 
-/* The problem's place, entered when it is new; NULL when out of memory. */
+/* Looks a problem up and adds it if it is new; NULL if memory is exhausted. */
 static const place *place_of(places *p, arena *mem, int task, const char *id) {
     if (2 * p->used >= p->room && !places_grow(p))
         return NULL;
@@ -62,9 +62,10 @@ static const place *place_of(places *p, arena *mem, int task, const char *id) {
     return at;
 }
 
-/* ---- a row ---- */
+/* ---- one row ---- */
 
-/* The index of a name, entered when it is new; -1 when there are too many, or no memory. */
+/* Looks a name up and adds it if it is new. Returns its index; -1 if there are too many names or
+ * memory is exhausted. */
 static int name_of(const char *names[SAMPLE_NAMES], int *n, arena *mem, const char *name) {
     for (int i = 0; i < *n; i++)
         if (strcmp(names[i], name) == 0)
@@ -82,7 +83,7 @@ static const char *verdict_of(const js *row) {
     return NULL;
 }
 
-/* The start of a text, not cut inside a character. */
+/* The first kShown bytes of a text, without an incomplete character at the end. */
 static const char *start_of(arena *mem, const char *s) {
     if (!s)
         return NULL;
@@ -182,7 +183,8 @@ static int compare_questions(const sample_row *a, const sample_row *b) {
     return by_task ? by_task : by_order ? by_order : compare_int(a->sample, b->sample);
 }
 
-/* Of one cell the row that counts comes first: an answer before a failure, a later one before. */
+/* Sorts by cell. Within one cell, the row that counts comes first: answers before failures, later
+ * rows before earlier ones. */
 static int compare_rows(const void *x, const void *y) {
     const sample_row *a = x, *b = y;
     int c = compare_questions(a, b);

@@ -17,8 +17,8 @@
 enum { kRowLimit = 256 << 20 };
 
 typedef struct {
-    int64_t at; /* offset of its row; -1: none */
-    size_t len; /* with the newline */
+    int64_t at; /* offset of the row; -1: none */
+    size_t len; /* including the newline */
     bool failed;
 } slot;
 
@@ -29,13 +29,13 @@ struct sample_store {
     int64_t end;
     slot *slots; /* [cells] */
     size_t cells;
-    slot *foreign; /* rows of no cell of this plan */
+    slot *foreign; /* rows that belong to no cell of this plan */
     size_t n_foreign, foreign_room;
-    bool dirty; /* rows since the last sync */
+    bool dirty; /* rows were appended since the last sync */
     pthread_mutex_t lock;
 };
 
-/* ---- a row ---- */
+/* ---- building a row ---- */
 
 static bool set_count(js *row, const char *key, int64_t value) {
     return js_set_new(row, key, value >= 0 ? js_new_int(value) : js_new_null());
@@ -56,7 +56,7 @@ static js *sampling_json(gen_sampling s) {
     return NULL;
 }
 
-/* What the row is about, known before anything is generated. */
+/* Sets the fields that are known before the response is generated. */
 static bool set_question(js *row, const eval_plan *p, plan_cell c) {
     const task_set *set = &p->tasks[c.task].set;
     const task_problem *problem = &set->problems[c.problem];
@@ -90,7 +90,7 @@ static bool set_answer(js *row, const gen_result *res, const char *error) {
            js_set_bool(row, "empty", !res->failed && text_is_blank(visible.s, visible.n));
 }
 
-/* Serialised as one line; the row is freed. */
+/* Writes the row as one line and frees it. */
 static snap_status row_line(js *row, bool complete, buf *line, snap_err *err) {
     snap_status st = complete ? js_write(row, JS_COMPACT, line, err)
                               : err_set(err, SNAP_E_NOMEM, "out of memory for a sample");
@@ -100,9 +100,9 @@ static snap_status row_line(js *row, bool complete, buf *line, snap_err *err) {
     return st == SNAP_OK ? buf_check(line, "a sample", err) : st;
 }
 
-/* ---- finding rows again ---- */
+/* ---- finding stored rows ---- */
 
-/* The cell that a row is about; false where the plan has none. */
+/* Finds the cell that a row belongs to; false if the plan has no such cell. */
 static bool cell_of(const eval_plan *p, const js *row, plan_cell *c) {
     const char *task = js_get_str(row, "task"), *arm = js_get_str(row, "arm");
     const char *problem = js_get_str(row, "problem");
@@ -150,7 +150,7 @@ static bool keep_foreign(sample_store *s, slot row) {
     return true;
 }
 
-/* The latest row counts, but a failure never replaces a success. */
+/* Records a row for a cell. The latest row counts, but a failure never replaces a success. */
 static void enter(sample_store *s, size_t cell, slot row) {
     slot *now = &s->slots[cell];
     if (now->at < 0 || now->failed || !row.failed)
@@ -203,7 +203,7 @@ static snap_status scan(sample_store *s, snap_err *err) {
 
 /* ---- the store ---- */
 
-/* An empty store; NULL when out of memory. */
+/* An empty store; NULL if memory is exhausted. */
 static sample_store *store_new(const eval_plan *plan, const char *path) {
     sample_store *s = calloc(1, sizeof *s);
     if (!s)
@@ -335,7 +335,7 @@ static sample_outcome outcome_of(const js *row, span response, const grade_resul
     return o;
 }
 
-/* {"cell": 0.25, ...}: what a grader measures beside the verdict. */
+/* Sets scores, such as {"cell": 0.25}: the grader's further metrics. */
 static bool set_scores(js *row, const grader *g, const grade_result *r) {
     js *scores = js_new_object();
     bool ok = scores != NULL;
@@ -344,7 +344,7 @@ static bool set_scores(js *row, const grader *g, const grade_result *r) {
     return js_set_new(row, "scores", scores) && ok;
 }
 
-/* A failed request has nothing to judge: its verdict is null. */
+/* Sets the fields of the verdict. A failed request cannot be graded: its verdict is null. */
 static bool set_verdict(js *row, const grader *by, const grade_result *g) {
     bool failed = js_get_bool(row, "failed", false);
     return js_set_str(row, "grader", by->id) &&
@@ -366,7 +366,7 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
     return st;
 }
 
-/* The verdict of a pure grader, set in the row. */
+/* Grades a row with a pure grader and sets the verdict. */
 static bool grade_answer(js *row, const task_set *set, const char *gold, grade_input in,
                          grade_result *r) {
     const grader *g = set->grader;
@@ -376,7 +376,7 @@ static bool grade_answer(js *row, const task_set *set, const char *gold, grade_i
     return js_set_str(row, "gold", gold) && set_verdict(row, g, r);
 }
 
-/* A program's verdict stands in its row. */
+/* Reads the verdict that the judge has stored in a program's row. */
 static void recall_verdict(const js *row, grade_result *r) {
     const char *verdict = js_get_str(row, "verdict"), *text = js_get_str(row, "extracted");
     *r = (grade_result){.verdict = GRADE_UNPARSED, .rule = js_get_str(row, "rule")};
@@ -387,7 +387,7 @@ static void recall_verdict(const js *row, grade_result *r) {
     (void)snprintf(r->extracted, sizeof r->extracted, "%s", text ? text : "");
 }
 
-/* @line: the cell's row with its verdict. */
+/* @line: the cell's row with its verdict, as text. */
 static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sample_outcome *out,
                               snap_err *err) {
     js *row;
@@ -415,13 +415,13 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
     return row_line(row, ok, line, err);
 }
 
-/* ---- judged elsewhere: programs, games ---- */
+/* ---- access for judges of programs and games ---- */
 
 static snap_status read_program(void *ctx, size_t cell, js **row, snap_err *err) {
     return read_row(ctx, cell, row, err);
 }
 
-/* The row with its verdict follows the one without, and counts from now on. */
+/* Appends the row again with its verdict. This newer row counts from now on. */
 static snap_status write_program(void *ctx, size_t cell, const js *row, snap_err *err) {
     sample_store *s = ctx;
     buf line = {.limit = kRowLimit};
@@ -433,7 +433,7 @@ static snap_status write_program(void *ctx, size_t cell, const js *row, snap_err
     return st;
 }
 
-/* The file that is to replace the present one, and where its rows are. */
+/* A new version of the file and the places of its rows. It is going to replace the old file. */
 typedef struct {
     char *path;
     fs_log log;
@@ -457,7 +457,7 @@ static snap_status copy_open(const sample_store *s, graded_copy *c, snap_err *er
     c->foreign = calloc(s->n_foreign + 1, sizeof *c->foreign);
     if (!c->path || !c->slots || !c->foreign)
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path);
-    if (unlink(c->path) != 0 && errno != ENOENT) /* of a run that was killed here */
+    if (unlink(c->path) != 0 && errno != ENOENT) /* left over from a killed run */
         return err_set_errno(err, "cannot remove '%s'", c->path);
     return fs_log_open(&c->log, c->path, err);
 }
@@ -491,13 +491,13 @@ cleanup:
     return st;
 }
 
-/* The copy becomes the file, and the store's slots its own; @c is left with the old ones. */
+/* Renames the copy to the file's name and moves its slots into the store. @c gets the old slots. */
 static snap_status copy_replace(sample_store *s, graded_copy *c, snap_err *err) {
     if (rename(c->path, s->path) != 0)
         return err_set_errno(err, "cannot replace '%s'", s->path);
     fs_log log = s->log;
     slot *slots = s->slots, *foreign = s->foreign;
-    s->log = (fs_log){c->log.fd, log.path}; /* the same file under its new name */
+    s->log = (fs_log){c->log.fd, log.path}; /* the open file keeps working under its new name */
     s->slots = c->slots;
     s->foreign = c->foreign;
     s->foreign_room = s->n_foreign + 1;
@@ -522,7 +522,7 @@ snap_status samples_grade(sample_store *s, sample_outcome *outcomes, snap_err *e
     TRY(copy_replace(s, &copy, err));
 cleanup:
     if (st != SNAP_OK && copy.path)
-        (void)unlink(copy.path); /* where the disk is full, it takes room */
+        (void)unlink(copy.path); /* frees the space, as the disk may be full */
     copy_release(&copy);
     return st;
 }

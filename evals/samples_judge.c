@@ -12,11 +12,11 @@
 typedef struct {
     const eval_plan *plan;
     const judged_rows *rows;
-    size_t task; /* whose problems are judged now */
+    size_t task; /* the task that is being judged */
     code_judge *judge;
     parallel *pool;
     term_progress progress;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     size_t done;
     snap_err err;
 } judging;
@@ -52,12 +52,12 @@ snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
     return st;
 }
 
-/* ---- a problem ---- */
+/* ---- one problem ---- */
 
 typedef struct {
     const task_problem *problem;
     code_tests tests;
-    bool loaded; /* tests are read when the first program needs them */
+    bool loaded; /* the tests are read when the first program needs them */
 } question;
 
 static snap_status judge_row(judging *j, question *q, js *row, snap_err *err) {

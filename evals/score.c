@@ -16,11 +16,11 @@ static bool is_scored(const sample_outcome *o) {
     return o->present && !o->failed && !o->unjudged;
 }
 
-/* What is gathered of samples: their values, and how much each counts. */
+/* Collects values of samples, and the weight of each. */
 typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, int slot, double *x, double *w);
 
-/* Values of the scored samples among @count into @x; returns how many. @slot: which of `also` they are in;
- * -1: the verdict's, 1 or 0. */
+/* Stores the values of the scored samples among @count in @x and their weights in @w; returns their
+ * number. @slot: index in `also`; -1: the verdict, as 1 or 0. */
 static size_t gather_scores(const sample_outcome *o, size_t count, int slot, double *x, double *w) {
     size_t n = 0;
     for (size_t k = 0; k < count; k++) {
@@ -44,12 +44,12 @@ static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, dou
     return n;
 }
 
-/* Room that scoring one metric of a task needs; all of it for every one anew. */
+/* Working memory for one metric of one task. Every metric fills it anew. */
 typedef struct {
-    int slot;        /* of the metric in a sample's `also`; -1: the verdict's */
+    int slot;        /* index of the metric in a sample's `also`; -1: the verdict */
     double *samples; /* [2 * problems * K] values of two arms */
-    double *weights; /* the same of how much they count */
-    double *a, *b;   /* [problems] means of the problems that count */
+    double *weights; /* [2 * problems * K] their weights */
+    double *a, *b;   /* [problems] means of the problems that have scored samples */
     stats_problem *problems;
     uint64_t *hashes; /* [K] */
 } scratch;
@@ -78,13 +78,13 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
 
 /* ---- weights ---- */
 
-/* The mean over problems by weight, and by how much a weight is more than the mean one. */
+/* mean: the weighted mean over problems. per_weight: 1 / the mean weight. */
 typedef struct {
     double mean, per_weight;
 } weighing;
 
 static void weighing_add(weighing *w, const double *x, const double *weights, size_t n) {
-    for (size_t k = 0; k < n; k++) { /* sums at first */
+    for (size_t k = 0; k < n; k++) { /* both fields are sums until weighing_end() */
         w->mean += weights[k] * x[k] / (double)n;
         w->per_weight += weights[k] / (double)n;
     }
@@ -95,11 +95,12 @@ static void weighing_end(weighing *w, size_t problems) {
     w->per_weight = (double)problems / w->per_weight;
 }
 
-/* Makes values of those whose plain mean and spread are the weighted mean's (linearisation of a ratio). */
+/* Linearises a ratio: changes the values so that their plain mean and spread are those of the
+ * weighted mean. */
 static void linearise(weighing w, const double *weights, double *x, size_t n) {
     for (size_t k = 0; k < n; k++) {
         double more = weights[k] * w.per_weight;
-        if (fabs(more - 1) > 1e-9) /* else the values stay as they are, to the last bit */
+        if (fabs(more - 1) > 1e-9) /* with a mean weight, the value stays exactly the same */
             x[k] = w.mean + more * (x[k] - w.mean);
     }
 }
@@ -139,13 +140,13 @@ static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
         empty += o[i].empty;
         unparsed += o[i].verdict == GRADE_UNPARSED;
     }
-    double scored = (double)s->scored; /* of nothing: 0 / 0, NAN */
+    double scored = (double)s->scored; /* without samples: 0 / 0 = NAN */
     s->truncated = (double)truncated / scored;
     s->empty = (double)empty / scored;
     s->unparsed = (double)unparsed / scored;
 }
 
-/* Median over the scored samples of a time of theirs, kept at @offset of an outcome. */
+/* Median over the scored samples of a time, which is at @offset in a sample_outcome. */
 static double median_time(const sample_outcome *o, size_t cells, size_t offset, double *x) {
     size_t n = 0;
     for (size_t i = 0; i < cells; i++) {
@@ -176,7 +177,8 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
     s->itl_ms_p99 = median_time(o, cells, offsetof(sample_outcome, itl_ms_p99), x);
 }
 
-/* Where all problems are solved always, or never, the spread says nothing: a rate's interval does. */
+/* The 95 % interval of an accuracy. If all problems are always or never solved, the spread is zero,
+ * and Wilson's interval of a rate is used. */
 static stats_interval arm_interval(const arm_score *s, bool rate) {
     stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
     bool extreme = s->accuracy.mean <= 0 || s->accuracy.mean >= 1;
@@ -188,15 +190,17 @@ static stats_interval arm_interval(const arm_score *s, bool rate) {
     return (stats_interval){fmax(ci.lo, 0), fmin(ci.hi, 1)};
 }
 
-/* ---- k samples of a problem together ---- */
+/* ---- several samples of a problem together ---- */
 
 static uint64_t vote_of(const sample_outcome *o) {
     if (!is_scored(o) || o->verdict == GRADE_UNPARSED)
         return 0;
-    return o->verdict == GRADE_CORRECT ? 1 : o->answer_hash | 2; /* never the correct one's */
+    return o->verdict == GRADE_CORRECT ? 1 : o->answer_hash | 2; /* never 1, which is the vote for a
+                                                                    correct answer */
 }
 
-/* Whether the answer with most votes is correct; NAN without scored samples. */
+/* 1 if the answer with most votes is correct (a fraction if several lead); NAN without scored
+ * samples. */
 static double majority_of(const sample_outcome *o, size_t count, uint64_t *votes) {
     size_t n = 0, scored = 0;
     for (size_t i = 0; i < count; i++) {
@@ -208,7 +212,7 @@ static double majority_of(const sample_outcome *o, size_t count, uint64_t *votes
     return scored ? votes_majority(votes, n, 1) : (double)NAN;
 }
 
-/* Mean over the problems for which it is a number. */
+/* A mean over the values that are not NAN. */
 typedef struct {
     double sum, n;
 } average;
@@ -228,7 +232,7 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
                            arm_score *s) {
     size_t k = (size_t)et->samples;
     double *x = tmp->samples;
-    bool rate = tmp->slot < 0; /* of 0 and 1; others lie between */
+    bool rate = tmp->slot < 0; /* values are 0 or 1; other metrics have values in between */
     average pass[SCORE_PASS_MAX] = {{0, 0}}, majority = {0}, variance = {0};
     if (rate)
         choose_ks(et->samples, s);
@@ -248,7 +252,7 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
     s->sampling_variance = variance.sum / variance.n;
 }
 
-/* Means of the problems that count, into tmp->a; returns how many there are. */
+/* Stores the means of the problems that have scored samples in tmp->a; returns their number. */
 static size_t score_problems(const sample_outcome *o, const eval_task *et, scratch *tmp) {
     size_t k = (size_t)et->samples, problems = 0, at = 0;
     weighing w = {0};
@@ -268,7 +272,7 @@ static size_t score_problems(const sample_outcome *o, const eval_task *et, scrat
     return problems;
 }
 
-/* Whether the problems' scores are those of single samples that are right or not. */
+/* True if the scores are 0 or 1 from one sample per problem. */
 static bool are_rates(const double *x, size_t n, int samples) {
     bool rates = samples == 1;
     for (size_t i = 0; i < n && rates; i++)
@@ -295,7 +299,8 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
 
 /* ---- two arms ---- */
 
-/* The samples of both arms, problem by problem of those that both have; returns the number of problems. */
+/* Collects the samples of both arms for the problems that both have; returns the number of
+ * problems. */
 static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
                            const pair_score *pair, gather_fn gather, scratch *tmp) {
     const eval_task *et = &p->tasks[t];
@@ -346,7 +351,8 @@ static void linearise_pairs(scratch *tmp, size_t n) {
     mean_pairs(tmp, n);
 }
 
-/* Which arm is better is a matter of the scores as they are, not of those linearised. */
+/* Counts which arm is better on each problem, using the original scores, not the linearised
+ * ones. */
 static void count_better(const scratch *tmp, size_t n, stats_paired *diff) {
     diff->a_better = diff->b_better = 0;
     for (size_t i = 0; i < n; i++) {
@@ -386,7 +392,7 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     return stats_bootstrap(tmp->problems, n, STATS_BOOTSTRAP_DRAWS, seed, &pair->bootstrap95, err);
 }
 
-/* The same pair of arms in every task is one family of tests. */
+/* Adjusts p values for one pair of arms: its tests in all tasks are one family. */
 static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, snap_err *err) {
     double *x = calloc(p->n_tasks + 1, sizeof *x);
     if (!x)
@@ -400,7 +406,7 @@ static snap_status adjust(const eval_plan *p, task_score *scores, size_t pair, s
     return SNAP_OK;
 }
 
-/* ---- the run ---- */
+/* ---- all tasks ---- */
 
 static snap_status score_metric(const eval_plan *p, const sample_outcome *all, size_t t, int metric,
                                 task_score *out, snap_err *err) {

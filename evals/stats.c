@@ -8,7 +8,7 @@
 
 enum { kExactFlips = 20, kDrawnFlips = 100000 };
 
-/* Sums of the same numbers in another order may differ by this much, relatively. */
+/* Relative difference that the order of summation can cause. */
 static const double kRounding = 1e-12;
 
 static const stats_interval kNoInterval = {NAN, NAN};
@@ -48,7 +48,7 @@ stats_interval stats_wilson(size_t successes, size_t n, double level) {
 double stats_pass_at_k(size_t n, size_t correct, size_t k) {
     if (k > n)
         return NAN;
-    double none = 1; /* chance that all k are wrong */
+    double none = 1; /* probability that all k are wrong */
     for (size_t i = 0; i < k; i++)
         none *= n - correct > i ? (double)(n - correct - i) / (double)(n - i) : 0;
     return 1 - none;
@@ -66,11 +66,12 @@ const char *stats_verdict_name(stats_verdict v) {
     return names[v];
 }
 
-/* No spread, hence no t statistic (stats_compare() says what is left to say). */
+/* The verdict if all differences are equal, so there is no t statistic (see stats_compare()). */
 static stats_verdict verdict_without_spread(const stats_paired *r, double margin) {
     if (fabs(r->delta) + 3 / (double)r->n < margin)
         return STATS_EQUIVALENT;
-    double p_sign_flip = exp2(1 - (double)r->n); /* all alike, or all opposite */
+    double p_sign_flip = exp2(1 - (double)r->n); /* only two of the 2^n sign patterns have all signs
+                                                    equal */
     return r->delta != 0 && p_sign_flip < 0.05 ? STATS_DIFFERENT : STATS_NOT_SHOWN;
 }
 
@@ -106,7 +107,8 @@ static stats_mean mean_of_combined(double x, const double *a, double y, const do
         squares += pow(x * a[i] + y * b[i] - m.mean, 2);
     if (n > 1)
         m.se = sqrt(squares / (count * (count - 1)));
-    if (m.se <= kRounding * largest) /* thirds that are equal on paper: no spread */
+    if (m.se <= kRounding * largest) /* rounding only, as with sums of thirds: the differences are
+                                        equal */
         m.se = 0;
     return m;
 }
@@ -132,7 +134,7 @@ bool stats_sees_loss(const stats_paired *p) {
     return p->se > 0 ? p->ci95.hi < 0 : exp2(1 - (double)p->n) < 0.05;
 }
 
-/* Walks all 2^n patterns in Gray code: one sign changes a step. */
+/* Visits all 2^n sign patterns in Gray code order, so each step changes one sign. */
 static double flip_all(const double *d, size_t n, double limit) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -151,7 +153,7 @@ static double flip_all(const double *d, size_t n, double limit) {
 
 static double flip_drawn(const double *a, const double *b, size_t n, double limit, uint64_t seed) {
     rng r = rng_make(seed, rng_stream_of("sign flip"));
-    uint32_t reached = 1; /* the observed pattern */
+    uint32_t reached = 1; /* counts the observed pattern */
     for (int k = 0; k < kDrawnFlips; k++) {
         double sum = 0;
         uint32_t bits = 0;
@@ -200,14 +202,14 @@ static double mean_drawn(const double *x, size_t n, rng *r) {
     return sum / (double)n;
 }
 
-/* How far the mean of drawn samples is off, with the spread that new samples would have. */
+/* Deviation of the mean of drawn samples, scaled to the spread that new samples would have. */
 static double noise_drawn(const double *x, size_t n, double mean, rng *r) {
     if (n < 2)
         return 0;
     return (mean_drawn(x, n, r) - mean) * sqrt((double)n / (double)(n - 1));
 }
 
-/* Variance of the mean of a problem's samples; 0 where one sample can't tell. */
+/* Variance of the mean of a problem's samples; 0 for one sample, which gives no estimate. */
 static double variance_of_mean(const double *x, size_t n) {
     double se = stats_mean_of(x, n).se;
     return n < 2 ? 0 : se * se;
@@ -218,10 +220,10 @@ typedef struct {
     size_t n;
     double *a, *b;          /* [n] means */
     double mean;            /* of the differences */
-    double between, within; /* what the two levels' spreads are multiplied with */
+    double between, within; /* factors for the spread between problems and within them */
 } resampling;
 
-/* @room: [2n] */
+/* @room: [2n] working memory. */
 static resampling resampling_make(const stats_problem *problems, size_t n, double *room) {
     resampling s = {.problems = problems, .n = n, .a = room, .b = room + n};
     double noise = 0;
@@ -259,7 +261,7 @@ static int ascending(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* The value below which a new draw lies with probability @p; x sorted. */
+/* The value that a new draw falls below with probability @p; x is sorted. */
 static double percentile(const double *x, int n, double p) {
     double at = fmin(fmax(p * (n + 1) - 1, 0), n - 1);
     int i = at < n - 1 ? (int)at : n - 2;
@@ -292,7 +294,7 @@ snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, 
 stats_ratio stats_ratio_of(const double *a, const double *b, size_t n) {
     double mean_a = stats_mean_of(a, n).mean, ratio = stats_mean_of(b, n).mean / mean_a;
     stats_mean delta = mean_of_combined(-1, a, 1, b, n);
-    /* the ratio's error in each problem, to first order; its mean is 0 */
+    /* the error of the ratio in each problem, to first order; its mean is 0 */
     stats_mean error = mean_of_combined(-ratio / mean_a, a, 1 / mean_a, b, n);
     error.mean = ratio;
     return (stats_ratio){.ratio = ratio,
@@ -303,13 +305,13 @@ stats_ratio stats_ratio_of(const double *a, const double *b, size_t n) {
 
 /* ---- planning ---- */
 
-/* Chance of "equivalent" when the estimate of the standard error is @x times the true one. */
+/* Probability of "equivalent" if the estimated standard error is @x times the true one. */
 static double power_given(double x, double se, double t, double margin) {
     double room = margin / se - t * x;
     return room > 0 ? 2 * normal_cdf(room) - 1 : 0;
 }
 
-/* Density of that ratio: chi with df degrees of freedom over sqrt(df). */
+/* Density of that factor: chi with df degrees of freedom, divided by sqrt(df). */
 static double ratio_density(double x, double df) {
     int sign;
     return 2 *
@@ -317,7 +319,7 @@ static double ratio_density(double x, double df) {
 }
 
 double stats_tost_power(double se, double df, double margin) {
-    enum { kSteps = 2000 }; /* even: Simpson's rule */
+    enum { kSteps = 2000 }; /* even, for Simpson's rule */
     if (!(se > 0))
         return 1;
     double t = student_quantile(0.95, df), width = 12 / sqrt(df);
@@ -338,7 +340,7 @@ void stats_holm(double *p, size_t n) {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
         left += isnan(p[i]) ? 0 : 1;
-    /* Smallest first; a p already adjusted is negated so that it is not found again. */
+    /* Takes the smallest p first. An adjusted p is stored negative, so it is not found again. */
     for (double floor = 0; left; left--) {
         size_t best = n;
         for (size_t i = 0; i < n; i++)

@@ -46,9 +46,10 @@ void task_names(char *out, size_t cap) {
         n += (size_t)snprintf(out + n, cap - n, "%s%s", n ? ", " : "", (*t)->name);
 }
 
-/* ---- where the file is ---- */
+/* ---- finding the data file ---- */
 
-/* With how to come by it; sets of our own come with the program. */
+/* Fails with SNAP_E_IO and says how to get the data. The synth_* sets come with the program, so
+ * they have no fetch command. */
 SNAP_PRINTF(3, 4)
 static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, ...) {
     char why[sizeof err->text];
@@ -58,14 +59,14 @@ static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, .
     va_end(ap);
     bool own = text_starts(t->name, "synth_");
     return err_set(err, SNAP_E_IO, "no data for task '%s' (--data names the folder%s%s): %s",
-                   t->name, own ? "" : "; to bring it: snapmla fetch ", own ? "" : t->name, why);
+                   t->name, own ? "" : "; to download it: snapmla fetch ", own ? "" : t->name, why);
 }
 
 static snap_status not_found(const task_spec *t, const char *data, snap_err *err) {
     buf places = {0};
     for (int i = 0; i < TASK_FILES && t->files[i]; i++)
         (void)buf_printf(&places, "%s'%s/%s'", i ? " and " : "", data, t->files[i]);
-    (void)no_data(t, err, "looked for %s", buf_str(&places));
+    (void)no_data(t, err, "tried %s", buf_str(&places));
     buf_release(&places);
     return SNAP_E_IO;
 }
@@ -179,7 +180,7 @@ static snap_status read_rows(task_rows *r, const buf *text, snap_err *err) {
     return js_each_line(buf_str(text), text->len, set->file, load_line, r, err);
 }
 
-/* ---- the set as a whole ---- */
+/* ---- the whole set ---- */
 
 static int by_id(const void *a, const void *b) {
     const task_problem *const *x = a, *const *y = b;
@@ -211,7 +212,7 @@ static snap_status hash_prompts(task_set *set, snap_err *err) {
     return st;
 }
 
-/* A set of several files is known by the digests of all. */
+/* If the set has several files, its digest is the hash of all their digests. */
 static snap_status hash_files(task_rows *r, snap_err *err) {
     task_set *set = r->set;
     if (!r->digests.len)
@@ -273,6 +274,6 @@ const char *task_public_message(const task_set *set, const task_problem *p, cons
     size_t n = strlen(message), room = strlen(prompt);
     for (size_t i = 0; i + kRepeated <= n; i++)
         if (memmem(prompt, room, message + i, kRepeated))
-            return "a message that repeats the question: not kept";
+            return "(a message that repeats the question; not stored)";
     return message;
 }

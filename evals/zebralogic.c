@@ -1,8 +1,9 @@
-/* zebralogic.c - ZebraLogic: 1,000 grid puzzles ("who owns the zebra?"), answers as JSON.
+/* zebralogic.c - ZebraLogic: 1,000 grid puzzles ("who owns the zebra?") with answers as JSON.
  *
- * Rows as WildEval/ZebraLogic and allenai/ZebraLogicBench have them: {"id", "size", "puzzle", "solution":
- * {"header": ["House", ..], "rows": [["1", ..], ..]}}. The latter's public copy holds no solutions, and is
- * refused with where they are. Wording, with its worked example: ZeroEval's template ZEBRA_GRID. */
+ * Rows as in WildEval/ZebraLogic and allenai/ZebraLogicBench: {"id", "size", "puzzle", "solution":
+ * {"header": ["House", ..], "rows": [["1", ..], ..]}}. The public copy of the latter has no
+ * solutions. It is refused, and the message says where the solutions are. The wording and its
+ * worked example are ZeroEval's template ZEBRA_GRID. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,13 +39,14 @@ static const char kBefore[] =
 static const char kBehind[] = "\n\n\n# Instruction\n\nNow please solve the above puzzle. Present "
                               "your reasoning and solution in the following json format:\n\n";
 
-/* A JSON string as text, quotes included. */
+/* Appends a JSON string with its quotes. */
 static void put_quoted(buf *out, const js *s) {
     if (js_write(s, JS_COMPACT, out, NULL) != SNAP_OK)
         out->failed = true;
 }
 
-/* The form to be filled in, in the columns' order. Header and rows are known to be in order. */
+/* Appends the form that the model fills in, with the columns in order. check_gold() has accepted
+ * header and rows. */
 static void put_form(const js *solution, buf *out) {
     const js *header = js_get_array(solution, "header");
     size_t houses = js_len(js_get_array(solution, "rows")), columns = js_len(header);

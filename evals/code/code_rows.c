@@ -14,7 +14,8 @@ static bool is_packed(const char *path) {
     return text_ends(path, ".gz");
 }
 
-/* The file's lines as a stream; @plain holds an unpacked one for as long as the stream is open. */
+/* Opens the file's lines as a stream. For a packed file, @plain holds the unpacked content and must
+ * live as long as the stream. */
 static snap_status open_rows(const char *path, buf *plain, FILE **out, snap_err *err) {
     buf packed = {.limit = kPlainLimit};
     snap_status st = SNAP_OK;
@@ -33,7 +34,7 @@ cleanup:
     return st;
 }
 
-/* ---- reading a set ---- */
+/* ---- reading a data set ---- */
 
 static snap_status add_row(task_rows *r, const js *object, const char *where, snap_err *err) {
     task_row row = {0};
@@ -100,7 +101,7 @@ snap_status code_rows_load(task_rows *r, snap_err *err) {
     return code_rows_read(r, r->set->file, r->set->sha256, err);
 }
 
-/* ---- reading a row again ---- */
+/* ---- reading one row again ---- */
 
 static snap_status changed(const task_problem *p, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "'%s' has changed: problem '%.80s' is not where it was",
@@ -144,7 +145,7 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
     return st;
 }
 
-/* ---- the graders' names ---- */
+/* ---- graders: verdicts come from the judge ---- */
 
 static snap_status check_gold(const char *gold, snap_err *err) {
     if (strlen(gold) == HASH_HEX - 1 && strspn(gold, "0123456789abcdef") == HASH_HEX - 1)

@@ -1,17 +1,17 @@
-# What the scripts around a judged program share; they stand behind this text in one file.
+# Functions that the drivers of judged programs share. Each driver follows this text in one file.
 import json
 import os
 import site
 import sys
 
-# The interpreter starts without its site module, so that nothing but the program is run; what programs
-# expect of it is a function exit, and the distribution's packages.
+# The interpreter starts without its site module, so that no other code runs. Programs expect two things
+# of that module: the function exit() and the distribution's packages.
 site.setquit()
 sys.path[:1] = []
 sys.path += [p for p in site.getsitepackages() if os.path.isdir(p)]
 sys.set_int_max_str_digits(50000)
 
-# LiveCodeBench promises these names, in this order: later ones hide earlier ones.
+# The names that LiveCodeBench makes available, in this order: later ones hide earlier ones.
 STARRED = (
     "string re datetime collections heapq bisect copy math random statistics itertools functools operator io "
     "sys json builtins typing"
@@ -40,7 +40,7 @@ def say(data):
 
 
 def encode(value, out, depth=0):
-    """Appends a value to a list of texts: JSON, with tuples in parentheses and ! for what no JSON value equals."""
+    """Appends a value to a list of texts: JSON, tuples in parentheses, ! for a value that equals no JSON value."""
     if value is None or value is True or value is False:
         out.append({None: "null", True: "true", False: "false"}[value])
     elif depth > 400:
@@ -72,7 +72,7 @@ def encode(value, out, depth=0):
 
 
 def encode_number(value, out):
-    """Numbers of other types, numpy's say, are what they equal exactly."""
+    """Encodes a number of another type, such as numpy's, as the int or float that it equals exactly."""
     for kind in (int, float):
         try:
             same = kind(value)

@@ -5,7 +5,7 @@
 
 /* ---- white space ---- */
 
-/* U+2000..U+200A, U+2028, U+2029, U+202F, U+205F, U+3000, U+1680: the bytes behind the first. */
+/* True for the three bytes of U+1680, U+2000..U+200A, U+2028, U+2029, U+202F, U+205F, U+3000. */
 static bool is_wide_space(const unsigned char *s) {
     if (s[0] == 0xe2 && s[1] == 0x80)
         return (s[2] >= 0x80 && s[2] <= 0x8a) || s[2] == 0xa8 || s[2] == 0xa9 || s[2] == 0xaf;
@@ -14,7 +14,8 @@ static bool is_wide_space(const unsigned char *s) {
            (s[0] == 0xe1 && s[1] == 0x9a && s[2] == 0x80);
 }
 
-/* Bytes of the white space at the beginning, 0 where there is none: what Python's str.isspace() is. */
+/* Length in bytes of the white space character at the start; 0 if there is none. White space is
+ * what Python's str.isspace() accepts. */
 static size_t space_at(const char *text, size_t n) {
     const unsigned char *s = (const unsigned char *)text;
     if (!n)
@@ -41,7 +42,7 @@ static span strip(span s) {
     return s;
 }
 
-/* Takes the next word off a stripped line; false at its end. */
+/* Removes the first word from a stripped line; false at the end of the line. */
 static bool next_word(span *line, span *word) {
     size_t step, n = 0;
     while ((step = space_at(line->s, line->n)) > 0) {
@@ -58,11 +59,11 @@ static bool next_word(span *line, span *word) {
 
 /* ---- decimal numbers ---- */
 
-/* A number is sign 0.d1d2d3... 10^scale, with d1 and the last digit not zero: its digits are those of
- * `digits`, which may have a point and underscores between them. */
+/* A number is sign 0.d1d2d3... * 10^scale, where d1 and the last digit are not zero. The digits are
+ * those in `digits`, which may also contain a point and underscores. */
 typedef struct {
     bool negative, infinite, nan;
-    span digits; /* empty: zero */
+    span digits; /* empty for zero */
     int64_t scale;
 } decimal;
 
@@ -70,14 +71,14 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Underscores mean nothing, wherever they stand. */
+/* Underscores are ignored at every place. */
 static span skip_underscores(span s) {
     while (s.n && s.s[0] == '_')
         s = (span){s.s + 1, s.n - 1};
     return s;
 }
 
-/* Takes a sign off. */
+/* Removes a sign; true for a minus sign. */
 static bool take_sign(span *s) {
     *s = skip_underscores(*s);
     bool minus = s->n && s->s[0] == '-';
@@ -102,7 +103,7 @@ static bool read_special(span s, decimal *out) {
     return out->infinite || out->nan;
 }
 
-/* The digits behind 'e'. More than Python's decimals take are no number. */
+/* Reads the digits after 'e'. False if the exponent exceeds the range of Python's decimals. */
 static bool read_exponent(span s, int64_t *out) {
     bool minus = take_sign(&s), any = false;
     int64_t value = 0;
@@ -118,11 +119,13 @@ static bool read_exponent(span s, int64_t *out) {
     return any;
 }
 
-/* The digits of the mantissa without zeros at either end, and where the point is. */
+/* Finds the digits of the mantissa without leading and trailing zeros, and the position of the
+ * point. */
 static bool read_mantissa(span s, decimal *out) {
     size_t first = s.n, last = 0;
     int64_t before =
-        0; /* digits before the point, from the first that is not zero; may be negative */
+        0; /* digits before the point, from the first nonzero one; negative for zeros after the
+              point */
     bool any = false, point = false;
     for (size_t i = 0; i < s.n; i++) {
         if (s.s[i] == '.' && !point) {
@@ -209,7 +212,7 @@ static bool same_line(span a, span b) {
     return (a.n == b.n && memcmp(a.s, b.s, a.n) == 0) || same_numbers(a, b);
 }
 
-/* Takes the next line off; its end is not part of it. */
+/* Removes the next line and returns it without its newline. */
 static span next_line(span *text, bool *more) {
     const char *end = memchr(text->s, '\n', text->n);
     span line = {text->s, end ? (size_t)(end - text->s) : text->n};

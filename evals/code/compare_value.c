@@ -12,17 +12,17 @@ enum { kDepth = 512, kNumber = 400 };
 
 typedef enum { NOTHING, INTEGER, REAL, TEXT, LIST, TUPLE, DICT, OTHER } kind;
 
-/* Items of a list, a tuple or a dict are chained; a dict's carry their keys. */
+/* Items of a list, tuple or dict form a linked list; those of a dict have keys. */
 typedef struct value value;
 struct value {
     kind kind;
-    bool negative; /* INTEGER */
-    span text;     /* INTEGER: the digits, "" for zero; TEXT: as decoded */
+    bool negative; /* for INTEGER */
+    span text;     /* INTEGER: the digits, "" for zero; TEXT: the decoded text */
     double real;
     value *first, *next;
     span key;
-    size_t place; /* in the text, among its neighbours */
-    size_t n;     /* items */
+    size_t place; /* position of the item in its list or dict */
+    size_t n;     /* number of items */
 };
 
 typedef struct {
@@ -84,7 +84,7 @@ static size_t count_digits(const reader *r) {
     return (size_t)(p - r->at);
 }
 
-/* ".5" and "e-7" behind an integer; false: malformed. */
+/* Skips ".5" and "e-7" after an integer; false if malformed. */
 static bool skip_fraction(reader *r, bool *any) {
     *any = false;
     if (take(r, ".")) {
@@ -122,7 +122,7 @@ static value *read_number(reader *r) {
     return fraction ? read_real(r, from) : make_integer(r, negative, digits);
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
 static bool read_hex(reader *r, unsigned *out) {
     *out = 0;
@@ -138,7 +138,8 @@ static bool read_hex(reader *r, unsigned *out) {
     return true;
 }
 
-/* A surrogate without its other half is three bytes as any other code point: Python keeps it. */
+/* A surrogate without its other half is encoded in three bytes like other code points, as Python
+ * keeps it. */
 static void put_code_point(buf *out, unsigned c) {
     unsigned char b[4];
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -213,7 +214,7 @@ static int by_key(const void *a, const void *b) {
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Chains the items by their keys, of equal ones the last. */
+/* Sorts the items by key; of equal keys, keeps the last. */
 static bool sort_items(reader *r, value *dict) {
     entry *items = malloc((dict->n + 1) * sizeof *items);
     size_t n = 0;
@@ -237,7 +238,7 @@ static bool sort_items(reader *r, value *dict) {
     return true;
 }
 
-/* The next item of @list, with its key in a dict. */
+/* Reads the next item of @list; in a dict, with its key. */
 static value *read_item(reader *r, const value *list) {
     span key = {NULL, 0};
     if (list->kind == DICT) {
@@ -325,7 +326,8 @@ static const value *parse(span text, arena *mem, value_verdict *why) {
 
 /* ---- equality ---- */
 
-/* Exact, as Python compares them: the real number's own digits, if it is whole. */
+/* Compares an integer with a real number exactly, as Python does: by the digits of the real number,
+ * which must be whole. */
 static bool same_mixed(const value *integer, double x) {
     char digits[kNumber];
     if (!isfinite(x) || floor(x) != x)

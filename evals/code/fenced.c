@@ -10,7 +10,7 @@ static bool holds_ticks(span line) {
     return memmem(line.s, line.n, kTicks, 3) != NULL;
 }
 
-/* The next line from *at on, without its end. */
+/* Returns the next line from *at on, without its newline, and moves *at past it. */
 static bool next_line(span text, size_t *at, span *line) {
     if (*at > text.n)
         return false;
@@ -20,7 +20,7 @@ static bool next_line(span text, size_t *at, span *line) {
     return true;
 }
 
-/* From behind the line @opening to before the line @closing. */
+/* The text after the line @opening and before the line @closing. */
 static span between(span opening, span closing) {
     const char *from = opening.s + opening.n + 1;
     return (span){from, closing.s > from ? (size_t)(closing.s - from) - 1 : 0};

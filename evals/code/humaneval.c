@@ -1,14 +1,16 @@
-/* humaneval.c - OpenAI's HumanEval: 164 functions to write from their heads and comments.
+/* humaneval.c - OpenAI's HumanEval: 164 Python functions to complete from their signature and
+ * docstring.
  *
- * Rows as in HumanEval.jsonl.gz: {"task_id", "prompt", "entry_point", "canonical_solution", "test"}. A
- * response may repeat the head or go on after it: what does not define the function is taken for its
- * body. Right is what passes the row's own assertions. */
+ * Rows as in HumanEval.jsonl.gz: {"task_id", "prompt", "entry_point", "canonical_solution",
+ * "test"}. A response may repeat the signature or continue after it. If it does not define the
+ * function, it is taken as the function's body. A response is correct if it passes the row's
+ * assertions. */
 #include <stdio.h>
 #include <string.h>
 
 #include "evals/code/code_rows.h"
 
-/* A text that a row must have. */
+/* Reads a text that every row must have. */
 static snap_status need(const js *row, const char *key, const char **out, const char *where,
                         snap_err *err) {
     *out = row_text(row, (const char *const[]){key, NULL});

@@ -8,7 +8,7 @@
 #include "evals/code/judge_parts.h"
 #include "evals/code/scripts.h"
 
-static const double kSeconds = 6; /* LiveCodeBench's */
+static const double kSeconds = 6; /* as in LiveCodeBench */
 
 snap_status judge_kind_parse(const char *name, judge_kind *out, snap_err *err) {
     *out = text_equal(name, "lcb") ? JUDGE_LCB : JUDGE_REAL;
@@ -39,7 +39,7 @@ double judge_total_seconds(const code_judge *j, size_t tests) {
     return (j->seconds + 1) * (double)tests + 5;
 }
 
-/* ---- why ---- */
+/* ---- reasons for a failure ---- */
 
 span judge_last_line(const buf *text) {
     const char *s = buf_str(text);
@@ -54,7 +54,7 @@ span judge_last_line(const buf *text) {
     return line;
 }
 
-/* What fits of a text, malformed bytes and control characters replaced. */
+/* Copies as much of a text as fits; replaces malformed bytes and control characters. */
 static void put_clean(char *out, size_t cap, span text) {
     buf clean = {0};
     size_t n = 0, step;
@@ -78,7 +78,7 @@ void judge_fail(code_result *r, code_outcome outcome, size_t test, const char *w
         put_clean(r->reason + n, sizeof r->reason - (size_t)n, text);
 }
 
-/* ---- running ---- */
+/* ---- running a program ---- */
 
 snap_status judge_run_job(code_judge *j, const sandbox_job *job, sandbox_result *r, snap_err *err) {
     for (int attempt = 0;; attempt++) {
@@ -104,7 +104,7 @@ snap_status judge_program(code_judge *j, span program, const code_tests *tests, 
                                 : judge_real(j, program, tests, out, err);
 }
 
-/* ---- opening ---- */
+/* ---- opening a judge ---- */
 
 snap_status judge_open(code_judge **out, const judge_options *options, snap_err *err) {
     snap_status st;

@@ -1,4 +1,4 @@
-/* judge_lcb.c - all tests in one process, as LiveCodeBench's checker runs them (lcb.py). */
+/* judge_lcb.c - runs all tests in one process, as LiveCodeBench's checker does (lcb.py). */
 #include <string.h>
 
 #include "base/json.h"
@@ -8,14 +8,15 @@
 enum { kHeader = 24 };
 static const size_t kMemory = (size_t)4 << 30;
 static const size_t kStack = (size_t)8 << 20;
-static const size_t kOutput = 1 << 16; /* goes past the checker, which does not look at it */
+static const size_t kOutput = 1 << 16; /* standard output itself is not checked: lcb.py sends what
+                                          the program writes through the channel */
 
-/* What has been seen of a process. */
+/* State of reading the driver's frames. */
 typedef struct {
     const code_tests *tests;
     code_result *out;
     bool begun, over;
-} listening;
+} frame_reader;
 
 static snap_status write_request(const code_judge *j, const code_tests *tests, buf *out,
                                  snap_err *err) {
@@ -31,7 +32,7 @@ static snap_status write_request(const code_judge *j, const code_tests *tests, b
     return st;
 }
 
-static void check_frame(listening *l, char kind, span text) {
+static void check_frame(frame_reader *l, char kind, span text) {
     size_t i = l->out->passed;
     const code_test *t = &l->tests->tests[i];
     bool value = kind == 'V' && l->tests->fn_name, output = kind == 'O' && !l->tests->fn_name;
@@ -39,23 +40,24 @@ static void check_frame(listening *l, char kind, span text) {
         (output && compare_output(text, t->output)))
         l->out->passed++;
     else if (value || output)
-        judge_fail(l->out, CODE_WRONG_ANSWER, i, value ? "another value" : "another output",
+        judge_fail(l->out, CODE_WRONG_ANSWER, i, value ? "a different value" : "a different output",
                    (span){"", 0});
     else if (kind == 'T')
         judge_fail(l->out, CODE_TIMEOUT, i, "out of time", (span){"", 0});
     else if (kind == 'X')
-        judge_fail(l->out, CODE_ERROR, i, "can't be loaded", text);
+        judge_fail(l->out, CODE_ERROR, i, "cannot be loaded", text);
     else
         judge_fail(l->out, CODE_ERROR, i, "an exception", text);
     l->over = l->out->outcome != CODE_PASSED || l->out->passed == l->tests->n;
 }
 
-static void forget(buf *channel, size_t n) {
+static void drop_front(buf *channel, size_t n) {
     memmove(channel->data, channel->data + n, channel->len - n + 1);
     channel->len -= n;
 }
 
-/* A frame's header, "O123\n": its length with the newline; 0 while it is not complete. */
+/* Length of a frame's header with its newline, as in "O123\n"; 0 while it is incomplete. *length:
+ * length of the frame's content. */
 static size_t header_of(const buf *channel, size_t *length) {
     *length = 0;
     for (size_t i = 1; i < channel->len && i < kHeader; i++) {
@@ -64,28 +66,28 @@ static size_t header_of(const buf *channel, size_t *length) {
             return i + 1;
         *length = *length * 10 + (size_t)(unsigned char)(c - '0');
         if (c < '0' || c > '9')
-            *length = SIZE_MAX / 16; /* more than comes */
+            *length = SIZE_MAX / 16; /* malformed: a length that never arrives */
     }
     return 0;
 }
 
-static bool listen_to(void *ctx, buf *channel) {
-    listening *l = ctx;
+static bool read_frames(void *ctx, buf *channel) {
+    frame_reader *l = ctx;
     size_t header, length;
     if (!l->begun && channel->len) {
         l->begun = true;
-        forget(channel, 1);
+        drop_front(channel, 1);
     }
     while (!l->over && (header = header_of(channel, &length)) > 0 &&
            length <= channel->len - header) {
         check_frame(l, channel->data[0], (span){channel->data + header, length});
-        forget(channel, header + length);
+        drop_front(channel, header + length);
     }
     return !l->over;
 }
 
-/* How it ended where no frame has said. */
-static void check_end(listening *l, const sandbox_result *r) {
+/* Sets the result if the process ended before all frames arrived. */
+static void check_end(frame_reader *l, const sandbox_result *r) {
     size_t i = l->out->passed;
     if (r->end == SANDBOX_TIMEOUT)
         judge_fail(l->out, CODE_GLOBAL_TIMEOUT, i, "out of time for all tests", (span){"", 0});
@@ -104,9 +106,9 @@ snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code
                       snap_err *err) {
     buf request = {0};
     sandbox_result r = {0};
-    listening l = {.tests = tests, .out = out};
+    frame_reader l = {.tests = tests, .out = out};
     if (tests->fn_name && !all_are_values(tests)) {
-        judge_fail(out, CODE_ERROR, 0, "an expected value is no JSON", (span){"", 0});
+        judge_fail(out, CODE_ERROR, 0, "an expected value is not JSON", (span){"", 0});
         return SNAP_OK;
     }
     snap_status st = write_request(j, tests, &request, err);
@@ -118,7 +120,7 @@ snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code
                                         .memory = kMemory,
                                         .stack = kStack,
                                         .output = kOutput},
-                             .watch = listen_to,
+                             .watch = read_frames,
                              .watch_ctx = &l,
                              .cancel = j->cancel};
     for (int attempt = 0; attempt < 2 && st == SNAP_OK && !l.begun; attempt++) {

@@ -1,4 +1,4 @@
-/* judge_real.c - a process a test. */
+/* judge_real.c - runs each test in a process of its own. */
 #include <string.h>
 
 #include "base/json.h"
@@ -18,7 +18,7 @@ static snap_status write_request(const char *fn_name, buf *out, snap_err *err) {
     return st;
 }
 
-/* The value of a function: behind "SV". */
+/* Checks a function's value, which follows "SV" in the channel. */
 static void check_value(const sandbox_result *r, const code_test *t, size_t i, code_result *out) {
     const char *said = buf_str(&r->channel);
     span none = {"", 0};
@@ -26,11 +26,11 @@ static void check_value(const sandbox_result *r, const code_test *t, size_t i, c
         judge_fail(out, CODE_ERROR, i, "ended without a value", none);
         return;
     }
-    /* what is malformed the program wrote into the channel itself */
+    /* the program may write a malformed value into the channel itself; that counts as wrong */
     if (!compare_is_value(t->output))
-        judge_fail(out, CODE_ERROR, i, "the expected value is no JSON", none);
+        judge_fail(out, CODE_ERROR, i, "the expected value is not JSON", none);
     else if (compare_value((span){said + 2, r->channel.len - 2}, t->output) != VALUE_SAME)
-        judge_fail(out, CODE_WRONG_ANSWER, i, "another value", none);
+        judge_fail(out, CODE_WRONG_ANSWER, i, "a different value", none);
 }
 
 static void check_end(const sandbox_result *r, const code_tests *tests, size_t i,
@@ -46,7 +46,7 @@ static void check_end(const sandbox_result *r, const code_tests *tests, size_t i
         check_value(r, &tests->tests[i], i, out);
     else if (r->output_cut ||
              !compare_output((span){buf_str(&r->output), r->output.len}, tests->tests[i].output))
-        judge_fail(out, CODE_WRONG_ANSWER, i, "another output", none);
+        judge_fail(out, CODE_WRONG_ANSWER, i, "a different output", none);
 }
 
 static snap_status run_test(code_judge *j, const sandbox_job *job, const code_tests *tests,

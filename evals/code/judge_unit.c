@@ -1,7 +1,9 @@
-/* judge_unit.c - programs with assertions after them, which are right when they come to their end.
+/* judge_unit.c - judges programs by assertions: the assertions follow the program, and it passes if
+ * it runs to its end.
  *
- * The assertions and the program share a process, as in the original checkers: a program written to
- * deceive could leave its test. It says so with a word it would have to find first. */
+ * The assertions and the program share a process, as in the original checkers. So a program written
+ * to deceive could leave before the assertions. To report success it would have to find the random
+ * word that the driver sends at the end. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -22,7 +24,7 @@ static snap_status draw_word(char out[kWord], snap_err *err) {
     return SNAP_OK;
 }
 
-/* "def NAME" somewhere in it. */
+/* True if the program contains "def NAME". */
 static bool defines(span program, const char *name) {
     char text[128];
     int n = snprintf(text, sizeof text, "def %s", name);
@@ -48,7 +50,8 @@ static void write_program(span program, const code_tests *t, buf *out) {
     (void)buf_printf(out, "\n\n%s\n", t->after);
 }
 
-/* The channel says "S", then "P" and the word, or "E" and the name of an exception. */
+/* Sets the result from the channel: "S", then "P" and the word, or "E" and the name of an
+ * exception. */
 static void check_end(const sandbox_result *r, const char *word, code_result *out) {
     const char *said = buf_str(&r->channel);
     span none = {"", 0};

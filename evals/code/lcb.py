@@ -1,11 +1,11 @@
-# --judge lcb: what LiveCodeBench's own checker lets a program see. All tests run in one process. A
-# program that reads standard input becomes the body of a function, its imports stay outside; standard
-# input is an object with some of a file's methods, standard output a text in memory. What a real
-# interpreter would do otherwise is wrong here on purpose.
+# --judge lcb: imitates LiveCodeBench's own checker. All tests run in one process. A program that reads
+# standard input becomes the body of a function, and its imports stay outside. Standard input is an
+# object with some of a file's methods; standard output is a text in memory. Where this differs from a
+# real interpreter, the difference is intended.
 #
-# Channel: "S", then a test a frame: a letter, the length, a line feed, that many bytes. O: its output,
-# V: its value, T: out of time, E: an exception; "X" instead of a test's frame: the program could not
-# be loaded.
+# Channel: "S", then one frame per test: a letter, the length, a line feed, that many bytes. The letter
+# is O for the output, V for the value, T for out of time, E for an exception. "X" instead of the first
+# frame means that the program could not be loaded.
 import ast
 import builtins
 import io
@@ -43,7 +43,7 @@ def forbid():
 
 
 class Bytes:
-    """Reads as a whole, or its first line, again and again."""
+    """read() always returns the whole text, readline() always the first line."""
 
     def __init__(self, text):
         self.inputs = text.encode("utf-8")
@@ -56,7 +56,7 @@ class Bytes:
 
 
 class Input:
-    """Can't be iterated over; all but three methods are a StringIO's."""
+    """Cannot be iterated over. buffer, read and readlines are its own, other methods are a StringIO's."""
 
     def __init__(self, text):
         self.buffer = Bytes(text)
@@ -69,7 +69,7 @@ class Input:
 
 
 def imitate(file, text):
-    """The standard input that a program imported from sys before: lines come without their ends."""
+    """Imitates a standard input that the program imported from sys: lines come without newlines."""
     lines = iter(text.split("\n"))
     file.read = lambda *args: text
     file.readline = lambda *args: next(lines)
@@ -138,7 +138,7 @@ def call_with_input(function, text):
 def call_with_values(function, arguments):
     value = function(*arguments)
     signal.alarm(0)
-    # golds hold no tuples: a program that returns one is not blamed
+    # golds have no tuples, so a returned tuple counts as a list
     return b"V", encoded(list(value) if isinstance(value, tuple) else value)
 
 
@@ -178,14 +178,14 @@ def attempt(call, function, given, seconds):
 
 
 def main():
-    asked = request()
-    seconds = asked["seconds"]
+    job = request()
+    seconds = job["seconds"]
     source = program().decode("utf-8", "surrogateescape")
     signal.signal(signal.SIGALRM, on_alarm)
     say(b"S")
     forbid()
     try:
-        call, function, inputs = prepare(source, asked["fn_name"], asked["inputs"], seconds)
+        call, function, inputs = prepare(source, job["fn_name"], job["inputs"], seconds)
     except Exception as e:
         why = repr(e)[:300].encode("utf-8", "replace")
         return say(b"X%d\n" % len(why) + why)

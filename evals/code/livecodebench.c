@@ -1,10 +1,11 @@
-/* livecodebench.c - LiveCodeBench's code generation: problems of contests by their dates, so that a
- * model can be asked for those only that are younger than it.
+/* livecodebench.c - LiveCodeBench's code generation tasks: contest problems with dates, so that a
+ * model can be tested only on problems that are newer than the model.
  *
- * Files as livecodebench/code_generation_lite publishes them: test.jsonl is the first release, test2.jsonl
- * what the second added, and so on to test6.jsonl. A version is as its loader names them:
- * "release_v5" is the first five files, "v5" the fifth alone, "v2_v4" three of them. Without one, all
- * files that are there. Wording of the prompts: LiveCodeBench (MIT). */
+ * Files as in livecodebench/code_generation_lite: test.jsonl is the first release, test2.jsonl has
+ * what the second one added, and so on to test6.jsonl. A version has the name that the original
+ * loader uses: "release_v5" is the first five files, "v5" is only the fifth, "v2_v4" is the second
+ * to fourth. Without a version, all files in the folder are used. Wording of the prompts:
+ * LiveCodeBench (MIT). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static snap_status word_prompt(const js *row, task_rows *r, task_row *out, const
 
 /* ---- rows ---- */
 
-/* Rows that are not large are looked at in full before anybody is asked. */
+/* Checks the tests of a row while the data is loaded, unless they are large (kCheckedBytes). */
 static snap_status check_tests(const js *row, const char *where, snap_err *err) {
     static const char *const keys[] = {"public_test_cases", "private_test_cases", "metadata"};
     size_t n = 0;
@@ -66,7 +67,8 @@ static snap_status check_tests(const js *row, const char *where, snap_err *err) 
     return st;
 }
 
-/* Both ends count, as days at midnight: dates are compared as text, which their form allows. */
+/* True if a contest date is in the window. Both end days are included at midnight only, so a later
+ * time on the last day is outside. ISO dates can be compared as text. */
 static bool in_window(const char *date, const task_options *o) {
     return (!o->lcb_from || strcmp(date, o->lcb_from) >= 0) &&
            (!o->lcb_to || strncmp(date, o->lcb_to, kDay) < 0 ||
@@ -91,7 +93,7 @@ static snap_status read_row(const js *row, task_rows *r, task_row *out, const ch
         return err_set(err, SNAP_E_INPUT, "%s: needs a text 'question_id'", where);
     if (!date || !is_day(date))
         return err_set(err, SNAP_E_INPUT,
-                       "%s: 'contest_date' must be a date as 2024-08-03T00:00:00", where);
+                       "%s: 'contest_date' must be a date such as 2024-08-03T00:00:00", where);
     out->skip = !in_window(date, r->options);
     TRY(check_tests(row, where, err));
     if (out->skip)
@@ -108,16 +110,16 @@ cleanup:
 static snap_status check_day(const char *flag, const char *day, snap_err *err) {
     if (!day || (strlen(day) == kDay && is_day(day)))
         return SNAP_OK;
-    return err_set(err, SNAP_E_USAGE, "%s '%s' is no date as 2024-08-31", flag, day);
+    return err_set(err, SNAP_E_USAGE, "%s '%s' is not a date such as 2024-08-31", flag, day);
 }
 
-/* "v3": 3; else 0. */
+/* The number of a release: 3 for "v3"; 0 for anything else. */
 static int number_of(const char *text, size_t n) {
     return n == 2 && text[0] == 'v' && text[1] >= '1' && text[1] <= '0' + kReleases ? text[1] - '0'
                                                                                     : 0;
 }
 
-/* The releases first..last that a version means. */
+/* The first and last release of a version. */
 static snap_status parse_version(const char *v, int *first, int *last, snap_err *err) {
     const char *line = strchr(v, '_');
     *first = *last = 0;
@@ -141,7 +143,7 @@ static snap_status parse_version(const char *v, int *first, int *last, snap_err 
                    v, kReleases, kReleases);
 }
 
-/* A release's file in the folder of the one that was found; caller frees. */
+/* Path of a release's file in the folder of the file that was found; the caller frees it. */
 static char *file_of(const task_rows *r, int release) {
     const char *found = r->set->file, *slash = strrchr(found, '/');
     buf path = {0};
@@ -156,7 +158,8 @@ static char *file_of(const task_rows *r, int release) {
     return text;
 }
 
-/* The digest of the file before goes to the others; that of the last one becomes the set's. */
+/* Reads one more file. The digest of the previous file goes into the set's list of digests, and the
+ * new one takes its place. */
 static snap_status read_release(task_rows *r, const char *path, snap_err *err) {
     char before[HASH_HEX];
     (void)snprintf(before, sizeof before, "%s", r->set->sha256);
@@ -197,7 +200,7 @@ static snap_status load(task_rows *r, snap_err *err) {
         return code_rows_load(r, err);
     TRY(read_releases(r, first, last, o->lcb_version != NULL, err));
     if (!r->set->n && (o->lcb_from || o->lcb_to))
-        TRY(err_set(err, SNAP_E_USAGE, "no problem of LiveCodeBench is of these days (%s to %s)",
+        TRY(err_set(err, SNAP_E_USAGE, "LiveCodeBench has no problem in this period (%s to %s)",
                     o->lcb_from ? o->lcb_from : "the first", o->lcb_to ? o->lcb_to : "the last"));
 cleanup:
     return st;

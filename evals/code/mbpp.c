@@ -1,9 +1,9 @@
-/* mbpp.c - Google's Mostly Basic Python Problems: a sentence and three assertions each.
+/* mbpp.c - Google's Mostly Basic Python Problems: one sentence and three assertions per problem.
  *
- * Rows as in mbpp.jsonl: {"task_id", "text", "test_list", "test_setup_code"}; "prompt" instead of
- * "text" in the sanitized rows. Numbers 11 to 510 are the test split, the others are for training and
- * examples and are not asked. The assertions are part of the prompt, as in the paper (Austin et al.,
- * arXiv 2108.07732), without its worked examples. */
+ * Rows as in mbpp.jsonl: {"task_id", "text", "test_list", "test_setup_code"}; the sanitized rows
+ * have "prompt" instead of "text". Numbers 11 to 510 are the test split. The others are for
+ * training and examples and are not used. The assertions are part of the prompt, as in the paper
+ * (Austin et al., arXiv 2108.07732), but without its worked examples. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { kFirst = 11, kLast = 510 };
 
-/* The assertions, a line each. */
+/* Writes the assertions, one per line. */
 static snap_status write_assertions(const js *row, buf *out, const char *where, snap_err *err) {
     js *list;
     snap_status st = js_need_array(row, "test_list", &list, where, err);

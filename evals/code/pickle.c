@@ -2,13 +2,14 @@
 
 #include <stdint.h>
 
-/* Of Python's Lib/pickletools.py; the number behind an operation is as wide as it says, little endian. */
+/* Operations from Python's Lib/pickletools.py. The comment gives the width of the number after the
+ * operation (little endian). */
 enum {
     OP_PROTO = 0x80,            /* 1 byte */
     OP_FRAME = 0x95,            /* 8 bytes */
-    OP_SHORT_BINUNICODE = 0x8c, /* 1 byte, then that many of text */
-    OP_BINUNICODE = 'X',        /* 4 bytes, then that many */
-    OP_BINUNICODE8 = 0x8d,      /* 8 bytes, then that many */
+    OP_SHORT_BINUNICODE = 0x8c, /* 1 byte: the length of the text that follows */
+    OP_BINUNICODE = 'X',        /* 4 bytes: the length of the text */
+    OP_BINUNICODE8 = 0x8d,      /* 8 bytes: the length of the text */
     OP_MEMOIZE = 0x94,
     OP_BINPUT = 'q',      /* 1 byte */
     OP_LONG_BINPUT = 'r', /* 4 bytes */
@@ -40,7 +41,7 @@ static bool take_text(tape *t, size_t width, span *out) {
     return true;
 }
 
-/* One operation; false where it is not one of ours, cut off, or in the wrong place. */
+/* Executes one operation. False if it is not supported, cut off, or in the wrong place. */
 static bool step(tape *t, unsigned op, span *text) {
     uint64_t number;
     switch (op) {

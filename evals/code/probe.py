@@ -1,5 +1,5 @@
-# Is the cage closed? Looks for what a judged program must not find; says the first thing it finds, or
-# "isolated", through the channel.
+# Checks the isolation: tries to reach what a judged program must not reach. Sends the first thing that it
+# can reach, or "isolated", through the channel.
 import os
 import socket
 

@@ -1,6 +1,6 @@
-# --judge real: the program is the main program of a process of its own, with the process's standard input
-# and output, and with the names that LiveCodeBench promises. Where a method is asked for, standard input
-# has an argument a line, as JSON, and its value goes through the channel.
+# --judge real: the program is the main program of its own process, with real standard input and output
+# and with the names that LiveCodeBench makes available. If a function is tested, standard input has one
+# argument per line, as JSON, and the return value goes through the channel.
 import types
 
 
@@ -27,12 +27,12 @@ def main():
         try:
             load(source)
         except SystemExit:
-            pass  # with whatever code
+            pass  # any exit code is fine
         return
     lines = sys.stdin.read().split("\n")
     arguments = [json.loads(line) for line in lines if line.strip()]
     value = find(load(source), name)(*arguments)
-    # golds hold no tuples: a program that returns one is not blamed
+    # golds have no tuples, so a returned tuple counts as a list
     say(b"V" + encoded(list(value) if isinstance(value, tuple) else value))
 
 

@@ -18,7 +18,7 @@ enum { kSlice_ms = 100, kErrorsKept = 4096, kErrorsLimit = 1 << 16, kChannelLimi
 static const int64_t kStall_ns = 1000000000;
 static const int64_t kGrace_ns = 2000000000;
 
-/* ---- watching a process ---- */
+/* ---- supervising a process ---- */
 
 typedef struct {
     const sandbox_job *job;
@@ -26,21 +26,22 @@ typedef struct {
     box_process box;
     int64_t began, now, stalled;
     bool exited, late, stopped;
-} watching;
+} supervision;
 
-/* A stopped supervisor sees nothing: such time is not the program's. */
-static void tick(watching *w) {
+/* Updates the time. If this process itself was stopped for a while, that time does not count
+ * against the program. */
+static void tick(supervision *w) {
     int64_t now = clock_now_ns(), gap = now - w->now;
     if (gap > kSlice_ms * 1000000LL + kStall_ns)
         w->stalled += gap;
     w->now = now;
 }
 
-static int64_t elapsed(const watching *w) {
+static int64_t elapsed(const supervision *w) {
     return w->now - w->began - w->stalled;
 }
 
-/* Keeps the end of what has come. */
+/* Keeps only the last kErrorsKept bytes once the buffer reaches kErrorsLimit. */
 static void keep_end(buf *b) {
     if (b->len < kErrorsLimit)
         return;
@@ -49,7 +50,7 @@ static void keep_end(buf *b) {
     b->data[b->len] = '\0';
 }
 
-static void take(watching *w, int fd, const char *bytes, size_t n) {
+static void take(supervision *w, int fd, const char *bytes, size_t n) {
     sandbox_result *r = w->res;
     if (fd == w->box.errors) {
         (void)buf_append(&r->errors, bytes, n);
@@ -63,8 +64,8 @@ static void take(watching *w, int fd, const char *bytes, size_t n) {
     }
 }
 
-/* Reads what there is; true: some. At the end of a pipe *fd becomes -1. */
-static bool drain(watching *w, int *fd) {
+/* Reads available bytes; true if there were any. *fd becomes -1 at the end of the pipe. */
+static bool drain(supervision *w, int *fd) {
     char chunk[1 << 16];
     if (*fd < 0)
         return false;
@@ -78,7 +79,7 @@ static bool drain(watching *w, int *fd) {
     return n > 0;
 }
 
-static void look(watching *w, int timeout_ms) {
+static void poll_once(supervision *w, int timeout_ms) {
     struct pollfd fds[] = {{w->box.output, POLLIN, 0},
                            {w->box.errors, POLLIN, 0},
                            {w->box.channel, POLLIN, 0},
@@ -101,23 +102,24 @@ static bool failed(const sandbox_result *r) {
     return r->output.failed || r->errors.failed || r->channel.failed;
 }
 
-/* The pipes end when the last process that could write to them has. */
-static bool silent(const watching *w) {
+/* True once all pipes are at their end, that is, all processes that could write to them have
+ * ended. */
+static bool pipes_ended(const supervision *w) {
     return w->box.output < 0 && w->box.errors < 0 && w->box.channel < 0;
 }
 
-static void watch(watching *w) {
+static void supervise(supervision *w) {
     const int64_t limit = (int64_t)(w->job->limits.seconds * 1e9);
     while (!w->exited && !w->stopped && elapsed(w) < limit && !cancelled(w->job) && !failed(w->res))
-        look(w, kSlice_ms);
+        poll_once(w, kSlice_ms);
     w->late = !w->exited && !w->stopped;
     if (!w->exited)
         (void)kill(w->box.pid, SIGKILL);
-    for (int64_t since = w->now; !silent(w) && w->now - since < kGrace_ns;)
-        look(w, kSlice_ms);
+    for (int64_t since = w->now; !pipes_ended(w) && w->now - since < kGrace_ns;)
+        poll_once(w, kSlice_ms);
 }
 
-/* ---- running ---- */
+/* ---- running a program ---- */
 
 static int exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -127,13 +129,13 @@ snap_status sandbox_run(sandbox *s, const sandbox_job *job, sandbox_result *out,
     *out = (sandbox_result){.output.limit = job->limits.output + 1,
                             .errors.limit = 2 * kErrorsLimit + (1 << 16),
                             .channel.limit = kChannelLimit};
-    watching w = {.job = job, .res = out};
+    supervision w = {.job = job, .res = out};
     w.began = w.now = clock_now_ns();
     snap_status st = box_start(s, job, &w.box, err);
     if (st == SNAP_OK && w.box.pidfd < 0)
-        st = err_set(err, SNAP_E_ENV, "cannot watch a process: the code judge needs Linux 5.9");
+        st = err_set(err, SNAP_E_ENV, "cannot supervise a process: the code judge needs Linux 5.9");
     if (st == SNAP_OK)
-        watch(&w);
+        supervise(&w);
     int status = box_end(&w.box);
     out->end = w.stopped ? SANDBOX_STOPPED : w.late ? SANDBOX_TIMEOUT : SANDBOX_EXITED;
     out->status = exit_code(status);
@@ -153,7 +155,7 @@ void sandbox_result_release(sandbox_result *r) {
     buf_release(&r->channel);
 }
 
-/* ---- opening ---- */
+/* ---- opening the sandbox ---- */
 
 static const char kSpacesHelp[] =
     "unprivileged user namespaces must be allowed: see the sysctls user.max_user_namespaces, "
@@ -168,7 +170,7 @@ static snap_status need(const char *path, const char *package, snap_err *err) {
                    path, package);
 }
 
-/* The last line that says something. */
+/* Copies the last line that is not blank; "nothing" if there is none. */
 static void last_line(const buf *text, char *out, size_t cap) {
     const char *s = buf_str(text), *line = "nothing";
     size_t n = strlen(line);
@@ -183,7 +185,7 @@ static void last_line(const buf *text, char *out, size_t cap) {
     (void)snprintf(out, cap, "%.*s", (int)(n < cap ? n : cap - 1), line);
 }
 
-/* Lets a program look for what it must not find. */
+/* Runs a program that tries to reach what it must not reach. */
 static snap_status probe(sandbox *s, snap_err *err) {
     char why[200], outside[24];
     const sandbox_job job = {
@@ -196,7 +198,8 @@ static snap_status probe(sandbox *s, snap_err *err) {
     snap_status st = sandbox_run(s, &job, &r, err);
     if (st == SNAP_OK && strcmp(buf_str(&r.channel), "isolated\n") != 0) {
         last_line(r.channel.len ? &r.channel : &r.errors, why, sizeof why);
-        st = err_set(err, SNAP_E_ENV, "programs can't be isolated here (%s): %s", why, kSpacesHelp);
+        st = err_set(err, SNAP_E_ENV, "this machine cannot isolate programs (%s): %s", why,
+                     kSpacesHelp);
     }
     sandbox_result_release(&r);
     return st;

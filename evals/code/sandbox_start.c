@@ -1,4 +1,4 @@
-/* sandbox_start.c - from a job to a running bubblewrap: its command line, its files, its user. */
+/* sandbox_start.c - starts bubblewrap for a job: its command line, files and user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -14,7 +14,8 @@
 
 #include "evals/code/sandbox_parts.h"
 
-/* A program that runs on several threads at once uses its time so much faster. */
+/* A program with several threads uses CPU time faster than wall-clock time. The CPU limit allows
+ * for this many threads. */
 enum { kThreadsCounted = 4 };
 enum { kFiles = 64, kTasks = 64, kNumber = 40, kLimits = 9, kPipe = 1 << 20 };
 static const size_t kScratch = (size_t)64 << 20;
@@ -32,7 +33,7 @@ static void add_all(sandbox *s, const char *const *args) {
         add(s, *args);
 }
 
-/* A folder of the root that most systems have as a link into /usr. */
+/* Adds a top-level folder, which on most systems is a link into /usr. */
 static snap_status add_link(sandbox *s, const char *path, snap_err *err) {
     char target[256];
     struct stat sb;
@@ -72,10 +73,10 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
                                          NULL};
     static const char *const environment[] = {
         "--clearenv", "--setenv", "PATH", "/usr/bin", "--setenv", "LANG", "C.UTF-8",
-        /* the same program, the same order of a set's items, the same verdict */
+        /* a fixed order of set items, so the same program gets the same verdict */
         "--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv",
         "OMP_NUM_THREADS", "1", "--setenv", "OPENBLAS_NUM_THREADS", "1", NULL};
-    /* Of /etc what the loader needs to find the libraries of numpy, say. */
+    /* From /etc, only what the loader needs to find libraries, for example numpy's. */
     static const char *const files[] = {
         "--ro-bind",     "/usr/bin",         "/usr/bin",          "--ro-bind",
         "/usr/lib",      "/usr/lib",         "--ro-bind-try",     "/usr/lib64",
@@ -97,7 +98,7 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     add_all(s, (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs",
                                      "/tmp", "--ro-bind-data", "5", "/box/driver.py",
                                      "--ro-bind-data", "6", "/box/program.py",
-                                     /* else they are memory without a ceiling */
+                                     /* otherwise these would be memory without a limit */
                                      "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp",
                                      "--seccomp", "7", "--", NULL});
     if (s->n_args + 1 == kBoxArguments)
@@ -105,7 +106,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     return st;
 }
 
-/* The limits count from inside: processes of the same user outside are none of the program's. */
+/* Adds the resource limits. They apply inside the name space, so processes of the same user outside
+ * do not count. */
 static void add_limits(const sandbox_job *job, char text[kLimits][kNumber], const char **args,
                        size_t *n) {
     const sandbox_limits *l = &job->limits;
@@ -130,7 +132,8 @@ static void add_limits(const sandbox_job *job, char text[kLimits][kNumber], cons
 
 /* ---- files in memory ---- */
 
-/* A file that nobody can change, at its beginning; -1. */
+/* Creates a sealed file in memory with the given content, positioned at its start; -1 on
+ * failure. */
 static int memory_file(span text) {
     int fd = memfd_create("box", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     size_t done = 0;
@@ -159,7 +162,7 @@ static void close_all(int *fds, size_t n) {
     }
 }
 
-/* fds[i] is what is to be file descriptor i in the child; out[i] our end of a pipe. */
+/* fds[i] becomes file descriptor i of the child; out[i] is this side's end of a pipe. */
 static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[BOX_FDS],
                               int out[BOX_FDS], snap_err *err) {
     static const int pipes[] = {STDOUT_FILENO, STDERR_FILENO, BOX_CHANNEL};
@@ -179,7 +182,8 @@ static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[
         out[pipes[i]] = ends[0];
         fds[pipes[i]] = ends[1];
         (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        (void)fcntl(ends[0], F_SETPIPE_SZ, kPipe); /* where it is allowed: fewer switches */
+        (void)fcntl(ends[0], F_SETPIPE_SZ, kPipe); /* a larger pipe means fewer context switches;
+                                                      may fail */
     }
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         fds[files[i].at] = memory_file(files[i].text);
@@ -191,14 +195,16 @@ static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[
 
 /* ---- the process ---- */
 
-/* Between fork and exec of a process with threads: system calls only. */
-static bool become_nobody(void) {
+/* Drops root. Runs between fork and exec in a process with threads, so it may only make system
+ * calls. */
+static bool drop_root(void) {
     return syscall(SYS_getuid) != 0 || (syscall(SYS_setgroups, 0, NULL) == 0 &&
                                         syscall(SYS_setresgid, kBoxUser, kBoxUser, kBoxUser) == 0 &&
                                         syscall(SYS_setresuid, kBoxUser, kBoxUser, kBoxUser) == 0);
 }
 
-/* Puts the files into their places, whatever numbers they have now, and closes all others. */
+/* Moves the files to the descriptors 0 .. BOX_FDS-1, whatever their numbers are now, and closes all
+ * others. */
 static bool place_files(int fds[BOX_FDS]) {
     for (int i = 0; i < BOX_FDS; i++) {
         fds[i] = fcntl(fds[i], F_DUPFD, BOX_FDS);
@@ -211,8 +217,8 @@ static bool place_files(int fds[BOX_FDS]) {
     return syscall(SYS_close_range, BOX_FDS, ~0U, 0) == 0;
 }
 
-/* Where memory runs out all the same, it is the program that goes. */
-static void volunteer(void) {
+/* Makes the kernel kill this process first if the machine runs out of memory. */
+static void raise_oom_score(void) {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!write(fd, "1000", 4);
@@ -226,14 +232,14 @@ _Noreturn static void child(const char *const *args, int fds[BOX_FDS], pid_t par
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
-    volunteer();
-    bool ok = place_files(fds) && chdir("/") == 0 && become_nobody() &&
+    raise_oom_score();
+    bool ok = place_files(fds) && chdir("/") == 0 && drop_root() &&
               prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
     if (ok) {
         union {
             const char *const *in;
             char *const *out;
-        } argv = {args}; /* execve() changes none of them */
+        } argv = {args}; /* execve() does not change the strings */
         (void)execve(args[0], argv.out, no_environment);
     }
     _exit(127);
@@ -274,7 +280,7 @@ snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out, snap
 int box_end(box_process *p) {
     int status = -1;
     if (p->pid > 0) {
-        (void)kill(p->pid, SIGKILL); /* of a process that has ended: nothing */
+        (void)kill(p->pid, SIGKILL); /* no effect if it has ended already */
         while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }

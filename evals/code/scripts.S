@@ -1,4 +1,4 @@
-/* scripts.S - the scripts as strings in the program. */
+/* scripts.S - embeds the Python drivers as strings in the program. */
     .macro script name, file
     .global script_\name
     .type script_\name, @object

@@ -17,14 +17,14 @@ enum { kArch = (int)AUDIT_ARCH_AARCH64 };
 enum { kArch = 0 };
 #endif
 
-/* Calls of the x32 interface carry this bit and the architecture of the others. */
+/* Calls of the x32 interface have this bit, and the same architecture value as x86-64. */
 enum { kX32 = 0x40000000 };
 enum {
     kNewNamespaces = CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                      CLONE_NEWUTS | CLONE_NEWCGROUP
 };
 
-/* Refused with EPERM. A call that an architecture lacks is one that it can't make. */
+/* Calls refused with EPERM. Calls that an architecture lacks need no entry. */
 static const int refused[] = {
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -110,7 +110,7 @@ static void load(buf *out, size_t offset) {
     (void)put(out, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
 }
 
-/* Returns @verdict where the loaded word is @value. */
+/* Returns @verdict if the loaded word equals @value. */
 static void on_equal(buf *out, unsigned value, unsigned verdict) {
     (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
     (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
@@ -120,8 +120,8 @@ static void refuse(buf *out, int call, int error) {
     on_equal(out, (unsigned)call, SECCOMP_RET_ERRNO | (unsigned)error);
 }
 
-/* Looks at the low half of the first argument of @call: returns @error unless some bit of @bits is set
- * (or, with @when_set, if one is). The next instructions see the call's number again. */
+/* Checks the low half of the first argument of @call. Returns @error if no bit of @bits is set or,
+ * with @when_set, if one is set. Then loads the call's number again for the next instructions. */
 static void on_bits(buf *out, int call, unsigned bits, bool when_set, int error) {
     (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4));
     load(out, offsetof(struct seccomp_data, args[0]));
@@ -132,7 +132,7 @@ static void on_bits(buf *out, int call, unsigned bits, bool when_set, int error)
     load(out, offsetof(struct seccomp_data, nr));
 }
 
-/* Sockets of this machine's own family only. */
+/* Allows only sockets of the family AF_UNIX. */
 static void on_socket(buf *out, int call) {
     (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4));
     load(out, offsetof(struct seccomp_data, args[0]));
@@ -141,8 +141,9 @@ static void on_socket(buf *out, int call) {
     load(out, offsetof(struct seccomp_data, nr));
 }
 
-/* Processes are refused as when there are too many of them, threads are not. clone3, whose flags lie in
- * memory, does not exist: the C library then takes clone. */
+/* Refuses processes with the error for too many processes, and allows threads. clone3 keeps its
+ * flags in memory, where a filter cannot read them. So it is reported as missing, and the C library
+ * uses clone instead. */
 static void on_processes(buf *out) {
     on_bits(out, SYS_clone, kNewNamespaces, true, EPERM);
     on_bits(out, SYS_clone, CLONE_THREAD, false, EAGAIN);

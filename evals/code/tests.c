@@ -27,7 +27,8 @@ static snap_status keep_name(code_tests *t, const js *row, const char *key, cons
     return t->fn_name ? SNAP_OK : no_memory(where, err);
 }
 
-/* A text as it is; a list as its items' lines: texts of standard input, values of arguments. */
+/* Stores a test's input or output. A text is kept unchanged. A list becomes lines: lines of
+ * standard input, or one JSON value per argument. */
 static snap_status keep_part(code_tests *t, const js *part, span *out, const char *where,
                              snap_err *err) {
     buf lines = {0};
@@ -53,7 +54,8 @@ static snap_status keep_part(code_tests *t, const js *part, span *out, const cha
     return st;
 }
 
-/* What a function is to return may stand there as the value itself. */
+/* Stores the expected output. For a function, the row may have the value itself instead of its
+ * text. */
 static snap_status keep_output(code_tests *t, const js *output, span *out, const char *where,
                                snap_err *err) {
     buf text = {0};
@@ -105,7 +107,7 @@ static snap_status read_case(code_tests *t, const js *one, const char *where, sn
         return err_set(err, SNAP_E_INPUT, "%s: a test needs 'input', 'output' and 'testtype'",
                        where);
     if (strcmp(type, t->fn_name ? "functional" : "stdin") != 0)
-        return err_set(err, SNAP_E_INPUT, "%s: a test of type '%.40s' where %s", where, type,
+        return err_set(err, SNAP_E_INPUT, "%s: a test of type '%.40s', but %s", where, type,
                        t->fn_name ? "a function is named" : "no function is named");
     code_test *test = &t->tests[t->n++];
     return keep(t, input, n_in, &test->input) && keep(t, output, n_out, &test->output)
@@ -122,7 +124,8 @@ static snap_status read_cases(const js *list, code_tests *t, const char *where, 
     return st;
 }
 
-/* A list that stands as text under @key, or packed; caller owns it; NULL on failure. */
+/* Parses a list of tests, stored as text or packed under @key. The caller owns it; NULL on
+ * failure. */
 static js *parse_cases(const js *row, const char *key, const char *where, snap_err *err) {
     size_t n;
     const char *text = js_get_strn(row, key, &n);
@@ -179,8 +182,8 @@ snap_status tests_read(const js *row, code_tests *out, const char *where, snap_e
     *out = (code_tests){0};
     if (!tests_present(row))
         return err_set(err, SNAP_E_INPUT,
-                       "%s: no tests: a row needs 'inputs' and 'outputs', or what LiveCodeBench "
-                       "publishes (for the samples of a run: eval --regrade)",
+                       "%s: no tests: a row needs 'inputs' and 'outputs', or the keys that "
+                       "LiveCodeBench publishes (for the samples of a run: eval --regrade)",
                        where);
     snap_status st = js_get(row, "inputs")             ? read_lists(row, out, where, err)
                      : js_get_str(row, "input_output") ? read_nested(row, out, where, err)

@@ -1,4 +1,5 @@
-/* tests_unpack.c - LiveCodeBench's private tests, and files that are packed. The only caller of zlib. */
+/* tests_unpack.c - unpacks LiveCodeBench's private tests and gzip files. The only caller of
+ * zlib. */
 #include <string.h>
 #include <zlib.h>
 
@@ -36,7 +37,7 @@ static snap_status base64(span text, buf *out, const char *where, snap_err *err)
     while (i < text.n && (text.s[i] == '=' || text.s[i] == '\n' || text.s[i] == '\r'))
         i++;
     if (i < text.n)
-        return err_set(err, SNAP_E_INPUT, "%s: base64 goes on behind its end, byte %zu", where, i);
+        return err_set(err, SNAP_E_INPUT, "%s: base64 continues after its end, byte %zu", where, i);
     return buf_check(out, "packed tests", err);
 }
 
@@ -71,7 +72,7 @@ static snap_status decompress(const buf *packed, int format, buf *out, const cha
     (void)inflateEnd(&z);
     snap_status st = buf_check(out, where, err);
     if (st == SNAP_OK && !all)
-        st = err_set(err, SNAP_E_INPUT, "%s: what is packed is damaged (zlib)", where);
+        st = err_set(err, SNAP_E_INPUT, "%s: the packed data is damaged (zlib)", where);
     return st;
 }
 

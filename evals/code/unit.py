@@ -1,5 +1,5 @@
-# A program that ends with assertions (HumanEval, MBPP): right when it comes to its end. Request: a word
-# that says so through the channel; else the name of the exception goes there.
+# A program that ends with assertions (HumanEval, MBPP): it passes if it runs to its end. The request has
+# a word, which is then sent through the channel. Otherwise the name of the exception is sent.
 import types
 
 

@@ -309,7 +309,7 @@ static void test_published(void) {
     expect_refused(published(kOpen, "!", "{}"), "neither JSON nor base64");
     expect_refused(published(kOpen, "AAAA", "{}"), "damaged");
     expect_refused(published(kOpen, "", "{}"), "empty");
-    expect_refused(published(kOpen, "QQ==Q", "{}"), "behind its end");
+    expect_refused(published(kOpen, "QQ==Q", "{}"), "after its end");
     expect_refused(published(kOpen, "[{\"input\": \"1\"}]", "{}"), "needs 'input'");
     expect_refused(published(kOpen, kClosed, "{\"func_name\": \"f\"}"), "of type 'stdin'");
     expect_refused(published(kOpen, kClosed, "{\"func_name\": 3}"), "name of a function");

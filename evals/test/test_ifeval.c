@@ -145,7 +145,7 @@ static void test_readings(void) {
     r = grade("  \n");
     CU_ASSERT(r.verdict == GRADE_UNPARSED && !r.rule && r.also[1].value == 0);
     r = grade("<think>a b");
-    CU_ASSERT(r.verdict == GRADE_UNPARSED && strcmp(r.reason, "the reasoning never ended") == 0);
+    CU_ASSERT(r.verdict == GRADE_UNPARSED && strcmp(r.reason, "the reasoning did not end") == 0);
 }
 
 static void test_bad_golds(void) {

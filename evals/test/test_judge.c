@@ -287,12 +287,12 @@ static void test_responses(void) {
         {"so\n```python\nprint(1)\n```\n", "pass", "all tests pass", false, false},
         {"<think>```\nprint(2)\n```</think>\n```\nprint(1)\n```", "pass", "all tests pass", false,
          false},
-        {"```\nprint(1)\n```\nor rather\n```\nprint(2)\n```", "wrong", "test 0: another output",
+        {"```\nprint(1)\n```\nor rather\n```\nprint(2)\n```", "wrong", "test 0: a different output",
          false, false},
         {"print(1)", "unparsed", "no fenced program", false, false},
         {"print(1)", "pass", "all tests pass", true, false},
         {"```\nprint(1", "unparsed", "cut off before a program was complete", false, true},
-        {"<think>```\nprint(1)\n```", "unparsed", "the reasoning never ended", false, false},
+        {"<think>```\nprint(1)\n```", "unparsed", "the reasoning did not end", false, false},
         {"", "unparsed", "empty response", false, false},
     };
     code_judge *j = open_judge(JUDGE_REAL, 60);

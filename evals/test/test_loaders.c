@@ -196,8 +196,8 @@ static void test_hmmt_malformed(void) {
         {"id,answer\n../1,103\n", "answers.csv:2: 'id' must be a number"},
         {"id,answer\n1234567,103\n", ":2: 'id' must be a number"},
         {"id,answer\n1,\n", ":2: 'answer' must be text"},
-        {"id,answer\n3,5\n", "problems/3.tex: no text of a problem"},
-        {"id,answer\n4,5\n", "problems/4.tex: no text of a problem"},
+        {"id,answer\n3,5\n", "problems/3.tex: the file must hold the text of a problem"},
+        {"id,answer\n4,5\n", "problems/4.tex: the file must hold the text of a problem"},
         {"id,answer\n", "no problems"},
     };
     folder_open();
@@ -392,7 +392,7 @@ static void test_gpqa_messages(void) {
     task_set set = loaded(&task_gpqa_diamond, NULL);
     CU_ASSERT_PTR_EQUAL(task_public_message(&set, &set.problems[0], plain), plain);
     CU_ASSERT_STRING_EQUAL(task_public_message(&set, &set.problems[0], leak),
-                           "a message that repeats the question: not kept");
+                           "(a message that repeats the question; not stored)");
     CU_ASSERT_PTR_NULL(task_public_message(&set, &set.problems[0], NULL));
     task_set_release(&set);
     set = loaded(&task_gpqa_diamond, &(task_options){.keep_text = true});

@@ -128,7 +128,7 @@ static void test_store_survives_a_restart(void) {
         lines += text.data[i] == '\n';
     CU_ASSERT_EQUAL(lines, 4); /* superseded rows are gone */
     CU_ASSERT(strstr(buf_str(&text), "\"q1\"") < strstr(buf_str(&text), "\"q2\""));
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "\"reason\":\"the reasoning never ended\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "\"reason\":\"the reasoning did not end\""));
     buf_release(&text);
     free(o);
     run_close(&r);
