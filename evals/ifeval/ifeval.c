@@ -1,8 +1,9 @@
-/* ifeval.c - IFEval: 541 prompts with 834 instructions whose following a program can check.
+/* ifeval.c - IFEval: 541 prompts with 834 instructions that a program can check.
  *
- * Rows as google-research/instruction_following_eval has them: {"key", "prompt", "instruction_id_list",
- * "kwargs"}; the prompt is asked as it is. Strict: the response as it is. Loose: or without its first
- * line, its last line, both, and each of these without "*". */
+ * Rows as in google-research/instruction_following_eval: {"key", "prompt", "instruction_id_list",
+ * "kwargs"}. The prompt is used unchanged. A strict check uses the response unchanged. A loose
+ * check also accepts these variants: without the first line, without the last line, without both,
+ * and each of these four without "*". */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +62,8 @@ static void put_without_stars(buf *out, span s) {
             (void)buf_append(out, s.s + i, 1);
 }
 
-/* The eight of the loose reading, the response itself first; @out keeps those without stars. */
+/* Makes the eight variants of the loose check, the response itself first. @out holds those without
+ * stars. */
 static void make_variants(span s, buf out[kVariants / 2], span v[kVariants]) {
     v[0] = s;
     v[1] = letters_trim(first_line_gone(s));
@@ -76,8 +78,8 @@ static void make_variants(span s, buf out[kVariants / 2], span v[kVariants]) {
 /* ---- grading ---- */
 
 typedef struct {
-    size_t n, strict, loose; /* instructions; how many are followed */
-    buf broken;              /* names of those that are not, strictly */
+    size_t n, strict, loose; /* number of instructions; how many are followed */
+    buf broken;              /* names of instructions that fail the strict check */
 } tally;
 
 static void judge(const js *gold, const span v[kVariants], const language_profiles *languages,
@@ -126,7 +128,7 @@ static grade_result grade_with(const language_profiles *languages, const char *g
     span answer = in.extracted ? in.response : extract_visible(in.response, &thinking);
     r.reason = grade_why_nothing(in, answer, thinking);
     if (answer.s != in.response.s)
-        answer = letters_trim(answer); /* what stands between the reasoning and the answer */
+        answer = letters_trim(answer); /* white space between the reasoning and the answer */
     text_append_utf8_lossy(&text, answer.s, answer.n);
     make_variants((span){buf_str(&text), text.len}, bare, v);
     judge(asked, v, languages, &t);
@@ -161,8 +163,8 @@ static const grader *pick_grader(void) {
 
 /* ---- rows ---- */
 
-/* "instruction_id_list" and "kwargs" of a row, the null arguments left out: what the gold is. NULL where it
- * has none. */
+/* Builds the gold: "instruction_id_list" and "kwargs" of a row, without null arguments. NULL if the
+ * row has none. */
 static js *gold_of(const js *row) {
     if (!js_get(row, "instruction_id_list"))
         return NULL;
@@ -178,7 +180,8 @@ static js *gold_of(const js *row) {
             if (!js_is_null(js_value(it)))
                 ok = js_set_new(args, js_key(it), js_copy(js_value(it)));
     }
-    ok = js_set_new(gold, "kwargs", kwargs) && ok; /* takes the list in every case */
+    ok = js_set_new(gold, "kwargs", kwargs) && ok; /* takes ownership of the list even if it
+                                                      fails */
     if (ok)
         return gold;
     js_free(gold);

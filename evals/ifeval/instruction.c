@@ -14,8 +14,8 @@ typedef enum {
     COUNT,    /* an integer, 0 or more */
     TEXT,     /* not blank */
     LETTER,   /* one character */
-    REGEX,    /* text that is a regular expression */
-    REGEXES,  /* a list of these, not empty */
+    REGEX,    /* a text that is a regular expression */
+    REGEXES,  /* a list of regular expressions, not empty */
     RELATION, /* "at least" or "less than" */
 } kind;
 
@@ -24,7 +24,7 @@ typedef struct {
     kind kind;
 } argument;
 
-/* What an instruction is judged from. */
+/* The data that an instruction is checked with. */
 typedef struct {
     const js *args;
     span text;
@@ -53,7 +53,7 @@ static bool holds(const question *q, const char *relation, size_t n, const char 
     return less ? (int64_t)n < wanted : (int64_t)n >= wanted;
 }
 
-/* How often an argument's expression, between two others, matches. */
+/* Number of matches of an argument's expression between two other expressions. */
 static size_t matches(const char *before, const char *regex, const char *behind, unsigned flags,
                       span text) {
     buf whole = {0};
@@ -140,7 +140,8 @@ static bool is_blank(span text) {
     return letters_trim(text).n == 0;
 }
 
-/* The piece before the next @divider; @rest is what follows, of length 0 and with no text at the end. */
+/* Returns the piece before the next @divider and moves @rest past it. At the end, @rest.s becomes
+ * NULL. */
 static span next_piece(pattern *divider, span *rest) {
     span at[PATTERN_GROUPS], piece = *rest;
     if (!pattern_find_next(divider, *rest, 0, at)) {
@@ -153,7 +154,8 @@ static span next_piece(pattern *divider, span *rest) {
     return piece;
 }
 
-/* Pieces that are not blank; only the first and the last may be, else -1. At most two are kept. */
+/* Number of pieces that are not blank; -1 if a piece other than the first and the last is blank.
+ * Stores the first two. */
 static int64_t count_pieces(pattern *divider, span text, span kept[2]) {
     int64_t n = 0;
     bool first = true;
@@ -185,7 +187,7 @@ static bool follows_two_responses(const question *q) {
            !(kept[0].n == kept[1].n && memcmp(kept[0].s, kept[1].s, kept[0].n) == 0);
 }
 
-/* Of a paragraph: without quotes before it, up to a sign. */
+/* The first word of a paragraph, without quotes before it, up to a punctuation mark. */
 static span first_word(span paragraph) {
     static pattern word = {.regex = "^'*\"*([^\\s.,?!'\"]*)", .flags = PATTERN_UTF};
     span at[PATTERN_GROUPS];
@@ -247,7 +249,7 @@ static bool follows_constrained(const question *q) {
     return pattern_find(&options, q->text, 0, NULL);
 }
 
-/* *one* and **one**; neither with nothing between its stars. */
+/* Counts *one* and **one**, not counting those with nothing between the stars. */
 static bool follows_highlights(const question *q) {
     static pattern one = {.regex = "\\*(?=([^\\n*]*)\\*)", .flags = PATTERN_UTF};
     static pattern two = {.regex = "\\*\\*([^\\n*]*)\\*\\*", .flags = PATTERN_UTF};
@@ -338,7 +340,7 @@ static bool follows_no_comma(const question *q) {
     return q->text.n == 0 || !memchr(q->text.s, ',', q->text.n);
 }
 
-/* ---- the kinds ---- */
+/* ---- the table of instructions ---- */
 
 static const instruction instructions[] = {
     {"keywords:existence", follows_existence, {{"keywords", REGEXES}}},

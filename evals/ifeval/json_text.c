@@ -84,7 +84,7 @@ static bool member(reader *r, bool keyed) {
     return value(r);
 }
 
-/* What stands between brackets, the closing one included. */
+/* Reads members up to and including the closing bracket. */
 static bool members(reader *r, const char *close, bool keyed) {
     space(r);
     if (take(r, close))
@@ -96,7 +96,7 @@ static bool members(reader *r, const char *close, bool keyed) {
     return take(r, close);
 }
 
-/* With the white space around it. */
+/* Reads a value and the white space around it. */
 static bool value(reader *r) {
     static const char *const words[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity"};
     bool good = false;

@@ -13,12 +13,14 @@
 #include "evals/ifeval/letters.h"
 #include "evals/ifeval/small_words.h"
 
-/* kText: characters that count. kSmoothing: of 10,000; langdetect's. */
+/* kText: only this many characters are used. kSmoothing: in units of 1 / 10,000; both as in
+ * langdetect. */
 enum { kLanguages = 64, kGroup = 3, kProfileLimit = 8 << 20, kText = 10000, kBits = 21 };
 static const double kSmoothing = 0.5 / 10000;
 static const char kInstalled[] = "/usr/lib/python3/dist-packages/langdetect/profiles";
 
-/* How often a group of letters stands in a language's texts. Groups are packed, kBits a letter. */
+/* How frequent a group of letters is in a language. A group is packed with kBits bits per
+ * letter. */
 typedef struct {
     uint64_t group;
     float gain; /* log of (frequency + smoothing) / smoothing */
@@ -32,7 +34,7 @@ struct language_profiles {
     size_t n_entries, room;
 };
 
-/* ---- reading ---- */
+/* ---- reading profiles ---- */
 
 static uint64_t pack(const uint32_t *letters, int n) {
     uint64_t group = 0;
@@ -54,7 +56,7 @@ static bool add_entry(language_profiles *p, entry e) {
     return true;
 }
 
-/* The letters of a key; 0 where it is no group. */
+/* The letters of a key; returns 0 if it is not a group of at most kGroup letters. */
 static int letters_of(const char *key, uint32_t out[kGroup]) {
     const span text = {key, strlen(key)};
     int n = 0;
@@ -136,7 +138,8 @@ snap_status language_open(language_profiles **out, const char *folder, snap_err 
     language_profiles *p = calloc(1, sizeof *p);
     if (!p)
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", folder);
-    int n = scandir(folder, &names, visible, alphasort); /* in the same order everywhere */
+    int n = scandir(folder, &names, visible, alphasort); /* sorted, so the order is the same on
+                                                            every machine */
     if (n < 0)
         TRY(err_set_errno(err, "cannot read the folder '%s'", folder));
     for (int i = 0; i < n; i++)
@@ -176,7 +179,7 @@ const language_profiles *language_installed(void) {
     return installed;
 }
 
-/* ---- the text ---- */
+/* ---- preparing the text ---- */
 
 static span replace_all(pattern *p, span text, buf *out) {
     span at[PATTERN_GROUPS];
@@ -191,7 +194,8 @@ static span replace_all(pattern *p, span text, buf *out) {
     return (span){buf_str(out), out->len};
 }
 
-/* Characters as langdetect takes them: addresses gone, spaces single, at most kText. */
+/* Reads characters as langdetect does: without URLs and mail addresses, with single spaces, at most
+ * kText. */
 static size_t read_text(span text, uint32_t *out) {
     static pattern url = {.regex = "https?://[-_.?&~;+=/#0-9A-Za-z]{1,2076}"};
     static pattern mail = {.regex =
@@ -216,7 +220,8 @@ static bool is_latin(uint32_t c) {
     return c >= 'A' && c <= 'z';
 }
 
-/* Latin letters in a text that is mostly of another script are names and terms. */
+/* Removes Latin letters from a text that is mostly in another script: there they are names and
+ * terms. */
 static size_t drop_latin(uint32_t *text, size_t n) {
     size_t latin = 0, other = 0, kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -231,7 +236,7 @@ static size_t drop_latin(uint32_t *text, size_t n) {
     return kept;
 }
 
-/* Letters that langdetect's profiles don't tell apart; signs are spaces. */
+/* Maps letters that langdetect's profiles do not distinguish to one letter, and signs to spaces. */
 static uint32_t normal(uint32_t c) {
     static const struct {
         uint32_t from, to, as;
@@ -249,13 +254,13 @@ static uint32_t normal(uint32_t c) {
     return c;
 }
 
-/* ---- groups ---- */
+/* ---- rating groups of letters ---- */
 
-/* A window of the last letters of a word, with the space before it. */
+/* The last letters of the current word, including the space before it. */
 typedef struct {
     uint32_t letters[kGroup];
     int n;
-    bool capitals; /* within a word of capitals: not counted */
+    bool capitals; /* inside a run of capitals, which does not count */
 } window;
 
 static void push(window *w, uint32_t c) {
@@ -275,7 +280,7 @@ static void push(window *w, uint32_t c) {
         w->capitals = true;
 }
 
-/* Adds a group to every language that knows it; false where none does. */
+/* Adds a group's gain to the score of every language that has it; false if none has it. */
 static bool weigh(const language_profiles *p, uint64_t group, double score[kLanguages]) {
     size_t lo = 0, hi = p->n_entries;
     while (lo < hi) {

@@ -21,7 +21,7 @@ uint32_t letters_next(span text, size_t *at) {
 
 typedef struct {
     uint32_t from, to;
-    uint32_t step; /* 2: every other one is a capital */
+    uint32_t step; /* 2: only every second character is a capital */
 } range;
 
 bool letters_is_upper(uint32_t c) {

@@ -3,9 +3,9 @@
 
 #include "evals/ifeval/words.h"
 
-/* What is known of English; all in small letters, between spaces. Abbreviations that mostly stand at the end
- * of a sentence ("etc.") are not among them, nor are "e.g." and "i.e.": Punkt's English parameters, trained on
- * newspapers, have neither. Single letters are those that it takes for abbreviations. */
+/* English abbreviations in lower case, separated by spaces. Punkt's English parameters, trained on
+ * newspapers, lack abbreviations that usually end a sentence ("etc.") and also "e.g." and "i.e.",
+ * so these are not in the list. The single letters are those that Punkt takes for abbreviations. */
 static const char kAbbreviations[] =
     " mr mrs ms dr prof st sr jr rep reps sen gen col maj lt adm messrs inc corp co ltd bros cie "
     "cos vs v "
@@ -15,14 +15,14 @@ static const char kAbbreviations[] =
     "l.a w.va "
     "b.v n.v s.a a.g m.b.a c.v u.s.s.r a.d a.s j.p j.r j.b j.c j.j j.k r.j r.h t.j m.j h.f ";
 
-/* Words that begin a sentence behind an abbreviation. */
+/* Words that begin a sentence if they follow an abbreviation. */
 static const char kStarters[] = " according although among both but despite even he however i if "
                                 "in indeed instead it many meanwhile "
                                 "moreover most nevertheless nonetheless nor separately she "
                                 "similarly since so some the there these they "
                                 "this though thus under when while yet ";
 
-/* Small words, which stand in names and titles as well: their capital says nothing. */
+/* Common words that also occur in names and titles, so a capital first letter has no meaning. */
 static const char kSmall[] =
     " about across after again against ago also another any are aren't around as at avoid away "
     "be because been before below beside can can't come could did didn't do doesn't don't "
@@ -35,7 +35,7 @@ static const char kSmall[] =
     "what whatever when where who whoever whose why will with won't would write you you'll "
     "you're you've yours ";
 
-/* Words that stand in few names: their capital means that a sentence begins. */
+/* Words that rarely occur in names: a capital first letter means that a sentence begins. */
 static const char kOrdinary[] =
     " above almost already always anyone anything ask become begin behind being between beyond "
     "cannot check choose consider create does doing either else enjoy ensure explain explore "
@@ -117,7 +117,7 @@ static bool is_abbreviation(span token) {
            is_among(kAbbreviations, (span){word.s + start, word.n - start});
 }
 
-/* Also long words with the endings of ordinary ones. */
+/* True for the words in kOrdinary and for long words with common endings. */
 static bool is_ordinary(span word) {
     static const char *const endings[] = {"ing", "ed", "ly", "tion", "ment", "ness", "ity", "ize"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -126,14 +126,14 @@ static bool is_ordinary(span word) {
     return is_among(kOrdinary, word);
 }
 
-/* Whether it is known that the word is written small within a sentence. */
+/* True if the word is known to be written in lower case inside a sentence. */
 static bool is_small(span word) {
     return is_ordinary(word) || is_among(kSmall, word) || is_among(kStarters, word);
 }
 
 typedef enum { NO, YES, UNKNOWN } answer;
 
-/* Does the word begin a sentence, by its first letter? */
+/* Decides by the first letter whether a word begins a sentence. */
 static answer is_starter(span next) {
     if (next.n == 1 && strchr(";:,.!?", next.s[0]))
         return NO;
@@ -142,7 +142,7 @@ static answer is_starter(span next) {
     return starts_upper(next) && is_ordinary(without_stop(next)) ? YES : UNKNOWN;
 }
 
-/* Does a sentence end behind @token, when @next follows it? */
+/* True if a sentence ends after @token when @next follows. */
 static bool is_end(span token, span next) {
     if (token.n == 1 && strchr(".?!", token.s[0]))
         return true;
@@ -163,7 +163,7 @@ static bool is_end(span token, span next) {
     return end;
 }
 
-/* Whether a sentence ends within a text: at a token that is not its last. */
+/* True if a sentence ends inside a text, that is, after a token that is not the last. */
 static bool has_end(span text) {
     span token = first_token(text);
     while (token.n) {
@@ -182,8 +182,8 @@ typedef struct {
     sentence_fn fn;
     void *ctx;
     span text;
-    size_t start; /* of the sentence that is open */
-    bool held;    /* one is finished, but closing quotes may belong to it */
+    size_t start; /* start of the current sentence */
+    bool held;    /* a sentence is complete, but closing quotes may still follow */
     span sentence;
 } walk;
 
@@ -197,7 +197,8 @@ static span trim_end(span text) {
     return text;
 }
 
-/* Closing quotes and brackets at the beginning of a sentence belong to the one before. */
+/* Completes a sentence. Closing quotes and brackets at its beginning go to the sentence before
+ * it. */
 static void give(walk *w, span sentence) {
     static pattern closing = {.regex = "\\A[\"')\\]}]+?(?:\\s+|(?=--)|$)",
                               .flags = PATTERN_UTF | PATTERN_MULTILINE};
@@ -213,17 +214,17 @@ static void give(walk *w, span sentence) {
     w->held = true;
 }
 
-/* Where the word that ends before @at begins; not before @from. */
+/* Start of the word that ends before @at, but not before @from. */
 static size_t word_start(span text, size_t from, size_t at) {
     while (at > from && !is_blank(text.s[at - 1]))
         at--;
     return at;
 }
 
-/* A stop that may end a sentence, and the words around it. */
+/* A punctuation mark that may end a sentence, and the words around it. */
 typedef struct {
-    size_t word, stop; /* where the word before begins; behind the stop */
-    span behind, next; /* what follows at once; the word after white space */
+    size_t word, stop; /* start of the word before it; offset after the mark */
+    span behind, next; /* the text directly after it; the next word after white space */
 } candidate;
 
 static void close_at(walk *w, const candidate *c) {
@@ -246,7 +247,7 @@ void sentences_each(span text, sentence_fn fn, void *ctx) {
         candidate c = {.stop = at + 1, .behind = groups[1], .next = groups[2]};
         c.word = word_start(text, open ? last.stop - 1 : 0, at);
         if (open && c.word == last.stop - 1)
-            c.word = last.word; /* the same word goes on */
+            c.word = last.word; /* still the same word */
         else if (open)
             close_at(&w, &last);
         last = c;

@@ -11,7 +11,7 @@ enum { kWord = 24, kLongest = 10000 };
 
 typedef struct {
     uint32_t from, to;
-    const char *code; /* of the language, where the script says it; NULL: small words do */
+    const char *code; /* the language, if the script determines it; NULL: small words decide */
 } script;
 
 enum { LATIN, CYRILLIC, ARABIC, DEVANAGARI };
@@ -34,8 +34,8 @@ static int script_of(uint32_t c) {
     return -1;
 }
 
-/* The script of most letters; Latin ones count half, as names and terms; -1 where there are none. Chinese
- * characters with kana are Japanese. */
+/* The script of most letters; -1 if there are no letters. Latin letters count half, because they
+ * may be names and terms. Chinese characters with enough kana are Japanese. */
 static int main_script(span text) {
     size_t count[SCRIPTS] = {0};
     int most = -1, kana = 0, han = 0;
@@ -59,7 +59,7 @@ static int main_script(span text) {
 
 typedef struct {
     int script;
-    const char *code, *words; /* between spaces, in small letters */
+    const char *code, *words; /* separated by spaces, in lower case */
 } language;
 
 static const language languages[] = {
@@ -127,13 +127,13 @@ static void count_word(const char *word, int of, size_t hits[LANGUAGES]) {
         hits[i] += languages[i].script == of && strstr(languages[i].words, word) != NULL;
 }
 
-/* The language most of whose small words stand in the text. */
+/* The language that most of the text's words are small words of. */
 static const char *by_words(span text, int of) {
     size_t hits[LANGUAGES] = {0}, n = 1;
     char word[kWord * 4] = " ";
     int best = -1;
     for (size_t at = 0; at <= text.n;) {
-        uint32_t c = ' '; /* behind the end */
+        uint32_t c = ' '; /* ends the last word */
         if (at < text.n)
             c = letters_next(text, &at);
         else

@@ -9,9 +9,9 @@ size_t words_count(span text) {
     return pattern_count(&word, text);
 }
 
-/* ---- Treebank's tokens ---- */
+/* ---- Treebank tokens ---- */
 
-/* Every match becomes @with, in which \1 and \2 are its groups. */
+/* Replaces every match by @with, where \1 and \2 stand for the groups. */
 static void substitute(pattern *p, buf *text, const char *with) {
     span groups[PATTERN_GROUPS], all = {buf_str(text), text->len};
     buf out = {0};
@@ -38,7 +38,7 @@ typedef struct {
     const char *with;
 } rule;
 
-/* NLTK's NLTKWordTokenizer, in its order: signs first, */
+/* The rules of NLTK's NLTKWordTokenizer in their order: first the signs, */
 static rule signs[] = {
     {{.regex = "([«“‘„]|[`]+)", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "^\""}, "``"},
@@ -51,7 +51,7 @@ static rule signs[] = {
     {{.regex = "([;@#$%&?!*]|[\\]\\[(){}<>]|--)"}, " \1 "},
 };
 
-/* then, between spaces, what closes a word, and words that are two. */
+/* then, with a space on both sides of the text, word endings and contractions. */
 static rule endings[] = {
     {{.regex = "([»”’])", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "(''|\")"}, " \1 "},
@@ -73,7 +73,7 @@ static void apply(rule *rules, size_t n, buf *text) {
         substitute(&rules[i].match, text, rules[i].with);
 }
 
-/* Tokens of a sentence, between spaces. */
+/* Splits a sentence into tokens with spaces between them. */
 static void tokenize(span sentence, buf *out) {
     buf text = {0};
     (void)buf_append(&text, sentence.s, sentence.n);

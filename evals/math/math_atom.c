@@ -1,9 +1,10 @@
-/* The tightest rules of math_parse.c: arguments of commands, and atoms. */
+/* The part of the parser with the highest precedence (see math_parse.c): atoms, and arguments of
+ * commands. */
 #include <string.h>
 
 #include "evals/math/math_parser.h"
 
-/* FNV-1a over names: equal names, equal ids. */
+/* Adds a token to an FNV-1a hash. Equal names get equal ids. */
 static uint64_t hash_token(uint64_t h, const math_token *k) {
     h = (h ^ k->kind) * 1099511628211u;
     for (uint32_t i = 0; i < k->text.len; i++)
@@ -15,8 +16,8 @@ static const uint64_t kHashSeed = 14695981039346656037u;
 
 /* ---- arguments ---- */
 
-/* What \frac, \sqrt, ^ and _ take: a group, or what follows; of a number one digit, as LaTeX has
- * it, or with @whole all of it. */
+/* Parses the argument of \frac, \sqrt, ^ or _: a group or the next atom. From a number it takes one
+ * digit, as LaTeX does, or all of it with @whole. */
 static uint16_t parse_argument(parser *p, bool whole) {
     math_token *k = p->k;
     if (k->kind == TOK_NUM && k->text.len > 1 && !whole) {
@@ -28,7 +29,7 @@ static uint16_t parse_argument(parser *p, bool whole) {
     return math_parse_atom(p);
 }
 
-/* a^b^c is a^(b^c), a^-1 needs no braces. */
+/* Parses an exponent. a^b^c is a^(b^c), and a^-1 needs no braces. */
 uint16_t math_parse_exponent(parser *p) {
     bool negative = false;
     if (!enter(p))
@@ -42,7 +43,7 @@ uint16_t math_parse_exponent(parser *p) {
     return negative ? new_unary(p, NODE_NEG, 0, e) : e;
 }
 
-/* A subscript is part of a name: its tokens go into the hash. */
+/* Parses a subscript. It is part of the name, so its tokens go into the hash. */
 static bool parse_subscript(parser *p, uint64_t *id) {
     int braces = 0;
     do {
@@ -71,7 +72,7 @@ static bool plain_part(const math_token **k) {
     return s->kind == TOK_LBRACE && s[1].kind == TOK_NUM && s[2].kind == TOK_RBRACE;
 }
 
-/* Whether a fraction of two plain numbers follows: after a whole number it makes a mixed one. */
+/* True if a fraction of two plain numbers follows. After a whole number it makes a mixed number. */
 static bool at_plain_fraction(const math_token *k) {
     if (k->kind == TOK_NUM)
         return k->spaced && k[1].kind == TOK_SLASH && k[2].kind == TOK_NUM;
@@ -91,7 +92,8 @@ static uint16_t parse_fraction(parser *p) {
     return new_quotient(p, a, b);
 }
 
-/* Of -7 1/2 a sign takes the 7 alone, and 3 4/4 is no mixed number. */
+/* Checks a mixed number. In -7 1/2 the sign would apply only to the 7, and 3 4/4 is not a mixed
+ * number. */
 static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative) {
     int64_t a, b;
     if (!fraction)
@@ -131,7 +133,7 @@ static uint16_t parse_number(parser *p) {
     return new_binary(p, NODE_ADD, 0, n, fraction);
 }
 
-/* Small and capital letters name one thing: x = 5 is X = 5. */
+/* Parses a symbol. Upper and lower case are the same name: x = 5 equals X = 5. */
 static uint16_t parse_symbol(parser *p) {
     math_token letter = *p->k++;
     char c = letter.text.s[0], small = (char)(c | 32);
@@ -148,7 +150,7 @@ static uint16_t parse_symbol(parser *p) {
     return n;
 }
 
-/* The content of ( ), [ ], or a group: one item stands for itself. */
+/* Parses the content of ( ), [ ] or \langle \rangle. A single item is returned without brackets. */
 static uint16_t parse_bracketed(parser *p) {
     int open = p->k->arg, bars = p->bars;
     bool sized = p->k->text.len > 0;
@@ -234,7 +236,7 @@ static uint16_t parse_rounding(parser *p) {
 }
 
 static uint16_t parse_root(parser *p) {
-    bool whole = p->k->arg != 0; /* "sqrt(3)", as a word */
+    bool whole = p->k->arg != 0; /* "sqrt(3)" as a word, without a backslash */
     p->k++;
     uint16_t degree = 0;
     if ((p->k->kind == TOK_LPAREN && p->k->arg == '(') != whole)
@@ -263,7 +265,7 @@ static bool text_is(math_span s, const char *name) {
     return s.len == strlen(name) && memcmp(s.s, name, s.len) == 0;
 }
 
-/* Rows of cells until \end; each row is a list node, even of one cell. */
+/* Parses rows of cells up to \end. Each row is a list node, also if it has one cell. */
 static uint16_t parse_matrix(parser *p) {
     math_token *name = p->k++;
     bool array = text_is(name->text, "array");
@@ -300,7 +302,7 @@ bool math_starts_factor(const parser *p) {
     switch (k->kind) {
     case TOK_NUM:
         return k[-1].kind != TOK_NUM;
-    case TOK_SYM: /* between brackets, U is typed for a union */
+    case TOK_SYM: /* a U between brackets is a union sign */
         return !(k > p->first && k->text.len == 1 && k->text.s[0] == 'U' &&
                  k[-1].kind == TOK_RPAREN && k[1].kind == TOK_LPAREN);
     case TOK_BAR:
@@ -320,7 +322,8 @@ bool math_starts_factor(const parser *p) {
     }
 }
 
-/* Without brackets a function takes the product that follows, up to the next function. */
+/* Parses a function's argument. Without braces or brackets, it is the product that follows, up to
+ * the next function. */
 static uint16_t parse_function_argument(parser *p) {
     if (p->k->kind == TOK_LPAREN) /* \ln(2)^3 is the third power of \ln 2 */
         return math_parse_atom(p);
@@ -354,7 +357,8 @@ static bool has_fraction(const parser *p) {
     return k->kind == TOK_FRAC;
 }
 
-/* Where there is a \frac, \log_{9} 19 is nine times the logarithm of 1 to the field's graders. */
+/* Marks a case of log as literal: if the answer has a \frac, the public graders read \log_{9} 19 as
+ * 9 times the logarithm of 1. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

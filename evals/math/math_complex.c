@@ -4,7 +4,7 @@
 
 enum {
     kMaxMagnitude = 1 << 15, /* values beyond 2^32768 are too large */
-    kMaxDegree = 1000,       /* of a root */
+    kMaxDegree = 1000,       /* largest degree of a root */
 };
 
 static bool is_one(const cx *v) {
@@ -25,12 +25,12 @@ math_eval_status cx_settle(cx *v, long err) {
     return EVAL_OK;
 }
 
-/* Whether x and y, neither of them zero, differ in size so much that a sum hides one of them. */
+/* True if x and y are not zero and so different in size that their sum loses one of them. */
 static bool absorbs(const cx *x, const cx *y) {
     return !cx_is_zero(x) && !cx_is_zero(y) && labs(cx_magnitude(x) - cx_magnitude(y)) > kAbsorbed;
 }
 
-/* Whether v is 1 to a comparison, though it was computed from what is not. */
+/* True if v cannot be distinguished from 1 although it was computed from a value other than 1. */
 static bool hides_one(const cx *v, bool was_one) {
     cx gap;
     cx_init(&gap);
@@ -65,7 +65,7 @@ math_eval_status cx_mul(cx *v, const cx *a) {
 
 math_eval_status cx_invert(cx *v) {
     long m = cx_magnitude(v);
-    if (m <= v->err + 2) /* zero, for all we know */
+    if (m <= v->err + 2) /* not distinguishable from zero */
         return EVAL_UNDEFINED;
     if (cx_is_real(v)) {
         mpfr_ui_div(v->re, 1, v->re, MPFR_RNDN);
@@ -119,7 +119,7 @@ math_eval_status cx_exp(cx *v) {
         mpfr_sin_cos(angle.im, angle.re, v->im, MPFR_RNDN);
         mpfr_mul(t.im, t.re, angle.im, MPFR_RNDN);
         mpfr_mul(t.re, t.re, angle.re, MPFR_RNDN);
-        mpfr_exp(angle.re, v->re, MPFR_RNDN); /* what the error scales with */
+        mpfr_exp(angle.re, v->re, MPFR_RNDN); /* the error scales with this */
         err += cx_larger(cx_part_magnitude(angle.re), cx_magnitude(&t));
     } else {
         err += cx_magnitude(&t);
@@ -152,7 +152,7 @@ math_eval_status cx_sqrt(cx *v) {
     return cx_settle(v, v->err - cx_magnitude(v) + 1);
 }
 
-/* The real root where there is one, so that the cube root of -8 is -2; else the principal one. */
+/* The real root if there is one, so the cube root of -8 is -2; otherwise the principal root. */
 math_eval_status cx_root(cx *v, int64_t degree) {
     if (degree < 1 || degree > kMaxDegree)
         return EVAL_UNDEFINED;

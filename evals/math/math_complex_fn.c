@@ -1,10 +1,10 @@
 #include "evals/math/math_complex.h"
 
-enum { kMaxAngle = 64 }; /* sin of more than 2^64 is not worth its reduction */
+enum { kMaxAngle = 64 }; /* an argument above 2^64 is refused: reducing it would cost too much */
 
 typedef int (*mpfr_function)(mpfr_t, const mpfr_t, mpfr_rnd_t);
 
-/* f with |f'| <= 2^slope near v. */
+/* Applies f, for which |f'| <= 2^slope near v. */
 static math_eval_status apply(cx *v, mpfr_function f, long slope) {
     f(v->re, v->re, MPFR_RNDN);
     return cx_settle(v, cx_larger(v->err + slope, -kPrecision));
@@ -14,7 +14,8 @@ static math_eval_status circular(cx *v, int fn) {
     cx sine;
     if (cx_magnitude(v) > kMaxAngle)
         return EVAL_UNDEFINED;
-    if (!cx_is_zero(v) && cx_magnitude(v) < -kAbsorbed / 2) /* 1 - x^2/2 */
+    if (!cx_is_zero(v) && cx_magnitude(v) < -kAbsorbed / 2) /* 1 - x^2/2 cannot be distinguished
+                                                               from 1 */
         return EVAL_CLOSE;
     cx_init(&sine);
     long err = cx_larger(v->err, -kPrecision);
@@ -45,11 +46,11 @@ static math_eval_status inverse_circular(cx *v, int fn) {
         fn = fn == FN_ATAN ? FN_ATAN : fn == FN_ATAN + 1 ? FN_ACOS : FN_ASIN;
     }
     if (fn == FN_ATAN && cx_magnitude(v) > kAbsorbed)
-        return EVAL_CLOSE; /* to pi/2 */
+        return EVAL_CLOSE; /* too close to pi/2 */
     if (fn == FN_ATAN)
         return apply(v, mpfr_atan, 0);
     long err = v->err;
-    cx gap; /* 1 - |v|: the slope grows without bound towards it */
+    cx gap; /* 1 - |v|; the slope has no bound near zero */
     cx_init(&gap);
     mpfr_abs(gap.re, v->re, MPFR_RNDN);
     mpfr_ui_sub(gap.re, 1, gap.re, MPFR_RNDN);
@@ -77,7 +78,7 @@ static math_eval_status hyperbolic(cx *v, int fn) {
     return cx_settle(v, err + cx_larger(cx_magnitude(v), 0) + 1);
 }
 
-/* A cx that can't be told from an integer is that integer. */
+/* Rounds a value. A value that cannot be distinguished from an integer is that integer. */
 static math_eval_status round_value(cx *v, int fn) {
     cx nearest;
     cx_init(&nearest);

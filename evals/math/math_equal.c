@@ -22,7 +22,7 @@ static bool is_layout(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The same bytes, save white space: what is left to say of text that is no LaTeX we know. */
+/* True if both have the same bytes except for white space. Used for text that cannot be parsed. */
 static bool same_text(bytes g, bytes a) {
     size_t i = 0, k = 0, shared = 0;
     for (;; i++, k++, shared++) {
@@ -37,7 +37,8 @@ static bool same_text(bytes g, bytes a) {
     }
 }
 
-/* What a name of one or two letters stands in front of, "x = ..."; else the whole. */
+/* The text after a name of one or two letters, "x = ..."; the whole text if there is no such
+ * name. */
 static bytes without_name(bytes a) {
     size_t i = 0, letters = 0;
     for (; i < a.n && a.s[i] != '=' && letters <= 2; i++)
@@ -47,7 +48,7 @@ static bytes without_name(bytes a) {
     return (bytes){a.s + i + 1, a.n - i - 1};
 }
 
-/* Whole numbers need no tree. */
+/* Parses a whole number directly, without a tree. */
 static bool whole_number(const math_tokens *t, bool *negative, math_span *digits) {
     const math_token *k = t->tok;
     *negative = k->kind == TOK_MINUS;
@@ -76,7 +77,7 @@ static bool compare_whole_numbers(const math_tokens *g, const math_tokens *a, ma
 
 static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy policy,
                                   bool ordered) {
-    judge j; /* large: what matters is set here and by math_parse() */
+    judge j; /* large, so not zeroed: this function and math_parse() set what is used */
     j.strict = policy == MATH_STRICT;
     j.ordered = ordered;
     j.listed = j.named = false;
@@ -93,17 +94,19 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     return verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
 }
 
-/* 1 440 is 1440, but not for whoever writes 1,440. */
+/* True if one side separates thousands by spaces and the other by commas: 1 440 is accepted for
+ * 1440, but not for 1,440. */
 static bool is_spaced_otherwise(const math_tokens *g, const math_tokens *a) {
     return (g->spaced_group && a->separated) || (a->spaced_group && g->separated);
 }
 
-/* "\theta = 1,440" may be two numbers; "x = 1,440" may, too, unless the gold has a separator. */
+/* True if the answer's comma is ambiguous: "\theta = 1,440" may be two numbers. So may "x = 1,440",
+ * unless the gold has a separator too. */
 static bool is_ambiguous(const math_tokens *g, const math_tokens *a) {
     return a->separated && math_is_statement(a) && !(g->separated && math_is_short_naming(a));
 }
 
-/* x = 100, y = 200: then the other's 100,200 is one number. */
+/* True for x = 100, y = 200. Then 100,200 on the other side is one number. */
 static bool names_several(const math_tokens *t) {
     int relations = 0;
     for (size_t i = 0; i < t->count; i++)
@@ -111,7 +114,7 @@ static bool names_several(const math_tokens *t) {
     return relations > 1;
 }
 
-/* Whether 100,200 on either side may have been two numbers after all. */
+/* True if 100,200 on either side may be two numbers. */
 static bool may_be_list(const math_tokens *g, const math_tokens *a) {
     return (g->grouped || a->grouped) && !g->zeros && !a->zeros && !names_several(g) &&
            !names_several(a);
@@ -147,7 +150,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (math_drops_letter(&g, &a))
         return verdict(MATH_DIFFERENT, "a letter at the end goes for a unit");
     if (is_ambiguous(&g, &a)) {
-        *grouped = false; /* not as a list either */
+        *grouped = false; /* not compared as a list either */
         return unread("a thousands separator in a statement", false);
     }
     return compare_trees(&g, &a, policy, !group);
@@ -168,7 +171,8 @@ snap_status math_equal(const char *gold, size_t gold_len, const char *answer, si
         *out = verdict(MATH_EQUAL, "written alike, save a name");
         return SNAP_OK;
     }
-    if (out->outcome != MATH_EQUAL && grouped) { /* 100,200 may have been two numbers after all */
+    if (out->outcome != MATH_EQUAL && grouped) { /* 100,200 may be two numbers: compare again as a
+                                                    list */
         math_verdict list = compare(g, a, policy, false, &grouped);
         if (list.outcome == MATH_EQUAL)
             *out = list;

@@ -2,7 +2,7 @@
 
 enum { kMaxFactorial = 2000 };
 
-/* A prime field in Montgomery form: x is stored as x * 2^64 mod p. */
+/* A prime field. Numbers are in Montgomery form: x is stored as x * 2^64 mod p. */
 typedef struct {
     uint64_t p;
     uint64_t neg_inverse; /* -1 / p mod 2^64 */
@@ -53,10 +53,10 @@ static uint64_t power(const field *f, uint64_t a, uint64_t e) {
 }
 
 static uint64_t inverse(const field *f, uint64_t a) {
-    return power(f, a, f->p - 2); /* Fermat */
+    return power(f, a, f->p - 2); /* Fermat's little theorem */
 }
 
-/* SplitMix64: the random point of a symbol. */
+/* SplitMix64: gives each symbol its random value. */
 static uint64_t scramble(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -129,7 +129,7 @@ static math_eval_status eval_power(const context *c, const math_node *n, uint64_
     return EVAL_OK;
 }
 
-/* n! / (n-k)!: the falling factorial. */
+/* The falling factorial n! / (n-k)!. */
 static uint64_t falling(const field *f, int64_t n, int64_t k) {
     uint64_t x = from_int(f, 1);
     for (int64_t i = 0; i < k; i++)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Children in order. */
+/* Compares the children in order. */
 static bool same_children(judge *j, part g, part a) {
     g = child(g, 0);
     a = child(a, 0);
@@ -24,7 +24,8 @@ static bool same_word(judge *j, part g, part a) {
     return decide(j, equal, equal ? "the same word" : "another word");
 }
 
-/* A list meets a set, and (field) a tuple in round brackets meets a list. */
+/* Compares collections. A list may equal a set. With MATH_FIELD, a tuple in round brackets may
+ * equal a list. */
 static bool same_collection(judge *j, part g, part a) {
     if (is_kind(g, NODE_UNION) != is_kind(a, NODE_UNION))
         return decide(j, false, "another kind of object");
@@ -44,7 +45,7 @@ static bool same_kind(judge *j, part g, part a) {
     switch (at(g)->kind) {
     case NODE_TUPLE:
         return same_tuple(j, g, a);
-    case NODE_LIST: /* in a matrix: a row */
+    case NODE_LIST: /* inside a matrix: a row */
     case NODE_INTERSECTION:
     case NODE_DIFFERENCE:
         return same_children(j, g, a);
@@ -84,7 +85,7 @@ static bool is_single(part p) {
     return is_expression(p) || is_kind(p, NODE_MATRIX);
 }
 
-/* "7 or 7" is 7. */
+/* Compares a single value with a list of repetitions: "7 or 7" equals 7. */
 static bool same_repeated(judge *j, part one, part list, bool gold_first) {
     for (part m = child(list, 0); m.i; m = next(m))
         if (!is_single(m) ||
@@ -97,7 +98,8 @@ static bool is_collection(part p) {
     return is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || p.t->has_pm;
 }
 
-/* "= 5" is a number to the field's graders, and "= x + 1" what is written behind the sign. */
+/* Compares equations without a left side. For the public graders, "= 5" is a number, and "= x + 1"
+ * equals only the same text after the sign. */
 static bool same_behind_sign(judge *j, part g, part a) {
     part number = a.t->leading ? a : g, other = a.t->leading ? g : a;
     bool numeral = math_is_numeral(number);

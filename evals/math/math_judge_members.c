@@ -1,8 +1,8 @@
 #include "evals/math/math_judge.h"
 
-enum { kMaxItems = 64 }; /* of a list or set: matching two is quadratic */
+enum { kMaxItems = 64 }; /* members of a list or set; matching two of them is quadratic */
 
-/* The members of a list or set, or a thing itself; \pm makes two of one. */
+/* Stores the members of a list or set, or the part itself; a part with \pm counts as two. */
 static int members(part p, part *out) {
     bool many = is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || is_kind(p, NODE_UNION) ||
                 is_kind(p, NODE_AND);
@@ -27,7 +27,8 @@ static bool are_numerals(const part *p, int n) {
 }
 
 static bool same_in_order(judge *j, const part *g, const part *a, int n) {
-    if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* 61,328 and 61, 328+0 */
+    if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* 61,328 may be one number, and 61,
+                                                                   328+0 may not */
         return decide(j, false, "an expression in what may be one number");
     for (int k = 0; k < n; k++)
         if (!math_judge_parts(j, g[k], a[k]))
@@ -35,7 +36,8 @@ static bool same_in_order(judge *j, const part *g, const part *a, int n) {
     return true;
 }
 
-/* As multisets. Equality is transitive, so that any partner will do. */
+/* Compares as multisets. Equality is transitive, so each member may be paired with any equal
+ * one. */
 static bool same_in_any_order(judge *j, const part *g, part *a, int n) {
     for (int k = 0; k < n; k++) {
         int m = k;
@@ -50,7 +52,7 @@ static bool same_in_any_order(judge *j, const part *g, part *a, int n) {
     return true;
 }
 
-/* What "x = 1, 2" says of its first member is said of all. */
+/* The first member without a name that applies to all members, as in "x = 1, 2". */
 static part without_common_name(const part *p, int n) {
     for (int k = 1; k < n; k++)
         if (is_relation(p[k]))
@@ -65,7 +67,7 @@ static bool appears(part x, const part *p, int n) {
     return n > 0;
 }
 
-/* How many members are written differently, names included. */
+/* Number of members that are written differently, including their names. */
 static int count_different(const part *p, int n) {
     part first = without_common_name(p, n);
     int different = 1;
@@ -80,14 +82,15 @@ static bool has_relation(const part *p, int n) {
     return n > 0;
 }
 
-/* 2, 2 is one number to the field's graders, for whom x = 2, y = 2 are two equations, and f(x) = 2, 2
- * is one of each. */
+/* Checks repeated members. For the public graders, 2, 2 is one number, x = 2, y = 2 are two
+ * equations, and f(x) = 2, 2 is one of each. */
 static bool same_repeats(const part *g, const part *a, int n) {
     return (!has_relation(g, n) && !has_relation(a, n)) ||
            count_different(g, n) == count_different(a, n);
 }
 
-/* A = (1,2), B = (3,4): beyond the first member's, no grader leaves out the name of a tuple or set. */
+/* True for A = (1,2), B = (3,4): only for the first member do the public graders remove the name of
+ * a tuple or set. */
 static bool names_structures(const part *p, int n) {
     for (int k = 1; k < n; k++)
         if (is_kind(p[k], NODE_REL) && !is_expression(child(p[k], 1)))

@@ -15,16 +15,17 @@ static int flipped(int rel) {
     }
 }
 
-/* x = 20 */
+/* True for x = 20. */
 static bool is_solved(part p) {
     part right = child(p, 1);
     return is_kind(child(p, 0), NODE_SYM) && math_is_constant(right.t, right.i);
 }
 
-/* Side by side; an equation that is no member of a list also if a - b is a multiple of c - d, but
- * no grader takes 2x = 40 for x = 20. */
+/* Compares relations side by side. Equations that are not members of a list also match if a - b is
+ * a multiple of c - d. But a solved one, such as x = 20, matches only a - b or b - a, because no
+ * public grader accepts 2x = 40 for it. */
 bool math_judge_relations(judge *j, part g, part a) {
-    if (g.t->chained || a.t->chained) /* their middles are gone */
+    if (g.t->chained || a.t->chained) /* their middles have been dropped */
         return decide(j, false, "a chain of equations");
     int rg = at(g)->arg, ra = at(a)->arg;
     part left = child(a, 0), right = child(a, 1);
@@ -47,7 +48,7 @@ bool math_judge_relations(judge *j, part g, part a) {
     return decide(j, equal, equal ? "the same relation" : "another relation");
 }
 
-/* Whether a left side is what a thing is called: x or (x,y), of an expression also f(x). */
+/* True if a left side is a name: x or (x,y), and for an expression also f(x). */
 static bool is_name(part p, bool expression) {
     if (is_kind(p, NODE_SYM))
         return true;
@@ -59,8 +60,6 @@ static bool is_name(part p, bool expression) {
     return true;
 }
 
-/* x = 5 for 5, (x,y) = (1,2) for (1,2), x \in [0,1] for [0,1]: the right side of a relation that
- * only names it. With @any, a constant may have any left side (2+3 = 5). Words have no names. */
 part math_without_name(part p, bool any) {
     if (!is_kind(p, NODE_REL))
         return p;
@@ -68,7 +67,7 @@ part math_without_name(part p, bool any) {
     bool based = is_kind(right, NODE_BASED);
     bool named = is_name(left, (based || is_expression(right)) && !at(right)->pm) &&
                  !is_kind(right, NODE_WORD);
-    bool alike = is_expression(right) && !at(right)->pm && same_tree(left, right); /* i = i */
+    bool alike = is_expression(right) && !at(right)->pm && same_tree(left, right); /* as in i = i */
     bool constant = math_is_constant(right.t, right.i) || alike;
     if ((at(p)->arg == REL_EQ && (named || (any && constant))) ||
         (at(p)->arg == REL_IN && named && !is_expression(right) && !is_kind(right, NODE_MATRIX)))

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-/* ---- by value ---- */
+/* ---- comparing values ---- */
 
-/* Exact for rational functions: in a prime field, and in a second one to be sure. */
+/* Compares rational functions: by their value in one prime field and, if that agrees, in a second
+ * one. */
 static math_eval_status same_in_fields(const math_reading *rg, uint16_t g, const math_reading *ra,
                                        uint16_t a, bool *equal) {
     *equal = true;
@@ -46,14 +47,16 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
 }
 
-/* Whether n% may be n: a number, or what is written alike, without a long name unless it is whole. */
+/* True if n% may stand for n: it is a number or the same text, and it has no long name unless it is
+ * an integer. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && math_is_integer_literal(marked);
     return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);
 }
 
-/* n% is n/100, and n: field takes both readings, strict the second. Two signs are read alike. */
+/* Compares with percent signs. n% can mean n/100 or n: MATH_FIELD accepts both, MATH_STRICT only n.
+ * If both sides have a sign, both are read the same way. */
 static bool same_value(judge *j, part g, part a) {
     bool gp = g.t->has_percent, ap = a.t->has_percent;
     if (!j->strict && (gp || ap) && same_reading(j, g, gp, a, ap))
@@ -63,7 +66,7 @@ static bool same_value(judge *j, part g, part a) {
     return same_reading(j, g, false, a, false);
 }
 
-/* Which infinity an expression is: +1, -1, or 0 for none. */
+/* The sign of an infinity, +1 or -1; 0 for other expressions. */
 static int infinity(part p) {
     int sign = 1;
     for (; is_kind(p, NODE_NEG); p = child(p, 0))
@@ -75,7 +78,7 @@ static bool is_empty_set(part p) {
     return is_kind(p, NODE_CONST) && at(p)->arg == CONST_EMPTY;
 }
 
-/* ---- as written ---- */
+/* ---- comparing as written ---- */
 
 bool math_is_integer_literal(part p) {
     while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
@@ -90,14 +93,15 @@ bool math_is_integer_literal(part p) {
     return true;
 }
 
-/* [-] digits [%]: what may have a thousands separator */
+/* An optional minus sign, digits with an optional point, an optional percent sign: the numbers that
+ * may have a thousands separator. */
 bool math_is_numeral(part p) {
     while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
         p = child(p, 0);
     return is_kind(p, NODE_NUM);
 }
 
-/* [-] integer / integer */
+/* True for an optional minus sign and integer / integer. */
 static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     bool negative = is_kind(p, NODE_NEG);
     if (negative)
@@ -113,7 +117,7 @@ static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     return true;
 }
 
-/* digits / 10^decimals * 10^exponent is whole in the arithmetic of doubles. */
+/* True if digits / 10^decimals * 10^exponent is an integer in double precision. */
 static bool is_whole_product(math_span mantissa, int64_t exponent) {
     double digits = 0, scale = 1;
     bool point = false;
@@ -133,7 +137,8 @@ static bool is_whole_product(math_span mantissa, int64_t exponent) {
     return product >= 9007199254740992.0 || product == (double)(int64_t)product;
 }
 
-/* 2.26 \cdot 10^2 is 225.99999999999997 to the field's graders, who compute it in doubles. */
+/* True if double precision rounds a product: for the public graders, which use doubles, 2.26 \cdot
+ * 10^2 is 225.99999999999997. */
 static bool is_rounded(part p) {
     while (is_kind(p, NODE_NEG))
         p = child(p, 0);
@@ -158,13 +163,14 @@ static bool same_as_written(judge *j, part g, part a) {
     return true;
 }
 
-/* x = 3(1/4) */
+/* True for an equation with an arithmetic value, such as x = 3(1/4). */
 static bool is_named_number(part p) {
     part root = {p.t, p.t->root, p.pm};
     return is_relation(root) && math_is_arithmetic(p.t, p.i);
 }
 
-/* What the field's graders refuse of expressions, whatever their values; NULL for nothing. */
+/* The reason why the public graders refuse a pair of expressions whatever their values; NULL if
+ * none. */
 static const char *why_refused(part g, part a) {
     bool whole = math_is_integer_literal(g);
     if (a.t->juxtaposed && (whole || is_named_number(a)))
@@ -178,7 +184,7 @@ static const char *why_refused(part g, part a) {
     return NULL;
 }
 
-/* Expressions that the field's graders read only as they are written. */
+/* Compares expressions that the public graders compare only literally. */
 static bool same_verbatim(judge *j, part g, part a, const char *why) {
     bool percent = g.t->has_percent != a.t->has_percent;
     if (same_tree(g, a) && !(percent && j->named))

@@ -4,14 +4,15 @@
 
 #include "evals/math/math_spelling.h"
 
-/* Skips what may stand between a number and a full stop: cm^2, a degree, a percent sign. */
+/* Skips what may come between a number and a full stop: cm^2, a degree sign, a percent sign. */
 static const math_token *skip_units(const math_token *k) {
     while (k->kind == TOK_UNIT || k->kind == TOK_DEGREE || k->kind == TOK_PERCENT)
         k += k->kind == TOK_UNIT && k[1].kind == TOK_CARET && k[2].kind == TOK_NUM ? 3 : 1;
     return k;
 }
 
-/* Behind \frac{1}{3} (but not \dfrac, nor with spaces, nor of anything but whole numbers). */
+/* Returns the token after \frac{1}{3}; NULL if there is anything else (\dfrac, spaces, other
+ * content than whole numbers). */
 static const math_token *skip_fraction(const math_token *k) {
     static const uint8_t kinds[] = {TOK_FRAC,   TOK_LBRACE, TOK_NUM,   TOK_RBRACE,
                                     TOK_LBRACE, TOK_NUM,    TOK_RBRACE};
@@ -31,8 +32,8 @@ static const math_token *skip_name(const math_tokens *t) {
     return k;
 }
 
-/* Full stops that some grader takes: of "x = 9.", "0.5." (but not "\$0.5."), "9 \text{ cm}.", and behind \frac{1}{3}. The
- * UTF-8 sign of a degree behind a whole number is no more than a mark either. */
+/* Removes a full stop that some public grader ignores: in "x = 9.", "0.5." (but not "\$0.5."), "9
+ * \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a whole number. */
 void math_drop_mark(math_tokens *t) {
     const math_token *number = skip_name(t);
     number += number->kind == TOK_MINUS;
@@ -49,7 +50,7 @@ void math_drop_mark(math_tokens *t) {
         t->count--;
 }
 
-/* That sign stands behind nothing else, and no degree behind a unit. */
+/* Refuses a UTF-8 degree sign in any other place, and any degree sign after a unit. */
 static const char *check_degrees(const math_tokens *t) {
     for (size_t i = 0; i < t->count; i++)
         if (t->tok[i].kind == TOK_DEGREE &&
@@ -58,8 +59,8 @@ static const char *check_degrees(const math_tokens *t) {
     return NULL;
 }
 
-/* Whether a number or a plain fraction, with or without a short name, is all there is before @unit:
- * no spaces inside, and no plus sign. */
+/* True if only a number or a plain fraction, possibly with a short name, precedes @unit, without
+ * spaces inside and without a plus sign. */
 static bool is_plain_number(const math_tokens *t, const math_token *unit) {
     const math_token *k = t->tok;
     if (math_is_statement(t)) {
@@ -81,7 +82,8 @@ static bool is_plain_number(const math_tokens *t, const math_token *unit) {
     return true;
 }
 
-/* A tie binds a unit to a plain number, a thin space to what has no thousands separator. */
+/* Checks the space before a unit. A '~' is accepted after a plain number, and \, after a value
+ * without a thousands separator. */
 static const char *check_units(const math_tokens *t) {
     for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
         if (k->kind != TOK_UNIT)
@@ -90,7 +92,7 @@ static const char *check_units(const math_tokens *t) {
             return "a unit between \\( and \\)";
         if ((k->arg == '~' && !is_plain_number(t, k)) || (k->arg == ',' && t->separated))
             return "a space that binds no unit";
-        break; /* others follow the first */
+        break; /* only the first unit is checked */
     }
     return NULL;
 }
@@ -100,7 +102,8 @@ const char *math_check_marks(const math_tokens *t) {
     return why ? why : check_units(t);
 }
 
-/* A letter that names a unit, behind a space, a digit or a brace, at the end; 0 if there is none. */
+/* The letter of a unit at the end of the answer, after a space, a digit or a brace; 0 if there is
+ * none. */
 static char unit_letter(const math_tokens *t) {
     const math_token *k = t->count > 1 ? &t->tok[t->count - 1] : t->tok;
     if (t->count < 2 || k->kind != TOK_SYM || k->text.len != 1 || !strchr("cdghlmost", *k->text.s))
@@ -109,7 +112,8 @@ static char unit_letter(const math_tokens *t) {
     return apart ? *k->text.s : 0;
 }
 
-/* The letters of a command's name count, as in prm800k, which reads roots behind a letter as a name. */
+/* The letters of a token as a bit set. The letters of a command's name count too. A root counts as
+ * three letters, because prm800k reads it that way. */
 static uint32_t letters_of(const math_token *k) {
     uint32_t letters = k->kind == TOK_SQRT ? 7 : 0;
     bool named = k->kind == TOK_SYM || k->kind == TOK_FN || k->kind == TOK_CONST;

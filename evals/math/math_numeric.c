@@ -6,7 +6,7 @@ enum {
     kMaxDigits = 1000,
     kMaxFactorial = 5000,
     kCheap = 1,
-    kDear = 60, /* a transcendental function, in units of work */
+    kDear = 60, /* work units of a transcendental function */
 };
 
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
     int point;
 } context;
 
-/* ---- the tree ---- */
+/* ---- evaluating a tree ---- */
 
 static math_eval_status eval(const context *c, uint16_t i, cx *out);
 
@@ -33,7 +33,8 @@ static math_eval_status eval_number(math_span s, cx *out) {
     return cx_settle(out, kZeroMagnitude);
 }
 
-/* Points 0 and 1 are positive, where roots and logarithms are real; the others have any sign. */
+/* The value of a symbol at a point. Points 0 and 1 are positive, so roots and logarithms are real;
+ * the others may have either sign. */
 static math_eval_status eval_symbol(const context *c, uint64_t id, cx *out) {
     uint64_t x = id ^ ((uint64_t)c->point * 0x9e3779b97f4a7c15u);
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -51,7 +52,7 @@ static math_eval_status eval_constant(const context *c, int which, cx *out) {
     case CONST_E:
         mpfr_set_ui(out->re, 1, MPFR_RNDN);
         return cx_exp(out);
-    case CONST_I: /* a letter like others, and not real */
+    case CONST_I: /* a symbol like others, but not real */
         mpfr_set_ui(out->im, 3, MPFR_RNDN);
         return eval_symbol(c, UINT64_C(0x69), out);
     default:
@@ -82,7 +83,7 @@ static bool unit_fraction(const math_tree *t, uint16_t i, int64_t *degree) {
     return false;
 }
 
-/* Whether a real cx has few decimals: the root of 66 has not. */
+/* True if a real value has at most six decimals, which the root of 66 has not. */
 static bool is_short_decimal(const cx *v) {
     cx scaled;
     cx_init(&scaled);
@@ -96,8 +97,8 @@ static bool is_decimal_fraction(const math_node *n) {
     return n->kind == NODE_NUM && memchr(n->u.text.s, '.', n->u.text.len);
 }
 
-/* A constant to a decimal power, 66^{0.5}, is a rounded number to the field's graders: it has a value
- * if that is a decimal, too. */
+/* Evaluates a power. For the public graders, a constant to a decimal power, such as 66^{0.5}, is a
+ * rounded number. So it has a value here only if the result is a short decimal. */
 static math_eval_status eval_power(const context *c, const math_node *n, cx *out) {
     const math_tree *t = c->r->t;
     uint16_t exponent = math_at(t, n->first)->next;
@@ -120,7 +121,7 @@ static math_eval_status eval_power(const context *c, const math_node *n, cx *out
     return rounded && !is_short_decimal(out) ? EVAL_OTHER : EVAL_OK;
 }
 
-/* n! for a small n; binomials from three of them. */
+/* n! for a small n; a binomial from three factorials. */
 static math_eval_status eval_combinatorial(const context *c, const math_node *n, cx *out) {
     int64_t a, k;
     if (!math_integer(c->r->t, n->first, &a) || a < 0 || a > kMaxFactorial)
@@ -229,9 +230,9 @@ static math_eval_status eval(const context *c, uint16_t i, cx *out) {
     }
 }
 
-/* ---- comparing ---- */
+/* ---- comparing values ---- */
 
-/* Whether a = b: within the error bounds, which must leave 50 digits. */
+/* Checks a = b within the error bounds. EVAL_UNDEFINED if the bounds leave fewer than 50 digits. */
 static math_eval_status close_values(const cx *a, const cx *b, bool *equal) {
     cx d;
     cx_init(&d);
@@ -244,7 +245,8 @@ static math_eval_status close_values(const cx *a, const cx *b, bool *equal) {
     return EVAL_OK;
 }
 
-/* Whether a/b is a real constant, 1 or -1 for MATCH_SIGNED: @first, which the first point sets. */
+/* Checks that a/b is a real constant, which is 1 or -1 for MATCH_SIGNED. The first point stores it
+ * in @first, and later points compare with it. */
 static math_eval_status match_ratio(cx *a, cx *b, math_match kind, cx *first, bool *equal) {
     CHECK(cx_invert(b));
     CHECK(cx_mul(a, b));
@@ -293,6 +295,6 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
             st = here;
         }
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); /* of this thread, which may end here */
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); /* for this thread, which may end after the call */
     return seen >= needed || (seen > 0 && !*match) ? EVAL_OK : st;
 }

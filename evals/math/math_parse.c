@@ -1,23 +1,24 @@
-/* Recursive descent, loosest binding first:
+/* Recursive descent parser; operators with the lowest precedence come first:
  *
  *   list      relation { "," relation }
  *   relation  set { ("=" | "<" | "\in" ...) set }
  *   set       sum { ("\cup" | "\cap" | "\setminus") sum }
  *   sum       terms [ "\over" terms ]
  *   terms     ["+" | "-" | "\pm"] product { ("+" | "-" | "\pm") product }
- *   product   factor { ["*" | "/"] factor }      a missing sign is a product
+ *   product   factor { ["*" | "/"] factor }      without a sign: multiplication
  *   factor    atom { "^" argument | "!" | "%" | degree | unit }
  *
- * Every recursion passes through math_parse_atom() or math_parse_exponent(), which count the depth. */
+ * Every recursion passes through math_parse_atom() or math_parse_exponent(), which count the
+ * depth. */
 #include <string.h>
 
 #include "evals/math/math_parser.h"
 
-enum { kMaxPostfixes = 8 }; /* of one factor: x!!!! deepens the tree without nesting the source */
+enum { kMaxPostfixes = 8 }; /* per factor: x!!!! deepens the tree without nesting the source */
 
 /* ---- factors ---- */
 
-/* cm, cm^2, m/s, miles per hour: ignored after a value. */
+/* Skips units after a value: cm, cm^2, m/s, miles per hour. */
 static bool skip_units(parser *p) {
     while (p->k->kind == TOK_UNIT) {
         p->k++;
@@ -31,7 +32,7 @@ static bool skip_units(parser *p) {
     return true;
 }
 
-/* A degree sign never counts, in 20^\circ C its letter neither. */
+/* A degree sign is ignored, and so is the letter in 20^\circ C. */
 static uint16_t parse_degree(parser *p, uint16_t a) {
     const math_token *k = ++p->k;
     if (k->kind == TOK_SYM && k->text.len == 1 && (k->text.s[0] == 'C' || k->text.s[0] == 'F'))
@@ -39,7 +40,8 @@ static uint16_t parse_degree(parser *p, uint16_t a) {
     return a;
 }
 
-/* The word stands behind an integer that is the whole answer, save "x =" in front. */
+/* Parses the word "percent". It must follow an integer that is the whole answer, except for "x
+ * =". */
 static uint16_t parse_percent_word(parser *p, uint16_t a) {
     const math_token *number = p->k - 1;
     bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);
@@ -63,7 +65,7 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         if (p->k->arg == 1)
             return parse_percent_word(p, a);
         if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
-            return a; /* a unit like others */
+            return a; /* in a \text after an expression: ignored like a unit */
         if (p->t->node[a].kind == NODE_PERCENT)
             return fail(p, "a percentage of what is no number");
         if (p->t->node[a].kind == NODE_BASED)
@@ -96,7 +98,7 @@ uint16_t math_parse_factor(parser *p) {
     return a;
 }
 
-/* A sign after "*" or "/": 2 \cdot -3. */
+/* Parses a factor after "*" or "/", which may have a sign: 2 \cdot -3. */
 static uint16_t parse_signed_factor(parser *p) {
     bool negative = false;
     for (; p->k->kind == TOK_MINUS; p->k++)
@@ -127,7 +129,7 @@ static bool is_signed_whole(const math_tree *t, uint16_t i) {
     return is_whole(t, n->kind == NODE_NEG ? n->first : i);
 }
 
-/* A factor without a sign before it; @before is the one that it follows. */
+/* Parses a factor that follows the factor @before without a sign between them. */
 static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
     bool bracket = p->k->kind == TOK_LPAREN || p->k[-1].kind == TOK_RPAREN;
     bool brace = p->k->kind == TOK_LBRACE || p->k[-1].kind == TOK_RBRACE;
@@ -166,7 +168,7 @@ static bool starts_term(const math_token *k) {
     return k->kind == TOK_PLUS || k->kind == TOK_MINUS || k->kind == TOK_PM;
 }
 
-/* Signs, then a product: - - \pm 3x. */
+/* Parses signs and then a product: - - \pm 3x. */
 static uint16_t parse_term(parser *p) {
     bool negative = false;
     int pm = 0, signs = 0;
@@ -198,7 +200,8 @@ static uint16_t parse_terms(parser *p) {
     return c.node;
 }
 
-/* {a \over b} of single terms: of a sum the graders take the last. */
+/* Parses a sum, or {a \over b} with single terms. With sums it fails: the public graders use only
+ * the last term of a sum. */
 uint16_t math_parse_sum(parser *p) {
     uint16_t a = parse_terms(p);
     if (!a || !accept(p, TOK_OVER))
@@ -220,7 +223,7 @@ static int set_operator(const parser *p) {
     case TOK_SETMINUS:
         return NODE_DIFFERENCE;
     case TOK_SYM:
-        return math_starts_factor(p) ? 0 : NODE_UNION; /* a typed U */
+        return math_starts_factor(p) ? 0 : NODE_UNION; /* the letter U as a union sign */
     default:
         return 0;
     }
@@ -244,13 +247,13 @@ static uint16_t parse_set(parser *p) {
 static uint16_t new_copy(parser *p, uint16_t i) {
     uint16_t n = i ? new_node(p, NODE_NUM, 0) : 0;
     if (n) {
-        p->t->node[n] = p->t->node[i]; /* shares the children */
+        p->t->node[n] = p->t->node[i]; /* the copy shares the children */
         p->t->node[n].next = 0;
     }
     return n;
 }
 
-/* The third child of a relation: left - right, which is what inequalities compare. */
+/* Adds the third child of a relation, left - right, which inequalities are compared by. */
 static bool add_difference(parser *p, uint16_t rel) {
     uint16_t left = p->t->node[rel].first, right = p->t->node[left].next;
     uint16_t minus = new_unary(p, NODE_NEG, 0, new_copy(p, right));
@@ -258,7 +261,7 @@ static bool add_difference(parser *p, uint16_t rel) {
     return p->t->node[right].next != 0;
 }
 
-/* "= 5" */
+/* Skips the sign of an equation without a left side: "= 5". */
 static void skip_leading_signs(parser *p) {
     for (; p->k == p->first && p->k->kind == TOK_REL && p->k->arg == REL_EQ; p->first++, p->k++)
         p->t->leading = true;
@@ -266,8 +269,8 @@ static void skip_leading_signs(parser *p) {
         p->t->plain = p->k[p->k->kind == TOK_MINUS].kind == TOK_NUM;
 }
 
-/* A chain of equations keeps its ends: x = 10/2 = 5 says x = 5. Other chains, 1 < x < 2, say
- * several things. */
+/* Parses a relation or a chain of them. A chain of equations keeps only its ends: x = 10/2 = 5
+ * becomes x = 5. Other chains, such as 1 < x < 2, keep all relations. */
 static uint16_t parse_relation(parser *p) {
     skip_leading_signs(p);
     chain all = {.kind = NODE_AND};
@@ -280,7 +283,8 @@ static uint16_t parse_relation(parser *p) {
         uint16_t right = parse_set(p);
         if (p->unit && left && p->t->node[left].kind == NODE_WORD)
             return fail(p, "a word for a name, and a unit");
-        if (right && p->relations != before) /* their shared parts would multiply */
+        if (right && p->relations != before) /* parts that relations share would multiply with
+                                                nesting */
             return fail(p, "a relation within a relation");
         if (!right)
             return 0;
@@ -305,7 +309,7 @@ static uint16_t parse_relation(parser *p) {
     return rel ? all.node : left;
 }
 
-/* One of "," ";" "and" ", and". A list that has semicolons has nothing else. */
+/* Accepts one of "," ";" "and" ", and". A list with semicolons may have no other separator. */
 static bool accept_comma(parser *p, int *semicolon) {
     bool here = p->k->arg == ';', comma = p->k->arg == 0;
     if (*semicolon >= 0 && *semicolon != here)
@@ -341,8 +345,8 @@ static bool mark_pm(math_tree *t, uint16_t i) {
     return n->pm;
 }
 
-/* a, \pm b and a \pm b, or a list of these, have two values; elsewhere the sign has no meaning that
- * the graders agree on. */
+/* True for a, \pm b and a \pm b and for lists of these, which have two values each. In other places
+ * the public graders do not agree on a meaning. */
 static bool is_plain_pm(const math_tree *t, uint16_t i) {
     const math_node *n = math_at(t, i);
     if (!n->pm)
@@ -363,7 +367,8 @@ static bool is_numeral(const math_tree *t, uint16_t i) {
     return n->kind == NODE_NUM || (n->kind == NODE_NEG && math_at(t, n->first)->kind == NODE_NUM);
 }
 
-/* Whether what follows the \approx is a value and no sentence: no relation, no full stop, nothing open. */
+/* True if the tokens after \approx are a value and not a sentence: no relation, no full stop,
+ * nothing incomplete. */
 static bool is_rounding(const math_token *k) {
     for (; k->kind != TOK_END; k++)
         if (k->kind == TOK_REL || k->kind == TOK_POINT || k->kind == TOK_DOTS ||
@@ -392,7 +397,7 @@ const char *math_parse(math_tree *out, math_tokens *t) {
         only_as_written(&p, "a line break behind what is no value");
     if (root && out->has_pm && !is_plain_pm(out, root))
         only_as_written(&p, "\\pm within an expression");
-    /* what follows the \approx of a constant is the same, rounded */
+    /* the value after the \approx of a constant is the same, rounded */
     out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root) &&
                    !out->leading && !t->broken && is_rounding(p.k);
     if (root && p.k->kind != TOK_END && !out->rounded)

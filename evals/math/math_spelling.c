@@ -110,7 +110,7 @@ static const math_spelling functions[] = {
     {"tanh", TOK_FN, FN_TANH},
 };
 
-/* Letters that mean something as a whole word, in and outside of \text. */
+/* Words with a meaning of their own, inside and outside of \text. */
 static const math_spelling words[] = {
     {"sqrt", TOK_SQRT, 1},
     {"pi", TOK_CONST, CONST_PI},
@@ -124,7 +124,7 @@ static const math_spelling words[] = {
     {"pct", TOK_PERCENT, 1},
 };
 
-/* Units that may stand without a \text after a value; also with a plural s. */
+/* Units that may follow a value without a \text, also with a plural s. */
 static const char *const units[] = {
     "degree",     "deg",    "cm",       "mm",     "dm",     "km",         "kg",         "mg",
     "lb",         "oz",     "ft",       "inch",   "inches", "foot",       "feet",       "yard",
@@ -134,7 +134,7 @@ static const char *const units[] = {
     "year",       "cent",   "unit",     "square", "sq",     "cubic",      "point",
 };
 
-/* Commands that are, or start, a name: \vec{v} is another thing than v. */
+/* Commands that are a name or begin one: \vec{v} is different from v. */
 static const char *const names[] = {
     "alpha",    "beta",     "gamma", "delta",  "epsilon", "varepsilon", "zeta",    "eta",   "theta",
     "vartheta", "iota",     "kappa", "lambda", "mu",      "nu",         "xi",      "rho",   "sigma",
@@ -143,7 +143,7 @@ static const char *const names[] = {
     "angle",    "triangle", "vec",   "hat",    "bar",     "mathbb",     "mathcal",
 };
 
-/* UTF-8 signs and the LaTeX they stand for; NULL where no grader of the field takes them for it. */
+/* UTF-8 signs and their LaTeX; NULL if no public grader accepts the sign with that meaning. */
 static const struct {
     const char *utf8, *latex;
 } signs[] = {

@@ -9,15 +9,16 @@
 typedef struct {
     math_tokens *out;
     const char *s, *end;
-    bool group;      /* plain commas may separate thousands */
+    bool group;      /* a plain comma may separate thousands */
     bool spaced;     /* white space since the last token */
     bool inside;     /* between \( and \) */
-    char gap;        /* the last of it that was '~' or, for \, , ','; else 0 */
-    math_span size;  /* \big and the like since the last token */
+    char gap;        /* the last character of that white space that was '~', or ',' for \, ; else
+                        0 */
+    math_span size;  /* \big or another size command since the last token */
     bool quoted;     /* inside a \text */
-    int brackets;    /* open ( [ \{ */
-    int envs;        /* open \begin */
-    size_t run_end;  /* tokens when a run of several letters ended; 0: none */
+    int brackets;    /* number of open ( [ \{ */
+    int envs;        /* number of open \begin */
+    size_t run_end;  /* token count at the end of the last run of several letters; 0: none */
     const char *why; /* first error */
 } lexer;
 
@@ -34,7 +35,7 @@ static void push(lexer *l, math_token_kind kind, int arg, const char *s, size_t 
     l->size = (math_span){0};
 }
 
-/* Whether the last token can end a value, so that a word after it is a unit. */
+/* True if the last token can end a value, so that a word after it is a unit. */
 static bool after_value(const lexer *l) {
     if (l->out->count == 0)
         return false;
@@ -70,8 +71,8 @@ static bool starts(const lexer *l, const char *s, const char *prefix) {
 
 /* ---- numbers ---- */
 
-/* Where a thousands separator at @s ends, or NULL; *sign: ',' bare, '{' a comma made sure of, '!' or
- * ' ' for none. */
+/* The end of a thousands separator at @s, or NULL. *sign: ',' = a plain comma, '{' = a comma that
+ * cannot be anything else, '!' or ' ' = no comma. */
 static const char *separator_end(const lexer *l, const char *s, char *sign) {
     static const struct {
         const char *spelling;
@@ -86,7 +87,7 @@ static const char *separator_end(const lexer *l, const char *s, char *sign) {
     return l->group && l->brackets == 0 && starts(l, s, ",") ? s + 1 : NULL;
 }
 
-/* Exactly three digits at @s. */
+/* True if there are exactly three digits at @s. */
 static bool is_group(const lexer *l, const char *s) {
     return l->end - s >= 3 && is_digit(s[0]) && is_digit(s[1]) && is_digit(s[2]) &&
            (l->end - s == 3 || !is_digit(s[3]));
@@ -94,7 +95,8 @@ static bool is_group(const lexer *l, const char *s) {
 
 static void keep_digits(lexer *l, const char *s, size_t n) {
     math_tokens *t = l->out;
-    memcpy(t->pool + t->pool_used, s, n); /* fits: every input byte is kept at most once */
+    memcpy(t->pool + t->pool_used, s, n); /* fits, because every input byte is stored at most
+                                             once */
     t->pool_used += n;
 }
 
@@ -127,7 +129,7 @@ static void lex_number(lexer *l) {
     push(l, TOK_NUM, 0, start, (size_t)(l->out->pool + l->out->pool_used - start));
 }
 
-/* The point of 0.\overline{3}, which may lack its zero. */
+/* Reads the point of 0.\overline{3}; the zero before it may be missing. */
 static void lex_period(lexer *l) {
     const math_tokens *t = l->out;
     if (t->count == 0 || t->tok[t->count - 1].kind != TOK_NUM)
@@ -174,7 +176,7 @@ static void lex_letters(lexer *l) {
     }
 }
 
-/* The end of the group that opens at @s; the end of the input if it is never closed. */
+/* The end of the group that opens at @s, or the end of the input if the group is not closed. */
 static const char *group_end(const lexer *l, const char *s) {
     int depth = 0;
     for (; s < l->end; s++) {
@@ -188,8 +190,8 @@ static const char *group_end(const lexer *l, const char *s) {
     return l->end;
 }
 
-/* Whether the content of a \text is mathematics after all: no run of letters is a plain word, and
- * letters don't label a number, as in "(b) 0", nor are a unit without one. */
+/* True if the content of a \text is mathematics: it has no plain words, no letters that label a
+ * number, as in "(b) 0", and is not a unit without a number. */
 static bool is_mathematics(const char *s, const char *end) {
     bool letter = false, digit = false, unit = false;
     while (s < end) {
@@ -209,7 +211,7 @@ static bool is_mathematics(const char *s, const char *end) {
     return digit ? !letter : !unit;
 }
 
-/* Cuts a piece of the input on its own, so that it can't reach beyond its end. */
+/* Splits a piece of the input into tokens separately, so that no token crosses its end. */
 static void lex_piece(lexer *l, const char *s, const char *end) {
     const char *after = l->s, *whole_end = l->end;
     l->s = s;
@@ -219,15 +221,15 @@ static void lex_piece(lexer *l, const char *s, const char *end) {
     l->end = whole_end;
 }
 
-/* A number in a \text or in bold. */
+/* Used for numbers in a \text or in bold. */
 static bool has_digit(const char *s, const char *end) {
     while (s < end && !is_digit(*s))
         s++;
     return s < end;
 }
 
-/* How to read the content of a \text, which has no spaces around it: as a unit after a value, as
- * mathematics, or as words. */
+/* How to read the content of a \text (with outer spaces removed): as a unit after a value, as
+ * mathematics (TOK_END), or as words. */
 static math_token_kind text_kind(const lexer *l, const char *s, const char *end, bool glued) {
     bool letter = is_letter(*s), one = end - s == 1;
     if (memchr(s, '\\', (size_t)(end - s)) || (one && !letter))
@@ -251,7 +253,7 @@ static void lex_text(lexer *l) {
     while (end > s && is_space(end[-1]))
         end--;
     size_t n = (size_t)(end - s);
-    if (n == 0 || (n == 1 && *s == '.' && after_value(l))) /* \text{.} ends a sentence */
+    if (n == 0 || (n == 1 && *s == '.' && after_value(l))) /* \text{.} only ends a sentence */
         return;
     if (l->quoted) {
         l->why = "a \\text within a \\text";
@@ -286,7 +288,8 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
-/* Names, units and whole numbers may be bold or in an \mbox; no grader takes an expression there. */
+/* Checks the content of bold or \mbox. Names, units and whole numbers are allowed there; no public
+ * grader accepts an expression. */
 static bool check_plain(lexer *l) {
     const char *s = skip_spaces(l, l->s);
     if (s == l->end || *s != '{')
@@ -331,7 +334,8 @@ static void lex_named_command(lexer *l) {
         push(l, c->kind, c->arg, s, n);
 }
 
-/* A backslash and what follows; a doubled one in front of a command is an escaped single one. */
+/* Reads a backslash and what follows. A double backslash before a command is an escaped single
+ * one. */
 static void lex_backslash(lexer *l) {
     l->s++;
     if (l->s == l->end)
@@ -377,7 +381,7 @@ static void lex_backslash(lexer *l) {
 
 /* ---- single characters ---- */
 
-/* ^\circ and ^{\circ}: the caret belongs to the sign. */
+/* Reads ^\circ, ^{\circ} and the same with \prime: the caret belongs to the sign. */
 static bool lex_raised_sign(lexer *l) {
     const char *s = skip_spaces(l, l->s + 1);
     bool braced = s < l->end && *s == '{';

@@ -54,8 +54,8 @@ typedef enum {
     TOK_CAP,
     TOK_SETMINUS,
     TOK_EMPTYSET,
-    TOK_LPAREN, /* arg: '(' or '['; text: the size command before it, if any except \left */
-    TOK_RPAREN, /* arg: ')' or ']' */
+    TOK_LPAREN, /* arg: '(', '[' or '<'; text: the size command before it, if any except \left */
+    TOK_RPAREN, /* arg: ')', ']' or '>' */
     TOK_LSET,
     TOK_RSET,
     TOK_LBRACE,

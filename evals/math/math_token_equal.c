@@ -34,8 +34,8 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* The letters of an answer that has nothing else, lower case, without the spaces between words;
- * 0 if it has something else. */
+/* Writes the letters of an answer in lower case, without spaces and brackets. Returns their number;
+ * 0 if the answer has anything else. */
 static size_t spell(const math_tokens *t, char *out) {
     size_t n = 0;
     for (const math_token *k = t->tok; k->kind != TOK_END; k++) {

@@ -31,7 +31,7 @@ typedef enum {
     NODE_WORD,  /* text */
     NODE_BASED, /* a numeral (the child) with a base (id) */
     NODE_LIST,  /* a, b, c without brackets; arg: 1 if separated by semicolons */
-    NODE_TUPLE, /* arg: bit 0 = opens with '[', bit 1 = closes with ']' */
+    NODE_TUPLE, /* arg: bit 0 = opens with '[', bit 1 = closes with ']', bit 2 = \langle */
     NODE_SET,
     NODE_UNION, /* n-ary */
     NODE_INTERSECTION,

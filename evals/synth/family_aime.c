@@ -1,4 +1,5 @@
-/* family_aime.c - integers from 0 to 999: powers and recurrences modulo m, paths, sieves, remainders. */
+/* family_aime.c - problems whose answers are integers from 0 to 999: powers and recurrences modulo
+ * m, grid paths, sieves, remainders. */
 #include "evals/synth/family.h"
 
 #define LL(x) ((long long)(x))
@@ -8,7 +9,7 @@ static void box(synth_problem *p, int64_t value) {
     family_box(p);
 }
 
-/* ---- a^n mod m: the exponent is halved down to 1, then the powers are squared up ---- */
+/* ---- a^n mod m: halve the exponent down to 1, then square the powers up ---- */
 
 enum { kBits = 40 };
 
@@ -46,7 +47,7 @@ static bool power(synth_problem *p, rng *r) {
     return true;
 }
 
-/* ---- a linear recurrence, each term reduced ---- */
+/* ---- a linear recurrence with each term reduced modulo m ---- */
 
 static bool recurrence(synth_problem *p, rng *r) {
     int64_t m = draw(r, BY_LEVEL(p, 10, 20, 30, 100, 100, 100),
@@ -158,7 +159,7 @@ static bool sieve(synth_problem *p, rng *r) {
     return true;
 }
 
-/* ---- two or three remainders: candidates one after the other ---- */
+/* ---- two or three remainders: try candidates in turn ---- */
 
 static bool remainders(synth_problem *p, rng *r) {
     int k = p->level > 2 ? 3 : 2;

@@ -1,4 +1,5 @@
-/* family_code.c - programs: steps over a list as prose describes them, and a rule found from its values. */
+/* family_code.c - programs: a described sequence of steps over a list, or a rule that must be found
+ * from its values. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,8 +34,8 @@ typedef enum {
 } op_kind;
 
 typedef struct {
-    const char *name, *prose, *python; /* %lld: the number; a step without one ignores it */
-    int from, to;                      /* of the number; 0, 0: none */
+    const char *name, *prose, *python; /* %lld is the step's number; a step may have none */
+    int from, to;                      /* range of the number; 0, 0: no number */
 } op_form;
 
 static const op_form forms[OPS] = {
@@ -60,7 +61,7 @@ static const op_form forms[OPS] = {
                  "xs=[sum(xs[:i+1]) for i in range(len(xs))]", 0, 0},
 };
 
-/* The format is one of the table above. */
+/* The format comes from the table above. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 static void say_form(buf *out, const char *form, int64_t k) {
@@ -120,7 +121,7 @@ static void say_list(buf *out, const list *l) {
         say(out, "%s%lld", i ? " " : "", LL(l->x[i]));
 }
 
-/* What a step does to each number, and the list that comes of it. */
+/* Writes what a step does to each number, and then the resulting list. */
 static void trace(buf *w, op_kind op, int64_t k, const list *in, const list *out) {
     for (int i = 0; i < in->n; i++) {
         if (op == OP_ADD)
@@ -180,7 +181,8 @@ static list run(const pipeline *p, list l) {
     return l;
 }
 
-/* No two steps of a kind in a row, at most one that sums up, and no power of ten runs away. */
+/* Draws steps. No step follows one of the same kind. At most two steps that multiply or sum up may
+ * occur before a modulo step, which keeps the numbers small. */
 static pipeline draw_pipeline(const synth_problem *p, rng *r) {
     pipeline l = {
         .n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 6, 8, 11), BY_LEVEL(p, 2, 3, 5, 7, 10, kSteps)),
@@ -198,7 +200,7 @@ static pipeline draw_pipeline(const synth_problem *p, rng *r) {
     return l;
 }
 
-/* Inputs of tests are drawn behind the one that is shown: lists of several lengths. */
+/* Makes the tests: the list that the problem shows, then lists of several lengths. */
 static void make_tests(synth_problem *p, rng *r, const pipeline *l, const list *shown) {
     for (p->n_tests = 0; p->n_tests < SYNTH_TESTS; p->n_tests++) {
         list in = p->n_tests ? draw_list(r, 2, 12 * p->n_tests - 8) : *shown;
@@ -252,7 +254,7 @@ static bool steps(synth_problem *p, rng *r) {
     return true;
 }
 
-/* ---- a rule from its values: Newton's differences, for each class of n modulo m ---- */
+/* ---- a rule found from its values: Newton's differences for each class of n modulo m ---- */
 
 enum { kDegreeMax = 4, kClasses = 11 };
 
@@ -265,7 +267,7 @@ static int64_t newton(const int64_t *d, int degree, int64_t n) {
     return sum;
 }
 
-/* The rows of differences; d[i] is the first of row i. */
+/* Writes the rows of differences; d[i] is the first difference of row i. */
 static void work_differences(buf *w, const int64_t *d, int degree) {
     int64_t row[kDegreeMax + 1];
     for (int i = 0; i <= degree; i++)

@@ -1,5 +1,5 @@
-/* family_gpqa.c - four options, whose wrong ones are what a slip would give: molar masses, offspring of
- * a cross, motion in stages, amino acids of a strand. */
+/* family_gpqa.c - problems with four options, whose wrong ones result from typical errors: molar
+ * masses, offspring of a cross, motion in stages, amino acids of a DNA strand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define LL(x) ((long long)(x))
 
-/* The right number and three others that are close or typical slips. */
+/* Makes options from the right number and three others that are close or typical errors. */
 static bool number_options(synth_problem *p, rng *r, int64_t right, const int64_t wrong[3],
                            const char *unit) {
     char option[FAMILY_OPTIONS][FAMILY_OPTION_MAX];
@@ -63,17 +63,18 @@ static bool mass(synth_problem *p, rng *r) {
     return number_options(p, r, sum, wrong, "g/mol");
 }
 
-/* ---- a cross: each locus has its own share ---- */
+/* ---- a genetic cross: each locus contributes a fraction ---- */
 
 enum { kLoci = 6, kLetters = 12 };
 
 typedef struct {
-    int dominant[3][kLoci]; /* alleles of both parents and of the offspring asked for: 0, 1 or 2 */
+    int dominant[3][kLoci]; /* number of dominant alleles (0, 1 or 2) of both parents and of the
+                               requested offspring */
     char letter[kLoci];
     int n;
 } genotypes;
 
-/* Of four offspring of g1 x g2, how many have `want` dominant alleles. */
+/* Number of offspring with `want` dominant alleles among the four of g1 x g2. */
 static int64_t quarter(int g1, int g2, int want) {
     int64_t n = 0;
     for (int a = 0; a < 2; a++)
@@ -98,7 +99,7 @@ static bool draw_genotypes(genotypes *g, rng *r) {
         } while (taken[at]);
         taken[at] = true;
         g->letter[i] = letters[at];
-        for (int k = 0; k < 2; k++) /* mostly one of each */
+        for (int k = 0; k < 2; k++) /* mostly heterozygous parents */
             g->dominant[k][i] = draw(r, 0, 2) ? 1 : (int)(2 * draw(r, 0, 1));
         g->dominant[2][i] = (int)draw(r, 0, 2);
         if (!quarter(g->dominant[0][i], g->dominant[1][i], g->dominant[2][i]))
@@ -176,11 +177,12 @@ static bool motion(synth_problem *p, rng *r) {
     return number_options(p, r, s, wrong, "m");
 }
 
-/* ---- a strand, read as amino acids ---- */
+/* ---- a strand translated to amino acids ---- */
 
-/* By first, second and third base in the order U C A G. */
+/* Indexed by the first, second and third base in the order U C A G. */
 static const char kAmino[] = "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG";
-static const char kBases[] = "UCAG", kTemplate[] = "AGTC"; /* what is transcribed to U C A G */
+static const char kBases[] = "UCAG", kTemplate[] = "AGTC"; /* the bases that are transcribed to U C
+                                                              A G */
 
 static bool strand(synth_problem *p, rng *r) {
     int n = (int)draw(r, BY_LEVEL(p, 2, 4, 8, 18, 118, 151), BY_LEVEL(p, 4, 7, 15, 30, 150, 168));
@@ -190,7 +192,7 @@ static bool strand(synth_problem *p, rng *r) {
     say(&p->problem, "The template strand ");
     for (int i = 0; i < n; i++) {
         int code = (int)draw(r, 0, 63);
-        if (draw(r, 0, 3) == 0) /* often the one that is counted */
+        if (draw(r, 0, 3) == 0) /* often the amino acid that is counted */
             code = (int)(strchr(kAmino, acid) - kAmino);
         if (kAmino[code] == '*')
             code = 0;

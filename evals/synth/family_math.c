@@ -1,11 +1,12 @@
-/* family_math.c - answers in LaTeX: fractions, radicals, polynomials, systems, roots. */
+/* family_math.c - problems whose answers are LaTeX: fractions, radicals, polynomials, linear
+ * systems, roots. */
 #include <stdlib.h>
 
 #include "evals/synth/family.h"
 
 #define LL(x) ((long long)(x))
 
-/* The number in front of a name: "", "-", "+2", "-3"; without "+" where it is first. */
+/* Writes the coefficient before a name: "", "-", "+2", "-3"; the first one has no "+". */
 static void say_coefficient(buf *out, int64_t k, bool first) {
     if (k == 1)
         say(out, first ? "" : "+");
@@ -26,7 +27,7 @@ static void say_fraction(buf *out, int64_t n, int64_t d) {
         say(out, n < 0 ? "-\\frac{%lld}{%lld}" : "\\frac{%lld}{%lld}", LL(llabs(n)), LL(d));
 }
 
-/* a/b + c/d: over the least common denominator, then reduced */
+/* Computes a/b + c/d: over the least common denominator, then reduced. */
 static void add_fraction(buf *w, int64_t *a, int64_t *b, int64_t c, int64_t d) {
     int64_t rest, g = work_gcd(w, *b, d), left = work_divide(w, d, g, &rest),
                   right = work_divide(w, *b, g, &rest);
@@ -47,7 +48,8 @@ static void add_fraction(buf *w, int64_t *a, int64_t *b, int64_t c, int64_t d) {
     *b = work_divide(w, *b, g, &rest);
 }
 
-/* Denominators of long sums divide a number with many divisors, so that they stay small. */
+/* In long sums, denominators are divisors of a number with many divisors, so that they stay
+ * small. */
 static int64_t draw_denominator(synth_problem *p, rng *r) {
     static const int64_t kSmooth = 5040;
     if (p->level < 4)
@@ -91,7 +93,7 @@ static bool fractions(synth_problem *p, rng *r) {
 
 /* ---- radicals ---- */
 
-/* sqrt(n) = *outside * sqrt(result): prime by prime */
+/* Computes sqrt(n) = *outside * sqrt(result), one prime at a time. */
 static int64_t work_sqrt(buf *w, int64_t n, int64_t *outside) {
     int64_t left = n, inside = 1, prime = 2;
     *outside = 1;
@@ -144,7 +146,7 @@ static bool radicals(synth_problem *p, rng *r) {
 
 enum { kDegree = 10 };
 
-/* c[i] of x^i, highest first; "2x^2-x+3" */
+/* Writes a polynomial such as "2x^2-x+3", highest power first; c[i] belongs to x^i. */
 static void say_polynomial(buf *out, const int64_t *c, int degree) {
     bool first = true;
     for (int i = degree; i >= 0; i--) {
@@ -189,7 +191,7 @@ static bool expand(synth_problem *p, rng *r) {
     for (int i = 0; i < n; i++) {
         int64_t a = draw(r, 1, BY_LEVEL(p, 2, 3, 3, 3, 1, 1)),
                 b = draw_nonzero(r, -BY_LEVEL(p, 9, 9, 9, 9, 5, 5), BY_LEVEL(p, 9, 9, 9, 9, 5, 5));
-        int at = i; /* in order, so that the same product is the same problem */
+        int at = i; /* sorted, so that equal products are the same problem */
         for (; at && (factor[at - 1][0] > a || (factor[at - 1][0] == a && factor[at - 1][1] > b));
              at--) {
             factor[at][0] = factor[at - 1][0];
@@ -228,7 +230,7 @@ static int64_t work_det2(buf *w, int64_t a, int64_t b, int64_t c, int64_t d) {
     return work_cross(w, a, d, -b, c);
 }
 
-/* The determinant of m with column @swap replaced by v (none: -1), along the first row. */
+/* Computes the determinant of m along its first row; v replaces column @swap (-1: none). */
 static int64_t work_det(buf *w, int n, int64_t m[kUnknowns][kUnknowns], const int64_t *v,
                         int swap) {
     int64_t x[kUnknowns][kUnknowns] = {{0}};
@@ -319,7 +321,7 @@ static bool is_square(int64_t n, int64_t *root) {
     return *root * *root == n;
 }
 
-/* The root is (-b + outside sqrt(inside)) / 2, lowest terms. */
+/* Writes the root (-b + outside sqrt(inside)) / 2 in lowest terms. */
 static void box_root(synth_problem *p, int64_t b, int64_t outside, int64_t inside) {
     bool whole = b % 2 == 0 && outside % 2 == 0;
     int64_t over = whole ? 2 : 1;

@@ -4,7 +4,8 @@
 
 #include "base/rng.h"
 
-/* Problems made at once; other numbers tried for a held-out problem that came before. */
+/* kBatch: problems per parallel_for(). kRetries: other numbers tried if a held-out problem
+ * repeats. */
 enum { kBatch = 512, kRetries = 32 };
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
     const synth_plan *plan;
     slot *slots; /* [kBatch] */
     int64_t first;
-    uint64_t *seen; /* [room], hashes of params with 0 for empty; NULL: problems may repeat */
+    uint64_t *seen; /* [room] hash set of params, 0 = unused; NULL: problems may repeat */
     size_t room;
 } stream;
 
@@ -40,7 +41,7 @@ static void make_slot(void *ctx, int worker, int64_t index) {
     make(s->plan, i, i, &s->slots[index]);
 }
 
-/* Whether these params are new; they are remembered. */
+/* Adds params to the set; false if they were in it. */
 static bool is_new(stream *s, const char *params) {
     uint64_t hash = rng_stream_of(params) | 1;
     size_t at = hash % s->room;
@@ -51,7 +52,7 @@ static bool is_new(stream *s, const char *params) {
     return !found;
 }
 
-/* Numbers far behind those of any stream. */
+/* Replaces a repeated problem by one with another number, far above the numbers of any stream. */
 static snap_status make_distinct(stream *s, int64_t index, snap_err *err) {
     static const int64_t kFar = (int64_t)1 << 40;
     slot *one = &s->slots[index];

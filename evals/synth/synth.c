@@ -7,10 +7,11 @@
 #include "evals/synth/family.h"
 #include "evals/task_rows.h"
 
-/* One in eight is held out; of as many attempts in a row one succeeds but for a chance below 1e-50. */
+/* kParts: one problem in eight is held out. Then kAttempts draws all miss a split with a
+ * probability below 1e-50. */
 enum { kParts = 8, kAttempts = 4096, kFamilies = 16 };
 
-/* What a long solution is, in pieces. */
+/* length of a long solution, as pieces() counts it */
 enum { kShortestLong = 1050, kLongest = 7900 };
 
 static const char *const style_names[] = {"aime", "math", "gpqa", "code"};
@@ -18,7 +19,7 @@ static const char *const split_names[] = {"train", "heldout"};
 static const synth_family *const families[] = {synth_aime_families, synth_math_families,
                                                synth_gpqa_families, synth_code_families};
 
-/* Behind the problem. */
+/* The text after each style's problem. */
 static const char *const instructions[] = {
     kRowBoxed, kRowBoxed,
     "\n\nThink step by step. The last line of your answer is 'Answer: X', where X is A, B, C or D.",
@@ -88,8 +89,8 @@ static const synth_family *choose(const synth_family *all, int level, rng *r) {
     return fits[draw(r, 0, n - 1)];
 }
 
-/* Words, digits, line ends and runs of signs: what a tokenizer that takes digits one by one can at best
- * make of a text. */
+/* Estimates the smallest number of tokens of a text for a tokenizer with single digits: words,
+ * digits, newlines and runs of signs. */
 static int pieces(const char *s) {
     int n = 0;
     for (bool word = false, sign = false; *s; s++) {
@@ -146,7 +147,7 @@ void synth_release(synth_problem *p) {
     *p = (synth_problem){0};
 }
 
-/* ---- as a row ---- */
+/* ---- writing a row ---- */
 
 static bool set_tests(js *row, const char *key, const buf *texts, int n) {
     js *list = js_new_array();

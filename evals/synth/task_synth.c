@@ -1,7 +1,7 @@
-/* task_synth.c - problems of our own as tasks: rows as `snapmla synth` writes them.
+/* task_synth.c - generated problems as tasks, with rows as `snapmla synth` writes them.
  *
- * {"id", "prompt", "answer"}; where the answer is a program {"id", "prompt", "inputs", "outputs"}. The
- * task synth_aime stands in aime.c. */
+ * A row is {"id", "prompt", "answer"}, or {"id", "prompt", "inputs", "outputs"} if the answer is a
+ * program. The task synth_aime is in aime.c. */
 #include "evals/code/code_rows.h"
 
 static snap_status read_row(const js *row, task_rows *rows, task_row *out, const char *where,

@@ -32,7 +32,7 @@ void say_factor(buf *out, int64_t a) {
     say(out, a < 0 ? "(%lld)" : "%lld", LL(a));
 }
 
-/* The parts of b: its digits that are not 0, each with its place, lowest first. */
+/* Splits b into its nonzero digits times their powers of ten, lowest first. */
 static int split_places(int64_t b, int64_t part[kDigits]) {
     int n = 0;
     for (int64_t place = 1; b; place *= 10, b /= 10)
@@ -60,7 +60,8 @@ int64_t work_multiply(buf *out, int64_t a, int64_t b) {
     return a * b;
 }
 
-/* Schoolbook division: the leading digits that reach m, then a digit at a time. */
+/* Long division: starts with the leading digits that reach m, then takes one more digit per
+ * step. */
 static int64_t divide(buf *out, int64_t a, int64_t m, int64_t *quotient) {
     char digits[kDigits + 2];
     int n = snprintf(digits, sizeof digits, "%lld", LL(a)), at = 0;
