@@ -21,7 +21,8 @@ typedef struct {
     snap_err err;
 } judging;
 
-bool samples_judged(const js *row, const grader *g, const char *gold) {
+/* True if a row has the verdict of this grader for this gold. */
+static bool has_verdict(const js *row, const grader *g, const char *gold) {
     return text_equal(js_get_str(row, "grader"), g->id) &&
            text_equal(js_get_str(row, "gold"), gold) && js_get_str(row, "verdict") != NULL;
 }
@@ -83,7 +84,7 @@ static snap_status judge_cell(judging *j, question *q, size_t cell, snap_err *er
     js *row = NULL;
     snap_status st = j->rows->read(j->rows->ctx, cell, &row, err);
     bool due = st == SNAP_OK && row && !js_get_bool(row, "failed", false) &&
-               (p->rejudge || !samples_judged(row, p->tasks[j->task].set.grader, q->problem->gold));
+               (p->rejudge || !has_verdict(row, p->tasks[j->task].set.grader, q->problem->gold));
     if (due)
         st = judge_row(j, q, row, err);
     if (due && st == SNAP_OK)

@@ -19,9 +19,6 @@ typedef struct {
  * generating anything. */
 snap_status samples_judge_check(const eval_plan *p, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether a row has the verdict of this grader for this gold. */
-bool samples_judged(const js *row, const grader *g, const char *gold);
-
 /**
  * samples_judge - run the programs and store a verdict in each row
  *

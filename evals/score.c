@@ -81,23 +81,23 @@ static snap_status scratch_make(const eval_task *t, scratch *s, snap_err *err) {
 /* mean: the weighted mean over problems. per_weight: 1 / the mean weight. */
 typedef struct {
     double mean, per_weight;
-} weighing;
+} weighted_mean;
 
-static void weighing_add(weighing *w, const double *x, const double *weights, size_t n) {
-    for (size_t k = 0; k < n; k++) { /* both fields are sums until weighing_end() */
+static void weighted_mean_add(weighted_mean *w, const double *x, const double *weights, size_t n) {
+    for (size_t k = 0; k < n; k++) { /* both fields are sums until weighted_mean_end() */
         w->mean += weights[k] * x[k] / (double)n;
         w->per_weight += weights[k] / (double)n;
     }
 }
 
-static void weighing_end(weighing *w, size_t problems) {
+static void weighted_mean_end(weighted_mean *w, size_t problems) {
     w->mean /= w->per_weight;
     w->per_weight = (double)problems / w->per_weight;
 }
 
 /* Linearises a ratio: changes the values so that their plain mean and spread are those of the
  * weighted mean. */
-static void linearise(weighing w, const double *weights, double *x, size_t n) {
+static void linearise(weighted_mean w, const double *weights, double *x, size_t n) {
     for (size_t k = 0; k < n; k++) {
         double more = weights[k] * w.per_weight;
         if (fabs(more - 1) > 1e-9) /* with a mean weight, the value stays exactly the same */
@@ -255,17 +255,17 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
 /* Stores the means of the problems that have scored samples in tmp->a; returns their number. */
 static size_t score_problems(const sample_outcome *o, const eval_task *et, scratch *tmp) {
     size_t k = (size_t)et->samples, problems = 0, at = 0;
-    weighing w = {0};
+    weighted_mean w = {0};
     for (size_t i = 0; i < et->set.n; i++) {
         double *x = tmp->samples + at, *weights = tmp->weights + at;
         size_t n = gather_scores(o + i * k, k, tmp->slot, x, weights);
         if (!n)
             continue;
         tmp->problems[problems++] = (stats_problem){.a = x, .n_a = n};
-        weighing_add(&w, x, weights, n);
+        weighted_mean_add(&w, x, weights, n);
         at += n;
     }
-    weighing_end(&w, problems);
+    weighted_mean_end(&w, problems);
     linearise(w, tmp->weights, tmp->samples, at);
     for (size_t i = 0; i < problems; i++)
         tmp->a[i] = stats_mean_of(tmp->problems[i].a, tmp->problems[i].n_a).mean;
@@ -328,17 +328,17 @@ static void mean_pairs(scratch *tmp, size_t n) {
 }
 
 static void linearise_pairs(scratch *tmp, size_t n) {
-    weighing a = {0}, b = {0};
+    weighted_mean a = {0}, b = {0};
     double *x = tmp->samples, *w = tmp->weights;
     for (size_t i = 0; i < n; i++) {
         const stats_problem *q = &tmp->problems[i];
-        weighing_add(&a, x, w, q->n_a);
-        weighing_add(&b, x + q->n_a, w + q->n_a, q->n_b);
+        weighted_mean_add(&a, x, w, q->n_a);
+        weighted_mean_add(&b, x + q->n_a, w + q->n_a, q->n_b);
         x += q->n_a + q->n_b;
         w += q->n_a + q->n_b;
     }
-    weighing_end(&a, n);
-    weighing_end(&b, n);
+    weighted_mean_end(&a, n);
+    weighted_mean_end(&b, n);
     x = tmp->samples;
     w = tmp->weights;
     for (size_t i = 0; i < n; i++) {

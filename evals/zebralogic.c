@@ -36,8 +36,8 @@ static const char kBefore[] =
     "        }\n    }\n}\n\n"
     "# Puzzle to Solve \n\n";
 
-static const char kBehind[] = "\n\n\n# Instruction\n\nNow please solve the above puzzle. Present "
-                              "your reasoning and solution in the following json format:\n\n";
+static const char kAfter[] = "\n\n\n# Instruction\n\nNow please solve the above puzzle. Present "
+                             "your reasoning and solution in the following json format:\n\n";
 
 /* Appends a JSON string with its quotes. */
 static void put_quoted(buf *out, const js *s) {
@@ -69,7 +69,7 @@ static snap_status word_prompt(const js *row, task_rows *r, task_row *out, const
     const char *puzzle = row_text(row, (const char *const[]){"puzzle", NULL});
     if (!puzzle)
         return err_set(err, SNAP_E_INPUT, "%s: needs a text 'puzzle'", where);
-    (void)buf_printf(&text, "%s%s%s", kBefore, puzzle, kBehind);
+    (void)buf_printf(&text, "%s%s%s", kBefore, puzzle, kAfter);
     put_form(js_get_object(row, "solution"), &text);
     snap_status st = buf_check(&text, where, err);
     if (st == SNAP_OK)

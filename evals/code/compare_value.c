@@ -154,13 +154,13 @@ static bool read_unicode(reader *r, buf *out) {
     unsigned high, low;
     if (!read_hex(r, &high))
         return false;
-    const char *behind = r->at;
+    const char *after = r->at;
     if (high >= 0xd800 && high < 0xdc00 && take(r, "\\u") && read_hex(r, &low) && low >= 0xdc00 &&
         low < 0xe000) {
         put_code_point(out, 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
         return true;
     }
-    r->at = behind;
+    r->at = after;
     put_code_point(out, high);
     return true;
 }

@@ -17,10 +17,6 @@ snap_status judge_kind_parse(const char *name, judge_kind *out, snap_err *err) {
     return err_set(err, SNAP_E_USAGE, "unknown --judge '%s' (real, lcb)", name);
 }
 
-const char *judge_kind_name(judge_kind k) {
-    return k == JUDGE_LCB ? "lcb" : "real";
-}
-
 const char *code_verdict(code_outcome c) {
     switch (c) {
     case CODE_PASSED:

@@ -36,7 +36,6 @@ typedef enum { JUDGE_REAL, JUDGE_LCB } judge_kind;
 
 /* Parses "real" or "lcb"; NULL means "real". SNAP_E_USAGE for other names. */
 snap_status judge_kind_parse(const char *name, judge_kind *out, snap_err *err) SNAP_CHECK_RESULT;
-const char *judge_kind_name(judge_kind k);
 
 /* LiveCodeBench's result codes. */
 typedef enum {

@@ -198,7 +198,7 @@ static snap_status probe(sandbox *s, snap_err *err) {
     snap_status st = sandbox_run(s, &job, &r, err);
     if (st == SNAP_OK && strcmp(buf_str(&r.channel), "isolated\n") != 0) {
         last_line(r.channel.len ? &r.channel : &r.errors, why, sizeof why);
-        st = err_set(err, SNAP_E_ENV, "this machine cannot isolate programs (%s): %s", why,
+        st = err_set(err, SNAP_E_ENV, "programs cannot be isolated on this machine (%s): %s", why,
                      kSpacesHelp);
     }
     sandbox_result_release(&r);

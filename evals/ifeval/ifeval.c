@@ -124,20 +124,20 @@ static grade_result grade_with(const language_profiles *languages, const char *g
     buf text = {0}, bare[kVariants / 2] = {{0}};
     span v[kVariants];
     tally t = {0};
-    js *asked = js_parse(gold, strlen(gold), "gold", NULL);
+    js *parsed = js_parse(gold, strlen(gold), "gold", NULL);
     span answer = in.extracted ? in.response : extract_visible(in.response, &thinking);
     r.reason = grade_why_nothing(in, answer, thinking);
     if (answer.s != in.response.s)
         answer = letters_trim(answer); /* white space between the reasoning and the answer */
     text_append_utf8_lossy(&text, answer.s, answer.n);
     make_variants((span){buf_str(&text), text.len}, bare, v);
-    judge(asked, v, languages, &t);
+    judge(parsed, v, languages, &t);
     set_result(&r, &t, letters_trim(v[0]).n == 0);
     for (int i = 0; i < kVariants / 2; i++)
         buf_release(&bare[i]);
     buf_release(&text);
     buf_release(&t.broken);
-    js_free(asked);
+    js_free(parsed);
     return r;
 }
 

@@ -54,10 +54,10 @@ static bool holds(const question *q, const char *relation, size_t n, const char 
 }
 
 /* Number of matches of an argument's expression between two other expressions. */
-static size_t matches(const char *before, const char *regex, const char *behind, unsigned flags,
+static size_t matches(const char *before, const char *regex, const char *after, unsigned flags,
                       span text) {
     buf whole = {0};
-    (void)buf_printf(&whole, "%s%s%s", before, regex, behind);
+    (void)buf_printf(&whole, "%s%s%s", before, regex, after);
     pattern p = {.regex = buf_str(&whole), .flags = flags | PATTERN_UTF};
     size_t n = !whole.failed && pattern_compile(&p) ? pattern_count(&p, text) : 0;
     pattern_release(&p);

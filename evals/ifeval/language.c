@@ -281,7 +281,7 @@ static void push(window *w, uint32_t c) {
 }
 
 /* Adds a group's gain to the score of every language that has it; false if none has it. */
-static bool weigh(const language_profiles *p, uint64_t group, double score[kLanguages]) {
+static bool score_group(const language_profiles *p, uint64_t group, double score[kLanguages]) {
     size_t lo = 0, hi = p->n_entries;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -296,17 +296,18 @@ static bool weigh(const language_profiles *p, uint64_t group, double score[kLang
     return known;
 }
 
-static bool weigh_window(const language_profiles *p, const window *w, double score[kLanguages]) {
+static bool score_window(const language_profiles *p, const window *w, double score[kLanguages]) {
     bool known = false;
     for (int n = 1; n <= w->n && !w->capitals; n++) {
         const uint32_t *last = w->letters + w->n - n;
         if (n > 1 || *last != ' ')
-            known |= weigh(p, pack(last, n), score);
+            known |= score_group(p, pack(last, n), score);
     }
     return known;
 }
 
-bool language_detect(const language_profiles *p, span text, char code[LANGUAGE_CODE]) {
+/* Detects the language and returns its code; false if the text has no letters. */
+static bool detect(const language_profiles *p, span text, char code[LANGUAGE_CODE]) {
     double score[kLanguages] = {0};
     window w = {.letters = {' '}, .n = 1};
     bool known = false;
@@ -317,7 +318,7 @@ bool language_detect(const language_profiles *p, span text, char code[LANGUAGE_C
     size_t n = letters ? drop_latin(letters, read_text(text, letters)) : 0;
     for (size_t i = 0; i < n; i++) {
         push(&w, normal(letters[i]));
-        known |= weigh_window(p, &w, score);
+        known |= score_window(p, &w, score);
     }
     free(letters);
     for (int i = 1; i < p->n; i++)
@@ -329,5 +330,5 @@ bool language_detect(const language_profiles *p, span text, char code[LANGUAGE_C
 
 bool language_is(const language_profiles *p, span text, const char *code) {
     char found[LANGUAGE_CODE];
-    return !language_detect(p, text, found) || strcmp(found, code) == 0;
+    return !detect(p, text, found) || strcmp(found, code) == 0;
 }

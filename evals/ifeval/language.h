@@ -31,7 +31,4 @@ const language_profiles *language_installed(void);
  * (as in IFEval's checker). @p: NULL to use scripts and small words. */
 bool language_is(const language_profiles *p, span text, const char *code);
 
-/* Detects the language and returns its code; false if the text has no letters. */
-bool language_detect(const language_profiles *p, span text, char code[LANGUAGE_CODE]);
-
 #endif

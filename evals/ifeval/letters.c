@@ -39,7 +39,8 @@ bool letters_is_upper(uint32_t c) {
     return false;
 }
 
-bool letters_is_space(uint32_t c) {
+/* As Python's str.isspace(). */
+static bool is_space(uint32_t c) {
     return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
            c == 0x202f || c == 0x205f || c == 0x3000;
@@ -49,7 +50,7 @@ span letters_trim(span text) {
     size_t start = text.n, end = 0;
     for (size_t at = 0; at < text.n;) {
         size_t here = at;
-        if (letters_is_space(letters_next(text, &at)))
+        if (is_space(letters_next(text, &at)))
             continue;
         start = here < start ? here : start;
         end = at;

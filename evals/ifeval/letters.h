@@ -10,7 +10,6 @@
 uint32_t letters_next(span text, size_t *at);
 
 bool letters_is_upper(uint32_t c); /* for Latin, Greek, Cyrillic and Armenian letters */
-bool letters_is_space(uint32_t c); /* as Python's str.isspace() */
 
 /* The text without white space at both ends. */
 span letters_trim(span text);

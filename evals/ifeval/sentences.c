@@ -199,7 +199,7 @@ static span trim_end(span text) {
 
 /* Completes a sentence. Closing quotes and brackets at its beginning go to the sentence before
  * it. */
-static void give(walk *w, span sentence) {
+static void emit(walk *w, span sentence) {
     static pattern closing = {.regex = "\\A[\"')\\]}]+?(?:\\s+|(?=--)|$)",
                               .flags = PATTERN_UTF | PATTERN_MULTILINE};
     span groups[PATTERN_GROUPS];
@@ -223,16 +223,16 @@ static size_t word_start(span text, size_t from, size_t at) {
 
 /* A punctuation mark that may end a sentence, and the words around it. */
 typedef struct {
-    size_t word, stop; /* start of the word before it; offset after the mark */
-    span behind, next; /* the text directly after it; the next word after white space */
+    size_t word, stop;    /* start of the word before it; offset after the mark */
+    span following, next; /* the text directly after it; the next word after white space */
 } candidate;
 
 static void close_at(walk *w, const candidate *c) {
-    const char *end = c->behind.s + c->behind.n;
+    const char *end = c->following.s + c->following.n;
     span around = {w->text.s + c->word, (size_t)(end - (w->text.s + c->word))};
     if (!has_end(around))
         return;
-    give(w, (span){w->text.s + w->start, c->stop - w->start});
+    emit(w, (span){w->text.s + w->start, c->stop - w->start});
     w->start = c->next.n ? (size_t)(c->next.s - w->text.s) : c->stop;
 }
 
@@ -244,7 +244,7 @@ void sentences_each(span text, sentence_fn fn, void *ctx) {
     bool open = false;
     for (size_t at = 0; pattern_find_next(&stop, text, at, groups); at++) {
         at = (size_t)(groups[0].s - text.s);
-        candidate c = {.stop = at + 1, .behind = groups[1], .next = groups[2]};
+        candidate c = {.stop = at + 1, .following = groups[1], .next = groups[2]};
         c.word = word_start(text, open ? last.stop - 1 : 0, at);
         if (open && c.word == last.stop - 1)
             c.word = last.word; /* still the same word */
@@ -257,7 +257,7 @@ void sentences_each(span text, sentence_fn fn, void *ctx) {
         close_at(&w, &last);
     span rest = trim_end(text);
     if (rest.n > w.start)
-        give(&w, (span){text.s + w.start, rest.n - w.start});
+        emit(&w, (span){text.s + w.start, rest.n - w.start});
     if (w.held && w.sentence.n)
         fn(ctx, w.sentence);
 }

@@ -102,7 +102,7 @@ static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative)
     bool whole = math_integer(p->t, math_at(p->t, fraction)->first, &a) &&
                  math_integer(p->t, math_at(p->t, n->next)->first, &b);
     if ((typed && negative) || (whole && (a == 0 || a >= b)))
-        only_as_written(p, "no mixed number");
+        only_as_written(p, "not a mixed number");
 }
 
 static uint16_t parse_number(parser *p) {
@@ -176,7 +176,7 @@ static uint16_t parse_bracketed(parser *p) {
                (node->kind == NODE_UNION && open == '[')) {
         return fail(p, "a set in brackets");
     } else if (sized && node->kind >= NODE_WORD) {
-        return fail(p, "large brackets around what is no value");
+        return fail(p, "large brackets around something that is not a value");
     }
     return n;
 }
@@ -271,7 +271,7 @@ static uint16_t parse_matrix(parser *p) {
     bool array = text_is(name->text, "array");
     if (!array && !text_is(name->text, "pmatrix") && !text_is(name->text, "bmatrix") &&
         !text_is(name->text, "matrix") && !text_is(name->text, "smallmatrix"))
-        return fail(p, "an environment that is no matrix");
+        return fail(p, "an environment that is not a matrix");
     uint64_t columns = 0;
     if (array && (p->k->kind != TOK_LBRACE || !parse_subscript(p, &columns)))
         return fail(p, "an array without columns");
@@ -288,11 +288,11 @@ static uint16_t parse_matrix(parser *p) {
         *(last ? &p->t->node[last].next : &p->t->node[matrix].first) = row;
         last = row;
         if (!accept(p, TOK_ROW) && p->k->kind != TOK_END_ENV)
-            return fail(p, "a matrix that isn't closed");
+            return fail(p, "a matrix that is not closed");
     }
     if (!last || p->k->text.len != name->text.len ||
         memcmp(p->k->text.s, name->text.s, name->text.len) != 0)
-        return fail(p, "a matrix that is empty or isn't closed");
+        return fail(p, "a matrix that is empty or not closed");
     p->k++;
     return matrix;
 }
@@ -363,7 +363,7 @@ static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&
         has_fraction(p))
-        only_as_written(p, "a logarithm of plain digits behind a base in braces");
+        only_as_written(p, "a logarithm of plain digits after a base in braces");
 }
 
 static uint16_t parse_function(parser *p) {
@@ -387,7 +387,7 @@ static uint16_t parse_function(parser *p) {
     uint16_t a = parse_function_argument(p);
     uint16_t n = base ? new_binary(p, NODE_FN, fn, a, base) : new_unary(p, NODE_FN, fn, a);
     if (a && is_trigonometric(fn) && p->t->node[a].kind != NODE_FN && has_inverse_function(p->t, a))
-        only_as_written(p, "a circular function of inverse ones");
+        only_as_written(p, "a trigonometric function of inverse ones");
     return power ? new_binary(p, NODE_POW, 0, n, power) : n;
 }
 
@@ -435,7 +435,7 @@ static uint16_t parse_atom_kind(parser *p) {
     case TOK_BEGIN:
         return parse_matrix(p);
     case TOK_END:
-        return fail(p, "it breaks off");
+        return fail(p, "the answer is incomplete");
     default:
         return fail(p, "a value is missing or not understood");
     }

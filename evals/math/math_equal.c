@@ -71,7 +71,7 @@ static bool compare_whole_numbers(const math_tokens *g, const math_tokens *a, ma
     bool zero = gd.len == 1 && *gd.s == '0';
     bool equal = gd.len == ad.len && memcmp(gd.s, ad.s, gd.len) == 0 && (gn == an || zero);
     *out = equal ? verdict(MATH_EQUAL, "the same integer")
-                 : verdict(MATH_DIFFERENT, "another integer");
+                 : verdict(MATH_DIFFERENT, "a different integer");
     return true;
 }
 
@@ -82,7 +82,7 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     j.ordered = ordered;
     j.listed = j.named = false;
     j.work = kMathWork;
-    j.reason = "another value";
+    j.reason = "a different value";
     const char *why = math_parse(&j.gold, g);
     if (why)
         return unread(why, true);
@@ -127,7 +127,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     const char *gold_why = math_tokenize(&g, gold.s, gold.n, group);
     const char *why = math_tokenize(&a, answer.s, answer.n, group);
     if ((gold_why || why) && same_text(gold, answer))
-        return verdict(MATH_EQUAL, "written alike, save spaces");
+        return verdict(MATH_EQUAL, "written the same way except for spaces");
     if (gold_why || g.count == 0)
         return unread(gold_why ? gold_why : "empty", true);
     if (why || a.count == 0)
@@ -138,17 +138,17 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (compare_whole_numbers(&g, &a, &v))
         return v;
     if (math_tokens_equal(&g, &a))
-        return verdict(MATH_EQUAL, "written alike");
+        return verdict(MATH_EQUAL, "written the same way");
     if (math_words_equal(&g, &a))
         return verdict(MATH_EQUAL, "the same words");
     if (g.typed || a.typed)
         return unread("a function's name without a backslash", g.typed);
     if (a.wrapped && (math_is_statement(&a) || a.tok[0].kind == TOK_REL))
-        return unread("a number in a \\text, behind its name", false);
+        return unread("a number in a \\text after its name", false);
     if (g.prose || a.prose)
         return unread("prose", g.prose);
     if (math_drops_letter(&g, &a))
-        return verdict(MATH_DIFFERENT, "a letter at the end goes for a unit");
+        return verdict(MATH_DIFFERENT, "the last letter is taken for a unit");
     if (is_ambiguous(&g, &a)) {
         *grouped = false; /* not compared as a list either */
         return unread("a thousands separator in a statement", false);
@@ -168,7 +168,7 @@ snap_status math_equal(const char *gold, size_t gold_len, const char *answer, si
     }
     *out = compare(g, a, policy, true, &grouped);
     if (out->outcome == MATH_UNPARSED && out->gold_unread && same_text(g, without_name(a))) {
-        *out = verdict(MATH_EQUAL, "written alike, save a name");
+        *out = verdict(MATH_EQUAL, "written the same way except for a name");
         return SNAP_OK;
     }
     if (out->outcome != MATH_EQUAL && grouped) { /* 100,200 may be two numbers: compare again as a

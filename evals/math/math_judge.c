@@ -9,26 +9,26 @@ static bool same_children(judge *j, part g, part a) {
     for (; g.i && a.i; g = next(g), a = next(a))
         if (!math_judge_parts(j, g, a))
             return false;
-    return !g.i && !a.i ? true : decide(j, false, "another number of parts");
+    return !g.i && !a.i ? true : decide(j, false, "a different number of parts");
 }
 
 static bool same_tuple(judge *j, part g, part a) {
     if (at(g)->arg != at(a)->arg)
-        return decide(j, false, "other brackets");
+        return decide(j, false, "different brackets");
     return same_children(j, g, a);
 }
 
 static bool same_word(judge *j, part g, part a) {
     math_span s = at(g)->u.text, t = at(a)->u.text;
     bool equal = s.len == t.len && memcmp(s.s, t.s, s.len) == 0;
-    return decide(j, equal, equal ? "the same word" : "another word");
+    return decide(j, equal, equal ? "the same word" : "a different word");
 }
 
 /* Compares collections. A list may equal a set. With MATH_FIELD, a tuple in round brackets may
  * equal a list. */
 static bool same_collection(judge *j, part g, part a) {
     if (is_kind(g, NODE_UNION) != is_kind(a, NODE_UNION))
-        return decide(j, false, "another kind of object");
+        return decide(j, false, "a different kind of object");
     bool tuple = is_kind(g, NODE_TUPLE) != is_kind(a, NODE_TUPLE);
     bool list = is_kind(g, NODE_LIST) || is_kind(a, NODE_LIST);
     if (!tuple)
@@ -60,7 +60,7 @@ static bool same_kind(judge *j, part g, part a) {
         return math_judge_relations(j, g, a);
     case NODE_BASED:
         if (at(g)->u.id != at(a)->u.id)
-            return decide(j, false, "another base");
+            return decide(j, false, "a different base");
         return math_judge_parts(j, child(g, 0), child(a, 0));
     default:
         return same_word(j, g, a);
@@ -78,7 +78,7 @@ bool math_judge_parts(judge *j, part g, part a) {
         return math_judge_values(j, g, a);
     if (at(g)->kind == at(a)->kind)
         return same_kind(j, g, a);
-    return decide(j, false, "another kind of object");
+    return decide(j, false, "a different kind of object");
 }
 
 static bool is_single(part p) {
@@ -100,14 +100,14 @@ static bool is_collection(part p) {
 
 /* Compares equations without a left side. For the public graders, "= 5" is a number, and "= x + 1"
  * equals only the same text after the sign. */
-static bool same_behind_sign(judge *j, part g, part a) {
+static bool same_after_sign(judge *j, part g, part a) {
     part number = a.t->leading ? a : g, other = a.t->leading ? g : a;
     bool numeral = math_is_numeral(number);
     bool value = math_is_numeral(other) || math_is_arithmetic(other.t, other.i);
     if (numeral && number.t->plain && value)
         return math_judge_values(j, g, a);
     return !numeral && !is_relation(g) && g.t->times == a.t->times && same_tree(g, a)
-               ? decide(j, true, "written alike")
+               ? decide(j, true, "written the same way")
                : decide(j, false, "an equation without its left side");
 }
 
@@ -120,7 +120,7 @@ bool math_judge_answer(judge *j) {
     }
     j->named = (g.i != gold.i && !g.t->short_name) || (a.i != answer.i && !a.t->short_name);
     if (g.t->leading || a.t->leading)
-        return same_behind_sign(j, g, a);
+        return same_after_sign(j, g, a);
     if (!j->strict && is_single(g) && is_kind(a, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, g, a, true);
     if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)

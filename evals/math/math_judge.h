@@ -52,8 +52,7 @@ part math_without_name(part p, bool any);
 /* The reason why values could not be compared. */
 const char *math_undecided(math_eval_status st);
 
-/* An optional minus sign, digits, an optional percent sign; the numeral may also be a fraction. */
-bool math_is_integer_literal(part p);
+/* True for an optional minus sign, digits with an optional point, an optional percent sign. */
 bool math_is_numeral(part p);
 
 static inline bool decide(judge *j, bool equal, const char *reason) {

@@ -29,7 +29,7 @@ static bool are_numerals(const part *p, int n) {
 static bool same_in_order(judge *j, const part *g, const part *a, int n) {
     if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* 61,328 may be one number, and 61,
                                                                    328+0 may not */
-        return decide(j, false, "an expression in what may be one number");
+        return decide(j, false, "an expression in a list that may be one number");
     for (int k = 0; k < n; k++)
         if (!math_judge_parts(j, g[k], a[k]))
             return false;
@@ -44,7 +44,7 @@ static bool same_in_any_order(judge *j, const part *g, part *a, int n) {
         while (m < n && !math_judge_parts(j, g[k], a[m]))
             m++;
         if (m == n)
-            return decide(j, false, "a member without a partner");
+            return decide(j, false, "a member without an equal one");
         part partner = a[m];
         a[m] = a[k];
         a[k] = partner;
@@ -104,13 +104,13 @@ bool math_judge_members(judge *j, part g, part a, bool ordered) {
     if (n < 0 || m < 0)
         return decide(j, false, "too many members");
     if (n != m)
-        return decide(j, false, "another number of members");
+        return decide(j, false, "a different number of members");
     if (names_structures(gs, n) != names_structures(as, n))
-        return decide(j, false, "members with names that are no values");
+        return decide(j, false, "members whose names cannot be removed");
     if (j->ordered && at(g)->arg != at(a)->arg)
-        return decide(j, false, "semicolons in what may be one number");
+        return decide(j, false, "semicolons in a list that may be one number");
     if (!same_repeats(gs, as, n))
-        return decide(j, false, "members that repeat, save their names");
+        return decide(j, false, "repeated members with different names");
     j->listed = true;
     return ordered ? same_in_order(j, gs, as, n) : same_in_any_order(j, gs, as, n);
 }

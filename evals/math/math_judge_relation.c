@@ -38,14 +38,14 @@ bool math_judge_relations(judge *j, part g, part a) {
     part dg = child(g, 2), da = child(a, 2);
     if (j->listed || a.t->juxtaposed || g.t->verbatim || a.t->verbatim || rg != REL_EQ ||
         ra != REL_EQ || !math_has_symbol(dg.t, dg.i) || !math_has_symbol(da.t, da.i))
-        return decide(j, false, "another relation");
+        return decide(j, false, "a different relation");
     math_match kind = is_solved(g) || is_solved(a) ? MATCH_SIGNED : MATCH_MULTIPLE;
     math_reading x = reading(j, dg, true), y = reading(j, da, true);
     bool equal = false;
     math_eval_status st = math_numeric_match(&x, dg.i, &y, da.i, kind, &equal);
     if (st != EVAL_OK)
         return decide(j, false, math_undecided(st));
-    return decide(j, equal, equal ? "the same relation" : "another relation");
+    return decide(j, equal, equal ? "the same relation" : "a different relation");
 }
 
 /* True if a left side is a name: x or (x,y), and for an expression also f(x). */

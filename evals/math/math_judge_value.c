@@ -26,7 +26,7 @@ const char *math_undecided(math_eval_status st) {
     case EVAL_UNDEFINED:
         return "a value is undefined or too large";
     case EVAL_CLOSE:
-        return "too close to tell apart";
+        return "too close to distinguish";
     case EVAL_COSTLY:
         return "too costly to evaluate";
     default:
@@ -39,19 +39,33 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     bool equal = false;
     math_eval_status st = same_in_fields(&rg, g.i, &ra, a.i, &equal);
     if (st == EVAL_OK)
-        return decide(j, equal, equal ? "the same value, exactly" : "another value");
+        return decide(j, equal, equal ? "the same value, exactly" : "a different value");
     if (st == EVAL_OTHER)
         st = math_numeric_match(&rg, g.i, &ra, a.i, MATCH_SAME, &equal);
     if (st != EVAL_OK)
         return decide(j, false, math_undecided(st));
-    return decide(j, equal, equal ? "the same value to 50 digits" : "another value");
+    return decide(j, equal, equal ? "the same value to 50 digits" : "a different value");
+}
+
+/* True for an integer as written: it may have a minus sign, a percent sign and ".0". */
+static bool is_integer_literal(part p) {
+    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_NUM))
+        return false;
+    math_span s = at(p)->u.text;
+    const char *point = memchr(s.s, '.', s.len);
+    for (const char *c = point ? point + 1 : s.s + s.len; c < s.s + s.len; c++)
+        if (*c != '0')
+            return false;
+    return true;
 }
 
 /* True if n% may stand for n: it is a number or the same text, and it has no long name unless it is
  * an integer. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
-    bool whole = !is_kind(marked, NODE_NEG) && math_is_integer_literal(marked);
+    bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
     return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);
 }
 
@@ -80,21 +94,6 @@ static bool is_empty_set(part p) {
 
 /* ---- comparing as written ---- */
 
-bool math_is_integer_literal(part p) {
-    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
-        p = child(p, 0);
-    if (!is_kind(p, NODE_NUM))
-        return false;
-    math_span s = at(p)->u.text;
-    const char *point = memchr(s.s, '.', s.len);
-    for (const char *c = point ? point + 1 : s.s + s.len; c < s.s + s.len; c++)
-        if (*c != '0')
-            return false;
-    return true;
-}
-
-/* An optional minus sign, digits with an optional point, an optional percent sign: the numbers that
- * may have a thousands separator. */
 bool math_is_numeral(part p) {
     while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
         p = child(p, 0);
@@ -145,8 +144,7 @@ static bool is_rounded(part p) {
     if (!is_kind(p, NODE_MUL))
         return false;
     part mantissa = child(p, 0), power = child(p, 1);
-    if (!math_is_numeral(mantissa) || math_is_integer_literal(mantissa) ||
-        !is_kind(power, NODE_POW))
+    if (!math_is_numeral(mantissa) || is_integer_literal(mantissa) || !is_kind(power, NODE_POW))
         return false;
     int64_t base, exponent;
     part e = child(power, 1);
@@ -157,9 +155,9 @@ static bool is_rounded(part p) {
 static bool same_as_written(judge *j, part g, part a) {
     int64_t n, d, m, e;
     if (fraction_literal(g, &n, &d) && fraction_literal(a, &m, &e) && (n != m || d != e))
-        return decide(j, false, "strict: a fraction in other terms");
-    if (math_is_integer_literal(g) != math_is_integer_literal(a))
-        return decide(j, false, "strict: one of both is no integer as written");
+        return decide(j, false, "strict: a fraction in different terms");
+    if (is_integer_literal(g) != is_integer_literal(a))
+        return decide(j, false, "strict: only one of them is written as an integer");
     return true;
 }
 
@@ -172,13 +170,13 @@ static bool is_named_number(part p) {
 /* The reason why the public graders refuse a pair of expressions whatever their values; NULL if
  * none. */
 static const char *why_refused(part g, part a) {
-    bool whole = math_is_integer_literal(g);
+    bool whole = is_integer_literal(g);
     if (a.t->juxtaposed && (whole || is_named_number(a)))
         return "integers multiplied without a sign";
     if (a.t->framed && !math_is_numeral(a) && (whole || !same_tree(g, a)))
-        return "an expression in a \\text or with a line break, for another";
+        return "a different expression in a \\text or with a line break";
     if (whole && is_rounded(a))
-        return "an integer in scientific notation that doubles round";
+        return "an integer in scientific notation that double precision rounds";
     if ((g.t->separated && !math_is_numeral(g)) || (a.t->separated && !math_is_numeral(a)))
         return "a thousands separator in an expression";
     return NULL;
@@ -188,7 +186,7 @@ static const char *why_refused(part g, part a) {
 static bool same_verbatim(judge *j, part g, part a, const char *why) {
     bool percent = g.t->has_percent != a.t->has_percent;
     if (same_tree(g, a) && !(percent && j->named))
-        return decide(j, true, "written alike");
+        return decide(j, true, "written the same way");
     return decide(j, false, why);
 }
 

@@ -55,7 +55,7 @@ static const char *check_degrees(const math_tokens *t) {
     for (size_t i = 0; i < t->count; i++)
         if (t->tok[i].kind == TOK_DEGREE &&
             (t->tok[i].arg || (i > 0 && t->tok[i - 1].kind == TOK_UNIT)))
-            return "a degree of what is no number";
+            return "a degree sign after something that is not a number";
     return NULL;
 }
 
@@ -91,7 +91,7 @@ static const char *check_units(const math_tokens *t) {
         if (k->arg == '(')
             return "a unit between \\( and \\)";
         if ((k->arg == '~' && !is_plain_number(t, k)) || (k->arg == ',' && t->separated))
-            return "a space that binds no unit";
+            return "a space that cannot precede a unit";
         break; /* only the first unit is checked */
     }
     return NULL;

@@ -47,7 +47,7 @@ static uint16_t parse_percent_word(parser *p, uint16_t a) {
     bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);
     if (!whole || p->t->separated || number->kind != TOK_NUM || p->k[1].kind != TOK_END ||
         memchr(number->text.s, '.', number->text.len))
-        return fail(p, "a percentage of what is no integer");
+        return fail(p, "a percentage of something that is not an integer");
     p->k++;
     p->t->has_percent = true;
     return new_unary(p, NODE_PERCENT, 0, a);
@@ -67,11 +67,11 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
             return a; /* in a \text after an expression: ignored like a unit */
         if (p->t->node[a].kind == NODE_PERCENT)
-            return fail(p, "a percentage of what is no number");
+            return fail(p, "a percentage of something that is not a number");
         if (p->t->node[a].kind == NODE_BASED)
             return a;
         if (!math_is_arithmetic(p->t, a))
-            only_as_written(p, "a percentage of what is no number");
+            only_as_written(p, "a percentage of something that is not a number");
         p->t->has_percent = true;
         return new_unary(p, NODE_PERCENT, 0, a);
     case TOK_DEGREE:
@@ -137,7 +137,7 @@ static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
     if (f && is_binomial(p->t, f) && (is_whole(p->t, before) || is_binomial(p->t, before)))
         only_as_written(p, "a binomial multiplied without a sign");
     if (f && brace && is_whole(p->t, before) && is_whole(p->t, f))
-        only_as_written(p, "digits beside digits in braces");
+        only_as_written(p, "digits next to digits in braces");
     if (f && bracket && is_signed_whole(p->t, before) &&
         (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
         p->t->juxtaposed = true;
@@ -181,7 +181,7 @@ static uint16_t parse_term(parser *p) {
         return fail(p, "signs around \\pm");
     uint16_t a = parse_product(p);
     if (signs && a && p->t->node[a].kind >= NODE_WORD)
-        return fail(p, "a sign in front of what is no value");
+        return fail(p, "a sign before something that is not a value");
     if (pm) {
         p->t->has_pm = true;
         a = new_unary(p, NODE_PM, pm, a);
@@ -282,7 +282,7 @@ static uint16_t parse_relation(parser *p) {
         p->unit = false;
         uint16_t right = parse_set(p);
         if (p->unit && left && p->t->node[left].kind == NODE_WORD)
-            return fail(p, "a word for a name, and a unit");
+            return fail(p, "a word as a name, with a unit");
         if (right && p->relations != before) /* parts that relations share would multiply with
                                                 nesting */
             return fail(p, "a relation within a relation");
@@ -291,7 +291,7 @@ static uint16_t parse_relation(parser *p) {
         if (op == REL_EQ && rel && p->t->node[rel].arg == REL_EQ) {
             int kind = p->t->node[right].kind;
             if (kind >= NODE_WORD && kind != NODE_MATRIX)
-                return fail(p, "a chain of equations of what is no value");
+                return fail(p, "a chain of equations whose parts are not values");
             p->t->node[p->t->node[rel].first].next = right;
             p->t->chained = true;
         } else {
@@ -390,11 +390,11 @@ const char *math_parse(math_tree *out, math_tokens *t) {
     bool about = accept(&p, TOK_APPROX);
     uint16_t root = math_parse_list(&p);
     if (about && root && (!is_numeral(out, root) || t->tok[1].kind == TOK_PLUS))
-        root = fail(&p, "approximately what is no number");
+        root = fail(&p, "an approximation that is not a number");
     if (root && out->has_pm)
         mark_pm(out, root);
     if (root && t->broken && math_at(out, root)->kind >= NODE_WORD)
-        only_as_written(&p, "a line break behind what is no value");
+        only_as_written(&p, "a line break after something that is not a value");
     if (root && out->has_pm && !is_plain_pm(out, root))
         only_as_written(&p, "\\pm within an expression");
     /* the value after the \approx of a constant is the same, rounded */

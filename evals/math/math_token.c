@@ -461,7 +461,7 @@ static void lex_utf8(lexer *l) {
     else if (latex)
         lex_piece(l, latex, latex + strlen(latex));
     else
-        l->why = "a sign that is no LaTeX";
+        l->why = "a sign that is not LaTeX";
 }
 
 static void lex_one(lexer *l) {

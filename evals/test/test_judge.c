@@ -17,16 +17,16 @@
 
 /* NULL, with a word about it, where nothing can be judged. */
 static code_judge *open_judge(judge_kind kind, double seconds) {
-    static bool told;
+    static bool reported;
     code_judge *j = NULL;
     snap_err err = {0};
     const judge_options o = {.kind = kind, .seconds = seconds};
     if (judge_open(&j, &o, &err) == SNAP_OK)
         return j;
     CU_ASSERT_EQUAL(err.code, SNAP_E_ENV);
-    if (!told)
+    if (!reported)
         printf("\nskipped: %s\n", err.text);
-    told = true;
+    reported = true;
     return NULL;
 }
 
@@ -225,8 +225,8 @@ static void try_all(judge_kind kind) {
         const program *p = &programs[i];
         code_outcome expected = kind == JUDGE_LCB ? p->lcb : p->real;
         if (t.results[i].outcome != expected)
-            printf("\n%s, %s: %d (%s)\n", judge_kind_name(kind), p->name, t.results[i].outcome,
-                   t.results[i].reason);
+            printf("\n%s, %s: %d (%s)\n", kind == JUDGE_LCB ? "lcb" : "real", p->name,
+                   t.results[i].outcome, t.results[i].reason);
         CU_ASSERT_EQUAL(t.status[i], SNAP_OK);
         CU_ASSERT_EQUAL(t.results[i].outcome, expected);
         CU_ASSERT_TRUE(t.results[i].outcome == CODE_PASSED ||

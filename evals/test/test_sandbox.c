@@ -26,7 +26,7 @@ static const size_t kMemory = (size_t)256 << 20;
 /* The sandbox, or NULL with a word about it: where python3 and bubblewrap are not installed, or a
  * container forbids user namespaces, there is nothing to test but the refusal. */
 static sandbox *open_sandbox(void) {
-    static bool told;
+    static bool reported;
     sandbox *s = NULL;
     snap_err err = {0};
     /* what loses its parent becomes this process's child: so that processes_with() finds it */
@@ -34,9 +34,9 @@ static sandbox *open_sandbox(void) {
     if (sandbox_open(&s, NULL, &err) == SNAP_OK)
         return s;
     CU_ASSERT_EQUAL(err.code, SNAP_E_ENV);
-    if (!told)
+    if (!reported)
         printf("\nskipped: %s\n", err.text);
-    told = true;
+    reported = true;
     return NULL;
 }
 
