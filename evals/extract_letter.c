@@ -5,7 +5,7 @@
 
 /* What may come between a declaration and its letter, and before a bare letter. The repetition is
  * bounded, so no text can make the search slow. */
-#define DRESS                                                                                      \
+#define DECORATION                                                                                 \
     "(?:[\\s*_$({\\[\"'`:]|\\\\[(\\[]|\\\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\\b"             \
     "|(?i:the|option|choice|letter|clearly|therefore|thus|probably|likely|most)\\b){0,24}+"
 
@@ -40,9 +40,9 @@ static bool find_option(pattern *p, span text, char last, span *out) {
 }
 
 bool extract_bare_letter(span answer, char last, extraction *out) {
-    static pattern bare = {.regex =
-                               "^" DRESS "([A-Za-z])(?:[\\s)}\\]*_$.\"'`:]*+$|[).:}\\]]++[\\s*]"
-                               "|\\s++-)"};
+    static pattern bare = {.regex = "^" DECORATION
+                                    "([A-Za-z])(?:[\\s)}\\]*_$.\"'`:]*+$|[).:}\\]]++[\\s*]"
+                                    "|\\s++-)"};
     span groups[PATTERN_GROUPS];
     if (!pattern_find(&bare, answer, 0, groups) || !is_option(groups[1], last))
         return false;
@@ -55,7 +55,7 @@ bool extract_bare_letter(span answer, char last, extraction *out) {
 static bool find_stated(span text, char last, span *out) {
     static pattern stated = {.regex =
                                  "(?i:(?<![A-Za-z0-9])(?:answer|option|choice)[*_]*+\\s*+"
-                                 "(?:(?:is|would\\s+be|must\\s+be|should\\s+be)\\b|:|=))" DRESS
+                                 "(?:(?:is|would\\s+be|must\\s+be|should\\s+be)\\b|:|=))" DECORATION
                                  "(?:" LETTER "|([a-z])(?=[)}\\]*_$.\"'`]*+[ \\t\\r]*+(?:\\n|$)))"};
     return find_option(&stated, text, last, out);
 }
@@ -74,7 +74,8 @@ static bool find_in_last_line(span text, char last, span *out) {
     static pattern closing = {
         .regex =
             "(?i:\\b(?:option|choice|choose|pick|select|is|be|with|answer|therefore|thus|so|hence)"
-            "\\b[,:]?|->|=>|\\\\rightarrow|\xE2\x86\x92)" DRESS "([A-Z])[\\s)}\\]*_$.\"'`!]*+$"};
+            "\\b[,:]?|->|=>|\\\\rightarrow|\xE2\x86\x92)" DECORATION
+            "([A-Z])[\\s)}\\]*_$.\"'`!]*+$"};
     extraction x;
     span line = last_line(text), at = line;
     while (at.n && strchr("#>- \t", at.s[0]))

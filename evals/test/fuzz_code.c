@@ -1,5 +1,6 @@
-/* Any bytes as what surrounds a judged program: pickles, packed tests, values, outputs, responses. The
- * first byte chooses; what compares two texts gets the halves before and behind the first NUL. */
+/* Uses any bytes as input of the code around the judge: pickles, packed tests, values, outputs and
+ * responses. The first byte selects the function. Functions that compare two texts get the parts
+ * before and after the first NUL. */
 #include <stdint.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static void try_row(span bytes) {
     js_free(row);
 }
 
-/* A value equals itself unless it holds what equals nothing. */
+/* A value equals itself unless it contains a value that equals nothing. */
 static void try_values(span a, span b) {
     value_verdict v = compare_value(a, b);
     require(v == compare_value(b, a) || v == VALUE_NO_MEMORY);

@@ -1,4 +1,4 @@
-/* Any bytes as a response: no crash, no hang, and a result that keeps its promises. */
+/* Grades any bytes as a response: no crash, no endless loop, and a consistent result. */
 #include <stdint.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static const char kGrid[] = "{\"header\": [\"House\", \"Name\"], \"rows\": [[\"1\", \"Ann\"], "
                             "[\"2\", \"Bob\"]]}";
 
-/* @reads: whatever is extracted can be read, so that unparsed means that nothing was. */
+/* @reads: the grader can parse whatever is extracted, so unparsed means that nothing was
+ * extracted. */
 static void judge(const grader *g, const char *gold, grade_input in, int reads) {
     grade_result r = g->grade(gold, in);
     size_t kept = strlen(r.extracted);

@@ -1,5 +1,5 @@
-/* Any bytes as a response to all 25 kinds of instructions, and as a judge's words: no crash, no hang, and
- * values that are shares. */
+/* Uses any bytes as a response to all 25 kinds of instructions and as a judge model's text: no
+ * crash, no endless loop, and values between 0 and 1. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char *all_kinds(void) {
     static buf gold;
     if (!gold.len && (fs_read("evals/test/fixtures/ifeval_all.json", &gold, NULL) != SNAP_OK ||
                       grader_ifeval.check_gold(buf_str(&gold), NULL) != SNAP_OK))
-        __builtin_trap(); /* run from the repository's root */
+        __builtin_trap(); /* must run in the root of the repository */
     return buf_str(&gold);
 }
 
@@ -24,7 +24,8 @@ static void judge(const grader *g, grade_input in) {
     for (int i = 0; i < 3; i++)
         if (!(r.also[i].value >= 0 && r.also[i].value <= 1) || r.also[1].weight != 25)
             __builtin_trap();
-    if (r.also[2].value < r.also[1].value) /* what is followed strictly is followed loosely */
+    if (r.also[2].value < r.also[1].value) /* an instruction that is followed strictly is also
+                                              followed loosely */
         __builtin_trap();
 }
 

@@ -1,5 +1,6 @@
-/* Any bytes as a data file of any task: problems that can be asked and graded, or a message. The first
- * byte chooses: its low four bits and the highest the task, the fifth whether the file is called .jsonl. */
+/* Uses any bytes as a data file of any task. The result is a set of problems that can be graded, or
+ * an error message. In the first byte, the low four bits and the highest bit select the task, and
+ * the fifth bit decides whether the file name ends in .jsonl. */
 #include <stdint.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static const task_spec *choose(uint8_t byte) {
     return task_table[((byte & 15) | (byte & 128) >> 3) % n];
 }
 
-/* What HMMT's table of answers names. */
+/* Creates the files that HMMT's table of answers refers to. */
 static void make_problems(void) {
     static const char text[] = "What is $1 + 1$?\n";
     if (fuzz_folder[0])

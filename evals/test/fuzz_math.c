@@ -1,5 +1,5 @@
-/* Two answers from one input, split at the first line feed: any bytes have a verdict, the same one
- * every time, and an answer that can be read equals itself in other clothes. */
+/* Splits the input into two answers at the first newline. Any bytes have a verdict, the verdict is
+ * the same every time, and an answer that can be parsed equals itself in other notations. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (field.outcome != again.outcome || field.reason != again.reason)
         abort();
     if (strict.outcome == MATH_EQUAL && field.outcome != MATH_EQUAL)
-        abort(); /* field takes whatever strict takes */
+        abort(); /* MATH_FIELD accepts whatever MATH_STRICT accepts */
     return 0;
 }

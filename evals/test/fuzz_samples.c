@@ -1,5 +1,5 @@
-/* Any bytes as the samples.jsonl of a run that goes on: refused with a message, or graded into a file
- * that reads the same, with the same verdicts. */
+/* Uses any bytes as the samples.jsonl of a run that is resumed. The file is refused with a message,
+ * or it is graded into a file that reads back with the same verdicts. */
 #include <stdint.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void make_plan(void) {
         __builtin_trap();
 }
 
-/* False when the file was refused. */
+/* False if the file was refused. */
 static bool grade(const char *path, sample_outcome outcomes[CELLS]) {
     sample_store *s = NULL;
     snap_err err = {0};

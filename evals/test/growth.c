@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Processor time, s, to grade @bytes of @piece over and over. */
+/* CPU time in seconds to grade @bytes of repeated @piece. */
 static double grade_seconds(const grader *g, const char *gold, const char *piece, size_t bytes) {
     static char text[1 << 20];
     size_t n = strlen(piece);

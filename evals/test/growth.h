@@ -1,4 +1,4 @@
-/* How the time of grading grows with the response. */
+/* growth.h - checks how the time of grading grows with the length of the response. */
 #ifndef EVALS_TEST_GROWTH_H
 #define EVALS_TEST_GROWTH_H
 
@@ -6,9 +6,9 @@
 
 #include "evals/grade.h"
 
-/* Asserts, for each of @n pieces, that four times as much of it takes @g about four times as long to grade
- * against @gold, where quadratic work would take sixteen times: processor time, so that what else the
- * machine does hardly counts. Names the pieces that fail. */
+/* For each of @n pieces, asserts that @g needs about four times as long for four times as much of
+ * the piece; quadratic work would need sixteen times as long. It measures CPU time, so other load
+ * on the machine hardly matters. Prints the pieces that fail. */
 void growth_is_linear(const grader *g, const char *gold, const char *const *pieces, size_t n);
 
 #endif

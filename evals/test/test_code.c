@@ -1,5 +1,5 @@
-/* What surrounds a judged program, without running one: how outputs and values are compared, how tests
- * are unpacked, where a program is found in a response. */
+/* Tests the code around the judge without running a program: comparing outputs and values,
+ * unpacking tests, and finding the program in a response. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static span of(const char *s) {
     return (span){s, strlen(s)};
 }
 
-/* ---- outputs: what LiveCodeBench's checker says of these pairs ---- */
+/* ---- outputs: expected results are those of LiveCodeBench's checker ---- */
 
 static void test_output(void) {
     static const struct {
@@ -93,7 +93,7 @@ static void test_output(void) {
     CU_ASSERT_TRUE(compare_output((span){"a\0b", 3}, (span){"a\0b\n", 4}));
 }
 
-/* ---- values: Python's == ---- */
+/* ---- values: expected results are those of Python's == ---- */
 
 static void test_value(void) {
     static const struct {
@@ -168,7 +168,8 @@ static void test_value(void) {
     { text, sizeof text - 1 }
 
 static void test_pickle(void) {
-    /* what Python's pickle.dumps("[]", protocol) gives, protocols 2 to 5, and hand-made long forms */
+    /* the bytes of Python's pickle.dumps("[]", protocol) for protocols 2 to 5, and long forms made
+     * by hand */
     static const span good[] = {
         BYTES("\x80\x02X\x02\0\0\0[]q\0."),
         BYTES("\x80\x03X\x02\0\0\0[]q\0."),
@@ -212,7 +213,7 @@ static void test_pickle(void) {
         CU_ASSERT_EQUAL(pickle_text(bad[i], &text, "row 7", &err), SNAP_E_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "row 7"));
     }
-    /* every operation that is not ours is refused, wherever it stands */
+    /* every operation that the reader does not support is refused at every place */
     for (int op = 0; op < 256; op++) {
         char bytes[] = "\x80\x04X\x02\0\0\0[]?................";
         span text;
@@ -226,7 +227,7 @@ static void test_pickle(void) {
     }
 }
 
-/* ---- tests, packed as LiveCodeBench packs them ---- */
+/* ---- tests in LiveCodeBench's packed form ---- */
 
 static void put_base64(buf *out, const unsigned char *s, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -240,7 +241,7 @@ static void put_base64(buf *out, const unsigned char *s, size_t n) {
     }
 }
 
-/* base64 of zlib of a pickle of @text; with @cut bytes of the packed form missing. */
+/* base64 of zlib of a pickle of @text; the last @cut packed bytes are missing. */
 static void pack(const char *text, size_t cut, buf *out) {
     size_t n = strlen(text);
     buf pickle = {0};
@@ -319,7 +320,7 @@ static void test_published(void) {
     buf_release(&list);
 }
 
-/* A small file that unpacks into more than there may be. */
+/* A small file that unpacks to more than the limit. */
 static void test_bomb(void) {
     buf packed = {0}, out = {.limit = 1 << 20}, text = {0};
     for (int i = 0; i < 1 << 16; i++)

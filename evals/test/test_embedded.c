@@ -1,4 +1,4 @@
-/* The shipped model answers problems that it was never shown, in either precision: greedy, so that the
+/* The shipped model answers held-out problems in both precisions. Sampling is greedy, so the
  * answers are the same each time. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool ask(void *ctx, gen_request *out) {
     return true;
 }
 
-/* Programs are compared with the one in the solution: nothing is run. */
+/* A program is compared with the one in the solution; nothing is run. */
 static bool is_right(const synth_problem *p, const char *text) {
     static const grader *const graders[SYNTH_CODE] = {&grader_aime, &grader_math_field,
                                                       &grader_letter};

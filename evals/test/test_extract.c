@@ -15,11 +15,11 @@ static bool is(span s, const char *want) {
     return s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
 }
 
-/* ---- what counts as the integer 204 ---- */
+/* ---- texts that count as the integer 204 ---- */
 
 static void test_integers(void) {
     static const struct {
-        const char *text, *want; /* want NULL: no integer */
+        const char *text, *want; /* want NULL: not an integer */
     } rows[] = {
         {"204", "204"},
         {"033", "33"},
@@ -99,7 +99,7 @@ static void test_integers(void) {
     }
 }
 
-/* Every integer survives every way of writing it. */
+/* Every integer is read back from every notation. */
 static void test_integers_round_trip(void) {
     static const char *const forms[] = {"%d",          "%03d",       "$%d$",
                                         "%d.",         "\\text{%d}", "x=%d",
@@ -109,7 +109,7 @@ static void test_integers_round_trip(void) {
         for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
             char text[64], got[INTEGER_MAX], want[16];
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the forms are the table above */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the formats come from the table above */
             (void)snprintf(text, sizeof text, forms[f], v);
 #pragma GCC diagnostic pop
             (void)snprintf(want, sizeof want, "%d", v);
@@ -119,7 +119,7 @@ static void test_integers_round_trip(void) {
     }
 }
 
-/* ---- where the answer stands ---- */
+/* ---- finding the answer ---- */
 
 typedef struct {
     const char *response, *rule, *extracted;
@@ -197,7 +197,7 @@ static void test_where_the_answer_stands(void) {
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
 }
 
-/* A response that the length limit cut off has not chosen its last number. */
+/* If the length limit cut a response off, its last number is not an answer. */
 static void test_truncated_responses_are_not_guessed(void) {
     static const example rows[] = {
         {"so \\boxed{204}", "boxed", "204", GRADE_CORRECT},
@@ -246,7 +246,7 @@ static void test_bytes_outside_text(void) {
     CU_ASSERT_STRING_EQUAL(r.extracted, "\xEF\xBF\xBD\xEF\xBF\xBD(5)");
 }
 
-/* A long extracted text is kept in whole UTF-8 sequences. */
+/* A long extracted text is cut at a character boundary. */
 static void test_extracted_is_cut_between_characters(void) {
     char text[1200] = "\\boxed{";
     for (int i = 0; i < 300; i++)

@@ -1,4 +1,4 @@
-/* Graders on whole responses: where the mathematical answer stands, lists of boxes, formulas. */
+/* Tests graders on whole responses: finding the mathematical answer, lists of boxes, formulas. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static void check(const example *e, grade_input in) {
 static const example declared[] = {
     {"\\frac12", "so \\boxed{\\frac{1}{2}}.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
     {"\\frac12", "so **\\boxed{\\frac{1}{2}}**.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
-    {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* the full stop of a numeral */
+    {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* the full stop belongs to the
+                                                                   number */
     {"\\sqrt3", "so $\\boxed{\\sqrt3.}$", "boxed", "\\sqrt3.", GRADE_UNPARSED},
     {"7^\\circ", "so $\\boxed{7\u00b0}$", "boxed", "7\u00b0", GRADE_UNPARSED},
     {"7\u00b0", "so $\\boxed{7 \u00b0}$", "boxed", "7 \u00b0", GRADE_CORRECT},
@@ -86,7 +87,7 @@ static void test_math_declared(void) {
     }
 }
 
-/* An answer as it was given keeps what stands around its box. */
+/* An answer that is given directly keeps the text around its box. */
 static void test_math_given(void) {
     static const example rows[] = {
         {"7", "-\\boxed{7}", "given", "-\\boxed{7}", GRADE_WRONG},
@@ -119,8 +120,8 @@ static void test_math_nothing(void) {
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
 }
 
-/* A gold is a bare answer; in every dress that a response may give it, it is itself. */
-static void test_golds_in_every_dress(void) {
+/* A gold is a bare answer. In every notation that a response may use, it is graded as correct. */
+static void test_golds_in_every_notation(void) {
     static const char *const golds[] = {"7",
                                         "-3",
                                         "\\frac{14}{3}",
@@ -159,7 +160,7 @@ static void test_golds_in_every_dress(void) {
     CU_ASSERT_EQUAL(grader_math_field.check_gold("", NULL), SNAP_E_INPUT);
 }
 
-/* ---- pieces ---- */
+/* ---- parts of a response ---- */
 
 static void test_formulas(void) {
     static const struct {
@@ -203,7 +204,7 @@ static void test_lists(void) {
     CU_ASSERT_EQUAL(extract_list(text_of("a, b"), parts, 2), 0);
 }
 
-/* A megabyte of anything. */
+/* A megabyte of each piece. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {"$",        "$$a",      "\\[",      "\\(a", "\\boxed{1}, ",
                                          "{",        "}",        "answer: ", "####", "\\",
@@ -220,7 +221,7 @@ CU_TestInfo tests_grade[] = {
     {"math, given answers", test_math_given},
     {"math, guessed answers", test_math_guessed},
     {"math, no answer", test_math_nothing},
-    {"golds in every dress", test_golds_in_every_dress},
+    {"golds in every notation", test_golds_in_every_notation},
     {"formulas", test_formulas},
     {"lists of boxes", test_lists},
     {"hostile responses", test_hostile_responses},

@@ -1,5 +1,6 @@
-/* IFEval: verdicts of its public checker on cases of our own (fixtures/make_ifeval.py made them), and what
- * no fixture shows: malformed golds, both readings, hostile responses. */
+/* Tests IFEval against verdicts of its public checker on cases of this project
+ * (fixtures/make_ifeval.py made them). Also tests what the fixture lacks: malformed golds, strict
+ * and loose checks, hostile responses. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static double share(const js *row, const char *key) {
 typedef struct {
     size_t rows, languages, wrong;
     const grader *grader;
-    bool needs_profiles; /* leave out what the profiles of languages decide */
+    bool needs_profiles; /* skip instructions that language profiles decide */
 } comparison;
 
 static bool by_profiles(const js *row) {
@@ -97,7 +98,8 @@ static void test_verdicts_of_the_public_checker(void) {
     CU_ASSERT(c.rows > 150 && (c.needs_profiles || c.languages > 70));
 }
 
-/* Where no profiles are, scripts and small words say the same of every language that has a case. */
+/* Without profiles, scripts and small words give the same verdict for every language that has a
+ * case. */
 static snap_status compare_language(void *ctx, js *row, long line, snap_err *err) {
     size_t *n = ctx;
     (void)line, (void)err;
@@ -121,7 +123,7 @@ static void test_languages_without_profiles(void) {
     buf_release(&text);
 }
 
-/* ---- readings ---- */
+/* ---- strict and loose checks ---- */
 
 static const char kGold[] =
     "{\"instruction_id_list\": [\"punctuation:no_comma\", "
@@ -215,7 +217,7 @@ static void test_counts(void) {
     }
 }
 
-/* Long texts of one kind: linear work, no deep recursion. */
+/* Long texts of one kind need linear work and no deep recursion. */
 static void test_hostile_texts(void) {
     static const char *const pieces[] = {
         "!", ".",  "a.",   "A. ",    "[",  "{\"a\":",          "\"",  "*", "**",

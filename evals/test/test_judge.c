@@ -1,6 +1,7 @@
-/* The judges on programs that tell them apart, the tasks whose answers are programs, and samples on their
- * way to a verdict. What `lcb` is to say was asked of LiveCodeBench's own checker (commit 28fef95): these
- * are those of 327 programs in which a real interpreter and the checker differ, and some others. */
+/* Tests the two judges on programs on which they differ, the tasks whose answers are programs, and
+ * the grading of samples. The expected verdicts of `lcb` were obtained from LiveCodeBench's own
+ * checker (commit 28fef95). The programs are those of 327 on which a real interpreter and the
+ * checker differ, and some others. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "evals/code/judge.h"
 #include "evals/samples.h"
 
-/* NULL, with a word about it, where nothing can be judged. */
+/* NULL, with a message, if this machine cannot isolate programs. */
 static code_judge *open_judge(judge_kind kind, double seconds) {
     static bool reported;
     code_judge *j = NULL;
@@ -185,7 +186,7 @@ static const program programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Programs that hang get a second, the others more than a busy machine needs. */
+/* Programs that hang get one second; the others get more time than even a busy machine needs. */
 typedef struct {
     code_judge *judge, *hasty;
     code_result results[PROGRAMS];
@@ -335,7 +336,7 @@ static void put(const char *sub, const char *name, const void *bytes, size_t n) 
     free(dir);
 }
 
-/* A row of LiveCodeBench: to double a number. */
+/* Writes a row of LiveCodeBench; the problem is to double a number. */
 static void put_row(buf *out, const char *id, const char *date, const char *starter,
                     const char *metadata) {
     const char *type = starter[0] ? "functional" : "stdin";
@@ -502,7 +503,8 @@ static void answer(sample_store *s, const eval_plan *p, size_t problem, const ch
     CU_ASSERT_EQUAL_FATAL(samples_append(s, &req, &res, NULL), SNAP_OK);
 }
 
-/* Verdicts are made once, written down at once, kept when the run goes on, and made anew on demand. */
+/* A verdict is made once, written at once, kept when the run is resumed, and made again only on
+ * request. */
 static void test_samples(void) {
     eval_plan p = {0};
     eval_task task = {.samples = 1, .sampling = {.temperature = 1, .max_tokens = 8}};
@@ -530,7 +532,8 @@ static void test_samples(void) {
     put("livecodebench", "test.jsonl", "gone", 4);
     CU_ASSERT_EQUAL_FATAL(samples_open(&s, &p, path, NULL), SNAP_OK);
     memset(o, 0, sizeof o);
-    CU_ASSERT_EQUAL(samples_grade(s, o, NULL), SNAP_OK); /* needs no tests */
+    CU_ASSERT_EQUAL(samples_grade(s, o, NULL), SNAP_OK); /* this needs no tests: the verdicts are
+                                                            stored */
     CU_ASSERT(o[0].verdict == GRADE_CORRECT && o[1].verdict == GRADE_WRONG);
     snap_err err = {0};
     p.rejudge = true;

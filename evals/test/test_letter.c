@@ -1,4 +1,5 @@
-/* Multiple choice: which letter a response chooses, by a census of how models write it. */
+/* Multiple choice: the letter that a response chooses, tested on the ways in which models write
+ * it. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static span text_of(const char *s) {
 }
 
 typedef struct {
-    const char *response, *rule, *letter; /* rule NULL: no letter */
+    const char *response, *rule, *letter; /* rule NULL: no letter is found */
 } example;
 
 static void check(const example *e, grade_input in) {
@@ -159,7 +160,7 @@ static void test_golds(void) {
         CU_ASSERT_EQUAL(grader_letter.check_gold(bad[i], NULL), SNAP_E_INPUT);
 }
 
-/* A megabyte of what the searches look for. */
+/* A megabyte of each piece that the searches look for. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {
         "answer: ",      "answer is the ", "option ",         "**", "**C ", "(",      "\\boxed{",

@@ -1,5 +1,5 @@
-/* The files of the benchmarks: every layout, what prompts say, what malformed files are told. All
- * items are made up. */
+/* Tests reading the files of the benchmarks: every layout, the wording of prompts, and the messages
+ * for malformed files. All items are invented. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static snap_status load(const task_spec *t, const task_options *o, task_set *set
     return task_load(t, folder, 0, o, set, err);
 }
 
-/* The set of one file; released by the caller. */
+/* Loads a set from one file; the caller releases it. */
 static task_set loaded(const task_spec *t, const task_options *o) {
     task_set set;
     snap_err err = {0};
@@ -59,7 +59,8 @@ static void expect(const task_spec *t, const task_options *o, snap_status status
     if (!strstr(err.text, message))
         printf("\n%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, message));
-    CU_ASSERT_PTR_NULL(strstr(err.text, "secret")); /* what a confidential set holds here */
+    CU_ASSERT_PTR_NULL(strstr(err.text, "secret")); /* the word stands for confidential content in
+                                                       these tests */
     task_set_release(&set);
 }
 
@@ -215,7 +216,7 @@ static void test_hmmt_malformed(void) {
 
 enum { RECORDS = 400 };
 
-/* A table in the official columns, more of them, and line ends within quotes. */
+/* Writes a table with the official columns, further columns, and newlines inside quotes. */
 static void make_table(buf *out) {
     (void)buf_puts(out, "Canary String,Question,Correct Answer,Incorrect Answer 1,Incorrect Answer "
                         "2,Incorrect Answer 3,Explanation,Record ID\n");
@@ -247,7 +248,7 @@ static void test_gpqa(void) {
         CU_ASSERT_PTR_NOT_NULL(strstr(prompt(&set, i), right));
         places[set.problems[i].gold[0] - 'A']++;
     }
-    for (int i = 0; i < 4; i++) /* 100 expected, standard deviation 8.7 */
+    for (int i = 0; i < 4; i++) /* expected: 100, standard deviation 8.7 */
         CU_ASSERT(places[i] > 60 && places[i] < 140);
     CU_ASSERT_STRING_EQUAL(set.problems[7].id, "rec7");
     CU_ASSERT_PTR_NOT_NULL(
@@ -258,7 +259,7 @@ static void test_gpqa(void) {
     folder_close();
 }
 
-/* All 24 orders come up, each as often as chance has it; a seed always gives the same. */
+/* All 24 orders occur, each about equally often, and a seed always gives the same order. */
 static void test_gpqa_orders(void) {
     static const char *const options[] = {"alpha", "beta", "gamma", "delta"};
     int seen[256] = {0}, orders = 0;
@@ -290,7 +291,7 @@ static void test_gpqa_orders(void) {
     }
     for (int i = 0; i < 256; i++) {
         orders += seen[i] > 0;
-        if (seen[i]) /* 100 expected of 2400 */
+        if (seen[i]) /* expected: 100 of 2400 */
             CU_ASSERT(seen[i] > 60 && seen[i] < 140);
     }
     CU_ASSERT_EQUAL(orders, 24);
@@ -321,7 +322,7 @@ static void test_gpqa_archives(void) {
     folder_close();
 }
 
-/* Places and reasons, never the text. */
+/* Messages have the place and the reason, but never the text. */
 static void test_gpqa_malformed(void) {
 #define HEADER                                                                                     \
     "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record ID\n"
@@ -359,8 +360,8 @@ static void test_gpqa_json_lines(void) {
     folder_close();
 }
 
-/* Lines that are broken at, behind and within the secret: the parser's own messages quote what they
- * stand before. */
+/* Lines that break before, after and inside the secret. The JSON parser's own messages would quote
+ * the text there. */
 static void test_gpqa_broken_lines(void) {
     static const bad_file cases[] = {
         {"{\"Question\": secret}\n", ":1:"},
@@ -380,7 +381,7 @@ static void test_gpqa_broken_lines(void) {
     folder_close();
 }
 
-/* What a server says is kept unless it says the question. */
+/* A server's message is kept unless it repeats the question. */
 static void test_gpqa_messages(void) {
     static const char table[] =
         "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record "

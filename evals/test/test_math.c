@@ -30,7 +30,7 @@ typedef struct {
     const char *gold, *answer;
 } pair;
 
-/* Both directions, both policies. */
+/* Compares in both directions and with both policies. */
 static void expect_all(const pair *p, size_t n, math_outcome want) {
     for (size_t i = 0; i < n; i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++) {
@@ -175,7 +175,7 @@ static void test_values_that_agree(void) {
     EXPECT_ALL(same, MATH_EQUAL);
 }
 
-/* What is the same to a reader, and to none of the field's graders (README.md). */
+/* Pairs that are equal to a human but to none of the public graders (README.md). */
 static void test_values_no_grader_equates(void) {
     static const pair other[] = {
         {"\\frac{1}{2}", "\\sin 30^\\circ"},
@@ -341,7 +341,7 @@ static void test_values_that_differ(void) {
     EXPECT_ALL(other, MATH_DIFFERENT);
 }
 
-static void test_what_is_no_answer(void) {
+static void test_texts_that_are_not_answers(void) {
     static const pair unread[] = {
         {"7", ""},
         {"7", "   "},
@@ -389,7 +389,7 @@ static void test_what_is_no_answer(void) {
         {"(1,2)", "x = (1,2) = (1,2)"},
     };
     EXPECT_ALL(unread, MATH_UNPARSED);
-    /* a thousands separator that may be something else */
+    /* the thousands separator may have another meaning */
     static const pair separated[] = {
         {"1440", "x = 1,440"},       {"58,500", "\\theta = 58,500"},    {"58,500", "2+3=58,500"},
         {"58,500", "f(x) = 58,500"}, {"58,500", "58,500 \\approx 1.2"}, {"58,500", "58 500"},
@@ -403,8 +403,8 @@ static void test_what_is_no_answer(void) {
     CU_ASSERT_EQUAL(math_equal(NULL, 0, "7", 1, MATH_FIELD, &(math_verdict){0}), SNAP_E_USAGE);
 }
 
-/* 2^{1/2^{1000}} is no 1, though the first 300 digits are the same: such answers are refused. */
-static void test_values_too_close_to_tell(void) {
+/* 2^{1/2^{1000}} is not 1, although the first 300 digits are equal. Such answers are refused. */
+static void test_values_too_close_to_distinguish(void) {
     static const pair close[] = {
         {"1", "2^{\\frac{1}{2^{1000}}}"},
         {"1", "\\sqrt[1000]{\\sqrt[1000]{2^{\\frac{1}{2^{140}}}}}"},
@@ -423,16 +423,16 @@ static void test_values_too_close_to_tell(void) {
     expect("\\sqrt{5}", "\\sqrt[1000]{1}\\sqrt{5}", MATH_FIELD, MATH_EQUAL);
 }
 
-/* A gold that is no LaTeX has its name in front. */
-static void test_names_of_what_is_not_read(void) {
+/* A name before a gold that cannot be parsed is removed. */
+static void test_names_of_unparsed_golds(void) {
     expect("11: 4", "x = 11: 4", MATH_FIELD, MATH_EQUAL);
     expect("\\{x \\mid x \\ge 1\\}", "S=\\{x \\mid x \\ge 1\\}", MATH_FIELD, MATH_EQUAL);
     expect("11: 4", "x = 11: 5", MATH_FIELD, MATH_UNPARSED);
     expect("11: 4", "x = 1 = 11: 4", MATH_FIELD, MATH_UNPARSED);
 }
 
-/* A list says the same as another if as many of its members differ, and names make members differ:
- * the field's graders compare sets. */
+/* Two lists are equal if they have the same number of different members. Names make members
+ * different, because the public graders compare sets. */
 static void test_members_that_repeat(void) {
     static const pair equal[] = {
         {"2,2", "x = 2,2"},        {"2,2", "\\theta = 2,2"},       {"2,2,3", "x=2,x=2,x=3"},
@@ -500,8 +500,8 @@ static int small(rng *r) {
     return 1 + (int)rng_below(r, 40);
 }
 
-/* Products of linear factors against coefficients that are multiplied out here; one unit off in
- * any coefficient is another polynomial. */
+/* Compares products of linear factors with their coefficients, which are multiplied out here. If
+ * one coefficient is off by one, the polynomials differ. */
 static void test_random_polynomials(void) {
     rng r = rng_make(7, 0);
     for (int k = 0; k < 500; k++) {
@@ -517,7 +517,8 @@ static void test_random_polynomials(void) {
     }
 }
 
-/* (a + b sqrt n)(c + d sqrt n) and quotients, in both arithmetics: rational parts by hand. */
+/* (a + b sqrt n)(c + d sqrt n) and quotients in both arithmetics; the rational parts are computed
+ * here. */
 static void test_random_radicals(void) {
     rng r = rng_make(8, 0);
     for (int k = 0; k < 300; k++) {
@@ -539,7 +540,7 @@ static void test_random_radicals(void) {
     }
 }
 
-/* Fractions of integers: equal exactly if they are cross-multiplied, which integers decide. */
+/* Fractions of integers: cross-multiplication in integers decides which are equal. */
 static void test_random_fractions(void) {
     rng r = rng_make(9, 0);
     for (int k = 0; k < 2000; k++) {
@@ -570,7 +571,8 @@ static char *repeated(const char *unit, size_t times, const char *tail) {
     return s;
 }
 
-/* What MPFR and GMP hold at once; a grading allocates nowhere else. */
+/* Bytes that MPFR and GMP hold now, and the largest number at once. Grading allocates nowhere
+ * else. */
 static size_t held, peak;
 
 static void *count_alloc(size_t n) {
@@ -590,7 +592,7 @@ static void count_free(void *p, size_t n) {
     free(p);
 }
 
-/* Each ends at a limit that its reason names: none of them at the clock. */
+/* Each answer ends at a limit that the reason names, never at a time limit. */
 static void test_hostile_answers_meet_a_limit(void) {
     static const struct {
         const char *unit;
@@ -633,7 +635,7 @@ static void test_hostile_answers_meet_a_limit(void) {
     mp_set_memory_functions(NULL, NULL, NULL);
 }
 
-/* Long lists without a common member cost the square of their length, up to the budget. */
+/* Long lists without a common member cost quadratic work, up to the budget. */
 static void test_long_lists(void) {
     char gold[4096], answer[4096];
     size_t n = 0, m = 0;
@@ -676,9 +678,9 @@ CU_TestInfo tests_math[] = {
     {"values that agree are equal", test_values_that_agree},
     {"values that differ are different", test_values_that_differ},
     {"values that no grader equates are not equal", test_values_no_grader_equates},
-    {"what is no answer is unparsed", test_what_is_no_answer},
-    {"values too close to tell apart are not equal", test_values_too_close_to_tell},
-    {"a name in front of what is not read", test_names_of_what_is_not_read},
+    {"texts that are not answers are unparsed", test_texts_that_are_not_answers},
+    {"values too close to distinguish are not equal", test_values_too_close_to_distinguish},
+    {"a name before a gold that cannot be parsed", test_names_of_unparsed_golds},
     {"members that repeat", test_members_that_repeat},
     {"field and strict differ as documented", test_policies},
     {"random polynomials against their expansion", test_random_polynomials},

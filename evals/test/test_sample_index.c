@@ -33,7 +33,7 @@ static sample_index opened(const char *text) {
     return x;
 }
 
-/* As grading leaves it: arm by arm. */
+/* Rows in the order in which grading writes them: arm by arm. */
 static void test_questions(void) {
     sample_index x =
         opened(ROW("a", "q1", 0, ",\"verdict\":\"correct\",\"extracted\":\"7\",\"gold\":\"7\"")
@@ -50,8 +50,8 @@ static void test_questions(void) {
     CU_ASSERT_EQUAL(q[0].rows[1].tokens, 5);
     CU_ASSERT(q[1].n == 2 && !q[1].differs && q[1].rows[0].sample == 1);
     CU_ASSERT_STRING_EQUAL(q[2].rows[0].problem,
-                           "q0"); /* in the file's order, not the alphabet's */
-    CU_ASSERT(!q[2].differs);     /* a failure is no answer */
+                           "q0"); /* in file order, not in alphabetical order */
+    CU_ASSERT(!q[2].differs);     /* a failure is not an answer */
     CU_ASSERT(sample_question_is(&q[0], "differs") && sample_question_is(&q[0], "wrong"));
     CU_ASSERT(!sample_question_is(&q[1], "correct") && sample_question_is(&q[2], "failed"));
     CU_ASSERT(sample_question_is(&q[2], "truncated") && sample_question_is(&q[2], "unparsed"));
@@ -61,7 +61,7 @@ static void test_questions(void) {
     sample_index_close(&x);
 }
 
-/* As a run that is going on leaves it: in any order, with retries, and a line cut. */
+/* Rows as a running process leaves them: in any order, with retries and an incomplete last line. */
 static void test_rows_that_count(void) {
     sample_index x = opened(ROW("b", "q", 0, ",\"failed\":true") ROW(
         "a", "q", 0, ",\"n\":1") "\n" ROW("a", "q", 0, ",\"n\":2") ROW("b", "q", 0, ",\"n\":3")
@@ -69,7 +69,7 @@ static void test_rows_that_count(void) {
     CU_ASSERT_EQUAL_FATAL(x.n_questions, 1);
     const sample_question *q = x.questions;
     CU_ASSERT_EQUAL_FATAL(q->n, 2);
-    int64_t wanted[] = {3, 2}; /* b came first */
+    int64_t wanted[] = {3, 2}; /* b came first in the file */
     for (size_t i = 0; i < q->n; i++) {
         js *row = sample_index_read(&x, &q->rows[i], NULL);
         CU_ASSERT_EQUAL(js_get_int(row, "n", 0), wanted[i]);
@@ -84,7 +84,8 @@ static void test_long_texts_are_cut_whole(void) {
         "a", "q", 0,
         ",\"extracted\":\"0123456789012345678901234567890123456789012345678901234567890123456789"
         "012345678\u00e9 and more\""));
-    CU_ASSERT_EQUAL(strlen(x.rows[0].extracted), 79); /* the two bytes of the last one don't fit */
+    CU_ASSERT_EQUAL(strlen(x.rows[0].extracted), 79); /* the last character has two bytes and does
+                                                         not fit */
     sample_index_close(&x);
 }
 

@@ -1,5 +1,5 @@
-/* Programs that mean harm: each is let loose once, and what must not have happened is looked for from
- * outside. Beside them the refusals, where a machine can't isolate. */
+/* Runs hostile programs in the sandbox, each once, and checks from outside that they had no effect.
+ * Also tests the refusals on a machine that cannot isolate programs. */
 #include <CUnit/CUnit.h>
 #include <dirent.h>
 #include <errno.h>
@@ -23,13 +23,13 @@
 enum { kOutput = 1 << 16 };
 static const size_t kMemory = (size_t)256 << 20;
 
-/* The sandbox, or NULL with a word about it: where python3 and bubblewrap are not installed, or a
- * container forbids user namespaces, there is nothing to test but the refusal. */
+/* The sandbox, or NULL with a message. If python3 or bubblewrap is not installed, or a container
+ * forbids user namespaces, only the refusal can be tested. */
 static sandbox *open_sandbox(void) {
     static bool reported;
     sandbox *s = NULL;
     snap_err err = {0};
-    /* what loses its parent becomes this process's child: so that processes_with() finds it */
+    /* orphans become children of this process, so processes_with() finds them */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (sandbox_open(&s, NULL, &err) == SNAP_OK)
         return s;
@@ -73,7 +73,7 @@ static sandbox_result run(sandbox *s, const char *program, double seconds) {
     return r;
 }
 
-/* The parent of a process; 0 where there is none any more. */
+/* The parent of a process; 0 if the process has ended. */
 static long parent_of(long pid) {
     char path[64];
     long parent = 0;
@@ -93,8 +93,8 @@ static bool is_ours(long pid) {
     return pid == getpid();
 }
 
-/* Processes that this one started, or that were left behind by one of those, whose
- * command line holds @word. */
+/* Number of processes with @word in their command line that descend from this one or were orphaned
+ * by its children. */
 static int processes_with(const char *word) {
     int found = 0;
     DIR *proc = opendir("/proc");
@@ -112,7 +112,7 @@ static int processes_with(const char *word) {
     return found;
 }
 
-/* The same once what was killed has had time to end, which takes a busy machine a moment. */
+/* The same after killed processes had time to end, which may take a moment on a busy machine. */
 static int processes_left(const char *word) {
     int found = processes_with(word);
     for (int i = 0; i < 100 && found > 0; i++) {
@@ -122,7 +122,7 @@ static int processes_left(const char *word) {
     return found;
 }
 
-/* ---- programs that behave ----  */
+/* ---- well-behaved programs ---- */
 
 static void test_runs(void) {
     static const struct {
@@ -155,14 +155,15 @@ static void test_runs(void) {
     sandbox_close(s);
 }
 
-/* ---- hostile ones ---- */
+/* ---- hostile programs ---- */
 
-/* Ends with "survived" where it goes on after its attempts; what it could do it says before. */
+/* A hostile program prints what it could do. It prints "survived" at the end if it is still
+ * running. */
 typedef struct {
     const char *name, *program;
     double seconds;
     sandbox_end end;
-    const char *output; /* begins with; NULL: anything */
+    const char *output; /* expected start of the output; NULL: any output */
 } hostile;
 
 static const hostile programs[] = {
@@ -294,7 +295,8 @@ static const hostile programs[] = {
 
 static char folder[] = "/tmp/snapmla-sandbox-XXXXXX";
 
-/* @DIR@: a folder with a file of answers, which all may read; @PID@: this process. */
+/* Replaces @DIR@ by a folder with a readable file of answers, and @PID@ by the id of this
+ * process. */
 static char *fill_in(const char *program) {
     buf text = {0};
     for (const char *at = program; *at;) {
@@ -325,7 +327,7 @@ typedef struct {
     snap_status status[PROGRAMS];
 } hostile_run;
 
-/* Several at once: what one of them does must not be seen by the others either. */
+/* Runs several at once: the others must not notice what one of them does either. */
 static void run_hostile(void *ctx, int worker, int64_t i) {
     hostile_run *h = ctx;
     box_job b = {0};
@@ -394,11 +396,11 @@ static void test_hostile(void) {
     CU_ASSERT_EQUAL(processes_left("98765"), 0);
     CU_ASSERT_EQUAL(processes_left("/box/driver.py"), 0);
     CU_ASSERT_EQUAL(unlink(path), 0);
-    CU_ASSERT_EQUAL(rmdir(folder), 0); /* nothing else came into being there */
+    CU_ASSERT_EQUAL(rmdir(folder), 0); /* the folder is empty: no program created a file there */
     sandbox_close(s);
 }
 
-/* ---- several at once ---- */
+/* ---- several programs at once ---- */
 
 typedef struct {
     sandbox *s;
@@ -421,7 +423,7 @@ static void *run_one(void *ctx) {
     return NULL;
 }
 
-/* A bomb beside it does not disturb a program. */
+/* A fork bomb or memory bomb does not disturb a program beside it. */
 static void test_neighbours(void) {
     enum { N = 6 };
     sandbox *s = open_sandbox();
@@ -468,9 +470,10 @@ static void test_stopping(void) {
     sandbox_close(s);
 }
 
-/* ---- a machine that can't ---- */
+/* ---- a machine that cannot isolate programs ---- */
 
-/* A bubblewrap that can't make namespaces says so and exits 1; one that makes none runs the rest. */
+/* One bubblewrap cannot create namespaces: it prints that and exits with 1. The other creates none
+ * and runs the program anyway. */
 static void test_refusals(void) {
     char dir[] = "/tmp/snapmla-bwrap-XXXXXX", path[64];
     static const char no_spaces[] =
@@ -505,8 +508,8 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_sandbox[] = {
-    {"programs that behave", test_runs},
-    {"programs that don't", test_hostile},
+    {"well-behaved programs", test_runs},
+    {"hostile programs", test_hostile},
     {"neighbours of a bomb", test_neighbours},
     {"stopping", test_stopping},
     {"refusals", test_refusals},

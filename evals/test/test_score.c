@@ -11,7 +11,7 @@
 
 enum { PROBLEMS = 7, SAMPLES = 5, ARMS = 3 };
 
-/* ---- a plan of seven problems in a folder of its own ---- */
+/* ---- a plan with seven problems in a temporary folder ---- */
 
 typedef struct {
     char folder[40];
@@ -75,7 +75,7 @@ static void put(sample_store *s, const eval_plan *p, plan_cell c, gen_result res
     CU_ASSERT_EQUAL_FATAL(samples_append(s, &req, &res, NULL), SNAP_OK);
 }
 
-/* What was appended is found again after a restart, graded, and in the order of the cells. */
+/* After a restart, appended rows are found again and graded, in the order of the cells. */
 static void test_store_survives_a_restart(void) {
     run r;
     run_open(&r, SAMPLES);
@@ -113,9 +113,9 @@ static void test_store_survives_a_restart(void) {
         CU_ASSERT(d.present && d.failed);
         CU_ASSERT_FALSE(o[0].present);
     }
-    put(s, &r.plan, failed, answer("\\boxed{2}")); /* the retry */
+    put(s, &r.plan, failed, answer("\\boxed{2}")); /* the retry succeeds */
     CU_ASSERT_EQUAL(samples_done_count(s), 4);
-    put(s, &r.plan, failed, failure); /* a later failure does not undo it */
+    put(s, &r.plan, failed, failure); /* a later failure does not replace the success */
     CU_ASSERT_EQUAL_FATAL(samples_grade(s, o, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(o[plan_index(&r.plan, failed)].verdict, GRADE_CORRECT);
     CU_ASSERT_FALSE(o[plan_index(&r.plan, failed)].failed);
@@ -126,7 +126,7 @@ static void test_store_survives_a_restart(void) {
     size_t lines = 0;
     for (size_t i = 0; i < text.len; i++)
         lines += text.data[i] == '\n';
-    CU_ASSERT_EQUAL(lines, 4); /* superseded rows are gone */
+    CU_ASSERT_EQUAL(lines, 4); /* superseded rows are not in the new file */
     CU_ASSERT(strstr(buf_str(&text), "\"q1\"") < strstr(buf_str(&text), "\"q2\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "\"reason\":\"the reasoning did not end\""));
     buf_release(&text);
@@ -134,7 +134,7 @@ static void test_store_survives_a_restart(void) {
     run_close(&r);
 }
 
-/* A smaller plan leaves the rows that it does not ask for where they are. */
+/* A smaller plan leaves the rows that it does not contain unchanged. */
 static void test_rows_outside_the_plan_are_kept(void) {
     run r;
     run_open(&r, SAMPLES);
@@ -183,7 +183,7 @@ static void test_rows_of_another_run_are_refused(void) {
     }
 }
 
-/* ---- scores against a slow and obvious recomputation ---- */
+/* ---- scores, compared with a slow and simple computation ---- */
 
 static sample_outcome draw(rng *r) {
     sample_outcome o = {.present = rng_below(r, 20) > 0, .completion_tokens = -1};
@@ -203,7 +203,7 @@ static sample_outcome draw(rng *r) {
 }
 
 typedef struct {
-    double score[PROBLEMS], tokens[PROBLEMS]; /* NAN: no sample to take it of */
+    double score[PROBLEMS], tokens[PROBLEMS]; /* NAN: no samples */
 } slow_arm;
 
 static slow_arm slow(const eval_plan *p, const sample_outcome *o, size_t arm) {
@@ -225,12 +225,12 @@ static slow_arm slow(const eval_plan *p, const sample_outcome *o, size_t arm) {
     return s;
 }
 
-/* pass@2 by looking at all pairs, maj@k by counting how often each answer was given. */
+/* Computes pass@2 by enumerating all pairs and maj@k by counting answers. */
 static void check_together(const eval_plan *p, const sample_outcome *o, const arm_score *got) {
     double pass = 0, pass_n = 0, majority = 0, majority_n = 0;
     for (size_t q = 0; q < PROBLEMS; q++) {
         sample_outcome kept[SAMPLES];
-        int n = 0, votes[4] = {0}; /* of the correct answer, and of 100, 108, 116 */
+        int n = 0, votes[4] = {0}; /* votes for the correct answer and for 100, 108, 116 */
         for (size_t i = 0; i < plan_cells(p); i++) {
             plan_cell c = plan_cell_at(p, i);
             if (c.arm == 0 && c.problem == q && o[i].present && !o[i].failed)
@@ -298,7 +298,7 @@ static void test_scores_against_recomputation(void) {
         size_t n = 0, failed = 0, truncated = 0, scored = 0;
         for (size_t i = 0; i < plan_cells(&r.plan); i++)
             o[i] = draw(&random);
-        for (size_t i = 0; i < PROBLEMS * SAMPLES; i++) { /* the first arm's */
+        for (size_t i = 0; i < PROBLEMS * SAMPLES; i++) { /* the cells of the first arm */
             failed += o[i].failed;
             scored += o[i].present && !o[i].failed;
             truncated += o[i].present && !o[i].failed && o[i].truncated;
@@ -326,7 +326,7 @@ static void test_scores_against_recomputation(void) {
     run_close(&r);
 }
 
-/* Failed samples must not move an accuracy, whatever their verdict field says. */
+/* Failed samples must not change an accuracy, whatever their verdict field holds. */
 static void test_failures_are_excluded(void) {
     run r;
     run_open(&r, 2);
@@ -354,7 +354,8 @@ static void test_failures_are_excluded(void) {
     run_close(&r);
 }
 
-/* One sample a problem: McNemar's and Wilson's case; identical texts are counted. */
+/* One sample per problem: McNemar's test and Wilson's interval apply. Identical texts are
+ * counted. */
 static void test_single_samples(void) {
     run r;
     run_open(&r, 1);
@@ -374,7 +375,8 @@ static void test_single_samples(void) {
     CU_ASSERT_DOUBLE_EQUAL(p->p_sign_flip, p->p_mcnemar, 1e-12);
     CU_ASSERT(p->diff.a_better == 4 && p->diff.b_better == 0);
     CU_ASSERT_DOUBLE_EQUAL(scores[0].arms[0].ci95.hi, stats_wilson(6, 7, 0.95).hi, 1e-12);
-    CU_ASSERT_EQUAL(scores[0].arms[0].identical, 0); /* of different problems */
+    CU_ASSERT_EQUAL(scores[0].arms[0].identical, 0); /* equal texts of different problems do not
+                                                        count */
     CU_ASSERT(scores[0].arms[0].n_pass == 1 && isnan(scores[0].arms[0].majority));
     CU_ASSERT(isnan(scores[0].arms[0].sampling_variance));
     CU_ASSERT_DOUBLE_EQUAL(p->p_holm, p->diff.p_tost, 1e-12);

@@ -8,7 +8,7 @@
 #include "evals/distributions.h"
 #include "evals/stats.h"
 
-/* Printed tables: Abramowitz and Stegun 26.10 (t), 26.5 (normal). */
+/* Values from printed tables: Abramowitz and Stegun 26.10 (t), 26.5 (normal). */
 static void test_quantiles_against_tables(void) {
     static const struct {
         double p, df, t;
@@ -67,7 +67,7 @@ static void test_wilson_solves_its_equation(void) {
     CU_ASSERT_DOUBLE_EQUAL(stats_wilson(0, 30, 0.95).hi, z * z / (30 + z * z), 1e-12);
 }
 
-/* The sign test by hand: C(10,0)+C(10,1)+C(10,2) = 56 of 1024, twice. */
+/* The sign test computed by hand: C(10,0)+C(10,1)+C(10,2) = 56 of 1024, twice. */
 static void test_mcnemar(void) {
     CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(2, 8), 112.0 / 1024, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(8, 2), 112.0 / 1024, 1e-12);
@@ -78,7 +78,7 @@ static void test_mcnemar(void) {
     CU_ASSERT_DOUBLE_EQUAL(p, 2 * normal_cdf(-199 / sqrt(2000.0)), 1e-6);
 }
 
-/* With equal sizes of difference the sign-flip test is McNemar's. */
+/* If all differences have the same size, the sign-flip test equals McNemar's. */
 static void test_sign_flip_is_mcnemar_for_one_sample(void) {
     for (size_t a_only = 0; a_only <= 7; a_only++) {
         double a[24] = {0}, b[24] = {0};
@@ -89,7 +89,7 @@ static void test_sign_flip_is_mcnemar_for_one_sample(void) {
     }
 }
 
-/* Seventeen differences by brute force over all 2^17 patterns. */
+/* Seventeen differences, compared with a brute-force count of all 2^17 patterns. */
 static void test_sign_flip_brute_force(void) {
     enum { N = 17 };
     rng r = rng_make(3, 0);
@@ -104,12 +104,13 @@ static void test_sign_flip_brute_force(void) {
         double sum = 0;
         for (int i = 0; i < N; i++)
             sum += (mask >> i & 1 ? 1 : -1) * (b[i] - a[i]);
-        reached += fabs(sum) >= fabs(observed) ? 1 : 0; /* eighths are exact */
+        reached += fabs(sum) >= fabs(observed) ? 1 : 0; /* multiples of 1/8 are exact */
     }
     CU_ASSERT_DOUBLE_EQUAL(stats_sign_flip(a, b, N, 1), (double)reached / (1 << N), 1e-15);
 }
 
-/* Past twenty differences signs are drawn: near McNemar's exact value, the same for a seed. */
+/* With more than twenty differences, patterns are drawn. The result is near McNemar's exact value
+ * and the same for equal seeds. */
 static void test_sign_flip_drawn(void) {
     double a[60] = {0}, b[60] = {0};
     for (int i = 0; i < 40; i++)
@@ -120,7 +121,7 @@ static void test_sign_flip_drawn(void) {
     CU_ASSERT_NOT_EQUAL(p, stats_sign_flip(a, b, 60, 6));
 }
 
-/* Worked by hand: d = {-1/4, 0, 1/4, 1/4, 0, 1/2}, mean 1/8, sum of squares 7/16. */
+/* Computed by hand: d = {-1/4, 0, 1/4, 1/4, 0, 1/2}, mean 1/8, sum of squares 7/16. */
 static void test_compare_by_hand(void) {
     const double a[] = {0.75, 0.5, 0.25, 0.5, 1, 0.25}, b[] = {0.5, 0.5, 0.5, 0.75, 1, 0.75};
     stats_paired r = stats_compare(a, b, 6, 0.02);
@@ -134,7 +135,7 @@ static void test_compare_by_hand(void) {
     CU_ASSERT_EQUAL(r.verdict, STATS_NOT_SHOWN);
 }
 
-/* Two one-sided tests at 5 % and the 90 % interval inside the margin are the same statement. */
+/* Two one-sided tests at 5 % are equivalent to a 90 % interval inside the margin. */
 static void test_tost_agrees_with_the_interval(void) {
     rng r = rng_make(11, 0);
     int equivalent = 0, different = 0;
@@ -169,7 +170,7 @@ static void test_no_spread(void) {
     CU_ASSERT_EQUAL(stats_compare(a, b, 0, 0.02).verdict, STATS_NOT_SHOWN);
 }
 
-/* ---- a simulated benchmark: problems of different difficulty, K samples an arm ---- */
+/* ---- a simulated benchmark: problems of different difficulty, K samples per arm ---- */
 
 typedef struct {
     double a[60], b[60];
@@ -182,7 +183,8 @@ static double solve(rng *r, double p, int k) {
     return (double)solved / k;
 }
 
-/* Difficulties with mean p(1-p) = 0.089145 * 0.910855 - 0.06^2/3 = 0.08, the planning value for AIME: mostly easy or hopeless. */
+/* Difficulties with mean p(1-p) = 0.089145 * 0.910855 - 0.06^2/3 = 0.08, the planning value for
+ * AIME. Most problems are easy or hopeless. */
 static benchmark simulate(rng *r, int n, int k, double shift) {
     benchmark x;
     for (int i = 0; i < n; i++) {
@@ -194,7 +196,7 @@ static benchmark simulate(rng *r, int n, int k, double shift) {
     return x;
 }
 
-/* Of the samples of a benchmark, for the bootstrap. */
+/* Sizes of a simulated benchmark for the bootstrap. */
 enum { COVER_N = 20, COVER_K = 2 };
 
 static void draw_samples(rng *r, double p, double *x) {
@@ -203,7 +205,7 @@ static void draw_samples(rng *r, double p, double *x) {
 }
 
 /* Both 95 % intervals contain the true difference in 95 % of 10,000 runs, within 1 point. Problems
- * differ in difficulty and in what the second arm does to them. */
+ * differ in difficulty and in the effect of the second arm on them. */
 static void test_intervals_cover(void) {
     enum { RUNS = 10000, DRAWS = 199 };
     rng r = rng_make(2026, 0);
@@ -234,7 +236,7 @@ static void test_intervals_cover(void) {
                RUNS, COVER_N, COVER_K, 100.0 * t_covers / RUNS, 100.0 * bootstrap_covers / RUNS);
 }
 
-/* Normal differences, simulated: what the quadrature says. */
+/* The quadrature agrees with simulated normal differences. */
 static void test_tost_power(void) {
     enum { RUNS = 20000, N = 10 };
     static const double margins[] = {1.0, 0.8, 0.65};
@@ -252,17 +254,16 @@ static void test_tost_power(void) {
         CU_ASSERT_DOUBLE_EQUAL((double)equivalent[m] / RUNS, power,
                                4 * sqrt(power * (1 - power) / RUNS));
     }
-    /* many degrees of freedom: the normal formula */
+    /* many degrees of freedom: the formula for a known standard error */
     CU_ASSERT_DOUBLE_EQUAL(stats_tost_power(0.01, 1e6, 0.03),
                            2 * normal_cdf(3 - normal_quantile(0.95)) - 1, 1e-5);
     CU_ASSERT_EQUAL(stats_tost_power(0.02, 30, 0.02), stats_tost_power(1, 30, 1));
     CU_ASSERT_EQUAL(stats_tost_power(0, 30, 0.02), 1);
 }
 
-/* Every subset of k of n samples, counted. */
-/* One-sided at 2.5 %: a worse arm is seen as often as the t test's power says, and an equal one in one
- * case of 40. 30 normal differences of mean -0.05 and deviation 0.1 have noncentrality 2.739: power
- * 0.7540, the noncentral t integrated numerically. */
+/* The test is one-sided at 2.5 %. A worse arm is detected as often as the power of the t test
+ * predicts, and an equal arm in one case of 40. 30 normal differences with mean -0.05 and deviation
+ * 0.1 have noncentrality 2.739: power 0.7540, from numerical integration of the noncentral t. */
 static void test_sees_loss(void) {
     enum { N = 30, RUNS = 4000 };
     static const double zero[N];
@@ -289,11 +290,12 @@ static void test_sees_loss(void) {
     stats_paired all = stats_compare(a, b, 30, 0.02), few = stats_compare(a, b, 5, 0.02);
     stats_paired better = stats_compare(b, a, 30, 0.02), none = stats_compare(a, b, 0, 0.02);
     CU_ASSERT_TRUE(stats_sees_loss(&all));
-    CU_ASSERT_FALSE(stats_sees_loss(&few)); /* the sign test's p is 1/16 */
+    CU_ASSERT_FALSE(stats_sees_loss(&few)); /* p of the sign test is 1/16 */
     CU_ASSERT_FALSE(stats_sees_loss(&better));
     CU_ASSERT_FALSE(stats_sees_loss(&none));
 }
 
+/* Counts every subset of k of n samples. */
 static void test_pass_at_k(void) {
     for (unsigned n = 1; n <= 8; n++)
         for (unsigned c = 0; c <= n; c++)
@@ -313,9 +315,9 @@ static void test_pass_at_k(void) {
     CU_ASSERT(isnan(stats_sampling_variance((const double[]){1}, 1)));
 }
 
-/* False "equivalent" at a true difference of the margin: at most the nominal 5 %. Power at no
- * difference: 60 problems, 32 samples, margin 3 points, by the normal approximation
- * 2 Phi(margin/se - t) - 1. */
+/* If the true difference equals the margin, "equivalent" must occur in at most the nominal 5 % of
+ * runs. Power without a difference: 60 problems, 32 samples, margin 3 points, by the normal
+ * approximation 2 Phi(margin/se - t) - 1. */
 static void test_tost_error_and_power(void) {
     enum { RUNS = 600 };
     rng r = rng_make(7, 0);
@@ -334,8 +336,8 @@ static void test_tost_error_and_power(void) {
     CU_ASSERT_DOUBLE_EQUAL(se, sqrt(2 * 0.08 / 32 / 60), 0.0006);
 }
 
-/* Problems of one difficulty: what differs between them is the noise of their samples, which must
- * count once, and not again when samples are drawn. */
+/* All problems have the same difficulty, so they differ only by the noise of their samples. It must
+ * count once, and not a second time when samples are drawn. */
 static void test_bootstrap_width(void) {
     enum { N = 40, K = 16 };
     static double a[N][K], b[N][K];
@@ -365,10 +367,10 @@ static void test_bootstrap_width(void) {
     for (int i = 0; i < N; i++)
         problems[i] = problems[0];
     CU_ASSERT_EQUAL(stats_bootstrap(problems, N, 99, 9, &ci, NULL), SNAP_OK);
-    CU_ASSERT(isnan(ci.lo) && isnan(ci.hi)); /* as stats_compare(): no spread, no interval */
+    CU_ASSERT(isnan(ci.lo) && isnan(ci.hi)); /* as in stats_compare(): no interval without spread */
 }
 
-/* On a benchmark with spread between problems the bootstrap agrees with the t interval. */
+/* If problems differ, the bootstrap agrees with the t interval. */
 static void test_bootstrap_agrees_with_t(void) {
     enum { N = 200 };
     static const double one = 1, zero = 0;
@@ -411,7 +413,7 @@ static void test_ratio(void) {
     CU_ASSERT_DOUBLE_EQUAL(covered / 2000.0, 0.95, 0.015);
 }
 
-/* Holm's own example of four p values. */
+/* Holm's own example with four p values. */
 static void test_holm(void) {
     double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
     stats_holm(p, 5);

@@ -1,5 +1,6 @@
-/* Our own problems: splits that never meet, solutions without a false equation that the graders take,
- * programs that pass their tests in Python, streams that do not depend on how they are cut. */
+/* Tests generated problems: splits are disjoint, solutions have no false equation and are accepted
+ * by the graders, programs pass their tests in Python, and streams do not depend on how they are
+ * divided. */
 #include <CUnit/CUnit.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static int by_text(const void *a, const void *b) {
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Without what is drawn beside the params: the order of options, the example. */
+/* Hashes without what is drawn in addition to the params: the order of options, the example. */
 static mark mark_of(const synth_problem *p) {
     const char *text = buf_str(&p->problem), *options = strstr(text, "\n\nA) "),
                *example = strstr(text, "\nInput: "), *end = options ? options : example;
@@ -50,7 +51,8 @@ static mark mark_of(const synth_problem *p) {
 
 enum { kHeldout = 50, kTrained = 1000, kSeeds = 3 };
 
-/* One style and level: what is held out under one seed, what is learned from under others. */
+/* For one style and level, compares held-out problems of one seed with training problems of
+ * others. */
 static void check_splits(synth_style style, int level, synth_problem *p) {
     static mark asked[kHeldout], learned[kTrained];
     for (uint64_t i = 0; i < kHeldout; i++) {
@@ -66,7 +68,7 @@ static void check_splits(synth_style style, int level, synth_problem *p) {
     qsort(learned, kTrained, sizeof *learned, by_params);
     for (int i = 0; i < kHeldout; i++)
         CU_ASSERT_PTR_NULL(bsearch(&asked[i], learned, kTrained, sizeof *learned, by_params));
-    for (int i = 1; i < kTrained; i++) /* params say what is asked */
+    for (int i = 1; i < kTrained; i++) /* equal params mean equal problems */
         if (learned[i].params == learned[i - 1].params)
             CU_ASSERT_EQUAL(learned[i].text, learned[i - 1].text);
     qsort(learned, kTrained, sizeof *learned, by_text);
@@ -136,7 +138,7 @@ static long sum(reader *r) {
     return x;
 }
 
-/* Sides of a chain "a=b=c": false where two differ; sides that are no arithmetic don't count. */
+/* Checks a chain "a=b=c": false if two sides differ. Sides that are not arithmetic are ignored. */
 static bool chain_holds(const char *s, const char *end, long *checked) {
     bool have = false;
     long value = 0;
@@ -215,7 +217,7 @@ static void test_graded(void) {
     synth_release(&p);
 }
 
-/* What Python prints is what the rows expect. */
+/* Python prints the outputs that the rows expect. */
 static void test_programs(void) {
     code_judge *j = NULL;
     const judge_options o = {.kind = JUDGE_REAL};
@@ -266,7 +268,7 @@ static void test_lengths(void) {
                 CU_ASSERT(ids.n <= 8000 && (level < SYNTH_LONG || ids.n >= 1000));
                 sum += ids.n;
             }
-            CU_ASSERT(sum > before); /* levels grow */
+            CU_ASSERT(sum > before); /* higher levels have longer solutions */
             before = sum;
         }
     }
@@ -292,7 +294,7 @@ static buf stream_of(const synth_plan *plan, int threads) {
     return out;
 }
 
-/* In parts, by more threads, it is the same. */
+/* A stream made in parts and by more threads is the same. */
 static void test_stream_is_a_function(void) {
     synth_plan plan = {.style = {SYNTH_AIME, SYNTH_CODE},
                        .styles = 2,
@@ -382,7 +384,7 @@ static void test_refused(void) {
     synth_release(&p);
 }
 
-/* ---- as tasks ---- */
+/* ---- generated problems as tasks ---- */
 
 static void test_tasks(void) {
     static const task_spec *const tasks[] = {&task_synth_aime, &task_synth_math, &task_synth_gpqa,

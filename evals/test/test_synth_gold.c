@@ -1,5 +1,6 @@
-/* The golds of our own problems, against other ways to the same number: GMP, enumeration, substitution.
- * The oracles read `params` alone. Golds of programs are what Python says of them (test_synth.c). */
+/* Compares the golds of generated problems with other ways to the same result: GMP, enumeration,
+ * substitution. These oracles read only `params`. The golds of programs are checked by Python
+ * (test_synth.c). */
 #include <CUnit/CUnit.h>
 #include <gmp.h>
 #include <math.h>
@@ -14,8 +15,8 @@ enum { kProblems = 400, kNumbers = 64, kText = 2048 };
 
 typedef struct {
     const synth_problem *p;
-    const char *params; /* behind the family's name */
-    const char *gold;   /* of options: the text of the one the gold names */
+    const char *params; /* the text after the family's name */
+    const char *gold;   /* for options: the text of the right one */
     long v[kNumbers];   /* the numbers in params, signs included */
     int n;
 } given;
@@ -44,7 +45,7 @@ static bool oracle_power(const given *g) {
     return ok;
 }
 
-/* b, c, a_1, a_2, n, m: the terms as they are, reduced once in the end. */
+/* v = b, c, a_1, a_2, n, m. Computes the terms exactly and reduces once at the end. */
 static bool oracle_recurrence(const given *g) {
     mpz_t x, y, z;
     mpz_init_set_si(x, g->v[2]);
@@ -68,7 +69,8 @@ static void paths_between(mpz_t out, const long *from, const long *to) {
         mpz_bin_uiui(out, (unsigned long)(dx + dy), (unsigned long)dx);
 }
 
-/* Binomials, less the paths that meet a hole first at each of them. Holes come row by row. */
+/* Counts paths by binomials and subtracts the paths that meet each hole first. Holes are sorted by
+ * row. */
 static bool oracle_paths(const given *g) {
     long stop[8][2];
     int n = (g->n - 2) / 2;
@@ -146,7 +148,7 @@ static bool has_square(long n) {
     return false;
 }
 
-/* "3\sqrt{5}", "\sqrt{5}": its value; *inside: what stands under the root */
+/* The value of "3\sqrt{5}" or "\sqrt{5}"; *inside: the number under the root. */
 static double read_radical(const char *s, long *inside) {
     char *end;
     double k = *s == '\\' ? 1 : (double)strtol(s, &end, 10);
@@ -162,7 +164,7 @@ static bool oracle_radicals(const given *g) {
     return fabs(read_radical(g->gold, &inside) - sum) < 1e-9 && !has_square(inside);
 }
 
-/* "[frac{]-3+2\sqrt{5}[}{2}]" or an integer */
+/* Parses "[frac{]-3+2\sqrt{5}[}{2}]" or an integer. */
 static bool oracle_roots(const given *g) {
     bool half = g->gold[0] == '\\';
     const char *s = g->gold + (half ? strlen("\\frac{") : 0);
@@ -174,7 +176,7 @@ static bool oracle_roots(const given *g) {
     return fabs(x / (half ? 2 : 1) - (-b + sqrt(b * b - 4 * c)) / 2) < 1e-9 && !has_square(inside);
 }
 
-/* The value of "9x^3-x+5" at x, also of a side of an equation in x, y, z. */
+/* The value of "9x^3-x+5" at x; also for one side of an equation in x, y, z. */
 static long evaluate(const char *s, const char *end, const long at[3]) {
     long sum = 0;
     while (s < end) {
@@ -199,7 +201,8 @@ static long evaluate(const char *s, const char *end, const long at[3]) {
     return sum;
 }
 
-/* " 2x-3 1x+4": factors; as many points as decide a polynomial of this degree */
+/* Factors are written " 2x-3 1x+4". Compares at enough points to determine a polynomial of this
+ * degree. */
 static bool oracle_expand(const given *g) {
     bool ok = true;
     for (long x = -5; x <= 5; x++) {
@@ -255,7 +258,7 @@ static bool oracle_mass(const given *g) {
     return sum == atol(g->gold);
 }
 
-/* All gametes of both parents, one against the other. */
+/* Combines all gametes of one parent with all of the other. */
 static bool oracle_cross(const given *g) {
     char parent[2][16], want[16], made[16];
     CU_ASSERT_EQUAL_FATAL(sscanf(g->params, " %15s %15s %15s", parent[0], parent[1], want), 3);
@@ -274,7 +277,7 @@ static bool oracle_cross(const given *g) {
     return strcmp(text, g->gold) == 0;
 }
 
-/* The area under the velocity, in hundredths of seconds: trapezia. */
+/* Computes the area under the velocity curve from trapezia, with times in hundredths of seconds. */
 static bool oracle_motion(const given *g) {
     double v = (double)g->v[0], s = 0;
     for (int i = 1; i + 1 < g->n; i += 2)
@@ -286,7 +289,7 @@ static bool oracle_motion(const given *g) {
     return fabs(s - (double)atol(g->gold)) < 1e-6;
 }
 
-/* Codons of the messenger, by amino acid. */
+/* Codons of messenger RNA for each amino acid. */
 static const char *const codons[] = {"LUUALUUGLCUULCUCLCUALCUG",
                                      "SUCUSUCCSUCASUCGSAGUSAGC",
                                      "RCGURCGCRCGARCGGRAGARAGG",
@@ -321,7 +324,7 @@ static bool oracle_strand(const given *g) {
     return count == atol(g->gold);
 }
 
-/* ---- all of them ---- */
+/* ---- the table of oracles ---- */
 
 static const struct {
     const char *family;
@@ -342,7 +345,7 @@ static const struct {
                {"strand", oracle_strand}};
 enum { kOracles = sizeof oracles / sizeof *oracles };
 
-/* The text of the option that the gold names. */
+/* The text of the right option. */
 static bool find_option(const synth_problem *p, char out[64]) {
     char mark[8];
     (void)snprintf(mark, sizeof mark, "\n%s) ", buf_str(&p->answer));

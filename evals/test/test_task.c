@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "evals/plan.h"
 
-/* Loads rows through a file of its own. */
+/* Loads rows through a temporary file. */
 static snap_status load(const char *rows, size_t limit, task_set *set, snap_err *err) {
     char folder[] = "/tmp/snapmla-task-XXXXXX";
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
@@ -46,7 +46,8 @@ static void test_both_forms_of_a_row(void) {
     task_set_release(&set);
 }
 
-/* What sha256sum says of the same bytes; a prompt is hashed as JSON with sorted keys. */
+/* The hashes are those of sha256sum for the same bytes. A prompt is hashed as JSON with sorted
+ * keys. */
 static void test_hashes(void) {
     task_set set;
     CU_ASSERT_EQUAL_FATAL(load("{\"prompt\": \"P1\", \"answer\": 204}\n", 0, &set, NULL), SNAP_OK);
@@ -106,7 +107,7 @@ static void test_bad_files_name_the_line(void) {
     }
 }
 
-static void test_missing_files_say_where_was_looked(void) {
+static void test_missing_files_list_the_paths(void) {
     task_set set;
     snap_err err = {0};
     CU_ASSERT_EQUAL(task_load(&task_aime24, "/tmp", 0, NULL, &set, &err), SNAP_E_IO);
@@ -141,7 +142,7 @@ static void make_plan(eval_plan *p) {
             .name = names[p->n_arms], .spec = "replay:x", .kind = "replay", .temperature = -1};
 }
 
-/* Every cell has one number, in order, and every number one cell. */
+/* Every cell has one number, in order, and every number belongs to one cell. */
 static void test_cells_are_numbered(void) {
     eval_plan p;
     make_plan(&p);
@@ -159,7 +160,7 @@ static void test_cells_are_numbered(void) {
     plan_release(&p);
 }
 
-/* Seeds agree between arms and differ between everything else; a control arm has its own. */
+/* Seeds are equal in all arms and differ in everything else; a control arm has its own seed. */
 static void test_seeds(void) {
     eval_plan p;
     make_plan(&p);
@@ -181,7 +182,8 @@ static void test_seeds(void) {
         seen[n++] = seed;
     }
     CU_ASSERT_EQUAL(n, 44);
-    /* by another implementation of Philox and FNV: runs must resume across versions */
+    /* computed by another implementation of Philox and FNV; it must not change, so that runs can be
+     * resumed by later versions */
     CU_ASSERT_EQUAL(plan_seed(&p, (plan_cell){0}), 1107328160);
     plan_release(&p);
 }
@@ -203,7 +205,7 @@ static void test_refusals(void) {
     eval_plan p;
     char why[160];
     make_plan(&p);
-    p.arms[1].has_seed = true; /* other seeds are no other question */
+    p.arms[1].has_seed = true; /* other seeds do not make arms incomparable */
     p.arms[2].temperature = 0.6;
     CU_ASSERT_FALSE(plan_refusal(&p, 0, 0, 1, why, sizeof why));
     CU_ASSERT_STRING_EQUAL(why, "");
@@ -212,7 +214,7 @@ static void test_refusals(void) {
     plan_release(&p);
 }
 
-/* Another number of samples is the same run, grown; everything else is another run. */
+/* A run with more samples is the same run, grown; any other difference makes it another run. */
 static void test_identity(void) {
     eval_plan p;
     make_plan(&p);
@@ -245,7 +247,7 @@ CU_TestInfo tests_task[] = {
     {"hashes", test_hashes},
     {"limit", test_limit},
     {"bad files name the line", test_bad_files_name_the_line},
-    {"missing files say where was looked", test_missing_files_say_where_was_looked},
+    {"missing files list the paths", test_missing_files_list_the_paths},
     {"cells are numbered", test_cells_are_numbered},
     {"seeds", test_seeds},
     {"requests are the same in all arms", test_requests_are_the_same_in_all_arms},

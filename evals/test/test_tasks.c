@@ -1,4 +1,5 @@
-/* The sets beside mathematics, code and IFEval: their rows, wording, graders. All items are made up. */
+/* Tests the sets other than mathematics, code and IFEval: rows, wording, graders. All items are
+ * invented. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <math.h>
@@ -181,7 +182,7 @@ static void test_mmlu_redux(void) {
     folder_close();
 }
 
-/* As it is published, a file a subject: all of them, or a message. */
+/* One file per subject, as published: all files are read, or there is an error message. */
 static void test_mmlu_redux_by_subject(void) {
     folder_open();
     put("mmlu_redux", "abstract_algebra.jsonl",
@@ -305,7 +306,8 @@ static void test_arena_verdicts(void) {
     }
 }
 
-/* The first game's A is the reference, the second's the answer; as show_result.py counts them. */
+/* In the first game A is the reference, in the second A is the answer. Counted as in
+ * show_result.py. */
 static void test_arena_scores(void) {
     static const struct {
         const char *games[ARENA_GAMES];
