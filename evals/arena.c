@@ -50,8 +50,8 @@ const char *arena_reference(const task_problem *p) {
     return line && line[1] ? line + 1 : NULL;
 }
 
-snap_status arena_word_game(const task_problem *p, int game, span reference, span answer, buf *out,
-                            snap_err *err) {
+snap_status arena_game_prompt(const task_problem *p, int game, span reference, span answer,
+                              buf *out, snap_err *err) {
     span a = game == 0 ? reference : answer, b = game == 0 ? answer : reference;
     (void)buf_printf(out, "<|User Prompt|>\n%s\n\n<|The Start of Assistant A's Answer|>\n",
                      p->messages[p->n_messages - 1].content);

@@ -26,8 +26,8 @@ const char *arena_verdict(span judgment);
 grade_score arena_score(const char *const verdicts[ARENA_GAMES]);
 
 /* Writes the user message of a game; arena_instruction() is the system message. SNAP_E_NOMEM. */
-snap_status arena_word_game(const task_problem *p, int game, span reference, span answer, buf *out,
-                            snap_err *err) SNAP_CHECK_RESULT;
+snap_status arena_game_prompt(const task_problem *p, int game, span reference, span answer,
+                              buf *out, snap_err *err) SNAP_CHECK_RESULT;
 const char *arena_instruction(const task_problem *p);
 
 /* The reference in the data set; NULL if the first arm's answer is the reference. */

@@ -34,16 +34,16 @@ size_t plan_cells(const eval_plan *p) {
     return n;
 }
 
-bool plan_is_asked(const eval_plan *p, plan_cell c) {
+bool plan_in_shard(const eval_plan *p, plan_cell c) {
     if (p->shards <= 1)
         return true;
     return (c.problem + (size_t)c.sample) % (size_t)p->shards == (size_t)p->shard;
 }
 
-size_t plan_asked(const eval_plan *p) {
+size_t plan_shard_cells(const eval_plan *p) {
     size_t n = 0;
     for (size_t i = 0; i < plan_cells(p); i++)
-        n += plan_is_asked(p, plan_cell_at(p, i));
+        n += plan_in_shard(p, plan_cell_at(p, i));
     return n;
 }
 

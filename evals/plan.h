@@ -60,7 +60,7 @@ typedef struct {
     size_t n_tasks, n_arms;
     double margin; /* largest difference that counts as equal, fraction 0..1 */
 
-    /* For a run that several processes share: this process runs the cells for which plan_is_asked()
+    /* For a run that several processes share: this process runs the cells for which plan_in_shard()
      * is true. shards = 0: one process runs all. */
     int shard, shards; /* 0..shards-1 */
 
@@ -82,8 +82,8 @@ size_t plan_cells(const eval_plan *p);
 /* True if this process runs the cell, that is, if (problem + sample) modulo shards is its shard.
  * This is the same in all arms. So the shards have equal sizes, and a cell stays in its shard when
  * the run grows. */
-bool plan_is_asked(const eval_plan *p, plan_cell c);
-size_t plan_asked(const eval_plan *p); /* number of cells of this process */
+bool plan_in_shard(const eval_plan *p, plan_cell c);
+size_t plan_shard_cells(const eval_plan *p); /* number of cells of this process */
 
 plan_cell plan_cell_at(const eval_plan *p, size_t index);
 size_t plan_index(const eval_plan *p, plan_cell c);

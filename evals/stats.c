@@ -128,7 +128,7 @@ stats_paired stats_compare(const double *a, const double *b, size_t n, double ma
     return r;
 }
 
-bool stats_sees_loss(const stats_paired *p) {
+bool stats_detects_loss(const stats_paired *p) {
     if (p->n < 2 || !(p->delta < 0))
         return false;
     return p->se > 0 ? p->ci95.hi < 0 : exp2(1 - (double)p->n) < 0.05;

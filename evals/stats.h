@@ -82,7 +82,7 @@ stats_paired stats_compare(const double *a, const double *b, size_t n, double ma
 /* True if the data show that arm b is worse: the difference is negative and the 95 % interval
  * excludes 0 (or, if all differences are equal, the sign test is significant). For an arm that is
  * known to be worse, this says whether this number of problems and samples can detect it. */
-bool stats_sees_loss(const stats_paired *p);
+bool stats_detects_loss(const stats_paired *p);
 
 /* Two-sided p of the sign-flip test: the fraction of sign patterns of the differences for which
  * |sum| reaches the observed one. Enumerates all patterns for up to 20 non-zero differences. For

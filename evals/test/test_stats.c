@@ -264,7 +264,7 @@ static void test_tost_power(void) {
 /* The test is one-sided at 2.5 %. A worse arm is detected as often as the power of the t test
  * predicts, and an equal arm in one case of 40. 30 normal differences with mean -0.05 and deviation
  * 0.1 have noncentrality 2.739: power 0.7540, from numerical integration of the noncentral t. */
-static void test_sees_loss(void) {
+static void test_detects_loss(void) {
     enum { N = 30, RUNS = 4000 };
     static const double zero[N];
     rng r = rng_make(11, 0);
@@ -277,10 +277,10 @@ static void test_sees_loss(void) {
         }
         stats_paired a = stats_compare(zero, worse, N, 0.02);
         stats_paired b = stats_compare(zero, equal, N, 0.02);
-        seen += stats_sees_loss(&a);
-        by_chance += stats_sees_loss(&b);
+        seen += stats_detects_loss(&a);
+        by_chance += stats_detects_loss(&b);
         if (a.delta > 0)
-            CU_ASSERT_FALSE(stats_sees_loss(&a));
+            CU_ASSERT_FALSE(stats_detects_loss(&a));
     }
     CU_ASSERT_DOUBLE_EQUAL((double)seen / RUNS, 0.7540, 0.027); /* 4 standard errors */
     CU_ASSERT_DOUBLE_EQUAL((double)by_chance / RUNS, 0.025, 0.0099);
@@ -289,10 +289,10 @@ static void test_sees_loss(void) {
         a[i] = 1, b[i] = 0.5;
     stats_paired all = stats_compare(a, b, 30, 0.02), few = stats_compare(a, b, 5, 0.02);
     stats_paired better = stats_compare(b, a, 30, 0.02), none = stats_compare(a, b, 0, 0.02);
-    CU_ASSERT_TRUE(stats_sees_loss(&all));
-    CU_ASSERT_FALSE(stats_sees_loss(&few)); /* p of the sign test is 1/16 */
-    CU_ASSERT_FALSE(stats_sees_loss(&better));
-    CU_ASSERT_FALSE(stats_sees_loss(&none));
+    CU_ASSERT_TRUE(stats_detects_loss(&all));
+    CU_ASSERT_FALSE(stats_detects_loss(&few)); /* p of the sign test is 1/16 */
+    CU_ASSERT_FALSE(stats_detects_loss(&better));
+    CU_ASSERT_FALSE(stats_detects_loss(&none));
 }
 
 /* Counts every subset of k of n samples. */
@@ -441,7 +441,7 @@ CU_TestInfo tests_stats[] = {
     {"compare by hand", test_compare_by_hand},
     {"TOST agrees with the interval", test_tost_agrees_with_the_interval},
     {"no spread", test_no_spread},
-    {"sees loss", test_sees_loss},
+    {"detects loss", test_detects_loss},
     {"intervals cover", test_intervals_cover},
     {"TOST power", test_tost_power},
     {"pass@k", test_pass_at_k},

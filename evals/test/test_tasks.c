@@ -338,7 +338,7 @@ static void test_arena_hard(void) {
         strstr(arena_instruction(&set.problems[0]), "generating your own answer"));
     CU_ASSERT_PTR_NULL(strstr(arena_instruction(&set.problems[1]), "generating your own answer"));
     CU_ASSERT_EQUAL(
-        arena_word_game(&set.problems[0], 1, (span){"ref", 3}, (span){"ans", 3}, &text, NULL),
+        arena_game_prompt(&set.problems[0], 1, (span){"ref", 3}, (span){"ans", 3}, &text, NULL),
         SNAP_OK);
     CU_ASSERT_STRING_EQUAL(
         buf_str(&text),

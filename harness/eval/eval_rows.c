@@ -126,7 +126,7 @@ static bool set_comparison(js *o, const pair_score *p) {
 static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
     if (plan->arms[p->arm].control != CONTROL_DAMAGED || p->refused[0])
         return NULL;
-    return stats_sees_loss(&p->diff) ? "sees damage" : "blind";
+    return stats_detects_loss(&p->diff) ? "sees damage" : "blind";
 }
 
 static bool set_no_comparison(js *o, const char *why) {

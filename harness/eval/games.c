@@ -96,7 +96,7 @@ static snap_status find_reference(table *t, match *m, const task_problem *p, pla
 static snap_status word_games(match *m, const task_problem *p, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int g = 0; g < ARENA_GAMES && st == SNAP_OK; g++) {
-        st = arena_word_game(p, g, m->reference, m->answer, &m->text[g], err);
+        st = arena_game_prompt(p, g, m->reference, m->answer, &m->text[g], err);
         m->messages[g][0] = (gen_message){"system", arena_instruction(p)};
         m->messages[g][1] = (gen_message){"user", buf_str(&m->text[g])};
     }

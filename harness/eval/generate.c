@@ -63,7 +63,7 @@ static bool next_request(void *ctx, gen_request *out) {
     for (; a->next.task < r->plan->n_tasks; advance(r->plan, &a->next)) {
         if (atomic_load(&r->stop))
             return false;
-        if (!plan_is_asked(r->plan, a->next) ||
+        if (!plan_in_shard(r->plan, a->next) ||
             samples_done(r->store, plan_index(r->plan, a->next)))
             continue;
         *out = plan_request(r->plan, a->next);
@@ -134,7 +134,7 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
 }
 
 static int64_t left_to_do(const shared_run *r) {
-    return (int64_t)(plan_asked(r->plan) - samples_done_count(r->store));
+    return (int64_t)(plan_shard_cells(r->plan) - samples_done_count(r->store));
 }
 
 static snap_status start(arm_run *a, snap_err *err) {

@@ -115,7 +115,7 @@ static snap_status start_results(eval *e, const js *given, snap_err *err) {
 
 /* What a run that stopped has, and how it goes on, behind what stopped it. */
 static snap_status how_to_go_on(const eval *e, snap_status st, snap_err *err) {
-    size_t done = samples_done_count(e->store), all = plan_asked(&e->plan);
+    size_t done = samples_done_count(e->store), all = plan_shard_cells(&e->plan);
     char why[400] = "interrupted";
     if (st != SNAP_E_CANCELLED)
         (void)snprintf(why, sizeof why, "%.399s", err->text);
@@ -126,7 +126,7 @@ static snap_status how_to_go_on(const eval *e, snap_status st, snap_err *err) {
 }
 
 static snap_status generate(eval *e, snap_err *err) {
-    size_t all = plan_asked(&e->plan), before = samples_done_count(e->store);
+    size_t all = plan_shard_cells(&e->plan), before = samples_done_count(e->store);
     run_log(&e->log, "%zu of %zu samples are there", before, all);
     if (e->opt.regrade || before == all)
         return SNAP_OK;
@@ -169,7 +169,7 @@ static void warn_blind(const eval *e, size_t t) {
     for (size_t a = 1; a < e->plan.n_arms; a++) {
         const pair_score *pair = &e->scores[t].pairs[a - 1];
         if (e->plan.arms[a].control == CONTROL_DAMAGED && !pair->refused[0] &&
-            !stats_sees_loss(&pair->diff))
+            !stats_detects_loss(&pair->diff))
             term_warn("%s: these problems and samples don't tell the damaged arm '%s' from the "
                       "baseline, so that no difference seen says little here: take more samples "
                       "(eval plan), or a set that is harder for the model",

@@ -259,13 +259,13 @@ static void test_shards_partition(void) {
     for (size_t i = 0; i < plan_cells(&p); i++) {
         int asked = 0;
         for (p.shard = 0; p.shard < SHARDS; p.shard++)
-            asked += plan_is_asked(&p, plan_cell_at(&p, i));
+            asked += plan_in_shard(&p, plan_cell_at(&p, i));
         CU_ASSERT_EQUAL(asked, 1);
     }
     size_t sum = 0;
     for (p.shard = 0; p.shard < SHARDS; p.shard++) {
-        sum += plan_asked(&p);
-        CU_ASSERT(plan_asked(&p) >= 14 && plan_asked(&p) <= 18); /* of 66 */
+        sum += plan_shard_cells(&p);
+        CU_ASSERT(plan_shard_cells(&p) >= 14 && plan_shard_cells(&p) <= 18); /* of 66 */
     }
     CU_ASSERT_EQUAL(sum, plan_cells(&p));
 }
