@@ -172,7 +172,7 @@ snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) {
     off_t end = fstat(log->fd, &sb) == 0 ? last_line_end(log->fd, sb.st_size) : -1;
     snap_status st = SNAP_OK;
     if (end < 0 || (end < sb.st_size && ftruncate(log->fd, end) != 0))
-        st = err_set_errno(err, "cannot repair the tail of '%s'", path);
+        st = err_set_errno(err, "cannot remove the incomplete last line of '%s'", path);
     else if (!(log->path = strdup(path)))
         st = err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
     if (st != SNAP_OK)

@@ -133,8 +133,9 @@ static snap_status check_row(const eval_plan *p, plan_cell c, const js *row, con
         differs = "seed";
     if (!differs)
         return SNAP_OK;
-    return err_set(err, SNAP_E_USAGE, "%s: another %s than this run's (choose another --out)",
-                   where, differs);
+    return err_set(err, SNAP_E_USAGE,
+                   "%s: the row has another %s than this run (choose another --out)", where,
+                   differs);
 }
 
 static bool keep_foreign(sample_store *s, slot row) {
@@ -188,8 +189,7 @@ static snap_status scan(sample_store *s, snap_err *err) {
     for (long number = 1; st == SNAP_OK && (n = getline(&line, &room, f)) >= 0; number++) {
         (void)snprintf(where, sizeof where, "%.240s:%ld", s->path, number);
         if (n > kRowLimit)
-            st =
-                err_set(err, SNAP_E_INPUT, "%s: a row of more than %d MiB", where, kRowLimit >> 20);
+            st = err_set(err, SNAP_E_INPUT, "%s: the row exceeds %d MiB", where, kRowLimit >> 20);
         else if (!text_is_blank(line, (size_t)n))
             st = scan_row(s, line, (size_t)n, where, err);
         s->end += n;

@@ -48,7 +48,7 @@ static snap_status add_row(task_rows *r, const js *object, const char *where, sn
 static snap_status read_line(task_rows *r, const char *line, size_t n, const char *where,
                              snap_err *err) {
     if (n > kRowLimit)
-        return err_set(err, SNAP_E_INPUT, "%s: a row of more than %d MiB", where, kRowLimit >> 20);
+        return err_set(err, SNAP_E_INPUT, "%s: the row exceeds %d MiB", where, kRowLimit >> 20);
     if (text_is_blank(line, n) || !task_rows_next(r))
         return SNAP_OK;
     snap_status st = hash_bytes(line, n, r->gold, err);
@@ -104,7 +104,7 @@ snap_status code_rows_load(task_rows *r, snap_err *err) {
 /* ---- reading one row again ---- */
 
 static snap_status changed(const task_problem *p, snap_err *err) {
-    return err_set(err, SNAP_E_INPUT, "'%s' has changed: problem '%.80s' is not where it was",
+    return err_set(err, SNAP_E_INPUT, "'%s' has changed: problem '%.80s' is no longer at its place",
                    p->source.file, p->id);
 }
 

@@ -18,7 +18,7 @@ enum { kWord = 33 };
 static snap_status draw_word(char out[kWord], snap_err *err) {
     unsigned char bytes[kWord / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return err_set_errno(err, "no random bytes");
+        return err_set_errno(err, "cannot get random bytes");
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     return SNAP_OK;

@@ -176,7 +176,7 @@ static snap_status read_releases(task_rows *r, int first, int last, bool all, sn
         else if (fs_exists(path))
             st = read_release(r, path, err);
         else if (all)
-            st = err_set(err, SNAP_E_IO, "no '%s', which --lcb-version %s needs", path,
+            st = err_set(err, SNAP_E_IO, "'%s' is missing, and --lcb-version %s needs it", path,
                          r->options->lcb_version);
         free(path);
     }

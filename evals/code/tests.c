@@ -36,7 +36,7 @@ static snap_status keep_part(code_tests *t, const js *part, span *out, const cha
     if (js_str(part))
         return keep(t, js_str(part), strlen(js_str(part)), out) ? SNAP_OK : no_memory(where, err);
     if (!js_is_array(part))
-        return err_set(err, SNAP_E_INPUT, "%s: test %zu: neither text nor a list", where, t->n);
+        return err_set(err, SNAP_E_INPUT, "%s: test %zu is neither text nor a list", where, t->n);
     for (size_t i = 0; i < js_len(part) && st == SNAP_OK; i++) {
         const js *item = js_at(part, i);
         if (i)

@@ -94,7 +94,10 @@ static snap_status add_language(language_profiles *p, const js *profile, const c
     TRY(js_need_object(profile, "freq", &freq, path, err));
     TRY(js_need_array(profile, "n_words", &words, path, err));
     if (strlen(name) >= LANGUAGE_CODE || p->n == kLanguages)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: language '%.20s' is too much", path, name));
+        TRY(err_set(
+            err, SNAP_E_INPUT,
+            "%s: the name of language '%.20s' is too long, or there are more than %d languages",
+            path, name, kLanguages));
     for (int i = 0; i < kGroup; i++)
         totals[i] = js_num(js_at(words, (size_t)i));
     (void)snprintf(p->codes[p->n], LANGUAGE_CODE, "%s", name);

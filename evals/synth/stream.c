@@ -62,7 +62,7 @@ static snap_status make_distinct(stream *s, int64_t index, snap_err *err) {
             return SNAP_OK;
         if (retry > kRetries)
             return err_set(err, SNAP_E_USAGE,
-                           "style %s has too few held-out problems of level %d for so many",
+                           "style %s has fewer held-out problems of level %d than requested",
                            synth_style_name(one->problem.style), one->problem.level);
         make(s->plan, i, i + retry * kFar, one);
     }

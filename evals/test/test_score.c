@@ -164,7 +164,7 @@ static void test_rows_of_another_run_are_refused(void) {
     } cases[] = {
         {"{\"task\": \"synth_aime\", \"arm\": \"base\", \"problem\": \"q1\", \"sample\": 0, "
          "\"prompt_sha256\": \"x\"}\n",
-         ":1: another prompt", SNAP_E_USAGE},
+         ":1: the row has another prompt", SNAP_E_USAGE},
         {"\n{\"task\": \n", ":2", SNAP_E_INPUT},
         {"[]\n", ":1: a row must be an object", SNAP_E_INPUT},
         {"{\"task\": 5, \"sample\": \"x\"}\n{\"a\"}\n", ":2", SNAP_E_INPUT},

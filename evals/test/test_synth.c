@@ -361,7 +361,7 @@ static void test_heldout_is_distinct(void) {
     plan.count = 100000;
     CU_ASSERT_EQUAL(parallel_create(&pool, 2, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(synth_stream(&plan, pool, append, &nothing, &err), SNAP_E_USAGE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "style math has too few held-out problems of level 1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "style math has fewer held-out problems of level 1"));
     parallel_free(pool);
     buf_release(&nothing);
     buf_release(&text);
