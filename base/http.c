@@ -33,7 +33,7 @@ struct transfer {
     int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte arrived, or the start */
     int64_t deadline_ns;              /* INT64_MAX = none */
     http_outcome aborted; /* why a callback ended the transfer; HTTP_COMPLETE = no callback
-                                     did */
+                             did */
     http_response head;   /* passed to on_body(); status 0 = not filled yet */
     char message[CURL_ERROR_SIZE];
 };

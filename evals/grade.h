@@ -39,7 +39,7 @@ typedef struct {
     grade_verdict verdict;
     char extracted[GRADE_EXTRACTED_MAX]; /* what was compared: UTF-8, cut if longer; "" = nothing */
     const char *rule;                    /* static; the rule that found it: "boxed", ...; NULL =
-                                           none */
+                                            none */
     const char *reason;                  /* static; the reason for the verdict */
     bool open_box;                       /* the last \boxed is cut off */
     grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first */

@@ -31,7 +31,7 @@ typedef struct {
     double sampling_variance; /* mean over problems of p (1-p), unbiased; NAN with one sample per
                                  problem */
     stats_interval ci95;      /* Wilson's interval over problems with one sample per problem or at
-                            accuracy 0 or 1, else t */
+                                 accuracy 0 or 1, else t */
     double truncated, empty, unparsed; /* fractions of scored */
     size_t identical;   /* samples whose text repeats that of another sample of the same problem */
     double tokens_mean; /* completion tokens of the scored samples that report them */

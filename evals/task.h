@@ -41,7 +41,7 @@ typedef struct {
     bool keep_text;            /* prompts of confidential sets may be written to disk */
     judge_kind judge;          /* for programs */
     const char *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what the folder
-                         holds */
+                                holds */
     const char *lcb_from,
         *lcb_to; /* first and last day of the contests, "2024-08-01"; NULL: no limit */
 } task_options;

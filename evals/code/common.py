@@ -4,8 +4,8 @@ import os
 import site
 import sys
 
-# The interpreter starts without its site module, so that no other code runs. Programs expect two things
-# of that module: the function exit() and the distribution's packages.
+# The interpreter starts without its site module, so that no other code runs. Programs expect two
+# things of that module: the function exit() and the distribution's packages.
 site.setquit()
 sys.path[:1] = []
 sys.path += [p for p in site.getsitepackages() if os.path.isdir(p)]
@@ -40,7 +40,7 @@ def say(data):
 
 
 def encode(value, out, depth=0):
-    """Appends a value to a list of texts: JSON, tuples in parentheses, ! for a value that equals no JSON value."""
+    """Appends a value as JSON; tuples in parentheses, ! for a value that equals no JSON value."""
     if value is None or value is True or value is False:
         out.append({None: "null", True: "true", False: "false"}[value])
     elif depth > 400:
@@ -72,7 +72,7 @@ def encode(value, out, depth=0):
 
 
 def encode_number(value, out):
-    """Encodes a number of another type, such as numpy's, as the int or float that it equals exactly."""
+    """Encodes a number of another type, such as numpy's, as the int or float it equals exactly."""
     for kind in (int, float):
         try:
             same = kind(value)

@@ -1,11 +1,11 @@
-# --judge lcb: imitates LiveCodeBench's own checker. All tests run in one process. A program that reads
-# standard input becomes the body of a function, and its imports stay outside. Standard input is an
-# object with some of a file's methods; standard output is a text in memory. Where this differs from a
-# real interpreter, the difference is intended.
+# --judge lcb: imitates LiveCodeBench's own checker. All tests run in one process. A program that
+# reads standard input becomes the body of a function, and its imports stay outside. Standard input
+# is an object with some of a file's methods; standard output is a text in memory. Where this
+# differs from a real interpreter, the difference is intended.
 #
-# Channel: "S", then one frame per test: a letter, the length, a line feed, that many bytes. The letter
-# is O for the output, V for the value, T for out of time, E for an exception. "X" instead of the first
-# frame means that the program could not be loaded.
+# Channel: "S", then one frame per test: a letter, the length, a line feed, that many bytes. The
+# letter is O for the output, V for the value, T for out of time, E for an exception. "X" instead of
+# the first frame means that the program could not be loaded.
 import ast
 import builtins
 import io
@@ -56,7 +56,7 @@ class Bytes:
 
 
 class Input:
-    """Cannot be iterated over. buffer, read and readlines are its own, other methods are a StringIO's."""
+    """Cannot be iterated over. Has buffer, read and readlines; the rest is a StringIO's."""
 
     def __init__(self, text):
         self.buffer = Bytes(text)
@@ -69,7 +69,7 @@ class Input:
 
 
 def imitate(file, text):
-    """Imitates a standard input that the program imported from sys: lines come without newlines."""
+    """Imitates standard input that a program imported from sys: lines without newlines."""
     lines = iter(text.split("\n"))
     file.read = lambda *args: text
     file.readline = lambda *args: next(lines)

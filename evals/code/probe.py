@@ -1,5 +1,5 @@
-# Checks the isolation: tries to reach what a judged program must not reach. Sends the first thing that it
-# can reach, or "isolated", through the channel.
+# Checks the isolation: tries to reach what a judged program must not reach. Sends the first thing
+# that it can reach, or "isolated", through the channel.
 import os
 import socket
 

@@ -1,6 +1,6 @@
-# --judge real: the program is the main program of its own process, with real standard input and output
-# and with the names that LiveCodeBench makes available. If a function is tested, standard input has one
-# argument per line, as JSON, and the return value goes through the channel.
+# --judge real: the program is the main program of its own process, with real standard input and
+# output and with the names that LiveCodeBench makes available. If a function is tested, standard
+# input has one argument per line, as JSON, and the return value goes through the channel.
 import types
 
 

@@ -21,8 +21,8 @@ typedef struct {
     size_t n;
     const char *fn_name;
     const char *before, *after; /* text before and after the program, for assertions */
-    const char *entry;           /* a function name; a program that does not define it only
-                                    completes `before` */
+    const char *entry;          /* a function name; a program that does not define it only
+                                   completes `before` */
     arena mem;
 } code_tests;
 

@@ -1,5 +1,6 @@
-# A program that ends with assertions (HumanEval, MBPP): it passes if it runs to its end. The request has
-# a word, which is then sent through the channel. Otherwise the name of the exception is sent.
+# A program that ends with assertions (HumanEval, MBPP): it passes if it runs to its end. The
+# request has a word, which is then sent through the channel. Otherwise the name of the exception is
+# sent.
 import types
 
 

@@ -7,8 +7,8 @@
 /* Removes the last token if it is a mark that some public grader ignores. */
 void math_drop_mark(math_tokens *t);
 
-/* True if exactly one of both answers ends in a letter that the public graders take for a unit (as
- * in x + y + 2t) and these graders have no other way to find the answers equal. */
+/* True if the answers do not end in the same unit letter, as in x + y + 2t, and the public graders
+ * have no other way to find the answers equal. */
 bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
 
 /* NULL if all marks are acceptable; else a static text that names the mark that no public grader

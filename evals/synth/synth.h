@@ -37,7 +37,7 @@ typedef struct {
     int level;
     synth_style style;
     buf params;   /* "power a=17 n=345 m=211": determines the problem, except for the order of
-                    options */
+                     options */
     buf problem;  /* the prompt, including the instruction */
     buf solution; /* ends with the answer in the form that graders expect */
     buf answer;   /* gold: an integer, LaTeX or a letter; empty if tests judge a program */
