@@ -124,11 +124,11 @@ static snap_status print_table(const e2e_row *rows, int n, snap_err *err) {
     static const char *const heads[] = {"arm",    "what",     "context",    "batch",
                                         "ms",     "tokens/s", "weights GB", "cache GB",
                                         "TFLOPS", "% roof",   "FP8/BF16"};
-    table t = {.heads = heads, .columns = 11};
+    table t = table_new(heads, 11);
     buf text = {0};
     for (int i = 0; i < n; i++)
         fill_row(&t, rows, n, i);
-    snap_status st = table_write(&t, term_use_color(1), &text, err);
+    snap_status st = write_text(&t, term_use_color(1), &text, err);
     (void)fputs(buf_str(&text), stdout);
     table_release(&t);
     buf_release(&text);

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "harness/bench/tokenizing.h"
-#include "harness/cmd/table.h"
+#include "harness/view/writers.h"
 
 enum { kMadeBytes = 4 << 20 };
 
@@ -27,7 +27,7 @@ static snap_status write_json(const tokenizing_row *r, buf *out, snap_err *err) 
 
 static snap_status write_table(const tokenizing_row *r, buf *out, snap_err *err) {
     static const char *const heads[] = {"on one core", "bytes", "tokens", "MB/s", "tokens/s"};
-    table t = {.heads = heads, .columns = 5};
+    table t = table_new(heads, 5);
     for (int decoding = 0; decoding < 2; decoding++) {
         table_cell(&t, "%s", decoding ? "decode" : "encode");
         table_cell(&t, "%lld", (long long)r->bytes);
@@ -35,7 +35,7 @@ static snap_status write_table(const tokenizing_row *r, buf *out, snap_err *err)
         table_number(&t, decoding ? r->decode_mb_s : r->encode_mb_s, 2);
         table_number(&t, decoding ? r->decode_tok_s : r->encode_tok_s, 0);
     }
-    snap_status st = table_write(&t, term_use_color(STDOUT_FILENO), out, err);
+    snap_status st = write_text(&t, term_use_color(STDOUT_FILENO), out, err);
     table_release(&t);
     return st;
 }

@@ -273,8 +273,7 @@ static void fill_table(table *t, const js *rows) {
     static const char *const heads[] = {"arm",     "scope", "H",        "s_q",  "batch",
                                         "context", "us",    "TFLOPS",   "GB/s", "% roof",
                                         "% then",  "bound", "FP8/BF16", "flags"};
-    t->heads = heads;
-    t->columns = 14;
+    *t = table_new(heads, 14);
     for (size_t i = 0; i < js_len(rows); i++)
         add_row(t, rows, i);
 }
@@ -403,7 +402,7 @@ static snap_status print_grading_json(const grading_row *rows, snap_err *err) {
 
 static snap_status print_grading(const grading_row *rows, snap_err *err) {
     static const char *const heads[] = {"grader", "input", "pairs", "gradings/s"};
-    table t = {.heads = heads, .columns = 4};
+    table t = table_new(heads, 4);
     buf text = {0};
     for (int i = 0; i < GRADING_ROWS; i++) {
         table_cell(&t, "%s", rows[i].grader);
@@ -411,7 +410,7 @@ static snap_status print_grading(const grading_row *rows, snap_err *err) {
         table_cell(&t, "%zu", rows[i].pairs);
         table_number(&t, rows[i].rate, 0);
     }
-    snap_status st = table_write(&t, term_use_color(1), &text, err);
+    snap_status st = write_text(&t, term_use_color(1), &text, err);
     (void)fputs(buf_str(&text), stdout);
     table_release(&t);
     buf_release(&text);

@@ -7,8 +7,8 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
-#include "harness/cmd/table.h"
 #include "harness/record/results.h"
+#include "harness/view/writers.h"
 #include "kernels/conformance/conformance.h"
 
 static const char *backend = "all", *isa = "auto";
@@ -42,7 +42,7 @@ static const opt_command spec = {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-enum { kSubjects = TABLE_COLUMNS - 3 };
+enum { kSubjects = TABLE_COLUMNS_MAX - 3 };
 
 /* One backend's rows. */
 typedef struct {
@@ -128,13 +128,13 @@ static void add_cell(table *t, const conformance_row *row) {
 
 static snap_status show_table(const suite *s, buf *out, snap_err *err) {
     char heads_of[kSubjects][TABLE_CELL];
-    const char *heads[TABLE_COLUMNS] = {"check", "arm", "bound"};
+    const char *heads[TABLE_COLUMNS_MAX] = {"check", "arm", "bound"};
     for (int i = 0; i < s->n; i++) {
         const mla_backend_info *info = &s->subjects[i].info;
         (void)snprintf(heads_of[i], TABLE_CELL, "%s %s", info->name, info->kernel);
         heads[3 + i] = heads_of[i];
     }
-    table t = {.heads = heads, .columns = 3 + s->n};
+    table t = table_new(heads, 3 + s->n);
     for (int r = 0; s->n && r < s->subjects[0].n; r++) {
         const conformance_row *row = &s->subjects[0].rows[r];
         table_cell(&t, "%s", row->check);
@@ -143,7 +143,7 @@ static snap_status show_table(const suite *s, buf *out, snap_err *err) {
         for (int i = 0; i < s->n; i++)
             add_cell(&t, &s->subjects[i].rows[r]);
     }
-    snap_status st = table_write(&t, term_use_color(STDOUT_FILENO), out, err);
+    snap_status st = write_text(&t, term_use_color(STDOUT_FILENO), out, err);
     table_release(&t);
     return st;
 }

@@ -7,8 +7,9 @@
 #include "harness/cmd/cmd.h"
 #include "harness/eval/power.h"
 #include "harness/eval/run.h"
-#include "harness/eval/show.h"
 #include "harness/eval/view.h"
+#include "harness/view/eval_plan.h"
+#include "harness/view/eval_show.h"
 
 static eval_options o = {.seed = 1, .temperature = -1};
 static int64_t in_flight;
@@ -166,7 +167,7 @@ static snap_status plan(const opt_shared *shared, snap_err *err) {
     js *rows = NULL;
     snap_status st = power_plan(&asked, &rows, err);
     if (st == SNAP_OK)
-        st = print(shared, rows, rows, power_view, err);
+        st = print(shared, rows, rows, eval_plan_text, err);
     js_free(rows);
     return st;
 }

@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "harness/cmd/cmd.h"
-#include "harness/cmd/table.h"
 #include "harness/fetch/fetch.h"
 #include "harness/share.h"
+#include "harness/view/writers.h"
 
 static const char *dir = "datasets", *mirror, *manifest_path;
 static bool list, accepted;
@@ -150,7 +150,7 @@ static snap_status list_row(const manifest_set *s, table *t, js *rows, snap_err 
 
 static snap_status show_list(const choice *c, bool json, snap_err *err) {
     static const char *const heads[] = {"set", "state", "rows", "bytes", "title", "licence"};
-    table t = {.heads = heads, .columns = 6};
+    table t = table_new(heads, 6);
     js *rows = js_new_array();
     buf out = {0};
     snap_status st = SNAP_OK;
@@ -161,7 +161,7 @@ static snap_status show_list(const choice *c, bool json, snap_err *err) {
         TRY(js_write(rows, JS_PRETTY, &out, err));
         (void)buf_puts(&out, "\n");
     } else {
-        TRY(table_write(&t, term_use_color(1), &out, err));
+        TRY(write_text(&t, term_use_color(1), &out, err));
     }
     TRY(buf_check(&out, "the list", err));
     (void)fputs(buf_str(&out), stdout);

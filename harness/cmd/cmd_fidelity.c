@@ -100,7 +100,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
                                           "1-cosine",     "LSE error", "max. abs."};
     mla_backend *be = NULL;
     results *r = NULL;
-    table t = {.heads = columns, .columns = 9};
+    table t = table_new(columns, 9);
     fidelity_options what = {.heads = (int)heads,
                              .d_c = 512,
                              .d_r = 64,

@@ -106,7 +106,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     mla_backend *be = NULL;
     results *r = NULL;
     ceilings c = {0};
-    table t = {.heads = heads, .columns = 6};
+    table t = table_new(heads, 6);
     snap_status st = SNAP_OK;
     TRY(device_open(&be, &device, err));
     TRY(device_results(&r, be, &device, "roofline", shared, 0, err));

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "harness/audit/bundle.h"
 #include "harness/cmd/cmd.h"
-#include "harness/cmd/table.h"
+#include "harness/view/writers.h"
 
 static const char *plugin, *checkpoint;
 
@@ -71,9 +71,9 @@ static snap_status write_json(const verify_findings *f, buf *out, snap_err *err)
     return st;
 }
 
-static snap_status write_text(const verify_findings *f, buf *out, snap_err *err) {
+static snap_status findings_text(const verify_findings *f, buf *out, snap_err *err) {
     static const char *const heads[] = {"kind", "where", "what"};
-    table t = {.heads = heads, .columns = 3};
+    table t = table_new(heads, 3);
     snap_status st = SNAP_OK;
     size_t more = 0;
     for (int k = 0; k < VERIFY_KINDS; k++)
@@ -82,7 +82,7 @@ static snap_status write_text(const verify_findings *f, buf *out, snap_err *err)
         for (int c = 0; c < 3; c++)
             table_cell(&t, "%s", js_get_str(js_at(f->rows, i), heads[c]));
     if (js_len(f->rows))
-        st = table_write(&t, term_use_color(STDOUT_FILENO), out, err);
+        st = write_text(&t, term_use_color(STDOUT_FILENO), out, err);
     if (more)
         (void)buf_printf(out, "... and %zu more\n", more);
     (void)buf_printf(out, "%zu statements checked\n", f->checks);
@@ -103,7 +103,7 @@ static snap_status verify(opt_shared *shared, snap_err *err) {
         TRY(verify_checkpoint(r, checkpoint, &f, err));
     if (samples.len)
         TRY(verify_samples(r, &samples, "samples.jsonl", &f, err));
-    TRY(shared->json ? write_json(&f, &text, err) : write_text(&f, &text, err));
+    TRY(shared->json ? write_json(&f, &text, err) : findings_text(&f, &text, err));
     TRY(buf_check(&text, "findings", err));
     (void)fputs(buf_str(&text), stdout);
     st = verify_status(&f, err);

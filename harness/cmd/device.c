@@ -79,7 +79,7 @@ snap_status device_finish(results *r, const char *out_path, const opt_shared *sh
     if (shared->json)
         TRY(js_write(results_document(r), JS_PRETTY, &text, err));
     else
-        TRY(table_write(t, term_use_color(STDOUT_FILENO), &text, err));
+        TRY(write_text(t, term_use_color(STDOUT_FILENO), &text, err));
     (void)fputs(buf_str(&text), stdout);
     if (shared->json)
         (void)fputs("\n", stdout);

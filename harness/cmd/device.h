@@ -3,8 +3,8 @@
 #define SNAPMLA_HARNESS_CMD_DEVICE_H
 
 #include "harness/cmd/cmd.h"
-#include "harness/cmd/table.h"
 #include "harness/record/results.h"
+#include "harness/view/writers.h"
 #include "kernels/mla.h"
 
 typedef struct {

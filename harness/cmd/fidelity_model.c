@@ -167,11 +167,11 @@ static const struct {
 
 /* Whether there are any. */
 static bool fill_table(table *t, const js *rows, int k) {
-    *t = (table){.heads = kinds[k].heads, .columns = kinds[k].columns};
+    *t = table_new(kinds[k].heads, kinds[k].columns);
     for (size_t i = 0; i < js_len(rows); i++)
         if (is_kind(js_at(rows, i), kinds[k].kind))
             kinds[k].add(t, js_at(rows, i));
-    return t->n > 0;
+    return t->n_rows > 0;
 }
 
 static snap_status print_kind(const js *rows, int k, snap_err *err) {
@@ -179,7 +179,7 @@ static snap_status print_kind(const js *rows, int k, snap_err *err) {
     table t;
     snap_status st = SNAP_OK;
     if (fill_table(&t, rows, k)) {
-        TRY(table_write(&t, term_use_color(STDOUT_FILENO), &text, err));
+        TRY(write_text(&t, term_use_color(STDOUT_FILENO), &text, err));
         (void)printf("%s\n%s\n", kinds[k].title, buf_str(&text));
     }
 cleanup:

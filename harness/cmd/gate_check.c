@@ -99,8 +99,7 @@ cleanup:
 static void fill_table(table *t, const js *rows) {
     static const char *const heads[] = {"cell",      "run",      "started", "commit",
                                         "us before", "us after", "change",  "p"};
-    t->heads = heads;
-    t->columns = 8;
+    *t = table_new(heads, 8);
     for (size_t i = 0; i < js_len(rows); i++) {
         const js *row = js_at(rows, i);
         table_cell(t, "%s", js_get_str(row, "name"));

@@ -9,8 +9,8 @@
 #include "base/term.h"
 #include "harness/cmd/gate.h"
 #include "harness/gate/compare_builds.h"
-#include "harness/gate/outputs.h"
 #include "harness/gate/verdicts.h"
+#include "harness/view/verdicts.h"
 
 #define F gate_flags_now
 
@@ -47,8 +47,8 @@ static snap_status add_job_summary(const buf *text, snap_err *err) {
 static snap_status annotate(const js *rows, snap_err *err) {
     buf text = {0}, page = {0};
     snap_status st = SNAP_OK;
-    gate_write_github(rows, &text);
-    gate_write_markdown(rows, "snapmla gate", &page);
+    verdicts_github(rows, &text);
+    verdicts_markdown(rows, "snapmla gate", &page);
     TRY(buf_check(&text, "annotations", err));
     TRY(buf_check(&page, "a summary", err));
     (void)fputs(buf_str(&text), stderr);
@@ -71,15 +71,15 @@ static snap_status write_files(const js *rows, snap_err *err) {
     buf text = {0};
     snap_status st = SNAP_OK;
     if (F.junit) {
-        gate_write_junit(rows, &text);
+        verdicts_junit(rows, &text);
         TRY(write_file(F.junit, &text, err));
     }
     if (F.markdown) {
-        gate_write_markdown(rows, "snapmla gate", &text);
+        verdicts_markdown(rows, "snapmla gate", &text);
         TRY(write_file(F.markdown, &text, err));
     }
     if (F.code_quality) {
-        gate_write_gitlab(rows, F.out ? F.out : "snapmla-gate", &text);
+        verdicts_gitlab(rows, F.out ? F.out : "snapmla-gate", &text);
         TRY(write_file(F.code_quality, &text, err));
     }
     if (wants_github())
@@ -97,7 +97,7 @@ static snap_status print(const results *r, const js *rows, const opt_shared *sha
         st = js_write(results_document(r), JS_PRETTY, &text, err);
         (void)buf_puts(&text, "\n");
     } else {
-        gate_write_text(rows, term_use_color(STDOUT_FILENO), &text);
+        verdicts_text(rows, term_use_color(STDOUT_FILENO), &text);
     }
     if (st == SNAP_OK)
         st = buf_check(&text, "a table", err);

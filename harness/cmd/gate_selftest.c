@@ -21,8 +21,7 @@ static void show_progress(void *ctx, size_t done, size_t total, const char *note
 static void fill_table(table *t, const selftest *s) {
     static const char *const heads[] = {"delay %", "runs",       "with alarm",       "cells",
                                         "found",   "measured %", "simulated alarms", "sessions"};
-    t->heads = heads;
-    t->columns = 8;
+    *t = table_new(heads, 8);
     for (int i = 0; i < SELFTEST_DELAYS; i++) {
         const selftest_delay *d = &s->delays[i];
         table_number(t, d->delay_pct, 0);
@@ -61,7 +60,7 @@ static snap_status print(results *r, const selftest *s, const opt_shared *shared
         TRY(js_write(results_document(r), JS_PRETTY, &text, err));
         (void)buf_puts(&text, "\n");
     } else {
-        TRY(table_write(&t, term_use_color(STDOUT_FILENO), &text, err));
+        TRY(write_text(&t, term_use_color(STDOUT_FILENO), &text, err));
         put_summary(&text, s);
     }
     TRY(buf_check(&text, "a table", err));

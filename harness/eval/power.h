@@ -34,7 +34,4 @@ typedef struct {
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The rows as a table. */
-snap_status power_view(const js *rows, bool color, buf *out, snap_err *err) SNAP_CHECK_RESULT;
-
 #endif

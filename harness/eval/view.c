@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/text.h"
-#include "harness/cmd/table.h"
+#include "harness/view/writers.h"
 
 static double number(const js *o, const char *key) {
     return js_get_num(o, key, (double)NAN);
@@ -55,11 +55,11 @@ static snap_status arms_table(const js *row, bool color, buf *out, snap_err *err
     static const char *const heads[] = {
         "arm",        "accuracy %", "95 % CI", "pass@K %", "maj@K %", "truncated %", "empty %",
         "unparsed %", "failed %",   "tokens",  "ttft ms",  "itl ms",  "tok/s",       "samples"};
-    table t = {.heads = heads, .columns = sizeof heads / sizeof *heads};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
     const js *arms = js_get_array(row, "arms");
     for (size_t i = 0; i < js_len(arms); i++)
         arm_cells(&t, js_at(arms, i));
-    snap_status st = table_write(&t, color, out, err);
+    snap_status st = write_text(&t, color, out, err);
     table_release(&t);
     return st;
 }
@@ -93,7 +93,7 @@ static snap_status pairs_table(const js *row, bool color, buf *out, snap_err *er
     static const char *const heads[] = {"difference",   "pp",       "90 % CI",       "95 % CI",
                                         "verdict",      "p TOST",   "p Holm",        "p sign flip",
                                         "worse/better", "tokens x", "tokens 95 % CI"};
-    table t = {.heads = heads, .columns = sizeof heads / sizeof *heads};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
     const js *pairs = js_get_array(row, "pairs");
     buf refused = {0};
     size_t shown = 0;
@@ -107,7 +107,7 @@ static snap_status pairs_table(const js *row, bool color, buf *out, snap_err *er
             pair_cells(&t, pair);
     }
     (void)buf_puts(out, shown ? "\n" : "");
-    snap_status st = shown ? table_write(&t, color, out, err) : SNAP_OK;
+    snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
     (void)buf_puts(out, buf_str(&refused));
     buf_release(&refused);
     table_release(&t);

@@ -4,13 +4,13 @@
 
 #include "base/term.h"
 #include "harness/view/report.h"
-#include "harness/view/writers.h"
+#include "harness/view/pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void show(const report_model *m) {
     buf out = {0};
-    write_html(m, &out);
+    write_page(m, &out);
     report_markdown(m, &out);
     write_csv(m, &out);
     buf_release(&out);

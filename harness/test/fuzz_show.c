@@ -5,7 +5,7 @@
 
 #include "base/test/fuzz_file.h"
 #include "base/text.h"
-#include "harness/eval/show.h"
+#include "harness/view/eval_show.h"
 #include "harness/view/samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,7 @@
 
 #include "harness/view/figures.h"
 #include "harness/view/outline.h"
+#include "harness/view/pages.h"
 #include "harness/view/writers.h"
 
 /* ---- XML ---- */
@@ -165,7 +166,7 @@ static void check_braces(const char *tex) {
 
 void expect_latex(const report_model *m, report_table_fn build) {
     arena mem = {0};
-    report_table t;
+    table t;
     buf out = {0};
     CU_ASSERT(build(m, &mem, &t));
     write_latex(&t, &out);
@@ -193,7 +194,7 @@ void expect_page(const char *page) {
 /* Every format of a model, checked by readers that know nothing of the writers. */
 void expect_well_formed(const report_model *m) {
     buf out = {0};
-    write_html(m, &out);
+    write_page(m, &out);
     CU_ASSERT_EQUAL(buf_check(&out, "page", NULL), SNAP_OK);
     expect_page(buf_str(&out));
     buf_clear(&out);

@@ -2,7 +2,7 @@
 #ifndef SNAPMLA_HARNESS_TEST_REPORT_READERS_H
 #define SNAPMLA_HARNESS_TEST_REPORT_READERS_H
 
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
 
 /* What is wrong with a text as XML: tags nest, attributes are quoted, entities are known; NULL = nothing. */
 const char *xml_fault(const char *text);

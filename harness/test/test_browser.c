@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "harness/test/browser.h"
 #include "harness/test/report_fixture.h"
-#include "harness/view/writers.h"
+#include "harness/view/pages.h"
 
 enum { kCells = 500, kNarrow = 360, kWide = 1280 };
 
@@ -200,7 +200,7 @@ static void expect_heard(browser *b, const char *page) {
 static void expect_good(browser *b, const report_model *m, const char *page) {
     buf html = {0};
     char url[96];
-    write_html(m, &html);
+    write_page(m, &html);
     CU_ASSERT(html.len < 1000000);
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(page_path, buf_str(&html), html.len, NULL), SNAP_OK);
     (void)snprintf(url, sizeof url, "file://%s", page_path);

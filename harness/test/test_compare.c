@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/view/compare.h"
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
 
 static results *load(void) {
     results *r = NULL;
@@ -63,11 +63,11 @@ static void test_ratios(void) {
     }
     CU_ASSERT_EQUAL(marked, 2);
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT(report_table_compare(m, &mem, &t) && t.n_rows == 2 * n);
     CU_ASSERT_STRING_EQUAL(t.columns[t.n_columns - 1].head, "tok/$");
     CU_ASSERT(report_table_machines(m, &mem, &t) && t.n_rows == 4);
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 2, 1), "Vendor X100 SXM");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 1), "Vendor X100 SXM");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);

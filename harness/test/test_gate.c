@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "harness/gate/change.h"
-#include "harness/gate/outputs.h"
+#include "harness/view/verdicts.h"
 #include "harness/gate/simulate.h"
 #include "harness/gate/verdicts.h"
 
@@ -359,21 +359,21 @@ static void test_outputs(void) {
                                           {"speed", "same", "ok"}};
     js *all = rows_of(rows, 3);
     buf out = {0};
-    gate_write_junit(all, &out);
+    verdicts_junit(all, &out);
     CU_ASSERT(strstr(buf_str(&out), "tests=\"3\" failures=\"1\" errors=\"1\"") != NULL);
     CU_ASSERT(strstr(buf_str(&out), "name=\"fp8 &lt;kernel&gt;, &quot;H16&quot;\"") != NULL);
     buf_clear(&out);
-    gate_write_markdown(all, "gate", &out);
+    verdicts_markdown(all, "gate", &out);
     CU_ASSERT(strstr(buf_str(&out), "aime\\|24") != NULL);
     CU_ASSERT(strstr(buf_str(&out), "1 ok, **1 regressed**, **1 inconclusive**") != NULL);
     buf_clear(&out);
-    gate_write_github(all, &out);
+    verdicts_github(all, &out);
     CU_ASSERT_STRING_EQUAL(
         buf_str(&out),
         "::error title=snapmla gate%3A fp8 <kernel>%2C \"H16\"::regressed; because <&> of%0A| it\n"
         "::warning title=snapmla gate%3A aime|24::inconclusive; because <&> of%0A| it\n");
     buf_clear(&out);
-    gate_write_gitlab(all, "gate.json", &out);
+    verdicts_gitlab(all, "gate.json", &out);
     js *issues = js_parse(buf_str(&out), out.len, "issues", NULL);
     CU_ASSERT_EQUAL(js_len(issues), 2);
     CU_ASSERT_STRING_EQUAL(js_get_str(js_at(issues, 0), "severity"), "major");

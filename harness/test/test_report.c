@@ -12,6 +12,7 @@
 #include "harness/view/format.h"
 #include "harness/view/model.h"
 #include "harness/view/report.h"
+#include "harness/view/pages.h"
 #include "harness/view/writers.h"
 
 static report_model *model_of_two(results *runs[2], const char *key, js *value) {
@@ -55,19 +56,19 @@ static void test_other_runs_are_not_compared(void) {
         report_model *m = model_of_two(runs, cases[i].key, cases[i].value);
         bool differs = cases[i].says[0] != '\0';
         arena mem = {0};
-        report_table t;
+        table t;
         CU_ASSERT(report_table_mismatches(m, &mem, &t));
         CU_ASSERT_EQUAL_FATAL(t.n_rows, differs ? 1 : 0);
         if (differs) {
-            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 0), "aime24");
-            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 1), cases[i].says);
-            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 2), "one.json");
-            CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 4), "two.json");
-            CU_ASSERT_STRING_NOT_EQUAL(report_table_cell(&t, 0, 3), report_table_cell(&t, 0, 5));
+            CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "aime24");
+            CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 1), cases[i].says);
+            CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "one.json");
+            CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 4), "two.json");
+            CU_ASSERT_STRING_NOT_EQUAL(table_at(&t, 0, 3), table_at(&t, 0, 5));
         }
         buf md = {0}, html = {0}, tex = {0};
         report_markdown(m, &md);
-        write_html(m, &html);
+        write_page(m, &html);
         CU_ASSERT_EQUAL(strstr(buf_str(&md), "Not comparable") != NULL, differs);
         CU_ASSERT_EQUAL(strstr(buf_str(&html), "Not comparable") != NULL, differs);
         write_latex(&t, &tex);
@@ -123,7 +124,7 @@ static void test_speedups(void) {
 
 static size_t rows_of(const report_model *m, report_table_fn build) {
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT(build(m, &mem, &t));
     size_t n = t.n_rows;
     arena_release(&mem);
@@ -199,17 +200,17 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     CU_ASSERT(js_push_new(rows, copy));
     report_model *m = fixture_model(r);
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT(m->n_speeds == speeds); /* it is no arm of the comparison */
     CU_ASSERT_FATAL(report_table_ablation(m, &mem, &t) && t.n_rows == 1);
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 0), "FP32 sums: added up in the tensor cores");
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 7), "1.25×");
-    CU_ASSERT_PTR_NOT_NULL(strstr(report_table_cell(&t, 0, 9), "8.7"));
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "FP32 sums: added up in the tensor cores");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 7), "1.25×");
+    CU_ASSERT_PTR_NOT_NULL(strstr(table_at(&t, 0, 9), "8.7"));
     buf out = {0};
     report_markdown(m, &out);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "## The FP8 arm with one technique left out"));
     buf_clear(&out);
-    write_html(m, &out);
+    write_page(m, &out);
     expect_page(buf_str(&out));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "id=\"ablation\""));
     buf_clear(&out);
@@ -248,15 +249,15 @@ static void test_layers_of_a_model(void) {
     CU_ASSERT_EQUAL(results_add(r, "model_fidelity", half, NULL), SNAP_E_INPUT);
     report_model *m = fixture_model(r);
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT_FATAL(report_table_layers(m, &mem, &t) && t.n_rows == 2);
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 2), "snapmla");
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 3), "2.00e-03"); /* median */
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 4), "3.00e-03"); /* worst, in layer */
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 0, 5), "2");
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 4), "1.00e-02");
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 5), "0");
-    CU_ASSERT_STRING_EQUAL(report_table_cell(&t, 1, 6), "2.50e+00");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "snapmla");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 3), "2.00e-03"); /* median */
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 4), "3.00e-03"); /* worst, in layer */
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 5), "2");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 4), "1.00e-02");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 5), "0");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 6), "2.50e+00");
     expect_well_formed(m);
     expect_latex(m, report_table_layers);
     buf out = {0};
@@ -283,7 +284,7 @@ static void test_an_empty_run_makes_an_empty_report(void) {
     CU_ASSERT_EQUAL(count_of(buf_str(&paths), "\n"), 3);
     CU_ASSERT_PTR_NULL(strstr(buf_str(&paths), ".tex"));
     CU_ASSERT_PTR_NULL(strstr(buf_str(&paths), ".svg"));
-    write_html(m, &page);
+    write_page(m, &page);
     expect_page(buf_str(&page));
     for (char *line = paths.data, *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';

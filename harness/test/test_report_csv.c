@@ -6,7 +6,7 @@
 
 #include "harness/test/report_fixture.h"
 #include "harness/view/format.h"
-#include "harness/view/writers.h"
+#include "harness/view/pages.h"
 
 enum { kSheetFields = 160 };
 typedef struct {

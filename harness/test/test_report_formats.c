@@ -12,7 +12,7 @@
 #include "harness/view/model.h"
 #include "harness/view/report.h"
 #include "harness/view/svg.h"
-#include "harness/view/writers.h"
+#include "harness/view/pages.h"
 
 static void test_xml_reader(void) {
     static const char *const bad[] = {"<a>",          "<a></b>",           "<a x=1></a>", "a & b",
@@ -233,7 +233,7 @@ static void test_the_largest_sweep_stays_below_a_megabyte(void) {
     report_model *m = fixture_model(r);
     CU_ASSERT_EQUAL(m->n_speeds, 1024);
     buf page = {0};
-    write_html(m, &page);
+    write_page(m, &page);
     CU_ASSERT(page.len < 1000000);
     expect_page(buf_str(&page));
     buf_release(&page);

@@ -12,7 +12,7 @@
 #include "harness/view/outline.h"
 #include "harness/view/paper.h"
 #include "harness/view/report.h"
-#include "harness/view/writers.h"
+#include "harness/view/pages.h"
 
 static report_model *paper_of(results *r) {
     report_model *m;
@@ -32,10 +32,10 @@ static snap_status add(report_model *m, const char *json, bool e2e, snap_err *er
     return st;
 }
 
-static const char *cell(const report_table *t, size_t row, const char *head, const char *group) {
+static const char *cell(const table *t, size_t row, const char *head, const char *group) {
     for (int c = 0; c < t->n_columns; c++)
         if (strcmp(t->columns[c].head, head) == 0 && strcmp(t->columns[c].group, group) == 0)
-            return report_table_cell(t, row, c);
+            return table_at(t, row, c);
     return "no such column";
 }
 
@@ -109,7 +109,7 @@ static void test_rows_vary_one_number(void) {
     CU_ASSERT_EQUAL(row.n, 2);
     CU_ASSERT_FALSE(report_axis_find(m, 1, AXIS_HEADS, &row));
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT_TRUE_FATAL(report_table_paper_kernel(m, &mem, &t));
     CU_ASSERT_EQUAL_FATAL(t.n_rows, 3 + 2 + 2 + 1);
     CU_ASSERT_STRING_EQUAL(cell(&t, 2, "over", ""), "heads");
@@ -137,7 +137,7 @@ static void test_quality_stands_beside_what_is_reported(void) {
     results *r = fixture_load();
     report_model *m = paper_of(r);
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT_TRUE_FATAL(report_table_paper_quality(m, &mem, &t));
     size_t at = 0;
     while (at + 1 < t.n_rows && strcmp(cell(&t, at, "task", ""), "aime25") != 0)
@@ -162,7 +162,7 @@ static void test_granularity_is_shown_at_one_context(void) {
     results *r = fixture_load();
     report_model *m = paper_of(r);
     arena mem = {0};
-    report_table t;
+    table t;
     CU_ASSERT_EQUAL(add(m,
                         "{\"source\":\"S\",\"rows\":[{\"about\":\"granularity\",\"what\":\"A\","
                         "\"fp8\":0.5,\"where\":\"figure 1\"}]}",
@@ -186,7 +186,7 @@ static void test_granularity_is_shown_at_one_context(void) {
 static void test_steps_of_whole_models(void) {
     report_model *m = paper_of(NULL);
     arena mem = {0};
-    report_table t;
+    table t;
     static const char doc[] =
         "{\"what\":\"e2e\",\"model_config\":\"big\",\"device\":\"D\",\"rows\":["
         "{\"arm\":\"bf16\",\"step\":\"decode\",\"context\":8192,\"batch\":4,\"tokens_s\":500},"
@@ -217,7 +217,7 @@ static void test_steps_of_whole_models(void) {
 static void test_steps_of_a_result_file(void) {
     report_model *m = paper_of(NULL);
     arena mem = {0};
-    report_table t;
+    table t;
     static const char doc[] =
         "{\"provenance\":{\"backend\":{\"device\":\"D\"}},\"e2e\":["
         "{\"model_config\":\"small\",\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,"
@@ -275,7 +275,7 @@ static void test_hostile_documents(void) {
             true, NULL),
         SNAP_OK);
     buf page = {0};
-    write_html(m, &page);
+    write_page(m, &page);
     CU_ASSERT_FALSE(page.failed);
     buf_release(&page);
     report_model_free(m);
@@ -286,7 +286,7 @@ static void test_what_is_absent_is_said(void) {
     report_model *m = paper_of(NULL);
     buf md = {0}, html = {0};
     report_markdown(m, &md);
-    write_html(m, &html);
+    write_page(m, &html);
     size_t lines = 0;
     for (const char *at = buf_str(&md); (at = strstr(at, "Not measured in these runs")); at++)
         lines++;

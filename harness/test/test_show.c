@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "harness/eval/columns.h"
-#include "harness/eval/show.h"
+#include "harness/view/eval_show.h"
 
 /* ---- columns ---- */
 

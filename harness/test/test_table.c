@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/cmd/table.h"
+#include "harness/view/writers.h"
 
 static const char *const heads[] = {"arm", "us", "note"};
 
@@ -17,10 +17,10 @@ static void fill(table *t) {
 }
 
 static void test_alignment(void) {
-    table t = {.heads = heads, .columns = 3};
+    table t = table_new(heads, 3);
     buf out = {0};
     fill(&t);
-    CU_ASSERT(table_write(&t, false, &out, NULL) == SNAP_OK);
+    CU_ASSERT(write_text(&t, false, &out, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(buf_str(&out), "arm       us  note\n"
                                           "bf16  1234.6  -\n"
                                           "fp8        -  x y\n");
@@ -29,10 +29,10 @@ static void test_alignment(void) {
 }
 
 static void test_color_marks_heads_only(void) {
-    table t = {.heads = heads, .columns = 3};
+    table t = table_new(heads, 3);
     buf out = {0};
     fill(&t);
-    CU_ASSERT(table_write(&t, true, &out, NULL) == SNAP_OK);
+    CU_ASSERT(write_text(&t, true, &out, NULL) == SNAP_OK);
     const char *rows = strchr(buf_str(&out), '\n');
     CU_ASSERT_FATAL(rows != NULL);
     CU_ASSERT(strstr(buf_str(&out), "\033[1m") != NULL);
@@ -42,14 +42,14 @@ static void test_color_marks_heads_only(void) {
 }
 
 static void test_long_cells_are_cut(void) {
-    table t = {.heads = heads, .columns = 3};
+    table t = table_new(heads, 3);
     buf out = {0};
     char text[1000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     for (int i = 0; i < 600; i++)
         table_cell(&t, "%s", text);
-    CU_ASSERT(table_write(&t, false, &out, NULL) == SNAP_OK);
+    CU_ASSERT(write_text(&t, false, &out, NULL) == SNAP_OK);
     CU_ASSERT(out.len < 201 * 3 * (TABLE_CELL + 3));
     buf_release(&out);
     table_release(&t);

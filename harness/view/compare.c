@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
 
 static const double kHour = 3600;
 

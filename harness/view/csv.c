@@ -8,8 +8,8 @@
 
 #include "harness/view/compare.h"
 #include "harness/view/format.h"
+#include "harness/view/pages.h"
 #include "harness/view/paper.h"
-#include "harness/view/writers.h"
 
 static const char *const kColumns[] = {
     "section",       "file",          "origin",         "source",

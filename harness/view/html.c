@@ -8,119 +8,20 @@
 #include "harness/view/assets.h"
 #include "harness/view/format.h"
 #include "harness/view/outline.h"
+#include "harness/view/pages.h"
 #include "harness/view/writers.h"
-
-enum { kCellMax = 300 }; /* characters of a cell */
 
 static void text(buf *out, const char *s) {
     format_xml(out, s);
 }
 
-/* ---- tables ---- */
-
-static bool is_wide(const report_table *t, int c) {
-    static const char *const wide[] = {"reason", "method", "model", "file", "source"};
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        if (strcmp(t->columns[c].head, wide[i]) == 0)
-            return true;
-    return false;
-}
-
-static const char *class_of(const report_table *t, int c) {
-    if (t->columns[c].kind == TABLE_NUMBER)
-        return "";
-    return is_wide(t, c) ? " class=\"t w\"" : " class=\"t\"";
-}
-
-static void group_row(buf *out, const report_table *t) {
-    bool any = false;
-    for (int c = 0; c < t->n_columns; c++)
-        any |= t->columns[c].group[0] != '\0';
-    if (!any)
-        return;
-    (void)buf_puts(out, "<tr class=\"g\">");
-    for (int c = 0, n; c < t->n_columns; c += n) {
-        const char *group = t->columns[c].group;
-        for (n = 1; c + n < t->n_columns && strcmp(t->columns[c + n].group, group) == 0;)
-            n++;
-        if (group[0]) {
-            (void)buf_printf(out, "<th scope=\"colgroup\" colspan=\"%d\">", n);
-            text(out, group);
-            (void)buf_puts(out, "</th>");
-        } else {
-            (void)buf_printf(out, "<td colspan=\"%d\"></td>", n);
-        }
-    }
-    (void)buf_puts(out, "</tr>\n");
-}
-
-static void head_row(buf *out, const report_table *t) {
-    (void)buf_puts(out, "<tr>");
-    for (int c = 0; c < t->n_columns; c++) {
-        (void)buf_printf(out, "<th scope=\"col\"%s>", class_of(t, c));
-        text(out, t->columns[c].head);
-        (void)buf_puts(out, "</th>");
-    }
-    (void)buf_puts(out, "</tr>\n");
-}
-
-static const char *verdict_class(const char *verdict) {
-    static const char *const classes[][2] = {{"equivalent", "badge v-equivalent"},
-                                             {"not shown", "badge v-open"},
-                                             {"different", "badge v-different"},
-                                             {"sees damage", "badge v-equivalent"},
-                                             {"blind", "badge v-open"}};
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (strcmp(verdict, classes[i][0]) == 0)
-            return classes[i][1];
-    return "badge";
-}
-
-static void cell(buf *out, const report_table *t, size_t row, int c) {
-    const char *s = report_table_cell(t, row, c);
-    (void)buf_printf(out, c ? "<td%s>" : "<th scope=\"row\"%s>", c ? class_of(t, c) : "");
-    if (t->columns[c].kind == TABLE_VERDICT)
-        (void)buf_printf(out, "<span class=\"%s\">", verdict_class(s));
-    else if (t->columns[c].kind == TABLE_FLAGS && s[0])
-        (void)buf_puts(out, "<span class=\"flag\">");
-    format_xml_cut(out, s, kCellMax);
-    if (t->columns[c].kind == TABLE_VERDICT || (t->columns[c].kind == TABLE_FLAGS && s[0]))
-        (void)buf_puts(out, "</span>");
-    (void)buf_puts(out, c ? "</td>" : "</th>");
-}
-
-static void table(buf *out, const report_table *t) {
-    (void)buf_printf(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-        "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\">",
-        t->id, t->id, t->id);
-    text(out, t->caption);
-    (void)buf_puts(out, "</caption>\n<thead>\n");
-    group_row(out, t);
-    head_row(out, t);
-    (void)buf_puts(out, "</thead>\n<tbody>\n");
-    for (size_t r = 0; r < t->n_rows; r++) {
-        (void)buf_puts(out, "<tr>");
-        for (int c = 0; c < t->n_columns; c++)
-            cell(out, t, r, c);
-        (void)buf_puts(out, "</tr>\n");
-    }
-    (void)buf_puts(out, "</tbody></table></div>\n");
-    if (!t->note[0])
-        return;
-    (void)buf_puts(out, "<p class=\"note\">");
-    text(out, t->note);
-    (void)buf_puts(out, "</p>\n");
-}
-
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
-    report_table t;
+    table t;
     if (!build(m, &mem, &t))
         out->failed = true;
     else if (t.n_rows)
-        table(out, &t);
+        write_html(&t, out);
     arena_release(&mem);
 }
 
@@ -323,13 +224,13 @@ static void warnings(const report_model *m, buf *out) {
 
 /* ---- sources ---- */
 
-static void facts(buf *out, const report_table *t, size_t row) {
+static void facts(buf *out, const table *t, size_t row) {
     (void)buf_puts(out, "<dl>\n");
     for (int c = 0; c < t->n_columns; c++) {
         (void)buf_puts(out, "<dt>");
         text(out, t->columns[c].head);
         (void)buf_puts(out, "</dt><dd>");
-        text(out, report_table_cell(t, row, c));
+        text(out, table_at(t, row, c));
         (void)buf_puts(out, "</dd>\n");
     }
     (void)buf_puts(out, "</dl>\n");
@@ -349,7 +250,7 @@ static void json_block(buf *out, const char *summary, const js *value) {
 
 static void sources(const report_model *m, buf *out) {
     arena mem = {0};
-    report_table t;
+    table t;
     if (!report_table_sources(m, &mem, &t))
         out->failed = true;
     else
@@ -415,7 +316,7 @@ static void lead(const report_model *m, buf *out) {
     (void)buf_puts(out, "</p>\n");
 }
 
-void write_html(const report_model *m, buf *out) {
+void write_page(const report_model *m, buf *out) {
     buf body = {0}, nav = {0};
     sections(m, &body, &nav);
     (void)buf_printf(

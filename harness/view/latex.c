@@ -7,21 +7,21 @@
 
 enum { kPageRows = 40 }; /* more than that breaks over pages */
 
-static int paper_columns(const report_table *t) {
+static int paper_columns(const table *t) {
     int n = 0;
     for (int c = 0; c < t->n_columns; c++)
         n += t->columns[c].paper;
     return n;
 }
 
-static void alignment(buf *out, const report_table *t) {
+static void alignment(buf *out, const table *t) {
     for (int c = 0; c < t->n_columns; c++)
         if (t->columns[c].paper)
             (void)buf_puts(out, t->columns[c].kind == TABLE_NUMBER ? "r" : "l");
 }
 
 /* How many printed columns from c on belong to c's group. */
-static int span(const report_table *t, int c, int *next) {
+static int span(const table *t, int c, int *next) {
     int n = 0, i = c;
     for (; i < t->n_columns && strcmp(t->columns[i].group, t->columns[c].group) == 0; i++)
         n += t->columns[i].paper;
@@ -29,7 +29,7 @@ static int span(const report_table *t, int c, int *next) {
     return n;
 }
 
-static void group_row(buf *out, const report_table *t) {
+static void group_row(buf *out, const table *t) {
     buf rules = {0};
     int at = 1;
     for (int c = 0, next; c < t->n_columns; c = next) {
@@ -48,26 +48,26 @@ static void group_row(buf *out, const report_table *t) {
     buf_release(&rules);
 }
 
-static bool has_groups(const report_table *t) {
+static bool has_groups(const table *t) {
     for (int c = 0; c < t->n_columns; c++)
         if (t->columns[c].paper && t->columns[c].group[0])
             return true;
     return false;
 }
 
-static void row(buf *out, const report_table *t, size_t r, bool head) {
+static void row(buf *out, const table *t, size_t r, bool head) {
     bool first = true;
     for (int c = 0; c < t->n_columns; c++) {
         if (!t->columns[c].paper)
             continue;
         (void)buf_puts(out, first ? "" : " & ");
-        format_latex(out, head ? t->columns[c].head : report_table_cell(t, r, c));
+        format_latex(out, head ? t->columns[c].head : table_at(t, r, c));
         first = false;
     }
     (void)buf_puts(out, " \\\\\n");
 }
 
-static void header(buf *out, const report_table *t) {
+static void header(buf *out, const table *t) {
     (void)buf_puts(out, "\\toprule\n");
     if (has_groups(t))
         group_row(out, t);
@@ -75,7 +75,7 @@ static void header(buf *out, const report_table *t) {
     (void)buf_puts(out, "\\midrule\n");
 }
 
-static void caption(buf *out, const report_table *t) {
+static void caption(buf *out, const table *t) {
     (void)buf_puts(out, "\\caption{");
     format_latex(out, t->caption);
     (void)buf_printf(out, ". ");
@@ -84,7 +84,7 @@ static void caption(buf *out, const report_table *t) {
 }
 
 /* Breaks over pages, in small type. */
-static void write_long(const report_table *t, buf *out) {
+static void write_long(const table *t, buf *out) {
     (void)buf_puts(out, "{\\scriptsize\\setlength{\\tabcolsep}{2pt}\n\\begin{longtable}{");
     alignment(out, t);
     (void)buf_puts(out, "}\n");
@@ -98,7 +98,7 @@ static void write_long(const report_table *t, buf *out) {
 }
 
 /* Shrunk where it is wider than the text, never enlarged. */
-static void write_float(const report_table *t, buf *out) {
+static void write_float(const table *t, buf *out) {
     (void)buf_puts(out, "\\begin{table*}\n\\centering\\small\n");
     caption(out, t);
     (void)buf_puts(out, "\n\\sbox0{%\n\\begin{tabular}{");
@@ -112,7 +112,7 @@ static void write_float(const report_table *t, buf *out) {
                         "\\else\\usebox0\\fi\n\\end{table*}\n");
 }
 
-void write_latex(const report_table *t, buf *out) {
+void write_latex(const table *t, buf *out) {
     bool is_long = t->n_rows > kPageRows;
     (void)buf_printf(out, "%% %d columns; needs \\usepackage{booktabs,%s}\n", paper_columns(t),
                      is_long ? "longtable" : "graphicx");

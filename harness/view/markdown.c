@@ -5,9 +5,9 @@
 #include "harness/view/outline.h"
 #include "harness/view/writers.h"
 
-static void header(buf *out, const report_table *t) {
+static void header(buf *out, const table *t) {
     for (int c = 0; c < t->n_columns; c++) {
-        const report_table_column *col = &t->columns[c];
+        const table_column *col = &t->columns[c];
         (void)buf_puts(out, "| ");
         format_markdown(out, col->group);
         (void)buf_puts(out, col->group[0] ? " " : "");
@@ -20,23 +20,27 @@ static void header(buf *out, const report_table *t) {
     (void)buf_puts(out, "|\n");
 }
 
-static void body(buf *out, const report_table *t) {
+static void body(buf *out, const table *t) {
     for (size_t r = 0; r < t->n_rows; r++) {
         for (int c = 0; c < t->n_columns; c++) {
             (void)buf_puts(out, "| ");
-            format_markdown(out, report_table_cell(t, r, c));
+            format_markdown(out, table_at(t, r, c));
             (void)buf_puts(out, " ");
         }
         (void)buf_puts(out, "|\n");
     }
 }
 
-static void section(buf *out, const report_table *t) {
+void write_markdown(const table *t, buf *out) {
+    header(out, t);
+    body(out, t);
+}
+
+static void section(buf *out, const table *t) {
     (void)buf_puts(out, "\n## ");
     format_markdown(out, t->caption);
     (void)buf_puts(out, "\n\n");
-    header(out, t);
-    body(out, t);
+    write_markdown(t, out);
     if (!t->note[0])
         return;
     (void)buf_puts(out, "\n");
@@ -57,7 +61,7 @@ static void gains(const report_model *m, buf *out) {
 
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
-    report_table t;
+    table t;
     if (!build(m, &mem, &t))
         out->failed = true;
     else if (t.n_rows)

@@ -3,7 +3,7 @@
 #define SNAPMLA_HARNESS_VIEW_OUTLINE_H
 
 #include "harness/view/figures.h"
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
 
 /* A figure or a table. */
 typedef struct {

@@ -16,7 +16,7 @@
 #ifndef SNAPMLA_HARNESS_VIEW_PAPER_H
 #define SNAPMLA_HARNESS_VIEW_PAPER_H
 
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
 
 typedef struct report_quote {
     const char *about, *what, *model,
@@ -49,9 +49,9 @@ bool report_axis_find(const report_model *m, int file, int axis, report_axis *ou
 /* Percent of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN without. */
 double report_peak_pct(const report_model *m, const report_cell *c);
 
-bool report_table_paper_speed(const report_model *m, arena *mem, report_table *t);
-bool report_table_paper_kernel(const report_model *m, arena *mem, report_table *t);
-bool report_table_paper_granularity(const report_model *m, arena *mem, report_table *t);
-bool report_table_paper_quality(const report_model *m, arena *mem, report_table *t);
+bool report_table_paper_speed(const report_model *m, arena *mem, table *t);
+bool report_table_paper_kernel(const report_model *m, arena *mem, table *t);
+bool report_table_paper_granularity(const report_model *m, arena *mem, table *t);
+bool report_table_paper_quality(const report_model *m, arena *mem, table *t);
 
 #endif

@@ -6,22 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *report_table_cell(const report_table *t, size_t row, int column) {
-    return t->cells[row * (size_t)t->n_columns + (size_t)column];
-}
-
-bool pen_start(report_table *t, arena *mem, size_t rows) {
+bool pen_start(table *t, arena *mem, size_t rows) {
     for (t->n_columns = 0; t->n_columns < TABLE_COLUMNS_MAX && t->columns[t->n_columns].head;)
         t->n_columns++;
-    t->n_rows = rows;
-    t->cells = arena_alloc(mem, (rows + 1) * (size_t)t->n_columns, sizeof *t->cells);
+    t->mem = mem;
+    t->capacity = (rows + 1) * (size_t)t->n_columns;
+    t->cells = arena_alloc(mem, t->capacity, sizeof *t->cells);
     return t->cells != NULL;
 }
 
 void pen_put(pen *p, const char *text) {
-    const char *copy = arena_strdup(p->mem, text);
-    p->failed |= !copy;
-    p->t->cells[p->next++] = copy ? copy : "";
+    table_put(p->t, text);
+    p->failed |= p->t->failed;
 }
 
 void pen_text(pen *p, const char *text) {
@@ -100,10 +96,10 @@ void pen_file(pen *p, const report_model *m, int file) {
 }
 
 /* The column that names the file is there only where there is more than one: it comes last. */
-void pen_drop_last_unless(report_table *t, bool needed) {
+void pen_drop_last_unless(table *t, bool needed) {
     int n = 0;
     while (n < TABLE_COLUMNS_MAX && t->columns[n].head)
         n++;
     if (!needed)
-        t->columns[n - 1] = (report_table_column){0};
+        t->columns[n - 1] = (table_column){0};
 }

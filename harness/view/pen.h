@@ -1,14 +1,16 @@
-/* pen.h - filling a table from left to right, top to bottom. */
+/* pen.h - cells of a report's table, with numbers as a report prints them: "−0.30", "–" where there is none. */
 #ifndef SNAPMLA_HARNESS_VIEW_PEN_H
 #define SNAPMLA_HARNESS_VIEW_PEN_H
 
 #include "harness/view/format.h"
-#include "harness/view/table.h"
+#include "harness/view/tables.h"
+
+typedef table report_table; /* until every builder says table */
 
 typedef struct {
-    report_table *t;
+    table *t;
     arena *mem;
-    size_t next; /* cell */
+    size_t next; /* unused */
     bool failed; /* out of memory */
 } pen;
 
@@ -20,10 +22,10 @@ typedef struct {
     }
 
 /* The last column names the file: it stays only where there is more than one. Before pen_start(). */
-void pen_drop_last_unless(report_table *t, bool needed);
+void pen_drop_last_unless(table *t, bool needed);
 
-/* Counts the columns and makes room for the rows. */
-bool pen_start(report_table *t, arena *mem, size_t rows);
+/* Counts the columns and makes room for the rows; cells are copied into the arena. */
+bool pen_start(table *t, arena *mem, size_t rows);
 
 void pen_put(pen *p, const char *text);
 void pen_text(pen *p, const char *text); /* "" becomes FORMAT_NONE */

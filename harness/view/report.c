@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "harness/view/outline.h"
+#include "harness/view/pages.h"
 #include "harness/view/writers.h"
 
 const figure report_figures[] = {{"speedup", figure_speedup},
@@ -66,7 +67,7 @@ static snap_status put_latex(const report_model *m, const target *to, const char
                              const report_table_fn *builds, snap_err *err) {
     arena mem = {0};
     buf text = {0};
-    report_table t;
+    table t;
     for (; *builds; builds++) {
         if (!(*builds)(m, &mem, &t))
             text.failed = true;
@@ -151,7 +152,7 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
     snap_status st = SNAP_OK;
     TRY(fs_mkdirs(dir, err));
     if (formats & REPORT_HTML)
-        TRY(put_whole(m, &to, "report.html", write_html, err));
+        TRY(put_whole(m, &to, "report.html", write_page, err));
     if (formats & REPORT_MD)
         TRY(put_whole(m, &to, "report.md", report_markdown, err));
     if (formats & REPORT_CSV)

@@ -29,8 +29,8 @@ static void put_row(pen *p, const report_cell *c, const report_cell *whole) {
     pen_text(p, c->status);
 }
 
-bool report_table_ablation(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_ablation(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "ablation",
         .caption = "The FP8 arm with one technique left out",
         .note = "Time against the whole arm's, in turns with it in one run; error is the relative "

@@ -70,9 +70,9 @@ static double roofline_of(const report_model *m, int file, const char *arm) {
     return median;
 }
 
-bool report_table_machines(const report_model *m, arena *mem, report_table *t) {
+bool report_table_machines(const report_model *m, arena *mem, table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
-    *t = (report_table){
+    *t = (table){
         .id = "machines",
         .caption = "Machines side by side",
         .note =
@@ -126,29 +126,28 @@ static void put_marks(pen *p, const compared *c) {
         pen_put(p, c->cell->flags);
 }
 
-bool report_table_compare(const report_model *m, arena *mem, report_table *t) {
+bool report_table_compare(const report_model *m, arena *mem, table *t) {
     bool priced = any_price(m);
-    *t = (report_table){.id = "compare",
-                        .caption = "Each cell on each machine",
-                        .note =
-                            "# is the file's number in the table above. A row marked 'other ...' "
-                            "was measured under other conditions than the "
-                            "first file's and "
-                            "has no ratio. tok/J is energy at the device where it tells its power.",
-                        .columns = {{"arm", "", TABLE_TEXT, true},
-                                    {"scope", "", TABLE_TEXT, true},
-                                    PEN_SHAPE_COLUMNS,
-                                    {"device", "", TABLE_TEXT, true},
-                                    {"#", "", TABLE_NUMBER, true},
-                                    {"µs", "", TABLE_NUMBER, true},
-                                    {"against the first", "", TABLE_NUMBER, true},
-                                    {"% own roofline", "", TABLE_NUMBER, true},
-                                    {"TFLOPS", "", TABLE_NUMBER, false},
-                                    {"GB/s", "", TABLE_NUMBER, false},
-                                    {"tok/s", "", TABLE_NUMBER, true},
-                                    {"tok/J", "", TABLE_NUMBER, true},
-                                    {"marks", "", TABLE_FLAGS, true},
-                                    {"tok/$", "", TABLE_NUMBER, true}}};
+    *t = (table){.id = "compare",
+                 .caption = "Each cell on each machine",
+                 .note = "# is the file's number in the table above. A row marked 'other ...' "
+                         "was measured under other conditions than the "
+                         "first file's and "
+                         "has no ratio. tok/J is energy at the device where it tells its power.",
+                 .columns = {{"arm", "", TABLE_TEXT, true},
+                             {"scope", "", TABLE_TEXT, true},
+                             PEN_SHAPE_COLUMNS,
+                             {"device", "", TABLE_TEXT, true},
+                             {"#", "", TABLE_NUMBER, true},
+                             {"µs", "", TABLE_NUMBER, true},
+                             {"against the first", "", TABLE_NUMBER, true},
+                             {"% own roofline", "", TABLE_NUMBER, true},
+                             {"TFLOPS", "", TABLE_NUMBER, false},
+                             {"GB/s", "", TABLE_NUMBER, false},
+                             {"tok/s", "", TABLE_NUMBER, true},
+                             {"tok/J", "", TABLE_NUMBER, true},
+                             {"marks", "", TABLE_FLAGS, true},
+                             {"tok/$", "", TABLE_NUMBER, true}}};
     pen_drop_last_unless(t, priced);
     if (!pen_start(t, mem, m->n_compared))
         return false;

@@ -34,18 +34,18 @@ static void put_value(pen *p, const report_eval *e, int i) {
         pen_text(p, value(e, i));
 }
 
-bool report_table_mismatches(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
-        .id = "mismatches",
-        .caption = "Not comparable",
-        .note = "These runs of a task were asked or judged differently: their accuracies are "
-                "compared within each run, not between them.",
-        .columns = {{"task", "", TABLE_TEXT, true},
-                    {"differs", "", TABLE_TEXT, true},
-                    {"file", "first", TABLE_TEXT, true},
-                    {"value", "first", TABLE_TEXT, true},
-                    {"file", "other", TABLE_TEXT, true},
-                    {"value", "other", TABLE_TEXT, true}}};
+bool report_table_mismatches(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "mismatches",
+                 .caption = "Not comparable",
+                 .note =
+                     "These runs of a task were asked or judged differently: their accuracies are "
+                     "compared within each run, not between them.",
+                 .columns = {{"task", "", TABLE_TEXT, true},
+                             {"differs", "", TABLE_TEXT, true},
+                             {"file", "first", TABLE_TEXT, true},
+                             {"value", "first", TABLE_TEXT, true},
+                             {"file", "other", TABLE_TEXT, true},
+                             {"value", "other", TABLE_TEXT, true}}};
     size_t n = 0;
     for (size_t k = 0; k < m->n_evals; k++)
         for (int i = 0; i < MUST_AGREE; i++)

@@ -106,8 +106,8 @@ static void put_predictions(pen *p, const report_model *m, const report_model_ro
         pen_file(p, m, r->file);
 }
 
-bool report_table_predictions(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_predictions(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "predictions",
         .caption = "A model's predictions of a text in each cache format",
         .note =
@@ -155,8 +155,8 @@ static void put_layers(pen *p, const report_model *m, const report_model_row *r)
         pen_file(p, m, r->file);
 }
 
-bool report_table_layers(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_layers(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "layers",
         .caption = "Error of each configuration over a model's layers, against FP64 attention",
         .note =
@@ -198,22 +198,21 @@ static void put_values(pen *p, const report_model *m, const report_model_row *r)
         pen_file(p, m, r->file);
 }
 
-bool report_table_values(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "values",
-                        .caption = "Magnitudes of what a model caches",
-                        .note =
-                            "Over all cached tokens of a layer. Quantiles are exact; histograms by "
-                            "powers of two are in the result file.",
-                        .columns = {{"model", "", TABLE_TEXT, true},
-                                    {"context", "", TABLE_NUMBER, true},
-                                    {"part", "", TABLE_TEXT, true},
-                                    {"rms", "median layer", TABLE_NUMBER, true},
-                                    {"p50", "median layer", TABLE_NUMBER, true},
-                                    {"p99", "largest layer", TABLE_NUMBER, true},
-                                    {"p99.9", "largest layer", TABLE_NUMBER, true},
-                                    {"max", "largest layer", TABLE_NUMBER, true},
-                                    {"which", "largest layer", TABLE_NUMBER, true},
-                                    {"file", "", TABLE_TEXT, false}}};
+bool report_table_values(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "values",
+                 .caption = "Magnitudes of what a model caches",
+                 .note = "Over all cached tokens of a layer. Quantiles are exact; histograms by "
+                         "powers of two are in the result file.",
+                 .columns = {{"model", "", TABLE_TEXT, true},
+                             {"context", "", TABLE_NUMBER, true},
+                             {"part", "", TABLE_TEXT, true},
+                             {"rms", "median layer", TABLE_NUMBER, true},
+                             {"p50", "median layer", TABLE_NUMBER, true},
+                             {"p99", "largest layer", TABLE_NUMBER, true},
+                             {"p99.9", "largest layer", TABLE_NUMBER, true},
+                             {"max", "largest layer", TABLE_NUMBER, true},
+                             {"which", "largest layer", TABLE_NUMBER, true},
+                             {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "values")))
         return false;
@@ -241,8 +240,8 @@ static void put_bounds(pen *p, const report_model *m, const report_model_row *r)
         pen_file(p, m, r->file);
 }
 
-bool report_table_bounds(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_bounds(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "bounds",
         .caption = "What rounding the cached rows moves, beside what the weights' norms allow",
         .note =
@@ -290,21 +289,21 @@ static void put_depth(pen *p, const report_model *m, const report_model_row *r) 
         pen_file(p, m, r->file);
 }
 
-bool report_table_depth(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "depth",
-                        .caption = "Drift of the residual stream through the layers",
-                        .note = "Relative L2 of one token's residual stream against the first "
-                                "format's run of the same text, behind each layer. Where another "
-                                "expert is chosen it jumps.",
-                        .columns = {{"model", "", TABLE_TEXT, true},
-                                    {"context", "", TABLE_NUMBER, true},
-                                    {"cache", "", TABLE_TEXT, true},
-                                    {"first layer", "", TABLE_NUMBER, true},
-                                    {"median layer", "", TABLE_NUMBER, true},
-                                    {"last layer", "", TABLE_NUMBER, true},
-                                    {"worst layer", "", TABLE_NUMBER, true},
-                                    {"which", "", TABLE_NUMBER, true},
-                                    {"file", "", TABLE_TEXT, false}}};
+bool report_table_depth(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "depth",
+                 .caption = "Drift of the residual stream through the layers",
+                 .note = "Relative L2 of one token's residual stream against the first "
+                         "format's run of the same text, behind each layer. Where another "
+                         "expert is chosen it jumps.",
+                 .columns = {{"model", "", TABLE_TEXT, true},
+                             {"context", "", TABLE_NUMBER, true},
+                             {"cache", "", TABLE_TEXT, true},
+                             {"first layer", "", TABLE_NUMBER, true},
+                             {"median layer", "", TABLE_NUMBER, true},
+                             {"last layer", "", TABLE_NUMBER, true},
+                             {"worst layer", "", TABLE_NUMBER, true},
+                             {"which", "", TABLE_NUMBER, true},
+                             {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "depth")))
         return false;

@@ -67,21 +67,21 @@ static void put_speed_quote(pen *p, const report_quote *q) {
     pen_text(p, q->source);
 }
 
-bool report_table_paper_speed(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "paper-speed",
-                        .caption = "Decoding of whole models over configurations, tokens/s",
-                        .note = "A step from token to token, random weights. Rows of one model and "
-                                "context at different batches include the largest that a given "
-                                "memory holds, where BF16's is smaller." REPORTED_NOTE,
-                        .columns = {{"origin", "", TABLE_TEXT, true},
-                                    {"model", "", TABLE_TEXT, true},
-                                    {"device or conditions", "", TABLE_TEXT, true},
-                                    {"context", "", TABLE_NUMBER, true},
-                                    {"FP8 batch", "", TABLE_NUMBER, true},
-                                    {"BF16", "", TABLE_NUMBER, true},
-                                    {"FP8", "", TABLE_NUMBER, true},
-                                    {"speed-up", "", TABLE_NUMBER, true},
-                                    {"source", "", TABLE_TEXT, true}}};
+bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "paper-speed",
+                 .caption = "Decoding of whole models over configurations, tokens/s",
+                 .note = "A step from token to token, random weights. Rows of one model and "
+                         "context at different batches include the largest that a given "
+                         "memory holds, where BF16's is smaller." REPORTED_NOTE,
+                 .columns = {{"origin", "", TABLE_TEXT, true},
+                             {"model", "", TABLE_TEXT, true},
+                             {"device or conditions", "", TABLE_TEXT, true},
+                             {"context", "", TABLE_NUMBER, true},
+                             {"FP8 batch", "", TABLE_NUMBER, true},
+                             {"BF16", "", TABLE_NUMBER, true},
+                             {"FP8", "", TABLE_NUMBER, true},
+                             {"speed-up", "", TABLE_NUMBER, true},
+                             {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_steps + count_quotes(m, "speed")))
         return false;
     pen p = {t, mem, 0, false};
@@ -131,8 +131,8 @@ static size_t count_points(const report_model *m) {
     return n;
 }
 
-bool report_table_paper_kernel(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "paper-kernel",
         .caption = "TFLOPS of the kernel over one number of the shape, all others held",
         .note =
@@ -244,8 +244,8 @@ static void put_granularity_quote(pen *p, const report_quote *q) {
     pen_text(p, q->source);
 }
 
-bool report_table_paper_granularity(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_paper_granularity(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "paper-granularity",
         .caption = "Granularity of quantisation: error against FP64",
         .note = "At 32k tokens where a run has them, else at its longest context." REPORTED_NOTE,
@@ -348,21 +348,21 @@ static void put_quality_quote(pen *p, const report_quote *q) {
     pen_text(p, q->source);
 }
 
-bool report_table_paper_quality(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "paper-quality",
-                        .caption = "Accuracy of each arm and of its baseline",
-                        .note = "Measured differences are paired by problem and have a verdict; "
-                                "reported ones are subtracted." REPORTED_NOTE,
-                        .columns = {{"task", "", TABLE_TEXT, true},
-                                    {"origin", "", TABLE_TEXT, true},
-                                    {"model", "", TABLE_TEXT, true},
-                                    {"baseline, arm", "", TABLE_TEXT, true},
-                                    {"K", "", TABLE_NUMBER, true},
-                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
-                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
-                                    {"Δ", "", TABLE_NUMBER, true},
-                                    {"verdict", "", TABLE_VERDICT, true},
-                                    {"source", "", TABLE_TEXT, true}}};
+bool report_table_paper_quality(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "paper-quality",
+                 .caption = "Accuracy of each arm and of its baseline",
+                 .note = "Measured differences are paired by problem and have a verdict; "
+                         "reported ones are subtracted." REPORTED_NOTE,
+                 .columns = {{"task", "", TABLE_TEXT, true},
+                             {"origin", "", TABLE_TEXT, true},
+                             {"model", "", TABLE_TEXT, true},
+                             {"baseline, arm", "", TABLE_TEXT, true},
+                             {"K", "", TABLE_NUMBER, true},
+                             {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                             {"arm", "accuracy, %", TABLE_NUMBER, true},
+                             {"Δ", "", TABLE_NUMBER, true},
+                             {"verdict", "", TABLE_VERDICT, true},
+                             {"source", "", TABLE_TEXT, true}}};
     size_t n = collect(m, NULL);
     quality *all = arena_alloc(mem, n + 1, sizeof *all);
     if (!all || !pen_start(t, mem, n))

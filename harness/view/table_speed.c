@@ -28,19 +28,18 @@ static const char *readable_unit(const report_ceiling *c, double *factor) {
     return bytes ? "GB/s" : small ? "GFLOPS" : "TFLOPS";
 }
 
-bool report_table_ceilings(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
-        .id = "ceilings",
-        .caption = "Ceilings of the device, as measured",
-        .note = "Every percentage of the roofline is against these, not against a data "
-                "sheet. The best repetition counts; the lowest shows how steady it was.",
-        .columns = {{"ceiling", "", TABLE_TEXT, true},
-                    {"value", "", TABLE_NUMBER, true},
-                    {"unit", "", TABLE_TEXT, true},
-                    {"lowest", "", TABLE_NUMBER, true},
-                    {"samples", "", TABLE_NUMBER, true},
-                    {"method", "", TABLE_TEXT, false},
-                    {"file", "", TABLE_TEXT, false}}};
+bool report_table_ceilings(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "ceilings",
+                 .caption = "Ceilings of the device, as measured",
+                 .note = "Every percentage of the roofline is against these, not against a data "
+                         "sheet. The best repetition counts; the lowest shows how steady it was.",
+                 .columns = {{"ceiling", "", TABLE_TEXT, true},
+                             {"value", "", TABLE_NUMBER, true},
+                             {"unit", "", TABLE_TEXT, true},
+                             {"lowest", "", TABLE_NUMBER, true},
+                             {"samples", "", TABLE_NUMBER, true},
+                             {"method", "", TABLE_TEXT, false},
+                             {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_ceilings))
         return false;
@@ -96,8 +95,8 @@ static void put_input(pen *p, const report_cell *c) {
         pen_text(p, c->distribution[0] ? c->distribution : cold);
 }
 
-bool report_table_speed(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_speed(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "speed",
         .caption = "Time of one decode step, FP8 against BF16",
         .note = "Medians. A speed stands only where the output passed its check against FP64. "
@@ -142,15 +141,15 @@ static bool is_missing(const report_cell *c) {
     return strcmp(c->status, "passed") != 0;
 }
 
-bool report_table_not_measured(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "not-measured",
-                        .caption = "Cells without a speed",
-                        .note = "A cell whose output is wrong has no speed.",
-                        .columns = {{"cell", "", TABLE_TEXT, true},
-                                    {"status", "", TABLE_TEXT, true},
-                                    {"reason", "", TABLE_TEXT, true},
-                                    {"error", "", TABLE_NUMBER, true},
-                                    {"tolerance", "", TABLE_NUMBER, true}}};
+bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "not-measured",
+                 .caption = "Cells without a speed",
+                 .note = "A cell whose output is wrong has no speed.",
+                 .columns = {{"cell", "", TABLE_TEXT, true},
+                             {"status", "", TABLE_TEXT, true},
+                             {"reason", "", TABLE_TEXT, true},
+                             {"error", "", TABLE_NUMBER, true},
+                             {"tolerance", "", TABLE_NUMBER, true}}};
     size_t n = 0;
     for (size_t i = 0; i < m->n_measured; i++)
         n += is_missing(&m->cells[i]);
@@ -172,18 +171,17 @@ bool report_table_not_measured(const report_model *m, arena *mem, report_table *
     return !p.failed;
 }
 
-bool report_table_reported(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
-        .id = "reported",
-        .caption = "Figures reported by others",
-        .note = "Taken from the source named, not measured here: shown for orientation, "
-                "never ranked with measured ones.",
-        .columns = {{"arm", "", TABLE_TEXT, true},
-                    {"scope", "", TABLE_TEXT, true},
-                    PEN_SHAPE_COLUMNS,
-                    {"µs", "", TABLE_NUMBER, true},
-                    {"TFLOPS", "", TABLE_NUMBER, true},
-                    {"source", "", TABLE_TEXT, true}}};
+bool report_table_reported(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "reported",
+                 .caption = "Figures reported by others",
+                 .note = "Taken from the source named, not measured here: shown for orientation, "
+                         "never ranked with measured ones.",
+                 .columns = {{"arm", "", TABLE_TEXT, true},
+                             {"scope", "", TABLE_TEXT, true},
+                             PEN_SHAPE_COLUMNS,
+                             {"µs", "", TABLE_NUMBER, true},
+                             {"TFLOPS", "", TABLE_NUMBER, true},
+                             {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_cells - m->n_measured))
         return false;
     pen p = {t, mem, 0, false};

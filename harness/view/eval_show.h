@@ -1,10 +1,10 @@
-/* show.h - `eval show RUN`: what was asked and answered, to read. */
-#ifndef SNAPMLA_HARNESS_EVAL_SHOW_H
-#define SNAPMLA_HARNESS_EVAL_SHOW_H
+/* eval_show.h - `eval show RUN`: the questions and answers of a run as text. */
+#ifndef SNAPMLA_HARNESS_VIEW_EVAL_SHOW_H
+#define SNAPMLA_HARNESS_VIEW_EVAL_SHOW_H
 
 #include <stdint.h>
 
-#include "harness/opt.h"
+#include "base/buf.h"
 
 typedef struct {
     const char *run;     /* a RUN folder, or a file of samples */

@@ -1,4 +1,4 @@
-#include "harness/eval/show.h"
+#include "harness/view/eval_show.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "evals/sample_index.h"
-#include "harness/cmd/table.h"
 #include "harness/eval/columns.h"
+#include "harness/view/writers.h"
 
 enum { kKinds = 8, kFixed = 5 }; /* kFixed: columns of the table before the arms' */
 
@@ -183,7 +183,7 @@ static snap_status add_line(show *s, const sample_question *q, void *ctx, snap_e
     table_cell(t, "%d", q->rows->sample);
     table_cell(t, "%s", q->differs ? "differs" : "");
     table_cell(t, "%s", buf_str(&gold));
-    for (int a = 0; a < s->index.n_arms && t->n % (size_t)t->columns; a++) {
+    for (int a = 0; a < s->index.n_arms && t->n_cells % (size_t)t->n_columns; a++) {
         const sample_row *r = row_of(q, a);
         if (r)
             answer_cell(t, r);
@@ -196,17 +196,18 @@ static snap_status add_line(show *s, const sample_question *q, void *ctx, snap_e
 }
 
 static snap_status show_table(show *s, snap_err *err) {
-    const char *heads[TABLE_COLUMNS] = {"task", "problem", "sample", "", "gold"};
-    table t = {.heads = heads, .columns = kFixed};
-    for (int a = 0; a < s->index.n_arms && t.columns < TABLE_COLUMNS; a++)
+    const char *heads[kFixed + SAMPLE_NAMES] = {"task", "problem", "sample", "", "gold"};
+    int columns = kFixed;
+    for (int a = 0; a < s->index.n_arms; a++)
         if (s->arm < 0 || s->arm == a)
-            heads[t.columns++] = s->clean_arms[a];
+            heads[columns++] = s->clean_arms[a];
+    table t = table_new(heads, columns);
     buf out = {0};
     size_t n;
     snap_status st;
     TRY(each(s, add_line, &t, &n, err));
     if (n)
-        TRY(table_write(&t, s->opt->color, &out, err));
+        TRY(write_text(&t, s->opt->color, &out, err));
     size_t shown = s->opt->rows && n > (size_t)s->opt->rows ? (size_t)s->opt->rows : n;
     (void)buf_printf(&out, "%s%zu of %zu questions", n ? "\n" : "", shown, s->index.n_questions);
     if (shown < n)

@@ -1,0 +1,69 @@
+/* annotations.c - a gate's verdicts where GitHub and GitLab show them beside a change. */
+#include "base/hash.h"
+#include "base/text.h"
+#include "harness/gate/verdicts.h"
+#include "harness/view/verdicts.h"
+
+/* As the runner unescapes: % CR LF in data, and : , in properties. */
+static void put_escaped(buf *out, const char *s, bool property) {
+    for (; *s; s++) {
+        bool special = *s == '%' || *s == '\r' || *s == '\n';
+        if (special || (property && (*s == ':' || *s == ',')))
+            (void)buf_printf(out, "%%%02X", (unsigned)(unsigned char)*s);
+        else
+            (void)buf_append(out, s, 1);
+    }
+}
+
+void verdicts_github(const js *rows, buf *out) {
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        bool noise = text_equal(verdict_text(row, "verdict"), "noise");
+        buf message = {0};
+        if (!verdict_is_bad(row) && !noise)
+            continue;
+        verdict_message(row, &message);
+        out->failed |= message.failed;
+        (void)buf_printf(out, "::%s title=", verdict_is_failure(row) ? "error" : "warning");
+        put_escaped(out, "snapmla gate: ", true);
+        put_escaped(out, verdict_text(row, "name"), true);
+        (void)buf_puts(out, "::");
+        put_escaped(out, buf_str(&message), false);
+        (void)buf_puts(out, "\n");
+        buf_release(&message);
+    }
+}
+
+static js *issue_of(const js *row, const char *file) {
+    buf message = {0};
+    char fingerprint[HASH_HEX];
+    (void)buf_printf(&message, "%s %s: ", verdict_text(row, "kind"), verdict_text(row, "name"));
+    bool ok = hash_bytes(buf_str(&message), message.len, fingerprint, NULL) == SNAP_OK;
+    verdict_message(row, &message);
+    js *issue = js_new_object(), *location = js_new_object(), *lines = js_new_object();
+    ok = ok && lines && js_set_int(lines, "begin", 1);
+    ok = location && js_set_str(location, "path", file) && ok;
+    ok = js_set_new(location, "lines", lines) && ok;
+    ok = issue && js_set_str(issue, "description", buf_str(&message)) &&
+         js_set_str(issue, "check_name", "snapmla-gate") &&
+         js_set_str(issue, "fingerprint", fingerprint) &&
+         js_set_str(issue, "severity", verdict_is_failure(row) ? "major" : "minor") && ok;
+    ok = js_set_new(issue, "location", location) && ok;
+    buf_release(&message);
+    if (ok)
+        return issue;
+    js_free(issue);
+    return NULL;
+}
+
+void verdicts_gitlab(const js *rows, const char *file, buf *out) {
+    js *issues = js_new_array();
+    bool ok = issues != NULL;
+    for (size_t i = 0; i < js_len(rows) && ok; i++)
+        if (verdict_is_bad(js_at(rows, i)))
+            ok = js_push_new(issues, issue_of(js_at(rows, i), file));
+    if (!ok || js_write(issues, JS_PRETTY, out, NULL) != SNAP_OK)
+        out->failed = true;
+    (void)buf_puts(out, "\n");
+    js_free(issues);
+}

@@ -1,0 +1,33 @@
+/* tables.h - the tables of a report, one builder for each. */
+#ifndef SNAPMLA_HARNESS_VIEW_TABLES_H
+#define SNAPMLA_HARNESS_VIEW_TABLES_H
+
+#include "harness/view/model.h"
+#include "harness/view/table.h"
+
+/* Each builds its table in the arena; false when out of memory. n_rows is 0 where the model has
+ * nothing to show. */
+bool report_table_ceilings(const report_model *m, arena *mem, table *t);
+bool report_table_machines(const report_model *m, arena *mem, table *t);
+bool report_table_compare(const report_model *m, arena *mem, table *t);
+bool report_table_speed(const report_model *m, arena *mem, table *t);
+bool report_table_ablation(const report_model *m, arena *mem, table *t);
+bool report_table_not_measured(const report_model *m, arena *mem, table *t);
+bool report_table_parity(const report_model *m, arena *mem, table *t);
+bool report_table_arms(const report_model *m, arena *mem, table *t);
+bool report_table_mismatches(const report_model *m, arena *mem, table *t);
+bool report_table_fidelity(const report_model *m, arena *mem, table *t);
+bool report_table_predictions(const report_model *m, arena *mem, table *t);
+bool report_table_layers(const report_model *m, arena *mem, table *t);
+bool report_table_values(const report_model *m, arena *mem, table *t);
+bool report_table_bounds(const report_model *m, arena *mem, table *t);
+bool report_table_depth(const report_model *m, arena *mem, table *t);
+bool report_table_reported(const report_model *m, arena *mem, table *t);
+bool report_table_sources(const report_model *m, arena *mem, table *t);
+
+typedef bool (*report_table_fn)(const report_model *m, arena *mem, table *t);
+
+/* The device that a file's rows were measured on; "" = not said. */
+const char *report_device_of(const report_model *m, int file);
+
+#endif
