@@ -1,5 +1,5 @@
 #!/bin/sh
-# What bash completes must be what the program takes: every command, every option of its --help.
+# What bash completes must be what the program takes: every command and verb, and every option of its --help.
 #   completion.sh PROGRAM
 set -eu
 program=$1
@@ -19,11 +19,19 @@ expect() { # WHAT WANTED GOT
 }
 commands=$("$program" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
 expect commands "$commands" "$(complete snapmla '' | grep -v '^-' | sort)"
+options_of() { # COMMAND [VERB]: the options of its --help
+    "$program" "$@" --help | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | sed 's/.*--/--/; s/\[no-\]//' | sort -u
+}
+verbs_of() { # COMMAND
+    "$program" "$1" --help | sed -n '/^Verbs/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort
+}
 for c in $commands; do
-    options=$("$program" "$c" --help | grep -oE '^ +(-., )?--(\[no-\])?[a-z0-9-]+' | sed 's/.*--/--/; s/\[no-\]//' | sort -u)
-    offered=$(complete snapmla "$c" -- | grep -v '^--no-' | sort)
-    expect "options of $c" "$options" "$offered"
+    expect "options of $c" "$(options_of "$c")" "$(complete snapmla "$c" -- | grep -v '^--no-' | sort)"
+    for v in $(verbs_of "$c"); do
+        expect "options of $c $v" "$(options_of "$c" "$v")" "$(complete snapmla "$c" "$v" -- | grep -v '^--no-' | sort)"
+    done
+    expect "verbs of $c" "$(verbs_of "$c")" "$(complete snapmla "$c" '' | sort)"
 done
 expect 'the beginning of an option' --suite "$(complete snapmla eval --sui)"
 expect 'no option begun' '' "$(complete snapmla eval syn)"
-echo 'completion: every command and option'
+echo 'completion: every command, verb and option'

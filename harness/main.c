@@ -11,7 +11,7 @@
 #include "harness/cmd/cmd.h"
 #include "harness/record/results.h"
 
-const cmd *const cmd_table[] = {
+const opt_command *const cmd_table[] = {
     &cmd_bench,  &cmd_eval,     &cmd_merge,       &cmd_grade, &cmd_fidelity, &cmd_gate,
     &cmd_report, &cmd_compare,  &cmd_verify,      &cmd_pack,  &cmd_generate, &cmd_synth,
     &cmd_fetch,  &cmd_roofline, &cmd_conformance, &cmd_info,  NULL};
@@ -39,8 +39,8 @@ static void usage(FILE *to) {
                 "Measures FP8 Multi-head Latent Attention decoding (SnapMLA) against a BF16\n"
                 "baseline, in speed and in quality.\n\nCommands\n",
                 to);
-    for (const cmd *const *c = cmd_table; *c; c++)
-        (void)fprintf(to, "  %-11s %s\n", (*c)->spec->name, (*c)->summary);
+    for (const opt_command *const *c = cmd_table; *c; c++)
+        (void)fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
     (void)fputs(
         "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build;\n"
         "'snapmla --completion' prints what bash completes.\n"
@@ -51,9 +51,9 @@ static void usage(FILE *to) {
         to);
 }
 
-static const cmd *find(const char *name) {
-    for (const cmd *const *c = cmd_table; *c; c++)
-        if (strcmp((*c)->spec->name, name) == 0)
+static const opt_command *find(const char *name) {
+    for (const opt_command *const *c = cmd_table; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
             return *c;
     return NULL;
 }
@@ -74,9 +74,14 @@ static void print_help(const opt_command *spec) {
     buf_release(&out);
 }
 
-static snap_status run(const cmd *c, int argc, const char **argv, snap_err *err) {
+/* @argv: what follows the command's name. */
+static snap_status run(const opt_command *command, int argc, const char **argv, snap_err *err) {
+    const opt_command *c;
     opt_shared shared;
-    snap_status st = opt_parse(c->spec, argc, argv, &shared, err);
+    snap_status st = opt_select(command, &argc, &argv, &c, err);
+    if (st != SNAP_OK)
+        return st;
+    st = opt_parse(c, argc, argv, &shared, err);
     if (st == SNAP_OK) {
         term_set_color(text_equal(shared.color, "always")  ? TERM_ALWAYS
                        : text_equal(shared.color, "never") ? TERM_NEVER
@@ -84,7 +89,7 @@ static snap_status run(const cmd *c, int argc, const char **argv, snap_err *err)
         term_set_quiet(shared.quiet);
     }
     if (st == SNAP_OK && shared.help)
-        print_help(c->spec);
+        print_help(c);
     else if (st == SNAP_OK && shared.print_config)
         st = print_config(&shared, err);
     else if (st == SNAP_OK)
@@ -103,34 +108,54 @@ static snap_status flush_stdout(snap_status st, snap_err *err) {
 
 static snap_status manual(snap_err *err) {
     buf out = {0};
-    for (const cmd *const *c = cmd_table; *c; c++)
-        opt_mdoc((*c)->spec, &out);
+    for (const opt_command *const *c = cmd_table; *c; c++)
+        opt_mdoc(*c, &out);
     snap_status st = buf_check(&out, "the manual", err);
     (void)fputs(buf_str(&out), stdout);
     buf_release(&out);
     return st;
 }
 
-/* For bash; zsh takes it through bashcompinit. Files are offered wherever no option is begun. */
+/* A case of the shell's: what may follow "COMMAND VERB". */
+static void completion_case(const char *pattern, const opt_command *c, buf *out) {
+    (void)buf_printf(out, "    %s) words='", pattern);
+    opt_words(c, out);
+    (void)buf_puts(out, "'");
+    for (const opt_command *const *v = c->verbs; v && *v; v++)
+        if ((*v)->summary)
+            (void)buf_printf(out, "%s%s", v == c->verbs ? " verbs='" : " ", opt_verb_word(*v));
+    (void)buf_puts(out, c->verbs ? "' ;;\n" : " ;;\n");
+}
+
+static void completion_command(const opt_command *c, buf *out) {
+    char pattern[80];
+    for (const opt_command *const *v = c->verbs; v && *v; v++) {
+        (void)snprintf(pattern, sizeof pattern, "'%s'", (*v)->name);
+        if ((*v)->summary)
+            completion_case(pattern, *v, out);
+    }
+    (void)snprintf(pattern, sizeof pattern, "'%s '*", c->name);
+    completion_case(pattern, c, out);
+}
+
+/* For bash; zsh takes it through bashcompinit. Files are offered wherever no option or verb is begun. */
 static snap_status completion(snap_err *err) {
     buf out = {0};
     (void)buf_puts(&out, "# bash completion for snapmla, written by snapmla --completion\n"
                          "_snapmla() {\n"
-                         "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
-                         "    case ${COMP_WORDS[1]} in\n");
-    for (const cmd *const *c = cmd_table; *c; c++) {
-        (void)buf_printf(&out, "    %s) words='", (*c)->spec->name);
-        opt_words((*c)->spec, &out);
-        (void)buf_puts(&out, "' ;;\n");
-    }
+                         "    local word=${COMP_WORDS[COMP_CWORD]} words= verbs=\n"
+                         "    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n");
+    for (const opt_command *const *c = cmd_table; *c; c++)
+        completion_command(*c, &out);
     (void)buf_puts(&out, "    esac\n"
                          "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
                          "        words='--help --version");
-    for (const cmd *const *c = cmd_table; *c; c++)
-        (void)buf_printf(&out, " %s", (*c)->spec->name);
+    for (const opt_command *const *c = cmd_table; *c; c++)
+        (void)buf_printf(&out, " %s", (*c)->name);
     (void)buf_puts(&out, "'\n"
                          "    elif [ \"${word#-}\" = \"$word\" ]; then\n"
                          "        words=\n"
+                         "        [ \"$COMP_CWORD\" = 2 ] && words=$verbs\n"
                          "    fi\n"
                          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
                          "}\n"

@@ -5,16 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/text.h"
+#include "harness/opt_inside.h"
+#include "harness/share.h"
 
 enum { kConfigLimit = 1 << 20, kMaxArgs = 4096 };
 
-/* The options that every command has; bound to its opt_shared while parsing. */
-enum { SHARED_N = 7 };
-static void shared_table(opt_shared *sh, opt table[SHARED_N]) {
-    const opt all[SHARED_N] = {
+void opt_shared_table(opt_shared *sh, opt table[OPT_SHARED]) {
+    const opt all[OPT_SHARED] = {
         {.type = OPT_GROUP, .help = "Common"},
-        {OPT_STR, "config", 0, &sh->config, "FILE", "read options from a JSON object", 0, 0},
+        {OPT_STR, "config", 0, &sh->config, "FILE",
+         "read options from a JSON object: a file, or the name of a shipped one that info lists", 0,
+         0},
         {OPT_FLAG, "print-config", 0, &sh->print_config, NULL,
          "print the resolved configuration as JSON and stop", 0, 0},
         {OPT_FLAG, "json", 0, &sh->json, NULL, "print the result as JSON", 0, 0},
@@ -25,11 +28,59 @@ static void shared_table(opt_shared *sh, opt table[SHARED_N]) {
     memcpy(table, all, sizeof all);
 }
 
+/* ---- verbs ---- */
+
+const char *opt_verb_word(const opt_command *verb) {
+    const char *space = strrchr(verb->name, ' ');
+    return space ? space + 1 : verb->name;
+}
+
+static const opt_command *find_verb(const opt_command *cmd, const char *word) {
+    for (const opt_command *const *v = cmd->verbs; v && *v; v++)
+        if (strcmp(opt_verb_word(*v), word) == 0)
+            return *v;
+    return NULL;
+}
+
+/* "check, run, selftest or history" */
+static void list_verbs(const opt_command *cmd, buf *out) {
+    size_t listed = 0, n = 0;
+    for (const opt_command *const *v = cmd->verbs; *v; v++)
+        listed += (*v)->summary != NULL;
+    for (const opt_command *const *v = cmd->verbs; *v; v++)
+        if ((*v)->summary) {
+            const char *between = n == 0 ? "" : n + 1 == listed ? " or " : ", ";
+            (void)buf_printf(out, "%s%s", between, opt_verb_word(*v));
+            n++;
+        }
+}
+
+snap_status opt_select(const opt_command *cmd, int *argc, const char ***argv,
+                       const opt_command **out, snap_err *err) {
+    const char *word = cmd->verbs && *argc > 0 ? (*argv)[0] : NULL;
+    const opt_command *verb = word ? find_verb(cmd, word) : NULL;
+    *out = verb ? verb : cmd;
+    if (verb) {
+        (*argc)--;
+        (*argv)++;
+    } else if (word && word[0] != '-' && cmd->max_args == 0) {
+        buf names = {0};
+        list_verbs(cmd, &names);
+        (void)err_set(err, SNAP_E_USAGE, "'%s %s' is unknown: %s", cmd->name, word,
+                      buf_str(&names));
+        buf_release(&names);
+        return SNAP_E_USAGE;
+    }
+    return SNAP_OK;
+}
+
+/* ---- options ---- */
+
 /* A command's table followed by the shared one. */
 typedef struct {
     const opt_command *cmd;
     opt_shared *sh;
-    opt shared[SHARED_N];
+    opt shared[OPT_SHARED];
 } tables;
 
 typedef bool (*opt_match_fn)(const opt *o, const void *key);
@@ -38,7 +89,7 @@ static const opt *search(const tables *t, opt_match_fn match, const void *key) {
     for (const opt *o = t->cmd->options; o->type != OPT_END; o++)
         if (o->type != OPT_GROUP && match(o, key))
             return o;
-    for (int i = 0; i < SHARED_N; i++)
+    for (int i = 0; i < OPT_SHARED; i++)
         if (t->shared[i].type != OPT_GROUP && match(&t->shared[i], key))
             return &t->shared[i];
     return NULL;
@@ -100,6 +151,13 @@ static snap_status add_item(const opt *o, const char *text, const char *from, sn
     return SNAP_OK;
 }
 
+static snap_status refuse_gone(const opt *o, const char *text, const char *from, snap_err *err) {
+    for (const opt_gone *g = o->value; g->value; g++)
+        if (strcmp(g->value, text) == 0)
+            return err_set(err, SNAP_E_USAGE, "%s is gone: write '%s'", from, g->now);
+    return err_set(err, SNAP_E_USAGE, "%s is gone, and so is '%s'", from, text);
+}
+
 static snap_status set_text(const opt *o, const char *text, const char *from, snap_err *err) {
     switch (o->type) {
     case OPT_FLAG:
@@ -113,6 +171,8 @@ static snap_status set_text(const opt *o, const char *text, const char *from, sn
         return SNAP_OK;
     case OPT_LIST:
         return add_item(o, text, from, err);
+    case OPT_GONE:
+        return refuse_gone(o, text, from, err);
     default:
         SNAP_BUG("an option of no type");
     }
@@ -120,8 +180,7 @@ static snap_status set_text(const opt *o, const char *text, const char *from, sn
 
 /* ---- the configuration file ---- */
 
-/* A scalar of JSON as the text a flag would bring. */
-static bool scalar_text(const js *v, buf *out) {
+bool opt_scalar_text(const js *v, buf *out) {
     if (js_is_str(v))
         return buf_puts(out, js_str(v));
     snap_err ignored = {0};
@@ -140,7 +199,7 @@ static snap_status config_array(opt_shared *sh, const opt *o, const js *v, const
         }
         if (i)
             (void)buf_puts(&joined, ",");
-        if (o->type != OPT_STR || !scalar_text(js_at(v, i), &joined))
+        if (o->type != OPT_STR || !opt_scalar_text(js_at(v, i), &joined))
             st = err_set(err, SNAP_E_USAGE, "%s does not take this array", from);
     }
     if (st == SNAP_OK && o->type == OPT_STR) {
@@ -161,7 +220,7 @@ static snap_status config_value(opt_shared *sh, const opt *o, const js *v, const
         return set_text(o, js_str(v), from, err);
     buf text = {0};
     snap_status st;
-    if (o->type == OPT_STR || o->type == OPT_LIST || !scalar_text(v, &text))
+    if (o->type == OPT_STR || o->type == OPT_LIST || !opt_scalar_text(v, &text))
         st = err_set(err, SNAP_E_USAGE, "%s does not take a value of type %s", from,
                      js_type_name(v));
     else
@@ -170,26 +229,67 @@ static snap_status config_value(opt_shared *sh, const opt *o, const js *v, const
     return st;
 }
 
-/* "why" is every file's own comment. */
-static snap_status load_config(const tables *t, const char *path, snap_err *err) {
+/* A name without a slash and without ".json" is that of a shipped configuration. Owned. */
+static char *config_path(const char *name, snap_err *err) {
+    char *path = NULL;
+    if (!strchr(name, '/') && !text_ends(name, ".json")) {
+        buf shipped = {0};
+        (void)buf_printf(&shipped, "configs/%s.json", name);
+        path = shipped.failed ? NULL : share_find(buf_str(&shipped));
+        buf_release(&shipped);
+        if (!path && !fs_exists(name)) {
+            (void)err_set(err, SNAP_E_USAGE,
+                          "no configuration '%s': 'snapmla info' lists the shipped ones; a file's "
+                          "name has a slash or ends in .json",
+                          name);
+            return NULL;
+        }
+    }
+    path = path ? path : strdup(name);
+    if (!path)
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", name);
+    return path;
+}
+
+static bool has_option(const opt_command *cmd, const char *name) {
+    for (const opt *o = cmd->options; o->type != OPT_END; o++)
+        if (o->type != OPT_GROUP && o->type != OPT_GONE && strcmp(o->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The command or verb of the same family that has the option; NULL = none. */
+static const opt_command *owner_of(const opt_command *cmd, const char *name) {
+    const opt_command *family = cmd->of ? cmd->of : cmd;
+    for (const opt_command *const *v = family->verbs; v && *v; v++)
+        if (*v != cmd && has_option(*v, name))
+            return *v;
+    return family != cmd && has_option(family, name) ? family : NULL;
+}
+
+static snap_status config_key(const tables *t, const char *path, const char *key, snap_err *err) {
+    char from[300];
+    const opt *o = search(t, match_name, key);
+    (void)snprintf(from, sizeof from, "%s: key '%s'", path, key);
+    if (strcmp(key, "why") == 0 || (!o && owner_of(t->cmd, key))) /* a comment; another verb's */
+        return SNAP_OK;
+    if (!o || strcmp(o->name, "config") == 0)
+        return err_set(err, SNAP_E_USAGE, "%s is no option of '%s'", from, t->cmd->name);
+    return config_value(t->sh, o, js_get(t->sh->file, key), from, err);
+}
+
+static snap_status load_config(const tables *t, const char *name, snap_err *err) {
     opt_shared *sh = t->sh;
-    sh->file = js_parse_file(path, kConfigLimit, err);
+    char *path = config_path(name, err);
+    sh->file = path ? js_parse_file(path, kConfigLimit, err) : NULL;
     if (sh->file && !js_is_object(sh->file))
         (void)err_set(err, SNAP_E_USAGE, "%s: a configuration must be a JSON object", path);
     js *keys = js_copy(sh->file); /* config_array() rewrites values while we walk */
     snap_status st = keys && js_is_object(keys) ? SNAP_OK : SNAP_E_USAGE;
-    for (void *it = js_first(keys); it && st == SNAP_OK; it = js_next(keys, it)) {
-        if (strcmp(js_key(it), "why") == 0)
-            continue;
-        const opt *o = search(t, match_name, js_key(it));
-        char from[300];
-        (void)snprintf(from, sizeof from, "%s: key '%s'", path, js_key(it));
-        if (!o || strcmp(o->name, "config") == 0)
-            st = err_set(err, SNAP_E_USAGE, "%s is no option of '%s'", from, t->cmd->name);
-        else
-            st = config_value(sh, o, js_get(sh->file, js_key(it)), from, err);
-    }
+    for (void *it = js_first(keys); it && st == SNAP_OK; it = js_next(keys, it))
+        st = config_key(t, path, js_key(it), err);
     js_free(keys);
+    free(path);
     if (st != SNAP_OK && err)
         err->code = SNAP_E_USAGE; /* whatever is wrong with a configuration is a usage error */
     return st == SNAP_OK ? SNAP_OK : SNAP_E_USAGE;
@@ -232,6 +332,11 @@ typedef struct {
 } cursor;
 
 static snap_status unknown(const cursor *c, const char *arg, snap_err *err) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+    const opt_command *owner = text_starts(name, "--") ? owner_of(c->t->cmd, name + 2) : NULL;
+    if (owner)
+        return err_set(err, SNAP_E_USAGE, "%s belongs to 'snapmla %s'", name, owner->name);
     return err_set(err, SNAP_E_USAGE, "unknown option '%s': see 'snapmla %s --help'", arg,
                    c->t->cmd->name);
 }
@@ -322,7 +427,7 @@ static const char *find_config(int argc, const char **argv) {
 
 /* ---- the resolved configuration ---- */
 
-static js *value_json(const opt *o) {
+js *opt_value_json(const opt *o) {
     switch (o->type) {
     case OPT_FLAG:
         return js_new_bool(*(const bool *)o->value);
@@ -346,8 +451,8 @@ static snap_status resolve(const tables *t, snap_err *err) {
     t->sh->resolved = js_new_object();
     bool ok = t->sh->resolved != NULL;
     for (const opt *o = t->cmd->options; o->type != OPT_END && ok; o++)
-        if (o->type != OPT_GROUP)
-            ok = js_set_new(t->sh->resolved, o->name, value_json(o));
+        if (o->type != OPT_GROUP && o->type != OPT_GONE)
+            ok = js_set_new(t->sh->resolved, o->name, opt_value_json(o));
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the configuration");
 }
 
@@ -355,6 +460,10 @@ static snap_status check_args(const tables *t, snap_err *err) {
     const opt_shared *sh = t->sh;
     if (sh->help || sh->print_config)
         return SNAP_OK;
+    const opt_command *late = sh->n_args ? find_verb(t->cmd, sh->args[0]) : NULL;
+    if (late && t->cmd->max_args == 0)
+        return err_set(err, SNAP_E_USAGE, "the verb comes first: write 'snapmla %s ...'",
+                       late->name);
     if (t->cmd->max_args >= 0 && sh->n_args > t->cmd->max_args)
         return err_set(err, SNAP_E_USAGE, "unexpected argument '%s': see 'snapmla %s --help'",
                        sh->args[t->cmd->max_args], t->cmd->name);
@@ -374,7 +483,7 @@ snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_s
                       snap_err *err) {
     *shared = (opt_shared){.color = "auto"};
     tables t = {.cmd = cmd, .sh = shared};
-    shared_table(shared, t.shared);
+    opt_shared_table(shared, t.shared);
     if (argc > kMaxArgs)
         return err_set(err, SNAP_E_USAGE, "more than %d arguments", kMaxArgs);
     shared->args = calloc((size_t)argc + 1, sizeof *shared->args);
@@ -385,7 +494,7 @@ snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_s
     if (config)
         TRY(load_config(&t, config, err));
     TRY(load_env_table(cmd->options, -1, err));
-    TRY(load_env_table(t.shared, SHARED_N, err));
+    TRY(load_env_table(t.shared, OPT_SHARED, err));
     TRY(parse_line(&t, argc, argv, err));
     TRY(check_color(shared, err));
     TRY(check_args(&t, err));
@@ -399,125 +508,4 @@ void opt_release(opt_shared *shared) {
     js_free(shared->resolved);
     js_free(shared->file);
     *shared = (opt_shared){0};
-}
-
-/* ---- help ---- */
-
-/* On without being asked for: only its --no- form says anything. */
-static bool flag_is_on(const opt *o) {
-    return o->type == OPT_FLAG && o->value && *(const bool *)o->value;
-}
-
-static void help_default(const opt *o, buf *out) {
-    if (flag_is_on(o))
-        (void)buf_puts(out, " [on]");
-    js *v = o->type == OPT_FLAG || !o->value ? NULL : value_json(o);
-    buf text = {0};
-    bool empty = !v || js_is_null(v) || (js_is_array(v) && !js_len(v));
-    if (!empty && scalar_text(v, &text) && text.len)
-        (void)buf_printf(out, " [%s]", buf_str(&text));
-    js_free(v);
-    buf_release(&text);
-}
-
-static void help_option(const opt *o, buf *out) {
-    char left[80];
-    char letter[5] = "    ";
-    if (o->letter)
-        (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    (void)snprintf(left, sizeof left, "%s--%s%s%s%s", letter, flag_is_on(o) ? "[no-]" : "", o->name,
-                   o->argument ? " " : "", o->argument ? o->argument : "");
-    (void)buf_printf(out, "  %-28s %s", left, o->help);
-    help_default(o, out);
-    (void)buf_puts(out, "\n");
-}
-
-typedef void (*opt_show_fn)(const opt *o, buf *out);
-
-static void show_tables(const opt_command *cmd, opt_show_fn group, opt_show_fn option, buf *out) {
-    opt_shared sh = {.color = "auto"};
-    opt shared[SHARED_N];
-    shared_table(&sh, shared);
-    for (const opt *o = cmd->options; o->type != OPT_END; o++)
-        (o->type == OPT_GROUP ? group : option)(o, out);
-    for (int i = 0; i < SHARED_N; i++)
-        (shared[i].type == OPT_GROUP ? group : option)(&shared[i], out);
-}
-
-static void help_group(const opt *o, buf *out) {
-    (void)buf_printf(out, "\n%s\n", o->help);
-}
-
-void opt_help(const opt_command *cmd, buf *out) {
-    (void)buf_printf(out, "usage: snapmla %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->about);
-    if (cmd->options->type != OPT_GROUP)
-        (void)buf_puts(out, "\nOptions\n");
-    show_tables(cmd, help_group, help_option, out);
-    (void)buf_printf(out, "\nExamples\n%s\n", cmd->examples);
-    (void)buf_printf(out, "\nExit codes: %s\n",
-                     cmd->exits ? cmd->exits
-                                : "0 done, 2 usage or configuration, 3 runtime, 6 environment "
-                                  "invalid, 7 wrong result");
-}
-
-/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence
- * wants a new line, and an empty line is a paragraph. */
-static void mdoc_text(const char *text, buf *out) {
-    bool line_start = true;
-    for (const char *p = text; *p; p++) {
-        if (line_start && (*p == '.' || *p == '\''))
-            (void)buf_puts(out, "\\&");
-        line_start = *p == '\n' || (*p == ' ' && p > text && p[-1] == '.');
-        if (*p == '\\')
-            (void)buf_puts(out, "\\e");
-        else if (*p == '\n' && p > text && p[-1] == '\n')
-            (void)buf_puts(out, ".Pp\n");
-        else
-            (void)buf_append(out, line_start ? "\n" : p, 1);
-    }
-}
-
-static void mdoc_group(const opt *o, buf *out) {
-    (void)buf_printf(out, ".It Em %s\n", o->help);
-}
-
-static void mdoc_option(const opt *o, buf *out) {
-    (void)buf_puts(out, ".It Fl ");
-    if (o->letter)
-        (void)buf_printf(out, "%c , Fl ", o->letter);
-    (void)buf_printf(out, "-%s%s", flag_is_on(o) ? "[no-]" : "", o->name);
-    if (o->argument)
-        (void)buf_printf(out, " Ar %s", o->argument);
-    (void)buf_puts(out, "\n");
-    mdoc_text(o->help, out);
-    help_default(o, out);
-    (void)buf_puts(out, "\n");
-}
-
-void opt_mdoc(const opt_command *cmd, buf *out) {
-    (void)buf_printf(out, ".Ss snapmla %s %s\n", cmd->name, cmd->synopsis);
-    mdoc_text(cmd->about, out);
-    if (cmd->exits)
-        (void)buf_printf(out, "\n.Pp\nExit codes: %s.", cmd->exits);
-    (void)buf_puts(out, "\n.Bl -tag -width Ds\n");
-    show_tables(cmd, mdoc_group, mdoc_option, out);
-    (void)buf_puts(out, ".El\n.Bd -literal -offset indent\n");
-    mdoc_text(cmd->examples, out);
-    (void)buf_puts(out, "\n.Ed\n");
-}
-
-/* ---- words for a shell's completion ---- */
-
-static void no_words(const opt *o, buf *out) {
-    (void)o, (void)out;
-}
-
-static void option_words(const opt *o, buf *out) {
-    (void)buf_printf(out, " --%s", o->name);
-    if (o->type == OPT_FLAG)
-        (void)buf_printf(out, " --no-%s", o->name);
-}
-
-void opt_words(const opt_command *cmd, buf *out) {
-    show_tables(cmd, no_words, option_words, out);
 }

@@ -5,24 +5,19 @@
 #include "base/err.h"
 #include "harness/opt.h"
 
-/* A command writes its result to standard output, everything else to standard error, and returns
- * a status that main() turns into the exit code and the message. */
-typedef snap_status (*cmd_fn)(opt_shared *shared, snap_err *err);
+extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_merge, cmd_grade,
+    cmd_report, cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack,
+    cmd_compare, cmd_conformance;
 
-typedef struct {
-    const opt_command *spec; /* options, help */
-    cmd_fn run;              /* called with the options parsed into spec's own values */
-    const char *summary;     /* for `snapmla --help` */
-} cmd;
-
-extern const cmd cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_merge, cmd_grade, cmd_report,
-    cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack, cmd_compare,
-    cmd_conformance;
+/* Verbs that have files of their own. */
+extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_check,
+    cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show,
+    cmd_report_paper;
 
 /* NULL-terminated table of all commands, in the order of --help. */
-extern const cmd *const cmd_table[];
+extern const opt_command *const cmd_table[];
 
-/* Set by SIGINT and SIGTERM; commands that run long look at it between units of work. */
+/* Set by SIGINT and SIGTERM; commands that run long check it between units of work. */
 #include <signal.h>
 extern volatile sig_atomic_t cmd_cancelled;
 

@@ -21,21 +21,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "compare",
-    .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
-    .about =
-        "Lines up results of several machines, of any vendor: times, percent of each device's own\n"
-        "measured roofline, tokens per joule, tokens per dollar, and times as fast as the first\n"
-        "file. Rows measured under other conditions than the first file's are marked and get no\n"
-        "ratio; files without a cell in common are refused with exit code 6.",
-    .examples = "  snapmla compare a.json b.json\n"
-                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison\n",
-    .options = options,
-    .min_args = 2,
-    .max_args = -1,
-};
-
 enum { kPricesLimit = 1 << 20 };
 
 static snap_status load(results **r, const char *argument, snap_err *err) {
@@ -116,4 +101,19 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st;
 }
 
-const cmd cmd_compare = {&spec, run, "results of several machines, side by side"};
+const opt_command cmd_compare = {
+    .name = "compare",
+    .summary = "results of several machines, side by side",
+    .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
+    .about =
+        "Lines up results of several machines, of any vendor: times, percent of each device's own\n"
+        "measured roofline, tokens per joule, tokens per dollar, and times as fast as the first\n"
+        "file. Rows measured under other conditions than the first file's are marked and get no\n"
+        "ratio; files without a cell in common are refused with exit code 6.",
+    .examples = "  snapmla compare a.json b.json\n"
+                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison\n",
+    .options = options,
+    .min_args = 2,
+    .max_args = -1,
+    .run = run,
+};

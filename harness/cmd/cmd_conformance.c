@@ -25,21 +25,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "conformance",
-    .synopsis = "[options]",
-    .about =
-        "Does a backend compute what kernels/mla.h promises? Both arms against the FP64 oracle of\n"
-        "their own arithmetic, what must not change a bit (order of pages, unused slots, "
-        "neighbours,\n"
-        "reruns), steps whose answer is known, the dataflow against scalar code, bad arguments.\n"
-        "A cell is the worst figure of a check, to be held against its bound; checks that ask for\n"
-        "equality have none. Exit code 7 when a check fails.",
-    .examples = "  snapmla conformance\n"
-                "  snapmla conformance --backend plugin:./acme.so --json",
-    .options = options,
-};
-
 /* ---- running --------------------------------------------------------------------------------- */
 
 enum { kSubjects = TABLE_COLUMNS_MAX - 3 };
@@ -262,4 +247,19 @@ cleanup:
     return st;
 }
 
-const cmd cmd_conformance = {&spec, run, "whether a backend computes what it must, as a table"};
+const opt_command cmd_conformance = {
+    .name = "conformance",
+    .summary = "whether a backend computes what it must, as a table",
+    .synopsis = "[options]",
+    .about =
+        "Does a backend compute what kernels/mla.h promises? Both arms against the FP64 oracle of\n"
+        "their own arithmetic, what must not change a bit (order of pages, unused slots, "
+        "neighbours,\n"
+        "reruns), steps whose answer is known, the dataflow against scalar code, bad arguments.\n"
+        "A cell is the worst figure of a check, to be held against its bound; checks that ask for\n"
+        "equality have none. Exit code 7 when a check fails.",
+    .examples = "  snapmla conformance\n"
+                "  snapmla conformance --backend plugin:./acme.so --json",
+    .options = options,
+    .run = run,
+};

@@ -113,31 +113,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "eval",
-    .synopsis = "[plan | show RUN] --suite LIST --arm NAME=GENERATOR... --out RUN [options]",
-    .max_args = 2,
-    .about =
-        "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
-        "each arm with the first one: paired differences with confidence intervals and a test of\n"
-        "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
-        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in "
-        "memory;\nof its text nothing is written but what a model says.",
-    .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
-                "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
-                "fp8=http://127.0.0.1:8001/v1,model=b\n"
-                "  snapmla eval --suite demo --out RUN --arm "
-                "bf16=replay:datasets/synth_aime/bf16.jsonl \\\n"
-                "      --arm fp8=replay:datasets/synth_aime/fp8.jsonl\n"
-                "  snapmla eval --suite aime --out RUN --control seeds \\\n"
-                "      --control damaged=http://127.0.0.1:8002/v1,model=c --arm ...\n"
-                "  snapmla eval --regrade --out RUN\n"
-                "  snapmla eval show RUN --only differs,unparsed\n"
-                "  snapmla eval show RUN --problem 2024-II-4 --sample 3\n"
-                "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9",
-    .options = options,
-};
-
 typedef snap_status (*view_fn)(const js *rows, bool color, buf *out, snap_err *err);
 
 /* @document with --json, else @rows as a table. */
@@ -220,4 +195,29 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st == SNAP_OK ? printed : st;
 }
 
-const cmd cmd_eval = {&spec, run, "ask two precisions the same questions, compare the answers"};
+const opt_command cmd_eval = {
+    .name = "eval",
+    .summary = "ask two precisions the same questions, compare the answers",
+    .synopsis = "[plan | show RUN] --suite LIST --arm NAME=GENERATOR... --out RUN [options]",
+    .max_args = 2,
+    .about =
+        "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
+        "each arm with the first one: paired differences with confidence intervals and a test of\n"
+        "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
+        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in "
+        "memory;\nof its text nothing is written but what a model says.",
+    .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
+                "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
+                "fp8=http://127.0.0.1:8001/v1,model=b\n"
+                "  snapmla eval --suite demo --out RUN --arm "
+                "bf16=replay:datasets/synth_aime/bf16.jsonl \\\n"
+                "      --arm fp8=replay:datasets/synth_aime/fp8.jsonl\n"
+                "  snapmla eval --suite aime --out RUN --control seeds \\\n"
+                "      --control damaged=http://127.0.0.1:8002/v1,model=c --arm ...\n"
+                "  snapmla eval --regrade --out RUN\n"
+                "  snapmla eval show RUN --only differs,unparsed\n"
+                "  snapmla eval show RUN --problem 2024-II-4 --sample 3\n"
+                "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9",
+    .options = options,
+    .run = run,
+};

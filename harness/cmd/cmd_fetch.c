@@ -30,23 +30,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "fetch",
-    .synopsis = "[options] [NAME...]",
-    .about =
-        "Brings the named data sets, each called as its task is, into the data folder; without a\n"
-        "name all but the large ones. Every file is checked against the manifest's sha256 where\n"
-        "that is known, and put in its place only when it is whole. A broken transfer goes on "
-        "where\n"
-        "it stopped. datasets/fetch.sh does the same with curl or wget. The sets belong to their\n"
-        "authors: their licences and notices are shown.",
-    .examples = "  snapmla fetch --list\n"
-                "  snapmla fetch aime24 aime25 math500\n"
-                "  snapmla fetch --dir ../data --mirror http://mirror.example/datasets gsm8k",
-    .options = options,
-    .max_args = -1,
-};
-
 /* ---- which sets ---- */
 
 typedef struct {
@@ -230,4 +213,21 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st;
 }
 
-const cmd cmd_fetch = {&spec, run, "bring the public data sets, checked, from their homes"};
+const opt_command cmd_fetch = {
+    .name = "fetch",
+    .summary = "bring the public data sets, checked, from their homes",
+    .synopsis = "[options] [NAME...]",
+    .about =
+        "Brings the named data sets, each called as its task is, into the data folder; without a\n"
+        "name all but the large ones. Every file is checked against the manifest's sha256 where\n"
+        "that is known, and put in its place only when it is whole. A broken transfer goes on "
+        "where\n"
+        "it stopped. datasets/fetch.sh does the same with curl or wget. The sets belong to their\n"
+        "authors: their licences and notices are shown.",
+    .examples = "  snapmla fetch --list\n"
+                "  snapmla fetch aime24 aime25 math500\n"
+                "  snapmla fetch --dir ../data --mirror http://mirror.example/datasets gsm8k",
+    .options = options,
+    .max_args = -1,
+    .run = run,
+};

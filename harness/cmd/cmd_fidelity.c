@@ -2,8 +2,11 @@
 
 #include "base/term.h"
 #include "harness/bench/fidelity.h"
-#include "harness/cmd/device.h"
+#include "harness/cmd/cmd.h"
+#include "harness/cmd/device_table.h"
 #include "harness/cmd/fidelity_model.h"
+#include "harness/cmd/print.h"
+#include "harness/record/device_results.h"
 
 static device_options device = DEVICE_DEFAULTS;
 static const char *configs = "bf16,snapmla,A,B,C,D,E,F,noPV";
@@ -46,22 +49,6 @@ static const opt options[] = {
     {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
      0},
     {.type = OPT_END},
-};
-
-static const opt_command spec = {
-    .name = "fidelity",
-    .synopsis = "[options]",
-    .about =
-        "Numerical error of attention in each cache format against FP64 attention over the\n"
-        "unquantised numbers: from the FP64 oracle of each format's arithmetic (what the format\n"
-        "costs), and from the arms of the backend (what this implementation adds). With --model: "
-        "what\n"
-        "the formats do to a model's predictions of a text.",
-    .examples = "  snapmla fidelity\n"
-                "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
-                "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
-                "  snapmla fidelity --configs snapmla,A,noPV --contexts 1024,131072 --out RUN",
-    .options = options,
 };
 
 typedef struct {
@@ -111,12 +98,13 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(fidelity_parse(&what, configs, distributions, contexts, err));
     TRY(device_open(&be, &device, err));
     what.backend = be;
-    TRY(device_results(&r, be, &device, "fidelity", shared, seed, err));
+    TRY(results_of_device(&r, be, &device, "fidelity", shared->resolved, seed, err));
     sink s = {.r = r, .t = &t, .progress = term_progress_start("fidelity", fidelity_count(&what))};
     st = fidelity_run(&what, take_row, &s, err);
     term_progress_end(&s.progress);
     TRY(st);
-    TRY(device_finish(r, out, shared, &t, err));
+    TRY(out ? results_save_run(r, out, err) : SNAP_OK);
+    TRY(print_results(r, shared, &t, err));
 cleanup:
     table_release(&t);
     results_free(r);
@@ -124,4 +112,20 @@ cleanup:
     return st;
 }
 
-const cmd cmd_fidelity = {&spec, run, "numerical error of each cache format against FP64"};
+const opt_command cmd_fidelity = {
+    .name = "fidelity",
+    .summary = "numerical error of each cache format against FP64",
+    .synopsis = "[options]",
+    .about =
+        "Numerical error of attention in each cache format against FP64 attention over the\n"
+        "unquantised numbers: from the FP64 oracle of each format's arithmetic (what the format\n"
+        "costs), and from the arms of the backend (what this implementation adds). With --model: "
+        "what\n"
+        "the formats do to a model's predictions of a text.",
+    .examples = "  snapmla fidelity\n"
+                "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
+                "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
+                "  snapmla fidelity --configs snapmla,A,noPV --contexts 1024,131072 --out RUN",
+    .options = options,
+    .run = run,
+};

@@ -64,21 +64,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "generate",
-    .synopsis = "[options] DIR",
-    .about =
-        "Answers with the checkpoint in DIR (config.json, *.safetensors, tokenizer.json): "
-        "DeepSeek-V2\n"
-        "and V3 with their kin, LongCat-Flash, MiniCPM3. Both precisions share everything but the\n"
-        "cache's format and the arithmetic of attention.",
-    .examples = "  snapmla generate --prompt 'What is 17 * 23?' DeepSeek-V2-Lite-Chat\n"
-                "  snapmla generate --precision fp8 --samples 8 --stats --file question.txt DIR",
-    .options = options,
-    .min_args = 1,
-    .max_args = 1,
-};
-
 /* One answer on its way. */
 typedef struct {
     tok_stream stream;
@@ -298,4 +283,19 @@ cleanup:
     return st;
 }
 
-const cmd cmd_generate = {&spec, run, "answer with a checkpoint, in either precision"};
+const opt_command cmd_generate = {
+    .name = "generate",
+    .summary = "answer with a checkpoint, in either precision",
+    .synopsis = "[options] DIR",
+    .about =
+        "Answers with the checkpoint in DIR (config.json, *.safetensors, tokenizer.json): "
+        "DeepSeek-V2\n"
+        "and V3 with their kin, LongCat-Flash, MiniCPM3. Both precisions share everything but the\n"
+        "cache's format and the arithmetic of attention.",
+    .examples = "  snapmla generate --prompt 'What is 17 * 23?' DeepSeek-V2-Lite-Chat\n"
+                "  snapmla generate --precision fp8 --samples 8 --stats --file question.txt DIR",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -29,29 +29,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "grade",
-    .synopsis = "--task NAME [FILE]",
-    .about =
-        "Judges recorded answers, one JSON object a line: {\"gold\", \"response\"} searches the\n"
-        "response for its answer, {\"gold\", \"answer\"} takes the answer as it is. Other keys "
-        "are\n"
-        "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
-        "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
-        "Rows of ifeval and zebralogic may stand as their data has them, with a response.\n"
-        "Nothing is written if a line is malformed. Where answers are programs, a line is\n"
-        "{\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or has the tests as "
-        "the data set\n"
-        "publishes them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
-        "(bubblewrap); where that is not possible none is run, and the exit code is 6.",
-    .examples =
-        "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
-        "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"
-        "  snapmla grade --task livecodebench --judge lcb programs.jsonl",
-    .options = options,
-    .max_args = 1,
-};
-
 typedef struct {
     const task_spec *task;
     const grader *grader;
@@ -215,4 +192,27 @@ cleanup:
     return st;
 }
 
-const cmd cmd_grade = {&spec, run, "judge recorded answers again, without generating"};
+const opt_command cmd_grade = {
+    .name = "grade",
+    .summary = "judge recorded answers again, without generating",
+    .synopsis = "--task NAME [FILE]",
+    .about =
+        "Judges recorded answers, one JSON object a line: {\"gold\", \"response\"} searches the\n"
+        "response for its answer, {\"gold\", \"answer\"} takes the answer as it is. Other keys "
+        "are\n"
+        "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
+        "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
+        "Rows of ifeval and zebralogic may stand as their data has them, with a response.\n"
+        "Nothing is written if a line is malformed. Where answers are programs, a line is\n"
+        "{\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or has the tests as "
+        "the data set\n"
+        "publishes them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
+        "(bubblewrap); where that is not possible none is run, and the exit code is 6.",
+    .examples =
+        "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
+        "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"
+        "  snapmla grade --task livecodebench --judge lcb programs.jsonl",
+    .options = options,
+    .max_args = 1,
+    .run = run,
+};

@@ -10,7 +10,8 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "evals/code/sandbox.h"
-#include "harness/cmd/device.h"
+#include "harness/cmd/cmd.h"
+#include "harness/cmd/device_table.h"
 #include "harness/record/provenance.h"
 #include "harness/record/results.h"
 #include "harness/share.h"
@@ -21,19 +22,6 @@ enum { kConfigLimit = 1 << 20 };
 static device_options device = {.isa = "auto"}; /* backend NULL: all of them, and all else */
 
 static const opt options[] = {DEVICE_OPTIONS(device), {.type = OPT_END}};
-
-static const opt_command spec = {
-    .name = "info",
-    .synopsis = "[options]",
-    .about =
-        "What this build and this machine can do, and why not: program, processor, backends and\n"
-        "their instruction sets, configurations. With --backend that one alone, opened: the exit\n"
-        "code is 0 only where it can be used.",
-    .examples = "  snapmla info\n"
-                "  snapmla info --json\n"
-                "  snapmla info --backend plugin:./vendor.so",
-    .options = options,
-};
 
 /* ---- backends ---- */
 
@@ -105,6 +93,7 @@ static js *config_row(const char *dir, const char *name) {
     char *path = fs_join(dir, name);
     snap_err err = {0};
     js *file = path ? js_parse_file(path, kConfigLimit, &err) : NULL;
+    (void)js_set_new(o, "name", js_new_strn(name, strlen(name) - strlen(".json")));
     (void)js_set_new(o, "path", js_new_str(path));
     (void)js_set_new(o, "why", js_new_str(file ? js_get_str(file, "why") : err.text));
     js_free(file);
@@ -280,7 +269,7 @@ static snap_status show(const js *doc, buf *out, snap_err *err) {
                          : or_unknown(js_get_str(judge, "reason")));
     heading(out, "configurations");
     for (size_t i = 0; i < js_len(files); i++)
-        (void)buf_printf(out, "  %s\n    %s\n", or_unknown(js_get_str(js_at(files, i), "path")),
+        (void)buf_printf(out, "  %-13s %s\n", or_unknown(js_get_str(js_at(files, i), "name")),
                          or_unknown(js_get_str(js_at(files, i), "why")));
     if (!js_len(files))
         (void)buf_puts(out, "  none found: set SNAPMLA_SHARE to the folder that holds configs/\n");
@@ -305,4 +294,17 @@ cleanup:
     return st;
 }
 
-const cmd cmd_info = {&spec, run, "what this build and this machine can do, and why not"};
+const opt_command cmd_info = {
+    .name = "info",
+    .summary = "what this build and this machine can do, and why not",
+    .synopsis = "[options]",
+    .about =
+        "What this build and this machine can do, and why not: program, processor, backends and\n"
+        "their instruction sets, configurations. With --backend that one alone, opened: the exit\n"
+        "code is 0 only where it can be used.",
+    .examples = "  snapmla info\n"
+                "  snapmla info --json\n"
+                "  snapmla info --backend plugin:./vendor.so",
+    .options = options,
+    .run = run,
+};

@@ -20,21 +20,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "merge",
-    .synopsis = "SHARD... --out RUN",
-    .about =
-        "Joins the folders that 'snapmla eval --shard I/N' made into one run: its samples, its\n"
-        "statistics, its report, as if one process had made them. Merging again, with more shards\n"
-        "or after some went on, is fine; 'snapmla eval' with the shards' options goes on with the\n"
-        "whole.",
-    .examples = "  snapmla merge shard-* --out RUN\n"
-                "  snapmla merge shard-1 shard-3 --partial --out SO_FAR\n",
-    .options = options,
-    .min_args = 1,
-    .max_args = -1,
-};
-
 static snap_status print(const results *r, bool json, snap_err *err) {
     buf out = {0};
     snap_status st = json ? js_write(results_document(r), JS_PRETTY, &out, err)
@@ -59,4 +44,19 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st == SNAP_OK ? printed : st;
 }
 
-const cmd cmd_merge = {&spec, run, "join the shards of an evaluation into one run"};
+const opt_command cmd_merge = {
+    .name = "merge",
+    .summary = "join the shards of an evaluation into one run",
+    .synopsis = "SHARD... --out RUN",
+    .about =
+        "Joins the folders that 'snapmla eval --shard I/N' made into one run: its samples, its\n"
+        "statistics, its report, as if one process had made them. Merging again, with more shards\n"
+        "or after some went on, is fine; 'snapmla eval' with the shards' options goes on with the\n"
+        "whole.",
+    .examples = "  snapmla merge shard-* --out RUN\n"
+                "  snapmla merge shard-1 shard-3 --partial --out SO_FAR\n",
+    .options = options,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -14,8 +14,8 @@ static opt_list reported, e2e;
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Of 'report paper'"},
-    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench --what e2e' wrote to --out; may be given again",
-     0, 0},
+    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench model' wrote to --out; may be given again", 0,
+     0},
     {OPT_LIST, "reported", 0, &reported, "FILE",
      "further figures that papers report, JSON; may be given again", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
@@ -30,23 +30,6 @@ static const opt options[] = {
     {OPT_FLAG, "keep-gpqa-text", 0, &keep_gpqa_text, NULL,
      "also the answers to GPQA, which may quote it; its authors ask not to publish it", 0, 0},
     {.type = OPT_END},
-};
-
-static const opt_command spec = {
-    .name = "report",
-    .synopsis = "[paper] FILE_or_DIR...",
-    .about =
-        "Tables and figures from one or more result files: one HTML page, Markdown, CSV, and\n"
-        "LaTeX tables for \\input. A DIR is a RUN folder with a run.json. The files' paths are\n"
-        "printed.\n"
-        "'report paper' makes the tables and figures of the SnapMLA paper from these files, with\n"
-        "what the paper reports beside them, marked so; what no file has is said in a line.",
-    .examples = "  snapmla report run.json\n"
-                "  snapmla report bench.json RUN --out report --format html,tex\n"
-                "  snapmla report paper bench.json fidelity.json RUN --out paper --format all\n",
-    .options = options,
-    .min_args = 1,
-    .max_args = -1,
 };
 
 static snap_status load(results **out, const char *argument, snap_err *err) {
@@ -226,4 +209,21 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st;
 }
 
-const cmd cmd_report = {&spec, run, "tables, figures and a page from result files"};
+const opt_command cmd_report = {
+    .name = "report",
+    .summary = "tables, figures and a page from result files",
+    .synopsis = "[paper] FILE_or_DIR...",
+    .about =
+        "Tables and figures from one or more result files: one HTML page, Markdown, CSV, and\n"
+        "LaTeX tables for \\input. A DIR is a RUN folder with a run.json. The files' paths are\n"
+        "printed.\n"
+        "'report paper' makes the tables and figures of the SnapMLA paper from these files, with\n"
+        "what the paper reports beside them, marked so; what no file has is said in a line.",
+    .examples = "  snapmla report run.json\n"
+                "  snapmla report bench.json RUN --out report --format html,tex\n"
+                "  snapmla report paper bench.json fidelity.json RUN --out paper --format all\n",
+    .options = options,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "harness/cmd/device.h"
+#include "harness/cmd/cmd.h"
+#include "harness/cmd/device_table.h"
+#include "harness/cmd/print.h"
 #include "harness/measure/ceilings.h"
 #include "harness/measure/env.h"
 #include "harness/measure/stats.h"
+#include "harness/record/device_results.h"
 
 static device_options device = DEVICE_DEFAULTS;
 static int64_t rounds = 5;
@@ -26,17 +29,6 @@ static const opt options[] = {
     {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
      0},
     {.type = OPT_END},
-};
-
-static const opt_command spec = {
-    .name = "roofline",
-    .synopsis = "[options]",
-    .about = "Measures what this device can do at most: cold read bandwidth, and the rates of\n"
-             "multiply-accumulate on BF16 and FP8 operands with FP32 sums, on random data. Every\n"
-             "percentage that 'bench' reports is against these.",
-    .examples = "  snapmla roofline\n"
-                "  snapmla roofline --threads 1 --out roofline.json",
-    .options = options,
 };
 
 static int compare_double(const void *a, const void *b) {
@@ -109,14 +101,15 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     table t = table_new(heads, 6);
     snap_status st = SNAP_OK;
     TRY(device_open(&be, &device, err));
-    TRY(device_results(&r, be, &device, "roofline", shared, 0, err));
+    TRY(results_of_device(&r, be, &device, "roofline", shared->resolved, 0, err));
     TRY(measure(&c, be, err));
     TRY(results_add_all(r, "ceilings", ceilings_json(&c), err));
     TRY(add_limits(r, be, err));
     js *rows = results_section(r, "ceilings");
     for (size_t i = 0; i < js_len(rows); i++)
         add_row(&t, js_at(rows, i));
-    TRY(device_finish(r, out, shared, &t, err));
+    TRY(out ? results_save_run(r, out, err) : SNAP_OK);
+    TRY(print_results(r, shared, &t, err));
 cleanup:
     table_release(&t);
     results_free(r);
@@ -124,4 +117,15 @@ cleanup:
     return st;
 }
 
-const cmd cmd_roofline = {&spec, run, "measure the ceilings of this device"};
+const opt_command cmd_roofline = {
+    .name = "roofline",
+    .summary = "measure the ceilings of this device",
+    .synopsis = "[options]",
+    .about = "Measures what this device can do at most: cold read bandwidth, and the rates of\n"
+             "multiply-accumulate on BF16 and FP8 operands with FP32 sums, on random data. Every\n"
+             "percentage that 'bench' reports is against these.",
+    .examples = "  snapmla roofline\n"
+                "  snapmla roofline --threads 1 --out roofline.json",
+    .options = options,
+    .run = run,
+};

@@ -31,21 +31,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command spec = {
-    .name = "synth",
-    .synopsis = "[options]",
-    .about =
-        "Writes problems of our own, a JSON object a line, in the four styles of the evaluations:\n"
-        "integers (aime), LaTeX (math), one of four options (gpqa), programs with tests (code).\n"
-        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends "
-        "on\n"
-        "style, level, split, seed and its number alone; what is held out is in no stream for\n"
-        "training, whatever the seed.",
-    .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
-                "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
-    .options = options,
-};
-
 static snap_status add_style(void *ctx, const char *part, snap_err *err) {
     synth_plan *p = ctx;
     if (p->styles == SYNTH_STYLES)
@@ -100,4 +85,19 @@ cleanup:
     return st;
 }
 
-const cmd cmd_synth = {&spec, run, "problems of our own, with worked solutions"};
+const opt_command cmd_synth = {
+    .name = "synth",
+    .summary = "problems of our own, with worked solutions",
+    .synopsis = "[options]",
+    .about =
+        "Writes problems of our own, a JSON object a line, in the four styles of the evaluations:\n"
+        "integers (aime), LaTeX (math), one of four options (gpqa), programs with tests (code).\n"
+        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends "
+        "on\n"
+        "style, level, split, seed and its number alone; what is held out is in no stream for\n"
+        "training, whatever the seed.",
+    .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
+                "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
+    .options = options,
+    .run = run,
+};

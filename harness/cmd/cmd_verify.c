@@ -20,24 +20,6 @@ static const opt verify_options[] = {
     {.type = OPT_END},
 };
 
-static const opt_command verify_spec = {
-    .name = "verify-run",
-    .synopsis = "FILE_or_DIR_or_ZIP [options]",
-    .about =
-        "Can a result be what it says? Checks a result file, a RUN folder or a bundle of pack:\n"
-        "keys, hashes, statistics against samples, rates against time and shape, times against\n"
-        "the file's own ceilings, speeds without a passed check, mixed conditions, accuracies\n"
-        "against samples, verdicts against intervals, which files were measured.",
-    .exits = "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, "
-             "7 a speed or verdict that can't be",
-    .examples = "  snapmla verify-run run.json\n"
-                "  snapmla verify-run RUN.zip --json\n"
-                "  snapmla verify-run bench.json --plugin ./vendor.so",
-    .options = verify_options,
-    .min_args = 1,
-    .max_args = 1,
-};
-
 /* A RUN's samples lie beside its result file. */
 static snap_status read_beside(const char *dir, buf *samples, snap_err *err) {
     char *path = fs_join(dir, "samples.jsonl");
@@ -115,7 +97,25 @@ cleanup:
     return st;
 }
 
-const cmd cmd_verify = {&verify_spec, verify, "check whether a result can be what it says"};
+const opt_command cmd_verify = {
+    .name = "verify-run",
+    .summary = "check whether a result can be what it says",
+    .synopsis = "FILE_or_DIR_or_ZIP [options]",
+    .about =
+        "Can a result be what it says? Checks a result file, a RUN folder or a bundle of pack:\n"
+        "keys, hashes, statistics against samples, rates against time and shape, times against\n"
+        "the file's own ceilings, speeds without a passed check, mixed conditions, accuracies\n"
+        "against samples, verdicts against intervals, which files were measured.",
+    .exits = "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, "
+             "7 a speed or verdict that can't be",
+    .examples = "  snapmla verify-run run.json\n"
+                "  snapmla verify-run RUN.zip --json\n"
+                "  snapmla verify-run bench.json --plugin ./vendor.so",
+    .options = verify_options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = verify,
+};
 
 /* ---- pack ---- */
 
@@ -124,19 +124,6 @@ static const char *out;
 static const opt pack_options[] = {
     {OPT_STR, "out", 'o', &out, "FILE", "the bundle; default: the run's name and .zip", 0, 0},
     {.type = OPT_END},
-};
-
-static const opt_command pack_spec = {
-    .name = "pack",
-    .synopsis = "FILE_or_DIR [options]",
-    .about = "One zip of a run: result file, samples, log, configuration, report, and a manifest\n"
-             "with the sha256 of each. 'snapmla verify-run' checks it on any machine. Its path is\n"
-             "printed.",
-    .examples = "  snapmla pack RUN\n"
-                "  snapmla pack bench.json --out bench.zip",
-    .options = pack_options,
-    .min_args = 1,
-    .max_args = 1,
 };
 
 /* "RUN/" and "bench.json" become "RUN.zip" and "bench.zip". */
@@ -166,4 +153,17 @@ cleanup:
     return st;
 }
 
-const cmd cmd_pack = {&pack_spec, pack, "bundle a run into one zip that can be checked"};
+const opt_command cmd_pack = {
+    .name = "pack",
+    .summary = "bundle a run into one zip that can be checked",
+    .synopsis = "FILE_or_DIR [options]",
+    .about = "One zip of a run: result file, samples, log, configuration, report, and a manifest\n"
+             "with the sha256 of each. 'snapmla verify-run' checks it on any machine. Its path is\n"
+             "printed.",
+    .examples = "  snapmla pack RUN\n"
+                "  snapmla pack bench.json --out bench.zip",
+    .options = pack_options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = pack,
+};

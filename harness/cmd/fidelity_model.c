@@ -13,6 +13,9 @@
 #include "generator/local/checkpoint/digest.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/model_fidelity.h"
+#include "harness/cmd/cmd.h"
+#include "harness/cmd/print.h"
+#include "harness/record/device_results.h"
 #include "harness/share.h"
 
 typedef struct {
@@ -175,16 +178,14 @@ static bool fill_table(table *t, const js *rows, int k) {
 }
 
 static snap_status print_kind(const js *rows, int k, snap_err *err) {
-    buf text = {0};
     table t;
     snap_status st = SNAP_OK;
     if (fill_table(&t, rows, k)) {
-        TRY(write_text(&t, term_use_color(STDOUT_FILENO), &text, err));
-        (void)printf("%s\n%s\n", kinds[k].title, buf_str(&text));
+        (void)puts(kinds[k].title);
+        st = print_table(&t, err);
+        (void)puts("");
     }
-cleanup:
     table_release(&t);
-    buf_release(&text);
     return st;
 }
 
@@ -202,7 +203,7 @@ static snap_status open_results(sink *s, const opt_shared *shared, snap_err *err
         where.backend = "cpu";
     snap_status st = device_open(&be, &where, err);
     if (st == SNAP_OK)
-        st = device_results(&s->r, be, &where, "fidelity", shared, 0, err);
+        st = results_of_device(&s->r, be, &where, "fidelity", shared->resolved, 0, err);
     mla_backend_close(be);
     return st;
 }
@@ -257,7 +258,8 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
     for (int k = 0; k < PREDICTIONS && !shared->json; k++)
         TRY(print_kind(results_section(s.r, "model_fidelity"), k, err));
     (void)fill_table(&last, results_section(s.r, "model_fidelity"), PREDICTIONS);
-    TRY(device_finish(s.r, a->out, shared, &last, err));
+    TRY(a->out ? results_save_run(s.r, a->out, err) : SNAP_OK);
+    TRY(print_results(s.r, shared, &last, err));
 cleanup:
     table_release(&last);
     results_free(s.r);

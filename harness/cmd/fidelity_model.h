@@ -2,7 +2,8 @@
 #ifndef SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
 #define SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
 
-#include "harness/cmd/device.h"
+#include "harness/measure/device.h"
+#include "harness/opt.h"
 
 typedef struct {
     const char *dir, *text, *precisions, *contexts, *out;

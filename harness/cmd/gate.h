@@ -1,38 +1,114 @@
-/* gate.h - the verbs of `snapmla gate`, a file each, and the options they share. */
+/* gate.h - the options that verbs of `snapmla gate` share, and how their verdicts leave. */
 #ifndef SNAPMLA_HARNESS_CMD_GATE_H
 #define SNAPMLA_HARNESS_CMD_GATE_H
 
 #include "harness/bench/grid.h"
-#include "harness/cmd/device.h"
-#include "harness/gate/decide.h"
+#include "harness/cmd/cmd.h"
+#include "harness/cmd/device_table.h"
+#include "harness/gate/compare_builds.h"
+#include "harness/record/results.h"
+
+/* ---- what is timed: gate run, gate selftest ---- */
 
 typedef struct {
-    const char *baseline, *current, *history; /* check */
-    double error_growth_pct;
-    bool allow_shared, any_machine;
-    bench_grid_text grid; /* run, selftest */
+    bench_grid_text grid;
     const char *distribution;
     bool cold;
     int64_t seed;
-    double minutes;
     device_options device;
-    double share_pct, us, alpha_pct; /* deciding */
+} gate_timing;
+
+#define GATE_TIMING_DEFAULTS                                                                       \
+    {                                                                                              \
+        .grid = {.arms = "bf16,fp8",                                                               \
+                 .scopes = "kernel",                                                               \
+                 .heads = "1,16,128",                                                              \
+                 .s_q = "1",                                                                       \
+                 .batch = "1",                                                                     \
+                 .context = "1024",                                                                \
+                 .d_c = 512,                                                                       \
+                 .d_r = 64},                                                                       \
+        .distribution = "normal", .seed = 1, .device = {                                           \
+            .backend = "auto",                                                                     \
+            .isa = "auto",                                                                         \
+            .threads = 1                                                                           \
+        }                                                                                          \
+    }
+
+/* clang-format off */
+#define GATE_TIMING_OPTIONS(t)                                                                     \
+    {.type = OPT_GROUP, .help = "What is timed (comma lists)"},                                    \
+    {OPT_STR, "arms", 0, &(t).grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},                   \
+    {OPT_STR, "scope", 0, &(t).grid.scopes, "LIST", "kernel, served", 0, 0},                       \
+    {OPT_STR, "heads", 0, &(t).grid.heads, "LIST", "query heads, 1..128", 0, 0},                   \
+    {OPT_STR, "s-q", 0, &(t).grid.s_q, "LIST", "query tokens per sequence, 1..4", 0, 0},           \
+    {OPT_STR, "batch", 0, &(t).grid.batch, "LIST", "sequences", 0, 0},                             \
+    {OPT_STR, "context", 0, &(t).grid.context, "LIST", "cached tokens per sequence", 0, 0},        \
+    {OPT_STR, "shapes", 0, &(t).grid.shapes, "LIST",                                               \
+     "H/s_q/batch/context, instead of the four lists above", 0, 0},                                \
+    {OPT_STR, "distribution", 0, &(t).distribution, "NAME", "normal, mla, sink, adversarial", 0, 0}, \
+    {OPT_FLAG, "cold", 0, &(t).cold, NULL,                                                         \
+     "cpu: steps on a cold cache, through copies of the data; the copies take longer to make, and " \
+     "times vary with other programs' use of memory; a GPU always flushes its caches", 0, 0},      \
+    {OPT_INT, "seed", 0, &(t).seed, "N", "of the random numbers", 0, 1e15}
+
+/* ---- deciding: every verb but history ---- */
+
+typedef struct {
+    double share_pct, us, alpha_pct;
     int64_t sessions, looks;
+} gate_deciding;
+
+#define GATE_DECIDING_DEFAULTS {.share_pct = 2, .us = 0.5, .alpha_pct = 5, .sessions = 12, .looks = 3}
+
+#define GATE_DECIDING_OPTIONS(d)                                                                   \
+    {.type = OPT_GROUP, .help = "Deciding"},                                                       \
+    {OPT_NUM, "threshold", 0, &(d).share_pct, "PCT", "slow-down that counts as none", 0, 900},     \
+    {OPT_NUM, "threshold-us", 0, &(d).us, "US", "and in microseconds; the larger one holds", 0, 1e9}, \
+    {OPT_NUM, "alpha", 0, &(d).alpha_pct, "PCT", "chance of a false alarm of the whole gate", 1e-4, 49}
+
+/* gate run, gate selftest */
+#define GATE_SESSIONS_OPTIONS(d)                                                                   \
+    {OPT_INT, "sessions", 0, &(d).sessions, "N",                                                   \
+     "pairs of processes at first, each with mirrored turns of every cell", 5, 512},               \
+    {OPT_INT, "looks", 0, &(d).looks, "N",                                                         \
+     "undecided cells get as many sessions again; tests per cell, at most", 1, 7}
+
+/* ---- where verdicts go ---- */
+
+typedef struct {
     const char *out, *junit, *markdown, *code_quality, *annotations;
-} gate_flags;
+} gate_output;
 
-extern gate_flags gate_flags_now; /* filled by the command's table of options */
+#define GATE_OUTPUT_DEFAULTS {.annotations = "auto"}
 
-gate_limits gate_flags_limits(void);
+#define GATE_OUT_OPTION(o)                                                                         \
+    {OPT_STR, "out", 'o', &(o).out, "PATH", "write the result file, verdicts with all samples", 0, 0}
 
-snap_status gate_cmd_check(opt_shared *shared, snap_err *err);
-snap_status gate_cmd_run(opt_shared *shared, snap_err *err);
-snap_status gate_cmd_selftest(opt_shared *shared, snap_err *err);
-snap_status gate_cmd_history(opt_shared *shared, snap_err *err);
+#define GATE_OUTPUT_OPTIONS(o)                                                                     \
+    {.type = OPT_GROUP, .help = "Output"},                                                         \
+    GATE_OUT_OPTION(o),                                                                            \
+    {OPT_STR, "junit", 0, &(o).junit, "FILE", "write JUnit XML", 0, 0},                            \
+    {OPT_STR, "markdown", 0, &(o).markdown, "FILE", "write a summary as Markdown", 0, 0},          \
+    {OPT_STR, "code-quality", 0, &(o).code_quality, "FILE", "write GitLab's code quality report", 0, 0}, \
+    {OPT_STR, "annotations", 0, &(o).annotations, "KIND",                                          \
+     "github: ::error lines on standard error, and the job's summary; none; auto: github where "   \
+     "GITHUB_ACTIONS is true", 0, 0}
+/* clang-format on */
 
-/* Adds the rows of `verdicts` to @r, saves and prints it, and writes the files that were asked for. @rows
- * stays the caller's. Returns what the verdicts come to (verdict_status), unless writing failed. */
-snap_status gate_cmd_finish(results *r, const js *rows, const opt_shared *shared,
-                            snap_err *err) SNAP_CHECK_RESULT;
+#define GATE_EXITS                                                                                 \
+    "0 good, 1 slower, 2 usage or configuration, 3 runtime, 4 undecided, 5 worse in quality, "     \
+    "6 invalid, 7 wrong"
+
+gate_limits gate_limits_of(const gate_deciding *d);
+
+/* The options of a run of two arms; the arms are the caller's. Both @t and @grid stay borrowed. */
+gate_run_options gate_run_options_of(const gate_timing *t, const gate_deciding *d,
+                                     const bench_grid *grid);
+
+/* Adds @rows to the section `verdicts` of @r, saves and prints them, and writes the files that @o names.
+ * @rows stays the caller's. Returns what the verdicts come to (verdict_status()), unless writing failed. */
+snap_status gate_finish(results *r, const js *rows, const gate_output *o, const opt_shared *shared,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

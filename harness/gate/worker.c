@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "harness/bench/sweep.h"
-#include "harness/cmd/device.h"
 #include "harness/gate/side.h"
 #include "harness/measure/code_hash.h"
+#include "harness/measure/device.h"
 #include "harness/record/results.h"
 
 enum { kWarmUp = 5 };

@@ -166,9 +166,120 @@ static void test_help_lists_every_option(void) {
     opt_release(&shared);
 }
 
-CU_TestInfo tests_opt[] = {{"forms of an option", test_forms_of_an_option},
-                           {"refusals name the option", test_refusals_name_the_option},
-                           {"precedence", test_precedence},
-                           {"bad config files", test_bad_config_files},
-                           {"help lists every option", test_help_lists_every_option},
-                           CU_TEST_INFO_NULL};
+/* ---- verbs ---- */
+
+static int64_t depth;
+static opt_gone gone_modes[] = {{"deep", "snapmla dig deep"}, {NULL, NULL}};
+static const opt dig_options[] = {{OPT_INT, "batch", 0, &batch, "N", "how many", 1, 1024},
+                                  {OPT_GONE, "mode", 0, gone_modes, "NAME", NULL, 0, 0},
+                                  {.type = OPT_END}};
+static const opt deep_options[] = {{OPT_INT, "depth", 0, &depth, "N", "how deep", 1, 9},
+                                   {.type = OPT_END}};
+static const opt_command dig;
+static const opt_command dig_deep = {.name = "dig deep",
+                                     .summary = "digs down",
+                                     .synopsis = "[options]",
+                                     .about = "Digs down.",
+                                     .examples = "  snapmla dig deep",
+                                     .options = deep_options,
+                                     .of = &dig};
+static const opt_command dig_wide = {.name = "dig wide",
+                                     .summary = "digs along",
+                                     .synopsis = "[options]",
+                                     .about = "Digs along.",
+                                     .examples = "  snapmla dig wide",
+                                     .options = dig_options,
+                                     .of = &dig};
+static const opt_command *const dig_verbs[] = {&dig_wide, &dig_deep, NULL};
+static const opt_command dig = {.name = "dig",
+                                .synopsis = "[VERB] [options]",
+                                .about = "Digs.",
+                                .examples = "  snapmla dig",
+                                .options = dig_options,
+                                .verbs = dig_verbs};
+
+/* Selects a verb and parses what is left of the line. @selected: the command that was parsed. */
+static snap_status parse_verb(const char *first, const char *second, const char *third,
+                              const opt_command **selected, snap_err *err) {
+    const char *words[] = {first, second, third};
+    const char **argv = words;
+    int argc = 0;
+    while (argc < 3 && words[argc])
+        argc++;
+    if (err)
+        *err = (snap_err){0};
+    opt_release(&shared);
+    snap_status st = opt_select(&dig, &argc, &argv, selected, err);
+    return st == SNAP_OK ? opt_parse(*selected, argc, argv, &shared, err) : st;
+}
+
+static void test_verbs(void) {
+    const opt_command *selected = NULL;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(parse_verb("deep", "--depth", "3", &selected, &err), SNAP_OK);
+    CU_ASSERT_PTR_EQUAL(selected, &dig_deep);
+    CU_ASSERT_EQUAL(depth, 3);
+    CU_ASSERT_EQUAL(parse_verb("--batch", "7", NULL, &selected, &err), SNAP_OK);
+    CU_ASSERT_PTR_EQUAL(selected, &dig);
+    CU_ASSERT_EQUAL(parse_verb("deep", "--batch", "7", &selected, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "--batch belongs to 'snapmla dig wide'");
+    CU_ASSERT_EQUAL(parse_verb("down", NULL, NULL, &selected, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "'dig down' is unknown: wide or deep");
+    CU_ASSERT_EQUAL(parse_verb("--batch", "7", "deep", &selected, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "the verb comes first: write 'snapmla dig deep ...'");
+    opt_release(&shared);
+}
+
+static void test_options_that_are_gone(void) {
+    const char *path = "/tmp/snapmla-opt-gone.json", *text = "{\"mode\":\"deep\"}";
+    const opt_command *selected = NULL;
+    snap_err err = {0};
+    buf help = {0};
+    CU_ASSERT_EQUAL(parse_verb("--mode", "deep", NULL, &selected, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "--mode is gone: write 'snapmla dig deep'");
+    CU_ASSERT_EQUAL(fs_write_atomic(path, text, strlen(text), NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(parse_verb("--config", path, NULL, &selected, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "/tmp/snapmla-opt-gone.json: key 'mode' is gone: write "
+                                     "'snapmla dig deep'");
+    (void)unlink(path);
+    opt_help(&dig, &help);
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&help), "mode"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&help), "digs down"));
+    buf_release(&help);
+    opt_release(&shared);
+}
+
+/* A configuration may hold options of several verbs. */
+static void test_config_of_another_verb(void) {
+    const char *path = "/tmp/snapmla-opt-verbs.json", *text = "{\"batch\":5,\"depth\":4}";
+    const opt_command *selected = NULL;
+    CU_ASSERT_EQUAL(fs_write_atomic(path, text, strlen(text), NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(parse_verb("deep", "--config", path, &selected, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(depth, 4);
+    CU_ASSERT_EQUAL(parse_verb("wide", "--config", path, &selected, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(batch, 5);
+    (void)unlink(path);
+    opt_release(&shared);
+}
+
+static void test_shipped_configurations(void) {
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(parse("--config cpu", &err), SNAP_E_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "configs/cpu.json: key '"));
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(parse("--config no-such-configuration", &err), SNAP_E_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no configuration 'no-such-configuration'"));
+    opt_release(&shared);
+}
+
+CU_TestInfo tests_opt[] = {
+    {"forms of an option", test_forms_of_an_option},
+    {"refusals name the option", test_refusals_name_the_option},
+    {"precedence", test_precedence},
+    {"bad config files", test_bad_config_files},
+    {"help lists every option", test_help_lists_every_option},
+    {"verbs", test_verbs},
+    {"options that are gone", test_options_that_are_gone},
+    {"a configuration with another verb's options", test_config_of_another_verb},
+    {"shipped configurations", test_shipped_configurations},
+    CU_TEST_INFO_NULL};

@@ -10,9 +10,9 @@
 #include "base/fs.h"
 #include "harness/test/report_fixture.h"
 #include "harness/view/outline.h"
+#include "harness/view/pages.h"
 #include "harness/view/paper.h"
 #include "harness/view/report.h"
-#include "harness/view/pages.h"
 
 static report_model *paper_of(results *r) {
     report_model *m;
@@ -254,7 +254,7 @@ static void test_hostile_documents(void) {
          "rows[0].bf16"},
         {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"fp8\":1,\"where\":2}]}",
          false, "rows[0].where"},
-        {"{\"what\":\"grading\",\"rows\":[]}", true, "bench --what e2e"},
+        {"{\"what\":\"grading\",\"rows\":[]}", true, "bench model"},
         {"{\"what\":\"e2e\",\"rows\":[]}", true, "model_config"},
         {"{\"what\":\"e2e\"}", true, "rows"},
     };

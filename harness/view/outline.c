@@ -73,9 +73,8 @@ static const report_section paper[] = {
      .title = "Decoding over configurations",
      .parts = {{.build = report_table_paper_speed}},
      .measured = has_steps,
-     .absent =
-         "Not measured in these runs: whole models are, on a GPU, by 'snapmla bench --what e2e "
-         "--out FILE', which --e2e takes."},
+     .absent = "Not measured in these runs: whole models are, on a GPU, by 'snapmla bench model "
+               "--out FILE', which --e2e takes."},
     {.id = "kernel",
      .title = "Kernel over heads, batch, context and query tokens",
      .parts = {{.draw = figure_axes},

@@ -144,7 +144,7 @@ static snap_status open_printed(const js *doc, const char *name, js **rows, cons
     TRY(js_need_str(doc, "what", &what, name, err));
     TRY(strcmp(what, "e2e") == 0
             ? SNAP_OK
-            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench --what e2e'", name));
+            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench model'", name));
     TRY(js_need_str(doc, "model_config", model, name, err));
     TRY(js_need_str(doc, "device", device, name, err));
 cleanup:

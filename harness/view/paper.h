@@ -24,7 +24,7 @@ typedef struct report_quote {
     double bf16, fp8, speedup, peak_pct; /* NAN = not reported */
 } report_quote;
 
-/* A row of `bench --what e2e`: decode steps of a whole model. */
+/* A row of `bench model`: decode steps of a whole model. */
 typedef struct report_step {
     const char *model, *device, *name; /* the last one: of the file */
     int64_t context, batch;

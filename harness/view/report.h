@@ -60,7 +60,7 @@ snap_status report_paper(report_model *m, snap_err *err) SNAP_CHECK_RESULT;
 snap_status report_add_reported(report_model *m, const js *doc, const char *name,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* What `bench --what e2e` wrote to --out, or printed with --json; not kept. Errors as report_add_reported(). */
+/* What `bench model` wrote to --out, or printed with --json; not kept. Errors as report_add_reported(). */
 snap_status report_add_e2e(report_model *m, const js *doc, const char *name,
                            snap_err *err) SNAP_CHECK_RESULT;
 

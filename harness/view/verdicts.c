@@ -159,3 +159,23 @@ void verdicts_markdown(const js *rows, const char *title, buf *out) {
     out->failed |= t.failed;
     table_release(&t);
 }
+
+/* ---- changes in a history ---- */
+
+table changes_table(const js *rows) {
+    static const char *const heads[] = {"cell",      "run",      "started", "commit",
+                                        "us before", "us after", "change",  "p"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        table_cell(&t, "%s", js_get_str(row, "name"));
+        table_cell(&t, "%lld", (long long)js_get_int(row, "at", 0));
+        table_cell(&t, "%s", js_get_str(row, "started"));
+        table_cell(&t, "%.12s", js_get_str(row, "commit"));
+        table_number(&t, js_get_num(row, "baseline_ns", 0) / 1e3, 1);
+        table_number(&t, js_get_num(row, "current_ns", 0) / 1e3, 1);
+        table_cell(&t, "%+.1f %%", 100 * (js_get_num(row, "ratio", 1) - 1));
+        table_number(&t, js_get_num(row, "p", 1), 3);
+    }
+    return t;
+}

@@ -6,6 +6,7 @@
 #define SNAPMLA_HARNESS_VIEW_VERDICTS_H
 
 #include "base/json.h"
+#include "harness/view/table.h"
 
 /* A table for a terminal, then each reason once. @color: heads in bold. */
 void verdicts_text(const js *rows, bool color, buf *out);
@@ -22,6 +23,9 @@ void verdicts_github(const js *rows, buf *out);
 
 /* GitLab's code quality report: an array of issues. @file: the path that GitLab shows them at. */
 void verdicts_gitlab(const js *rows, const char *file, buf *out);
+
+/* The rows of history_changes() as a table; the caller releases it. */
+table changes_table(const js *rows);
 
 /* ---- what the writers share ---- */
 

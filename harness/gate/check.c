@@ -1,0 +1,83 @@
+#include "harness/gate/check.h"
+
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "harness/gate/files.h"
+#include "harness/gate/quality.h"
+
+typedef struct {
+    results *run;
+    char *samples; /* RUN/samples.jsonl; NULL = the argument is a file, or has none */
+} side;
+
+static snap_status load(side *s, const char *option, const char *argument, snap_err *err) {
+    if (!argument)
+        return err_set(err, SNAP_E_USAGE, "gate check needs %s", option);
+    char *path = results_file_of(argument);
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", argument);
+    snap_status st = results_load(&s->run, path, err);
+    if (st == SNAP_OK && fs_is_dir(argument))
+        s->samples = fs_join(argument, "samples.jsonl");
+    if (s->samples && !fs_exists(s->samples)) {
+        free(s->samples);
+        s->samples = NULL;
+    }
+    free(path);
+    return st;
+}
+
+static void release(side *s) {
+    results_free(s->run);
+    free(s->samples);
+}
+
+static snap_status open_history(gate_history **h, const char *path, const results *current,
+                                snap_err *err) {
+    char machine[200];
+    *h = NULL;
+    if (!path)
+        return SNAP_OK;
+    history_machine(current, machine);
+    return history_load(h, path, machine, true, err);
+}
+
+static snap_status compare(const gate_check_options *o, const side *before, const side *now,
+                           const gate_history *history, js *rows, snap_err *err) {
+    const gate_file_options files = {.limits = o->limits,
+                                     .error_growth = o->error_growth,
+                                     .allow_shared = o->allow_shared,
+                                     .any_machine = o->any_machine,
+                                     .history = history};
+    const gate_quality_options quality = {.alpha = o->limits.alpha,
+                                          .baseline_samples = before->samples,
+                                          .current_samples = now->samples,
+                                          .seed = o->seed};
+    snap_status st = SNAP_OK;
+    TRY(gate_check_speed(before->run, now->run, &files, rows, err));
+    TRY(gate_check_fidelity(before->run, now->run, &files, rows, err));
+    TRY(gate_check_quality(before->run, now->run, &quality, rows, err));
+    if (!js_len(rows))
+        st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' have nothing to compare", o->baseline,
+                     o->current);
+cleanup:
+    return st;
+}
+
+snap_status gate_check(const gate_check_options *o, js *rows, snap_err *err) {
+    side before = {0}, now = {0};
+    gate_history *history = NULL;
+    snap_status st = SNAP_OK;
+    TRY(load(&before, "--baseline", o->baseline, err));
+    TRY(load(&now, "--current", o->current, err));
+    TRY(open_history(&history, o->history, now.run, err));
+    TRY(compare(o, &before, &now, history, rows, err));
+    if (o->history)
+        TRY(history_append(o->history, now.run, err));
+cleanup:
+    release(&before);
+    release(&now);
+    history_free(history);
+    return st;
+}

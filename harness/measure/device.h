@@ -1,0 +1,19 @@
+/* device.h - the choice of a backend, as the measuring commands share it. */
+#ifndef SNAPMLA_HARNESS_MEASURE_DEVICE_H
+#define SNAPMLA_HARNESS_MEASURE_DEVICE_H
+
+#include <stdint.h>
+
+#include "kernels/mla.h"
+
+typedef struct {
+    const char *backend; /* "auto", a name of mla_backend_list(), "plugin:PATH" */
+    const char *isa;     /* "auto", or an instruction set or device as the backend calls it */
+    int64_t threads;     /* of the CPU backend; 0 = all cores */
+} device_options;
+
+/* "auto" takes the first backend other than the CPU and OpenCL that opens, else the CPU. */
+snap_status device_open(mla_backend **out, const device_options *d,
+                        snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

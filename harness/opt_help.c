@@ -1,0 +1,145 @@
+/* opt_help.c - what a table of options becomes for people and shells: --help, the man page, completion. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "harness/opt_inside.h"
+
+/* A flag that is on by default: only its --no- form changes anything. */
+static bool flag_is_on(const opt *o) {
+    return o->type == OPT_FLAG && o->value && *(const bool *)o->value;
+}
+
+static void help_default(const opt *o, buf *out) {
+    if (flag_is_on(o))
+        (void)buf_puts(out, " [on]");
+    js *v = o->type == OPT_FLAG || !o->value ? NULL : opt_value_json(o);
+    buf text = {0};
+    bool empty = !v || js_is_null(v) || (js_is_array(v) && !js_len(v));
+    if (!empty && opt_scalar_text(v, &text) && text.len)
+        (void)buf_printf(out, " [%s]", buf_str(&text));
+    js_free(v);
+    buf_release(&text);
+}
+
+static void help_option(const opt *o, buf *out) {
+    char left[80];
+    char letter[5] = "    ";
+    if (o->letter)
+        (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    (void)snprintf(left, sizeof left, "%s--%s%s%s%s", letter, flag_is_on(o) ? "[no-]" : "", o->name,
+                   o->argument ? " " : "", o->argument ? o->argument : "");
+    (void)buf_printf(out, "  %-28s %s", left, o->help);
+    help_default(o, out);
+    (void)buf_puts(out, "\n");
+}
+
+typedef void (*opt_show_fn)(const opt *o, buf *out);
+
+static void show_tables(const opt_command *cmd, opt_show_fn group, opt_show_fn option, buf *out) {
+    opt_shared sh = {.color = "auto"};
+    opt shared[OPT_SHARED];
+    opt_shared_table(&sh, shared);
+    for (const opt *o = cmd->options; o->type != OPT_END; o++)
+        if (o->type != OPT_GONE)
+            (o->type == OPT_GROUP ? group : option)(o, out);
+    for (int i = 0; i < OPT_SHARED; i++)
+        (shared[i].type == OPT_GROUP ? group : option)(&shared[i], out);
+}
+
+static void help_group(const opt *o, buf *out) {
+    (void)buf_printf(out, "\n%s\n", o->help);
+}
+
+static void help_verbs(const opt_command *cmd, buf *out) {
+    (void)buf_puts(out, "\nVerbs\n");
+    for (const opt_command *const *v = cmd->verbs; *v; v++)
+        if ((*v)->summary)
+            (void)buf_printf(out, "  %-11s %s%s\n", opt_verb_word(*v), (*v)->summary,
+                             (*v)->options == cmd->options ? "; the default" : "");
+    (void)buf_printf(out, "\n'snapmla %s VERB --help' lists the options of a verb.\n", cmd->name);
+}
+
+void opt_help(const opt_command *cmd, buf *out) {
+    (void)buf_printf(out, "usage: snapmla %s %s\n\n%s\n", cmd->name, cmd->synopsis, cmd->about);
+    if (cmd->verbs)
+        help_verbs(cmd, out);
+    if (cmd->options->type != OPT_GROUP)
+        (void)buf_puts(out, "\nOptions\n");
+    show_tables(cmd, help_group, help_option, out);
+    (void)buf_printf(out, "\nExamples\n%s\n", cmd->examples);
+    (void)buf_printf(out, "\nExit codes: %s\n",
+                     cmd->exits ? cmd->exits
+                                : "0 done, 2 usage or configuration, 3 runtime, 6 environment "
+                                  "invalid, 7 wrong result");
+}
+
+/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence
+ * wants a new line, and an empty line is a paragraph. */
+static void mdoc_text(const char *text, buf *out) {
+    bool line_start = true;
+    for (const char *p = text; *p; p++) {
+        if (line_start && (*p == '.' || *p == '\''))
+            (void)buf_puts(out, "\\&");
+        line_start = *p == '\n' || (*p == ' ' && p > text && p[-1] == '.');
+        if (*p == '\\')
+            (void)buf_puts(out, "\\e");
+        else if (*p == '\n' && p > text && p[-1] == '\n')
+            (void)buf_puts(out, ".Pp\n");
+        else
+            (void)buf_append(out, line_start ? "\n" : p, 1);
+    }
+}
+
+static void mdoc_group(const opt *o, buf *out) {
+    (void)buf_printf(out, ".It Em %s\n", o->help);
+}
+
+static void mdoc_option(const opt *o, buf *out) {
+    (void)buf_puts(out, ".It Fl ");
+    if (o->letter)
+        (void)buf_printf(out, "%c , Fl ", o->letter);
+    (void)buf_printf(out, "-%s%s", flag_is_on(o) ? "[no-]" : "", o->name);
+    if (o->argument)
+        (void)buf_printf(out, " Ar %s", o->argument);
+    (void)buf_puts(out, "\n");
+    mdoc_text(o->help, out);
+    help_default(o, out);
+    (void)buf_puts(out, "\n");
+}
+
+static void mdoc_command(const opt_command *cmd, buf *out) {
+    (void)buf_printf(out, ".Ss snapmla %s %s\n", cmd->name, cmd->synopsis);
+    mdoc_text(cmd->about, out);
+    if (cmd->exits)
+        (void)buf_printf(out, "\n.Pp\nExit codes: %s.", cmd->exits);
+    (void)buf_puts(out, "\n.Bl -tag -width Ds\n");
+    show_tables(cmd, mdoc_group, mdoc_option, out);
+    (void)buf_puts(out, ".El\n.Bd -literal -offset indent\n");
+    mdoc_text(cmd->examples, out);
+    (void)buf_puts(out, "\n.Ed\n");
+}
+
+/* A verb that is its command's default has the command's table, and no section of its own. */
+void opt_mdoc(const opt_command *cmd, buf *out) {
+    mdoc_command(cmd, out);
+    for (const opt_command *const *v = cmd->verbs; v && *v; v++)
+        if ((*v)->summary && (*v)->options != cmd->options)
+            mdoc_command(*v, out);
+}
+
+/* ---- words for a shell's completion ---- */
+
+static void no_words(const opt *o, buf *out) {
+    (void)o, (void)out;
+}
+
+static void option_words(const opt *o, buf *out) {
+    (void)buf_printf(out, " --%s", o->name);
+    if (o->type == OPT_FLAG)
+        (void)buf_printf(out, " --no-%s", o->name);
+}
+
+void opt_words(const opt_command *cmd, buf *out) {
+    show_tables(cmd, no_words, option_words, out);
+}

@@ -1,0 +1,17 @@
+/* device_results.h - the result file of a command that measured a device. */
+#ifndef SNAPMLA_HARNESS_RECORD_DEVICE_RESULTS_H
+#define SNAPMLA_HARNESS_RECORD_DEVICE_RESULTS_H
+
+#include "harness/measure/device.h"
+#include "harness/record/results.h"
+
+/* A result document that names the command, its configuration and the backend; caller owns it, results_free().
+ * @d: as @be was opened with it. */
+snap_status results_of_device(results **out, const mla_backend *be, const device_options *d,
+                              const char *command, const js *config, int64_t seed,
+                              snap_err *err) SNAP_CHECK_RESULT;
+
+/* Writes the result file at @out_path, a file or a run's folder, and makes the folders above it. */
+snap_status results_save_run(results *r, const char *out_path, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

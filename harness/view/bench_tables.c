@@ -1,0 +1,139 @@
+#include "harness/view/bench_tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/bench/sweep.h"
+
+/* ---- bench kernel ---- */
+
+static void flags_text(const js *row, char text[TABLE_CELL]) {
+    size_t n = 0;
+    const js *flags = js_get_array(row, "flags");
+    const char *status = js_get_str(row, "status"), *reason = js_get_str(row, "reason");
+    text[0] = '\0';
+    if (strcmp(status, "passed") != 0)
+        (void)snprintf(text, TABLE_CELL, "%s: %s", status, reason ? reason : "");
+    for (size_t i = 0; i < js_len(flags) && n < TABLE_CELL; i++)
+        n += (size_t)snprintf(text + n, TABLE_CELL - n, "%s%s", i ? " " : "",
+                              js_str(js_at(flags, i)));
+}
+
+static void add_row(table *t, const js *rows, size_t i) {
+    const js *row = js_at(rows, i), *shape = js_get_object(row, "shape");
+    const js *perf = js_get_object(row, "performance");
+    char flags[TABLE_CELL];
+    flags_text(row, flags);
+    table_cell(t, "%s", js_get_str(row, "arm"));
+    table_cell(t, "%s", js_get_str(row, "scope"));
+    table_cell(t, "%lld", (long long)js_get_int(shape, "heads", 0));
+    table_cell(t, "%lld", (long long)js_get_int(shape, "s_q", 0));
+    table_cell(t, "%lld", (long long)js_get_int(shape, "batch", 0));
+    table_cell(t, "%lld", (long long)js_get_int(shape, "context", 0));
+    table_number(t, row_number(row, "median_ns") / 1e3, 1);
+    table_number(t, row_number(row, "tflops"), 3);
+    table_number(t, row_number(row, "gb_s"), 1);
+    table_number(t, row_number(row, "roofline_pct"), 1);
+    table_number(t, row_paired_pct(row), 1);
+    table_cell(t, "%s", perf ? js_get_str(perf, "bound") : "");
+    double speedup = sweep_speedup(rows, i);
+    table_cell(t, isnan(speedup) ? "" : "%.2fx", speedup);
+    table_cell(t, "%s", flags);
+}
+
+table bench_table(const js *rows) {
+    static const char *const heads[] = {"arm",     "scope", "H",        "s_q",  "batch",
+                                        "context", "us",    "TFLOPS",   "GB/s", "% roof",
+                                        "% then",  "bound", "FP8/BF16", "flags"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (size_t i = 0; i < js_len(rows); i++)
+        add_row(&t, rows, i);
+    return t;
+}
+
+/* ---- bench model ---- */
+
+static void add_step(table *t, const e2e_row *rows, int n, int i) {
+    const e2e_row *r = &rows[i];
+    double times = model_bench_gain(rows, n, i);
+    table_cell(t, "%s", cache_format_name(r->arm));
+    table_cell(t, "%s", r->prompt ? "prompt" : "decode");
+    table_cell(t, "%lld", (long long)r->context);
+    table_cell(t, "%d%s", r->batch, r->largest ? " (max)" : "");
+    table_number(t, r->batch ? r->median_ns / 1e6 : (double)NAN, 3);
+    table_number(t, r->batch ? model_bench_tokens_s(r) : (double)NAN, 1);
+    table_number(t, r->prompt ? (double)NAN : r->weight_bytes / 1e9, 2);
+    table_number(t, r->prompt ? (double)NAN : r->cache_bytes / 1e9, 2);
+    table_number(t, r->prompt ? r->flop / r->median_ns / 1e3 : (double)NAN, 1);
+    table_number(t, r->batch ? 100 * r->floor_ns / r->median_ns : (double)NAN, 1);
+    table_cell(t, isnan(times) ? "" : "%.2fx", times);
+}
+
+table model_bench_table(const e2e_row *rows, int n) {
+    static const char *const heads[] = {"arm",    "what",     "context",    "batch",
+                                        "ms",     "tokens/s", "weights GB", "cache GB",
+                                        "TFLOPS", "% roof",   "FP8/BF16"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (int i = 0; i < n; i++)
+        add_step(&t, rows, n, i);
+    return t;
+}
+
+/* ---- bench grading ---- */
+
+table grading_table(const grading_row *rows) {
+    static const char *const heads[] = {"grader", "input", "pairs", "gradings/s"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (int i = 0; i < GRADING_ROWS; i++) {
+        table_cell(&t, "%s", rows[i].grader);
+        table_cell(&t, "%s", rows[i].input);
+        table_cell(&t, "%zu", rows[i].pairs);
+        table_number(&t, rows[i].rate, 0);
+    }
+    return t;
+}
+
+js *grading_json(const grading_row *rows) {
+    js *all = js_new_array();
+    bool ok = all != NULL;
+    for (int i = 0; i < GRADING_ROWS && ok; i++) {
+        js *row = js_new_object();
+        ok = row && js_set_str(row, "what", "grading") &&
+             js_set_str(row, "grader", rows[i].grader) && js_set_str(row, "input", rows[i].input) &&
+             js_set_int(row, "pairs", (int64_t)rows[i].pairs) &&
+             js_set_num(row, "gradings_s", rows[i].rate);
+        ok = js_push_new(all, row) && ok;
+    }
+    if (ok)
+        return all;
+    js_free(all);
+    return NULL;
+}
+
+/* ---- bench tokenizer ---- */
+
+table tokenizer_table(const tokenizing_row *r) {
+    static const char *const heads[] = {"on one core", "bytes", "tokens", "MB/s", "tokens/s"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (int decoding = 0; decoding < 2; decoding++) {
+        table_cell(&t, "%s", decoding ? "decode" : "encode");
+        table_cell(&t, "%lld", (long long)r->bytes);
+        table_cell(&t, "%lld", (long long)r->tokens);
+        table_number(&t, decoding ? r->decode_mb_s : r->encode_mb_s, 2);
+        table_number(&t, decoding ? r->decode_tok_s : r->encode_tok_s, 0);
+    }
+    return t;
+}
+
+js *tokenizer_json(const tokenizing_row *r) {
+    js *o = js_new_object();
+    if (o && js_set_str(o, "what", "tokenizer") && js_set_int(o, "bytes", r->bytes) &&
+        js_set_int(o, "tokens", r->tokens) && js_set_num(o, "encode_mb_s", r->encode_mb_s) &&
+        js_set_num(o, "encode_tok_s", r->encode_tok_s) &&
+        js_set_num(o, "decode_mb_s", r->decode_mb_s) &&
+        js_set_num(o, "decode_tok_s", r->decode_tok_s))
+        return o;
+    js_free(o);
+    return NULL;
+}

@@ -1,0 +1,19 @@
+/* bench_tables.h - what `snapmla bench` prints: one table for each verb, and JSON where no result file has
+ * the rows. The caller releases the tables; JSON is NULL when out of memory. */
+#ifndef SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
+#define SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
+
+#include "harness/bench/grading.h"
+#include "harness/bench/model_bench.h"
+#include "harness/bench/tokenizing.h"
+#include "harness/view/table.h"
+
+table bench_table(const js *rows); /* of the "bench" section */
+table model_bench_table(const e2e_row *rows, int n);
+table grading_table(const grading_row *rows); /* [GRADING_ROWS] */
+table tokenizer_table(const tokenizing_row *row);
+
+js *grading_json(const grading_row *rows);
+js *tokenizer_json(const tokenizing_row *row);
+
+#endif

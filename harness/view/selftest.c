@@ -1,0 +1,47 @@
+#include "harness/view/selftest.h"
+
+#include <math.h>
+
+#include "harness/view/writers.h"
+
+static table table_of(const selftest *s) {
+    static const char *const heads[] = {"delay %", "runs",       "with alarm",       "cells",
+                                        "found",   "measured %", "simulated alarms", "sessions"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (int i = 0; i < SELFTEST_DELAYS; i++) {
+        const selftest_delay *d = &s->delays[i];
+        table_number(&t, d->delay_pct, 0);
+        table_number(&t, (double)d->runs, 0);
+        table_number(&t, (double)d->alarms, 0);
+        table_number(&t, (double)d->cells, 0);
+        table_number(&t, (double)d->found, 0);
+        table_number(&t, d->estimate_pct, 2);
+        table_number(&t, (double)d->simulated.alarms / (double)d->simulated.comparisons, 4);
+        table_number(&t, d->simulated.sessions, 0);
+    }
+    return t;
+}
+
+static void put_summary(buf *out, const selftest *s) {
+    const selftest_delay *equal = &s->delays[0];
+    (void)buf_printf(out,
+                     "false alarms: %zu of %zu runs of equal arms, %.4f of %zu simulated ones\n"
+                     "largest difference measured where there is none: %.2f %%\n",
+                     equal->alarms, equal->runs,
+                     (double)equal->simulated.alarms / (double)equal->simulated.comparisons,
+                     equal->simulated.comparisons, s->spread_pct);
+    if (isnan(s->smallest_pct))
+        (void)buf_puts(out, "smallest slow-down of one cell found 19 times of 20: none\n");
+    else
+        (void)buf_printf(out, "smallest slow-down of one cell found 19 times of 20: %.1f %%\n",
+                         s->smallest_pct);
+    (void)buf_printf(out, "took %.0f s\n", s->seconds);
+}
+
+snap_status selftest_text(const selftest *s, bool color, buf *out, snap_err *err) {
+    table t = table_of(s);
+    snap_status st = write_text(&t, color, out, err);
+    table_release(&t);
+    put_summary(out, s);
+    return st;
+}

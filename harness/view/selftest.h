@@ -1,0 +1,11 @@
+/* selftest.h - what a gate's self-test found, as text for a terminal. */
+#ifndef SNAPMLA_HARNESS_VIEW_SELFTEST_H
+#define SNAPMLA_HARNESS_VIEW_SELFTEST_H
+
+#include "base/buf.h"
+#include "harness/gate/selftest.h"
+
+/* Appends a table with one row for each delay, then what the rows come to. @color: heads in bold. */
+snap_status selftest_text(const selftest *s, bool color, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
