@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks that includes point one way (base <- kernels <- generator <- evals <- harness) and that each
-# outside library has its one caller.
+# Checks that includes point one way, between the layers (base <- kernels <- generator <- evals <- harness) and
+# inside harness (opt, share <- measure <- record <- fetch <- bench, eval <- gate, audit <- view <- cmd <- main),
+# and that each outside library has its one caller.
 set -eu
 bad=0
 complain() {
@@ -30,6 +31,33 @@ for layer in base kernels generator evals harness; do
         [ "$(rank "${path%%/*}")" -le "$own" ] || complain "$file: $layer may not include $path"
     done
 done
+
+# Folders of harness with the same rank stand side by side: neither includes the other.
+harness_rank() {
+    case $1 in
+    harness/opt*|harness/share.*) echo 0 ;;
+    harness/measure/*) echo 1 ;;
+    harness/record/*) echo 2 ;;
+    harness/fetch/*) echo 3 ;;
+    harness/bench/*|harness/eval/*) echo 4 ;;
+    harness/gate/*|harness/audit/*) echo 5 ;;
+    harness/view/*) echo 6 ;;
+    harness/cmd/*) echo 7 ;;
+    harness/main.c|harness/test/*) echo 8 ;;
+    *) echo 9 ;;
+    esac
+}
+for line in $(grep -rnoE '^#include "harness/[^"]+"' harness --include='*.[ch]' | tr ' ' '@'); do
+    file=${line%%:*}
+    path=${line##*@\"}
+    path=${path%\"}
+    [ "${file%/*}" = "${path%/*}" ] && continue
+    own=$(harness_rank "$file")
+    [ "$own" != 9 ] || complain "$file: harness_rank in ci/includes.sh does not know its folder"
+    [ "$(harness_rank "$path")" -lt "$own" ] || complain "$file may not include $path"
+done
+same=$(find harness -name '*.h' | sed 's|.*/||' | sort | uniq -d)
+[ -z "$same" ] || complain "two headers of harness have the same name: $same"
 
 # $1: header, $2: extended regex of the files that may include it
 only() {

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/zip.h"
 #include "harness/record/provenance.h"
-#include "harness/view/report.h"
 
 enum { kMembers = 64, kVersion = 1 };
 static const size_t kBytes = (size_t)1 << 30; /* of a bundle, unpacked */
@@ -127,17 +126,9 @@ static snap_status add_parts(members *m, const char *dir, snap_err *err) {
     return st;
 }
 
-static snap_status add_report(members *m, results *r, const char *name, snap_err *err) {
-    report_model *model = NULL;
-    snap_status st = SNAP_OK;
+static snap_status add_report(members *m, results *r, bundle_report_fn report, snap_err *err) {
     buf *to = member_add(m, "report.md", err);
-    TRY(to ? SNAP_OK : SNAP_E_NOMEM);
-    TRY(report_model_new(&model, &r, &name, 1, err));
-    report_markdown(model, to);
-    TRY(buf_check(to, "a report", err));
-cleanup:
-    report_model_free(model);
-    return st;
+    return to ? report(r, "run.json", to, err) : SNAP_E_NOMEM;
 }
 
 static snap_status add_config(members *m, const results *r, snap_err *err) {
@@ -164,7 +155,7 @@ cleanup:
 }
 
 static snap_status pack(members *m, const char *run, const char *file, const char *path,
-                        snap_err *err) {
+                        bundle_report_fn report, snap_err *err) {
     results *r = NULL;
     snap_status st = SNAP_OK;
     TRY(results_load(&r, file, err));
@@ -176,19 +167,19 @@ static snap_status pack(members *m, const char *run, const char *file, const cha
     if (fs_is_dir(run))
         TRY(add_journal(m, run, err));
     if (!member_find(m, "report.md"))
-        TRY(add_report(m, r, "run.json", err));
+        TRY(add_report(m, r, report, err));
     TRY(write_zip(m, path, err));
 cleanup:
     results_free(r);
     return st;
 }
 
-snap_status bundle_pack(const char *run, const char *path, snap_err *err) {
+snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report, snap_err *err) {
     members *m = calloc(1, sizeof *m);
     char *file = results_file_of(run);
     snap_status st = SNAP_E_NOMEM;
     if (m && file)
-        st = pack(m, run, file, path, err);
+        st = pack(m, run, file, path, report, err);
     else
         (void)err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
     if (m)

@@ -12,9 +12,13 @@
 
 #include "harness/audit/audit.h"
 
-/* Packs a RUN folder or a result file into @path. SNAP_E_INPUT where the result file is not valid;
+/* Appends a report of a result file as Markdown. @name: what the report calls the file. */
+typedef snap_status (*bundle_report_fn)(results *r, const char *name, buf *out, snap_err *err);
+
+/* Packs a RUN folder or a result file into @path. @report writes report.md for a run that has none. SNAP_E_INPUT where the result file is not valid;
  * SNAP_E_IO, SNAP_E_NOMEM. */
-snap_status bundle_pack(const char *run, const char *path, snap_err *err) SNAP_CHECK_RESULT;
+snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 /**
  * bundle_open - read a bundle and check it against its manifest

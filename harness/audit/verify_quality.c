@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "harness/audit/audit.h"
-#include "harness/gate/rank.h"
+#include "harness/measure/rank.h"
 
 static const double kSlack = 1e-6; /* points */
 

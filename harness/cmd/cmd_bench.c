@@ -1,5 +1,5 @@
 /* cmd_bench.c - `snapmla bench`, and its verb kernel, which is the default. */
-#include "harness/bench/run.h"
+#include "harness/bench/bench_run.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/device_table.h"
 #include "harness/cmd/print.h"

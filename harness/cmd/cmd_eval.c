@@ -5,11 +5,12 @@
 
 #include "base/term.h"
 #include "harness/cmd/cmd.h"
+#include "harness/eval/eval_run.h"
 #include "harness/eval/power.h"
-#include "harness/eval/run.h"
-#include "harness/eval/view.h"
 #include "harness/view/eval_plan.h"
 #include "harness/view/eval_show.h"
+#include "harness/view/eval_text.h"
+#include "harness/view/run_report.h"
 
 static eval_options o = {.seed = 1, .temperature = -1};
 static int64_t in_flight;
@@ -182,6 +183,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
                                     .in_flight = (int)in_flight,
                                     .no_stream = !stream,
                                     .cancel = &cmd_cancelled};
+    o.report = run_report_write;
     (void)js_delete(shared->resolved, "gpqa-password"); /* not for the result file */
     results *r = NULL;
     snap_status st = eval_run(&o, shared->resolved, &r, err);

@@ -3,7 +3,8 @@
 #include "base/term.h"
 #include "harness/cmd/cmd.h"
 #include "harness/eval/merge.h"
-#include "harness/eval/view.h"
+#include "harness/view/eval_text.h"
+#include "harness/view/run_report.h"
 
 static merge_options o;
 
@@ -36,6 +37,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     o.shards = shared->args;
     o.n = (size_t)shared->n_args;
     o.cancel = &cmd_cancelled;
+    o.report = run_report_write;
     results *r = NULL;
     snap_status printed = SNAP_OK, st = merge_shards(&o, shared->resolved, &r, err);
     if (r)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "harness/audit/bundle.h"
 #include "harness/cmd/cmd.h"
+#include "harness/view/run_report.h"
 #include "harness/view/writers.h"
 
 static const char *plugin, *checkpoint;
@@ -146,7 +147,7 @@ static snap_status pack(opt_shared *shared, snap_err *err) {
     else
         TRY(default_name(shared->args[0], &path, err));
     TRY(buf_check(&path, "a path", err));
-    TRY(bundle_pack(shared->args[0], buf_str(&path), err));
+    TRY(bundle_pack(shared->args[0], buf_str(&path), run_report_markdown, err));
     (void)puts(buf_str(&path));
 cleanup:
     buf_release(&path);

@@ -11,7 +11,7 @@
 #include "harness/cmd/print.h"
 #include "harness/gate/verdicts.h"
 #include "harness/record/device_results.h"
-#include "harness/view/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 static bool wants_github(const gate_output *o) {
     const char *actions = getenv("GITHUB_ACTIONS");

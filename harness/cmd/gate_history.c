@@ -5,7 +5,7 @@
 #include "harness/cmd/print.h"
 #include "harness/gate/history.h"
 #include "harness/record/device_results.h"
-#include "harness/view/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 static gate_output output;
 

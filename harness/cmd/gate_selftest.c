@@ -8,7 +8,7 @@
 #include "harness/gate/selftest.h"
 #include "harness/gate/verdicts.h"
 #include "harness/record/device_results.h"
-#include "harness/view/selftest.h"
+#include "harness/view/gate_selftest.h"
 
 static gate_timing timing = GATE_TIMING_DEFAULTS;
 static gate_deciding deciding = GATE_DECIDING_DEFAULTS;

@@ -18,7 +18,7 @@
 typedef struct {
     const char *folder;
     results_journal *journal; /* open: its lock is held */
-    const js *asked, *identity, *config;
+    const js *options, *identity, *config;
     eval_shard part;
 } source;
 
@@ -37,12 +37,12 @@ static snap_status open_shard(merge *m, source *s, snap_err *err) {
     if (!path || !fs_exists(path))
         return err_set(err, SNAP_E_USAGE, "'%s' holds no run", s->folder);
     TRY(run_journal_open(&s->journal, s->folder, err));
-    s->asked = results_journal_find(s->journal, RUN_ASKED);
+    s->options = results_journal_find(s->journal, RUN_OPTIONS);
     s->identity = results_journal_find(s->journal, RUN_IDENTITY);
     s->config = results_journal_find(s->journal, RUN_CONFIG);
-    if (!s->asked || !s->identity || !s->config || !js_get_str(s->asked, "shard"))
+    if (!s->options || !s->identity || !s->config || !js_get_str(s->options, "shard"))
         TRY(err_set(err, SNAP_E_USAGE, "'%s' is no shard: it was made without --shard", s->folder));
-    TRY(shard_parse(js_get_str(s->asked, "shard"), &s->part, err));
+    TRY(shard_parse(js_get_str(s->options, "shard"), &s->part, err));
 cleanup:
     return st;
 }
@@ -103,7 +103,7 @@ static snap_status check_same_run(const source *a, const source *b, snap_err *er
     snap_status st = check_equal(a->folder, a->identity, b->folder, b->identity, err);
     if (st == SNAP_OK)
         st = check_equal(b->folder, b->identity, a->folder, a->identity, err);
-    return st == SNAP_OK ? check_equal(a->folder, a->asked, b->folder, b->asked, err) : st;
+    return st == SNAP_OK ? check_equal(a->folder, a->options, b->folder, b->options, err) : st;
 }
 
 static bool same_folder(const char *a, const char *b) {
@@ -207,12 +207,12 @@ cleanup:
 
 /* ---- its journal ---- */
 
-/* What a regrade of the whole reads: the first shard's options, with everybody's servers. */
-static js *asked_of_all(merge *m, const js *arms) {
-    js *asked = js_copy(m->shards[0].asked);
-    if (asked && js_set_str(asked, "shard", NULL) && js_set_new(asked, "arms", js_copy(arms)))
-        return asked;
-    js_free(asked);
+/* What a regrade of the whole reads: the first shard's options, with the arms of all shards. */
+static js *options_of_all(merge *m, const js *arms) {
+    js *options = js_copy(m->shards[0].options);
+    if (options && js_set_str(options, "shard", NULL) && js_set_new(options, "arms", js_copy(arms)))
+        return options;
+    js_free(options);
     return NULL;
 }
 
@@ -262,9 +262,9 @@ static snap_status write_journal(merge *m, snap_err *err) {
     bool ok = merged && js_set_int(merged, "shards", m->shards[0].part.of);
     TRY(run_journal_put(m->journal, RUN_MERGED, ok ? js_copy(merged) : NULL, err));
     for (size_t i = 0; i < m->opt->n; i++)
-        TRY(merge_arms(&arms, js_get_array(m->shards[i].asked, "arms"), m->opt->shards[i], err));
+        TRY(merge_arms(&arms, js_get_array(m->shards[i].options, "arms"), m->opt->shards[i], err));
     TRY(run_journal_put(m->journal, RUN_IDENTITY, js_copy(m->shards[0].identity), err));
-    TRY(run_journal_put(m->journal, RUN_ASKED, asked_of_all(m, arms), err));
+    TRY(run_journal_put(m->journal, RUN_OPTIONS, options_of_all(m, arms), err));
     TRY(run_journal_put(m->journal, RUN_CONFIG, config_of_all(m, arms), err));
     TRY(add_all_clients(m, err));
 cleanup:
@@ -299,6 +299,7 @@ cleanup:
                                 .gpqa_password = o->gpqa_password,
                                 .regrade = true,
                                 .keep_verdicts = true,
-                                .generate = {.cancel = o->cancel}};
+                                .generate = {.cancel = o->cancel},
+                                .report = o->report};
     return eval_run(&whole, config, out, err);
 }

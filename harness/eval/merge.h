@@ -6,7 +6,7 @@
 #ifndef SNAPMLA_HARNESS_EVAL_MERGE_H
 #define SNAPMLA_HARNESS_EVAL_MERGE_H
 
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 
 typedef struct {
     const char *const *shards; /* [n] folders, in any order */
@@ -16,6 +16,7 @@ typedef struct {
     const char *gpqa_password; /* NULL: the published one */
     bool partial;              /* shards may be absent */
     const volatile sig_atomic_t *cancel;
+    eval_report_fn report; /* NULL: no report */
 } merge_options;
 
 /**

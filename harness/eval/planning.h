@@ -3,7 +3,7 @@
 #define SNAPMLA_HARNESS_EVAL_PLANNING_H
 
 #include "base/arena.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 
 /**
  * planning_make - everything that a run asks, and of whom

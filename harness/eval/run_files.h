@@ -6,7 +6,7 @@
 #include "harness/record/results.h"
 
 #define RUN_IDENTITY "identity" /* plan_identity(): what every sample depends on */
-#define RUN_ASKED    "asked"    /* the options that make the plan again */
+#define RUN_OPTIONS  "asked"    /* the options that make the plan again */
 #define RUN_CONFIG   "config"   /* the resolved options, for the result file */
 #define RUN_MERGED   "merged"   /* {"shards": 4}: samples made elsewhere; {}: and here, since */
 

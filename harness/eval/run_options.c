@@ -13,7 +13,7 @@ static js *list_json(const opt_list *list) {
     return NULL;
 }
 
-js *asked_json(const eval_options *o) {
+js *run_options_json(const eval_options *o) {
     js *row = js_new_object();
     bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "shard", o->shard) &&
               js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
@@ -40,8 +40,8 @@ static void recall_list(const js *was, const char *key, opt_list *out) {
             out->items[out->n++] = js_str(js_at(items, i));
 }
 
-snap_status asked_recall(eval_options *o, const results_journal *journal, snap_err *err) {
-    const js *was = results_journal_find(journal, RUN_ASKED);
+snap_status run_options_recall(eval_options *o, const results_journal *journal, snap_err *err) {
+    const js *was = results_journal_find(journal, RUN_OPTIONS);
     if (!was)
         return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
     o->suite = js_get_str(was, "suite");

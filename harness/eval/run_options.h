@@ -2,14 +2,14 @@
 #ifndef SNAPMLA_HARNESS_EVAL_RUN_OPTIONS_H
 #define SNAPMLA_HARNESS_EVAL_RUN_OPTIONS_H
 
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 
 /* What a regrade needs. The caller owns it; NULL when out of memory. */
-js *asked_json(const eval_options *o);
+js *run_options_json(const eval_options *o);
 
 /* The recorded options; --data, --margin and --math-policy may have been given anew. Strings live as long as
  * the journal. SNAP_E_USAGE where it holds none. */
-snap_status asked_recall(eval_options *o, const results_journal *journal,
-                         snap_err *err) SNAP_CHECK_RESULT;
+snap_status run_options_recall(eval_options *o, const results_journal *journal,
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

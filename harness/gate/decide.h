@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "harness/gate/rank.h"
+#include "harness/measure/rank.h"
 
 typedef enum { GATE_INCONCLUSIVE, GATE_OK, GATE_REGRESSED } gate_state;
 

@@ -23,8 +23,9 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "generator/test/scripted_server.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 #include "harness/eval/run_files.h"
+#include "harness/view/run_report.h"
 
 enum { PROBLEMS = 10, SAMPLES = 4, ARMS = 2, CELLS = PROBLEMS * SAMPLES * ARMS, KILLS = 20 };
 
@@ -150,7 +151,8 @@ static void answering_stop(answering *a) {
 }
 
 static eval_options options_of(const answering *a) {
-    return (eval_options){.suite = "synth_aime",
+    return (eval_options){.report = run_report_write,
+                          .suite = "synth_aime",
                           .data = data,
                           .arms = {.items = {a->arms[0], a->arms[1]}, .n = ARMS},
                           .out = run,

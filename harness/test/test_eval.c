@@ -14,9 +14,10 @@
 #include "base/zip.h"
 #include "harness/audit/bundle.h"
 #include "harness/eval/arm_option.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 #include "harness/eval/suite.h"
-#include "harness/eval/view.h"
+#include "harness/view/eval_text.h"
+#include "harness/view/run_report.h"
 
 enum { PROBLEMS = 9, SAMPLES = 3, ROWS = 2 * PROBLEMS * SAMPLES };
 
@@ -76,7 +77,8 @@ static void place_close(place *p) {
 }
 
 static eval_options options_of(const place *p) {
-    return (eval_options){.suite = "synth_aime",
+    return (eval_options){.report = run_report_write,
+                          .suite = "synth_aime",
                           .data = p->data,
                           .arms = {.items = {p->arm_a, p->arm_b}, .n = 2},
                           .out = p->run,
@@ -161,7 +163,7 @@ static void test_regrade(void) {
     (void)unlink(strchr(p.arm_a, ':') + 1);
     (void)unlink(strchr(p.arm_b, ':') + 1);
     results_free(complete(&o));
-    o = (eval_options){.out = p.run, .regrade = true};
+    o = (eval_options){.report = run_report_write, .out = p.run, .regrade = true};
     results *r = complete(&o);
     CU_ASSERT_EQUAL(js_get_int(js_at(results_section(r, "evals"), 0), "problems", 0), PROBLEMS);
     results_free(r);
@@ -190,7 +192,11 @@ static void test_a_regrade_keeps_the_configuration(void) {
     CU_ASSERT(js_equal(config_of(r), made));
     results_free(r);
     for (int again = 0; again < 2; again++) { /* a second one, too */
-        o = (eval_options){.out = p.run, .regrade = true, .margin_pp = 5, .math_policy = "strict"};
+        o = (eval_options){.report = run_report_write,
+                           .out = p.run,
+                           .regrade = true,
+                           .margin_pp = 5,
+                           .math_policy = "strict"};
         CU_ASSERT_EQUAL_FATAL(eval_run(&o, asked, &r, NULL), SNAP_OK);
         const js *c = config_of(r);
         CU_ASSERT_STRING_EQUAL(js_get_str(c, "suite"), "synth_aime");
@@ -228,7 +234,7 @@ static void move_by_bundle(place *p) {
     (void)snprintf(zip, sizeof zip, "%s/run.zip", p->dir);
     (void)snprintf(to, sizeof to, "%s/unpacked", p->dir);
     CU_ASSERT_EQUAL_FATAL(mkdir(to, 0700), 0);
-    CU_ASSERT_EQUAL_FATAL(bundle_pack(p->run, zip, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(bundle_pack(p->run, zip, run_report_markdown, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(fs_read(zip, &bytes, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(
         zip_each_member(bytes.data, bytes.len, zip, (zip_limits){64, 1 << 24}, unpack_one, p, NULL),
@@ -252,7 +258,7 @@ static void test_a_packed_run_names_no_folder(void) {
     (void)snprintf(data, sizeof data, "%s/moved.jsonl", p.dir);
     (void)snprintf(at, sizeof at, "%s/unpacked", p.dir);
     CU_ASSERT_EQUAL(rename(p.data, data), 0);
-    o = (eval_options){.out = at, .regrade = true, .data = data};
+    o = (eval_options){.report = run_report_write, .out = at, .regrade = true, .data = data};
     r = complete(&o);
     const js *row = js_at(results_section(r, "evals"), 0);
     CU_ASSERT_DOUBLE_EQUAL(number(js_at(js_get_array(row, "arms"), 0), "accuracy_pct"), 800 / 9.0,
@@ -733,7 +739,9 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
         buf_release(&view);
         results_free(r);
         results_free(alone);
-        o = (eval_options){.out = p.run, .regrade = true}; /* the control is part of the run */
+        o = (eval_options){.report = run_report_write,
+                           .out = p.run,
+                           .regrade = true}; /* the control is part of the run */
         r = complete(&o);
         row = js_at(results_section(r, "evals"), 0);
         damaged = js_at(js_get_array(row, "pairs"), 1);

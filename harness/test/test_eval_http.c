@@ -9,7 +9,8 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "generator/test/scripted_server.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
+#include "harness/view/run_report.h"
 
 enum { PROBLEMS = 4, SAMPLES = 2, CELLS = PROBLEMS * SAMPLES };
 
@@ -52,7 +53,8 @@ static results *evaluate(const server *s, const char *control) {
     results *r = NULL;
     snap_err err = {0};
     (void)snprintf(arm, sizeof arm, "a=%s/v1,model=m,in_flight=2", server_url(s));
-    eval_options o = {.suite = "synth_aime",
+    eval_options o = {.report = run_report_write,
+                      .suite = "synth_aime",
                       .data = in_folder("problems.jsonl"),
                       .arms = {.items = {arm}, .n = 1},
                       .controls = {.items = {control}, .n = 1},
@@ -161,7 +163,7 @@ static void test_the_client_s_lag(void) {
     server *s = server_start(&answer, 1);
     results_free(evaluate(s, "seeds"));
     server_free(s);
-    eval_options o = {.out = in_folder("run"), .regrade = true};
+    eval_options o = {.report = run_report_write, .out = in_folder("run"), .regrade = true};
     results *r = NULL;
     CU_ASSERT_EQUAL_FATAL(eval_run(&o, NULL, &r, NULL), SNAP_OK);
     const js *arms = js_get_array(js_at(results_section(r, "evals"), 0), "arms");

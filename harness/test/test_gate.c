@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "harness/gate/change.h"
-#include "harness/view/verdicts.h"
 #include "harness/gate/simulate.h"
 #include "harness/gate/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 #define NEAR(a, b, eps) CU_ASSERT_DOUBLE_EQUAL(a, b, eps)
 

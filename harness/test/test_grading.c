@@ -10,7 +10,8 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "harness/bench/grading.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
+#include "harness/view/run_report.h"
 
 /* A wrong verdict on one of its pairs would be an error. */
 static void test_bench(void) {
@@ -71,7 +72,8 @@ static void evaluate(const eval_options *o) {
 }
 
 static eval_options options_of(const place *p, const char *suite) {
-    return (eval_options){.suite = suite,
+    return (eval_options){.report = run_report_write,
+                          .suite = suite,
                           .data = p->data,
                           .arms = {.items = {p->arm_a, p->arm_b}, .n = 2},
                           .out = p->run,
@@ -149,7 +151,8 @@ static void test_policies(void) {
     evaluate(&o);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "");
     CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-field-4"), "run.json"));
-    eval_options again = {.out = p.run, .regrade = true, .math_policy = "strict"};
+    eval_options again = {
+        .report = run_report_write, .out = p.run, .regrade = true, .math_policy = "strict"};
     evaluate(&again);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "samples.jsonl ");
     CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-4"), "run.json"));

@@ -11,6 +11,7 @@
 #include "harness/eval/merge.h"
 #include "harness/eval/merge_arms.h"
 #include "harness/eval/shard.h"
+#include "harness/view/run_report.h"
 
 enum { PROBLEMS = 11, SAMPLES = 3, SHARDS = 4 };
 
@@ -69,7 +70,8 @@ static void folder_close(void) {
 }
 
 static eval_options options_of(const char *out, const char *shard) {
-    return (eval_options){.suite = "synth_aime",
+    return (eval_options){.report = run_report_write,
+                          .suite = "synth_aime",
                           .data = in_folder("problems.jsonl"),
                           .arms = {.items = {arm_a, arm_b}, .n = 2},
                           .out = in_folder(out),
@@ -109,7 +111,8 @@ static void make_shards(void) {
 }
 
 static merge_options merging(size_t n, const char *out) {
-    return (merge_options){.shards = shard_paths, .n = n, .out = in_folder(out)};
+    return (merge_options){
+        .report = run_report_write, .shards = shard_paths, .n = n, .out = in_folder(out)};
 }
 
 static results *merged(const merge_options *o) {

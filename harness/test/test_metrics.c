@@ -10,8 +10,9 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "base/text.h"
-#include "harness/eval/run.h"
-#include "harness/eval/view.h"
+#include "harness/eval/eval_run.h"
+#include "harness/view/eval_text.h"
+#include "harness/view/run_report.h"
 
 /* ---- a folder with data, recordings and runs ---- */
 
@@ -63,7 +64,8 @@ static void record(const place *p, const char *name, const char *task, const ans
 }
 
 static eval_options options_of(const place *p, const char *suite) {
-    return (eval_options){.suite = suite,
+    return (eval_options){.report = run_report_write,
+                          .suite = suite,
                           .data = p->dir,
                           .arms = {.items = {p->arms[0], p->arms[1]}, .n = 2},
                           .out = p->run,

@@ -21,7 +21,8 @@
 #include "base/test/sanitized.h"
 #include "base/text.h"
 #include "generator/test/scripted_server.h"
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
+#include "harness/view/run_report.h"
 
 static char folder[48], run[80];
 
@@ -113,7 +114,8 @@ static outcome run_of(const char *url, int samples, int in_flight, bool pinned) 
     for (int i = 0; i < 2; i++)
         (void)snprintf(arms[i], sizeof arms[i], "%c=%s/v1,model=m,in_flight=%d", 'a' + i, url,
                        in_flight / 2);
-    eval_options o = {.suite = "synth_aime",
+    eval_options o = {.report = run_report_write,
+                      .suite = "synth_aime",
                       .data = data,
                       .arms = {.items = {arms[0], arms[1]}, .n = 2},
                       .out = run,

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/zip.h"
 #include "harness/audit/bundle.h"
+#include "harness/view/run_report.h"
 
 static results *load(void) {
     results *r = NULL;
@@ -319,8 +320,8 @@ static void test_bundle(void) {
     snap_err err = {0};
     (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
-    CU_ASSERT_FATAL(bundle_pack("harness/test/fixtures/bench.json", in_dir("good.zip"), &err) ==
-                    SNAP_OK);
+    CU_ASSERT_FATAL(bundle_pack("harness/test/fixtures/bench.json", in_dir("good.zip"),
+                                run_report_markdown, &err) == SNAP_OK);
     parts *p = unpack();
     CU_ASSERT_EQUAL(p->n, 4); /* manifest, run, config, report */
     repack(p, p->n);
@@ -352,8 +353,9 @@ static void test_bundle(void) {
     CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
     CU_ASSERT(fs_write_atomic(in_dir("b.zip"), "PK\3\4 no zip", 11, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
-    CU_ASSERT_EQUAL(bundle_pack("harness/test/fixtures/none.json", in_dir("c.zip"), NULL),
-                    SNAP_E_IO);
+    CU_ASSERT_EQUAL(
+        bundle_pack("harness/test/fixtures/none.json", in_dir("c.zip"), run_report_markdown, NULL),
+        SNAP_E_IO);
     CU_ASSERT(!fs_exists(in_dir("c.zip")));
     (void)unlink(in_dir("b.zip"));
     (void)unlink(in_dir("good.zip"));

@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "harness/gate/verdicts.h"
-#include "harness/view/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 /* As the runner unescapes: % CR LF in data, and : , in properties. */
 static void put_escaped(buf *out, const char *s, bool property) {

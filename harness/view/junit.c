@@ -1,7 +1,7 @@
 /* junit.c - a gate's verdicts as JUnit XML. */
 #include "base/text.h"
 #include "harness/gate/verdicts.h"
-#include "harness/view/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 static size_t count_failures(const js *rows, bool failures) {
     size_t n = 0;

@@ -1,6 +1,6 @@
-/* view.h - rows of the "evals" section as tables for a terminal. */
-#ifndef SNAPMLA_HARNESS_EVAL_VIEW_H
-#define SNAPMLA_HARNESS_EVAL_VIEW_H
+/* eval_text.h - rows of the "evals" section as tables for a terminal. */
+#ifndef SNAPMLA_HARNESS_VIEW_EVAL_TEXT_H
+#define SNAPMLA_HARNESS_VIEW_EVAL_TEXT_H
 
 #include "base/json.h"
 

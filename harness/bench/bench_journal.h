@@ -1,6 +1,6 @@
-/* run_journal.h - the journal of a benchmark: its finished rows, while it lasts. */
-#ifndef SNAPMLA_HARNESS_BENCH_RUN_JOURNAL_H
-#define SNAPMLA_HARNESS_BENCH_RUN_JOURNAL_H
+/* bench_journal.h - the journal of a benchmark: its finished rows, while it lasts. */
+#ifndef SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
+#define SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
 
 #include "harness/record/results.h"
 

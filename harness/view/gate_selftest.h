@@ -1,6 +1,6 @@
-/* selftest.h - what a gate's self-test found, as text for a terminal. */
-#ifndef SNAPMLA_HARNESS_VIEW_SELFTEST_H
-#define SNAPMLA_HARNESS_VIEW_SELFTEST_H
+/* gate_selftest.h - what a gate's self-test found, as text for a terminal. */
+#ifndef SNAPMLA_HARNESS_VIEW_GATE_SELFTEST_H
+#define SNAPMLA_HARNESS_VIEW_GATE_SELFTEST_H
 
 #include "base/buf.h"
 #include "harness/gate/selftest.h"

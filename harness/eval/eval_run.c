@@ -1,4 +1,4 @@
-#include "harness/eval/run.h"
+#include "harness/eval/eval_run.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +18,6 @@
 #include "harness/eval/run_log.h"
 #include "harness/eval/run_options.h"
 #include "harness/record/provenance.h"
-#include "harness/view/report.h"
 
 typedef struct {
     eval_options opt; /* with what a regrade takes from the journal */
@@ -58,7 +57,7 @@ static bool has_samples(eval *e) {
 
 /* A folder holds one part of a run, or all of it. */
 static snap_status check_shard(const eval *e, snap_err *err) {
-    const char *was = js_get_str(results_journal_find(e->journal, RUN_ASKED), "shard");
+    const char *was = js_get_str(results_journal_find(e->journal, RUN_OPTIONS), "shard");
     if (text_equal(was, e->opt.shard))
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE, "'%s' holds shard %s, not shard %s (choose another --out)",
@@ -79,7 +78,7 @@ static snap_status claim(eval *e, snap_err *err) {
     if (!e->opt.regrade && results_journal_find(e->journal, RUN_MERGED))
         TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* its own from here */
     if (!e->opt.regrade)
-        TRY(run_journal_put(e->journal, RUN_ASKED, asked_json(&e->opt), err));
+        TRY(run_journal_put(e->journal, RUN_OPTIONS, run_options_json(&e->opt), err));
 cleanup:
     return st;
 }
@@ -201,24 +200,6 @@ static void warn(const eval *e) {
     }
 }
 
-/* The pages and tables beside the result file. */
-static snap_status report(eval *e, snap_err *err) {
-    results *const runs[] = {e->results};
-    char *name = provenance_cut_folders(e->opt.out);
-    const char *const names[] = {name};
-    report_model *model = NULL;
-    snap_status st = name ? report_model_new(&model, runs, names, 1, err)
-                          : err_set(err, SNAP_E_NOMEM, "out of memory for a report");
-    if (st == SNAP_OK)
-        st = report_model_add_samples(model, e->opt.out, file_in(e, "samples.jsonl"),
-                                      e->opt.keep_gpqa_text, err);
-    if (st == SNAP_OK)
-        st = report_write(model, e->opt.out, REPORT_DEFAULT, NULL, err);
-    report_model_free(model);
-    free(name);
-    return st;
-}
-
 static snap_status save(eval *e, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t t = 0; t < e->plan.n_tasks; t++)
@@ -226,8 +207,9 @@ static snap_status save(eval *e, snap_err *err) {
             TRY(results_add(e->results, "evals",
                             eval_row(&e->plan, t, m, &e->scores[t], e->journal), err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
-    TRY(report(e, err));
-    run_log(&e->log, "wrote run.json and the report");
+    if (e->opt.report)
+        TRY(e->opt.report(e->results, e->opt.out, e->opt.keep_gpqa_text, err));
+    run_log(&e->log, "wrote run.json%s", e->opt.report ? " and the report" : "");
 cleanup:
     return st;
 }
@@ -250,8 +232,8 @@ static snap_status check_arms(const eval *e, snap_err *err) {
 snap_status eval_run(const eval_options *options, const js *config, results **out, snap_err *err) {
     snap_status st;
     eval e = {.opt = *options, .log = FS_LOG_CLOSED};
-    snap_err unheard = {0};
-    err = err ? err : &unheard;
+    snap_err unused = {0};
+    err = err ? err : &unused;
     *out = NULL;
     if (!options->out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
@@ -262,7 +244,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(fs_mkdirs(options->out, err));
     TRY(run_journal_open(&e.journal, options->out, err));
     if (options->regrade) {
-        TRY(asked_recall(&e.opt, e.journal, err));
+        TRY(run_options_recall(&e.opt, e.journal, err));
         TRY(planning_make(&e.plan, &e.opt, &e.mem, err));
     }
     TRY(claim(&e, err));

@@ -1,4 +1,4 @@
-#include "harness/view/selftest.h"
+#include "harness/view/gate_selftest.h"
 
 #include <math.h>
 

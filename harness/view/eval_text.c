@@ -1,4 +1,4 @@
-#include "harness/eval/view.h"
+#include "harness/view/eval_text.h"
 
 #include <math.h>
 

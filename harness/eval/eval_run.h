@@ -1,20 +1,24 @@
-/* run.h - one evaluation from options to a RUN folder:
+/* eval_run.h - one evaluation from options to a RUN folder:
  *
  *   samples.jsonl   every sample (evals/samples.h)
  *   journal         what the run is of, and its lock: a second process or another configuration is
  *                   refused
- *   run.json        the result file; report.html, report.md, report.csv and parity.tex beside it
+ *   run.json        the result file, and beside it the report, if the caller has one written
  *   log             what happened when
  *
  * Generating, grading and comparing are separate steps. A run that was killed goes on where it
  * stopped when the same command is given again; one that is complete is graded and compared again,
  * and nothing is generated. */
-#ifndef SNAPMLA_HARNESS_EVAL_RUN_H
-#define SNAPMLA_HARNESS_EVAL_RUN_H
+#ifndef SNAPMLA_HARNESS_EVAL_EVAL_RUN_H
+#define SNAPMLA_HARNESS_EVAL_EVAL_RUN_H
 
 #include "harness/eval/generate.h"
 #include "harness/opt.h"
 #include "harness/record/results.h"
+
+/* Writes a report of @r into @dir, the RUN folder. */
+typedef snap_status (*eval_report_fn)(results *r, const char *dir, bool keep_gpqa_text,
+                                      snap_err *err);
 
 /* 0, or -1 for the temperature, means: what the suite says. */
 typedef struct {
@@ -32,12 +36,13 @@ typedef struct {
     int64_t judge_jobs;
     const char *judge_model; /* of open answers: "GENERATOR[,key=value...]" (games.h); NULL: none */
     const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
-    opt_list
-        controls; /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]":
-                          an arm known to be worse */
-    bool regrade; /* generate nothing; suite, data and arms default to the recorded ones */
+    /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]": an arm that is known to
+     * be worse */
+    opt_list controls;
+    bool regrade;       /* generate nothing; suite, data and arms default to the recorded ones */
     bool keep_verdicts; /* a regrade runs those programs only that have no verdict yet */
     generate_options generate;
+    eval_report_fn report; /* called when the result file is saved; NULL: no report */
 } eval_options;
 
 /**

@@ -1,4 +1,4 @@
-#include "harness/view/verdicts.h"
+#include "harness/view/gate_verdicts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-#include "harness/bench/run.h"
+#include "harness/bench/bench_run.h"
 
 #include "base/term.h"
+#include "harness/bench/bench_journal.h"
 #include "harness/bench/load_ceilings.h"
-#include "harness/bench/run_journal.h"
 #include "harness/bench/sweep.h"
 #include "harness/measure/code_hash.h"
 #include "harness/record/device_results.h"

@@ -1,4 +1,4 @@
-#include "harness/bench/run_journal.h"
+#include "harness/bench/bench_journal.h"
 
 #include <stdlib.h>
 #include <string.h>

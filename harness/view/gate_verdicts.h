@@ -1,9 +1,9 @@
-/* verdicts.h - a gate's verdicts for people and for CI: a table, files, lines of a job's log.
+/* gate_verdicts.h - a gate's verdicts for people and for CI: a table, files, lines of a job's log.
  *
  * Each writer appends to a buffer, whose `failed` says whether memory ran out. Names and reasons come from
  * outside and are escaped. @rows: of the `verdicts` section (gate/verdicts.h). */
-#ifndef SNAPMLA_HARNESS_VIEW_VERDICTS_H
-#define SNAPMLA_HARNESS_VIEW_VERDICTS_H
+#ifndef SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
+#define SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 
 #include "base/json.h"
 #include "harness/view/table.h"

@@ -1,4 +1,4 @@
-#include "harness/gate/rank.h"
+#include "harness/measure/rank.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
-/* run.h - one benchmark of the kernels, from options to a result file:
+/* bench_run.h - one benchmark of the kernels, from options to a result file:
  *
  *   RUN/run.json, or FILE.json     the result file, with sections "ceilings" and "bench"
  *   RUN/journal, or FILE.journal   the cells that are done, while the run lasts
  *
  * A run that was killed goes on where it stopped when the same command is given again. */
-#ifndef SNAPMLA_HARNESS_BENCH_RUN_H
-#define SNAPMLA_HARNESS_BENCH_RUN_H
+#ifndef SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
+#define SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 
 #include <signal.h>
 

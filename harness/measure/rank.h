@@ -5,8 +5,8 @@
  * its interval. Two samples: Wilcoxon's rank sum, and the median of the pairwise differences. P values
  * are exact for few values without ties, else from the normal approximation with its corrections for
  * ties and continuity (Hollander, Wolfe and Chicken 2014, sections 3.1, 3.2, 4.1, 4.2). */
-#ifndef SNAPMLA_HARNESS_GATE_RANK_H
-#define SNAPMLA_HARNESS_GATE_RANK_H
+#ifndef SNAPMLA_HARNESS_MEASURE_RANK_H
+#define SNAPMLA_HARNESS_MEASURE_RANK_H
 
 #include <stddef.h>
 
