@@ -11,17 +11,6 @@
 
 namespace {
 
-struct cuda_plan;
-
-struct launch_of_step {
-    const cuda_plan &plan;
-    const mla_step &step;
-    const mla_cache &cache;
-    const mla_attn &attn;
-    bool may_cut, follows_prepare;
-    cudaStream_t stream;
-};
-
 struct decode_kernel {
     const char *name;
     bool hopper; /* needs sm_90a */
@@ -31,19 +20,14 @@ struct decode_kernel {
     size_t partial_bytes; /* of a row's partial output */
     int few_rows;         /* CTAs that take at most so many */
     size_t few_bytes;     /* need so much a slot instead */
-    cudaError_t (*launch)(const launch_of_step &l);
+    cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
 };
 
 struct cuda_plan {
     mla_plan base;
     const decode_kernel *kernel;
-    decode_grid grid;
-    sched_plan step;
-    void *metadata, *partial_out;
-    float *partial_lse;
-    int *counters; /* of those who wait for each other's partial results */
-    void *few_partials;
-    bool prepared; /* by one launch, after which nothing has run yet */
+    decode_args args; /* of the next launch; its workspace is the plan's */
+    void *metadata;   /* the allocation behind args.work.metadata */
 };
 
 cuda_plan *of(mla_plan *plan) {
@@ -60,89 +44,8 @@ bool serves_bf16(const mla_capacity &cap) {
     return cap.precision == MLA_BF16 && cap.d_c == 512 && cap.d_r == 64;
 }
 
-template <cudaError_t (*launch)(const fp8_decode_args &, bool, cudaStream_t)>
-cudaError_t launch_fp8(const launch_of_step &l) {
-    fp8_decode_args a = {};
-    a.content = l.cache.content;
-    a.rope = l.cache.rope;
-    a.token_scale = l.cache.scale;
-    a.pages = static_cast<int>(l.cache.pages);
-    a.q = l.attn.q;
-    a.q_rope = l.attn.q_rope;
-    a.q_scale = l.attn.q_scale;
-    a.block_table = l.step.block_table;
-    a.batch = l.step.batch;
-    a.heads = l.plan.base.cap.heads;
-    a.s_q = l.step.s_q;
-    a.table_width = l.step.table_width;
-    a.softmax_scale = l.attn.softmax_scale;
-    a.plan = l.plan.step;
-    a.grid = l.plan.grid;
-    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
-    a.lse = l.attn.lse;
-    a.partial_out = static_cast<__nv_bfloat16 *>(l.plan.partial_out);
-    a.partial_lse = l.plan.partial_lse;
-    a.counters = l.plan.counters;
-    a.few_partials = l.plan.few_partials;
-    a.few_slots = 2 * l.plan.grid.parts; /* cut as the costs say; else there is one tile of rows */
-    a.follows_prepare = l.follows_prepare;
-    return launch(a, l.may_cut, l.stream);
-}
-
-template <cudaError_t (*launch)(const bf16_decode_args &, bool, cudaStream_t)>
-cudaError_t launch_bf16(const launch_of_step &l) {
-    bf16_decode_args a = {};
-    a.kv = l.cache.content;
-    a.rope = l.cache.rope;
-    a.token_scale = l.cache.scale;
-    a.pages = static_cast<int>(l.cache.pages);
-    a.q = l.attn.q;
-    a.block_table = l.step.block_table;
-    a.batch = l.step.batch;
-    a.heads = l.plan.base.cap.heads;
-    a.s_q = l.step.s_q;
-    a.table_width = l.step.table_width;
-    a.softmax_scale = l.attn.softmax_scale;
-    a.plan = l.plan.step;
-    a.parts = l.plan.grid.parts;
-    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
-    a.lse = l.attn.lse;
-    a.partials = l.plan.partial_out;
-    a.counters = l.plan.counters;
-    a.follows_prepare = l.follows_prepare;
-    return launch(a, l.may_cut, l.stream);
-}
-
 bool serves_portable(const mla_capacity &cap) {
     return portable_serves(cap.d_c, cap.d_r);
-}
-
-cudaError_t launch_portable(const launch_of_step &l) {
-    const mla_capacity &cap = l.plan.base.cap;
-    const bool fp8 = cap.precision == MLA_FP8;
-    portable_args a = {};
-    a.d_c = cap.d_c;
-    a.d_r = cap.d_r;
-    a.content = l.cache.content;
-    a.rope = l.cache.rope;
-    a.token_scale = fp8 ? l.cache.scale : nullptr;
-    a.pages = static_cast<int>(l.cache.pages);
-    a.q = l.attn.q;
-    a.q_rope = l.attn.q_rope;
-    a.q_scale = l.attn.q_scale;
-    a.block_table = l.step.block_table;
-    a.batch = l.step.batch;
-    a.heads = cap.heads;
-    a.s_q = l.step.s_q;
-    a.table_width = l.step.table_width;
-    a.softmax_scale = l.attn.softmax_scale;
-    a.plan = l.plan.step;
-    a.parts = l.plan.grid.parts;
-    a.out = static_cast<__nv_bfloat16 *>(l.attn.out);
-    a.lse = l.attn.lse;
-    a.partial_out = static_cast<float *>(l.plan.partial_out);
-    a.partial_lse = l.plan.partial_lse;
-    return portable_launch(a, l.may_cut, l.stream);
 }
 
 decode_grid bf16_grid(int sms, int heads, int s_q, const sched_room &) {
@@ -153,22 +56,20 @@ decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {
     return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
-constexpr size_t kBf16Row = 512 * sizeof(__nv_bfloat16);
-
 /* The first that serves is taken. */
 const decode_kernel kKernels[] = {
-    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS, FP8_FEW_BYTES,
-     launch_fp8<fp8_decode_launch>},
+    {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, fp8_decode_launch},
     {"sm90_bf16", true, LAB_WHOLE, serves_bf16, bf16_grid, BF16_PARTIAL_BYTES, 0, 0,
-     launch_bf16<bf16_decode_launch>},
+     bf16_decode_launch},
     {"portable", false, LAB_WHOLE, serves_portable, portable_grid,
-     PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, launch_portable},
+     PORTABLE_MAX_CONTENT * sizeof(float), 0, 0, portable_launch},
     {"widened_fp8", true, LAB_WIDENED, serves_fp8, bf16_grid, BF16_PARTIAL_BYTES, 0, 0,
-     launch_bf16<widened_decode_launch>},
-    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS,
-     FP8_FEW_BYTES, launch_fp8<in_place_decode_launch>},
-    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_grid, kBf16Row, FP8_FEW_ROWS, FP8_FEW_BYTES,
-     launch_fp8<shallow_decode_launch>},
+     widened_decode_launch},
+    {"in_place_fp8", true, LAB_IN_PLACE, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, in_place_decode_launch},
+    {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, shallow_decode_launch},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
@@ -235,9 +136,31 @@ cudaError_t alloc_metadata(cuda_plan *plan) {
     const size_t at_count = at_cuts + batch * sizeof(sched_cut);
     cudaError_t e = cudaMalloc(&plan->metadata, at_count + sizeof(int));
     auto *base = static_cast<uint8_t *>(plan->metadata);
-    plan->step = {
+    plan->args.work.metadata = {
         reinterpret_cast<sched_item *>(base), reinterpret_cast<sched_part *>(base + at_parts),
         reinterpret_cast<sched_cut *>(base + at_cuts), reinterpret_cast<int *>(base + at_count)};
+    return e;
+}
+
+/* Partial results, and what a kernel finds in them before its first launch (decode.h). */
+cudaError_t alloc_workspace(cuda_plan *plan) {
+    decode_workspace &work = plan->args.work;
+    const cudaStream_t stream = cuda_of(plan->base.be)->stream;
+    const size_t rows = static_cast<size_t>(partial_rows(plan));
+    const size_t few_bytes = few_slots(plan) * plan->kernel->few_bytes;
+    cudaError_t e = alloc_metadata(plan);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&work.partial_out, rows * plan->kernel->partial_bytes);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&work.partial_lse, rows * sizeof(float));
+    if (e == cudaSuccess)
+        e = cudaMalloc(&work.counters, rows * sizeof(int));
+    if (e == cudaSuccess)
+        e = cudaMemsetAsync(work.counters, 0, rows * sizeof(int), stream);
+    if (e == cudaSuccess && few_bytes)
+        e = cudaMalloc(&work.few_partials, few_bytes);
+    if (e == cudaSuccess && few_bytes)
+        e = cudaMemsetAsync(work.few_partials, 0xff, few_bytes, stream);
     return e;
 }
 
@@ -274,11 +197,12 @@ step_pages pages_of(const mla_plan *plan, const mla_step *step) {
 
 void cuda_plan_free(mla_plan *base) {
     cuda_plan *plan = of(base);
+    const decode_workspace &work = plan->args.work;
     cudaFree(plan->metadata);
-    cudaFree(plan->partial_out);
-    cudaFree(plan->partial_lse);
-    cudaFree(plan->counters);
-    cudaFree(plan->few_partials);
+    cudaFree(work.partial_out);
+    cudaFree(work.partial_lse);
+    cudaFree(work.counters);
+    cudaFree(work.few_partials);
     delete plan;
 }
 
@@ -296,21 +220,12 @@ snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capaci
     plan->base.be = base;
     plan->base.cap = *cap;
     plan->kernel = kernel;
-    const size_t rows = static_cast<size_t>(partial_rows(plan));
-    const size_t few_bytes = few_slots(plan) * kernel->few_bytes;
-    cudaError_t e = alloc_metadata(plan);
-    if (e == cudaSuccess)
-        e = cudaMalloc(&plan->partial_out, rows * kernel->partial_bytes);
-    if (e == cudaSuccess)
-        e = cudaMalloc(&plan->partial_lse, rows * sizeof(float));
-    if (e == cudaSuccess)
-        e = cudaMalloc(&plan->counters, rows * sizeof(int));
-    if (e == cudaSuccess)
-        e = cudaMemsetAsync(plan->counters, 0, rows * sizeof(int), cuda_of(base)->stream);
-    if (e == cudaSuccess && few_bytes)
-        e = cudaMalloc(&plan->few_partials, few_bytes);
-    if (e == cudaSuccess && few_bytes) /* what takes the place of a result */
-        e = cudaMemsetAsync(plan->few_partials, 0xff, few_bytes, cuda_of(base)->stream);
+    plan->args.precision = cap->precision;
+    plan->args.heads = cap->heads;
+    plan->args.d_c = cap->d_c;
+    plan->args.d_r = cap->d_r;
+    plan->args.may_cut = cuts_of(plan) != 1;
+    const cudaError_t e = alloc_workspace(plan);
     if (e == cudaSuccess) {
         *out = &plan->base;
         return SNAP_OK;
@@ -327,22 +242,26 @@ const char *cuda_plan_kernel(const mla_plan *plan) {
 
 snap_status cuda_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     cuda_plan *plan = of(base);
-    plan->grid = grid_for(plan, step);
-    plan->prepared = false;
-    return cuda_check(sched_launch(plan->step, step->seqlens, step->batch, longest_of(base, step),
-                                   plan->grid.tile, plan->grid.parts, cuts_of(plan),
-                                   cuda_of(base->be)->stream, step->block_table, step->table_width),
+    decode_args &args = plan->args;
+    args.grid = grid_for(plan, step);
+    args.follows_prepare = false;
+    return cuda_check(sched_launch(args.work.metadata, step->seqlens, step->batch,
+                                   longest_of(base, step), args.grid.tile, args.grid.parts,
+                                   cuts_of(plan), cuda_of(base->be)->stream, step->block_table,
+                                   step->table_width),
                       "schedule", err);
 }
 
 snap_status cuda_run(mla_plan *base, const mla_step *step, const mla_cache *cache,
                      const mla_attn *attn, snap_err *err) {
     cuda_plan *plan = of(base);
-    const bool follows_prepare = plan->prepared;
-    plan->prepared = false;
-    return cuda_check(plan->kernel->launch({*plan, *step, *cache, *attn, cuts_of(plan) != 1,
-                                            follows_prepare, cuda_of(base->be)->stream}),
-                      "attention", err);
+    decode_args &args = plan->args;
+    args.step = *step;
+    args.cache = *cache;
+    args.attn = *attn;
+    const cudaError_t e = plan->kernel->launch(args, cuda_of(base->be)->stream);
+    args.follows_prepare = false;
+    return cuda_check(e, "attention", err);
 }
 
 snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache *cache,
@@ -375,9 +294,9 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
     const decode_grid grid = grid_for(plan, step);
     if (grid.parts > PREPARE_MAX_PARTS)
         return prepare_apart(plan, step, cache, fresh, err);
-    plan->grid = grid;
+    plan->args.grid = grid;
     prepare_args a = {};
-    a.plan = plan->step;
+    a.plan = plan->args.work.metadata;
     a.tile = grid.tile;
     a.parts = grid.parts;
     a.splits = cuts_of(plan);
@@ -389,7 +308,7 @@ snap_status cuda_prepare(mla_plan *base, const mla_step *step, const mla_cache *
     a.q8 = static_cast<uint8_t *>(fresh->q8);
     a.q_rope = static_cast<__nv_bfloat16 *>(fresh->q_rope);
     a.q_scale = fresh->q_scale;
-    plan->prepared = true;
+    plan->args.follows_prepare = true;
     return cuda_check(prepare_launch(a, cuda_of(base->be)->stream), "preparing a step", err);
 }
 

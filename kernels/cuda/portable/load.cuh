@@ -31,7 +31,7 @@ struct token_source {
     int tokens;
 
     __device__ size_t slot(const params &p, int token) const {
-        const int page = min(max(__ldg(table + token / PAGE), 0), p.pages - 1);
+        const int page = min(max(__ldg(table + token / PAGE), 0), p.io.pages - 1);
         return static_cast<size_t>(page) * PAGE + token % PAGE;
     }
 };

@@ -153,8 +153,8 @@ __device__ __forceinline__ void finish_row(const params &p, const memory<kStep> 
     const float log2_sum = r.sum == 0 ? -INFINITY : r.most + log2f(r.sum);
     if (item.slot >= 0)
         p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
-    else if (p.lse)
-        p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] = log2_sum * 0.69314718f;
+    else if (p.io.lse)
+        p.io.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] = log2_sum * 0.69314718f;
 }
 
 template <int kStep>
@@ -183,7 +183,7 @@ __device__ __forceinline__ void store_output(const params &p, const memory<kStep
                 if (partial)
                     *reinterpret_cast<float2 *>(p.partial_out + at) = make_float2(x, y);
                 else
-                    *reinterpret_cast<uint32_t *>(p.out + at) = ptx::pack_bf16x2(x, y);
+                    *reinterpret_cast<uint32_t *>(p.io.out + at) = ptx::pack_bf16x2(x, y);
             }
         }
 }
@@ -191,7 +191,7 @@ __device__ __forceinline__ void store_output(const params &p, const memory<kStep
 template <bool kFp8, int kStep>
 __device__ __forceinline__ void run_item(const params &p, const memory<kStep> &m,
                                          const sched_item &item, int first_row) {
-    const token_source from = {p.block_table + static_cast<size_t>(item.seq) * p.table_width,
+    const token_source from = {p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width,
                                item.tokens};
     const int begin = item.tile_begin * PAGE, end = min(item.tile_end * PAGE, item.tokens);
     const int row = first_row + static_cast<int>(threadIdx.x) / 8;
@@ -229,9 +229,9 @@ template <bool kFp8, int kStep>
 __global__ void __launch_bounds__(kThreads, 2) decode(const __grid_constant__ params p) {
     extern __shared__ uint4 shared[];
     const memory<kStep> m(p, reinterpret_cast<uint8_t *>(shared));
-    const sched_part &part = p.parts[blockIdx.x / p.row_tiles];
+    const sched_part &part = p.io.parts[blockIdx.x / p.row_tiles];
     for (int k = part.first; k < part.last; k++)
-        run_item<kFp8>(p, m, p.items[k], blockIdx.x % p.row_tiles * ROWS);
+        run_item<kFp8>(p, m, p.io.items[k], blockIdx.x % p.row_tiles * ROWS);
 }
 
 } // namespace portable

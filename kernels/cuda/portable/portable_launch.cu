@@ -1,5 +1,6 @@
 #include "kernels/cuda/portable/portable_launch.h"
 
+#include "kernels/cuda/combine/combine.h"
 #include "kernels/cuda/portable/portable_kernel.cuh"
 
 namespace {
@@ -21,31 +22,25 @@ int row_tiles_of(int heads, int s_q) {
     return (heads * s_q + portable::ROWS - 1) / portable::ROWS;
 }
 
-portable::params params_of(const portable_args &a) {
+portable::params params_of(const decode_args &a) {
     portable::params p = {};
     p.d_c = a.d_c;
     p.d_r = a.d_r;
     p.pitch = 2 * (a.d_c + a.d_r) + 16;
-    p.content = static_cast<const uint8_t *>(a.content);
-    p.rope = static_cast<const uint8_t *>(a.rope);
-    p.token_scale = a.token_scale;
-    p.q = static_cast<const uint8_t *>(a.q);
-    p.q_rope = static_cast<const uint8_t *>(a.q_rope);
-    p.q_scale = a.q_scale;
-    p.block_table = a.block_table;
-    p.table_width = a.table_width;
-    p.pages = a.pages;
-    p.items = a.plan.items;
-    p.parts = a.plan.parts;
-    p.out = a.out;
-    p.lse = a.lse;
-    p.partial_out = a.partial_out;
-    p.partial_lse = a.partial_lse;
-    p.rows = a.heads * a.s_q;
+    p.content = static_cast<const uint8_t *>(a.cache.content);
+    p.rope = static_cast<const uint8_t *>(a.cache.rope);
+    p.token_scale = a.cache.scale;
+    p.q = static_cast<const uint8_t *>(a.attn.q);
+    p.q_rope = static_cast<const uint8_t *>(a.attn.q_rope);
+    p.q_scale = a.attn.q_scale;
+    p.io = decode_io_of(a);
+    p.partial_out = static_cast<float *>(a.work.partial_out);
+    p.partial_lse = a.work.partial_lse;
+    p.rows = decode_rows(a);
     p.heads = a.heads;
-    p.s_q = a.s_q;
-    p.row_tiles = row_tiles_of(a.heads, a.s_q);
-    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    p.s_q = a.step.s_q;
+    p.row_tiles = row_tiles_of(a.heads, a.step.s_q);
+    p.scale_log2 = decode_scale_log2(a);
     return p;
 }
 
@@ -70,10 +65,10 @@ int step_of(int d_c, int d_r) {
 }
 
 template <int kStep>
-cudaError_t launch(const portable_args &a, const portable::params &p, cudaStream_t stream) {
+cudaError_t launch(const decode_args &a, const portable::params &p, cudaStream_t stream) {
     const size_t bytes = portable::memory_bytes<kStep>(a.d_c, a.d_r);
-    const int ctas = a.parts * p.row_tiles;
-    if (a.token_scale)
+    const int ctas = a.grid.parts * p.row_tiles;
+    if (a.precision == MLA_FP8)
         portable::decode<true, kStep><<<ctas, portable::kThreads, bytes, stream>>>(p);
     else
         portable::decode<false, kStep><<<ctas, portable::kThreads, bytes, stream>>>(p);
@@ -112,14 +107,14 @@ int portable_parts(int sms, int heads, int s_q) {
     return ctas > row_tiles ? ctas / row_tiles : 1;
 }
 
-cudaError_t portable_launch(const portable_args &a, bool may_cut, cudaStream_t stream) {
+cudaError_t portable_launch(const decode_args &a, cudaStream_t stream) {
     const portable::params p = params_of(a);
     const cudaError_t e = step_of(a.d_c, a.d_r) == portable::kLongStep
                               ? launch<portable::kLongStep>(a, p, stream)
                               : launch<portable::kShortStep>(a, p, stream);
-    if (e != cudaSuccess || !may_cut)
+    if (e != cudaSuccess || !a.may_cut)
         return e;
-    const combine_args merge = {a.plan, a.partial_out, a.partial_lse, a.out,
-                                a.lse,  a.batch,       p.rows,        a.d_c};
-    return combine_launch(merge, a.parts, stream);
+    const combine_args merge = {a.work.metadata, p.partial_out, p.partial_lse, p.io.out,
+                                p.io.lse,        a.step.batch,  p.rows,        a.d_c};
+    return combine_launch(merge, a.grid.parts, stream);
 }

@@ -4,26 +4,10 @@
 #ifndef SNAPMLA_KERNELS_CUDA_PORTABLE_PORTABLE_LAUNCH_H
 #define SNAPMLA_KERNELS_CUDA_PORTABLE_PORTABLE_LAUNCH_H
 
-#include "kernels/cuda/combine/combine.h"
+#include "kernels/cuda/decode.h"
 
-struct portable_args {
-    int d_c, d_r;
-    const void *content, *rope; /* cache planes as in mla.h; BF16: content holds whole rows */
-    const float *token_scale;   /* null for BF16 */
-    int pages;
-    const void *q, *q_rope; /* BF16: q holds whole rows */
-    const float *q_scale;
-    const int *block_table;
-    int batch, heads, s_q, table_width;
-    float softmax_scale;
-    sched_plan plan; /* the schedule of this step, for portable_parts() parts */
-    int parts;
-    __nv_bfloat16 *out;
-    float *lse;         /* may be null */
-    float *partial_out; /* [slots][rows][d_c] */
-    float *partial_lse; /* [slots][rows] */
-};
-
+/* Partial results in decode_workspace: partial_out is fp32 [slots][rows][d_c], and partial_lse is
+ * fp32 [slots][rows]. */
 enum {
     PORTABLE_TILE_TOKENS = 64, /* tokens per tile of the schedule (sched.h) */
     PORTABLE_MAX_CONTENT = 512,
@@ -41,6 +25,6 @@ bool portable_serves(int d_c, int d_r);
 int portable_parts(int sms, int heads, int s_q);
 
 /* Runs attention and, if sequences may be split, the merge (combine). */
-cudaError_t portable_launch(const portable_args &args, bool may_cut, cudaStream_t stream);
+cudaError_t portable_launch(const decode_args &args, cudaStream_t stream);
 
 #endif

@@ -40,12 +40,7 @@ struct params {
     const float *token_scale;
     const uint8_t *q, *q_rope;
     const float *q_scale;
-    const int *block_table;
-    int table_width, pages;
-    const sched_item *items;
-    const sched_part *parts;
-    __nv_bfloat16 *out; /* [batch][rows][d_c] */
-    float *lse;         /* [batch][rows]; may be null */
+    decode_io io;
     float *partial_out; /* [slots][rows][d_c] */
     float *partial_lse; /* [slots][rows], base 2 */
     int rows, heads, s_q;

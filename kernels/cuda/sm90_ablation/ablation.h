@@ -12,14 +12,14 @@
 /* sm90_bf16 on an FP8 cache that is dequantised on chip. Takes all three planes, and bf16
  * queries. */
 cudaError_t widened_decode_init(void);
-cudaError_t widened_decode_launch(const bf16_decode_args &args, bool may_cut, cudaStream_t stream);
+cudaError_t widened_decode_launch(const decode_args &args, cudaStream_t stream);
 
 /* sm90_fp8 with products that add to the output inside the tensor cores. */
 cudaError_t in_place_decode_init(void);
-cudaError_t in_place_decode_launch(const fp8_decode_args &args, bool may_cut, cudaStream_t stream);
+cudaError_t in_place_decode_launch(const decode_args &args, cudaStream_t stream);
 
 /* sm90_fp8 with three pages of content in shared memory instead of five. */
 cudaError_t shallow_decode_init(void);
-cudaError_t shallow_decode_launch(const fp8_decode_args &args, bool may_cut, cudaStream_t stream);
+cudaError_t shallow_decode_launch(const decode_args &args, cudaStream_t stream);
 
 #endif

@@ -101,11 +101,11 @@ __device__ __forceinline__ void run_widener(shared &s, const params &p, int firs
     const widener me;
     uint32_t parity = 3, q_parity = 1; /* bit i: the parity of buffer i */
     for (int k = first; k < last; k++) {
-        const sched_item &item = p.items[k];
+        const sched_item &item = p.io.items[k];
         const int begin = item.tile_begin, end = item.tile_end;
         if (begin == end)
             continue;
-        const int *table = p.block_table + static_cast<size_t>(item.seq) * p.table_width;
+        const int *table = p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width;
         int page = table_page(p, table, begin);
         if (threadIdx.x == 256)
             load_queries(s, p, row_tile, item.seq, q_parity);

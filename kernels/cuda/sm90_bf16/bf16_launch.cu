@@ -12,10 +12,10 @@ cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_
     return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, at, rank, dims, strides, box);
 }
 
-cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
+cudaError_t make_maps(sm90_bf16::params &p, const decode_args &a) {
     using namespace sm90_bf16;
-    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
-    const cuuint64_t batch = a.batch, pitch = WIDTH * 2;
+    const cuuint64_t tokens = static_cast<cuuint64_t>(a.cache.pages) * PAGE, rows = p.rows;
+    const cuuint64_t batch = a.step.batch, pitch = WIDTH * 2;
     const cuuint64_t kv[] = {SWIZZLE / 2, tokens, COLUMNS}, kv_stride[] = {pitch, SWIZZLE};
     const cuuint32_t kv_box[2][3] = {{SWIZZLE / 2, PAGE, 1}, {SWIZZLE / 2, PAGE, 2}};
     const cuuint64_t q[] = {SWIZZLE / 2, rows, COLUMNS, batch};
@@ -24,8 +24,8 @@ cudaError_t make_maps(sm90_bf16::params &p, const bf16_decode_args &a) {
                                 1};
     cudaError_t e = cudaSuccess;
     for (int i = 0; i < 2 && e == cudaSuccess && !SM90_BF16_WIDEN; i++)
-        e = make_map(&p.kv[i], a.kv, 3, kv, kv_stride, kv_box[i]);
-    return e == cudaSuccess ? make_map(&p.q, a.q, 4, q, q_stride, q_box) : e;
+        e = make_map(&p.kv[i], a.cache.content, 3, kv, kv_stride, kv_box[i]);
+    return e == cudaSuccess ? make_map(&p.q, a.attn.q, 4, q, q_stride, q_box) : e;
 }
 
 } // namespace
@@ -47,32 +47,26 @@ int bf16_decode_parts(int sms, int heads, int s_q) {
     return sms > row_tiles ? sms / row_tiles : 1;
 }
 
-cudaError_t bf16_decode_launch(const bf16_decode_args &a, bool may_cut, cudaStream_t stream) {
+cudaError_t bf16_decode_launch(const decode_args &a, cudaStream_t stream) {
     sm90_bf16::params p = {};
-    p.rows = a.heads * a.s_q;
+    p.rows = decode_rows(a);
     p.q_tile_rows = std::min((p.rows + 7) / 8 * 8, int(sm90_bf16::ROWS));
     cudaError_t e = make_maps(p, a);
     if (e != cudaSuccess)
         return e;
-    p.q_rows = static_cast<const uint32_t *>(a.q);
-    p.content = static_cast<const uint8_t *>(a.kv);
-    p.rope = static_cast<const uint8_t *>(a.rope);
-    p.token_scale = a.token_scale;
-    p.block_table = a.block_table;
-    p.table_width = a.table_width;
-    p.pages = a.pages;
-    p.items = a.plan.items;
-    p.parts = a.plan.parts;
-    p.out = a.out;
-    p.lse = a.lse;
-    p.partials = static_cast<uint8_t *>(a.partials);
-    p.counters = a.counters;
+    p.q_rows = static_cast<const uint32_t *>(a.attn.q);
+    p.content = static_cast<const uint8_t *>(a.cache.content);
+    p.rope = static_cast<const uint8_t *>(a.cache.rope);
+    p.token_scale = a.cache.scale;
+    p.io = decode_io_of(a);
+    p.partials = static_cast<uint8_t *>(a.work.partial_out);
+    p.counters = a.work.counters;
     p.heads = a.heads;
-    p.s_q = a.s_q;
-    p.row_tiles = bf16_row_tiles(a.heads, a.s_q);
-    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    p.s_q = a.step.s_q;
+    p.row_tiles = bf16_row_tiles(a.heads, a.step.s_q);
+    p.scale_log2 = decode_scale_log2(a);
     p.window = p.rows <= sm90_bf16::EXACT_ROWS ? 0 : sm90_bf16::kWindow;
-    return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), p.row_tiles, a.parts,
-                         sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p, may_cut,
-                         a.follows_prepare, stream);
+    return decode_launch(reinterpret_cast<const void *>(sm90_bf16::decode), p.row_tiles,
+                         a.grid.parts, sm90_bf16::kThreads, sizeof(sm90_bf16::shared), &p,
+                         a.may_cut, a.follows_prepare, stream);
 }

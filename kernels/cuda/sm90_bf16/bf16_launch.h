@@ -2,31 +2,12 @@
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_BF16_BF16_LAUNCH_H
 #define SNAPMLA_KERNELS_CUDA_SM90_BF16_BF16_LAUNCH_H
 
-#include <cuda_bf16.h>
-#include <cuda_runtime_api.h>
+#include "kernels/cuda/decode.h"
 
-#include "kernels/cuda/sched/sched.h"
-
-struct bf16_decode_args {
-    const void *kv;   /* content plane of the cache, mla.h: bf16 [pages][64][576] */
-    const void *rope; /* for sm90_ablation, whose cache is FP8: its other planes */
-    const float *token_scale;
-    int pages;
-    const void *q; /* bf16 [batch][rows][576] */
-    const int *block_table;
-    int batch, heads, s_q, table_width;
-    float softmax_scale;
-    sched_plan plan; /* of this step, for bf16_decode_parts() parts */
-    int parts;
-    __nv_bfloat16 *out;
-    float *lse;           /* may be null */
-    void *partials;       /* [slots][rows], of BF16_PARTIAL_BYTES */
-    int *counters;        /* [slots][bf16_row_tiles()], zero before the first launch */
-    bool follows_prepare; /* decode_launch()'s */
-};
-
+/* Partial results (decode_workspace): partial_out [slots][rows] of BF16_PARTIAL_BYTES each, and counters
+ * [slots][bf16_row_tiles()]. A row's LSE lies in partial_out, so that partial_lse is not used. */
 enum {
-    BF16_PARTIAL_BYTES = 512 * 2 + 32, /* a row of a slot */
+    BF16_PARTIAL_BYTES = 512 * 2 + 32, /* of a row */
 };
 
 /* Once a device, before the first launch. */
@@ -43,8 +24,8 @@ inline sched_tile bf16_tile(int heads, int s_q) {
 /* Parts that fill a device of so many SMs. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
-/* Attention, with the merging of cut sequences: one launch, all its CTAs resident if anything may be
- * cut. Launches that share `counters` must not overlap. */
-cudaError_t bf16_decode_launch(const bf16_decode_args &args, bool may_cut, cudaStream_t stream);
+/* Attention and the merging of cut sequences, in one launch. Its CTAs are all resident if a sequence may
+ * be cut. Launches that share a workspace must not overlap. */
+cudaError_t bf16_decode_launch(const decode_args &args, cudaStream_t stream);
 
 #endif

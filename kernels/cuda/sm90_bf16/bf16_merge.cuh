@@ -199,12 +199,12 @@ __device__ __forceinline__ void store_unit(const params &p, const sched_item &it
                                            int unit, const weighed &all) {
     const size_t row = static_cast<size_t>(item.seq) * p.rows + first_row + unit / kUnits;
     const float inverse = all.sum == 0 ? 0 : ptx::rcp_approx(all.sum);
-    auto *to = reinterpret_cast<uint32_t *>(p.out + row * CONTENT + column_of(unit));
+    auto *to = reinterpret_cast<uint32_t *>(p.io.out + row * CONTENT + column_of(unit));
 #pragma unroll
     for (int i = 0; i < 4; i++)
         to[4 * i] = ptx::pack_bf16x2(all.x[2 * i] * inverse, all.x[2 * i + 1] * inverse);
-    if (p.lse && unit % kUnits == 0)
-        p.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * 0.69314718f;
+    if (p.io.lse && unit % kUnits == 0)
+        p.io.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * 0.69314718f;
 }
 
 /* Adds up what the groups of threads of a unit have: the first of them has all. */

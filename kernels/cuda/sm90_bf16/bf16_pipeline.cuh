@@ -8,7 +8,7 @@ namespace sm90_bf16 {
 
 /* Page numbers are device data: they are clamped, so that no access is out of bounds. */
 __device__ __forceinline__ int clamp_page(const params &p, int page) {
-    return min(max(page, 0), p.pages - 1);
+    return min(max(page, 0), p.io.pages - 1);
 }
 
 /* Page i of item k. The part's record contains the first two pages of its first item. */
@@ -18,7 +18,7 @@ __device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
     const int known = k == s.part.first && nth < 2 ? s.part.page[nth] : -1;
     if (known >= 0)
         return clamp_page(p, known);
-    return clamp_page(p, __ldg(p.block_table + static_cast<size_t>(item.seq) * p.table_width + i));
+    return clamp_page(p, __ldg(p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width + i));
 }
 
 __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffer, int piece,

@@ -38,12 +38,7 @@ struct params {
                                SM90_BF16_WIDEN only */
     const uint8_t *rope;
     const float *token_scale;
-    const int *block_table; /* [batch][table_width] */
-    int table_width, pages;
-    const sched_item *items;
-    const sched_part *parts;
-    __nv_bfloat16 *out; /* [batch][rows][512] */
-    float *lse;         /* [batch][rows]; may be null */
+    decode_io io;
     uint8_t *partials;  /* [slots][rows], bf16_merge.cuh */
     int *counters;      /* [slots][row_tiles] */
     int rows;           /* rows of a sequence: s_q x heads */
@@ -75,7 +70,7 @@ enum { kMerge = 1 }; /* a named barrier */
 
 /* Item k of a part. The first one is stored in the part's record. */
 __device__ __forceinline__ sched_item item_at(const shared &s, const params &p, int k) {
-    return k == s.part.first ? s.part.head : p.items[k];
+    return k == s.part.first ? s.part.head : p.io.items[k];
 }
 
 } // namespace sm90_bf16

@@ -450,8 +450,8 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
             few_of(p).store_lse((copy & (apart - 1)) == 0, item.slot,
                                 partial_format::unit(row, copy), log2_sum);
-    else if (first == 0 && p.lse)
-        p.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
+    else if (first == 0 && p.io.lse)
+        p.io.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
 }
 
 template <int Rows>

@@ -63,8 +63,8 @@ __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &i
                    0,
                    0,
                    0,
-                   p.out + at * CONTENT,
-                   p.lse ? p.lse + at : nullptr};
+                   p.io.out + at * CONTENT,
+                   p.io.lse ? p.io.lse + at : nullptr};
     j.share(item.slot - item.first_slot, mergers_of(item), partial_format::unit(p.rows));
     return j;
 }

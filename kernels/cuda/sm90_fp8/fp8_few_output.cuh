@@ -117,7 +117,7 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
         uint4 *to =
             few_of(p).out(item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp), me.g);
         const size_t row = static_cast<size_t>(row_block(p, item.seq)) * p.rows + 2 * me.t;
-        __nv_bfloat16 *out = p.out + row * CONTENT + me.group * 256 + 16 * me.warp + 2 * me.g;
+        __nv_bfloat16 *out = p.io.out + row * CONTENT + me.group * 256 + 16 * me.warp + 2 * me.g;
         float o[SLICES][Shared::kRows / 2] = {};
         int n = item.tile_end - item.tile_begin;
 #pragma unroll 1

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads, 1) decode(const __grid_constant__ pa
     const bool copies = threadIdx.x < sizeof(sched_part) / sizeof(uint4);
     uint4 piece = {}; /* a piece of the part's record; loaded while barriers are initialised */
     if (copies)
-        piece = reinterpret_cast<const uint4 *>(p.parts + blockIdx.y)[threadIdx.x];
+        piece = reinterpret_cast<const uint4 *>(p.io.parts + blockIdx.y)[threadIdx.x];
     if (threadIdx.x == 12 * 32) {
         ptx::tma_prefetch(&p.content);
         ptx::tma_prefetch(&p.rope);

@@ -13,9 +13,9 @@ cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_
 }
 
 /* @box_rows: of queries that a CTA has room for; @blocks: of p.rows rows. */
-cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_rows, int blocks) {
+cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, int blocks) {
     using namespace sm90_fp8;
-    const cuuint64_t tokens = static_cast<cuuint64_t>(a.pages) * PAGE, rows = p.rows;
+    const cuuint64_t tokens = static_cast<cuuint64_t>(a.cache.pages) * PAGE, rows = p.rows;
     const cuuint64_t batch = blocks;
     const cuuint64_t content[] = {SWIZZLE, tokens, COLUMNS}, content_stride[] = {CONTENT, SWIZZLE};
     const cuuint32_t content_box[] = {SWIZZLE, PAGE, COLUMNS};
@@ -26,13 +26,13 @@ cudaError_t make_maps(sm90_fp8::params &p, const fp8_decode_args &a, int box_row
     const cuuint64_t q_rope[] = {SWIZZLE, rows, batch};
     const cuuint64_t q_rope_stride[] = {SWIZZLE, rows * SWIZZLE};
     const cuuint32_t q_rope_box[] = {SWIZZLE, static_cast<cuuint32_t>(box_rows), 1};
-    cudaError_t e = make_map(&p.content, a.content, 3, content, content_stride, content_box);
+    cudaError_t e = make_map(&p.content, a.cache.content, 3, content, content_stride, content_box);
     if (e == cudaSuccess)
-        e = make_map(&p.rope, a.rope, 2, rope, rope_stride, content_box);
+        e = make_map(&p.rope, a.cache.rope, 2, rope, rope_stride, content_box);
     if (e == cudaSuccess)
-        e = make_map(&p.q, a.q, 4, q, q_stride, q_box);
+        e = make_map(&p.q, a.attn.q, 4, q, q_stride, q_box);
     if (e == cudaSuccess)
-        e = make_map(&p.q_rope_rows, a.q_rope, 3, q_rope, q_rope_stride, q_rope_box);
+        e = make_map(&p.q_rope_rows, a.attn.q_rope, 3, q_rope, q_rope_stride, q_rope_box);
     return e;
 }
 
@@ -133,34 +133,29 @@ decode_grid fp8_grid(int sms, int heads, int s_q, const sched_room &room) {
     return best;
 }
 
-cudaError_t fp8_decode_launch(const fp8_decode_args &a, bool may_cut, cudaStream_t stream) {
+cudaError_t fp8_decode_launch(const decode_args &a, cudaStream_t stream) {
     sm90_fp8::params p = {};
     const variant &v = variant_for(a.grid.tile_rows);
-    p.row_tiles = fp8_row_tiles(a.grid, a.heads, a.s_q);
+    p.row_tiles = fp8_row_tiles(a.grid, a.heads, a.step.s_q);
     const bool few = v.rows <= FP8_FEW_ROWS;
-    p.rows = a.heads * a.s_q / (few ? p.row_tiles : 1);
-    cudaError_t e = make_maps(p, a, v.rows, a.batch * (few ? p.row_tiles : 1));
+    p.rows = decode_rows(a) / (few ? p.row_tiles : 1);
+    cudaError_t e = make_maps(p, a, v.rows, a.step.batch * (few ? p.row_tiles : 1));
     if (e != cudaSuccess)
         return e;
-    p.q_rope = static_cast<const uint8_t *>(a.q_rope);
-    p.token_scale = a.token_scale;
-    p.q_scale = a.q_scale;
-    p.block_table = a.block_table;
-    p.table_width = a.table_width;
-    p.pages = a.pages;
-    p.items = a.plan.items;
-    p.parts = a.plan.parts;
-    p.out = a.out;
-    p.lse = a.lse;
-    p.partial_out = a.partial_out;
-    p.partial_lse = a.partial_lse;
-    p.counters = a.counters;
-    p.few_partials = static_cast<uint8_t *>(a.few_partials);
-    p.few_bytes = static_cast<size_t>(a.few_slots) * FP8_FEW_BYTES;
+    p.q_rope = static_cast<const uint8_t *>(a.attn.q_rope);
+    p.token_scale = a.cache.scale;
+    p.q_scale = a.attn.q_scale;
+    p.io = decode_io_of(a);
+    p.partial_out = static_cast<__nv_bfloat16 *>(a.work.partial_out);
+    p.partial_lse = a.work.partial_lse;
+    p.counters = a.work.counters;
+    p.few_partials = static_cast<uint8_t *>(a.work.few_partials);
+    /* With a fixed number of cuts there is one tile of rows, so that the distance does not matter. */
+    p.few_bytes = static_cast<size_t>(2 * a.grid.parts) * FP8_FEW_BYTES;
     p.heads = a.heads;
-    p.s_q = a.s_q;
+    p.s_q = a.step.s_q;
     p.high_a = p.high_b = ptx::kDescriptorHigh;
-    p.scale_log2 = a.softmax_scale * 1.44269504f;
+    p.scale_log2 = decode_scale_log2(a);
     return decode_launch(v.kernel, p.row_tiles, a.grid.parts, sm90_fp8::kThreads, v.shared, &p,
-                         may_cut, a.follows_prepare, stream);
+                         a.may_cut, a.follows_prepare, stream);
 }

@@ -92,8 +92,8 @@ __device__ __forceinline__ void weigh(const params &p, const sched_item &item, f
 #pragma unroll 1
         for (unsigned k = begin; k < slots; k += lanes)
             weight[k] = ptx::exp2_approx(weight[k] - unit);
-        if (p.lse && begin == 0)
-            p.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * 0.69314718f;
+        if (p.io.lse && begin == 0)
+            p.io.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * 0.69314718f;
     }
 }
 
@@ -142,7 +142,7 @@ __device__ __forceinline__ void add_groups(merge_memory &m, eight &sum, int log,
 
 __device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
                                            unsigned unit, const eight &sum) {
-    auto *row = p.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
+    auto *row = p.io.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
     reinterpret_cast<uint4 *>(row)[unit] =
         make_uint4(ptx::pack_bf16x2(sum.x[0], sum.x[1]), ptx::pack_bf16x2(sum.x[2], sum.x[3]),
                    ptx::pack_bf16x2(sum.x[4], sum.x[5]), ptx::pack_bf16x2(sum.x[6], sum.x[7]));

@@ -186,7 +186,7 @@ template <typename Shared, int N>
 __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
                                            const output_thread &me, const sched_item &item,
                                            int first_row, const float (&o)[SLICES][N]) {
-    __nv_bfloat16 *out = item.slot >= 0 ? p.partial_out : p.out;
+    __nv_bfloat16 *out = item.slot >= 0 ? p.partial_out : p.io.out;
     const size_t base =
         static_cast<size_t>(item.slot >= 0 ? item.slot : item.seq) * p.rows + first_row;
     const int column = me.group * 256 + 16 * me.warp + 2 * me.g;

@@ -12,7 +12,7 @@ namespace sm90_fp8 {
 template <typename Shared>
 __device__ __forceinline__ sched_item item_at(const Shared &s, const params &p, int k) {
     const int i = ptx::opaque(k);
-    return i == s.part.first ? s.part.head : p.items[i];
+    return i == s.part.first ? s.part.head : p.io.items[i];
 }
 
 /* The block table's entry for page i of the first item; -1 if the part's record does not contain
@@ -27,7 +27,7 @@ enum { kNoPage = -1 };
 
 /* Page numbers are device data: they are clamped, so that no access is out of bounds. */
 __device__ __forceinline__ int clamp_page(const params &p, int page) {
-    return min(max(page, 0), p.pages - 1);
+    return min(max(page, 0), p.io.pages - 1);
 }
 
 /* The pages of an item. With more than 32 rows, they are processed two at a time, and the second
@@ -41,7 +41,7 @@ template <typename Shared>
 __device__ __forceinline__ page_range pages_of(const Shared &, const params &p,
                                                const sched_item &item) {
     const int last = (item.tokens + PAGE - 1) / PAGE;
-    return {p.block_table + static_cast<size_t>(item.seq) * p.table_width,
+    return {p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width,
             Shared::kUnitPages * item.tile_begin, Shared::kUnitPages * item.tile_end, last};
 }
 

@@ -71,8 +71,8 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
         s.inverse_sum[row] = mine == 0 ? 0 : ptx::rcp_approx(mine);
         if (first_row + row < p.rows && item.slot >= 0)
             p.partial_lse[static_cast<size_t>(item.slot) * p.rows + first_row + row] = log2_sum;
-        else if (first_row + row < p.rows && p.lse)
-            p.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] =
+        else if (first_row + row < p.rows && p.io.lse)
+            p.io.lse[static_cast<size_t>(item.seq) * p.rows + first_row + row] =
                 log2_sum * 0.69314718f;
     }
     ptx::mbarrier_arrive(&s.full_sum);

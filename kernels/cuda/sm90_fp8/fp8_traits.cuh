@@ -44,12 +44,7 @@ struct params {
     const uint8_t *q_rope;    /* [batch][rows][128] B */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
-    const int *block_table;   /* [batch][table_width] */
-    int table_width, pages;
-    const sched_item *items;
-    const sched_part *parts;
-    __nv_bfloat16 *out;         /* [batch][rows][512] */
-    float *lse;                 /* [batch][rows]; may be null */
+    decode_io io;
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows], base 2 */
     int *counters;              /* [slots][row_tiles] */

@@ -25,7 +25,7 @@ struct problem {
 
 struct setup {
     problem want;
-    bf16_decode_args args;
+    decode_args args;
     int *seqlens;
     std::vector<void *> owned;
     int64_t counters; /* number of counters */
@@ -89,35 +89,45 @@ setup make(const problem &w, uint64_t seed) {
     poison<<<static_cast<unsigned>(l.unused.size()), 128>>>(kv, bad);
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(bad));
-    bf16_decode_args &a = s.args;
-    a.kv = kv;
-    a.pages = static_cast<int>(l.pages);
-    a.q = q;
-    s.seqlens = upload(w.lengths);
-    a.block_table = upload(l.table);
-    a.batch = w.batch;
+    decode_args &a = s.args;
+    a.precision = MLA_BF16;
     a.heads = w.heads;
-    a.s_q = w.s_q;
-    a.table_width = l.width;
-    a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
-    a.parts = bf16_decode_parts(prop.multiProcessorCount, w.heads, w.s_q);
-    const int items = sched_max_items(w.batch, a.parts, w.splits);
-    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.parts;
-    a.plan = {device<sched_item>(items), device<sched_part>(a.parts), device<sched_cut>(w.batch),
-              device<int>(1)};
-    a.out = device<__nv_bfloat16>(all_rows * D_C);
-    a.lse = device<float>(all_rows);
-    a.partials = device<uint8_t>(slots * rows * BF16_PARTIAL_BYTES);
+    a.d_c = D_C;
+    a.d_r = D_R;
+    a.cache = {l.pages, kv, nullptr, nullptr};
+    s.seqlens = upload(w.lengths);
+    a.step = {w.batch, w.s_q, s.seqlens, upload(l.table), l.width};
+    a.attn = {q,
+              nullptr,
+              nullptr,
+              static_cast<float>(1 / sqrt(192.0)),
+              device<__nv_bfloat16>(all_rows * D_C),
+              device<float>(all_rows)};
+    a.may_cut = w.splits != 1;
+    a.grid = {bf16_tile(w.heads, w.s_q),
+              bf16_decode_parts(prop.multiProcessorCount, w.heads, w.s_q), 0};
+    const int items = sched_max_items(w.batch, a.grid.parts, w.splits);
+    const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
     s.counters = slots * bf16_row_tiles(w.heads, w.s_q);
-    a.counters = upload(std::vector<int>(s.counters));
-    s.owned = {kv,           q,
-               s.seqlens,    const_cast<int *>(a.block_table),
-               a.plan.items, a.plan.parts,
-               a.plan.cuts,  a.plan.cut_count,
-               a.out,        a.lse,
-               a.partials,   a.counters};
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, l.width * PAGE, bf16_tile(a.heads, a.s_q),
-                       a.parts, w.splits, 0, a.block_table, l.width));
+    decode_workspace &work = a.work;
+    work.metadata = {device<sched_item>(items), device<sched_part>(a.grid.parts),
+                     device<sched_cut>(w.batch), device<int>(1)};
+    work.partial_out = device<uint8_t>(slots * rows * BF16_PARTIAL_BYTES);
+    work.counters = upload(std::vector<int>(s.counters));
+    s.owned = {kv,
+               q,
+               s.seqlens,
+               const_cast<int *>(a.step.block_table),
+               a.attn.out,
+               a.attn.lse,
+               work.metadata.items,
+               work.metadata.parts,
+               work.metadata.cuts,
+               work.metadata.cut_count,
+               work.partial_out,
+               work.counters};
+    CHECK(sched_launch(work.metadata, s.seqlens, w.batch, l.width * PAGE, a.grid.tile, a.grid.parts,
+                       w.splits, 0, a.step.block_table, l.width));
     CHECK(cudaDeviceSynchronize());
     return s;
 }
@@ -143,18 +153,18 @@ std::vector<verdict> judge_some(const setup &s, int sample) {
     std::shuffle(chosen.begin(), chosen.end(), std::mt19937_64(5));
     chosen.resize(std::min<size_t>(chosen.size(), sample));
     const int n = static_cast<int>(chosen.size());
-    const bf16_decode_args &a = s.args;
+    const decode_args &a = s.args;
     judged j = {};
-    j.kv = static_cast<const __nv_bfloat16 *>(a.kv);
-    j.q_bf16 = static_cast<const __nv_bfloat16 *>(a.q);
+    j.kv = static_cast<const __nv_bfloat16 *>(a.cache.content);
+    j.q_bf16 = static_cast<const __nv_bfloat16 *>(a.attn.q);
     j.seqlens = s.seqlens;
-    j.table = a.block_table;
-    j.table_width = a.table_width;
+    j.table = a.step.block_table;
+    j.table_width = a.step.table_width;
     j.heads = a.heads;
-    j.s_q = a.s_q;
-    j.softmax_scale = static_cast<double>(a.softmax_scale);
-    j.out = a.out;
-    j.lse = a.lse;
+    j.s_q = a.step.s_q;
+    j.softmax_scale = static_cast<double>(a.attn.softmax_scale);
+    j.out = static_cast<const __nv_bfloat16 *>(a.attn.out);
+    j.lse = a.attn.lse;
     j.longest = *std::max_element(w.lengths.begin(), w.lengths.end()) + 1;
     j.scores = device<double>(j.longest * n);
     int *picked = upload(chosen);
@@ -175,13 +185,13 @@ result check(const setup &s, int sample) {
     std::vector<float> lse[2];
     result r = {};
     for (int i = 0; i < 2; i++) {
-        CHECK(cudaMemset(s.args.out, 0xff, n * 2));
-        CHECK(cudaMemset(s.args.lse, 0xff, rows * 4));
-        CHECK(bf16_decode_launch(s.args, w.splits != 1, 0));
+        CHECK(cudaMemset(s.args.attn.out, 0xff, n * 2));
+        CHECK(cudaMemset(s.args.attn.lse, 0xff, rows * 4));
+        CHECK(bf16_decode_launch(s.args, 0));
         CHECK(cudaDeviceSynchronize());
-        out[i] = download(s.args.out, n);
-        lse[i] = download(s.args.lse, rows);
-        const auto counters = download(s.args.counters, s.counters);
+        out[i] = download(static_cast<const __nv_bfloat16 *>(s.args.attn.out), n);
+        lse[i] = download(s.args.attn.lse, rows);
+        const auto counters = download(s.args.work.counters, s.counters);
         r.left += s.counters - std::count(counters.begin(), counters.end(), 0);
     }
     double diff = 0, norm = 0;
@@ -288,7 +298,7 @@ bool time_one(const char *text, int reps) {
     if (!parse(text, &w))
         return false;
     setup s = make(w, 42);
-    const auto us = time_cold(reps, [&] { CHECK(bf16_decode_launch(s.args, true, 0)); });
+    const auto us = time_cold(reps, [&] { CHECK(bf16_decode_launch(s.args, 0)); });
     const double tokens = static_cast<double>(w.batch) * w.lengths[0], t = us[reps / 2];
     const double flop = tokens * w.heads * w.s_q * 2 * (D_C + kWidth);
     printf("(%s) %9.1f us  min %9.1f  %6.0f TFLOPS  %6.0f GB/s\n", text, t, us[0], flop / t * 1e-6,

@@ -25,7 +25,7 @@ struct problem {
 
 struct setup {
     problem want;
-    fp8_decode_args args;
+    decode_args args;
     int *seqlens;
     std::vector<int> table;
     std::vector<void *> owned;
@@ -64,9 +64,9 @@ __global__ void poison(uint8_t *content, __nv_bfloat16 *rope, float *scale, cons
 }
 
 void schedule(const setup &s) {
-    const fp8_decode_args &a = s.args;
-    CHECK(sched_launch(a.plan, s.seqlens, a.batch, s.width * PAGE, a.grid.tile, a.grid.parts,
-                       s.want.splits, 0, a.block_table, s.width));
+    const decode_args &a = s.args;
+    CHECK(sched_launch(a.work.metadata, s.seqlens, a.step.batch, s.width * PAGE, a.grid.tile,
+                       a.grid.parts, s.want.splits, 0, a.step.block_table, s.width));
 }
 
 setup make(const problem &w, uint64_t seed) {
@@ -116,40 +116,51 @@ setup make(const problem &w, uint64_t seed) {
         poison<<<static_cast<unsigned>(unused.size()), 128>>>(content, rope, scale, bad, 0);
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(bad));
-    fp8_decode_args &a = s.args;
-    a.content = content;
-    a.rope = rope;
-    a.token_scale = scale;
-    a.pages = static_cast<int>(s.pages);
-    a.q = q;
-    a.q_rope = q_rope;
-    a.q_scale = q_scale;
-    s.seqlens = upload(w.lengths);
-    a.block_table = upload(s.table);
-    a.batch = w.batch;
+    decode_args &a = s.args;
+    a.precision = MLA_FP8;
     a.heads = w.heads;
-    a.s_q = w.s_q;
-    a.table_width = s.width;
-    a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
+    a.d_c = D_C;
+    a.d_r = D_R;
+    a.cache = {s.pages, content, rope, scale};
+    s.seqlens = upload(w.lengths);
+    a.step = {w.batch, w.s_q, s.seqlens, upload(s.table), s.width};
+    a.attn = {q,
+              q_rope,
+              q_scale,
+              static_cast<float>(1 / sqrt(192.0)),
+              device<__nv_bfloat16>(all_rows * D_C),
+              device<float>(all_rows)};
+    a.may_cut = w.splits != 1;
     a.grid = grid_of(w);
     const int items = sched_max_items(w.batch, a.grid.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
     s.slots = slots * fp8_row_tiles(a.grid, w.heads, w.s_q);
-    a.plan = {device<sched_item>(items), device<sched_part>(a.grid.parts),
-              device<sched_cut>(w.batch), device<int>(1)};
-    a.out = device<__nv_bfloat16>(all_rows * D_C);
-    a.lse = device<float>(all_rows);
-    a.partial_out = device<__nv_bfloat16>(slots * rows * D_C);
-    a.partial_lse = device<float>(slots * rows);
-    a.few_partials = device<uint8_t>(s.slots * FP8_FEW_BYTES);
-    CHECK(cudaMemset(a.few_partials, 0xff, s.slots * FP8_FEW_BYTES));
-    a.few_slots = static_cast<int>(slots);
-    a.counters = upload(std::vector<int>(s.slots));
-    s.owned = {content,      rope,          scale,         q,
-               q_rope,       q_scale,       s.seqlens,     const_cast<int *>(a.block_table),
-               a.plan.items, a.plan.parts,  a.plan.cuts,   a.plan.cut_count,
-               a.out,        a.lse,         a.partial_out, a.partial_lse,
-               a.counters,   a.few_partials};
+    decode_workspace &work = a.work;
+    work.metadata = {device<sched_item>(items), device<sched_part>(a.grid.parts),
+                     device<sched_cut>(w.batch), device<int>(1)};
+    work.partial_out = device<uint8_t>(slots * rows * FP8_PARTIAL_BYTES);
+    work.partial_lse = device<float>(slots * rows);
+    work.few_partials = device<uint8_t>(s.slots * FP8_FEW_BYTES);
+    CHECK(cudaMemset(work.few_partials, 0xff, s.slots * FP8_FEW_BYTES));
+    work.counters = upload(std::vector<int>(s.slots));
+    s.owned = {content,
+               rope,
+               scale,
+               q,
+               q_rope,
+               q_scale,
+               s.seqlens,
+               const_cast<int *>(a.step.block_table),
+               a.attn.out,
+               a.attn.lse,
+               work.metadata.items,
+               work.metadata.parts,
+               work.metadata.cuts,
+               work.metadata.cut_count,
+               work.partial_out,
+               work.partial_lse,
+               work.counters,
+               work.few_partials};
     schedule(s);
     CHECK(cudaDeviceSynchronize());
     return s;
@@ -162,7 +173,7 @@ void destroy(setup &s) {
 
 int items_of(const setup &s) {
     sched_part last;
-    CHECK(cudaMemcpy(&last, s.args.plan.parts + s.args.grid.parts - 1, sizeof last,
+    CHECK(cudaMemcpy(&last, s.args.work.metadata.parts + s.args.grid.parts - 1, sizeof last,
                      cudaMemcpyDeviceToHost));
     return last.last;
 }
@@ -171,10 +182,10 @@ int items_of(const setup &s) {
  * be marked absent, counters must be zero. Leftover words go unnoticed if the same step runs again,
  * but make the result of another step wrong. */
 int64_t left_behind(const setup &s) {
-    const fp8_decode_args &a = s.args;
-    const auto partials = download(static_cast<const uint32_t *>(a.few_partials),
+    const decode_workspace &work = s.args.work;
+    const auto partials = download(static_cast<const uint32_t *>(work.few_partials),
                                    s.slots * FP8_FEW_BYTES / sizeof(uint32_t));
-    const auto counters = download(a.counters, s.slots);
+    const auto counters = download(work.counters, s.slots);
     const int64_t taken = std::count(partials.begin(), partials.end(), ~0u),
                   zero = std::count(counters.begin(), counters.end(), 0);
     return static_cast<int64_t>(partials.size() + counters.size()) - taken - zero;
@@ -197,12 +208,12 @@ result check(setup &s, int sample) {
     std::vector<uint8_t> once(bytes), twice(bytes);
     result r = {};
     for (int i = 0; i < 2; i++) {
-        CHECK(cudaMemset(s.args.out, 0xff, bytes));
-        CHECK(cudaMemset(s.args.lse, 0xff, rows * 4));
-        CHECK(cudaMemset(s.args.partial_lse, 0xff, 4));
-        CHECK(fp8_decode_launch(s.args, w.splits != 1, 0));
+        CHECK(cudaMemset(s.args.attn.out, 0xff, bytes));
+        CHECK(cudaMemset(s.args.attn.lse, 0xff, rows * 4));
+        CHECK(cudaMemset(s.args.work.partial_lse, 0xff, 4));
+        CHECK(fp8_decode_launch(s.args, 0));
         CHECK(cudaDeviceSynchronize());
-        CHECK(cudaMemcpy((i ? twice : once).data(), s.args.out, bytes, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy((i ? twice : once).data(), s.args.attn.out, bytes, cudaMemcpyDeviceToHost));
         r.left += left_behind(s);
     }
     std::vector<int> chosen(rows);
@@ -218,28 +229,28 @@ result check(setup &s, int sample) {
     int *picked = upload(chosen);
     double *scores = device<double>(longest * n);
     verdict *verdicts = device<verdict>(n);
-    const fp8_decode_args &a = s.args;
-    judged j = {static_cast<const uint8_t *>(a.content),
-                static_cast<const __nv_bfloat16 *>(a.rope),
+    const decode_args &a = s.args;
+    judged j = {static_cast<const uint8_t *>(a.cache.content),
+                static_cast<const __nv_bfloat16 *>(a.cache.rope),
                 nullptr,
-                a.token_scale,
-                static_cast<const uint8_t *>(a.q),
-                static_cast<const __nv_bfloat16 *>(a.q_rope),
+                a.cache.scale,
+                static_cast<const uint8_t *>(a.attn.q),
+                static_cast<const __nv_bfloat16 *>(a.attn.q_rope),
                 nullptr,
-                a.q_scale,
+                a.attn.q_scale,
                 s.seqlens,
-                a.block_table,
-                a.table_width,
+                a.step.block_table,
+                a.step.table_width,
                 a.heads,
-                a.s_q,
-                static_cast<double>(a.softmax_scale),
-                a.out,
-                a.lse,
+                a.step.s_q,
+                static_cast<double>(a.attn.softmax_scale),
+                static_cast<const __nv_bfloat16 *>(a.attn.out),
+                a.attn.lse,
                 scores,
                 longest,
                 device<double>(longest * n),
                 device<judged_page>((longest / PAGE + 2) * n),
-                a.plan.items,
+                a.work.metadata.items,
                 items_of(s),
                 a.grid.tile.tokens / PAGE};
     judge<<<n, 256>>>(j, picked, verdicts);
@@ -414,7 +425,7 @@ void time_one(const char *text, bool once) {
     setup s = make(w, 42);
     const int reps = once ? 2 : 25;
     const auto plan = time_cold(reps, [&] { schedule(s); });
-    const auto us = time_cold(reps, [&] { CHECK(fp8_decode_launch(s.args, true, 0)); });
+    const auto us = time_cold(reps, [&] { CHECK(fp8_decode_launch(s.args, 0)); });
     const double tokens = double(b) * ctx, t = us[reps / 2];
     const double compute = tokens * 95.5e-6 * ((h * sq + 63) / 64), memory = tokens * 136.4e-6;
     const double floor = std::max(compute, memory);

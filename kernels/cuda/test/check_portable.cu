@@ -85,7 +85,7 @@ struct setup {
     int64_t pages, rows;
     planes cache, queries;
     std::vector<int32_t> table;
-    portable_args args;
+    decode_args args;
     std::vector<void *> owned;
 };
 
@@ -125,40 +125,50 @@ setup make(const problem &w) {
     lay_out(s);
     cudaDeviceProp device;
     CHECK(cudaGetDeviceProperties(&device, 0));
-    portable_args &a = s.args;
+    decode_args &a = s.args;
     const bool fp8 = w.precision == MLA_FP8;
     auto *content = upload(s.cache.content), *rope = upload(s.cache.rope);
     auto *scale = upload(s.cache.scale), *q_scale = upload(s.queries.scale);
     auto *q = upload(s.queries.content), *q_rope = upload(s.queries.rope);
     auto *table = upload(s.table), *lengths = upload(w.lengths);
+    a.precision = w.precision;
+    a.heads = w.heads;
     a.d_c = w.d_c;
     a.d_r = w.d_r;
-    a.content = content;
-    a.rope = fp8 ? rope : nullptr;
-    a.token_scale = fp8 ? scale : nullptr;
-    a.pages = static_cast<int>(s.pages);
-    a.q = q;
-    a.q_rope = fp8 ? q_rope : nullptr;
-    a.q_scale = fp8 ? q_scale : nullptr;
-    a.block_table = table;
-    a.batch = s.batch;
-    a.heads = w.heads;
-    a.s_q = w.s_q;
-    a.table_width = s.width;
-    a.softmax_scale = static_cast<float>(1 / sqrt(192.0));
-    a.parts = portable_parts(device.multiProcessorCount, w.heads, w.s_q);
-    const int items = sched_max_items(s.batch, a.parts, w.splits);
-    const size_t slots = w.splits ? items : 2 * a.parts, rows = slots * w.heads * w.s_q;
-    a.plan = {room<sched_item>(items), room<sched_part>(a.parts), room<sched_cut>(s.batch),
-              room<int>(1)};
-    a.out = reinterpret_cast<__nv_bfloat16 *>(room<uint16_t>(s.rows * w.d_c));
-    a.lse = room<float>(s.rows);
-    a.partial_out = room<float>(rows * w.d_c);
-    a.partial_lse = room<float>(rows);
-    s.owned = {content, rope,    scale,         q_scale,      q,           q_rope,
-               table,   lengths, a.plan.items,  a.plan.parts, a.plan.cuts, a.plan.cut_count,
-               a.out,   a.lse,   a.partial_out, a.partial_lse};
-    CHECK(sched_launch(a.plan, lengths, s.batch, s.width * PAGE, PORTABLE_TILE_TOKENS, a.parts,
+    a.cache = {s.pages, content, fp8 ? rope : nullptr, fp8 ? scale : nullptr};
+    a.step = {s.batch, w.s_q, lengths, table, s.width};
+    a.attn = {q,
+              fp8 ? q_rope : nullptr,
+              fp8 ? q_scale : nullptr,
+              static_cast<float>(1 / sqrt(192.0)),
+              room<uint16_t>(s.rows * w.d_c),
+              room<float>(s.rows)};
+    a.may_cut = w.splits != 1;
+    a.grid = {PORTABLE_TILE_TOKENS, portable_parts(device.multiProcessorCount, w.heads, w.s_q), 0};
+    const int items = sched_max_items(s.batch, a.grid.parts, w.splits);
+    const size_t slots = w.splits ? items : 2 * a.grid.parts, rows = slots * w.heads * w.s_q;
+    decode_workspace &work = a.work;
+    work.metadata = {room<sched_item>(items), room<sched_part>(a.grid.parts),
+                     room<sched_cut>(s.batch), room<int>(1)};
+    work.partial_out = room<float>(rows * w.d_c);
+    work.partial_lse = room<float>(rows);
+    s.owned = {content,
+               rope,
+               scale,
+               q_scale,
+               q,
+               q_rope,
+               table,
+               lengths,
+               a.attn.out,
+               a.attn.lse,
+               work.metadata.items,
+               work.metadata.parts,
+               work.metadata.cuts,
+               work.metadata.cut_count,
+               work.partial_out,
+               work.partial_lse};
+    CHECK(sched_launch(work.metadata, lengths, s.batch, s.width * PAGE, a.grid.tile, a.grid.parts,
                        w.splits, 0));
     CHECK(cudaDeviceSynchronize());
     return s;
@@ -176,12 +186,12 @@ struct results {
 
 results run(const setup &s) {
     results r = {std::vector<uint16_t>(s.rows * s.want.d_c), std::vector<float>(s.rows)};
-    CHECK(cudaMemset(s.args.out, 0xff, r.out.size() * 2));
-    CHECK(cudaMemset(s.args.lse, 0xff, r.lse.size() * 4));
-    CHECK(portable_launch(s.args, s.want.splits != 1, 0));
+    CHECK(cudaMemset(s.args.attn.out, 0xff, r.out.size() * 2));
+    CHECK(cudaMemset(s.args.attn.lse, 0xff, r.lse.size() * 4));
+    CHECK(portable_launch(s.args, 0));
     CHECK(cudaDeviceSynchronize());
-    CHECK(cudaMemcpy(r.out.data(), s.args.out, r.out.size() * 2, cudaMemcpyDeviceToHost));
-    CHECK(cudaMemcpy(r.lse.data(), s.args.lse, r.lse.size() * 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(r.out.data(), s.args.attn.out, r.out.size() * 2, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(r.lse.data(), s.args.attn.lse, r.lse.size() * 4, cudaMemcpyDeviceToHost));
     return r;
 }
 
@@ -199,7 +209,7 @@ bool report(const problem &w) {
     in.step = {s.batch, w.s_q, w.lengths.data(), s.table.data(), s.width};
     in.cache = {s.pages, s.cache.content.data(), s.cache.rope.data(), s.cache.scale.data()};
     in.attn = {s.queries.content.data(), s.queries.rope.data(), s.queries.scale.data(),
-               s.args.softmax_scale,     once.out.data(),       once.lse.data()};
+               s.args.attn.softmax_scale, once.out.data(), once.lse.data()};
     if (w.precision == MLA_BF16)
         in.cache.rope = nullptr, in.cache.scale = nullptr;
     judge_error e;
@@ -244,7 +254,7 @@ bool time_one(mla_precision precision, const char *text) {
     w.lengths.assign(batch, context);
     setup s = make(w);
     enum { kReps = 15 };
-    const auto times = time_cold(kReps, [&] { CHECK(portable_launch(s.args, true, 0)); });
+    const auto times = time_cold(kReps, [&] { CHECK(portable_launch(s.args, 0)); });
     const double us = static_cast<double>(times[kReps / 2]);
     const double tokens = static_cast<double>(batch) * context;
     printf("%s (%s) %9.1f us  %6.0f TFLOPS  %6.0f GB/s\n", mla_precision_name(precision), text, us,

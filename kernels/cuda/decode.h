@@ -1,0 +1,68 @@
+/* decode.h - the arguments of one decode launch: one struct, the same for every kernel.
+ *
+ * A plan (plan.cu) holds one decode_args. Creating the plan fills what depends on its capacity, scheduling
+ * a step sets the grid, and running the step copies the caller's structs (mla.h) into it. The launch
+ * function of a kernel takes the struct as it is and derives the parameters of its kernel from it. */
+#ifndef SNAPMLA_KERNELS_CUDA_DECODE_H
+#define SNAPMLA_KERNELS_CUDA_DECODE_H
+
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/c_contract.h"
+#include "kernels/cuda/sched/sched.h"
+
+/* Device memory that a plan owns and its launches use. A slot holds the partial results of one item.
+ * Each kernel documents the format and the size of its partial results. */
+struct decode_workspace {
+    sched_plan metadata; /* of the scheduled step */
+    void *partial_out;   /* [slots][rows] partial outputs */
+    float *partial_lse;  /* [slots][rows] their log-sum-exp, base 2 */
+    int *counters;       /* [slots][row tiles], zero between launches */
+    void *few_partials;  /* sm90_fp8: [row tiles][slots], all bits set between launches */
+};
+
+struct decode_args {
+    mla_precision precision;
+    int heads, d_c, d_r;
+    decode_workspace work;
+    decode_grid grid; /* of the scheduled step */
+    mla_step step;    /* these three: as mla_run() got them */
+    mla_cache cache;
+    mla_attn attn;
+    bool may_cut;         /* a sequence may be cut: all CTAs must be resident, or combine follows */
+    bool follows_prepare; /* prepare_launch() is the launch before this one (hopper.h) */
+};
+
+/* The part of the arguments that every kernel takes unchanged. Each kernel embeds it in its own
+ * parameters. */
+struct decode_io {
+    const int *block_table; /* [batch][table_width] */
+    int table_width, pages; /* pages: of the pool */
+    const sched_item *items;
+    const sched_part *parts;
+    __nv_bfloat16 *out; /* [batch][rows][d_c] */
+    float *lse;         /* [batch][rows]; may be null */
+};
+
+inline decode_io decode_io_of(const decode_args &a) {
+    return {a.step.block_table,
+            a.step.table_width,
+            static_cast<int>(a.cache.pages),
+            a.work.metadata.items,
+            a.work.metadata.parts,
+            static_cast<__nv_bfloat16 *>(a.attn.out),
+            a.attn.lse};
+}
+
+/* Rows of one sequence: one for each query token and head. */
+inline int decode_rows(const decode_args &a) {
+    return a.heads * a.step.s_q;
+}
+
+/* What the kernels multiply scores by, since they exponentiate with base 2: scale x log2(e). */
+inline float decode_scale_log2(const decode_args &a) {
+    return a.attn.softmax_scale * 1.44269504f;
+}
+
+#endif
