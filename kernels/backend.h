@@ -11,7 +11,8 @@
 #include "kernels/lab.h"
 #include "kernels/mla.h"
 
-/* The functions behind lab.h. A backend implements all of them or none. */
+/* The functions behind lab.h. A backend implements all of them, except for members marked "may be
+ * NULL", or none. */
 typedef struct {
     const char *(*plan_kernel)(const mla_plan *plan);
     snap_status (*fill)(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err);
@@ -27,6 +28,9 @@ typedef struct {
     void (*recording_free)(mla_backend *be, lab_recording *r);
     snap_status (*attend)(mla_backend *be, const lab_step *step, const int64_t *row, int rows,
                           double *out, double *lse, snap_err *err);
+    snap_status (*plan_create)(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                               lab_ablation ablation,
+                               snap_err *err); /* may be NULL: there are no ablations */
 } mla_lab_ops;
 
 typedef struct {

@@ -11,8 +11,7 @@
 #include "kernels/mla.h"
 
 /* An ablation: the FP8 kernel with one technique left out, to measure what that technique
- * contributes to speed and error. Only for plans of MLA_FP8 (mla_capacity.ablation).
- * mla_plan_create() returns SNAP_E_UNSUPPORTED if the backend has no such kernel. */
+ * contributes to speed and error. */
 typedef enum {
     LAB_WHOLE,
     LAB_WIDENED,  /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as
@@ -22,6 +21,18 @@ typedef enum {
     LAB_SHALLOW,  /* the fewest pages in shared memory that the kernel can work with */
     LAB_ABLATIONS
 } lab_ablation;
+
+/**
+ * lab_plan_create - mla_plan_create() with an ablation
+ *
+ * @cap:      its precision must be MLA_FP8 unless @ablation is LAB_WHOLE
+ * @ablation: LAB_WHOLE is mla_plan_create() itself
+ *
+ * Errors: SNAP_E_SHAPE for an unknown ablation, SNAP_E_UNSUPPORTED if the backend has no kernel for
+ * it, and those of mla_plan_create().
+ */
+snap_status lab_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                            lab_ablation ablation, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The name of the kernel that serves a plan's steps, such as "sm90_fp8". Static memory; NULL if the
  * backend has no laboratory functions. */

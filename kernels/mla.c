@@ -61,7 +61,6 @@ static snap_status check_capacity(const mla_capacity *cap, snap_err *err) {
     TRY(check_range("s_q", cap->s_q, 1, MLA_MAX_SQ, err));
     TRY(check_range("max_tokens", cap->max_tokens, 1, MLA_MAX_CONTEXT, err));
     TRY(check_range("splits", cap->splits, 0, INT32_MAX, err));
-    TRY(check_range("ablation", cap->ablation, 0, LAB_ABLATIONS - 1, err));
 cleanup:
     return st;
 }
@@ -149,20 +148,42 @@ snap_status mla_timer_stop(mla_backend *be, double *ns, snap_err *err) {
     return be->ops->timer_stop(be, ns, err);
 }
 
+/* A backend's plan has to name that backend: all later calls go through it. */
+static snap_status check_new_plan(mla_plan *plan, const mla_backend *be, snap_err *err) {
+    if (!plan || plan->be != be)
+        return err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+    plan->scheduled = (mla_step){0};
+    return SNAP_OK;
+}
+
 snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                             snap_err *err) {
     *out = NULL;
-    snap_status st = check_capacity(cap, err);
-    if (st == SNAP_OK && cap->ablation && !be->ops->lab)
-        st = err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
-    if (st == SNAP_OK)
-        st = be->ops->plan_create(out, be, cap, err);
-    if (st != SNAP_OK)
-        return st;
-    if (!*out || (*out)->be != be)
-        return err_set(err, SNAP_E_DEVICE, "the backend did not return a valid plan");
-    (*out)->scheduled = (mla_step){0};
-    return SNAP_OK;
+    snap_status st = SNAP_OK;
+    TRY(check_capacity(cap, err));
+    TRY(be->ops->plan_create(out, be, cap, err));
+    TRY(check_new_plan(*out, be, err));
+cleanup:
+    return st;
+}
+
+snap_status lab_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                            lab_ablation ablation, snap_err *err) {
+    const mla_lab_ops *lab = be->ops->lab;
+    *out = NULL;
+    snap_status st = SNAP_OK;
+    TRY(check_range("ablation", ablation, LAB_WHOLE, LAB_ABLATIONS - 1, err));
+    if (ablation == LAB_WHOLE)
+        return mla_plan_create(out, be, cap, err);
+    if (!lab || !lab->plan_create)
+        return err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
+    TRY(check_capacity(cap, err));
+    if (cap->precision != MLA_FP8)
+        return err_set(err, SNAP_E_UNSUPPORTED, "only FP8 has ablations");
+    TRY(lab->plan_create(out, be, cap, ablation, err));
+    TRY(check_new_plan(*out, be, err));
+cleanup:
+    return st;
 }
 
 void mla_plan_free(mla_plan *plan) {

@@ -148,7 +148,6 @@ typedef struct {
     int64_t max_tokens; /* longest sequence, 1..MLA_MAX_CONTEXT */
     int splits;         /* most parts that a sequence is split into; 0 = the backend chooses, 1 =
                            never split. A larger bound than useful is not an error */
-    int ablation;       /* 0; else a lab_ablation of kernels/lab.h, where the backend has that */
 } mla_capacity;
 
 typedef struct mla_plan mla_plan;

@@ -131,9 +131,8 @@ static snap_status make_plan(mla_plan **out, const bench_arm *arm, mla_precision
                         .d_r = s->d_r,
                         .batch = s->batch,
                         .s_q = s->s_q,
-                        .max_tokens = s->context,
-                        .ablation = a};
-    return mla_plan_create(out, arm->be, &cap, err);
+                        .max_tokens = s->context};
+    return lab_plan_create(out, arm->be, &cap, a, err);
 }
 
 static snap_status alloc_staged(bench_arm *arm, snap_err *err) {

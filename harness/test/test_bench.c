@@ -454,11 +454,9 @@ static void test_ablation_is_the_gpus(void) {
                         .d_r = 32,
                         .batch = 1,
                         .s_q = 1,
-                        .max_tokens = 64,
-                        .ablation = LAB_SHALLOW};
-    CU_ASSERT(mla_plan_create(&plan, be, &cap, NULL) == SNAP_E_UNSUPPORTED);
-    cap.ablation = LAB_ABLATIONS;
-    CU_ASSERT(mla_plan_create(&plan, be, &cap, NULL) == SNAP_E_SHAPE);
+                        .max_tokens = 64};
+    CU_ASSERT(lab_plan_create(&plan, be, &cap, LAB_SHALLOW, NULL) == SNAP_E_UNSUPPORTED);
+    CU_ASSERT(lab_plan_create(&plan, be, &cap, LAB_ABLATIONS, NULL) == SNAP_E_SHAPE);
     js_free(rows);
     close_fake(be);
 }

@@ -30,6 +30,8 @@ snap_status cuda_check(cudaError_t e, const char *what, snap_err *err);
 /* plan.cu */
 snap_status cuda_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                              snap_err *err);
+snap_status cuda_plan_create_lab(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                                 lab_ablation ablation, snap_err *err);
 void cuda_plan_free(mla_plan *plan);
 snap_status cuda_schedule(mla_plan *plan, const mla_step *step, snap_err *err);
 snap_status cuda_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,

@@ -14,7 +14,7 @@ namespace {
 struct decode_kernel {
     const char *name;
     bool hopper; /* needs sm_90a */
-    lab_ablation without;
+    lab_ablation ablation;
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
     size_t partial_bytes; /* of a row's partial output */
@@ -72,9 +72,10 @@ const decode_kernel kKernels[] = {
      FP8_FEW_BYTES, shallow_decode_launch},
 };
 
-const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap) {
+const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap,
+                                lab_ablation ablation) {
     for (const decode_kernel &k : kKernels)
-        if ((!be->portable || !k.hopper) && k.without == cap.ablation && k.serves(cap))
+        if ((!be->portable || !k.hopper) && k.ablation == ablation && k.serves(cap))
             return &k;
     return nullptr;
 }
@@ -206,13 +207,18 @@ void cuda_plan_free(mla_plan *base) {
     delete plan;
 }
 
-snap_status cuda_plan_create(mla_plan **out, mla_backend *base, const mla_capacity *cap,
+snap_status cuda_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                              snap_err *err) {
-    const decode_kernel *kernel = kernel_for(cuda_of(base), *cap);
+    return cuda_plan_create_lab(out, be, cap, LAB_WHOLE, err);
+}
+
+snap_status cuda_plan_create_lab(mla_plan **out, mla_backend *base, const mla_capacity *cap,
+                                 lab_ablation ablation, snap_err *err) {
+    const decode_kernel *kernel = kernel_for(cuda_of(base), *cap, ablation);
     if (!kernel)
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the cuda backend has no %skernel for %s at %d + %d on this device",
-                       cap->ablation ? "ablated " : "", mla_precision_name(cap->precision),
+                       ablation != LAB_WHOLE ? "ablated " : "", mla_precision_name(cap->precision),
                        cap->d_c, cap->d_r);
     auto *plan = new (std::nothrow) cuda_plan{};
     if (!plan)

@@ -7,10 +7,10 @@
  *
  * `open` creates a backend as kernels/backend.h describes: mla_backend is the first member of the
  * plugin's own struct, and `ops` points to a table that lives as long as the object is loaded.
- * Every member of the table must be set, except those marked "may be NULL". Of `lab`, either all
- * members are set or `lab` is NULL. The object needs no symbol of the program: it is compiled
- * against the headers alone and may be linked with any library. It stays loaded until the program
- * ends, because device runtimes leave threads behind.
+ * Every member of the table must be set, except those marked "may be NULL". The same holds for `lab`,
+ * unless it is NULL. The object needs no symbol of the program: it is compiled against the headers
+ * alone and may be linked with any library. It stays loaded until the program ends, because device
+ * runtimes leave threads behind.
  *
  * README.md beside this file is the manual. example/ contains a complete backend. */
 #ifndef SNAPMLA_KERNELS_PLUGIN_PLUGIN_H
@@ -22,7 +22,7 @@
 #include "kernels/backend.h"
 
 /* Raised whenever a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
-enum { SNAPMLA_PLUGIN_ABI = 4 };
+enum { SNAPMLA_PLUGIN_ABI = 5 };
 
 /* Initialises the first three members, which record what the object was compiled against. */
 #define SNAPMLA_PLUGIN SNAPMLA_PLUGIN_ABI, sizeof(mla_backend_ops), sizeof(snap_err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/backend.h"
 #include "kernels/formats.h"
 #include "kernels/judge.h"
 #include "kernels/lab.h"
@@ -75,6 +76,60 @@ static void test_cpu_lacks(void) {
     mla_backend_close(be);
 }
 
+/* ---- ablations ---- */
+
+static const mla_capacity kFp8 = {.precision = MLA_FP8,
+                                  .heads = 1,
+                                  .d_c = 512,
+                                  .d_r = 64,
+                                  .batch = 1,
+                                  .s_q = 1,
+                                  .max_tokens = 64};
+
+static lab_ablation last_ablation;
+
+static snap_status plan_create_noted(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                                     lab_ablation ablation, snap_err *err) {
+    last_ablation = ablation;
+    return be->ops->plan_create(out, be, cap, err);
+}
+
+static void test_cpu_has_no_ablation(void) {
+    mla_backend *be = cpu();
+    mla_plan *plan;
+    snap_err err = {0};
+    CU_ASSERT(lab_plan_create(&plan, be, &kFp8, LAB_WHOLE, &err) == SNAP_OK && plan != NULL);
+    mla_plan_free(plan);
+    CU_ASSERT(lab_plan_create(&plan, be, &kFp8, LAB_SHALLOW, &err) == SNAP_E_UNSUPPORTED);
+    CU_ASSERT_STRING_EQUAL(err.text, "the backend has no ablation");
+    CU_ASSERT_PTR_NULL(plan);
+    CU_ASSERT(lab_plan_create(&plan, be, &kFp8, LAB_ABLATIONS, NULL) == SNAP_E_SHAPE);
+    mla_backend_close(be);
+}
+
+/* The backend's own function gets what the checks let through. */
+static void test_ablation_is_passed_on(void) {
+    mla_backend *be = cpu();
+    const mla_backend_ops *own = be->ops;
+    mla_lab_ops lab = {.plan_create = plan_create_noted};
+    mla_backend_ops ops = *own;
+    mla_plan *plan;
+    mla_capacity bf16 = kFp8, wide = kFp8;
+    ops.lab = &lab;
+    be->ops = &ops;
+    CU_ASSERT(lab_plan_create(&plan, be, &kFp8, LAB_WIDENED, NULL) == SNAP_OK && plan != NULL);
+    CU_ASSERT(last_ablation == LAB_WIDENED);
+    mla_plan_free(plan);
+    last_ablation = LAB_WHOLE;
+    bf16.precision = MLA_BF16;
+    CU_ASSERT(lab_plan_create(&plan, be, &bf16, LAB_WIDENED, NULL) == SNAP_E_UNSUPPORTED);
+    wide.d_c = 500;
+    CU_ASSERT(lab_plan_create(&plan, be, &wide, LAB_WIDENED, NULL) == SNAP_E_SHAPE);
+    CU_ASSERT(last_ablation == LAB_WHOLE && plan == NULL);
+    be->ops = own;
+    mla_backend_close(be);
+}
+
 /* Adding the errors of single rows gives the same figures as judging all rows together. */
 static void expect_parts_add_up(judge_known in, const judge_error *whole) {
     judge_error sum = {0};
@@ -132,5 +187,7 @@ CU_TestInfo tests_lab[] = {
     {"drawing on the CPU", test_draw_on_cpu},
     {"what the CPU lacks", test_cpu_lacks},
     {"rows known from elsewhere", test_known_rows},
+    {"the CPU has no ablation", test_cpu_has_no_ablation},
+    {"an ablation is passed on", test_ablation_is_passed_on},
     CU_TEST_INFO_NULL,
 };

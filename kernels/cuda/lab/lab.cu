@@ -126,6 +126,6 @@ snap_status replay(mla_backend *be, lab_recording *r, snap_err *err) {
 } // namespace
 
 const mla_lab_ops cuda_lab_ops = {
-    cuda_plan_kernel, fill,       flush,  draw_rows,      cuda_unfused,
-    record,           record_end, replay, recording_free, cuda_attend,
+    cuda_plan_kernel, fill,   flush,          draw_rows,   cuda_unfused,         record,
+    record_end,       replay, recording_free, cuda_attend, cuda_plan_create_lab,
 };

@@ -83,7 +83,7 @@ arm make_arm(mla_backend *be, mla_precision p, int heads, int s_q,
     const int batch = static_cast<int>(lengths.size()),
               context = *std::max_element(lengths.begin(), lengths.end()),
               width = pages_of(context);
-    const mla_capacity cap = {p, heads, D_C, D_R, batch, s_q, context, 0, 0};
+    const mla_capacity cap = {p, heads, D_C, D_R, batch, s_q, context, 0};
     const mla_page_bytes page = mla_cache_page_bytes(p, D_C, D_R);
     const int64_t rows = int64_t(batch) * s_q * heads;
     int64_t pages = 0;
