@@ -151,7 +151,7 @@ snap_status mla_timer_stop(mla_backend *be, double *ns, snap_err *err) {
 /* A backend's plan has to name that backend: all later calls go through it. */
 static snap_status check_new_plan(mla_plan *plan, const mla_backend *be, snap_err *err) {
     if (!plan || plan->be != be)
-        return err_set(err, SNAP_E_DEVICE, "the backend made no plan of its own");
+        return err_set(err, SNAP_E_DEVICE, "the backend did not return a valid plan");
     plan->scheduled = (mla_step){0};
     return SNAP_OK;
 }

@@ -1,6 +1,6 @@
 #include "kernels/cuda/portable/portable_launch.h"
 
-#include "kernels/cuda/combine/combine.h"
+#include "kernels/cuda/merge/combine.h"
 #include "kernels/cuda/portable/portable_kernel.cuh"
 
 namespace {

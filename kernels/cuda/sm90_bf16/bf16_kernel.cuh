@@ -164,9 +164,9 @@ __device__ __forceinline__ void pages_of(shared &s, const params &p, const math_
 /* Waits until both groups have stored their partial results; then one thread increments the counter
  * that the mergers wait for. */
 __device__ __forceinline__ void hand_over(const params &p, const sched_item &item, int first_row) {
-    ptx::named_sync(kMerge, kMergers);
+    ptx::named_sync(kMerge, kMergeThreads);
     if (threadIdx.x == 0)
-        announce(p, item, first_row / ROWS);
+        count_item(p, item, first_row / ROWS);
 }
 
 /* The loop of both groups over items. The code that does not depend on the group exists only once:

@@ -3,7 +3,7 @@
  * V is the content part of K, used in its memory order. It is token-major, which makes it an
  * N-major operand B; bf16 permits that. */
 #pragma once
-#include "kernels/cuda/sm90_bf16/bf16_merge.cuh"
+#include "kernels/cuda/merge/bf16_merge.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_scores.cuh"
 
 namespace sm90_bf16 {

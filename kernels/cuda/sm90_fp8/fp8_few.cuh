@@ -13,7 +13,7 @@
  * An item is any range of pages. They are processed as tiles of two, and a last page alone if their
  * number is odd. */
 #pragma once
-#include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
+#include "kernels/cuda/merge/fp8_few_merge.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_scores.cuh"
 
 namespace sm90_fp8 {
@@ -448,10 +448,11 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
     if (item.slot >= 0)
 #pragma unroll
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
-            few_of(p).store_lse((copy & (apart - 1)) == 0, item.slot,
+            partials_of_tile(p).store_lse((copy & (apart - 1)) == 0, item.slot,
                                 partial_format::unit(row, copy), log2_sum);
     else if (first == 0 && p.io.lse)
-        p.io.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] = log2_sum * 0.69314718f;
+        p.io.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] =
+            log2_sum * 0.69314718f;
 }
 
 template <int Rows>
@@ -486,7 +487,7 @@ __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p)
         }
         finish_few(s, p, me, item, r, ((k - s.part.first) & 1) ^ 1);
     }
-    weigh_few_part(s, p, me.index());
+    make_few_weights(s, p, me.index());
 }
 
 } // namespace sm90_fp8

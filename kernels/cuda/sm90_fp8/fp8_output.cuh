@@ -8,7 +8,7 @@
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
-#include "kernels/cuda/sm90_fp8/fp8_merge.cuh"
+#include "kernels/cuda/merge/fp8_merge.cuh"
 
 namespace sm90_fp8 {
 
@@ -242,9 +242,9 @@ __device__ __forceinline__ void run_output(shared &s, const params &p, int group
         store_rows(s, p, me, item, row_tile * ROWS, o);
         ptx::mbarrier_arrive(&s.empty_sum);
         if (item.slot >= 0) {
-            ptx::named_sync(kMergeBarrier, kMergers);
+            ptx::named_sync(kMergeBarrier, kMergeThreads);
             if (thread == 0)
-                announce(p, item, row_tile, RESULTS);
+                count_item(p, item, row_tile, RESULTS);
         }
     }
     merge_part(s, p, row_tile, thread);

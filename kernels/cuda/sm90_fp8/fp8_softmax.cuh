@@ -11,7 +11,7 @@
  *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
  *   tensor    S1           | S0'          | S1' */
 #pragma once
-#include "kernels/cuda/sm90_fp8/fp8_merge.cuh"
+#include "kernels/cuda/merge/fp8_merge.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_units.cuh"
 
 namespace sm90_fp8 {
@@ -195,7 +195,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
         }
         finish_rows(s, p, me, k, r, row_tile * ROWS, ((k - s.part.first) & 1) ^ 1);
     }
-    weigh_part(s, p, row_tile, me.index());
+    make_part_weights(s, p, row_tile, me.index());
 }
 
 } // namespace sm90_fp8

@@ -1,6 +1,6 @@
 /* fp8_few_merge.cuh - partial results of a few rows: how they lie, and who merges them. */
 #pragma once
-#include "kernels/cuda/merge/merge.cuh"
+#include "kernels/cuda/merge/few_rows.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_pipeline.cuh"
 
 namespace sm90_fp8 {
@@ -22,12 +22,7 @@ struct partial_format {
         return unit % ROW_UNITS;
     }
     __device__ static void unpack(uint4 part, float (&x)[NUMBERS]) {
-        const uint32_t word[4] = {part.x, part.y, part.z, part.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            x[2 * i] = __uint_as_float(word[i] << 16);
-            x[2 * i + 1] = __uint_as_float(word[i] & 0xffff0000u);
-        }
+        merging::unpack_bf16(part, x);
     }
     __device__ static void store(__nv_bfloat16 *out, int unit, int lane,
                                  const float (&x)[NUMBERS]) {
@@ -45,7 +40,7 @@ static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host all
 using merge_job = merging::job<partial_format>;
 
 /* Of this CTA's tile of rows. */
-__device__ __forceinline__ few_partials few_of(const params &p) {
+__device__ __forceinline__ few_partials partials_of_tile(const params &p) {
     return {p.few_partials + blockIdx.x * p.few_bytes};
 }
 
@@ -57,7 +52,7 @@ __device__ __forceinline__ int mergers_of(const sched_item &item) {
 /* @item: of the sequence; its slot says whose share this is. */
 __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
     const size_t at = static_cast<size_t>(row_block(p, item.seq)) * p.rows;
-    merge_job j = {few_of(p),
+    merge_job j = {partials_of_tile(p),
                    item.first_slot,
                    item.items,
                    0,
@@ -93,7 +88,7 @@ struct merge_range {
 
 /* What the softmax group does for it: weights, from the LSE, which are stored before the numbers. */
 template <int Rows>
-__device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params &p, int thread) {
+__device__ __forceinline__ void make_few_weights(shared_of<Rows> &s, const params &p, int thread) {
     const merge_range range(s);
     uint32_t turn = 0;
 #pragma unroll 1
@@ -103,9 +98,9 @@ __device__ __forceinline__ void weigh_few_part(shared_of<Rows> &s, const params 
             continue;
         const merge_job j = job_of(p, item);
         ptx::mbarrier_wait(&s.empty_parts, turn & 1 ^ 1);
-        merging::weigh(j, weights_at(s), thread);
+        merging::make_weights(j, weights_at(s), thread);
         ptx::mbarrier_arrive(&s.full_parts);
-        merging::put_back_lse(j, thread);
+        merging::clear_lse(j, thread);
         turn++;
     }
 }

@@ -3,7 +3,7 @@
  * All CTAs are resident (a cooperative launch), so each may wait for the others: who has no item, or has
  * stored the partial results of all its items, merges a share of the units of each sequence. A
  * partial result is divided by its own sum; out = sum_k w_k out_k / sum_k w_k, w_k = 2^(lse_k -
- * most). Some threads weigh, from the LSE, which are here before the numbers; others add up. The order of
+ * most). Some threads make_weights, from the LSE, which are here before the numbers; others add up. The order of
  * additions follows from the number of slots: reruns are bit-identical.
  *
  * Code is read cold as data are, and a jump to a line that isn't there takes as long as a read:
@@ -18,25 +18,26 @@
 #pragma once
 #include <cuda_bf16.h>
 
-#include "kernels/cuda/merge/partials.cuh"
+#include "kernels/cuda/merge/cut_sequence.cuh"
+#include "kernels/cuda/merge/few_partials.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
 
 namespace merging {
 
 enum {
-    kMergers = 256, /* threads that add up */
-    kWeighers = 128,
+    kMergeThreads = 256, /* threads that add up */
+    kWeightThreads = 128,
     kLogOctets = 5,
     kOctets = 1 << kLogOctets,
     kOctetsWarp = 32 / kLanes,
-    kMostWidth = 8, /* log2 of the units of 32 rows */
-    kAtOnce = 4,    /* pieces that a lane asks for */
-    kLaneSlots = 5, /* whose LSE a weigher asks for: no device of this kind has more than 160 SMs */
+    kLogMostUnits = 8, /* log2 of the units of 32 rows */
+    kLoadsAtOnce = 4,    /* pieces that a lane asks for */
+    kLaneSlots = 5, /* whose LSE a weight_lane asks for: no device of this kind has more than 160 SMs */
 };
-static_assert(kOctets * kLanes == kMergers, "all take part");
+static_assert(kOctets * kLanes == kMergeThreads, "all load_and_clear part");
 
-/* The least log with x << log >= y, at most so many; without a loop, whose jumps take longer. */
+/* The least log with x << log >= y, at most so many; without a loop, whose jumps load_and_clear longer. */
 __device__ __forceinline__ int log_above(int x, int y, int most) {
     int log = 0;
 #pragma unroll
@@ -45,9 +46,9 @@ __device__ __forceinline__ int log_above(int x, int y, int most) {
     return log;
 }
 
-/* log2 of a share's units, if so many take part. */
+/* log2 of a share's units, if so many load_and_clear part. */
 __device__ __forceinline__ int share_width(int of, int units) {
-    return log_above(of, units, kMostWidth);
+    return log_above(of, units, kLogMostUnits);
 }
 
 /* How many units apart the copies of the LSE are that are read: of each row in a share the first. */
@@ -91,7 +92,7 @@ struct weights {
 
 /* Over neighbouring lanes, a power of two. */
 template <typename Op>
-__device__ __forceinline__ float over_some_lanes(float x, int lanes, Op op) {
+__device__ __forceinline__ float reduce_lanes(float x, int lanes, Op op) {
 #pragma unroll
     for (int m = 1; m < 32; m *= 2) {
         const float both = op(x, __shfl_xor_sync(~0u, x, m));
@@ -100,16 +101,16 @@ __device__ __forceinline__ float over_some_lanes(float x, int lanes, Op op) {
     return x;
 }
 
-/* Which LSE a weigher reads: a row by some lanes of a warp, of which each has every so manieth slot. Nobody
+/* Which LSE a weight_lane reads: a row by some lanes of a warp, of which each has every so manieth slot. Nobody
  * else reads that copy. */
 template <typename Format>
-struct weigher {
+struct weight_lane {
     const job<Format> &j;
     int log, lane, rows, rows_at_once; /* log2 of a row's lanes */
 
-    __device__ __forceinline__ weigher(const job<Format> &j, int thread)
+    __device__ __forceinline__ weight_lane(const job<Format> &j, int thread)
         : j(j), log(log_above(1, j.slots, 5)), lane(thread & ((1 << log) - 1)), rows(j.rows()),
-          rows_at_once(kWeighers >> log) {
+          rows_at_once(kWeightThreads >> log) {
     }
     __device__ __forceinline__ int count(int row) const {
         return row < rows ? (j.slots - lane + (1 << log) - 1) >> log : 0;
@@ -127,7 +128,7 @@ struct weigher {
 };
 
 /* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. */
-__device__ __forceinline__ void gather(const uint32_t *from, int step, int count,
+__device__ __forceinline__ void load_lse(const uint32_t *from, int step, int count,
                                        float (&x)[kLaneSlots]) {
     bool absent[kLaneSlots], any;
 #pragma unroll
@@ -151,19 +152,19 @@ __device__ __forceinline__ void gather(const uint32_t *from, int step, int count
 
 /* By the weighers. */
 template <typename Format>
-__device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, int thread) {
-    const weigher<Format> me(j, thread);
+__device__ __forceinline__ void make_weights(const job<Format> &j, const weights &w, int thread) {
+    const weight_lane<Format> me(j, thread);
 #pragma unroll 1
     for (int row = thread >> me.log, past = 0; past < me.rows;
          row += me.rows_at_once, past += me.rows_at_once) {
         const int count = me.count(row), row_unit = me.row_unit(row);
         float x[kLaneSlots];
-        gather(me.lse(row), me.step(), count, x);
+        load_lse(me.lse(row), me.step(), count, x);
         float top = x[0], sum = 0;
 #pragma unroll
         for (int n = 1; n < kLaneSlots; n++)
             top = fmaxf(top, x[n]);
-        top = over_some_lanes(top, 1 << me.log, [](float a, float b) { return fmaxf(a, b); });
+        top = reduce_lanes(top, 1 << me.log, [](float a, float b) { return fmaxf(a, b); });
         float *const to = w.of_slot + row * j.slots + me.lane;
 #pragma unroll
         for (int n = 0; n < kLaneSlots; n++) {
@@ -172,19 +173,19 @@ __device__ __forceinline__ void weigh(const job<Format> &j, const weights &w, in
             if (n < count)
                 to[n << me.log] = x[n];
         }
-        sum = over_some_lanes(sum, 1 << me.log, [](float a, float b) { return a + b; });
+        sum = reduce_lanes(sum, 1 << me.log, [](float a, float b) { return a + b; });
         if (me.lane > 0 || count == 0)
             continue;
         w.inverse[row] = sum == 0 ? 0 : ptx::rcp_approx(sum);
         if (j.lse && row_unit >= j.begin)
-            j.lse[j.first_row() + row] = sum == 0 ? -INFINITY : (top + log2f(sum)) * 0.69314718f;
+            j.lse[j.first_row() + row] = merging::natural_lse(top, sum);
     }
 }
 
-/* What a weigher has read, for the next launch; when others know the weights. */
+/* What a weight_lane has read, for the next launch; when others know the weights. */
 template <typename Format>
-__device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
-    const weigher<Format> me(j, thread);
+__device__ __forceinline__ void clear_lse(const job<Format> &j, int thread) {
+    const weight_lane<Format> me(j, thread);
 #pragma unroll 1
     for (int row = thread >> me.log; row < me.rows; row += me.rows_at_once)
 #pragma unroll
@@ -194,9 +195,9 @@ __device__ __forceinline__ void put_back_lse(const job<Format> &j, int thread) {
 
 /* What a lane asks for at once: of a unit, or of two where there are no more slots than two. */
 template <typename Format>
-struct handful {
+struct unit_loads {
     bool pairs;
-    uint4 part[kAtOnce];
+    uint4 part[kLoadsAtOnce];
 
     __device__ int slot(int n) const {
         return pairs ? n & 1 : n;
@@ -208,14 +209,14 @@ struct handful {
         return k + slot(n) * step < j.slots && first + unit(n) < j.end;
     }
     /* From slot k every `step`-th. Waits until all is there; takes each away as soon as it is. */
-    __device__ __forceinline__ void take(const job<Format> &j, int first, int k, int step,
+    __device__ __forceinline__ void load_and_clear(const job<Format> &j, int first, int k, int step,
                                          int lane) {
         const uint4 none = make_uint4(kAbsent, kAbsent, kAbsent, kAbsent);
         uint4 *const from = j.from.out(j.first + k, first, lane);
-        int at[kAtOnce];
-        bool absent[kAtOnce], any;
+        int at[kLoadsAtOnce];
+        bool absent[kLoadsAtOnce], any;
 #pragma unroll
-        for (int n = 0; n < kAtOnce; n++) {
+        for (int n = 0; n < kLoadsAtOnce; n++) {
             at[n] = slot(n) * step * j.from.OUT_STEP + unit(n) * kLanes;
             absent[n] = real(j, first, k, step, n);
             part[n] = {};
@@ -223,10 +224,10 @@ struct handful {
         do {
             any = false;
 #pragma unroll
-            for (int n = 0; n < kAtOnce; n++)
+            for (int n = 0; n < kLoadsAtOnce; n++)
                 load_relaxed_if(absent[n], part[n], from + at[n]);
 #pragma unroll
-            for (int n = 0; n < kAtOnce; n++) {
+            for (int n = 0; n < kLoadsAtOnce; n++) {
                 const bool still = any_absent(part[n]);
                 store_relaxed_if(absent[n] && !still, from + at[n], none);
                 absent[n] = still;
@@ -238,7 +239,7 @@ struct handful {
     __device__ __forceinline__ void add_to(const job<Format> &j, const weights &w, int first, int k,
                                            int step, float (&x)[2][Format::NUMBERS]) const {
 #pragma unroll
-        for (int n = 0; n < kAtOnce; n++) {
+        for (int n = 0; n < kLoadsAtOnce; n++) {
             const float *from = w.of_slot + j.row_of(first + unit(n)) * j.slots + k;
             const float by = real(j, first, k, step, n) ? from[slot(n) * step] : 0;
             float more[Format::NUMBERS];
@@ -267,7 +268,7 @@ struct alignas(16) lane_sums {
 template <int N>
 __device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrier,
                                            lane_sums<N> *scratch, int thread) {
-    enum { ALL = kMergers / 32 * kLanes, OCTETS = kOctetsWarp };
+    enum { ALL = kMergeThreads / 32 * kLanes, OCTETS = kOctetsWarp };
     const int warp = thread / 32, lane = thread % 32, mine = kLanes * warp + lane;
     for (;;) {
         __syncwarp();
@@ -280,7 +281,7 @@ __device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrie
             return;
         if (lane < kLanes)
             scratch[mine] = lane_sums<N>(x);
-        ptx::named_sync(barrier, kMergers);
+        ptx::named_sync(barrier, kMergeThreads);
         groups /= OCTETS; /* warps now, from this one on: an octet one or two */
         const lane_sums<N> one = scratch[mine & (ALL - 1)];
         const lane_sums<N> other = scratch[(mine + 32) & (ALL - 1)];
@@ -302,22 +303,22 @@ __device__ __forceinline__ void store_unit(const job<Format> &j, const weights &
     Format::store(j.out, unit, lane, y);
 }
 
-/* By all mergers: some octets a unit, which take every so manieth slot, or one octet several units.
+/* By all mergers: some octets a unit, which load_and_clear every so manieth slot, or one octet several units.
  * @known: completes when the weights are there. */
 template <typename Format>
 __device__ __forceinline__ void merge(const job<Format> &j, const weights &w, uint64_t *known,
                                       uint32_t parity, int barrier,
                                       lane_sums<Format::NUMBERS> *scratch, int thread) {
     const int most = max(kLogOctets - j.width, 0);
-    const int log = min(most, log_above(kAtOnce, j.slots, kLogOctets)), groups = 1 << log;
+    const int log = min(most, log_above(kLoadsAtOnce, j.slots, kLogOctets)), groups = 1 << log;
     const int lane = thread % kLanes, octet = thread / kLanes, group = octet & (groups - 1);
-    handful<Format> now = {j.slots <= 2};
+    unit_loads<Format> now = {j.slots <= 2};
     int unit = j.begin + (octet >> log);
     do {
         float x[2][Format::NUMBERS] = {};
 #pragma unroll 1
-        for (int k = group; k < j.slots; k += kAtOnce * groups) {
-            now.take(j, unit, k, groups, lane);
+        for (int k = group; k < j.slots; k += kLoadsAtOnce * groups) {
+            now.load_and_clear(j, unit, k, groups, lane);
             ptx::mbarrier_wait(known, parity);
             now.add_to(j, w, unit, k, groups, x);
         }

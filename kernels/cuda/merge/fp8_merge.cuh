@@ -10,25 +10,26 @@
  * sum. The softmax group, which has its LSE when it hands over its last P, makes the weights while the output
  * groups still multiply and store. The order of additions follows from the number of slots: reruns are bit-identical. */
 #pragma once
+#include "kernels/cuda/merge/cut_sequence.cuh"
+#include "kernels/cuda/merge/fp8_few_merge.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
-#include "kernels/cuda/sm90_fp8/fp8_few_merge.cuh"
 
 namespace sm90_fp8 {
 
 enum {
-    kMergers = merging::kMergers, /* threads: the two output groups */
-    kLogMergers = 8,
-    kWeighers = 128, /* the softmax group */
-    kUnit = 8,       /* columns that a thread merges at once: 16 bytes */
+    kMergeThreads = merging::kMergeThreads, /* threads: the two output groups */
+    kLogMergeThreads = 8,
+    kWeightThreads = 128, /* the softmax group */
+    kUnit = merging::kUnitNumbers,
     kUnits = CONTENT / kUnit,
 };
 
 /* What a merge keeps on chip, where the pages were. */
 struct merge_memory {
-    float4 sums[2][kMergers];
+    float4 sums[2][kMergeThreads];
     uint4 part[1]; /* [slot][unit] bf16 */
 };
-static_assert(1 << kLogMergers == kMergers, "abreast by shifts");
+static_assert(1 << kLogMergeThreads == kMergeThreads, "abreast by shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
 /* [row][slot], of rows that a share touches: at most 66 + 2 x slots. They lie where RoPE was, since the output groups
@@ -39,16 +40,10 @@ __device__ __forceinline__ float *weights_of(Shared &s) {
     return reinterpret_cast<float *>(s.rope);
 }
 
-/* A share of a sequence's units of eight columns, numbered through the rows of a tile. */
-struct share {
-    unsigned begin, end;
-
-    __device__ share(const params &p, const sched_item &item, int first_row) {
-        const unsigned all = min(p.rows - first_row, int(ROWS)) * kUnits;
-        const unsigned nth = item.slot - item.first_slot, items = item.items;
-        const unsigned each = all / items, more = all - each * items; /* the first have one more */
-        begin = each * nth + min(nth, more);
-        end = begin + each + (nth < more);
+/* The CTA's share, and the rows that it touches, from the tile's first row on. */
+struct share : merging::share {
+    __device__ share(const params &p, const sched_item &item, int first_row)
+        : merging::share(item, min(p.rows - first_row, int(ROWS)) * kUnits) {
     }
     __device__ int first_row() const {
         return begin / kUnits;
@@ -61,14 +56,14 @@ struct share {
 /* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
  * one. Here and below loops aren't unrolled, and nothing is divided that shifts can do: what runs once costs
  * what its code does. */
-__device__ __forceinline__ void weigh(const params &p, const sched_item &item, float *weights,
+__device__ __forceinline__ void make_weights(const params &p, const sched_item &item, float *weights,
                                       int first_row, const share &mine, int thread) {
     const int log = min(max(32 - __clz(item.items - 1), 1), 5), lanes = 1 << log;
     const int at_once = 32 >> log; /* rows of a warp, all of whose lanes take part in sums */
     const int rows = (mine.rows() + at_once - 1) & -at_once;
     const unsigned slots = item.items, first = thread & (lanes - 1);
 #pragma unroll 1
-    for (int i = thread >> log; i < rows; i += kWeighers >> log) {
+    for (int i = thread >> log; i < rows; i += kWeightThreads >> log) {
         const bool real = i < mine.rows();
         const unsigned row = first_row + mine.first_row() + (real ? i : 0);
         const unsigned begin = real ? first : slots;
@@ -93,18 +88,18 @@ __device__ __forceinline__ void weigh(const params &p, const sched_item &item, f
         for (unsigned k = begin; k < slots; k += lanes)
             weight[k] = ptx::exp2_approx(weight[k] - unit);
         if (p.io.lse && begin == 0)
-            p.io.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * 0.69314718f;
+            p.io.lse[static_cast<unsigned>(item.seq) * p.rows + row] = lse * merging::kLn2;
     }
 }
 
-struct eight {
+struct unit_sum {
     float x[kUnit];
 };
 
 /* @part: of the unit, in the first slot. */
-__device__ __forceinline__ eight weighted_sum(const float *weight, const uint4 *part, int width,
+__device__ __forceinline__ unit_sum weighted_sum(const float *weight, const uint4 *part, int width,
                                               int slots, int first, int step) {
-    eight sum = {};
+    unit_sum sum = {};
 #pragma unroll 1
     for (int k = first; k < slots; k += 4 * step)
 #pragma unroll
@@ -112,26 +107,23 @@ __device__ __forceinline__ eight weighted_sum(const float *weight, const uint4 *
             const bool real = k + i * step < slots;
             const int slot = real ? k + i * step : k;
             const float w = real ? weight[slot] : 0;
-            const uint4 y = part[slot * width];
-            const uint32_t word[4] = {y.x, y.y, y.z, y.w};
+            float y[kUnit];
+            merging::unpack_bf16(part[slot * width], y);
 #pragma unroll
-            for (int n = 0; n < 4; n++) {
-                sum.x[2 * n] = fmaf(w, __uint_as_float(word[n] << 16), sum.x[2 * n]);
-                sum.x[2 * n + 1] =
-                    fmaf(w, __uint_as_float(word[n] & 0xffff0000u), sum.x[2 * n + 1]);
-            }
+            for (int n = 0; n < kUnit; n++)
+                sum.x[n] = fmaf(w, y[n], sum.x[n]);
         }
     return sum;
 }
 
 /* Adds up what the threads of a unit have. */
-__device__ __forceinline__ void add_groups(merge_memory &m, eight &sum, int log, int thread) {
+__device__ __forceinline__ void add_groups(merge_memory &m, unit_sum &sum, int log, int thread) {
     m.sums[0][thread] = make_float4(sum.x[0], sum.x[1], sum.x[2], sum.x[3]);
     m.sums[1][thread] = make_float4(sum.x[4], sum.x[5], sum.x[6], sum.x[7]);
-    ptx::named_sync(kMergeBarrier, kMergers);
+    ptx::named_sync(kMergeBarrier, kMergeThreads);
     sum = {};
 #pragma unroll 1
-    for (int at = thread & ((1 << log) - 1); at < kMergers; at += 1 << log) {
+    for (int at = thread & ((1 << log) - 1); at < kMergeThreads; at += 1 << log) {
         const float4 x = m.sums[0][at], y = m.sums[1][at];
         const float more[] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
 #pragma unroll
@@ -141,54 +133,46 @@ __device__ __forceinline__ void add_groups(merge_memory &m, eight &sum, int log,
 }
 
 __device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
-                                           unsigned unit, const eight &sum) {
+                                           unsigned unit, const unit_sum &sum) {
     auto *row = p.io.out + (static_cast<size_t>(item.seq) * p.rows + first_row) * CONTENT;
     reinterpret_cast<uint4 *>(row)[unit] =
         make_uint4(ptx::pack_bf16x2(sum.x[0], sum.x[1]), ptx::pack_bf16x2(sum.x[2], sum.x[3]),
                    ptx::pack_bf16x2(sum.x[4], sum.x[5]), ptx::pack_bf16x2(sum.x[6], sum.x[7]));
 }
 
-/* What is counted of a sequence, which has two slots at least. */
-enum counted { RESULTS, LSES };
+/* The two counters of a sequence and tile of rows. */
+enum counter_kind { RESULTS, LSES };
 
 __device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile,
-                                           counted what) {
-    return p.counters + (item.first_slot + what) * p.row_tiles + row_tile;
-}
-
-/* A counter counts up to twice the slots, arrivals and departures, and begins anew. */
-__device__ __forceinline__ void count(int *counter, const sched_item &item) {
-    atomicInc(reinterpret_cast<unsigned *>(counter), 2 * item.items - 1);
+                                           counter_kind what) {
+    return merging::counter_of(p.counters, p.row_tiles, item, row_tile, what);
 }
 
 /* One thread, after all have stored. */
-__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile,
-                                         counted what) {
+__device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile,
+                                         counter_kind what) {
     __threadfence();
-    count(counter_of(p, item, row_tile, what), item);
+    merging::count(counter_of(p, item, row_tile, what), item);
 }
 
 /* One thread. */
-__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile,
-                                      counted what) {
+__device__ __forceinline__ void wait_and_leave(const params &p, const sched_item &item, int row_tile,
+                                      counter_kind what) {
     int *const counter = counter_of(p, item, row_tile, what);
-    int seen;
-    do {
-        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-    } while (seen < item.items);
-    count(counter, item);
+    merging::wait_for_items(counter, item);
+    merging::count(counter, item);
 }
 
 /* The softmax group, after its last item: says that its LSE are there, then makes the weights of the sequences that
  * the part merges. */
 template <typename Shared>
-__device__ __forceinline__ void weigh_part(Shared &s, const params &p, int row_tile, int thread) {
-    ptx::named_sync(kSoftmaxBarrier, kWeighers); /* all have stored, and RoPE has been read */
+__device__ __forceinline__ void make_part_weights(Shared &s, const params &p, int row_tile, int thread) {
+    ptx::named_sync(kSoftmaxBarrier, kWeightThreads); /* all have stored, and RoPE has been read */
 #pragma unroll 1
     for (int k = s.part.first; k < s.part.last && thread == 0; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.slot >= 0)
-            announce(p, item, row_tile, LSES);
+            count_item(p, item, row_tile, LSES);
     }
     int nth = 0;
 #pragma unroll 1
@@ -197,17 +181,17 @@ __device__ __forceinline__ void weigh_part(Shared &s, const params &p, int row_t
         if (item.slot < 0)
             continue;
         if (thread == 0)
-            await(p, item, row_tile, LSES);
+            wait_and_leave(p, item, row_tile, LSES);
         ptx::mbarrier_wait(&s.empty_parts, (nth++ & 1) ^ 1);
-        ptx::named_sync(kSoftmaxBarrier, kWeighers);
-        weigh(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS), thread);
+        ptx::named_sync(kSoftmaxBarrier, kWeightThreads);
+        make_weights(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS), thread);
         ptx::mbarrier_arrive(&s.full_weights);
     }
 }
 
 /* The slots' shares come through the copy engine, a row of `part` each; every warp asks for some. */
 template <typename Shared>
-__device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sched_item &item,
+__device__ __forceinline__ void load_partials(Shared &s, const params &p, const sched_item &item,
                                             merge_memory &m, int first_row, const share &mine,
                                             int thread) {
     const int width = mine.end - mine.begin;
@@ -216,7 +200,7 @@ __device__ __forceinline__ void fetch_parts(Shared &s, const params &p, const sc
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
     ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
 #pragma unroll 1
-    for (int k = (thread & 31) * (kMergers / 32) + thread / 32; k < item.items; k += kMergers) {
+    for (int k = (thread & 31) * (kMergeThreads / 32) + thread / 32; k < item.items; k += kMergeThreads) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
         const auto *from = reinterpret_cast<const uint4 *>(p.partial_out + row * CONTENT);
         if (bytes > 0)
@@ -232,19 +216,19 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     merge_memory &m = *reinterpret_cast<merge_memory *>(s.content);
     const share mine(p, item, first_row);
     const int width = mine.end - mine.begin;
-    fetch_parts(s, p, item, m, first_row, mine, thread);
+    load_partials(s, p, item, m, first_row, mine, thread);
     ptx::mbarrier_wait(&s.full_weights, parity);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
     /* Threads that merge units abreast: the power of two from the share's width on. */
-    const int log = min(32 - __clz(width - 1), kLogMergers), abreast = 1 << log;
-    const int groups = kMergers >> log, group = thread >> log;
+    const int log = min(32 - __clz(width - 1), kLogMergeThreads), abreast = 1 << log;
+    const int groups = kMergeThreads >> log, group = thread >> log;
     int at = thread & (abreast - 1);
     do { /* several turns: one group */
         const unsigned unit = mine.begin + at;
         const float *weight = weights_of(s) + (unit / kUnits - mine.first_row()) * item.items;
         const int first = at < width ? group : item.items;
-        eight sum = weighted_sum(weight, m.part + at, width, item.items, first, groups);
+        unit_sum sum = weighted_sum(weight, m.part + at, width, item.items, first, groups);
         if (groups > 1)
             add_groups(m, sum, log, thread);
         if (group == 0 && at < width)
@@ -262,8 +246,8 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
         if (item.slot < 0)
             continue;
         if (thread == 0)
-            await(p, item, row_tile, RESULTS);
-        ptx::named_sync(kMergeBarrier, kMergers); /* also: the merge before has read its parts */
+            wait_and_leave(p, item, row_tile, RESULTS);
+        ptx::named_sync(kMergeBarrier, kMergeThreads); /* also: the merge before has read its parts */
         merge(s, p, item, row_tile * ROWS, thread, parity);
         ptx::mbarrier_arrive(&s.empty_parts);
     }

@@ -10,6 +10,7 @@
  * of P; so nothing is divided, or waited for, before O can be stored. out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions follows from the number
  * of slots: reruns are bit-identical. */
 #pragma once
+#include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_traits.cuh"
@@ -17,13 +18,12 @@
 namespace sm90_bf16 {
 
 enum {
-    kMergers = 256,   /* threads: both groups */
+    kMergeThreads = 256,   /* threads: both groups */
     kLogMerged = 9,   /* units that all of them merge at once: two a thread */
     kSlotsAtOnce = 2, /* of a unit, asked for together */
-    kNumbers = 8,     /* of a unit: 16 bytes of a row */
-    kUnits = CONTENT / kNumbers,
+    kUnits = CONTENT / merging::kUnitNumbers,
 };
-static_assert(1 << kLogMerged == 2 * kMergers, "all take part");
+static_assert(1 << kLogMerged == 2 * kMergeThreads, "all take part");
 
 /* What a group leaves beside its half of a row. */
 struct alignas(16) half_row {
@@ -57,16 +57,16 @@ __device__ __forceinline__ int column_of(int unit) {
     return unit / 4 % (kUnits / 4) * 32 + unit % 4 * 2;
 }
 
-/* Some slots of a unit, weighed by what is known of them so far: their largest E and the sum of their
+/* Some slots of a unit, unit_sum by what is known of them so far: their largest E and the sum of their
  * weights in its unit. */
-struct weighed {
-    float x[kNumbers];
+struct unit_sum {
+    float x[merging::kUnitNumbers];
     float most, sum;
 
     __device__ __forceinline__ void raise(float top) {
         const float factor = ptx::exp2_approx(most - top);
 #pragma unroll
-        for (int i = 0; i < kNumbers; i++)
+        for (int i = 0; i < merging::kUnitNumbers; i++)
             x[i] *= factor;
         sum *= factor;
         most = top;
@@ -80,19 +80,19 @@ struct weighed {
             x[2 * i + 1] = fmaf(w, y.y, x[2 * i + 1]);
         }
     }
-    __device__ __forceinline__ void add(weighed other) {
+    __device__ __forceinline__ void add(unit_sum other) {
         const float top = fmaxf(most, other.most);
         raise(top);
         other.raise(top);
 #pragma unroll
-        for (int i = 0; i < kNumbers; i++)
+        for (int i = 0; i < merging::kUnitNumbers; i++)
             x[i] += other.x[i];
         sum += other.sum;
     }
-    __device__ __forceinline__ weighed of_lane(int mask) const {
-        weighed other;
+    __device__ __forceinline__ unit_sum of_lane(int mask) const {
+        unit_sum other;
 #pragma unroll
-        for (int i = 0; i < kNumbers; i++)
+        for (int i = 0; i < merging::kUnitNumbers; i++)
             other.x[i] = __shfl_xor_sync(~0u, x[i], mask);
         other.most = __shfl_xor_sync(~0u, most, mask);
         other.sum = __shfl_xor_sync(~0u, sum, mask);
@@ -100,42 +100,15 @@ struct weighed {
     }
 };
 
-/* A share of a sequence's units, numbered through the rows of a tile. */
-struct share {
-    int begin, end;
-
-    __device__ share(const params &p, const sched_item &item, int first_row) {
-        const unsigned all = min(p.rows - first_row, int(ROWS)) * kUnits;
-        const unsigned nth = item.slot - item.first_slot, items = item.items;
-        const unsigned each = all / items, more = all - each * items; /* the first have one more */
-        begin = each * nth + min(nth, more);
-        end = begin + each + (nth < more);
-    }
-};
-
 __device__ __forceinline__ int *counter_of(const params &p, const sched_item &item, int row_tile) {
-    return p.counters + item.first_slot * p.row_tiles + row_tile;
-}
-
-/* The counter counts up to twice the slots, arrivals and departures, and begins anew. */
-__device__ __forceinline__ void count(const params &p, const sched_item &item, int row_tile) {
-    atomicInc(reinterpret_cast<unsigned *>(counter_of(p, item, row_tile)), 2 * item.items - 1);
+    return merging::counter_of(p.counters, p.row_tiles, item, row_tile, 0);
 }
 
 /* One thread, after all have stored. */
-__device__ __forceinline__ void announce(const params &p, const sched_item &item, int row_tile) {
+__device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile) {
     asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(counter_of(p, item, row_tile)),
                  "r"(2 * item.items - 1)
                  : "memory");
-}
-
-/* One thread. */
-__device__ __forceinline__ void await(const params &p, const sched_item &item, int row_tile) {
-    const int *counter = counter_of(p, item, row_tile);
-    int seen;
-    do {
-        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-    } while (seen < item.items);
 }
 
 /* Past what an SM's own cache may hold; zero where there is none. */
@@ -162,12 +135,12 @@ __device__ __forceinline__ float load_sum(const float *at, bool real) {
 }
 
 /* What some slots hold of a unit. */
-struct handful {
+struct slot_loads {
     uint4 part[kSlotsAtOnce], own[kSlotsAtOnce];
     float other[kSlotsAtOnce];
 
     /* From slot k every `step`-th; nothing if the unit isn't `real`. */
-    __device__ __forceinline__ void ask(const params &p, const sched_item &item, int row, int unit,
+    __device__ __forceinline__ void load(const params &p, const sched_item &item, int row, int unit,
                                         int k, int step, bool real) {
         const int half = unit / (kUnits / 2) & 1;
 #pragma unroll
@@ -180,7 +153,7 @@ struct handful {
         }
     }
     /* Where there is none all is zero, `scale` too. */
-    __device__ __forceinline__ void add_to(weighed &all) const {
+    __device__ __forceinline__ void add_to(unit_sum &all) const {
         float top = all.most;
 #pragma unroll
         for (int i = 0; i < kSlotsAtOnce; i++)
@@ -196,7 +169,7 @@ struct handful {
 };
 
 __device__ __forceinline__ void store_unit(const params &p, const sched_item &item, int first_row,
-                                           int unit, const weighed &all) {
+                                           int unit, const unit_sum &all) {
     const size_t row = static_cast<size_t>(item.seq) * p.rows + first_row + unit / kUnits;
     const float inverse = all.sum == 0 ? 0 : ptx::rcp_approx(all.sum);
     auto *to = reinterpret_cast<uint32_t *>(p.io.out + row * CONTENT + column_of(unit));
@@ -204,45 +177,45 @@ __device__ __forceinline__ void store_unit(const params &p, const sched_item &it
     for (int i = 0; i < 4; i++)
         to[4 * i] = ptx::pack_bf16x2(all.x[2 * i] * inverse, all.x[2 * i + 1] * inverse);
     if (p.io.lse && unit % kUnits == 0)
-        p.io.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * 0.69314718f;
+        p.io.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * merging::kLn2;
 }
 
 /* Adds up what the groups of threads of a unit have: the first of them has all. */
-__device__ __forceinline__ void add_groups(weighed *sums, int abreast, int thread, weighed &all) {
+__device__ __forceinline__ void add_groups(unit_sum *sums, int abreast, int thread, unit_sum &all) {
     const int apart = max(abreast, 32);
     __syncwarp();
 #pragma unroll 1
     for (int step = abreast; step < 32; step *= 2)
         all.add(all.of_lane(step));
     sums[thread] = all;
-    ptx::named_sync(kMerge, kMergers);
+    ptx::named_sync(kMerge, kMergeThreads);
     if (thread < abreast)
 #pragma unroll 1
-        for (int other = apart; other < kMergers; other += apart)
+        for (int other = apart; other < kMergeThreads; other += apart)
             all.add(sums[other + thread]);
 }
 
 /* Where a thread stands: of its two units, or two parts of one. */
-struct turn {
+struct thread_units {
     int unit[2], first[2]; /* slot of `first` and every `groups`-th after it */
 
-    __device__ turn(int begin, int log, int thread) {
+    __device__ thread_units(int begin, int log, int thread) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            unit[i] = begin + ((thread + i * kMergers) & ((1 << log) - 1));
-            first[i] = (thread + i * kMergers) >> log;
+            unit[i] = begin + ((thread + i * kMergeThreads) & ((1 << log) - 1));
+            first[i] = (thread + i * kMergeThreads) >> log;
         }
     }
 };
 
 __device__ __forceinline__ void add_slots(const params &p, const sched_item &item, int first_row,
-                                          int end, int groups, const turn &at, weighed (&all)[2]) {
+                                          int end, int groups, const thread_units &at, unit_sum (&all)[2]) {
 #pragma unroll 1
     for (int k = 0; k < item.items; k += kSlotsAtOnce * groups) {
-        handful now[2];
+        slot_loads now[2];
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            now[i].ask(p, item, first_row + at.unit[i] / kUnits, at.unit[i] % kUnits,
+            now[i].load(p, item, first_row + at.unit[i] / kUnits, at.unit[i] % kUnits,
                        k + at.first[i], groups, at.unit[i] < end);
 #pragma unroll
         for (int i = 0; i < 2; i++)
@@ -252,22 +225,23 @@ __device__ __forceinline__ void add_slots(const params &p, const sched_item &ite
 
 /* This CTA's share of one sequence. Few units are merged by several threads each, which take every so
  * manieth slot; then a thread's two are parts of one.
- * @sums: [kMergers] on chip. */
-__device__ __forceinline__ void merge(weighed *sums, const params &p, const sched_item &item,
+ * @sums: [kMergeThreads] on chip. */
+__device__ __forceinline__ void merge(unit_sum *sums, const params &p, const sched_item &item,
                                       int row_tile, int thread) {
     const int first_row = row_tile * ROWS;
-    const share mine(p, item, first_row);
+    const merging::share mine(item, min(p.rows - first_row, int(ROWS)) * kUnits);
+    const int end = mine.end;
     /* Units abreast: the power of two from the share's width on. */
-    const int log = min(32 - __clz(max(mine.end - mine.begin, 1) - 1), int(kLogMerged));
+    const int log = min(32 - __clz(max(end - int(mine.begin), 1) - 1), int(kLogMerged));
     const int abreast = 1 << log, groups = 1 << (kLogMerged - log);
     if (thread % 32 == 0)
-        await(p, item, row_tile);
+        merging::wait_for_items(counter_of(p, item, row_tile), item);
     __syncwarp();
 #pragma unroll 1
-    for (int begin = mine.begin; begin < mine.end; begin += abreast) {
-        turn at(begin, log, thread);
-        weighed all[2] = {{{}, kNone, 0}, {{}, kNone, 0}};
-        add_slots(p, item, first_row, mine.end, groups, at, all);
+    for (int begin = mine.begin; begin < end; begin += abreast) {
+        thread_units at(begin, log, thread);
+        unit_sum all[2] = {{{}, kNone, 0}, {{}, kNone, 0}};
+        add_slots(p, item, first_row, end, groups, at, all);
         if (groups > 1)
             all[0].add(all[1]);
         if (groups > 2)
@@ -276,7 +250,7 @@ __device__ __forceinline__ void merge(weighed *sums, const params &p, const sche
             return;
 #pragma unroll 1
         for (int left = groups > 1 ? 1 : 2; left > 0; left--) { /* their code is here once */
-            if (at.unit[0] < mine.end)
+            if (at.unit[0] < end)
                 store_unit(p, item, first_row, at.unit[0], all[0]);
             at.unit[0] = at.unit[1];
             all[0] = all[1];
@@ -286,16 +260,16 @@ __device__ __forceinline__ void merge(weighed *sums, const params &p, const sche
 
 /* The cut sequences of a part. */
 __device__ __forceinline__ void merge_part(shared &s, const params &p, int row_tile, int thread) {
-    ptx::named_sync(kMerge, kMergers); /* all are done with pages */
+    ptx::named_sync(kMerge, kMergeThreads); /* all are done with pages */
 #pragma unroll 1
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
-        merge(reinterpret_cast<weighed *>(s.kv), p, item, row_tile, thread);
-        ptx::named_sync(kMerge, kMergers); /* all have seen the counter, and read `sums` */
+        merge(reinterpret_cast<unit_sum *>(s.kv), p, item, row_tile, thread);
+        ptx::named_sync(kMerge, kMergeThreads); /* all have seen the counter, and read `sums` */
         if (thread == 0)
-            count(p, item, row_tile);
+            merging::count(counter_of(p, item, row_tile), item);
     }
 }
 

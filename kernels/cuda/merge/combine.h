@@ -3,8 +3,8 @@
  * Item k of a sequence left in slot first + k, for each of its rows, its own softmax's output (fp32,
  * normalised) and the base-2 logarithm of its sum. out = sum_k w_k out_k, w_k = 2^(lse_k - max) over
  * their sum, added in the order of k: bit-identical reruns. */
-#ifndef SNAPMLA_KERNELS_CUDA_COMBINE_H
-#define SNAPMLA_KERNELS_CUDA_COMBINE_H
+#ifndef SNAPMLA_KERNELS_CUDA_MERGE_COMBINE_H
+#define SNAPMLA_KERNELS_CUDA_MERGE_COMBINE_H
 
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>

@@ -1,7 +1,9 @@
 /* A row takes 128 threads across its width, times `kGroups` that share its slots. All of a thread's
  * loads are in flight before the first is used, weights included: a row costs one round trip to
  * memory for every kInFlight x kGroups slots. */
-#include "kernels/cuda/combine/combine.h"
+#include "kernels/cuda/merge/combine.h"
+
+#include "kernels/cuda/merge/cut_sequence.cuh"
 
 namespace {
 
@@ -67,7 +69,7 @@ __device__ __forceinline__ void store(const combine_args &a, int seq, int row, i
     dst[0] = __floats2bfloat162_rn(r.out.x * scale, r.out.y * scale);
     dst[1] = __floats2bfloat162_rn(r.out.z * scale, r.out.w * scale);
     if (column == 0 && a.lse)
-        a.lse[to] = r.sum == 0 ? -INFINITY : (r.most + log2f(r.sum)) * 0.69314718f;
+        a.lse[to] = merging::natural_lse(r.most, r.sum);
 }
 
 template <int kGroups>
