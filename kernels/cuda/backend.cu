@@ -70,7 +70,7 @@ void cuda_describe(const mla_backend *base, mla_backend_info *out) {
              be->device.pciBusID, be->device.pciDeviceID);
     out->host_memory = false;
     if (!be->portable)
-        out->fp8_sums = {13, 32}; /* how wgmma sums, found by experiment (sm90_fp8/README.md) */
+        out->fp8_sums = {13, 32}; /* how wgmma sums: docs/lab/2026-11-22-fp8-errors.md */
     out->memory_bytes = be->device.totalGlobalMem;
     out->cache_bytes = static_cast<size_t>(be->device.l2CacheSize);
 }

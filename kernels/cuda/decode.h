@@ -1,8 +1,9 @@
 /* decode.h - the arguments of one decode launch: one struct, the same for every kernel.
  *
- * A plan (plan.cu) holds one decode_args. Creating the plan fills what depends on its capacity, scheduling
- * a step sets the grid, and running the step copies the caller's structs (mla.h) into it. The launch
- * function of a kernel takes the struct as it is and derives the parameters of its kernel from it. */
+ * A plan (plan.cu) holds one decode_args. When the plan is created, the members that depend on its
+ * capacity are set. Scheduling a step sets the grid. Running the step copies the caller's structs
+ * (mla.h) into it. The launch function of a kernel takes the struct unchanged and derives the
+ * parameters of its kernel from it. */
 #ifndef SNAPMLA_KERNELS_CUDA_DECODE_H
 #define SNAPMLA_KERNELS_CUDA_DECODE_H
 
@@ -12,8 +13,8 @@
 #include "kernels/cuda/c_contract.h"
 #include "kernels/cuda/sched/sched.h"
 
-/* Device memory that a plan owns and its launches use. A slot holds the partial results of one item.
- * Each kernel documents the format and the size of its partial results. */
+/* Device memory that a plan owns and its launches use. A slot holds the partial results of one
+ * item. The launch header of each kernel gives the format and the size of its partial results. */
 struct decode_workspace {
     sched_plan metadata; /* of the scheduled step */
     void *partial_out;   /* [slots][rows] partial outputs */
@@ -30,7 +31,7 @@ struct decode_args {
     mla_step step;    /* these three: as mla_run() got them */
     mla_cache cache;
     mla_attn attn;
-    bool may_cut;         /* a sequence may be cut: all CTAs must be resident, or combine follows */
+    bool may_cut;         /* a sequence may be split; portable kernels then launch combine, too */
     bool follows_prepare; /* prepare_launch() is the launch before this one (hopper.h) */
 };
 
@@ -60,7 +61,7 @@ inline int decode_rows(const decode_args &a) {
     return a.heads * a.step.s_q;
 }
 
-/* What the kernels multiply scores by, since they exponentiate with base 2: scale x log2(e). */
+/* The factor of the scores, scale x log2(e), since the kernels use powers of 2. */
 inline float decode_scale_log2(const decode_args &a) {
     return a.attn.softmax_scale * 1.44269504f;
 }

@@ -1,4 +1,5 @@
-/* The plan of a step: which kernel serves it, its metadata and partial results, and its launches. */
+/* Plans: the choice of a kernel, the memory for metadata and partial results, and the launches of a
+ * step. */
 #include <algorithm>
 #include <new>
 
@@ -17,9 +18,9 @@ struct decode_kernel {
     lab_ablation ablation;
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
-    size_t partial_bytes; /* of a row's partial output */
-    int few_rows;         /* CTAs that take at most so many */
-    size_t few_bytes;     /* need so much a slot instead */
+    size_t partial_bytes; /* bytes per row of a partial output */
+    int few_rows;         /* with at most this many rows per CTA, a slot takes few_bytes instead */
+    size_t few_bytes;
     cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
 };
 
@@ -56,7 +57,7 @@ decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {
     return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
-/* The first that serves is taken. */
+/* A plan takes the first kernel that serves its capacity and ablation. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
      FP8_FEW_BYTES, fp8_decode_launch},
@@ -82,14 +83,15 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap,
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
-/* More than any step has; rows of a sequence times as many are a number, too. */
+/* More pages than any step has, and few enough that products with a number of rows do not
+ * overflow. */
 constexpr sched_room kAnyRoom = {1, INT64_MAX / 1024};
 
 decode_grid grid_of(cuda_plan *plan, int s_q, const sched_room &room) {
     return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, room);
 }
 
-/* Items a sequence may be cut into; more than one for each SM is of no use. */
+/* The most items that a sequence is split into. More than one for each SM would gain nothing. */
 int cuts_of(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     const int64_t tile = grid_of(plan, 1, kAnyRoom).tile.tokens,
@@ -97,12 +99,12 @@ int cuts_of(cuda_plan *plan) {
     return static_cast<int>(std::min<int64_t>({cap.splits, tiles, cuda_of(plan->base.be)->sms}));
 }
 
-/* Steps of few pages have fewer. */
+/* The most parts of a step with s_q query tokens. Steps of few pages may have fewer. */
 int parts_of(cuda_plan *plan, int s_q) {
     return grid_of(plan, s_q, kAnyRoom).parts;
 }
 
-/* Slots of a step of s_q query tokens; 0 if nothing is ever cut. */
+/* The number of slots for a step of s_q query tokens; 0 if no sequence is ever split. */
 int64_t slots_of(cuda_plan *plan, int s_q) {
     const int cuts = cuts_of(plan);
     return cuts > 1    ? static_cast<int64_t>(plan->base.cap.batch) * cuts
@@ -110,7 +112,8 @@ int64_t slots_of(cuda_plan *plan, int s_q) {
                        : 0;
 }
 
-/* Rows of partial results that steps of up to the capacity's s_q leave, but for few rows. */
+/* The most rows of partial results of any step within the capacity. Steps whose CTAs take at most
+ * few_rows rows do not count, because few_slots() does. */
 int64_t partial_rows(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     int64_t most = 1;
@@ -120,7 +123,8 @@ int64_t partial_rows(cuda_plan *plan) {
     return most;
 }
 
-/* Slots of few rows, of all their tiles: steps of few pages may have them with any number of heads. */
+/* The number of slots of few_bytes each, over all tiles of rows. Steps of few pages may use them
+ * with any number of heads. */
 int64_t few_slots(cuda_plan *plan) {
     const bool any = cuts_of(plan) == 0 && plan->kernel->few_rows > 0;
     return any                                              ? 2 * cuda_of(plan->base.be)->sms
@@ -128,7 +132,7 @@ int64_t few_slots(cuda_plan *plan) {
                                                             : 0;
 }
 
-/* One allocation for all metadata. */
+/* Allocates all metadata at once. */
 cudaError_t alloc_metadata(cuda_plan *plan) {
     const int batch = plan->base.cap.batch, parts = parts_of(plan, 1);
     const size_t items = sched_max_items(batch, parts, cuts_of(plan));
@@ -143,7 +147,7 @@ cudaError_t alloc_metadata(cuda_plan *plan) {
     return e;
 }
 
-/* Partial results, and what a kernel finds in them before its first launch (decode.h). */
+/* Allocates the memory of partial results, and initialises it as decode.h says. */
 cudaError_t alloc_workspace(cuda_plan *plan) {
     decode_workspace &work = plan->args.work;
     const cudaStream_t stream = cuda_of(plan->base.be)->stream;
@@ -170,7 +174,8 @@ int longest_of(const mla_plan *plan, const mla_step *step) {
     return static_cast<int>(std::min(room, plan->cap.max_tokens));
 }
 
-/* Of a step that is given: fixed cuts leave no choice, so that a row stays independent of its neighbours. */
+/* The grid of a given step. With a fixed number of splits, it must not depend on the size of the
+ * step, so that the result of a row does not depend on the other sequences. */
 decode_grid grid_for(cuda_plan *plan, const mla_step *step) {
     const int64_t longest = longest_of(&plan->base, step);
     const sched_room room = {step->batch, (longest + MLA_PAGE - 1) / MLA_PAGE};
@@ -278,7 +283,8 @@ snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache
                       "append", err);
 }
 
-/* More parts than a block has threads for: a launch a thing. */
+/* Prepares a step with three launches, where it has more parts than the fused launch has threads
+ * for. */
 static snap_status prepare_apart(cuda_plan *plan, const mla_step *step, const mla_cache *cache,
                                  const mla_fresh *fresh, snap_err *err) {
     const mla_capacity &cap = plan->base.cap;

@@ -1,14 +1,17 @@
-/* bf16_merge.cuh - a cut sequence: its partial results, and what those who computed them make of them.
+/* bf16_merge.cuh - the partial results of the BF16 kernel, and their merge.
  *
- * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
- * partial results of all its items waits for those of the sequence, then merges an equal share of the
- * sequence's rows and columns. A counter a sequence and tile of rows counts arrivals, then departures,
- * and is left at zero.
+ * Chosen by sm90_bf16 and by widened_fp8, which is the same kernel on an FP8 cache, for any number
+ * of rows and splits, inside the decode launch. All CTAs are resident (a cooperative launch). A CTA
+ * that has stored the partial results of all its items waits for the other items of the sequence,
+ * and then merges an equal share of the sequence's rows and columns. Each sequence and tile of rows
+ * has one counter (cut_sequence.cuh).
  *
- * A slot's rows are O as a group has it, as fp16 in a unit that follows the row's largest number: what is
- * lost is an eighth of what bf16 would lose, down to 2^-28 of that number. Beside them lie E and the sum
- * of P; so nothing is divided, or waited for, before O can be stored. out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions follows from the number
- * of slots: reruns are bit-identical. */
+ * A partial result is not divided by its sum: it is O as a group of warps has it. So nothing has to
+ * be divided, or waited for, before O can be stored. It is stored as fp16, with a scale that
+ * follows the row's largest number. The rounding error is an eighth of that of bf16, for numbers
+ * down to 2^-28 of the largest. Beside O lie E, the exponent of its unit, and the sum of P. So
+ * out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions depends on the number of slots
+ * only, so reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
@@ -18,23 +21,23 @@
 namespace sm90_bf16 {
 
 enum {
-    kMergeThreads = 256,   /* threads: both groups */
-    kLogMerged = 9,   /* units that all of them merge at once: two a thread */
-    kSlotsAtOnce = 2, /* of a unit, asked for together */
+    kMergeThreads = 256,   /* both groups */
+    kLogMerged = 9,   /* log2 of the units that are merged at the same time: two per thread */
+    kSlotsAtOnce = 2, /* slots of a unit that a thread loads at once */
     kUnits = CONTENT / merging::kUnitNumbers,
 };
-static_assert(1 << kLogMerged == 2 * kMergeThreads, "all take part");
+static_assert(1 << kLogMerged == 2 * kMergeThreads, "two units for each thread");
 
-/* What a group leaves beside its half of a row. */
+/* What a group stores beside its half of a row. */
 struct alignas(16) half_row {
     float unit;  /* E, the same in both halves */
-    float sum;   /* of P over the group's pages */
+    float sum;   /* sum of P over the group's pages */
     float scale; /* of the fp16 numbers: a power of two, never zero */
     float unused;
 };
 
-/* A slot: [rows][512] fp16, each half in the order in which its threads have it (column_of), then
- * [rows][2] half_row. */
+/* A slot: [rows][512] fp16, then [rows][2] half_row. Each half of a row is in the order in which
+ * the threads of its group hold it (column_of). */
 struct partials {
     uint8_t *slot;
     int rows;
@@ -49,16 +52,18 @@ struct partials {
         return reinterpret_cast<half_row *>(unit(rows, 0)) + 2 * row;
     }
 };
-static_assert(BF16_PARTIAL_BYTES == CONTENT * 2 + 2 * sizeof(half_row), "what the host allocates");
+static_assert(BF16_PARTIAL_BYTES == CONTENT * 2 + 2 * sizeof(half_row),
+              "the bytes that the host allocates per row");
 
-/* Of a unit's first two numbers; the other pairs lie 8 columns further each. Lane t of a quad has columns
- * 2t and 2t + 1 of each block of eight, and stores those of four blocks as a unit. */
+/* The column of a unit's first two numbers. The other three pairs are 8 columns apart. Lane t of a
+ * quad holds columns 2t and 2t + 1 of each block of eight columns, and it stores those of four
+ * blocks as one unit. */
 __device__ __forceinline__ int column_of(int unit) {
     return unit / 4 % (kUnits / 4) * 32 + unit % 4 * 2;
 }
 
-/* Some slots of a unit, unit_sum by what is known of them so far: their largest E and the sum of their
- * weights in its unit. */
+/* The weighted sum of some slots of a unit, relative to 2^most, where `most` is the largest E of
+ * these slots. `sum` is the weighted sum of their sums of P. */
 struct unit_sum {
     float x[merging::kUnitNumbers];
     float most, sum;
@@ -104,14 +109,14 @@ __device__ __forceinline__ int *counter_of(const params &p, const sched_item &it
     return merging::counter_of(p.counters, p.row_tiles, item, row_tile, 0);
 }
 
-/* One thread, after all have stored. */
+/* Called by one thread, after all threads have stored. */
 __device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile) {
     asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(counter_of(p, item, row_tile)),
                  "r"(2 * item.items - 1)
                  : "memory");
 }
 
-/* Past what an SM's own cache may hold; zero where there is none. */
+/* Loads past the SM's own cache, which may hold old data. Returns zeros unless @real. */
 __device__ __forceinline__ uint4 load_part(const void *at, bool real) {
     uint4 x;
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0;\n"
@@ -134,14 +139,14 @@ __device__ __forceinline__ float load_sum(const float *at, bool real) {
     return x;
 }
 
-/* What some slots hold of a unit. */
+/* The data of some slots of a unit. */
 struct slot_loads {
     uint4 part[kSlotsAtOnce], own[kSlotsAtOnce];
     float other[kSlotsAtOnce];
 
-    /* From slot k every `step`-th; nothing if the unit isn't `real`. */
+    /* Loads the slots k, k + step, ...; loads nothing unless the unit is @real. */
     __device__ __forceinline__ void load(const params &p, const sched_item &item, int row, int unit,
-                                        int k, int step, bool real) {
+                                         int k, int step, bool real) {
         const int half = unit / (kUnits / 2) & 1;
 #pragma unroll
         for (int i = 0; i < kSlotsAtOnce; i++, k += step) {
@@ -152,7 +157,7 @@ struct slot_loads {
             other[i] = load_sum(&from.of_row(row)[1 - half].sum, here);
         }
     }
-    /* Where there is none all is zero, `scale` too. */
+    /* If a slot does not exist, all of its data are zero, also `scale`. */
     __device__ __forceinline__ void add_to(unit_sum &all) const {
         float top = all.most;
 #pragma unroll
@@ -180,7 +185,7 @@ __device__ __forceinline__ void store_unit(const params &p, const sched_item &it
         p.io.lse[row] = all.sum == 0 ? -INFINITY : (all.most + __log2f(all.sum)) * merging::kLn2;
 }
 
-/* Adds up what the groups of threads of a unit have: the first of them has all. */
+/* Adds up the sums of the groups of threads that share a unit. The first group gets the totals. */
 __device__ __forceinline__ void add_groups(unit_sum *sums, int abreast, int thread, unit_sum &all) {
     const int apart = max(abreast, 32);
     __syncwarp();
@@ -195,9 +200,9 @@ __device__ __forceinline__ void add_groups(unit_sum *sums, int abreast, int thre
             all.add(sums[other + thread]);
 }
 
-/* Where a thread stands: of its two units, or two parts of one. */
+/* The work of a thread: two units, or two sets of slots of one unit. */
 struct thread_units {
-    int unit[2], first[2]; /* slot of `first` and every `groups`-th after it */
+    int unit[2], first[2]; /* slots first, first + groups, first + 2 groups, ... */
 
     __device__ thread_units(int begin, int log, int thread) {
 #pragma unroll
@@ -209,29 +214,30 @@ struct thread_units {
 };
 
 __device__ __forceinline__ void add_slots(const params &p, const sched_item &item, int first_row,
-                                          int end, int groups, const thread_units &at, unit_sum (&all)[2]) {
+                                          int end, int groups, const thread_units &at,
+                                          unit_sum (&all)[2]) {
 #pragma unroll 1
     for (int k = 0; k < item.items; k += kSlotsAtOnce * groups) {
         slot_loads now[2];
 #pragma unroll
         for (int i = 0; i < 2; i++)
             now[i].load(p, item, first_row + at.unit[i] / kUnits, at.unit[i] % kUnits,
-                       k + at.first[i], groups, at.unit[i] < end);
+                        k + at.first[i], groups, at.unit[i] < end);
 #pragma unroll
         for (int i = 0; i < 2; i++)
             now[i].add_to(all[i]);
     }
 }
 
-/* This CTA's share of one sequence. Few units are merged by several threads each, which take every so
- * manieth slot; then a thread's two are parts of one.
- * @sums: [kMergeThreads] on chip. */
+/* Merges this CTA's share of one sequence. If the share has few units, several threads take each
+ * unit, and of n threads each adds every n-th slot. A thread's two sums then belong to the same
+ * unit. @sums: [kMergeThreads] in shared memory. */
 __device__ __forceinline__ void merge(unit_sum *sums, const params &p, const sched_item &item,
                                       int row_tile, int thread) {
     const int first_row = row_tile * ROWS;
     const merging::share mine(item, min(p.rows - first_row, int(ROWS)) * kUnits);
     const int end = mine.end;
-    /* Units abreast: the power of two from the share's width on. */
+    /* units merged at the same time: the share's width, rounded up to a power of two */
     const int log = min(32 - __clz(max(end - int(mine.begin), 1) - 1), int(kLogMerged));
     const int abreast = 1 << log, groups = 1 << (kLogMerged - log);
     if (thread % 32 == 0)
@@ -249,7 +255,8 @@ __device__ __forceinline__ void merge(unit_sum *sums, const params &p, const sch
         if (thread >= abreast)
             return;
 #pragma unroll 1
-        for (int left = groups > 1 ? 1 : 2; left > 0; left--) { /* their code is here once */
+        for (int left = groups > 1 ? 1 : 2; left > 0; left--) { /* a loop, so that the code of
+                                                                   store_unit() exists only once */
             if (at.unit[0] < end)
                 store_unit(p, item, first_row, at.unit[0], all[0]);
             at.unit[0] = at.unit[1];
@@ -258,16 +265,16 @@ __device__ __forceinline__ void merge(unit_sum *sums, const params &p, const sch
     }
 }
 
-/* The cut sequences of a part. */
+/* Merges the split sequences of a part. */
 __device__ __forceinline__ void merge_part(shared &s, const params &p, int row_tile, int thread) {
-    ptx::named_sync(kMerge, kMergeThreads); /* all are done with pages */
+    ptx::named_sync(kMerge, kMergeThreads); /* the pages are no longer read */
 #pragma unroll 1
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.slot < 0)
             continue;
         merge(reinterpret_cast<unit_sum *>(s.kv), p, item, row_tile, thread);
-        ptx::named_sync(kMerge, kMergeThreads); /* all have seen the counter, and read `sums` */
+        ptx::named_sync(kMerge, kMergeThreads); /* all have read the counter and `sums` */
         if (thread == 0)
             merging::count(counter_of(p, item, row_tile), item);
     }

@@ -1,6 +1,6 @@
-/* A row takes 128 threads across its width, times `kGroups` that share its slots. All of a thread's
- * loads are in flight before the first is used, weights included: a row costs one round trip to
- * memory for every kInFlight x kGroups slots. */
+/* Each row is merged by kGroups groups of 128 threads. A thread of a group takes four columns, and
+ * the groups share the slots. A thread issues all its loads, those of LSE included, before it uses
+ * the first. So a row costs one round trip to memory for every kInFlight x kGroups slots. */
 #include "kernels/cuda/merge/combine.h"
 
 #include "kernels/cuda/merge/cut_sequence.cuh"
@@ -9,7 +9,7 @@ namespace {
 
 enum { kAcross = 128, kFewSlots = 8, kBlocks = 132 * 16 };
 
-/* A softmax in progress: values are to be divided by `sum`, both in units of 2^most. */
+/* A softmax in progress. The output is out / sum; both are relative to 2^most. */
 struct running {
     float most, sum;
     float4 out;
@@ -30,7 +30,7 @@ __device__ __forceinline__ void rebase(running &r, float most) {
     r.most = most;
 }
 
-/* Slots first, first + step, ... of one row and four columns. */
+/* Adds up the slots first, first + step, ... of one row and four columns. */
 template <int kInFlight>
 __device__ __forceinline__ running gather(const combine_args &a, const sched_cut &cut, int row,
                                           int column, int first, int step) {
@@ -76,12 +76,13 @@ template <int kGroups>
 __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
     __shared__ running shared[kGroups][kAcross];
     const int lane = threadIdx.x % kAcross, group = threadIdx.x / kAcross;
-    const int column = min(4 * lane, a.width - 4); /* beyond the width: a duplicate */
+    const int column = min(4 * lane, a.width - 4); /* threads beyond the width repeat the last
+                                                      columns */
     const int rows = *a.plan.cut_count * a.rows;
     for (int i = blockIdx.x; i < rows; i += gridDim.x) {
         const sched_cut cut = a.plan.cuts[i / a.rows];
         running r =
-            gather < kGroups == 1 ? kFewSlots : 4 > (a, cut, i % a.rows, column, group, kGroups);
+            gather<kGroups == 1 ? kFewSlots : 4>(a, cut, i % a.rows, column, group, kGroups);
         if (kGroups > 1) {
             shared[group][lane] = r;
             __syncthreads();
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
                 if (other.most != -INFINITY) {
                     const float factor = exp2f(other.most - most);
                     add(r, factor, other.out);
-                    r.sum += (other.sum - 1) * factor; /* add() counted a weight of one */
+                    r.sum += (other.sum - 1) * factor; /* add() has counted other.sum as one */
                 }
             }
             __syncthreads();

@@ -1,7 +1,10 @@
-/* cut_sequence.cuh - what the merges within a launch (fp8_merge.cuh, bf16_merge.cuh) have in common: the
- * share of a cut sequence that one CTA merges, and the counters by which CTAs wait for each other.
+/* cut_sequence.cuh - what the merges inside a decode kernel share: the units that one CTA merges,
+ * and the counters with which CTAs wait for each other. README.md beside this file lists all merges
+ * and says when each is chosen.
  *
- * The launch is cooperative: all of its CTAs are resident, so that each may wait for the others. */
+ * A sequence that was split into items has a partial result of each item in a slot. fp8_merge.cuh
+ * and bf16_merge.cuh merge it in the same launch. The launch is cooperative: all of its CTAs are
+ * resident, so that each may wait for the others. */
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -10,15 +13,15 @@
 
 namespace merging {
 
-constexpr float kLn2 = 0.69314718f; /* brings a logarithm of base 2 to base e */
+constexpr float kLn2 = 0.69314718f; /* converts a base-2 logarithm to a natural one */
 
-/* The natural LSE of a merged row: @top is the largest base-2 LSE of its partial results, @sum what all of
- * them add up to in units of 2^top. */
+/* The natural LSE of a merged row. @top: the largest base-2 LSE of its partial results. @sum: the
+ * sum of all of them in units of 2^top. */
 __device__ __forceinline__ float natural_lse(float top, float sum) {
     return sum == 0 ? -INFINITY : (top + log2f(sum)) * kLn2;
 }
 
-/* Eight bf16 numbers of 16 bytes. */
+/* Converts 16 bytes, eight bf16 numbers. */
 __device__ __forceinline__ void unpack_bf16(uint4 part, float (&x)[8]) {
     const uint32_t word[4] = {part.x, part.y, part.z, part.w};
 #pragma unroll
@@ -28,12 +31,12 @@ __device__ __forceinline__ void unpack_bf16(uint4 part, float (&x)[8]) {
     }
 }
 
-/* Eight neighbouring numbers of a row, 16 bytes: what a thread merges at once. */
+/* A unit is eight adjacent numbers of a row, 16 bytes: what one thread merges at a time. */
 enum { kUnitNumbers = 8 };
 
-/* A CTA's share of the units of one sequence's tile of rows, numbered through its rows: units begin to
- * end - 1. There are as many shares as items. The shares are equal but for one unit, of which the first
- * shares have more. */
+/* The units of a sequence's tile of rows that one CTA merges: begin .. end - 1, counted row after
+ * row. There is one share for each item. The shares differ by at most one unit; the first ones are
+ * the larger. */
 struct share {
     unsigned begin, end;
 
@@ -47,23 +50,24 @@ struct share {
 
 /* ---- counters ---------------------------------------------------------------------------------
  *
- * A counter of a cut sequence first counts its stored items up to item.items, which merging waits for, then the
- * CTAs that have seen this, up to twice as many. There it starts again at zero, ready for the next launch. */
+ * A counter belongs to a split sequence and a tile of its rows. It counts the stored items up to
+ * item.items, and CTAs wait for that number. Then it counts the CTAs that have read it. When it
+ * would reach twice item.items it wraps to zero, ready for the next launch. */
 
-/* @nth: of a sequence's counters for a tile of rows; a cut sequence has at least two slots, and as many
- * counters as slots. */
+/* @nth: number of the counter among those of the sequence and tile. A split sequence has at least
+ * two slots, and so room for at least two counters. */
 __device__ __forceinline__ int *counter_of(int *counters, int row_tiles, const sched_item &item,
                                            int row_tile, int nth) {
     return counters + (item.first_slot + nth) * row_tiles + row_tile;
 }
 
-/* One thread of a CTA. Orders nothing. */
+/* Called by one thread of a CTA. Does not order other memory accesses. */
 __device__ __forceinline__ void count(int *counter, const sched_item &item) {
     atomicInc(reinterpret_cast<unsigned *>(counter), 2 * item.items - 1);
 }
 
-/* Waits until all items of the sequence are counted. What was stored before they were counted can be read
- * afterwards. */
+/* Waits until all items of the sequence are counted. Afterwards, the thread can read what was
+ * stored before they were counted. */
 __device__ __forceinline__ void wait_for_items(const int *counter, const sched_item &item) {
     int seen;
     do {

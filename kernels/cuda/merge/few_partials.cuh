@@ -1,15 +1,15 @@
-/* partials.cuh - partial results of few rows on their way from those who compute them to those who
- * merge them, within a launch.
+/* few_partials.cuh - the partial results of few rows, exchanged between CTAs of one launch.
  *
- * Nobody is told that they are there. Memory without a result holds a word that no result has
- * (kAbsent): who reads it asks until he finds another, and puts kAbsent back for the next launch.
- * Every word has one reader, or none. So neither a fence nor a counter stands between a store and who waits
- * for it; but what isn't there is asked for again and again, and written twice, which pays for few
- * rows only.
+ * Memory that contains no result holds a sentinel, a word that no result contains (kAbsent). A
+ * reader polls until it finds another word, and then writes kAbsent back for the next launch. Every
+ * word has at most one reader. So neither a fence nor a counter delays a reader after the store.
+ * In return, words that are not there yet are read repeatedly, and each word is written twice. This
+ * pays for few rows only: with more, cut_sequence.cuh counts stored items instead.
  *
- * A unit is 128 bytes of a row, 16 for each of eight lanes, in an order of the kernel's own; beside it
- * is room for a copy of the row's LSE (base 2). Stored are those of the units that are a row's first in a
- * share, for each has one reader. */
+ * A unit is 128 bytes of a row, 16 for each of eight lanes. The kernel chooses the order of its
+ * numbers. Beside each unit there is room for a copy of the row's LSE (base 2). Only those copies
+ * are stored that lie beside the first unit of the row in some share, because each of them has
+ * exactly one reader. */
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -18,10 +18,11 @@
 namespace merging {
 
 enum { kLanes = 8 };
-constexpr uint32_t kAbsent =
-    ~0u; /* two bf16 or an fp32 that no instruction makes: its NaN is 7fff.. */
+/* As two bf16 or one FP32 it is a NaN, but not the one that instructions produce: the bits of that
+ * one begin with 7fff. */
+constexpr uint32_t kAbsent = ~0u;
 
-/* Without a jump. */
+/* These loads and stores are predicated, so that they need no jump. */
 __device__ __forceinline__ void store_relaxed_if(bool real, uint4 *to, uint4 x) {
     asm volatile("{\n"
                  ".reg .pred p;\n"
@@ -52,7 +53,6 @@ __device__ __forceinline__ void store_if(bool real, void *to, uint32_t x) {
                  : "memory");
 }
 
-/* Without a jump. */
 __device__ __forceinline__ void load_relaxed_if(bool real, uint4 &x, const uint4 *from) {
     asm volatile("{\n"
                  ".reg .pred p;\n"
@@ -79,11 +79,12 @@ __device__ __forceinline__ bool any_absent(uint4 x) {
     return max(max(x.x, x.y), max(x.z, x.w)) == kAbsent;
 }
 
-/* Slots of `Units` units: first their numbers, then the copies of the LSE. */
+/* Slots of `Units` units each: first the numbers of all units, then the copies of the LSE. */
 template <int Units>
 struct partials {
-    enum { BYTES = Units * (kLanes * 16 + 4) };           /* of a slot */
-    enum { OUT_STEP = BYTES / 16, LSE_STEP = BYTES / 4 }; /* from slot to slot */
+    enum { BYTES = Units * (kLanes * 16 + 4) };           /* per slot */
+    enum { OUT_STEP = BYTES / 16, LSE_STEP = BYTES / 4 }; /* from one slot to the next: in uint4, in
+                                                             words */
     uint8_t *slots;
 
     __device__ uint4 *out(int slot, int unit, int lane) const {

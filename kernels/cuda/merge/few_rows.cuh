@@ -1,20 +1,26 @@
-/* merge.cuh - a cut sequence of few rows, by those who computed its partial results or by parts without items.
+/* few_rows.cuh - merges a split sequence of few rows: weights from the LSE, then weighted sums.
  *
- * All CTAs are resident (a cooperative launch), so each may wait for the others: who has no item, or has
- * stored the partial results of all its items, merges a share of the units of each sequence. A
- * partial result is divided by its own sum; out = sum_k w_k out_k / sum_k w_k, w_k = 2^(lse_k -
- * most). Some threads make_weights, from the LSE, which are here before the numbers; others add up. The order of
- * additions follows from the number of slots: reruns are bit-identical.
+ * Used where a CTA has at most 32 rows (fp8_few_merge.cuh), for any number of splits. All CTAs of
+ * the launch are resident (a cooperative launch), so each may wait for the others. The sequence is
+ * merged by the parts that computed its items, after they have stored their own partial results, or
+ * by parts that have no items. Each of them takes an equal share of the units.
  *
- * Code is read cold as data are, and a jump to a line that isn't there takes as long as a read:
- * hence loads under conditions, not jumps, and few instructions.
+ * A partial result is divided by its own sum of P, so out = sum_k w_k out_k / sum_k w_k with w_k =
+ * 2^(lse_k - most). One group of threads makes the weights from the LSE, which are stored before
+ * the partial outputs. The other threads load the outputs and add them up. Polling for a sentinel
+ * (few_partials.cuh) takes the place of the counters of cut_sequence.cuh. The order of additions
+ * depends on the number of slots only, so reruns are bit-identical.
  *
- * A kernel brings its Format: what a lane's 16 bytes of a unit are.
- *   NUMBERS                      how many
- *   UNITS                        of a slot, at most
- *   ROW_UNITS                    of a row; they follow each other
- *   unpack(uint4, x)
- *   store(out, unit, lane, x)    out: row 0 */
+ * This code is not in the instruction cache when it begins, and a jump to a line that is not there
+ * takes as long as a read of memory. Hence it has predicated loads in place of jumps, and few
+ * instructions.
+ *
+ * A kernel supplies the Format, the meaning of a lane's 16 bytes of a unit:
+ *   NUMBERS                      how many numbers they are
+ *   UNITS                        most units of a slot
+ *   ROW_UNITS                    units of a row; they are consecutive
+ *   unpack(uint4, x)             converts the 16 bytes to FP32
+ *   store(out, unit, lane, x)    stores merged numbers; out: row 0 */
 #pragma once
 #include <cuda_bf16.h>
 
@@ -26,18 +32,20 @@
 namespace merging {
 
 enum {
-    kMergeThreads = 256, /* threads that add up */
+    kMergeThreads = 256, /* threads that add up partial outputs */
     kWeightThreads = 128,
     kLogOctets = 5,
     kOctets = 1 << kLogOctets,
     kOctetsWarp = 32 / kLanes,
     kLogMostUnits = 8, /* log2 of the units of 32 rows */
-    kLoadsAtOnce = 4,    /* pieces that a lane asks for */
-    kLaneSlots = 5, /* whose LSE a weight_lane asks for: no device of this kind has more than 160 SMs */
+    kLoadsAtOnce = 4,    /* 16-byte pieces that a lane loads at once */
+    kLaneSlots = 5, /* slots whose LSE one lane reads: 32 lanes read 160, and no device of this kind
+                       has more SMs */
 };
-static_assert(kOctets * kLanes == kMergeThreads, "all load_and_clear part");
+static_assert(kOctets * kLanes == kMergeThreads, "every merging thread belongs to an octet");
 
-/* The least log with x << log >= y, at most so many; without a loop, whose jumps load_and_clear longer. */
+/* The smallest log with x << log >= y, but at most @most. Unrolled, because the jumps of a loop
+ * take longer. */
 __device__ __forceinline__ int log_above(int x, int y, int most) {
     int log = 0;
 #pragma unroll
@@ -46,28 +54,30 @@ __device__ __forceinline__ int log_above(int x, int y, int most) {
     return log;
 }
 
-/* log2 of a share's units, if so many load_and_clear part. */
+/* log2 of the units in a share, if `of` parts share `units` units. */
 __device__ __forceinline__ int share_width(int of, int units) {
     return log_above(of, units, kLogMostUnits);
 }
 
-/* How many units apart the copies of the LSE are that are read: of each row in a share the first. */
+/* Distance, in units, between the copies of an LSE that are read. In each share, the copy at the
+ * first unit of each row is read. */
 template <typename Format>
 __device__ __forceinline__ int copies_apart(int of, int units) {
     return min(1 << share_width(of, units), static_cast<int>(Format::ROW_UNITS));
 }
 
-/* A share of a cut sequence: a power of two of neighbouring units, which needs no division. */
+/* A share of a split sequence: a power of two of consecutive units, so that no division is
+ * needed. */
 template <typename Format>
 struct job {
     partials<Format::UNITS> from;
-    int first, slots;   /* its slots */
-    int width;          /* log2 of the units */
-    int begin, end;     /* units */
-    __nv_bfloat16 *out; /* first row */
-    float *lse;         /* the same; may be null */
+    int first, slots;   /* first slot and number of slots of the sequence */
+    int width;          /* log2 of the units of a share */
+    int begin, end;     /* the units begin .. end - 1 */
+    __nv_bfloat16 *out; /* output of row 0 */
+    float *lse;         /* LSE of row 0; may be null */
 
-    /* The nth of so many shares. */
+    /* Makes this share number `nth` of `of` shares. */
     __device__ __forceinline__ void share(int nth, int of, int units) {
         width = share_width(of, units);
         begin = nth << width;
@@ -76,21 +86,22 @@ struct job {
     __device__ int first_row() const {
         return begin / Format::ROW_UNITS;
     }
-    __device__ int row_of(int unit) const { /* from the first on */
+    __device__ int row_of(int unit) const { /* counted from first_row() */
         return unit / Format::ROW_UNITS - first_row();
     }
-    __device__ int rows() const { /* of which something is in the share */
+    __device__ int rows() const { /* number of rows that have a unit in the share */
         return begin < end ? row_of(end - 1) + 1 : 0;
     }
 };
 
-/* Weights of a share's slots and what brings their sum to one, on chip. */
+/* The weights of a share's slots, and the factor for each row that makes them add up to one. In
+ * shared memory. */
 struct weights {
     float *of_slot; /* [rows][slots] */
     float *inverse; /* [rows] */
 };
 
-/* Over neighbouring lanes, a power of two. */
+/* Reduces over `lanes` adjacent lanes, a power of two. */
 template <typename Op>
 __device__ __forceinline__ float reduce_lanes(float x, int lanes, Op op) {
 #pragma unroll
@@ -101,12 +112,12 @@ __device__ __forceinline__ float reduce_lanes(float x, int lanes, Op op) {
     return x;
 }
 
-/* Which LSE a weight_lane reads: a row by some lanes of a warp, of which each has every so manieth slot. Nobody
- * else reads that copy. */
+/* The log-sum-exp values that one thread reads to make weights. Several lanes of a warp share a
+ * row: lane i of n reads the slots i, i + n, i + 2n, ... No other thread reads that copy. */
 template <typename Format>
 struct weight_lane {
     const job<Format> &j;
-    int log, lane, rows, rows_at_once; /* log2 of a row's lanes */
+    int log, lane, rows, rows_at_once; /* log: log2 of the lanes per row */
 
     __device__ __forceinline__ weight_lane(const job<Format> &j, int thread)
         : j(j), log(log_above(1, j.slots, 5)), lane(thread & ((1 << log) - 1)), rows(j.rows()),
@@ -118,7 +129,7 @@ struct weight_lane {
     __device__ __forceinline__ int row_unit(int row) const {
         return (j.first_row() + row) * Format::ROW_UNITS;
     }
-    /* The first; the others lie so far apart. */
+    /* The lane's first LSE of a row. The next ones are step() words apart. */
     __device__ __forceinline__ uint32_t *lse(int row) const {
         return j.from.lse(j.first + lane, max(row_unit(row), j.begin));
     }
@@ -127,9 +138,10 @@ struct weight_lane {
     }
 };
 
-/* The LSE of some slots, every `step`-th word of all, when they are there; of none minus infinity. */
+/* Loads `count` LSE, `step` words apart, and waits until all of them are there. Elements past
+ * `count` become minus infinity. */
 __device__ __forceinline__ void load_lse(const uint32_t *from, int step, int count,
-                                       float (&x)[kLaneSlots]) {
+                                         float (&x)[kLaneSlots]) {
     bool absent[kLaneSlots], any;
 #pragma unroll
     for (int n = 0; n < kLaneSlots; n++) {
@@ -150,7 +162,7 @@ __device__ __forceinline__ void load_lse(const uint32_t *from, int step, int cou
     __syncwarp();
 }
 
-/* By the weighers. */
+/* Called by the kWeightThreads threads that make weights. */
 template <typename Format>
 __device__ __forceinline__ void make_weights(const job<Format> &j, const weights &w, int thread) {
     const weight_lane<Format> me(j, thread);
@@ -182,7 +194,8 @@ __device__ __forceinline__ void make_weights(const job<Format> &j, const weights
     }
 }
 
-/* What a weight_lane has read, for the next launch; when others know the weights. */
+/* Resets the LSE that this thread has read, for the next launch. Called after the weights have been
+ * published, since it is not urgent. */
 template <typename Format>
 __device__ __forceinline__ void clear_lse(const job<Format> &j, int thread) {
     const weight_lane<Format> me(j, thread);
@@ -193,7 +206,8 @@ __device__ __forceinline__ void clear_lse(const job<Format> &j, int thread) {
             store_relaxed_if(n < me.count(row), me.lse(row) + n * me.step(), kAbsent);
 }
 
-/* What a lane asks for at once: of a unit, or of two where there are no more slots than two. */
+/* One batch of loads of a lane: four slots of one unit or, with at most two slots, two slots of
+ * each of two units. */
 template <typename Format>
 struct unit_loads {
     bool pairs;
@@ -208,9 +222,10 @@ struct unit_loads {
     __device__ bool real(const job<Format> &j, int first, int k, int step, int n) const {
         return k + slot(n) * step < j.slots && first + unit(n) < j.end;
     }
-    /* From slot k every `step`-th. Waits until all is there; takes each away as soon as it is. */
+    /* Loads the slots k, k + step, ... and waits until all of them are there. Resets each to
+     * kAbsent as soon as it has arrived. */
     __device__ __forceinline__ void load_and_clear(const job<Format> &j, int first, int k, int step,
-                                         int lane) {
+                                                   int lane) {
         const uint4 none = make_uint4(kAbsent, kAbsent, kAbsent, kAbsent);
         uint4 *const from = j.from.out(j.first + k, first, lane);
         int at[kLoadsAtOnce];
@@ -235,7 +250,7 @@ struct unit_loads {
             }
         } while (any);
     }
-    /* The first two to one sum, the others to another. */
+    /* Adds the first two pieces to x[0] and the others to x[1]. */
     __device__ __forceinline__ void add_to(const job<Format> &j, const weights &w, int first, int k,
                                            int step, float (&x)[2][Format::NUMBERS]) const {
 #pragma unroll
@@ -251,7 +266,7 @@ struct unit_loads {
     }
 };
 
-/* A lane's sums, on their way through shared memory. */
+/* The sums of one lane, in shared memory. */
 template <int N>
 struct alignas(16) lane_sums {
     float x[N];
@@ -264,7 +279,8 @@ struct alignas(16) lane_sums {
     }
 };
 
-/* Adds up what the octets of a unit have: the first of them has all. @scratch: [64], for one merge. */
+/* Adds up the sums of the octets that share a unit; the first of them gets the total. @groups:
+ * octets per unit. @scratch: [64] for this merge alone. */
 template <int N>
 __device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrier,
                                            lane_sums<N> *scratch, int thread) {
@@ -282,7 +298,8 @@ __device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrie
         if (lane < kLanes)
             scratch[mine] = lane_sums<N>(x);
         ptx::named_sync(barrier, kMergeThreads);
-        groups /= OCTETS; /* warps now, from this one on: an octet one or two */
+        groups /= OCTETS; /* from here on, `groups` counts warps; an octet adds up one or two of
+                             them, from its own warp on */
         const lane_sums<N> one = scratch[mine & (ALL - 1)];
         const lane_sums<N> other = scratch[(mine + 32) & (ALL - 1)];
 #pragma unroll
@@ -303,8 +320,9 @@ __device__ __forceinline__ void store_unit(const job<Format> &j, const weights &
     Format::store(j.out, unit, lane, y);
 }
 
-/* By all mergers: some octets a unit, which load_and_clear every so manieth slot, or one octet several units.
- * @known: completes when the weights are there. */
+/* Called by all kMergeThreads threads. Either several octets share a unit, and of n octets each
+ * takes every n-th slot, or one octet takes several units. @known: completes when the weights are
+ * there. */
 template <typename Format>
 __device__ __forceinline__ void merge(const job<Format> &j, const weights &w, uint64_t *known,
                                       uint32_t parity, int barrier,

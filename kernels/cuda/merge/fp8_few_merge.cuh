@@ -1,14 +1,20 @@
-/* fp8_few_merge.cuh - partial results of a few rows: how they lie, and who merges them. */
+/* fp8_few_merge.cuh - the merge of the FP8 kernel where a CTA has at most 32 rows.
+ *
+ * Chosen by sm90_fp8 and its ablations when the grid has tiles of 16 or 32 rows (fp8_grid), for any
+ * number of splits, inside the decode launch. A partial result is bf16, divided by its own sum of
+ * P, with its LSE in base 2. It is announced by its own bits instead of a counter
+ * (few_partials.cuh), and parts without items may take over the merge. few_rows.cuh computes it.
+ * This file describes the partial results and says which part merges what. */
 #pragma once
 #include "kernels/cuda/merge/few_rows.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_pipeline.cuh"
 
 namespace sm90_fp8 {
 
-enum { kMergeBarrier = 2 }; /* of the two output groups */
+enum { kMergeBarrier = 2 }; /* named barrier of the two output groups */
 
-/* Unit 8 row + w has the columns of output warp w: of lane g 2 g and 2 g + 1 of its 16 in each of four
- * slices. */
+/* Unit 8 row + w holds the columns of output warp w. Its lane g has columns 2 g and 2 g + 1 of the
+ * warp's 16 in each of four slices. */
 struct partial_format {
     enum { NUMBERS = 8, ROW_UNITS = 8, UNITS = FP8_FEW_ROWS * ROW_UNITS };
 
@@ -35,21 +41,23 @@ struct partial_format {
 };
 
 using few_partials = merging::partials<partial_format::UNITS>;
-static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES), "what the host allocates");
+static_assert(int(few_partials::BYTES) == int(FP8_FEW_BYTES),
+              "the bytes that the host allocates per slot");
 
 using merge_job = merging::job<partial_format>;
 
-/* Of this CTA's tile of rows. */
+/* The partial results of this CTA's tile of rows. */
 __device__ __forceinline__ few_partials partials_of_tile(const params &p) {
     return {p.few_partials + blockIdx.x * p.few_bytes};
 }
 
-/* Who merges a sequence: parts without items, or those who computed it. */
+/* The number of parts that merge a sequence: parts without items, or else those that computed
+ * it. */
 __device__ __forceinline__ int mergers_of(const sched_item &item) {
     return item.mergers > 0 ? item.mergers : item.items;
 }
 
-/* @item: of the sequence; its slot says whose share this is. */
+/* @item: its slot determines which share this part merges. */
 __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &item) {
     const size_t at = static_cast<size_t>(row_block(p, item.seq)) * p.rows;
     merge_job j = {partials_of_tile(p),
@@ -64,14 +72,16 @@ __device__ __forceinline__ merge_job job_of(const params &p, const sched_item &i
     return j;
 }
 
-/* Where the queries were: [rows][slots], and as many again as rows. */
+/* The weights take the shared memory of the queries: first [rows] factors, then [rows][slots]
+ * weights. */
 template <typename Shared>
 __device__ __forceinline__ merging::weights weights_at(Shared &s) {
     float *const at = reinterpret_cast<float *>(s.q);
     return {at + Shared::kRows, at};
 }
 
-/* Does the part merge, and what: its cut sequences, or without an item the one that it has instead. */
+/* The items of a part for which it merges. Those are its items of split sequences or, if it has no
+ * item, the merge task in its record. */
 struct merge_range {
     int first, last;
     bool idle;
@@ -86,7 +96,8 @@ struct merge_range {
     }
 };
 
-/* What the softmax group does for it: weights, from the LSE, which are stored before the numbers. */
+/* The softmax group's work in the merge: it makes the weights. The LSE are stored before the
+ * partial outputs. */
 template <int Rows>
 __device__ __forceinline__ void make_few_weights(shared_of<Rows> &s, const params &p, int thread) {
     const merge_range range(s);
@@ -105,7 +116,8 @@ __device__ __forceinline__ void make_few_weights(shared_of<Rows> &s, const param
     }
 }
 
-/* And the output groups: the sums. @head: the first item, since behind stores a read takes long. */
+/* The output groups' work in the merge: the weighted sums. @head: the first item, already in
+ * registers, because a read takes long after stores. */
 template <int Rows>
 __device__ __forceinline__ void merge_few_part(shared_of<Rows> &s, const params &p,
                                                const sched_item &head, int thread) {

@@ -1,14 +1,17 @@
-/* fp8_merge.cuh - a cut sequence (of a few rows: few_merge.cuh): partial results to its slots, and what those
- * who computed them make of it.
+/* fp8_merge.cuh - the merge of the FP8 kernel where a CTA has a tile of 64 rows.
  *
- * All CTAs are resident (a cooperative launch), so each may wait for the others: who has stored the
- * partial results of all its items waits for those of the sequence, then merges an equal share of the
- * sequence's rows and columns. Two counters a sequence and tile of rows, of LSE and of results, count arrivals, then
- * departures, and are left at zero.
+ * Chosen by sm90_fp8 and its ablations when the grid has tiles of 64 rows (fp8_grid), for any
+ * number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used. All CTAs
+ * are resident (a cooperative launch). A CTA that has stored the partial results of all its items
+ * waits for the other items of the sequence, and then merges an equal share of the sequence's rows
+ * and columns. Each sequence and tile of rows has two counters (cut_sequence.cuh): one for LSE, one
+ * for partial outputs.
  *
- * A partial result is divided by its own sum; out = sum_k w_k out_k, w_k = 2^(lse_k - most) over their
- * sum. The softmax group, which has its LSE when it hands over its last P, makes the weights while the output
- * groups still multiply and store. The order of additions follows from the number of slots: reruns are bit-identical. */
+ * A partial result is bf16, divided by its own sum of P, with its LSE in base 2. out = sum_k w_k
+ * out_k, where w_k = 2^(lse_k - most) divided by the sum of these numbers. The softmax group has
+ * its LSE when it publishes its last P. So it makes the weights while the output groups still
+ * multiply and store. TMA brings the partial outputs to shared memory. The order of additions
+ * depends on the number of slots only, so reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/merge/fp8_few_merge.cuh"
@@ -17,30 +20,30 @@
 namespace sm90_fp8 {
 
 enum {
-    kMergeThreads = merging::kMergeThreads, /* threads: the two output groups */
+    kMergeThreads = merging::kMergeThreads, /* the two output groups */
     kLogMergeThreads = 8,
     kWeightThreads = 128, /* the softmax group */
     kUnit = merging::kUnitNumbers,
     kUnits = CONTENT / kUnit,
 };
 
-/* What a merge keeps on chip, where the pages were. */
+/* Shared memory of a merge. It takes the place of the pages. */
 struct merge_memory {
     float4 sums[2][kMergeThreads];
     uint4 part[1]; /* [slot][unit] bf16 */
 };
-static_assert(1 << kLogMergeThreads == kMergeThreads, "abreast by shifts");
+static_assert(1 << kLogMergeThreads == kMergeThreads, "a power of two, for shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
-/* [row][slot], of rows that a share touches: at most 66 + 2 x slots. They lie where RoPE was, since the output groups
- * may still read the pages. */
+/* The weights, [row][slot], of the rows that a share touches: at most 66 + 2 x slots numbers. They
+ * take the place of RoPE, since the output groups may still read the pages. */
 template <typename Shared>
 __device__ __forceinline__ float *weights_of(Shared &s) {
-    static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots");
+    static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots fit");
     return reinterpret_cast<float *>(s.rope);
 }
 
-/* The CTA's share, and the rows that it touches, from the tile's first row on. */
+/* The CTA's share, and the rows that it touches, counted from the tile's first row. */
 struct share : merging::share {
     __device__ share(const params &p, const sched_item &item, int first_row)
         : merging::share(item, min(p.rows - first_row, int(ROWS)) * kUnits) {
@@ -53,13 +56,14 @@ struct share : merging::share {
     }
 };
 
-/* Some lanes a row, as many as it has slots if a warp has them: the LSE become weights that add up to
- * one. Here and below loops aren't unrolled, and nothing is divided that shifts can do: what runs once costs
- * what its code does. */
-__device__ __forceinline__ void make_weights(const params &p, const sched_item &item, float *weights,
-                                      int first_row, const share &mine, int thread) {
+/* Turns LSE into weights that add up to one. Several lanes share a row: as many as it has slots,
+ * rounded up to a power of two, at most 32. In this file loops are not unrolled, and shifts replace
+ * divisions: code that runs once costs as much time as fetching its instructions takes. */
+__device__ __forceinline__ void make_weights(const params &p, const sched_item &item,
+                                             float *weights, int first_row, const share &mine,
+                                             int thread) {
     const int log = min(max(32 - __clz(item.items - 1), 1), 5), lanes = 1 << log;
-    const int at_once = 32 >> log; /* rows of a warp, all of whose lanes take part in sums */
+    const int at_once = 32 >> log; /* rows per warp; all lanes must take part in the reductions */
     const int rows = (mine.rows() + at_once - 1) & -at_once;
     const unsigned slots = item.items, first = thread & (lanes - 1);
 #pragma unroll 1
@@ -96,14 +100,14 @@ struct unit_sum {
     float x[kUnit];
 };
 
-/* @part: of the unit, in the first slot. */
+/* @part: the unit's piece in the first slot. */
 __device__ __forceinline__ unit_sum weighted_sum(const float *weight, const uint4 *part, int width,
-                                              int slots, int first, int step) {
+                                                 int slots, int first, int step) {
     unit_sum sum = {};
 #pragma unroll 1
     for (int k = first; k < slots; k += 4 * step)
 #pragma unroll
-        for (int i = 0; i < 4; i++) { /* past the last slot: the first of the four again, times 0 */
+        for (int i = 0; i < 4; i++) { /* past the last slot: slot k again, with weight 0 */
             const bool real = k + i * step < slots;
             const int slot = real ? k + i * step : k;
             const float w = real ? weight[slot] : 0;
@@ -116,7 +120,7 @@ __device__ __forceinline__ unit_sum weighted_sum(const float *weight, const uint
     return sum;
 }
 
-/* Adds up what the threads of a unit have. */
+/* Adds up the sums of the threads that share a unit. */
 __device__ __forceinline__ void add_groups(merge_memory &m, unit_sum &sum, int log, int thread) {
     m.sums[0][thread] = make_float4(sum.x[0], sum.x[1], sum.x[2], sum.x[3]);
     m.sums[1][thread] = make_float4(sum.x[4], sum.x[5], sum.x[6], sum.x[7]);
@@ -148,26 +152,28 @@ __device__ __forceinline__ int *counter_of(const params &p, const sched_item &it
     return merging::counter_of(p.counters, p.row_tiles, item, row_tile, what);
 }
 
-/* One thread, after all have stored. */
+/* Called by one thread, after all threads have stored. */
 __device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile,
-                                         counter_kind what) {
+                                           counter_kind what) {
     __threadfence();
     merging::count(counter_of(p, item, row_tile, what), item);
 }
 
-/* One thread. */
-__device__ __forceinline__ void wait_and_leave(const params &p, const sched_item &item, int row_tile,
-                                      counter_kind what) {
+/* Called by one thread. */
+__device__ __forceinline__ void wait_and_leave(const params &p, const sched_item &item,
+                                               int row_tile, counter_kind what) {
     int *const counter = counter_of(p, item, row_tile, what);
     merging::wait_for_items(counter, item);
     merging::count(counter, item);
 }
 
-/* The softmax group, after its last item: says that its LSE are there, then makes the weights of the sequences that
- * the part merges. */
+/* Called by the softmax group after its last item. Counts the part's LSE as stored, then makes the
+ * weights of the sequences that the part merges. */
 template <typename Shared>
-__device__ __forceinline__ void make_part_weights(Shared &s, const params &p, int row_tile, int thread) {
-    ptx::named_sync(kSoftmaxBarrier, kWeightThreads); /* all have stored, and RoPE has been read */
+__device__ __forceinline__ void make_part_weights(Shared &s, const params &p, int row_tile,
+                                                  int thread) {
+    ptx::named_sync(kSoftmaxBarrier, kWeightThreads); /* all have stored their LSE, and RoPE is no
+                                                         longer read */
 #pragma unroll 1
     for (int k = s.part.first; k < s.part.last && thread == 0; k++) {
         const sched_item item = item_at(s, p, k);
@@ -184,23 +190,26 @@ __device__ __forceinline__ void make_part_weights(Shared &s, const params &p, in
             wait_and_leave(p, item, row_tile, LSES);
         ptx::mbarrier_wait(&s.empty_parts, (nth++ & 1) ^ 1);
         ptx::named_sync(kSoftmaxBarrier, kWeightThreads);
-        make_weights(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS), thread);
+        make_weights(p, item, weights_of(s), row_tile * ROWS, share(p, item, row_tile * ROWS),
+                     thread);
         ptx::mbarrier_arrive(&s.full_weights);
     }
 }
 
-/* The slots' shares come through the copy engine, a row of `part` each; every warp asks for some. */
+/* Copies the share of each slot to one row of `part` with TMA. Consecutive slots are loaded by
+ * different warps. */
 template <typename Shared>
 __device__ __forceinline__ void load_partials(Shared &s, const params &p, const sched_item &item,
-                                            merge_memory &m, int first_row, const share &mine,
-                                            int thread) {
+                                              merge_memory &m, int first_row, const share &mine,
+                                              int thread) {
     const int width = mine.end - mine.begin;
     const uint32_t bytes = width * sizeof(uint4);
     if (thread == 0)
         ptx::mbarrier_arrive_expect(&s.full_parts, bytes * item.items);
-    ptx::fence_proxy_async_all(); /* what others stored, before the copy engine reads it */
+    ptx::fence_proxy_async_all(); /* orders the stores of other CTAs before the reads by TMA */
 #pragma unroll 1
-    for (int k = (thread & 31) * (kMergeThreads / 32) + thread / 32; k < item.items; k += kMergeThreads) {
+    for (int k = (thread & 31) * (kMergeThreads / 32) + thread / 32; k < item.items;
+         k += kMergeThreads) {
         const size_t row = static_cast<size_t>(item.first_slot + k) * p.rows + first_row;
         const auto *from = reinterpret_cast<const uint4 *>(p.partial_out + row * CONTENT);
         if (bytes > 0)
@@ -208,8 +217,8 @@ __device__ __forceinline__ void load_partials(Shared &s, const params &p, const 
     }
 }
 
-/* This CTA's share of one sequence. A few units are merged by several threads each, which take every
- * so manieth slot. */
+/* Merges this CTA's share of one sequence. If the share has few units, several threads take each
+ * unit, and of n threads each adds every n-th slot. */
 template <typename Shared>
 __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_item &item,
                                       int first_row, int thread, uint32_t &parity) {
@@ -220,11 +229,11 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     ptx::mbarrier_wait(&s.full_weights, parity);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
-    /* Threads that merge units abreast: the power of two from the share's width on. */
+    /* units merged at the same time: the share's width, rounded up to a power of two */
     const int log = min(32 - __clz(width - 1), kLogMergeThreads), abreast = 1 << log;
     const int groups = kMergeThreads >> log, group = thread >> log;
     int at = thread & (abreast - 1);
-    do { /* several turns: one group */
+    do { /* a second turn occurs with one group only */
         const unsigned unit = mine.begin + at;
         const float *weight = weights_of(s) + (unit / kUnits - mine.first_row()) * item.items;
         const int first = at < width ? group : item.items;
@@ -237,7 +246,7 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     } while (at < width);
 }
 
-/* The cut sequences of a part. */
+/* Merges the split sequences of a part. */
 template <typename Shared>
 __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_tile, int thread) {
     uint32_t parity = 0;
@@ -247,7 +256,8 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
             continue;
         if (thread == 0)
             wait_and_leave(p, item, row_tile, RESULTS);
-        ptx::named_sync(kMergeBarrier, kMergeThreads); /* also: the merge before has read its parts */
+        ptx::named_sync(kMergeBarrier, kMergeThreads); /* also: the previous merge has read its
+                                                          partial outputs */
         merge(s, p, item, row_tile * ROWS, thread, parity);
         ptx::mbarrier_arrive(&s.empty_parts);
     }

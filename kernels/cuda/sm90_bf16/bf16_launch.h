@@ -4,28 +4,29 @@
 
 #include "kernels/cuda/decode.h"
 
-/* Partial results (decode_workspace): partial_out [slots][rows] of BF16_PARTIAL_BYTES each, and counters
- * [slots][bf16_row_tiles()]. A row's LSE lies in partial_out, so that partial_lse is not used. */
+/* Partial results (decode_workspace): partial_out is [slots][rows] of BF16_PARTIAL_BYTES each, and
+ * counters is [slots][bf16_row_tiles()]. partial_lse is not used, because partial_out contains what
+ * the merge needs for each row. */
 enum {
-    BF16_PARTIAL_BYTES = 512 * 2 + 32, /* of a row */
+    BF16_PARTIAL_BYTES = 512 * 2 + 32, /* bytes per row */
 };
 
-/* Once a device, before the first launch. */
+/* Call once per device, before the first launch. */
 cudaError_t bf16_decode_init(void);
 
-/* Tiles of rows of a sequence: a CTA each. */
+/* The number of row tiles of a sequence. Each takes one CTA per part. */
 int bf16_row_tiles(int heads, int s_q);
 
-/* What its items count in: few rows are merged in less time than a page takes. */
+/* The unit of items, one page, and the cost of a merge, which is lower with few rows. */
 inline sched_tile bf16_tile(int heads, int s_q) {
     return {64, heads * s_q <= 32 ? 2 : 3};
 }
 
-/* Parts that fill a device of so many SMs. */
+/* The number of parts that fills a device with `sms` SMs. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
-/* Attention and the merging of cut sequences, in one launch. Its CTAs are all resident if a sequence may
- * be cut. Launches that share a workspace must not overlap. */
+/* Attention and the merge of split sequences, in one launch. It is cooperative if a sequence may be
+ * split. Launches that share a workspace must not overlap. */
 cudaError_t bf16_decode_launch(const decode_args &args, cudaStream_t stream);
 
 #endif

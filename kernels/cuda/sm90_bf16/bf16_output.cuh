@@ -162,7 +162,8 @@ __device__ __forceinline__ void store_rows(const params &p, const math_thread &m
             const size_t at = static_cast<size_t>(item.seq) * p.rows + row;
             if (real && p.io.lse && me.group == 0 && me.t == 0)
                 p.io.lse[at] = sum == 0 ? -INFINITY : (unit + log2f(sum)) * 0.69314718f;
-            store_whole(p.io.out + at * CONTENT + me.group * HALF + 8 * (me.t & 1) + 4 * (me.t >> 1),
+            store_whole(p.io.out + at * CONTENT + me.group * HALF + 8 * (me.t & 1) +
+                            4 * (me.t >> 1),
                         me.t, sum == 0 ? 0 : 1 / sum, real, o);
         }
         if (row - me.g + 8 >= p.rows || row >= first_row + me.row() + 8)

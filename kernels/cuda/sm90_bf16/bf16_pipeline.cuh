@@ -18,7 +18,8 @@ __device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
     const int known = k == s.part.first && nth < 2 ? s.part.page[nth] : -1;
     if (known >= 0)
         return clamp_page(p, known);
-    return clamp_page(p, __ldg(p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width + i));
+    return clamp_page(
+        p, __ldg(p.io.block_table + static_cast<size_t>(item.seq) * p.io.table_width + i));
 }
 
 __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffer, int piece,

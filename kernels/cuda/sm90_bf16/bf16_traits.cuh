@@ -61,10 +61,10 @@ struct alignas(1024) shared {
     uint64_t full_p[2], full_sum;
     uint64_t full_q, empty_q;
 };
-static_assert(sizeof(shared) <= 232448, "an SM lends 227 KB");
+static_assert(sizeof(shared) <= 232448, "a CTA can have 227 KB");
 static_assert(offsetof(shared, q) % 1024 == 0 && offsetof(shared, p) % 1024 == 0,
               "swizzled tiles begin at 1024 bytes");
-static_assert(kLoadRegs + 2 * kMathRegs <= 3 * kLaunchRegs, "a warp scheduler's registers");
+static_assert(kLoadRegs + 2 * kMathRegs <= 3 * kLaunchRegs, "registers of a warp scheduler");
 
 enum { kMerge = 1 }; /* a named barrier */
 

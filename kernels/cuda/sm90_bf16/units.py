@@ -3,7 +3,8 @@
 
 Computes attention of single rows in FP64, with P = 2^(score - E) rounded to bf16 as the kernel rounds it, and
 compares it with the same rows without rounding. E becomes the row's maximum when that is more than WINDOW octaves
-above E. Prints the relative norm of the error per row, over draws of N(0,1). Needs numpy. Example:
+above E. Prints the relative norm of the error per row, over draws of N(0,1). Needs numpy.
+docs/lab/2026-11-22-bf16-kernel.md compares its figures with those of the device. Example:
 
     units.py --tokens 300 --draws 200 --window 0 8
 """

@@ -449,7 +449,7 @@ __device__ __forceinline__ void finish_few(shared_of<Rows> &s, const params &p,
 #pragma unroll
         for (int copy = first; copy < partial_format::ROW_UNITS; copy += 128 / Rows)
             partials_of_tile(p).store_lse((copy & (apart - 1)) == 0, item.slot,
-                                partial_format::unit(row, copy), log2_sum);
+                                          partial_format::unit(row, copy), log2_sum);
     else if (first == 0 && p.io.lse)
         p.io.lse[static_cast<size_t>(row_block(p, item.seq)) * p.rows + row] =
             log2_sum * 0.69314718f;

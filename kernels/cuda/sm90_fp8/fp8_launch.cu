@@ -12,7 +12,7 @@ cudaError_t make_map(CUtensorMap *map, const void *at, int rank, const cuuint64_
     return tensor_map_make(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, at, rank, dims, strides, box);
 }
 
-/* @box_rows: of queries that a CTA has room for; @blocks: of p.rows rows. */
+/* @box_rows: query rows that a CTA has room for. @blocks: number of blocks of p.rows query rows. */
 cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, int blocks) {
     using namespace sm90_fp8;
     const cuuint64_t tokens = static_cast<cuuint64_t>(a.cache.pages) * PAGE, rows = p.rows;
@@ -36,13 +36,14 @@ cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, i
     return e;
 }
 
-/* What a launch takes, in 10 ns: with nothing to do, for each further sequence of a CTA, a tile of tokens,
- * a merge. Fitted to some 500 steps (README, "More rows, few pages"; test_grid). */
+/* The time of a launch, in units of 10 ns. start: with nothing to do. next: for each further
+ * sequence of a CTA. tile: for each tile of tokens. merge: for a merge. The numbers were fitted to
+ * some 500 measured steps: docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks them. */
 struct launch_times {
     int start, next, tile, merge;
 };
 
-/* The kernel for so many rows at most. */
+/* The kernel for tiles of at most `rows` rows. */
 struct variant {
     int rows;
     sched_tile tile;
@@ -67,7 +68,7 @@ const variant &variant_for(int tile_rows) {
     return variants[tile_rows <= 16 ? 0 : tile_rows <= FP8_FEW_ROWS ? 1 : 2];
 }
 
-/* The fewest tiles of equal height with at most so many rows. */
+/* The smallest number of tiles of equal height that have at most @most rows each. */
 int equal_tiles(int rows, int most) {
     int tiles = (rows + most - 1) / most;
     while (rows % tiles != 0)
@@ -75,8 +76,9 @@ int equal_tiles(int rows, int most) {
     return tiles;
 }
 
-/* Of tiles with up to so many rows, equal ones where these are few. 0: they would be half empty, or more than
- * can be resident at once. */
+/* The height of the row tiles for a kernel of at most @most rows. Several tiles of few rows have
+ * equal heights. Returns 0 if the kernel is no candidate: its tiles would be at most half full, or
+ * more than can be resident at once, or it is the kernel for 64 rows and there are few rows. */
 int tile_rows_of(int sms, int rows, int most) {
     if (most > FP8_FEW_ROWS)
         return rows <= FP8_FEW_ROWS ? 0 : most;
@@ -91,7 +93,8 @@ decode_grid grid_of(int sms, int rows, int tile_rows) {
     return {variant_for(tile_rows).tile, std::max(sms / row_tiles, 1), tile_rows};
 }
 
-/* Of the longest CTA, where the plan (sched.h) deals whole sequences or cuts all of them alike. */
+/* Estimates the time of the CTA with the most work, if the schedule (sched.h) takes whole sequences
+ * or splits all of them equally. */
 int64_t time_of(const decode_grid &grid, const sched_room &room) {
     const launch_times &t = variant_for(grid.tile_rows).times;
     const int64_t tokens = room.pages * sm90_fp8::PAGE;
@@ -150,7 +153,8 @@ cudaError_t fp8_decode_launch(const decode_args &a, cudaStream_t stream) {
     p.partial_lse = a.work.partial_lse;
     p.counters = a.work.counters;
     p.few_partials = static_cast<uint8_t *>(a.work.few_partials);
-    /* With a fixed number of cuts there is one tile of rows, so that the distance does not matter. */
+    /* With a fixed number of splits there is only one tile of few rows, and the distance between
+     * tiles does not matter. */
     p.few_bytes = static_cast<size_t>(2 * a.grid.parts) * FP8_FEW_BYTES;
     p.heads = a.heads;
     p.s_q = a.step.s_q;

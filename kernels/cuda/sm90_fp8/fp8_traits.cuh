@@ -118,11 +118,11 @@ struct alignas(1024) shared_of {
     few_exchange<Rows> few;
 };
 using shared = shared_of<ROWS>;
-static_assert(sizeof(shared) <= 232448 && sizeof(shared_of<32>) <= 232448, "an SM lends 227 KB");
+static_assert(sizeof(shared) <= 232448 && sizeof(shared_of<32>) <= 232448, "a CTA can have 227 KB");
 static_assert(offsetof(shared, rope) % 1024 == 0 && offsetof(shared, q) % 1024 == 0 &&
                   offsetof(shared, p) % 1024 == 0,
               "swizzled tiles begin at 1024 bytes");
-static_assert(kLoadRegs + kSoftmaxRegs + 2 * kOutputRegs <= 512, "a warp scheduler's registers");
+static_assert(kLoadRegs + kSoftmaxRegs + 2 * kOutputRegs <= 512, "registers of a warp scheduler");
 
 enum {
     kBytesContent = CONTENT * PAGE,

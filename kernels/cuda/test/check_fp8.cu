@@ -213,7 +213,8 @@ result check(setup &s, int sample) {
         CHECK(cudaMemset(s.args.work.partial_lse, 0xff, 4));
         CHECK(fp8_decode_launch(s.args, 0));
         CHECK(cudaDeviceSynchronize());
-        CHECK(cudaMemcpy((i ? twice : once).data(), s.args.attn.out, bytes, cudaMemcpyDeviceToHost));
+        CHECK(
+            cudaMemcpy((i ? twice : once).data(), s.args.attn.out, bytes, cudaMemcpyDeviceToHost));
         r.left += left_behind(s);
     }
     std::vector<int> chosen(rows);

@@ -1,6 +1,6 @@
 /* mixed_times.cuh - measures both arms, as step_times.cuh does, on shapes outside the public grid
  * and on sequences of mixed lengths. Compares the times with the floors given in
- * kernels/cuda/README.md. */
+ * docs/lab/2026-11-22-fp8-against-bf16.md. */
 #pragma once
 #include <cmath>
 #include <cstring>

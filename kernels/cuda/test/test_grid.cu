@@ -78,7 +78,8 @@ double regret_of(const measured &m) {
 void check_measured(const char *path) {
     FILE *file = fopen(path, "r");
     if (!file) {
-        fprintf(stderr, "cannot open %s: run test_grid from the top of the tree, or give the path\n",
+        fprintf(stderr,
+                "cannot open %s: run test_grid from the top of the tree, or give the path\n",
                 path);
         exit(2);
     }
