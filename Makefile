@@ -75,7 +75,7 @@ reverse = $(if $(1),$(call reverse,$(wordlist 2,9,$(1))) $(firstword $(1)))
 libs = $(patsubst %,$(BUILD)/lib%.a,$(call reverse,$(call below,$(1),$(LAYERS))))
 
 .PHONY: all
-all: $(BUILD)/snapmla $(BUILD)/plugins/example.so
+all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
@@ -124,13 +124,13 @@ $(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
-# ---- plugins: the example, and those that tests load: one source, a fault each; not instrumented, since
+# ---- plugins: the examples, and those that tests load: one source, a fault each; not instrumented, since
 # they share the name of a global, which a sanitizer takes for a mistake ----
 FAULTS := abi headers open name impostor nothing refuses copy
-PLUGINS := $(BUILD)/plugins/example.so
+PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
 plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
-$(BUILD)/plugins/example.so: kernels/plugin/example/example.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+$(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	@echo "  PLUGIN  $@"
 	$(plugin) -o $@ $< -lm
 $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
@@ -269,7 +269,7 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 # what a plugin is compiled against, and its manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h
-PLUGIN_MANUAL := kernels/plugin/README.md kernels/plugin/example/README.md kernels/plugin/example/example.c
+PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c)
 SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1

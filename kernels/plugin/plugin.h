@@ -7,12 +7,13 @@
  *
  * `open` creates a backend as kernels/backend.h describes: mla_backend is the first member of the
  * plugin's own struct, and `ops` points to a table that lives as long as the object is loaded.
- * Every member of the table must be set, except those marked "may be NULL". The same holds for `lab`,
- * unless it is NULL. The object needs no symbol of the program: it is compiled against the headers
- * alone and may be linked with any library. It stays loaded until the program ends, because device
- * runtimes leave threads behind.
+ * Every member of the table must be set, except those marked "may be NULL". The same holds for
+ * `lab`, unless it is NULL. The object needs no symbol of the program: it is compiled against the
+ * headers alone and may be linked with any library. It stays loaded until the program ends, because
+ * device runtimes leave threads behind.
  *
- * README.md beside this file is the manual. example/ contains a complete backend. */
+ * docs/plugin.md is the manual. example/ contains two whole backends: the smallest, and one with
+ * both arms. */
 #ifndef SNAPMLA_KERNELS_PLUGIN_PLUGIN_H
 #define SNAPMLA_KERNELS_PLUGIN_PLUGIN_H
 

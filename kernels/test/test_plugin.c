@@ -1,4 +1,4 @@
-/* Loading plugins: the example opens; anything else is refused with a message that gives the
+/* Loading plugins: the examples open; anything else is refused with a message that gives the
  * reason. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/mla.h"
+#include "kernels/backend.h"
+#include "kernels/test/fixture.h"
 
 static void expect_refused(const char *name, snap_status code, const char *reason) {
     mla_backend *be;
@@ -29,6 +30,35 @@ static void test_example(void) {
     void *p = mla_alloc(be, 1000, NULL);
     CU_ASSERT(p && (uintptr_t)p % MLA_ALIGN == 0);
     mla_free(be, p);
+    mla_backend_close(be);
+}
+
+/* Runs a step of the cpu backend, whose memory is the host's, on the minimal plugin. */
+static void test_minimal(void) {
+    mla_backend *be;
+    mla_plan *plan;
+    CU_ASSERT_EQUAL_FATAL(
+        mla_backend_open(&be, "plugin:" PLUGINS "/plugins/minimal.so", NULL, NULL), SNAP_OK);
+    fixture f;
+    fixture_make(&f, (fixture_spec){.isa = "portable",
+                                    .precision = MLA_BF16,
+                                    .heads = 3,
+                                    .s_q = 2,
+                                    .batch = 3,
+                                    .length = {130, 1, 64},
+                                    .id = {0, 1, 2}});
+    CU_ASSERT_EQUAL_FATAL(mla_plan_create(&plan, be, &f.plan->cap, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_schedule(plan, &f.step, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_run(plan, &f.step, &f.cache, &f.attn, NULL), SNAP_OK);
+    fixture_expect(&f, 3 * 2 * 3);
+    mla_plan_free(plan);
+
+    snap_err err = {0};
+    mla_capacity fp8 = f.plan->cap;
+    fp8.precision = MLA_FP8;
+    CU_ASSERT_EQUAL(mla_plan_create(&plan, be, &fp8, &err), SNAP_E_UNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "has no FP8"));
+    fixture_free(&f);
     mla_backend_close(be);
 }
 
@@ -81,6 +111,7 @@ static void test_another_object(void) {
 
 CU_TestInfo tests_plugin[] = {
     {"the example opens", test_example},
+    {"the minimal example computes a step", test_minimal},
     {"what is no shared object", test_no_plugin},
     {"a pipe is not waited for", test_pipe},
     {"faulty plugins", test_faulty},
