@@ -28,7 +28,9 @@ static double cut(double x, double unit) {
     return trunc(x / unit) * unit;
 }
 
-double cut_sum_of(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows *k, int64_t j) {
+/* The scaled dot product of the contents of row i of @q and row j of @k. */
+static double content_of(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows *k,
+                         int64_t j) {
     const float *x = q->content + i * q->d_c, *y = k->content + j * k->d_c;
     double sum = 0;
     for (int d = 0; d < q->d_c; d += how.products) {
@@ -59,7 +61,7 @@ double cut_sums_lse(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_ro
                     int64_t visible, double softmax_scale) {
     double most = (double)-INFINITY, sum = 0;
     for (int64_t j = 0; j < visible; j++) {
-        double s = (cut_sum_of(how, q, i, k, j) + rope_of(q, i, k, j)) * softmax_scale;
+        double s = (content_of(how, q, i, k, j) + rope_of(q, i, k, j)) * softmax_scale;
         double now = fmax(most, s);
         sum = sum * exp(most - now) + exp(s - now);
         most = now;

@@ -7,12 +7,8 @@
 
 #include "kernels/reference.h"
 
-/* The scaled dot product of the contents of row i of @q and row j of @k. Both hold e4m3 numbers
- * with one scale per row. @how.bits > 0. */
-double cut_sum_of(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows *k, int64_t j);
-
-/* The log-sum-exp of row i's first @visible scores. The RoPE products are added in FP64. -inf if
- * @visible is 0. */
+/* The log-sum-exp of row i's first @visible scores. The contents of both are e4m3 numbers with one
+ * scale per row. The RoPE products are added in FP64. @how.bits > 0. -inf if @visible is 0. */
 double cut_sums_lse(mla_cut_sums how, const ref_rows *q, int64_t i, const ref_rows *k,
                     int64_t visible, double softmax_scale);
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/formats.h"
 
@@ -16,40 +15,6 @@ static const char *const kNames[REF_FORMATS] = {
     [REF_A] = "A",         [REF_B] = "B",       [REF_C] = "C",
     [REF_D] = "D",         [REF_E] = "E",       [REF_F] = "F",
 };
-
-const char *ref_format_name(ref_format f) {
-    return kNames[f];
-}
-
-bool ref_format_parse(const char *name, ref_format *out) {
-    for (int f = 0; f < REF_FORMATS; f++)
-        if (strcmp(name, kNames[f]) == 0) {
-            *out = (ref_format)f;
-            return true;
-        }
-    return false;
-}
-
-double ref_format_token_bytes(ref_format f, int d_c, int d_r) {
-    double c = d_c, r = d_r, groups = c / kGroupDims;
-    switch (f) {
-    case REF_PLAIN:
-        return 4 * (c + r);
-    case REF_BF16:
-        return 2 * (c + r);
-    case REF_A:
-        return c + 4 + r + 4;
-    case REF_B:
-    case REF_C:
-        return c + r;
-    case REF_D:
-        return c + 4 * groups / kBlockTokens + 2 * r;
-    case REF_E:
-        return c + 4 * groups + 2 * r;
-    default:
-        return c + 4 + 2 * r;
-    }
-}
 
 ref_pv ref_format_pv(ref_format f) {
     return f == REF_PLAIN ? REF_P_EXACT : f == REF_BF16 ? REF_P_BF16 : REF_P_E4M3;
@@ -180,26 +145,6 @@ snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64
         for (int d = 0; d < d_r; d++)
             out->rope[i * d_r + d] = round_rope(f, row[d_c + d] / out->rope_scale[i]);
     }
-    return SNAP_OK;
-}
-
-snap_status ref_quantise_dequantise(ref_format f, const float *x, float *y, int64_t rows, int d_c,
-                                    int d_r, snap_err *err) {
-    ref_rows r;
-    snap_status st = ref_rows_quantise(&r, f, x, rows, d_c, d_r, err);
-    if (st != SNAP_OK)
-        return st;
-    int dims = r.dims;
-    for (int64_t i = 0; i < r.rows; i++) {
-        float *row = y + i * (d_c + d_r);
-        for (int d = 0; d < d_c + d_r; d++) {
-            double value =
-                d < d_c ? (double)r.content[i * d_c + d] * (double)r.scale[i * r.groups + d / dims]
-                        : (double)r.rope[i * d_r + d - d_c] * (double)r.rope_scale[i];
-            row[d] = f == REF_PLAIN ? (float)value : bf16_to_f32(bf16_from_f64(value));
-        }
-    }
-    ref_rows_release(&r);
     return SNAP_OK;
 }
 

@@ -10,7 +10,6 @@
 #ifndef SNAPMLA_KERNELS_REFERENCE_H
 #define SNAPMLA_KERNELS_REFERENCE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/mla.h"
@@ -30,12 +29,6 @@ typedef enum {
     REF_F, /* "F": as snapmla, but the scale is rounded up to a power of two: RoPE stays exact */
     REF_FORMATS
 } ref_format;
-
-const char *ref_format_name(ref_format f);
-bool ref_format_parse(const char *name, ref_format *out); /* matches the names exactly */
-
-/* Average cache bytes per token in a format; PLAIN counts 4 bytes per number. */
-double ref_format_token_bytes(ref_format f, int d_c, int d_r);
 
 /* How the probabilities P are rounded before the product P.V. */
 typedef enum {
@@ -72,11 +65,6 @@ void ref_rows_release(ref_rows *r); /* frees and zeroes; initialise with {0} */
  */
 snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64_t rows, int d_c,
                               int d_r, snap_err *err) SNAP_CHECK_RESULT;
-
-/* Quantises and dequantises: y is what the format makes of x, rounded to bf16 unless the format is
- * PLAIN. y may be x. An eval arm with `precision=A` appends these numbers to its BF16 cache. */
-snap_status ref_quantise_dequantise(ref_format f, const float *x, float *y, int64_t rows, int d_c,
-                                    int d_r, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Decodes tokens 0 .. tokens-1 of one sequence from its cache planes (host memory). @table_row: the
  * sequence's row of the block table. */

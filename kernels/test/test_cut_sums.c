@@ -21,9 +21,11 @@ static ref_rows rows_of(row *r) {
     return (ref_rows){1, kWidth, kRope, 1, kWidth, r->content, r->rope, &r->scale, &r->scale};
 }
 
+/* The log-sum-exp of a single score is that score. */
 static double sum_of(mla_cut_sums how, row *q, row *k) {
     ref_rows x = rows_of(q), y = rows_of(k);
-    return cut_sum_of(how, &x, 0, &y, 0);
+    x.d_r = y.d_r = 0;
+    return cut_sums_lse(how, &x, 0, &y, 1, 1);
 }
 
 /* With 13 bits and a product of 2^8, addends below 2^-5 are dropped in the same instruction. A sum
