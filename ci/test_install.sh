@@ -17,10 +17,14 @@ make -s BUILD="$1" install DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
     fail 'installed program does not find its suites'
 [ -s "$dir/root/opt/snapmla/share/man/man1/snapmla.1" ] || fail 'no man page'
 [ -s "$dir/root/opt/snapmla/share/bash-completion/completions/snapmla" ] || fail 'no completion'
-(cd "$dir" && cc -std=c17 -D_GNU_SOURCE -Iroot/opt/snapmla/include/snapmla -fPIC -shared -O2 \
-    -o plugin.so root/opt/snapmla/share/doc/snapmla/kernels/plugin/example/example.c -lm &&
-    root/opt/snapmla/bin/snapmla roofline --backend plugin:plugin.so --rounds 1 --seconds 0.01 >/dev/null) ||
-    fail 'a plugin built against the installed headers does not run'
+manual=root/opt/snapmla/share/doc/snapmla
+[ -s "$dir/$manual/docs/plugin.md" ] || fail 'no manual of plugins'
+for example in example minimal; do
+    (cd "$dir" && cc -std=c17 -D_GNU_SOURCE -Iroot/opt/snapmla/include/snapmla -fPIC -shared -O2 \
+        -o plugin.so $manual/kernels/plugin/example/$example.c -lm &&
+        root/opt/snapmla/bin/snapmla roofline --backend plugin:plugin.so --rounds 1 --seconds 0.01 >/dev/null) ||
+        fail "$example.c, built against the installed headers, does not run"
+done
 make -s BUILD="$1" uninstall DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
 [ -z "$(find "$dir/root" -type f)" ] || fail 'uninstall leaves files'
 

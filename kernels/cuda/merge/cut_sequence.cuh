@@ -4,7 +4,8 @@
  *
  * A sequence that was split into items has a partial result of each item in a slot. fp8_merge.cuh
  * and bf16_merge.cuh merge it in the same launch. The launch is cooperative: all of its CTAs are
- * resident, so that each may wait for the others. */
+ * resident, so that each may wait for the others. The other merges use only the conversions below,
+ * not the shares and counters. */
 #pragma once
 #include <cmath>
 #include <cstdint>

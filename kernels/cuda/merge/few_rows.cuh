@@ -3,7 +3,7 @@
  * Used where a CTA has at most 32 rows (fp8_few_merge.cuh), for any number of splits. All CTAs of
  * the launch are resident (a cooperative launch), so each may wait for the others. The sequence is
  * merged by the parts that computed its items, after they have stored their own partial results, or
- * by parts that have no items. Each of them takes an equal share of the units.
+ * by parts that have no items. Each of them takes one share, a power of two of units.
  *
  * A partial result is divided by its own sum of P, so out = sum_k w_k out_k / sum_k w_k with w_k =
  * 2^(lse_k - most). One group of threads makes the weights from the LSE, which are stored before

@@ -5,9 +5,10 @@
 
 namespace {
 
-constexpr int kCtasPerSm = 2; /* as registers allow; shared memory may allow one only */
+constexpr int kCtasPerSm = 2; /* as the registers allow; with wide rows, shared memory allows only
+                                 one */
 
-/* Bytes of shared memory that a CTA and an SM may have; what portable_init() found. */
+/* Bytes of shared memory that one CTA and one SM may use, as portable_init() found them. */
 int shared_limit, shared_of_sm;
 
 int device_number(cudaDeviceAttr what) {
@@ -44,7 +45,7 @@ portable::params params_of(const decode_args &a) {
     return p;
 }
 
-/* Do so many CTAs of that step fit? The system takes 1 KB of each. */
+/* True if `ctas` CTAs with that step fit on an SM. The system takes 1 KB for each CTA. */
 template <int kStep>
 bool fits(int d_c, int d_r, int ctas) {
     const size_t bytes = portable::memory_bytes<kStep>(d_c, d_r);
@@ -52,8 +53,9 @@ bool fits(int d_c, int d_r, int ctas) {
            ctas * (bytes + 1024) <= static_cast<size_t>(shared_of_sm);
 }
 
-/* The longest step of which two CTAs fit an SM, where each hides the other's barriers; else the
- * longest that fits; 0 if none does. */
+/* Chooses the number of tokens per step. The longest with which two CTAs fit on an SM is best,
+ * because each CTA computes while the other waits at a barrier. If there is none, takes the longest
+ * that fits. Returns 0 if none fits. */
 int step_of(int d_c, int d_r) {
     for (int ctas = kCtasPerSm; ctas > 0; ctas--) {
         if (fits<portable::kLongStep>(d_c, d_r, ctas))
