@@ -9,6 +9,7 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
+#include "harness/completion.h"
 #include "harness/record/results.h"
 
 const opt_command *const cmd_table[] = {
@@ -43,7 +44,7 @@ static void usage(FILE *to) {
         (void)fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
     (void)fputs(
         "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build;\n"
-        "'snapmla --completion' prints what bash completes.\n"
+        "'snapmla --completion SHELL' prints a script for bash, zsh or fish.\n"
         "\nExit codes: 0 done, 1 gate failed on speed, 2 usage or configuration, 3 runtime "
         "(files,\n"
         "device, network), 4 gate inconclusive, 5 gate failed on quality, 6 environment invalid,\n"
@@ -116,52 +117,12 @@ static snap_status manual(snap_err *err) {
     return st;
 }
 
-/* A case of the shell's: what may follow "COMMAND VERB". */
-static void completion_case(const char *pattern, const opt_command *c, buf *out) {
-    (void)buf_printf(out, "    %s) words='", pattern);
-    opt_words(c, out);
-    (void)buf_puts(out, "'");
-    for (const opt_command *const *v = c->verbs; v && *v; v++)
-        if ((*v)->summary)
-            (void)buf_printf(out, "%s%s", v == c->verbs ? " verbs='" : " ", opt_verb_word(*v));
-    (void)buf_puts(out, c->verbs ? "' ;;\n" : " ;;\n");
-}
-
-static void completion_command(const opt_command *c, buf *out) {
-    char pattern[80];
-    for (const opt_command *const *v = c->verbs; v && *v; v++) {
-        (void)snprintf(pattern, sizeof pattern, "'%s'", (*v)->name);
-        if ((*v)->summary)
-            completion_case(pattern, *v, out);
-    }
-    (void)snprintf(pattern, sizeof pattern, "'%s '*", c->name);
-    completion_case(pattern, c, out);
-}
-
-/* For bash; zsh takes it through bashcompinit. Files are offered wherever no option or verb is begun. */
-static snap_status completion(snap_err *err) {
+/* @shell: NULL = bash */
+static snap_status completion(const char *shell, snap_err *err) {
     buf out = {0};
-    (void)buf_puts(&out, "# bash completion for snapmla, written by snapmla --completion\n"
-                         "_snapmla() {\n"
-                         "    local word=${COMP_WORDS[COMP_CWORD]} words= verbs=\n"
-                         "    case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n");
-    for (const opt_command *const *c = cmd_table; *c; c++)
-        completion_command(*c, &out);
-    (void)buf_puts(&out, "    esac\n"
-                         "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-                         "        words='--help --version");
-    for (const opt_command *const *c = cmd_table; *c; c++)
-        (void)buf_printf(&out, " %s", (*c)->name);
-    (void)buf_puts(&out, "'\n"
-                         "    elif [ \"${word#-}\" = \"$word\" ]; then\n"
-                         "        words=\n"
-                         "        [ \"$COMP_CWORD\" = 2 ] && words=$verbs\n"
-                         "    fi\n"
-                         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-                         "}\n"
-                         "complete -o default -F _snapmla snapmla\n");
-    snap_status st = buf_check(&out, "the completion", err);
-    (void)fputs(buf_str(&out), stdout);
+    snap_status st = completion_write(shell ? shell : "bash", cmd_table, &out, err);
+    if (st == SNAP_OK)
+        (void)fputs(buf_str(&out), stdout);
     buf_release(&out);
     return st;
 }
@@ -177,7 +138,7 @@ static snap_status dispatch(int argc, const char **argv, snap_err *err) {
     else if (strcmp(name, "--man-options") == 0)
         return manual(err);
     else if (strcmp(name, "--completion") == 0)
-        return completion(err);
+        return completion(argc > 2 ? argv[2] : NULL, err);
     else if (!find(name))
         return err_set(err, SNAP_E_USAGE, "unknown command '%s': 'snapmla --help' lists them",
                        name);

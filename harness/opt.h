@@ -103,10 +103,13 @@ snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_s
                       snap_err *err) SNAP_CHECK_RESULT;
 void opt_release(opt_shared *shared);
 
-/* Appends the --help text, the part of the man page (mdoc), verbs included, or the options as words of a
- * shell: " --suite --data ...". */
+/* Appends the --help text. */
 void opt_help(const opt_command *cmd, buf *out);
+
+/* Appends the command's part of the man page (mdoc), verbs included. */
 void opt_mdoc(const opt_command *cmd, buf *out);
-void opt_words(const opt_command *cmd, buf *out);
+
+/* Calls @fn for each option of the command, those that every command has included. */
+void opt_each(const opt_command *cmd, void (*fn)(const opt *o, void *ctx), void *ctx);
 
 #endif

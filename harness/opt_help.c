@@ -128,18 +128,14 @@ void opt_mdoc(const opt_command *cmd, buf *out) {
             mdoc_command(*v, out);
 }
 
-/* ---- words for a shell's completion ---- */
-
-static void no_words(const opt *o, buf *out) {
-    (void)o, (void)out;
-}
-
-static void option_words(const opt *o, buf *out) {
-    (void)buf_printf(out, " --%s", o->name);
-    if (o->type == OPT_FLAG)
-        (void)buf_printf(out, " --no-%s", o->name);
-}
-
-void opt_words(const opt_command *cmd, buf *out) {
-    show_tables(cmd, no_words, option_words, out);
+void opt_each(const opt_command *cmd, void (*fn)(const opt *o, void *ctx), void *ctx) {
+    opt_shared sh = {.color = "auto"};
+    opt shared[OPT_SHARED];
+    opt_shared_table(&sh, shared);
+    for (const opt *o = cmd->options; o->type != OPT_END; o++)
+        if (o->type != OPT_GONE && o->type != OPT_GROUP)
+            fn(o, ctx);
+    for (int i = 0; i < OPT_SHARED; i++)
+        if (shared[i].type != OPT_GROUP)
+            fn(&shared[i], ctx);
 }

@@ -1,0 +1,19 @@
+/* completion.h - scripts that teach a shell the commands, verbs and options of the program. All three follow from
+ * the tables that the parser reads, so they cannot differ from what the program takes. */
+#ifndef SNAPMLA_HARNESS_COMPLETION_H
+#define SNAPMLA_HARNESS_COMPLETION_H
+
+#include "harness/opt.h"
+
+/**
+ * completion_write - append the script for one shell
+ *
+ * @shell:    "bash", "zsh" or "fish"
+ * @commands: the program's commands, NULL-terminated
+ *
+ * SNAP_E_USAGE for another shell, SNAP_E_NOMEM.
+ */
+snap_status completion_write(const char *shell, const opt_command *const *commands, buf *out,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
