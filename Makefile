@@ -14,7 +14,7 @@ CC ?= cc
 CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -n 1),1,0)
@@ -276,7 +276,10 @@ install: all $(BUILD)/snapmla.1
 	install -D -m 755 $(BUILD)/snapmla $(DESTDIR)$(PREFIX)/bin/snapmla
 	install -D -m 644 $(BUILD)/snapmla.1 $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(BUILD)/snapmla --completion > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
+	$(BUILD)/snapmla --completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
+	install -d $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(BUILD)/snapmla --completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_snapmla
+	$(BUILD)/snapmla --completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/snapmla.fish
 	$(Q)for f in $(PLUGIN_HEADERS); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/include/snapmla/$$f || exit 1; done
 	$(Q)for f in $(PLUGIN_MANUAL); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/doc/snapmla/$$f || exit 1; done
 	$(Q)for f in $(SHARED_FILES); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/snapmla/$$f || exit 1; done
@@ -284,7 +287,9 @@ install: all $(BUILD)/snapmla.1
 uninstall:
 	rm -rf $(DESTDIR)$(PREFIX)/bin/snapmla $(DESTDIR)$(PREFIX)/share/man/man1/snapmla.1 $(DESTDIR)$(PREFIX)/share/snapmla \
 	    $(DESTDIR)$(PREFIX)/include/snapmla $(DESTDIR)$(PREFIX)/share/doc/snapmla \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/snapmla \
+	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_snapmla \
+	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/snapmla.fish
 
 test-install: all $(BUILD)/snapmla.1
 	$(Q)sh ci/test_install.sh $(BUILD)
@@ -293,7 +298,26 @@ test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
-	$(Q)sh ci/dist.sh $(BUILD) $(VERSION) $(PLUGIN_HEADERS) -- $(PLUGIN_MANUAL)
+	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
+
+# ---- packages: under BUILD/package/; `release` is all of them with checksums ----
+.PHONY: deb wheel release test-packages
+deb: all $(BUILD)/snapmla.1
+	$(Q)sh ci/install-deps.sh package
+	$(Q)sh ci/package/deb.sh $(BUILD) $(VERSION)
+
+wheel: dist
+	$(Q)mkdir -p $(BUILD)/package
+	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	    python3 ci/package/wheel.py $(BUILD)/dist/snapmla-$(VERSION)-$$(uname -m) $(VERSION) $(BUILD)/package
+
+release: deb wheel
+	$(Q)cp $(BUILD)/dist/snapmla-$(VERSION)-$$(uname -m).tar.gz $(BUILD)/package/
+	$(Q)cd $(BUILD)/package && rm -f SHA256SUMS && sha256sum snapmla*.* > SHA256SUMS && cat SHA256SUMS
+
+# Installs each package in a fresh root and runs it there: needs root, debootstrap, PyPI's pip and a minute.
+test-packages: release
+	$(Q)sh ci/package/try.sh $(BUILD)/package
 
 .PHONY: clean help
 clean:
@@ -306,6 +330,8 @@ help:
 	@echo 'make check        test, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
+	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
+	@echo 'make test-packages  installs each package in a fresh root and runs it (root, debootstrap)'
 	@echo 'make audit        registers, spills, shared memory and machine code of the Hopper kernels'
 	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'
 	@echo 'make install      PREFIX=/usr/local DESTDIR='

@@ -1,17 +1,20 @@
 #!/bin/sh
 # Installs what is missing to build, test or lint, through apt where it can; else names the packages.
-#   install-deps.sh build|test|lint
-# What each set is for: build - the program; test - and its tests; lint - and every check of `make check`.
+#   install-deps.sh build|test|package|lint
+# What each set is for: build, the program; test, also its tests; package, also `make dist`, `make deb` and `make wheel`;
+# lint, every check of `make check`.
 set -eu
 build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
 test="$build libcunit1-dev ca-certificates"
-lint="$test clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe file patchelf libxml2-utils pocl-opencl-icd"
+package="$build patchelf dpkg-dev file lintian"
+lint="$test $package clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe zsh libxml2-utils pocl-opencl-icd"
 
 case ${1:-build} in
 build) want=$build ;;
 test) want=$test ;;
+package) want=$package ;;
 lint) want=$lint ;;
-*) echo "usage: $0 build|test|lint" >&2; exit 2 ;;
+*) echo "usage: $0 build|test|package|lint" >&2; exit 2 ;;
 esac
 
 # Where dpkg is absent the packages have other names: look for what they bring instead.

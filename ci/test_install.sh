@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs into a temporary root and unpacks the bundle elsewhere, then runs both from a foreign folder
-# with an empty environment, the bundle's libraries only.
+# Installs into a temporary root, unpacks the bundle, the Debian package and the wheel elsewhere, and runs each from a
+# foreign folder with an empty environment; the bundle and the wheel with their own libraries only. `make test-packages`
+# tries the packages in fresh systems.
 #   test_install.sh BUILD
 set -eu
 build=$(realpath "$1")
@@ -16,7 +17,6 @@ make -s BUILD="$1" install DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla eval --suite demo --print-config >/dev/null) ||
     fail 'installed program does not find its suites'
 [ -s "$dir/root/opt/snapmla/share/man/man1/snapmla.1" ] || fail 'no man page'
-[ -s "$dir/root/opt/snapmla/share/bash-completion/completions/snapmla" ] || fail 'no completion'
 manual=root/opt/snapmla/share/doc/snapmla
 [ -s "$dir/$manual/docs/plugin.md" ] || fail 'no manual of plugins'
 for example in example minimal; do
@@ -25,10 +25,14 @@ for example in example minimal; do
         root/opt/snapmla/bin/snapmla roofline --backend plugin:plugin.so --rounds 1 --seconds 0.01 >/dev/null) ||
         fail "$example.c, built against the installed headers, does not run"
 done
+for f in bash-completion/completions/snapmla zsh/site-functions/_snapmla fish/vendor_completions.d/snapmla.fish; do
+    [ -s "$dir/root/opt/snapmla/share/$f" ] || fail "no completion $f"
+done
 make -s BUILD="$1" uninstall DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
 [ -z "$(find "$dir/root" -type f)" ] || fail 'uninstall leaves files'
 
-bundle=$(make -s BUILD="$1" dist | tail -n 1)
+wheel=$(make -s BUILD="$1" wheel | tail -n 1)
+bundle=$(echo "$1"/dist/*.tar.gz) # what the wheel was made of
 mkdir "$dir/far away"
 tar -C "$dir/far away" -xzf "$bundle"
 program=$(echo "$dir/far away"/*/bin/snapmla)
@@ -36,4 +40,30 @@ foreign=$(env -i ldd "$program" | awk '$2 == "=>" {print $3}' | grep -v "^$dir" 
     grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' || true)
 [ -z "$foreign" ] || fail "the bundle uses the system's $foreign"
 (cd / && env -i "$program" info >/dev/null) || fail 'the bundle does not run'
-[ -n "$build" ] && echo 'test-install: installation and bundle run'
+
+deb=$(make -s BUILD="$1" deb | tail -n 1)
+dpkg-deb -x "$deb" "$dir/deb"
+dpkg-deb -f "$deb" Depends | grep -q 'libcurl4.*libjansson4' || fail 'the Debian package does not name its libraries'
+for f in bin/snapmla share/man/man1/snapmla.1.gz share/bash-completion/completions/snapmla \
+    share/zsh/vendor-completions/_snapmla share/fish/vendor_completions.d/snapmla.fish share/doc/snapmla/copyright; do
+    [ -s "$dir/deb/usr/$f" ] || fail "no $f in the Debian package"
+done
+(cd / && env -i "$dir/deb/usr/bin/snapmla" info >/dev/null) || fail 'the program of the Debian package does not run'
+
+python3 - "$wheel" "$dir/wheel" <<'END' || fail 'the RECORD of the wheel does not fit its files'
+import base64, csv, hashlib, io, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+names = set(wheel.namelist())
+record = next(n for n in names if n.endswith(".dist-info/RECORD"))
+for name, digest, size in csv.reader(io.StringIO(wheel.read(record).decode())):
+    names.remove(name)
+    if name != record:
+        data = wheel.read(name)
+        found = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        assert digest == "sha256=" + found and int(size) == len(data), name
+assert not names, names
+wheel.extractall(sys.argv[2])
+END
+chmod +x "$dir/wheel/snapmla/bin/snapmla"
+(cd / && env -i "$dir/wheel/snapmla/bin/snapmla" info >/dev/null) || fail 'the program of the wheel does not run'
+[ -n "$build" ] && echo 'test-install: installation, bundle, Debian package and wheel run'
