@@ -20,6 +20,11 @@ fmt=$(command -v clang-format-14 || command -v clang-format)
 # shellcheck disable=SC2086
 $fmt --dry-run -Werror $files || fail 'run `make format`'
 
+step 'lines: at most 100 columns'
+# shellcheck disable=SC2046
+wide=$(LC_ALL=C.UTF-8 grep -nE '^.{101,}' $(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cl') | cut -c1-160 || true)
+[ -z "$wide" ] || fail "$wide"
+
 step 'functions: at most 80 lines, complexity at most 25'
 # pmccabe: modified complexity, complexity, statements, first line, lines, file(line): name
 # shellcheck disable=SC2086
