@@ -114,9 +114,8 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = k == s.part.first ? head : item_at(s, p, k);
         const bool partial = item.tokens < item.tile_end * PAGE; /* the last page is not full */
-        uint4 *to =
-            partials_of_tile(p).out(item.slot, partial_format::unit(2 * me.t, 4 * me.group + me.warp),
-                                    me.g);
+        const int unit = partial_format::unit(2 * me.t, 4 * me.group + me.warp);
+        uint4 *to = partials_of_tile(p).out(item.slot, unit, me.g);
         const size_t row = static_cast<size_t>(row_block(p, item.seq)) * p.rows + 2 * me.t;
         __nv_bfloat16 *out = p.io.out + row * CONTENT + me.group * 256 + 16 * me.warp + 2 * me.g;
         float o[SLICES][Shared::kRows / 2] = {};

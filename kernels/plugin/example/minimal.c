@@ -22,7 +22,7 @@ static double now_ns(void) {
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* ---- the device: memory, copies, timer -------------------------------------------------------- */
+/* ---- the device: memory, copies, timer ------------------------------------------------------- */
 
 static void describe(const mla_backend *be, mla_backend_info *out) {
     (void)be;
@@ -70,7 +70,7 @@ static snap_status timer_stop(mla_backend *be, double *ns, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- one step --------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 /* An arm that the device does not have is refused here. The checks of that arm are then skipped. */
 static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
@@ -160,7 +160,7 @@ static snap_status run(mla_plan *plan, const mla_step *step, const mla_cache *ca
     return SNAP_OK;
 }
 
-/* ---- dataflow --------------------------------------------------------------------------------- */
+/* ---- dataflow -------------------------------------------------------------------------------- */
 
 static snap_status quant_q(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q, void *q8,
                            void *q_rope, float *q_scale, snap_err *err) {
@@ -191,7 +191,7 @@ static snap_status fetch_kv(mla_plan *plan, const mla_step *step, const mla_cach
     return SNAP_OK;
 }
 
-/* ---- ceilings: the highest rates that the device reaches -------------------------------------- */
+/* ---- ceilings: the highest rates that the device reaches ------------------------------------- */
 
 static void keep_best(mla_ceiling *c, double rate, const char *how) {
     c->worst_window = c->windows++ && c->worst_window < rate ? c->worst_window : rate;
@@ -226,7 +226,7 @@ static snap_status ceilings(mla_backend *be, double seconds, mla_ceilings *out, 
     return SNAP_OK;
 }
 
-/* ---- what the program loads ------------------------------------------------------------------- */
+/* ---- what the program loads ------------------------------------------------------------------ */
 
 static void close_backend(mla_backend *be) {
     free(be);
