@@ -1,9 +1,6 @@
-#include <stdio.h>
-
-#include "base/term.h"
 #include "harness/cmd/cmd.h"
+#include "harness/cmd/print.h"
 #include "harness/eval/merge.h"
-#include "harness/view/eval_text.h"
 #include "harness/view/run_report.h"
 
 static merge_options o;
@@ -21,16 +18,6 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static snap_status print(const results *r, bool json, snap_err *err) {
-    buf out = {0};
-    snap_status st = json ? js_write(results_document(r), JS_PRETTY, &out, err)
-                          : eval_view(results_section(r, "evals"), term_use_color(1), &out, err);
-    if (st == SNAP_OK)
-        (void)printf("%s%s", buf_str(&out), json ? "\n" : "");
-    buf_release(&out);
-    return st;
-}
-
 static snap_status run(opt_shared *shared, snap_err *err) {
     if (!o.out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
@@ -41,7 +28,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     results *r = NULL;
     snap_status printed = SNAP_OK, st = merge_shards(&o, shared->resolved, &r, err);
     if (r)
-        printed = print(r, shared->json, st == SNAP_OK ? err : NULL);
+        printed = print_evals(r, shared, st == SNAP_OK ? err : NULL);
     results_free(r);
     return st == SNAP_OK ? printed : st;
 }

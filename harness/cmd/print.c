@@ -4,12 +4,18 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "harness/view/eval_text.h"
 #include "harness/view/writers.h"
+
+snap_status print_bytes(const char *s, size_t n, snap_err *err) {
+    return fwrite(s, 1, n, stdout) == n ? SNAP_OK
+                                        : err_set_errno(err, "cannot write standard output");
+}
 
 snap_status print_text(buf *text, const char *what, snap_err *err) {
     snap_status st = buf_check(text, what, err);
-    if (st == SNAP_OK && fwrite(buf_str(text), 1, text->len, stdout) != text->len)
-        st = err_set_errno(err, "cannot write standard output");
+    if (st == SNAP_OK)
+        st = print_bytes(buf_str(text), text->len, err);
     buf_clear(text);
     return st;
 }
@@ -38,4 +44,16 @@ snap_status print_table(const table *t, snap_err *err) {
 snap_status print_results(const results *r, const opt_shared *shared, const table *t,
                           snap_err *err) {
     return shared->json ? print_json(results_document(r), err) : print_table(t, err);
+}
+
+snap_status print_evals(const results *r, const opt_shared *shared, snap_err *err) {
+    buf text = {0};
+    if (shared->json)
+        return print_json(results_document(r), err);
+    snap_status st =
+        eval_view(results_section(r, "evals"), term_use_color(STDOUT_FILENO), &text, err);
+    if (st == SNAP_OK)
+        st = print_text(&text, "a table", err);
+    buf_release(&text);
+    return st;
 }

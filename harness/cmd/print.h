@@ -7,6 +7,8 @@
 #include "harness/record/results.h"
 #include "harness/view/table.h"
 
+snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Prints @text, which messages call @what, and empties it. SNAP_E_NOMEM where it is incomplete. */
 snap_status print_text(buf *text, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -19,5 +21,9 @@ snap_status print_table(const table *t, snap_err *err) SNAP_CHECK_RESULT;
 /* The document with --json, else the table. */
 snap_status print_results(const results *r, const opt_shared *shared, const table *t,
                           snap_err *err) SNAP_CHECK_RESULT;
+
+/* The document with --json, else the table of its evaluations. */
+snap_status print_evals(const results *r, const opt_shared *shared,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 #endif
