@@ -1,5 +1,4 @@
-#include <math.h>
-
+/* cmd_fidelity.c - `snapmla fidelity` */
 #include "base/term.h"
 #include "harness/bench/fidelity.h"
 #include "harness/cmd/cmd.h"
@@ -7,6 +6,7 @@
 #include "harness/cmd/fidelity_model.h"
 #include "harness/cmd/print.h"
 #include "harness/record/device_results.h"
+#include "harness/view/fidelity_tables.h"
 
 static device_options device = DEVICE_DEFAULTS;
 static const char *configs = "bf16,snapmla,A,B,C,D,E,F,noPV";
@@ -58,19 +58,9 @@ typedef struct {
     int64_t done;
 } sink;
 
-static void add_row(table *t, const js *row) {
-    static const char *const figures[] = {"rmse", "rel_l2", "cosine_diff", "lse_error", "max_abs"};
-    table_cell(t, "%s", js_get_str(row, "distribution"));
-    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
-    table_cell(t, "%s", js_get_str(row, "config"));
-    table_cell(t, "%s", js_get_str(row, "source"));
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        table_science(t, js_get_num(row, figures[i], (double)NAN));
-}
-
 static snap_status take_row(void *ctx, js *row, snap_err *err) {
     sink *s = ctx;
-    add_row(s->t, row);
+    fidelity_table_add(s->t, row);
     term_progress_update(&s->progress, ++s->done, js_get_str(row, "config"));
     return results_add(s->r, "fidelity", row, err);
 }
@@ -82,12 +72,9 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         model.out = out;
         return fidelity_model_run(&model, shared, err);
     }
-    static const char *const columns[] = {"distribution", "context",   "config",
-                                          "source",       "RMSE",      "rel. L2",
-                                          "1-cosine",     "LSE error", "max. abs."};
     mla_backend *be = NULL;
     results *r = NULL;
-    table t = table_new(columns, 9);
+    table t = fidelity_table();
     fidelity_options what = {.heads = (int)heads,
                              .d_c = 512,
                              .d_r = 64,

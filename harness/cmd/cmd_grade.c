@@ -1,194 +1,37 @@
-#include <stdio.h>
-#include <string.h>
-
-#include "base/fs.h"
-#include "base/text.h"
-#include "evals/task.h"
+/* cmd_grade.c - `snapmla grade` */
 #include "harness/cmd/cmd.h"
-#include "harness/cmd/grade_code.h"
+#include "harness/cmd/print.h"
+#include "harness/eval/grade_answers.h"
 
-static const char *task_name, *math_policy_name, *judge_name;
+static grade_options o;
 static int64_t jobs;
-static const size_t kInputLimit = (size_t)8 << 30;
 
 static const opt options[] = {
-    {OPT_STR, "task", 't', &task_name, "NAME",
+    {OPT_STR, "task", 't', &o.task, "NAME",
      "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
      "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, "
      "livecodebench, "
      "humaneval, mbpp, synth_aime, synth_math, synth_gpqa, synth_code",
      0, 0},
-    {OPT_STR, "math-policy", 0, &math_policy_name, "NAME",
+    {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
      "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
      0},
-    {OPT_STR, "judge", 0, &judge_name, "KIND",
+    {OPT_STR, "judge", 0, &o.judge, "KIND",
      "of programs; real: each test in a Python process of its own; lcb: as LiveCodeBench's own "
      "checker, to agree with published figures; default: real",
      0, 0},
-    {OPT_INT, "jobs", 'j', &jobs, "N", "programs judged at once; 0 = one a processor", 0, 1024},
+    {OPT_INT, "jobs", 'j', &jobs, "N", "programs judged at once; 0 = one per processor", 0, 1024},
     {.type = OPT_END},
 };
 
-typedef struct {
-    const task_spec *task;
-    const grader *grader;
-    const char *name;
-    buf out;
-} grading;
-
-enum { kNumberMax = 32 };
-
-/* A JSON number as the text it stands for. */
-static span number_text(const js *v, char out[kNumberMax]) {
-    int n = js_is_int(v) ? snprintf(out, kNumberMax, "%lld", (long long)js_int(v))
-                         : snprintf(out, kNumberMax, "%.15g", js_num(v));
-    return (span){out, (size_t)n};
-}
-
-/* A gold that is JSON, as text: of a row of the data's own layout, or an object in place of text. */
-static snap_status write_gold(const grading *g, const js *row, buf *out, snap_err *err) {
-    const js *given = js_get(row, "gold");
-    js *made = given || !g->task->gold_of ? NULL : g->task->gold_of(row);
-    snap_status st = SNAP_OK;
-    if (made || js_is_object(given))
-        st = js_write(made ? made : given, JS_COMPACT, out, err);
-    js_free(made);
-    return st;
-}
-
-/* The gold as text, from a string, a number or JSON; borrowed from the row, @number or @json. */
-static snap_status gold_of(const grading *g, const js *row, const char *where,
-                           char number[kNumberMax], buf *json, const char **out, snap_err *err) {
-    const js *gold = js_get(row, "gold");
-    size_t n = 0;
-    snap_err why = {0};
-    snap_status st = write_gold(g, row, json, err);
-    if (st != SNAP_OK)
-        return st;
-    *out = json->len         ? buf_str(json)
-           : js_is_num(gold) ? number_text(gold, number).s
-                             : js_get_strn(row, "gold", &n);
-    if (!*out && !gold)
-        return err_set(err, SNAP_E_INPUT, "%s: no 'gold'", where);
-    if (!*out)
-        return err_set(err, SNAP_E_INPUT, "%s: 'gold' must be a string or a number", where);
-    if (n && strlen(*out) != n)
-        return err_set(err, SNAP_E_INPUT, "%s: 'gold' holds a NUL", where);
-    if (g->grader->check_gold(*out, &why) != SNAP_OK)
-        return err_set(err, SNAP_E_INPUT, "%s: %s", where, why.text);
-    return SNAP_OK;
-}
-
-/* The answer may be a number; the response is text, or null where there is none. */
-static snap_status input_of(const js *row, const char *where, char number[kNumberMax],
-                            grade_input *in, snap_err *err) {
-    const js *answer = js_get(row, "answer"), *response = js_get(row, "response");
-    *in = (grade_input){.response = {"", 0}, .extracted = answer != NULL};
-    in->truncated = text_equal(js_get_str(row, "finish_reason"), "length");
-    if (in->extracted && js_is_num(answer)) {
-        in->response = number_text(answer, number);
-    } else if (in->extracted && js_is_str(answer)) {
-        in->response.s = js_get_strn(row, "answer", &in->response.n);
-    } else if (!in->extracted && js_is_str(response)) {
-        in->response.s = js_get_strn(row, "response", &in->response.n);
-    } else if (in->extracted || response) {
-        return err_set(err, SNAP_E_INPUT, "%s: '%s' must be a string", where,
-                       in->extracted ? "answer" : "response");
-    }
-    return SNAP_OK;
-}
-
-/* {"instruction_strict": 0.5, ...}, where the grader measures more than its verdict. */
-static bool set_scores(js *row, const grader *g, const grade_result *r) {
-    if (grade_metrics(g) == 1)
-        return true;
-    js *scores = js_new_object();
-    bool ok = scores != NULL;
-    for (int i = 1; i < grade_metrics(g) && ok; i++)
-        ok = js_set_num(scores, g->metrics[i], r->also[i - 1].value);
-    return js_set_new(row, "scores", scores) && ok;
-}
-
-static bool write_verdict(grading *g, const grade_result *r) {
-    js *row = js_new_object();
-    bool ok = row && js_set_str(row, "verdict", grade_verdict_name(r->verdict)) &&
-              js_set_str(row, "extracted", r->rule ? r->extracted : NULL) &&
-              js_set_str(row, "rule", r->rule) && js_set_str(row, "reason", r->reason) &&
-              js_set_bool(row, "truncated_box", r->open_box) && set_scores(row, g->grader, r) &&
-              js_set_str(row, "grader", g->grader->id);
-    ok = ok && js_write(row, JS_COMPACT, &g->out, NULL) == SNAP_OK && buf_puts(&g->out, "\n");
-    js_free(row);
-    return ok;
-}
-
-/* Also where the value is null, as the response of a failed sample is. */
-static bool has_key(js *row, const char *key) {
-    for (void *it = js_first(row); it; it = js_next(row, it))
-        if (strcmp(js_key(it), key) == 0)
-            return true;
-    return false;
-}
-
-static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
-    grading *g = ctx;
-    snap_status st;
-    char where[300], gold_number[kNumberMax], number[kNumberMax];
-    const char *gold;
-    grade_input in;
-    buf json = {0};
-    (void)snprintf(where, sizeof where, "%.240s:%ld", g->name, line);
-    if (!has_key(row, "answer") && !has_key(row, "response"))
-        TRY(err_set(err, SNAP_E_INPUT, "%s: neither 'response' nor 'answer'", where));
-    TRY(gold_of(g, row, where, gold_number, &json, &gold, err));
-    TRY(input_of(row, where, number, &in, err));
-    grade_result r = g->grader->grade(gold, in);
-    if (!write_verdict(g, &r))
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts"));
-cleanup:
-    buf_release(&json);
-    return st;
-}
-
-static snap_status find_grader(grading *g, snap_err *err) {
-    char names[400];
-    const task_spec *t = task_name ? task_find(task_name) : NULL;
-    task_names(names, sizeof names);
-    if (!task_name)
-        (void)err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
-    else if (!t)
-        (void)err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", task_name, names);
-    if (!t)
-        return SNAP_E_USAGE;
-    g->task = t;
-    if (t->grader->by_model)
-        return err_set(err, SNAP_E_USAGE,
-                       "task '%s' is judged by another model: eval --judge-model asks it", t->name);
-    task_options o = {0};
-    snap_status st = task_policy_parse(math_policy_name, &o.policy, err);
-    if (st == SNAP_OK)
-        st = judge_kind_parse(judge_name, &o.judge, err);
-    g->grader = task_grader(t, &o);
-    return st;
-}
-
 static snap_status run(opt_shared *shared, snap_err *err) {
-    snap_status st;
-    const char *path = shared->n_args ? shared->args[0] : "-";
-    grading g = {.name = strcmp(path, "-") == 0 ? "stdin" : path, .out.limit = kInputLimit};
-    buf text = {.limit = kInputLimit};
-    TRY(find_grader(&g, err));
-    TRY(fs_read(path, &text, err));
-    const grade_code_options programs = {
-        .task = g.task, .grader = g.grader, .jobs = (int)jobs, .cancel = &cmd_cancelled};
-    if (g.task->read_tests)
-        TRY(grade_code(&programs, &text, g.name, &g.out, err));
-    else
-        TRY(js_each_line(buf_str(&text), text.len, g.name, grade_line, &g, err));
-    if (fwrite(buf_str(&g.out), 1, g.out.len, stdout) != g.out.len)
-        TRY(err_set_errno(err, "cannot write standard output"));
-cleanup:
-    buf_release(&g.out);
-    buf_release(&text);
+    buf out = {0};
+    o.jobs = (int)jobs;
+    o.cancel = &cmd_cancelled;
+    snap_status st = grade_answers(shared->n_args ? shared->args[0] : "-", &o, &out, err);
+    if (st == SNAP_OK)
+        st = print_text(&out, "the verdicts", err);
+    buf_release(&out);
     return st;
 }
 

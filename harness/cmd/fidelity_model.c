@@ -1,10 +1,8 @@
 #include "harness/cmd/fidelity_model.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/hash.h"
@@ -17,6 +15,7 @@
 #include "harness/cmd/print.h"
 #include "harness/record/device_results.h"
 #include "harness/share.h"
+#include "harness/view/fidelity_tables.h"
 
 typedef struct {
     const fidelity_model_args *args;
@@ -61,127 +60,12 @@ static void show_progress(void *ctx, int64_t done, int64_t all) {
     term_progress_update(&s->progress, done, "tokens");
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------ */
-
-static void fixed(table *t, const js *row, const char *key, int decimals) {
-    table_number(t, js_get_num(row, key, (double)NAN), decimals);
-}
-
-static void science(table *t, const js *row, const char *key) {
-    table_science(t, js_get_num(row, key, (double)NAN));
-}
-
-static void general(table *t, const js *row, const char *key) {
-    table_cell(t, "%.3g", js_get_num(row, key, 0));
-}
-
-static bool is_kind(const js *row, const char *kind) {
-    return strcmp(js_get_str(row, "kind"), kind) == 0;
-}
-
-static void predictions(table *t, const js *row) {
-    char where[64] = "all";
-    int64_t last = js_get_int(row, "last", -1);
-    if (last >= 0)
-        (void)snprintf(where, sizeof where, "%lld..%lld", (long long)js_get_int(row, "first", 0),
-                       (long long)last);
-    table_cell(t, "%s", js_get_str(row, "precision"));
-    table_cell(t, "%s", where);
-    table_cell(t, "%lld", (long long)js_get_int(row, "tokens", 0));
-    fixed(t, row, "perplexity", 4);
-    science(t, row, "kl_mean");
-    science(t, row, "kl_max");
-    fixed(t, row, "flips_pct", 2);
-    science(t, row, "logits_rel_l2");
-}
-
-static void layer(table *t, const js *row) {
-    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
-    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
-    table_cell(t, "%s", js_get_str(row, "config"));
-    science(t, row, "rmse");
-    science(t, row, "rel_l2");
-    science(t, row, "cosine_diff");
-    science(t, row, "lse_error");
-}
-
-static void values(table *t, const js *row) {
-    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
-    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
-    table_cell(t, "%s", js_get_str(row, "part"));
-    general(t, row, "rms");
-    general(t, row, "p50");
-    general(t, row, "p99");
-    general(t, row, "p999");
-    general(t, row, "max");
-}
-
-static void bound(table *t, const js *row) {
-    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
-    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
-    science(t, row, "logit_error");
-    science(t, row, "logit_bound");
-    science(t, row, "value_error");
-    science(t, row, "value_bound");
-}
-
-static void depth(table *t, const js *row) {
-    table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
-    table_cell(t, "%lld", (long long)js_get_int(row, "layer", 0));
-    table_cell(t, "%s", js_get_str(row, "precision"));
-    science(t, row, "rel_l2");
-}
-
-enum { COLUMNS = 8, PREDICTIONS = 4, KINDS };
-
-static const struct {
-    const char *kind, *title;
-    const char *heads[COLUMNS];
-    int columns;
-    void (*add)(table *t, const js *row);
-} kinds[KINDS] = {
-    {"layer",
-     "Layers: each config against FP64 attention over the same numbers",
-     {"context", "layer", "config", "RMSE", "rel. L2", "1-cosine", "LSE error"},
-     7,
-     layer},
-    {"values",
-     "Magnitudes in the cache",
-     {"context", "layer", "part", "rms", "p50", "p99", "p99.9", "max"},
-     8,
-     values},
-    {"bound",
-     "Rounding the cache's rows as snapmla does: what it moves, and what the weights' norms allow",
-     {"context", "layer", "logit", "bound", "output", "bound"},
-     6,
-     bound},
-    {"depth",
-     "Residual stream behind a layer, against the first precision's",
-     {"context", "layer", "precision", "rel. L2"},
-     4,
-     depth},
-    {"predictions",
-     "", /* nothing stands before it in the ordinary case */
-     {"precision", "positions", "tokens", "perplexity", "KL mean", "KL max", "flips %",
-      "logits L2"},
-     8,
-     predictions},
-};
-
-/* Whether there are any. */
-static bool fill_table(table *t, const js *rows, int k) {
-    *t = table_new(kinds[k].heads, kinds[k].columns);
-    for (size_t i = 0; i < js_len(rows); i++)
-        if (is_kind(js_at(rows, i), kinds[k].kind))
-            kinds[k].add(t, js_at(rows, i));
-    return t->n_rows > 0;
-}
-
-static snap_status print_kind(const js *rows, int k, snap_err *err) {
-    table t;
+/* A kind without rows has no table. */
+static snap_status print_kind(const js *rows, model_fidelity_kind kind, snap_err *err) {
+    table t = model_fidelity_table(rows, kind);
     snap_status st = SNAP_OK;
-    if (fill_table(&t, rows, k)) {
-        (void)puts(kinds[k].title);
+    if (t.n_rows) {
+        (void)puts(model_fidelity_title(kind));
         st = print_table(&t, err);
         (void)puts("");
     }
@@ -255,9 +139,9 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
                    a->precisions);
     TRY(open_results(&s, shared, err));
     TRY(measure(&s, buf_str(&text), err));
-    for (int k = 0; k < PREDICTIONS && !shared->json; k++)
+    for (int k = 0; k < MODEL_FIDELITY_PREDICTIONS && !shared->json; k++)
         TRY(print_kind(results_section(s.r, "model_fidelity"), k, err));
-    (void)fill_table(&last, results_section(s.r, "model_fidelity"), PREDICTIONS);
+    last = model_fidelity_table(results_section(s.r, "model_fidelity"), MODEL_FIDELITY_PREDICTIONS);
     TRY(a->out ? results_save_run(s.r, a->out, err) : SNAP_OK);
     TRY(print_results(s.r, shared, &last, err));
 cleanup:

@@ -1,4 +1,4 @@
-#include "harness/cmd/grade_code.h"
+#include "harness/eval/grade_programs.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct {
 } line;
 
 typedef struct {
-    const grade_code_options *o;
+    const grade_programs_options *o;
     const char *name;
     line *lines;
     size_t n, room, done;
@@ -177,8 +177,8 @@ static snap_status judge_all(grading *g, snap_err *err) {
     return g->err.code == SNAP_OK ? SNAP_OK : err_set(err, g->err.code, "%s", g->err.text);
 }
 
-snap_status grade_code(const grade_code_options *o, const buf *text, const char *name, buf *out,
-                       snap_err *err) {
+snap_status grade_programs(const grade_programs_options *o, const buf *text, const char *name,
+                           buf *out, snap_err *err) {
     snap_status st;
     grading g = {.o = o, .name = name};
     const judge_options judging = {.kind = code_grader_kind(o->grader), .cancel = o->cancel};

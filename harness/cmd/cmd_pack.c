@@ -1,0 +1,56 @@
+/* cmd_pack.c - `snapmla pack` */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/audit/bundle.h"
+#include "harness/cmd/cmd.h"
+#include "harness/view/run_report.h"
+
+static const char *out;
+
+static const opt options[] = {
+    {OPT_STR, "out", 'o', &out, "FILE", "the bundle; default: the run's name and .zip", 0, 0},
+    {.type = OPT_END},
+};
+
+/* "RUN/" and "bench.json" become "RUN.zip" and "bench.zip". */
+static snap_status default_name(const char *run, buf *path, snap_err *err) {
+    size_t n = strlen(run);
+    while (n > 1 && run[n - 1] == '/')
+        n--;
+    if (n > 5 && strncmp(run + n - 5, ".json", 5) == 0)
+        n -= 5;
+    (void)buf_append(path, run, n);
+    (void)buf_puts(path, ".zip");
+    return buf_check(path, "a path", err);
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    buf path = {0};
+    snap_status st = SNAP_OK;
+    if (out)
+        (void)buf_puts(&path, out);
+    else
+        TRY(default_name(shared->args[0], &path, err));
+    TRY(buf_check(&path, "a path", err));
+    TRY(bundle_pack(shared->args[0], buf_str(&path), run_report_markdown, err));
+    (void)puts(buf_str(&path));
+cleanup:
+    buf_release(&path);
+    return st;
+}
+
+const opt_command cmd_pack = {
+    .name = "pack",
+    .summary = "bundle a run into one zip that can be checked",
+    .synopsis = "FILE_or_DIR [options]",
+    .about = "One zip of a run: result file, samples, log, configuration, report, and a manifest\n"
+             "with the sha256 of each. 'snapmla verify-run' checks it on any machine. Its path is\n"
+             "printed.",
+    .examples = "  snapmla pack RUN\n"
+                "  snapmla pack bench.json --out bench.zip",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

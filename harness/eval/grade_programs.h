@@ -1,0 +1,21 @@
+/* grade_programs.h - grades recorded answers that are programs. */
+#ifndef SNAPMLA_HARNESS_EVAL_GRADE_PROGRAMS_H
+#define SNAPMLA_HARNESS_EVAL_GRADE_PROGRAMS_H
+
+#include <signal.h>
+
+#include "evals/task.h"
+
+typedef struct {
+    const task_spec *task;
+    const grader *grader;
+    int jobs; /* programs at once; 0 = one per processor */
+    const volatile sig_atomic_t *cancel;
+} grade_programs_options;
+
+/* Judges every line of @text, called @name in messages, and appends one verdict per line to @out, in the same
+ * order. A malformed line is an error before any program is run. */
+snap_status grade_programs(const grade_programs_options *o, const buf *text, const char *name,
+                           buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
