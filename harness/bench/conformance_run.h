@@ -1,0 +1,41 @@
+/* conformance_run.h - the checks of kernels/conformance on one backend, or on all that open here. */
+#ifndef SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
+#define SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
+
+#include <signal.h>
+
+#include "harness/measure/device.h"
+#include "kernels/conformance/conformance.h"
+
+enum { CONFORMANCE_BACKENDS = 17 };
+
+/* The rows of one backend. */
+typedef struct {
+    mla_backend_info info;
+    conformance_row *rows; /* [n], of conformance_count() */
+    int n, failed, skipped;
+} conformance_backend;
+
+typedef struct {
+    conformance_backend backends[CONFORMANCE_BACKENDS];
+    int n;
+} conformance_result;
+
+/**
+ * conformance_run_on - check the backends that @d names
+ *
+ * @d:   backend "all" means all that open here, the CPU with each of its instruction sets; a backend that
+ *       does not open is no failure then
+ * @out: release with conformance_release(), also after an error
+ *
+ * What opening and running a backend give; SNAP_E_CANCELLED. A failed check is no error here.
+ */
+snap_status conformance_run_on(conformance_result *out, const device_options *d,
+                               const volatile sig_atomic_t *cancel,
+                               snap_err *err) SNAP_CHECK_RESULT;
+void conformance_release(conformance_result *r);
+
+/* SNAP_E_WRONG where a check failed. */
+snap_status conformance_status(const conformance_result *r, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

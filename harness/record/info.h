@@ -1,0 +1,15 @@
+/* info.h - what this build and this machine can do, as a document: `snapmla info`. */
+#ifndef SNAPMLA_HARNESS_RECORD_INFO_H
+#define SNAPMLA_HARNESS_RECORD_INFO_H
+
+#include "base/json.h"
+#include "harness/measure/device.h"
+
+/* {"program", "build", "host", "cpu", "libc", "threads", "backends": [{"name", "present", "reason", ...}],
+ * "code_judge", "configs": [{"name", "path", "why"}]}. Caller owns *out, also after an error. */
+snap_status machine_info(js **out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* What one backend is, once it has opened. Errors of device_open(). Caller owns *out, also after an error. */
+snap_status backend_info(const device_options *device, js **out, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

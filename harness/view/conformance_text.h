@@ -1,0 +1,17 @@
+/* conformance_text.h - what `snapmla conformance` prints. */
+#ifndef SNAPMLA_HARNESS_VIEW_CONFORMANCE_TEXT_H
+#define SNAPMLA_HARNESS_VIEW_CONFORMANCE_TEXT_H
+
+#include "base/json.h"
+#include "harness/bench/conformance_run.h"
+
+/* Appends a table with one row per check and one column per backend, then what the reader must know about
+ * single cells. @color: heads in bold. */
+snap_status conformance_text(const conformance_result *r, bool color, buf *out,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* Appends {"program", "commit", "backends": [{"name", ..., "checks": [...]}]}. */
+snap_status conformance_json(const conformance_result *r, buf *out,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,98 @@
+#include "harness/view/info_text.h"
+
+static const char *yes(const js *o, const char *key) {
+    return js_get_bool(o, key, false) ? "yes" : "no";
+}
+
+snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
+    const js *plugin = js_get_object(o, "plugin");
+    (void)buf_printf(out, "%s on %s, kernel %s\n", js_get_str(o, "name"), js_get_str(o, "device"),
+                     js_get_str(o, "kernel"));
+    if (js_get_num(o, "memory_bytes", 0) > 0)
+        (void)buf_printf(out, "memory %.1f GiB, last-level cache %.0f MiB\n",
+                         js_get_num(o, "memory_bytes", 0) / 0x1p30,
+                         js_get_num(o, "cache_bytes", 0) / 0x1p20);
+    (void)buf_printf(out,
+                     "memory of the host %s, cold caches by a flush %s, steps recorded %s, judged "
+                     "in FP64 there %s\n",
+                     yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
+                     yes(o, "judges_in_fp64"));
+    if (plugin)
+        (void)buf_printf(out, "plugin %s, sha256 %s\n", js_get_str(plugin, "file"),
+                         js_get_str(plugin, "sha256"));
+    return buf_check(out, "the text", err);
+}
+
+/* ---- as text ---- */
+
+static const char *or_unknown(const char *s) {
+    return s ? s : "unknown";
+}
+
+static void heading(buf *out, bool color, const char *title) {
+    (void)buf_printf(out, "%s%s%s\n", color ? "\033[1m" : "", title, color ? "\033[0m" : "");
+}
+
+static void show_program(const js *doc, bool color, buf *out) {
+    const js *program = js_get_object(doc, "program"), *build = js_get_object(doc, "build");
+    heading(out, color, "program");
+    (void)buf_printf(out, "  snapmla %s, commit %s%s\n", or_unknown(js_get_str(program, "version")),
+                     or_unknown(js_get_str(program, "commit")),
+                     js_get_bool(program, "dirty", false) ? ", with local changes" : "");
+    (void)buf_printf(out, "  %s, %s, glibc %s\n", or_unknown(js_get_str(build, "compiler")),
+                     or_unknown(js_get_str(build, "flags")), or_unknown(js_get_str(doc, "libc")));
+}
+
+static void show_machine(const js *doc, bool color, buf *out) {
+    const js *host = js_get_object(doc, "host"), *cpu = js_get_object(doc, "cpu");
+    const js *isa = js_get_array(cpu, "isa");
+    heading(out, color, "machine");
+    (void)buf_printf(out, "  %s, kernel %s%s\n", or_unknown(js_get_str(host, "os")),
+                     or_unknown(js_get_str(host, "kernel")),
+                     js_get_bool(host, "container", false) ? ", in a container" : "");
+    (void)buf_printf(out, "  %s, %lld cores (%lld for this process)\n",
+                     or_unknown(js_get_str(cpu, "model")), (long long)js_get_int(cpu, "cores", 0),
+                     (long long)js_get_int(doc, "threads", 0));
+    (void)buf_printf(out, "  last-level cache %.0f MiB, memory %.1f GiB\n",
+                     js_get_num(cpu, "cache_bytes", 0) / 0x1p20,
+                     js_get_num(cpu, "memory_bytes", 0) / 0x1p30);
+    (void)buf_puts(out, "  instruction sets:");
+    for (size_t i = 0; i < js_len(isa); i++)
+        (void)buf_printf(out, " %s", js_str(js_at(isa, i)));
+    (void)buf_puts(out, "\n");
+}
+
+static void show_backend(const js *b, const char *indent, buf *out) {
+    const char *name = or_unknown(js_get_str(b, "name"));
+    if (js_get_bool(b, "present", false))
+        (void)buf_printf(out, "%s%-9s yes  %s, kernel %s\n", indent, name, js_get_str(b, "device"),
+                         js_get_str(b, "kernel"));
+    else
+        (void)buf_printf(out, "%s%-9s no   %s\n", indent, name,
+                         or_unknown(js_get_str(b, "reason")));
+    const js *isa = js_get_array(b, "isa");
+    for (size_t i = 0; i < js_len(isa); i++)
+        show_backend(js_at(isa, i), "    ", out);
+}
+
+snap_status machine_info_text(const js *doc, bool color, buf *out, snap_err *err) {
+    const js *list = js_get_array(doc, "backends"), *files = js_get_array(doc, "configs");
+    show_program(doc, color, out);
+    show_machine(doc, color, out);
+    heading(out, color, "backends");
+    for (size_t i = 0; i < js_len(list); i++)
+        show_backend(js_at(list, i), "  ", out);
+    const js *judge = js_get_object(doc, "code_judge");
+    heading(out, color, "code judge");
+    (void)buf_printf(out, "  %s\n",
+                     js_get_bool(judge, "present", false)
+                         ? "yes, python3 in bubblewrap"
+                         : or_unknown(js_get_str(judge, "reason")));
+    heading(out, color, "configurations");
+    for (size_t i = 0; i < js_len(files); i++)
+        (void)buf_printf(out, "  %-13s %s\n", or_unknown(js_get_str(js_at(files, i), "name")),
+                         or_unknown(js_get_str(js_at(files, i), "why")));
+    if (!js_len(files))
+        (void)buf_puts(out, "  none found: set SNAPMLA_SHARE to the folder that holds configs/\n");
+    return buf_check(out, "the text", err);
+}
