@@ -56,7 +56,8 @@ static void write_bash(command_list commands, buf *out) {
 
 /* ---- quoting ---- */
 
-/* The first line of a help text, in single quotes of a shell. @escape: this character gets a backslash before it. */
+/* The first line of a help text, in single quotes of a shell. @escape: this character gets a
+ * backslash before it. */
 static void put_quoted(const char *text, char escape, buf *out) {
     for (const char *p = text; *p && *p != '\n'; p++) {
         if (*p == '\'')
@@ -126,7 +127,8 @@ static void write_zsh(command_list commands, buf *out) {
 
 /* ---- fish ---- */
 
-/* What opt_each() hands on: where to write, and the condition under which the options are offered. */
+/* What opt_each() hands on: where to write, and the condition under which the options are
+ * offered. */
 typedef struct {
     buf *out;
     const char *condition;

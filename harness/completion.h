@@ -1,5 +1,6 @@
-/* completion.h - scripts that teach a shell the commands, verbs and options of the program. All three follow from
- * the tables that the parser reads, so they cannot differ from what the program takes. */
+/* completion.h - scripts that teach a shell the commands, verbs and options of the program. All
+ * three follow from the tables that the parser reads, so they cannot differ from what the program
+ * takes. */
 #ifndef SNAPMLA_HARNESS_COMPLETION_H
 #define SNAPMLA_HARNESS_COMPLETION_H
 

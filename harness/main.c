@@ -12,7 +12,8 @@
 #include "harness/completion.h"
 #include "harness/record/results.h"
 
-const opt_command *const cmd_table[] = {
+/* All commands, in the order of --help. */
+static const opt_command *const cmd_table[] = {
     &cmd_bench,  &cmd_eval,     &cmd_merge,       &cmd_grade, &cmd_fidelity, &cmd_gate,
     &cmd_report, &cmd_compare,  &cmd_verify,      &cmd_pack,  &cmd_generate, &cmd_synth,
     &cmd_fetch,  &cmd_roofline, &cmd_conformance, &cmd_info,  NULL};
@@ -20,7 +21,7 @@ const opt_command *const cmd_table[] = {
 volatile sig_atomic_t cmd_cancelled;
 
 static void on_signal(int signal_number) {
-    if (cmd_cancelled) /* the second one is for impatience */
+    if (cmd_cancelled) /* a second signal ends the program at once */
         _exit(128 + signal_number);
     cmd_cancelled = 1;
 }
@@ -99,7 +100,7 @@ static snap_status run(const opt_command *command, int argc, const char **argv, 
     return st;
 }
 
-/* A result that did not reach its reader (a full disk behind a redirection) is a failure. */
+/* A result that could not be written, to a full disk for example, is a failure. */
 static snap_status flush_stdout(snap_status st, snap_err *err) {
     bool failed = ferror(stdout) != 0;
     if (fclose(stdout) != 0 || failed)

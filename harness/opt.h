@@ -1,13 +1,13 @@
 /* opt.h - the tables of commands and options.
  *
- * One table for each command is its parser, its --help, its --print-config, its part of the man page and
- * its words for a shell's completion. A command may have verbs (`snapmla bench model`), which are commands
- * with tables of their own.
+ * One table for each command is its parser, its --help, its --print-config, its part of the man
+ * page and its words for a shell's completion. A command may have verbs (`snapmla bench model`),
+ * which are commands with tables of their own.
  *
- * A value comes from, later wins: the table's default, --config (a JSON object whose keys are the long
- * names), the environment (SNAPMLA_ and the long name in capitals, - as _), the command line. An unknown
- * key or option is an error that names it. A configuration may hold options of several verbs of one
- * command: each verb takes its own. */
+ * A value comes from these places, and a later one wins: the table's default, --config (a JSON
+ * object whose keys are the long names), the environment (SNAPMLA_ and the long name in capitals, -
+ * as _), the command line. An unknown key or option is an error that names it. A configuration may
+ * hold options of several verbs of one command: each verb takes its own. */
 #ifndef SNAPMLA_HARNESS_OPT_H
 #define SNAPMLA_HARNESS_OPT_H
 
@@ -59,8 +59,8 @@ typedef struct {
     js *file;     /* what --config brought; strings point into it */
 } opt_shared;
 
-/* Writes the result to standard output, everything else to standard error. main() turns the status into the
- * exit code and the message. */
+/* Writes the result to standard output, everything else to standard error. main() turns the status
+ * into the exit code and the message. */
 typedef snap_status (*opt_run_fn)(opt_shared *shared, snap_err *err);
 
 typedef struct opt_command {

@@ -1,4 +1,5 @@
-/* opt_help.c - what a table of options becomes for people and shells: --help, the man page, completion. */
+/* opt_help.c - writes a table of options as --help, as a part of the man page, and for
+ * completion. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,10 @@ static bool flag_is_on(const opt *o) {
 static void help_default(const opt *o, buf *out) {
     if (flag_is_on(o))
         (void)buf_puts(out, " [on]");
+    if (o->type == OPT_NUM && o->value) {
+        (void)buf_printf(out, " [%g]", *(const double *)o->value);
+        return;
+    }
     js *v = o->type == OPT_FLAG || !o->value ? NULL : opt_value_json(o);
     buf text = {0};
     bool empty = !v || js_is_null(v) || (js_is_array(v) && !js_len(v));
@@ -74,8 +79,8 @@ void opt_help(const opt_command *cmd, buf *out) {
                                   "invalid, 7 wrong result");
 }
 
-/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new sentence
- * wants a new line, and an empty line is a paragraph. */
+/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new
+ * sentence wants a new line, and an empty line is a paragraph. */
 static void mdoc_text(const char *text, buf *out) {
     bool line_start = true;
     for (const char *p = text; *p; p++) {

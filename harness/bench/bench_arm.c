@@ -273,8 +273,8 @@ static mla_attn attn_of(const bench_arm *arm, int set) {
                       .lse = arm_slice(&arm->lse, set)};
 }
 
-/* The clock starts behind the flush, which leaves the device busy while the host enqueues the step; or
- * else on an idle device. */
+/* The clock starts behind the flush, which leaves the device busy while the host enqueues the step;
+ * or else on an idle device. */
 static snap_status start_clock(bench_arm *arm, snap_err *err) {
     snap_status st = arm->flush ? lab_flush(arm->be, err) : mla_sync(arm->be, err);
     return st == SNAP_OK ? mla_timer_start(arm->be, err) : st;

@@ -1,9 +1,9 @@
 /* bench_arm.h - one arm of a benchmark on the device: its cache, its queries, one timed step.
  *
- * Every step starts cold. Where the backend can flush its caches, a step is enqueued behind a flush.
- * Elsewhere the data exist several times ("sets"), and the steps go through the sets in turn, so that between
- * two uses of a byte at least four times the last-level cache has been read (four, because a guest
- * may see one slice of a cache where its threads use several). All sets lie
+ * Every step starts cold. Where the backend can flush its caches, a step is enqueued behind a
+ * flush. Elsewhere the data exist several times ("sets"), and the steps go through the sets in
+ * turn, so that between two uses of a byte at least four times the last-level cache has been read
+ * (four, because a guest may see one slice of a cache where its threads use several). All sets lie
  * in one pool whose pages are shuffled. Slots past a sequence's length, and one page of the pool,
  * hold NaN; table entries past it hold numbers outside the pool or of that page. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
@@ -50,8 +50,8 @@ const numbers *bench_arm_numbers(const bench_arm *arm);
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* @steps steps without a pause; *ns is the mean time of one. The kernel scope's metadata are those of
- * the first step: it wants an arm of one set. */
+/* @steps steps without a pause; *ns is the mean time of one. The kernel scope's metadata are those
+ * of the first step: it wants an arm of one set. */
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
@@ -65,7 +65,8 @@ int64_t bench_arm_rows(const bench_arm *arm);
 snap_status bench_arm_result(bench_arm *arm, uint16_t *out, float *lse,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* What set 0 was made of: numbers_token() of token @token of sequence @b, numbers_query() of a row. */
+/* What set 0 was made of: numbers_token() of token @token of sequence @b, numbers_query() of a
+ * row. */
 uint64_t bench_arm_token_index(const bench_arm *arm, int b, int64_t token);
 uint64_t bench_arm_query_index(const bench_arm *arm, int64_t row);
 

@@ -214,8 +214,8 @@ static snap_status make_queries(bench_arm *arm, int set, uint64_t *scratch, snap
     return st;
 }
 
-/* The step's own tokens, which the served scope appends: the last s_q of each sequence. What would lie
- * before a sequence's first token is drawn and not appended. */
+/* The step's own tokens, which the served scope appends: the last s_q of each sequence. What would
+ * lie before a sequence's first token is drawn and not appended. */
 static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint64_t *scratch,
                                    snap_err *err) {
     const bench_shape *s = &arm->shape;

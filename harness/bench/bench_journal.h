@@ -4,8 +4,8 @@
 
 #include "harness/record/results.h"
 
-/* Opens RUN/journal (makes the folder), or FILE.journal, of this configuration; where ceilings come from
- * and results go does not count. Errors of results_journal_open(). */
+/* Opens RUN/journal (makes the folder), or FILE.journal, of this configuration; where ceilings come
+ * from and results go does not count. Errors of results_journal_open(). */
 snap_status bench_journal_open(results_journal **journal, const char *run, const js *config,
                                snap_err *err) SNAP_CHECK_RESULT;
 

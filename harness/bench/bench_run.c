@@ -99,8 +99,9 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 
 /* ---- what follows from the samples ---- */
 
-/* A ceiling is the best rate ever seen, also between samples. Where a row undercuts its floor, either the
- * probes met a busy moment, and reach more when they are repeated, or the row is wrong. */
+/* A ceiling is the best rate ever seen, also between samples. Where a row undercuts its floor,
+ * either the probes met a busy moment, and reach more when they are repeated, or the row is
+ * wrong. */
 static snap_status derive(bench *b, snap_err *err) {
     mla_ceilings *best = &b->ceilings.best;
     for (size_t i = 0; i < js_len(b->rows); i++)

@@ -32,16 +32,18 @@ typedef struct {
  * bench_run - time the cells of a grid against the ceilings of the device
  *
  * @config: the resolved options, for the result file; the journal belongs to them
- * @out:    the result, saved where @o says so; caller owns it, results_free(); NULL where the run did
- *          not get to its end
+ * @out:    the result, saved where @o says so; caller owns it, results_free(); NULL where the run
+ *          did not get to its end
  *
- * SNAP_E_DEVICE and SNAP_E_WRONG with *out set where a cell had an error or failed (sweep_verdict());
- * SNAP_E_USAGE for wrong options, SNAP_E_ENV for ceilings of another device, SNAP_E_CANCELLED.
+ * SNAP_E_DEVICE and SNAP_E_WRONG with *out set where a cell had an error or failed
+ * (sweep_verdict()); SNAP_E_USAGE for wrong options, SNAP_E_ENV for ceilings of another device,
+ * SNAP_E_CANCELLED.
  */
 snap_status bench_run(const bench_options *o, const js *config, results **out,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Warnings about the rows of a "bench" section, on standard error: noise, other work, weak baselines. */
+/* Warnings about the rows of a "bench" section, on standard error: noise, other work, weak
+ * baselines. */
 void bench_warn(const js *rows);
 
 #endif

@@ -1,4 +1,5 @@
-/* conformance_run.h - the checks of kernels/conformance on one backend, or on all that open here. */
+/* conformance_run.h - the checks of kernels/conformance on one backend, or on all that open
+ * here. */
 #ifndef SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 #define SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 
@@ -24,8 +25,8 @@ typedef struct {
 /**
  * conformance_run_on - check the backends that @d names
  *
- * @d:   backend "all" means all that open here, the CPU with each of its instruction sets; a backend that
- *       does not open is no failure then
+ * @d:   backend "all" means all that open here, the CPU with each of its instruction sets; a
+ *       backend that does not open is no failure then
  * @out: release with conformance_release(), also after an error
  *
  * What opening and running a backend give; SNAP_E_CANCELLED. A failed check is no error here.

@@ -30,8 +30,8 @@ typedef struct {
     int n_list;
 } bench_grid;
 
-/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ...; shapes as
- * "H/s_q/batch/context", NULL or "" = all products of the axes. */
+/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ...;
+ * shapes as "H/s_q/batch/context", NULL or "" = all products of the axes. */
 typedef struct {
     const char *arms, *scopes, *heads, *s_q, *batch, *context, *shapes;
     int64_t d_c, d_r;

@@ -35,7 +35,8 @@ lab_ablation bench_kind_ablation(bench_kind k);   /* of its plan */
 bool bench_kind_has(bench_kind k, bench_scope s); /* what is left out shows in that scope */
 bool bench_kind_plain_queries(bench_kind k);      /* an FP8 cache, and queries in bf16 */
 
-/* What its error is held against. In-place sums are meant to lose accuracy: four times the bound. */
+/* What its error is held against. In-place sums are meant to lose accuracy: four times the
+ * bound. */
 judge_bound bench_kind_bound(bench_kind k, ref_pv pv);
 
 #endif

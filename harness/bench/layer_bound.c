@@ -7,7 +7,7 @@
 enum { kMostIterations = 500 };
 #define SLACK 1.001 /* FP32's roundings beside those counted, and the norm from below */
 
-/* ---- norms -------------------------------------------------------------------------------------- */
+/* ---- norms ---- */
 
 static double norm(const double *x, int64_t n) {
     double sum = 0;
@@ -73,7 +73,7 @@ cleanup:
     return st;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 /* Over all tokens: what rounding may do to one, and does. */
 typedef struct {
@@ -136,7 +136,7 @@ static double value_error(const mat *w_uv, const double *o, const double *exact,
     return sqrt(sum);
 }
 
-/* ---- a layer -------------------------------------------------------------------------------------- */
+/* ---- a layer ---- */
 
 typedef struct {
     const oracle_step *s;

@@ -1,5 +1,5 @@
-/* layer_bound.h - what rounding cached rows may cost a layer by the norms of its weights, and what it does
- * cost; model_layers.h derives it. */
+/* layer_bound.h - what rounding cached rows may cost a layer by the norms of its weights, and what
+ * it does cost; model_layers.h derives it. */
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 

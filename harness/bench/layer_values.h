@@ -1,5 +1,5 @@
-/* layer_values.h - how large a layer's cached numbers are. They are bf16, so there are 2^15 magnitudes, and
- * counting them gives exact quantiles of any number of values. */
+/* layer_values.h - how large a layer's cached numbers are. They are bf16, so there are 2^15
+ * magnitudes, and counting them gives exact quantiles of any number of values. */
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 
@@ -17,8 +17,8 @@ void layer_values_count(layer_values *v, const uint16_t *x, int64_t rows, int st
 /* The magnitude that a share @q of the values does not exceed. */
 double layer_values_quantile(const layer_values *v, double q);
 
-/* "values", "rms", "p50", "p99", "p999", "max", and "histogram": [[e, share]...], the share of values of
- * magnitude 2^e to 2^(e+1), ascending, zeros left out. False when out of memory. */
+/* "values", "rms", "p50", "p99", "p999", "max", and "histogram": [[e, share]...], the share of
+ * values of magnitude 2^e to 2^(e+1), ascending, zeros left out. False when out of memory. */
 bool layer_values_json(const layer_values *v, js *row);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "harness/measure/ceilings.h"
 
-/* @from: a result file or a run's folder. SNAP_E_ENV where they are another device's than @be's; what reading
- * the file and ceilings_parse() give. */
+/* @from: a result file or a run's folder. SNAP_E_ENV where they are another device's than @be's;
+ * what reading the file and ceilings_parse() give. */
 snap_status load_ceilings(ceilings *c, const mla_backend *be, const char *from,
                           snap_err *err) SNAP_CHECK_RESULT;
 

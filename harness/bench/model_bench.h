@@ -1,4 +1,5 @@
-/* model_bench.h - decode steps and prompts of a whole model (e2e.h), from options to rows and a result file. */
+/* model_bench.h - decode steps and prompts of a whole model (e2e.h), from options to rows and a
+ * result file. */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_BENCH_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_BENCH_H
 
@@ -24,18 +25,19 @@ typedef struct {
     ceilings ceilings;
 } model_bench;
 
-/* Measures, and writes the result file where the options name one. @config: the resolved options, for that file.
- * SNAP_E_USAGE for a list or model that is wrong; what e2e_run() can give. */
+/* Measures, and writes the result file where the options name one. @config: the resolved options,
+ * for that file. SNAP_E_USAGE for a list or model that is wrong; what e2e_run() can give. */
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 
 double model_bench_tokens_s(const e2e_row *r);
 
-/* FP8 over BF16: tokens per second of row @at over those of the BF16 row of the same measurement; NAN for BF16
- * rows and where there is none. */
+/* FP8 over BF16: tokens per second of row @at over those of the BF16 row of the same measurement;
+ * NAN for BF16 rows and where there is none. */
 double model_bench_gain(const e2e_row *rows, int n, int at);
 
-/* The rows with the ceilings that they are held against, as --json prints them. NULL when out of memory. */
+/* The rows with the ceilings that they are held against, as --json prints them. NULL when out of
+ * memory. */
 js *model_bench_json(const model_bench *m, const model_bench_options *o);
 
 #endif

@@ -10,8 +10,8 @@
  *   sink     every query likes one token in a thousand, whose value is small: what is left for the
  *            others are small probabilities (attention sinks, arXiv 2309.17453)
  *   adversarial
- *            token norms spread over octaves, and two RoPE columns of a thousand times the token's norm
- *            whose products with a query cancel: what a sum drops beside them is missing */
+ *            token norms spread over octaves, and two RoPE columns of a thousand times the token's
+ *            norm, whose products with a query cancel: what a sum drops beside them is missing */
 #ifndef SNAPMLA_HARNESS_BENCH_NUMBERS_H
 #define SNAPMLA_HARNESS_BENCH_NUMBERS_H
 

@@ -1,5 +1,5 @@
-/* oracle.h - one decode step of some heads over one sequence by the FP64 oracle (kernels/reference.h), the
- * heads shared out among threads, and how far two results are apart. */
+/* oracle.h - one decode step of some heads over one sequence by the FP64 oracle
+ * (kernels/reference.h), the heads shared out among threads, and how far two results are apart. */
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
 

@@ -1,7 +1,8 @@
-/* sustained.h - arms in loops without a pause, as a server runs them: at the clock that power allows.
+/* sustained.h - arms in loops without a pause, as a server runs them: at the clock that power
+ * allows.
  *
- * The arms take turns A B B A, a loop of some seconds each. A sample is the mean of the steps of some
- * hundredths of a second. Power is the device's own count of energy over the loops. */
+ * The arms take turns A B B A, a loop of some seconds each. A sample is the mean of the steps of
+ * some hundredths of a second. Power is the device's own count of energy over the loops. */
 #ifndef SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 #define SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 

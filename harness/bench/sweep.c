@@ -22,8 +22,8 @@ typedef struct {
     double power_w;
 } cell;
 
-/* The kernel that serves an arm, and the hash of its machine code: remembered, for it takes a reading of
- * the whole program. */
+/* The kernel that serves an arm, and the hash of its machine code. The hash is kept because
+ * computing it reads the whole program file. */
 typedef struct {
     const char *kernel; /* NULL = the backend's own */
     char hash[HASH_HEX];
@@ -142,7 +142,7 @@ static void drop_arms(sweep *s) {
 
 /* ---- one scope ---- */
 
-static bool asked_for(const sweep *s, int p, bench_scope scope) {
+static bool is_requested(const sweep *s, int p, bench_scope scope) {
     return s->opt->grid->arm[p] && bench_kind_has((bench_kind)p, scope);
 }
 
@@ -170,12 +170,12 @@ static snap_status judge_arm(sweep *s, cell *c, bench_scope scope, snap_err *err
 /* A failure among arms that take turns can't be told from each other's: it ends both. */
 static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     bench_arm *arms[BENCH_ARMS];
-    cell *who[BENCH_ARMS];
+    cell *turns[BENCH_ARMS];
     stop_rule rules[BENCH_ARMS];
     int n = 0;
     for (int p = 0; p < BENCH_ARMS; p++)
         if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED) {
-            who[n] = &s->cells[p];
+            turns[n] = &s->cells[p];
             stop_init(&rules[n], &s->opt->limits);
             arms[n++] = s->cells[p].arm;
         }
@@ -194,10 +194,10 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
                                               &s->looks, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
     for (int i = 0; i < n; i++) {
-        who[i]->timing = rules[i];
-        who[i]->power_w = power_w[i];
+        turns[i]->timing = rules[i];
+        turns[i]->power_w = power_w[i];
         if (out == SNAP_OK)
-            out = settle(who[i], st, &why, err);
+            out = settle(turns[i], st, &why, err);
     }
     return out;
 }
@@ -272,7 +272,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED)
             TRY(judge_again(&s->cells[p], err));
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (asked_for(s, p, scope))
+        if (is_requested(s, p, scope))
             TRY(add_row(s, p, scope, &before, &after, err));
 cleanup:
     return st;
@@ -289,14 +289,14 @@ static const js *found(const sweep *s, int p, bench_scope scope) {
 /* Arms are timed in turns: a scope is taken over whole or measured again whole. */
 static bool scope_found(const sweep *s, bench_scope scope) {
     for (int p = 0; p < BENCH_ARMS; p++)
-        if (asked_for(s, p, scope) && !found(s, p, scope))
+        if (is_requested(s, p, scope) && !found(s, p, scope))
             return false;
     return true;
 }
 
 static snap_status take_over(sweep *s, bench_scope scope, snap_err *err) {
     for (int p = 0; p < BENCH_ARMS; p++) {
-        if (!asked_for(s, p, scope))
+        if (!is_requested(s, p, scope))
             continue;
         if (!js_push_new(s->rows, js_copy(found(s, p, scope))))
             return err_set(err, SNAP_E_NOMEM, "out of memory for a row");

@@ -9,7 +9,7 @@
 
 enum { kPasses = 7 };
 
-/* ---- a text ---------------------------------------------------------------------------------------- */
+/* ---- a text ---- */
 
 static void put_utf8(buf *out, uint32_t c) {
     char s[4];
@@ -49,7 +49,7 @@ void tokenizing_text(uint64_t seed, size_t bytes, buf *out) {
     }
 }
 
-/* ---- measuring --------------------------------------------------------------------------------------- */
+/* ---- measuring ---- */
 
 typedef struct {
     const tokenizer *t;

@@ -1,5 +1,5 @@
-/* bench_judging.c - `snapmla bench grading` and `snapmla bench tokenizer`: what runs on one core beside the
- * generators. */
+/* bench_judging.c - `snapmla bench grading` and `snapmla bench tokenizer`: work that one core does
+ * beside the generators. */
 #include "base/fs.h"
 #include "harness/bench/grading.h"
 #include "harness/bench/tokenizing.h"

@@ -16,7 +16,7 @@ static model_bench_options o = {.device = DEVICE_DEFAULTS,
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
     {OPT_STR, "model-config", 0, &o.model_config, "FILE",
-     "the model's config.json, or a name of configs/models, as info lists them", 0, 0},
+     "the model's config.json, or the name of a file in configs/models", 0, 0},
     {OPT_STR, "arms", 0, &o.arms, "LIST", "bf16, fp8", 0, 0},
     {OPT_STR, "batch", 0, &o.batches, "LIST", "sequences; max: as many as the cache has room for",
      0, 0},
@@ -61,11 +61,11 @@ const opt_command cmd_bench_model = {
     .name = "bench model",
     .summary = "decode steps of a whole model with random weights, on a GPU",
     .synopsis = "--model-config FILE [options]",
-    .about =
-        "Times decode steps of a whole model in both arms, on a CUDA device. The model is its\n"
-        "config.json; its weights are random. Each batch and context of the lists is one row\n"
-        "per arm. '% roof' is the time that the step's bytes take at the measured bandwidth,\n"
-        "of a prompt its arithmetic at the measured rate, in percent of the step's time.",
+    .about = "Times decode steps of a whole model in both arms, on a CUDA device. The model is\n"
+             "given by its config.json; its weights are random. Each batch and context of the\n"
+             "lists is one row per arm. '% roof' is the shortest possible time in percent of the\n"
+             "measured one: the time to read the step's bytes at the measured bandwidth, or for a\n"
+             "prompt the time of its arithmetic at the measured rate.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN",

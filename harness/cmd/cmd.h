@@ -13,9 +13,6 @@ extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_me
 extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_check,
     cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show;
 
-/* NULL-terminated table of all commands, in the order of --help. */
-extern const opt_command *const cmd_table[];
-
 /* Set by SIGINT and SIGTERM; commands that run long check it between units of work. */
 #include <signal.h>
 extern volatile sig_atomic_t cmd_cancelled;

@@ -11,7 +11,7 @@ static const char *out_dir, *format_list = "html,md,csv,tex", *prices_path;
 
 static const opt options[] = {
     {OPT_STR, "prices", 0, &prices_path, "FILE",
-     "JSON object of dollars an hour by (part of) a device's name: tokens a dollar are shown", 0,
+     "JSON object from (part of) a device's name to dollars per hour; shows tokens per dollar", 0,
      0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out_dir, "DIR", "write the files here; without it Markdown is printed",
@@ -106,12 +106,12 @@ const opt_command cmd_compare = {
     .summary = "results of several machines, side by side",
     .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
     .about =
-        "Lines up results of several machines, of any vendor: times, percent of each device's own\n"
-        "measured roofline, tokens per joule, tokens per dollar, and times as fast as the first\n"
-        "file. Rows measured under other conditions than the first file's are marked and get no\n"
-        "ratio; files without a cell in common are refused with exit code 6.",
+        "Puts results of several machines side by side, of any vendor: times, percent of each\n"
+        "device's own measured roofline, tokens per joule, tokens per dollar, and speed relative\n"
+        "to the first file. Rows measured under other conditions than the first file's are marked\n"
+        "and get no ratio. Files without a cell in common are refused with exit code 6.",
     .examples = "  snapmla compare a.json b.json\n"
-                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison\n",
+                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison",
     .options = options,
     .min_args = 2,
     .max_args = -1,

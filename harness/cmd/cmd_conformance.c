@@ -38,13 +38,12 @@ const opt_command cmd_conformance = {
     .name = "conformance",
     .summary = "whether a backend computes what it must, as a table",
     .synopsis = "[options]",
-    .about =
-        "Does a backend compute what kernels/mla.h promises? Both arms against the FP64 oracle of\n"
-        "their own arithmetic, what must not change a bit (order of pages, unused slots, "
-        "neighbours,\n"
-        "reruns), steps whose answer is known, the dataflow against scalar code, bad arguments.\n"
-        "A cell is the worst figure of a check, to be held against its bound; checks that ask for\n"
-        "equality have none. Exit code 7 when a check fails.",
+    .about = "Checks that a backend computes what kernels/mla.h promises: both arms against the\n"
+             "FP64 oracle of their own arithmetic; what must not change a bit (order of pages,\n"
+             "unused slots, other sequences, reruns); steps with a known answer; the dataflow\n"
+             "against scalar code; bad arguments. A cell of the table is the largest error of a\n"
+             "check, next to its bound. Checks of equality have no bound. The exit code is 7 if a\n"
+             "check fails.",
     .examples = "  snapmla conformance\n"
                 "  snapmla conformance --backend plugin:./acme.so --json",
     .options = options,

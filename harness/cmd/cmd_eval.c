@@ -42,14 +42,11 @@ static const opt options[] = {
     {OPT_STR, "lcb-to", 0, &o.lcb_to, "DATE", "LiveCodeBench: contests up to that day", 0, 0},
     {.type = OPT_GROUP, .help = "Arms"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
-     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several "
-     "of them as URL|URL*WEIGHT, local:DIR (a checkpoint, run here), or replay:FILE; keys: "
-     "model precision stream retries timeout deadline in_flight rpm tpm (requests and tokens a "
-     "minute) seed temperature top_p max_tokens; "
-     "local: precision (bf16, fp8; fp32; A to F, noPV: damaged), device (cpu, cuda, opencl, "
-     "plugin:PATH), context, "
-     "cache_mb, threads, "
-     "template",
+     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several of them as "
+     "URL|URL*WEIGHT, local:DIR (a checkpoint, run here), or replay:FILE; keys: model precision "
+     "stream retries timeout deadline in_flight rpm tpm (requests and tokens per minute) seed "
+     "temperature top_p max_tokens; local: precision (bf16, fp8; fp32; A to F, noPV: damaged), "
+     "device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, template",
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",
      "requests at once for each arm; 0 = the generator's default", 0, 4096},
@@ -69,8 +66,8 @@ static const opt options[] = {
      "each sample's seed follows from it, the task, the problem and the sample's number", 0,
      9007199254740991.0},
     {.type = OPT_GROUP, .help = "Result"},
-    {OPT_STR, "out", 'o', &o.out, "RUN",
-     "folder of the run; one that exists goes on where it stopped", 0, 0},
+    {OPT_STR, "out", 'o', &o.out, "RUN", "folder of the run; a run that was stopped continues", 0,
+     0},
     {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
      "largest difference in accuracy that counts as none, in points; 0 = the suite's", 0, 100},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
@@ -83,8 +80,8 @@ static const opt options[] = {
     {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N", "programs judged at once; 0 = one per processor",
      0, 1024},
     {OPT_STR, "judge-model", 0, &o.judge_model, "GENERATOR[,KEY=VALUE...]",
-     "who judges open answers (arena_hard), as an arm is given, without a name; temperature 0 and "
-     "16000 tokens unless its keys say otherwise",
+     "the model that judges open answers (arena_hard), given like an arm but without a name; "
+     "default: temperature 0 and 16000 tokens",
      0, 0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "judge the samples in --out again, and generate nothing", 0, 0},
@@ -117,11 +114,11 @@ const opt_command cmd_eval = {
     .summary = "ask two precisions the same questions, compare the answers",
     .synopsis = "--suite LIST --arm NAME=GENERATOR... --out RUN [options]",
     .about =
-        "Asks every arm the same questions with the same seeds, judges the answers, and compares\n"
+        "Gives every arm the same questions with the same seeds, judges the answers, and compares\n"
         "each arm with the first one: paired differences with confidence intervals and a test of\n"
         "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
-        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in "
-        "memory;\nof its text nothing is written but what a model says.",
+        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in\n"
+        "memory; no text of it is written except what a model quotes.",
     .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
                 "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
                 "fp8=http://127.0.0.1:8001/v1,model=b\n"

@@ -20,8 +20,8 @@ static const opt options[] = {
      0, 0},
     {OPT_FLAG, "accept-licences", 0, &accepted, NULL,
      "the licences and notices are known: don't show them", 0, 0},
-    {OPT_INT, "retries", 0, &retries, "N",
-     "attempts in a row, after the first, that may bring nothing", 0, 100},
+    {OPT_INT, "retries", 0, &retries, "N", "how many attempts in a row may fail, after the first",
+     0, 100},
     {OPT_STR, "manifest", 0, &wanted.path, "FILE",
      "another list of sets; default: the program's own datasets/manifest.json", 0, 0},
     {.type = OPT_END},
@@ -111,13 +111,12 @@ const opt_command cmd_fetch = {
     .name = "fetch",
     .summary = "bring the public data sets, checked, from their homes",
     .synopsis = "[options] [NAME...]",
-    .about =
-        "Brings the named data sets, each called as its task is, into the data folder; without a\n"
-        "name all but the large ones. Every file is checked against the manifest's sha256 where\n"
-        "that is known, and put in its place only when it is whole. A broken transfer goes on "
-        "where\n"
-        "it stopped. datasets/fetch.sh does the same with curl or wget. The sets belong to their\n"
-        "authors: their licences and notices are shown.",
+    .about = "Downloads the named data sets into the data folder; a set has the name of its task.\n"
+             "Without a name it downloads all but the large ones. Every file is checked against\n"
+             "the sha256 in the manifest, if there is one, and moved to its place only when it is\n"
+             "complete. A broken transfer continues where it stopped. datasets/fetch.sh does the\n"
+             "same with curl or wget. The sets belong to their authors: their licences and\n"
+             "notices are shown.",
     .examples = "  snapmla fetch --list\n"
                 "  snapmla fetch aime24 aime25 math500\n"
                 "  snapmla fetch --dir ../data --mirror http://mirror.example/datasets gsm8k",

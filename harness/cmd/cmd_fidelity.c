@@ -22,13 +22,13 @@ static const opt options[] = {
      "cache formats: bf16, snapmla, the ablation's A to F, noPV (snapmla with P in bf16)", 0, 0},
     {OPT_STR, "contexts", 0, &contexts, "LIST", "tokens in the cache", 0, 0},
     {OPT_STR, "distribution", 0, &distributions, "LIST",
-     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: a token in a thousand that "
-     "all "
-     "queries like; adversarial: norms over octaves, large products that cancel",
+     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: one token in a thousand "
+     "gets a large share of every query; adversarial: norms over octaves, large products that "
+     "cancel",
      0, 0},
     {OPT_INT, "heads", 0, &heads, "N", "query heads, each a compared row", 1, MLA_MAX_HEADS},
     {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
-    {.type = OPT_GROUP, .help = "Of a model's predictions"},
+    {.type = OPT_GROUP, .help = "Predictions of a model"},
     {OPT_STR, "model", 'm', &model.dir, "DIR",
      "a checkpoint: perplexity, KL divergence and changed tokens on --text; on the CPU, or "
      "with --backend cuda bf16 and fp8 on a device",
@@ -38,11 +38,11 @@ static const opt options[] = {
      "of the cache: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},
     {OPT_INT, "max-tokens", 0, &model.max_tokens, "N", "of the text; 0 = up to 32768", 0,
      MLA_MAX_CONTEXT},
-    {OPT_FLAG, "prefill", 0, &model.prefill, NULL, "the text as a prompt, in place of decoding it",
-     0, 0},
+    {OPT_FLAG, "prefill", 0, &model.prefill, NULL,
+     "process the text as a prompt instead of decoding it", 0, 0},
     {OPT_FLAG, "layers", 0, &model.layers, NULL,
-     "look into every layer at --contexts and the text's end: errors of all configs on its own "
-     "numbers, their sizes, and the bound by the norms of W_UK and W_UV",
+     "also measure each layer, at --contexts and at the end of the text: the errors of all configs "
+     "on the layer's own numbers, the sizes of these, and the bound by the norms of W_UK and W_UV",
      0, 0},
     DEVICE_OPTIONS(device),
     {.type = OPT_GROUP, .help = "Output"},
@@ -103,12 +103,11 @@ const opt_command cmd_fidelity = {
     .name = "fidelity",
     .summary = "numerical error of each cache format against FP64",
     .synopsis = "[options]",
-    .about =
-        "Numerical error of attention in each cache format against FP64 attention over the\n"
-        "unquantised numbers: from the FP64 oracle of each format's arithmetic (what the format\n"
-        "costs), and from the arms of the backend (what this implementation adds). With --model: "
-        "what\n"
-        "the formats do to a model's predictions of a text.",
+    .about = "Measures the numerical error of attention in each cache format against FP64\n"
+             "attention over the unquantised numbers. The FP64 oracle of each format's arithmetic\n"
+             "shows what the format costs; the arms of the backend show what this implementation\n"
+             "adds. With --model it measures how the formats change a model's predictions of a\n"
+             "text.",
     .examples = "  snapmla fidelity\n"
                 "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
                 "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"

@@ -8,10 +8,9 @@ static int64_t jobs;
 
 static const opt options[] = {
     {OPT_STR, "task", 't', &o.task, "NAME",
-     "whose grader judges: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
-     "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, "
-     "livecodebench, "
-     "humaneval, mbpp, synth_aime, synth_math, synth_gpqa, synth_code",
+     "the task: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
+     "mmlu_pro, mmlu_redux, ifeval, zebralogic, livecodebench, humaneval, mbpp, synth_aime, "
+     "synth_math, synth_gpqa, synth_code",
      0, 0},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
      "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
@@ -39,18 +38,16 @@ const opt_command cmd_grade = {
     .name = "grade",
     .summary = "judge recorded answers again, without generating",
     .synopsis = "--task NAME [FILE]",
-    .about =
-        "Judges recorded answers, one JSON object a line: {\"gold\", \"response\"} searches the\n"
-        "response for its answer, {\"gold\", \"answer\"} takes the answer as it is. Other keys "
-        "are\n"
-        "ignored, so the samples.jsonl of a run is an input. Writes one object a line in the same\n"
-        "order: the verdict (correct, wrong, unparsed), what was extracted, by which rule, why.\n"
-        "Rows of ifeval and zebralogic may stand as their data has them, with a response.\n"
-        "Nothing is written if a line is malformed. Where answers are programs, a line is\n"
-        "{\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or has the tests as "
-        "the data set\n"
-        "publishes them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
-        "(bubblewrap); where that is not possible none is run, and the exit code is 6.",
+    .about = "Judges recorded answers, one JSON object per line: {\"gold\", \"response\"}\n"
+             "searches the response for its answer, {\"gold\", \"answer\"} takes the answer as it\n"
+             "is. Other keys are ignored, so the samples.jsonl of a run is an input. Writes one\n"
+             "object per line in the same order: the verdict (correct, wrong, unparsed), what was\n"
+             "extracted, by which rule, and the reason. Rows of ifeval and zebralogic may have\n"
+             "the layout of their data, with a response. Nothing is written if a line is\n"
+             "malformed. If answers are programs, a line is {\"code\" or \"response\",\n"
+             "\"inputs\", \"outputs\", \"fn_name\"}, or has the tests as the data set publishes\n"
+             "them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
+             "(bubblewrap). Without a sandbox no program is run, and the exit code is 6.",
     .examples =
         "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
         "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"

@@ -35,9 +35,9 @@ const opt_command cmd_info = {
     .summary = "what this build and this machine can do, and why not",
     .synopsis = "[options]",
     .about =
-        "What this build and this machine can do, and why not: program, processor, backends and\n"
-        "their instruction sets, configurations. With --backend that one alone, opened: the exit\n"
-        "code is 0 only where it can be used.",
+        "Lists what this build and this machine can do, and why not: program, processor, backends\n"
+        "and their instruction sets, configurations. With --backend it opens that backend alone;\n"
+        "the exit code is 0 only if it can be used.",
     .examples = "  snapmla info\n"
                 "  snapmla info --json\n"
                 "  snapmla info --backend plugin:./vendor.so",

@@ -37,13 +37,12 @@ const opt_command cmd_merge = {
     .name = "merge",
     .summary = "join the shards of an evaluation into one run",
     .synopsis = "SHARD... --out RUN",
-    .about =
-        "Joins the folders that 'snapmla eval --shard I/N' made into one run: its samples, its\n"
-        "statistics, its report, as if one process had made them. Merging again, with more shards\n"
-        "or after some went on, is fine; 'snapmla eval' with the shards' options goes on with the\n"
-        "whole.",
+    .about = "Joins the folders that 'snapmla eval --shard I/N' made into one run. Its samples,\n"
+             "its statistics and its report are those that one process would have made. The same\n"
+             "command can be repeated when more shards are done. 'snapmla eval' with the shards'\n"
+             "options continues the joined run.",
     .examples = "  snapmla merge shard-* --out RUN\n"
-                "  snapmla merge shard-1 shard-3 --partial --out SO_FAR\n",
+                "  snapmla merge shard-1 shard-3 --partial --out SO_FAR",
     .options = options,
     .min_args = 1,
     .max_args = -1,

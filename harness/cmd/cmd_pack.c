@@ -44,9 +44,9 @@ const opt_command cmd_pack = {
     .name = "pack",
     .summary = "bundle a run into one zip that can be checked",
     .synopsis = "FILE_or_DIR [options]",
-    .about = "One zip of a run: result file, samples, log, configuration, report, and a manifest\n"
-             "with the sha256 of each. 'snapmla verify-run' checks it on any machine. Its path is\n"
-             "printed.",
+    .about = "Packs a run into one zip: result file, samples, log, configuration, report, and a\n"
+             "manifest with the sha256 of each. 'snapmla verify-run' checks it on any machine.\n"
+             "Prints the path of the zip.",
     .examples = "  snapmla pack RUN\n"
                 "  snapmla pack bench.json --out bench.zip",
     .options = options,

@@ -6,22 +6,16 @@
 static report_files_options o = {.formats = "html,md,csv,tex", .samples = true};
 static opt_list reported, e2e;
 
-#define OUTPUT_OPTIONS                                                                              \
-    {.type = OPT_GROUP, .help = "Output"}, {OPT_STR,                                                \
-                                            "out",                                                  \
-                                            'o',                                                    \
-                                            &o.out,                                                 \
-                                            "DIR",                                                  \
-                                            "write the files here; without it Markdown is printed", \
-                                            0,                                                      \
-                                            0},                                                     \
-        {OPT_STR,    "format", 0,                                                                   \
-         &o.formats, "LIST",   "which files: html, md, csv, tex, svg (figures), or all",            \
-         0,          0},                                                                            \
-    {                                                                                               \
-        OPT_FLAG, "join", 0, &o.join, NULL,                                                         \
-            "report all files as one run and write it as DIR/run.json", 0, 0                        \
-    }
+/* clang-format off */
+#define OUTPUT_OPTIONS                                                                             \
+    {.type = OPT_GROUP, .help = "Output"},                                                         \
+    {OPT_STR, "out", 'o', &o.out, "DIR",                                                           \
+     "write the files here; without it Markdown is printed", 0, 0},                                \
+    {OPT_STR, "format", 0, &o.formats, "LIST",                                                     \
+     "which files: html, md, csv, tex, svg (figures), or all", 0, 0},                              \
+    {OPT_FLAG, "join", 0, &o.join, NULL,                                                           \
+     "report all files as one run and write it as DIR/run.json", 0, 0}
+/* clang-format on */
 
 static const opt options[] = {
     OUTPUT_OPTIONS,

@@ -121,9 +121,9 @@ const opt_command cmd_roofline = {
     .name = "roofline",
     .summary = "measure the ceilings of this device",
     .synopsis = "[options]",
-    .about = "Measures what this device can do at most: cold read bandwidth, and the rates of\n"
+    .about = "Measures the highest rates that this device reaches: cold read bandwidth, and\n"
              "multiply-accumulate on BF16 and FP8 operands with FP32 sums, on random data. Every\n"
-             "percentage that 'bench' reports is against these.",
+             "percentage that 'bench' reports is relative to these.",
     .examples = "  snapmla roofline\n"
                 "  snapmla roofline --threads 1 --out roofline.json",
     .options = options,

@@ -19,11 +19,10 @@ static const opt options[] = {
      "was trained on",
      0, 0},
     {OPT_STR, "split", 0, &split_name, "NAME",
-     "heldout: what is asked, no problem twice; train: what is learned from, which has none of "
-     "those",
-     0, 0},
+     "heldout: for evaluation, no problem twice; train: for training, without the held-out ones", 0,
+     0},
     {OPT_INT, "count", 'n', &count, "N", "problems", 1, 1e9},
-    {OPT_INT, "start", 0, &start, "N", "the first one's number in the stream", 0, 1e12},
+    {OPT_INT, "start", 0, &start, "N", "number of the first problem in the stream", 0, 1e12},
     {OPT_INT, "seed", 0, &seed, "N", "of the stream", 0, 1e15},
     {OPT_FLAG, "solutions", 0, &solutions, NULL, "with worked solutions", 0, 0},
     {OPT_STR, "out", 'o', &out_path, "FILE", "default: standard output", 0, 0},
@@ -90,12 +89,11 @@ const opt_command cmd_synth = {
     .summary = "problems of our own, with worked solutions",
     .synopsis = "[options]",
     .about =
-        "Writes problems of our own, a JSON object a line, in the four styles of the evaluations:\n"
+        "Writes generated problems, one JSON object per line, in four styles of the evaluations:\n"
         "integers (aime), LaTeX (math), one of four options (gpqa), programs with tests (code).\n"
-        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends "
-        "on\n"
-        "style, level, split, seed and its number alone; what is held out is in no stream for\n"
-        "training, whatever the seed.",
+        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends\n"
+        "only on its style, level, split, seed and number. No training stream contains a held-out\n"
+        "problem, whatever the seed.",
     .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
                 "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
     .options = options,

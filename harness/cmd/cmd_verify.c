@@ -70,11 +70,11 @@ const opt_command cmd_verify = {
     .name = "verify-run",
     .summary = "check whether a result can be what it says",
     .synopsis = "FILE_or_DIR_or_ZIP [options]",
-    .about =
-        "Can a result be what it says? Checks a result file, a RUN folder or a bundle of pack:\n"
-        "keys, hashes, statistics against samples, rates against time and shape, times against\n"
-        "the file's own ceilings, speeds without a passed check, mixed conditions, accuracies\n"
-        "against samples, verdicts against intervals, which files were measured.",
+    .about = "Checks whether a result can be what it claims to be. The argument is a result file,\n"
+             "a RUN folder or a bundle of pack. Checked are keys, hashes, statistics against\n"
+             "samples, rates against time and shape, times against the file's own ceilings,\n"
+             "speeds without a passed check, mixed conditions, accuracies against samples,\n"
+             "verdicts against intervals, and which files were measured.",
     .exits = "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, "
              "7 a speed or verdict that can't be",
     .examples = "  snapmla verify-run run.json\n"

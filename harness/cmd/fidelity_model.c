@@ -25,8 +25,6 @@ typedef struct {
     term_progress progress;
 } sink;
 
-/* ---- rows into the result file ---------------------------------------------------------------------- */
-
 /* The folder's name: what a model is called. */
 static const char *name_of(const char *dir) {
     size_t n = strlen(dir);
@@ -72,8 +70,6 @@ static snap_status print_kind(const js *rows, model_fidelity_kind kind, snap_err
     table_release(&t);
     return st;
 }
-
-/* ---- the command ------------------------------------------------------------------------------------- */
 
 /* A device is used where it is named: what is measured by default is the same everywhere. */
 static bool on_cuda(const fidelity_model_args *a) {

@@ -12,8 +12,8 @@ typedef struct {
     const device_options *device;
 } fidelity_model_args;
 
-/* Runs, prints, and saves where asked to. SNAP_E_USAGE without a text; what reading, running and saving can
- * give. */
+/* Measures a model, prints the tables and saves the result file that @a names. SNAP_E_USAGE
+ * without a text; errors of reading, running and saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -46,10 +46,11 @@ typedef struct {
     {OPT_STR, "context", 0, &(t).grid.context, "LIST", "cached tokens per sequence", 0, 0},        \
     {OPT_STR, "shapes", 0, &(t).grid.shapes, "LIST",                                               \
      "H/s_q/batch/context, instead of the four lists above", 0, 0},                                \
-    {OPT_STR, "distribution", 0, &(t).distribution, "NAME", "normal, mla, sink, adversarial", 0, 0}, \
+    {OPT_STR, "distribution", 0, &(t).distribution, "NAME",                                        \
+     "normal, mla, sink, adversarial", 0, 0},                                                      \
     {OPT_FLAG, "cold", 0, &(t).cold, NULL,                                                         \
-     "cpu: steps on a cold cache, through copies of the data; the copies take longer to make, and " \
-     "times vary with other programs' use of memory; a GPU always flushes its caches", 0, 0},      \
+     "cpu: steps on a cold cache, through copies of the data; the copies take longer to make, "    \
+     "and times vary with other programs' use of memory; a GPU always flushes its caches", 0, 0}, \
     {OPT_INT, "seed", 0, &(t).seed, "N", "of the random numbers", 0, 1e15}
 
 /* ---- deciding: every verb but history ---- */
@@ -59,13 +60,16 @@ typedef struct {
     int64_t sessions, looks;
 } gate_deciding;
 
-#define GATE_DECIDING_DEFAULTS {.share_pct = 2, .us = 0.5, .alpha_pct = 5, .sessions = 12, .looks = 3}
+#define GATE_DECIDING_DEFAULTS                                                                     \
+    {.share_pct = 2, .us = 0.5, .alpha_pct = 5, .sessions = 12, .looks = 3}
 
 #define GATE_DECIDING_OPTIONS(d)                                                                   \
     {.type = OPT_GROUP, .help = "Deciding"},                                                       \
     {OPT_NUM, "threshold", 0, &(d).share_pct, "PCT", "slow-down that counts as none", 0, 900},     \
-    {OPT_NUM, "threshold-us", 0, &(d).us, "US", "and in microseconds; the larger one holds", 0, 1e9}, \
-    {OPT_NUM, "alpha", 0, &(d).alpha_pct, "PCT", "chance of a false alarm of the whole gate", 1e-4, 49}
+    {OPT_NUM, "threshold-us", 0, &(d).us, "US",                                                    \
+     "and in microseconds; the larger one holds", 0, 1e9},                                         \
+    {OPT_NUM, "alpha", 0, &(d).alpha_pct, "PCT",                                                   \
+     "chance of a false alarm of the whole gate", 1e-4, 49}
 
 /* gate run, gate selftest */
 #define GATE_SESSIONS_OPTIONS(d)                                                                   \
@@ -83,14 +87,16 @@ typedef struct {
 #define GATE_OUTPUT_DEFAULTS {.annotations = "auto"}
 
 #define GATE_OUT_OPTION(o)                                                                         \
-    {OPT_STR, "out", 'o', &(o).out, "PATH", "write the result file, verdicts with all samples", 0, 0}
+    {OPT_STR, "out", 'o', &(o).out, "PATH",                                                        \
+     "write the result file, verdicts with all samples", 0, 0}
 
 #define GATE_OUTPUT_OPTIONS(o)                                                                     \
     {.type = OPT_GROUP, .help = "Output"},                                                         \
     GATE_OUT_OPTION(o),                                                                            \
     {OPT_STR, "junit", 0, &(o).junit, "FILE", "write JUnit XML", 0, 0},                            \
     {OPT_STR, "markdown", 0, &(o).markdown, "FILE", "write a summary as Markdown", 0, 0},          \
-    {OPT_STR, "code-quality", 0, &(o).code_quality, "FILE", "write GitLab's code quality report", 0, 0}, \
+    {OPT_STR, "code-quality", 0, &(o).code_quality, "FILE",                                        \
+     "write GitLab's code quality report", 0, 0},                                                  \
     {OPT_STR, "annotations", 0, &(o).annotations, "KIND",                                          \
      "github: ::error lines on standard error, and the job's summary; none; auto: github where "   \
      "GITHUB_ACTIONS is true", 0, 0}
@@ -106,8 +112,8 @@ gate_limits gate_limits_of(const gate_deciding *d);
 gate_run_options gate_run_options_of(const gate_timing *t, const gate_deciding *d,
                                      const bench_grid *grid);
 
-/* Adds @rows to the section `verdicts` of @r, saves and prints them, and writes the files that @o names.
- * @rows stays the caller's. Returns what the verdicts come to (verdict_status()), unless writing failed. */
+/* Adds @rows to the section `verdicts` of @r, saves and prints them, and writes the files that @o
+ * names. @rows stays the caller's. Returns verdict_status() of the rows, unless writing failed. */
 snap_status gate_finish(results *r, const js *rows, const gate_output *o, const opt_shared *shared,
                         snap_err *err) SNAP_CHECK_RESULT;
 

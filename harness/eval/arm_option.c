@@ -114,9 +114,8 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
     return err_set(
         err, SNAP_E_USAGE,
         "%s %s: unknown key '%s' (known: model, precision, device, stream, retries, timeout, "
-        "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, "
-        "temperature, top_p, "
-        "max_tokens)",
+        "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, temperature, "
+        "top_p, max_tokens)",
         p->flag, p->whole, name);
 }
 

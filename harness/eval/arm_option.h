@@ -10,10 +10,10 @@
  *
  * @flag: what messages call the option it comes from: "--arm"
  *
- * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes, without
- * commas. Keys: model, precision; stream (true, false), retries, timeout and deadline (seconds), rpm and
- * tpm (requests and tokens a minute), in_flight;
- * device, context, cache_mb, threads, template (local); seed, temperature, top_p, max_tokens.
+ * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes,
+ * without commas. Keys: model, precision; stream (true, false), retries, timeout and deadline
+ * (seconds), rpm and tpm (requests and tokens a minute), in_flight; device, context, cache_mb,
+ * threads, template (local); seed, temperature, top_p, max_tokens.
  *
  * @mem: owns the arm's texts
  *

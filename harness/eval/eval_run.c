@@ -64,8 +64,8 @@ static snap_status check_shard(const eval *e, snap_err *err) {
                    e->opt.out, was ? was : "1/1", e->opt.shard ? e->opt.shard : "1/1");
 }
 
-/* Makes sure that the folder is of this plan. One in which nothing was generated yet, because an arm
- * was mistyped, say, is anyone's. */
+/* Makes sure that the folder is of this plan. One in which nothing was generated yet, because an
+ * arm was mistyped, say, is anyone's. */
 static snap_status claim(eval *e, snap_err *err) {
     const js *recorded = results_journal_find(e->journal, RUN_IDENTITY);
     snap_status st = SNAP_OK;
@@ -83,8 +83,8 @@ cleanup:
     return st;
 }
 
-/* What the result file stores: a regrade's is the configuration that made the samples, with what was
- * given anew. Owned; NULL when out of memory. */
+/* What the result file stores: a regrade's is the configuration that made the samples, with what
+ * was given anew. Owned; NULL when out of memory. */
 static js *configuration(const eval *e, const js *given) {
     const eval_options *o = &e->opt;
     const js *made = o->regrade ? results_journal_find(e->journal, RUN_CONFIG) : NULL;

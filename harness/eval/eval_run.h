@@ -36,8 +36,8 @@ typedef struct {
     int64_t judge_jobs;
     const char *judge_model; /* of open answers: "GENERATOR[,key=value...]" (games.h); NULL: none */
     const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
-    /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]": an arm that is known to
-     * be worse */
+    /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]": an arm that is
+     * known to be worse */
     opt_list controls;
     bool regrade;       /* generate nothing; suite, data and arms default to the recorded ones */
     bool keep_verdicts; /* a regrade runs those programs only that have no verdict yet */
@@ -48,14 +48,14 @@ typedef struct {
 /**
  * eval_run - run, or go on with, an evaluation
  *
- * @config: the resolved options, for the result file; a regrade stores those of the run that made the
- *          samples, with what it was given anew (data, margin, policy)
- * @out:    the saved result; caller owns it, results_free(); NULL on failure, and for a shard, whose
- *          samples are judged and kept for merge_shards()
+ * @config: the resolved options, for the result file; a regrade stores those of the run that made
+ *          the samples, with what it was given anew (data, margin, policy)
+ * @out:    the saved result; caller owns it, results_free(); NULL on failure, and for a shard,
+ *          whose samples are judged and kept for merge_shards()
  *
  * SNAP_E_CANCELLED with how to go on; SNAP_E_USAGE for wrong options and for a RUN folder of
- * another configuration; SNAP_E_NET when all samples of an arm failed (the result is saved then, and
- * *out set); else what files and generators give.
+ * another configuration; SNAP_E_NET when all samples of an arm failed (the result is saved then,
+ * and *out set); else what files and generators give.
  */
 snap_status eval_run(const eval_options *options, const js *config, results **out,
                      snap_err *err) SNAP_CHECK_RESULT;

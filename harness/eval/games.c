@@ -22,8 +22,8 @@ struct match {
     gen_message messages[ARENA_GAMES][kMessages];
     buf text[ARENA_GAMES]; /* of the second messages */
     arena_game result[ARENA_GAMES];
-    char *said[ARENA_GAMES]; /* owned: what result points into */
-    int asked, over;
+    char *answers[ARENA_GAMES]; /* owned: what result points into */
+    int started, over;
 };
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
     fs_log *log;
     size_t next; /* cell */
     match *open; /* those that are not over */
-    match *half; /* whose second game is still to be asked; NULL: none */
+    match *half; /* whose second game has not started; NULL: none */
     snap_status status;
     snap_err *err;
     term_progress progress;
@@ -49,7 +49,7 @@ static void match_free(match *m) {
         return;
     for (int g = 0; g < ARENA_GAMES; g++) {
         buf_release(&m->text[g]);
-        free(m->said[g]);
+        free(m->answers[g]);
     }
     js_free(m->row);
     js_free(m->reference_row);
@@ -103,7 +103,7 @@ static snap_status word_games(match *m, const task_problem *p, snap_err *err) {
     return st;
 }
 
-/* The match of a cell; *out is NULL where nothing is to be asked. */
+/* The match of a cell; *out is NULL where there is no match to play. */
 static snap_status match_make(table *t, size_t cell, match **out, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, cell);
     const task_set *set = &t->plan->tasks[c.task].set;
@@ -146,7 +146,7 @@ static bool is_due(const table *t, size_t cell) {
 static gen_request request_of(const table *t, match *m) {
     plan_cell c = plan_cell_at(t->plan, m->cell);
     gen_request q = plan_request(t->plan, c);
-    int game = m->asked++, samples = t->plan->tasks[c.task].samples;
+    int game = m->started++, samples = t->plan->tasks[c.task].samples;
     q.id = (int64_t)(intptr_t)m;
     q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* for recorded judges */
     q.messages = m->messages[game];
@@ -168,7 +168,7 @@ static bool next_game(void *ctx, gen_request *out) {
     if (!t->half || t->status != SNAP_OK)
         return false;
     *out = request_of(t, t->half);
-    if (t->half->asked == ARENA_GAMES)
+    if (t->half->started == ARENA_GAMES)
         t->half = NULL;
     return true;
 }
@@ -187,14 +187,14 @@ static snap_status take_game(void *ctx, const gen_request *req, const gen_result
     int game = req->sample % ARENA_GAMES;
     const char *text = res->failed ? res->error : res->text;
     snap_status st = SNAP_OK;
-    m->said[game] = strdup(text ? text : "");
-    if (!m->said[game])
+    m->answers[game] = strdup(text ? text : "");
+    if (!m->answers[game])
         return err_set(err, SNAP_E_NOMEM, "out of memory for a judgment");
     m->result[game] =
-        (arena_game){res->failed ? NULL : m->said[game], res->failed ? m->said[game] : NULL};
+        (arena_game){res->failed ? NULL : m->answers[game], res->failed ? m->answers[game] : NULL};
     if (res->failed)
         run_log(t->log, "judge: %s/%s, game %d failed after %d attempts: %s", req->task,
-                req->problem, game + 1, res->attempts, m->said[game]);
+                req->problem, game + 1, res->attempts, m->answers[game]);
     term_progress_update(&t->progress, ++t->games, NULL);
     if (++m->over < ARENA_GAMES)
         return SNAP_OK;

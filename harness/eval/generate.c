@@ -39,8 +39,8 @@ typedef struct {
     snap_err err;
 } arm_run;
 
-/* ---- the walk: task by task, sample by sample, problem by problem; here, where a prompt's pages are
- * shared, a problem's samples one after the other ---- */
+/* ---- the walk: task by task, sample by sample, problem by problem; here, where a prompt's pages
+ * are shared, a problem's samples one after the other ---- */
 
 static void advance(const eval_plan *p, plan_cell *c) {
     const eval_task *t = &p->tasks[c->task];

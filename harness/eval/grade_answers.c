@@ -26,7 +26,8 @@ static span number_text(const js *v, char out[kNumberMax]) {
     return (span){out, (size_t)n};
 }
 
-/* A gold that is JSON, as text: of a row of the data's own layout, or an object in place of text. */
+/* A gold that is JSON, as text: of a row of the data's own layout, or an object in place of
+ * text. */
 static snap_status write_gold(const grading *g, const js *row, buf *out, snap_err *err) {
     const js *given = js_get(row, "gold");
     js *made = given || !g->task->gold_of ? NULL : g->task->gold_of(row);

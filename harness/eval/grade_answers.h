@@ -20,8 +20,9 @@ typedef struct {
  * @path: one JSON object per line (`snapmla grade --help` describes it); "-" = standard input
  * @out:  one verdict per line, appended in the same order
  *
- * SNAP_E_USAGE for an unknown task, policy or judge, and for a task that another model judges; SNAP_E_INPUT
- * naming a malformed line; SNAP_E_ENV where programs cannot be run safely. On an error @out is incomplete.
+ * SNAP_E_USAGE for an unknown task, policy or judge, and for a task that another model judges;
+ * SNAP_E_INPUT naming a malformed line; SNAP_E_ENV where programs cannot be run safely. On an error
+ * @out is incomplete.
  */
 snap_status grade_answers(const char *path, const grade_options *o, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -13,8 +13,8 @@ typedef struct {
     const volatile sig_atomic_t *cancel;
 } grade_programs_options;
 
-/* Judges every line of @text, called @name in messages, and appends one verdict per line to @out, in the same
- * order. A malformed line is an error before any program is run. */
+/* Judges every line of @text, called @name in messages, and appends one verdict per line to @out,
+ * in the same order. A malformed line is an error before any program is run. */
 snap_status grade_programs(const grade_programs_options *o, const buf *text, const char *name,
                            buf *out, snap_err *err) SNAP_CHECK_RESULT;
 

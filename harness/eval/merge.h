@@ -1,8 +1,9 @@
 /* merge.h - the shards of a run become one run.
  *
- * A shard is a RUN folder made with --shard I/N: the samples of its part, judged, without statistics.
- * Merged, they are what one process would have made: the same rows in the same order, the same tables.
- * A merged folder may be merged into again, when more shards are there, and eval goes on with it. */
+ * A shard is a RUN folder made with --shard I/N: the samples of its part, judged, without
+ * statistics. Merged, they are what one process would have made: the same rows in the same order,
+ * the same tables. A merged folder may be merged into again, when more shards are there, and eval
+ * goes on with it. */
 #ifndef SNAPMLA_HARNESS_EVAL_MERGE_H
 #define SNAPMLA_HARNESS_EVAL_MERGE_H
 

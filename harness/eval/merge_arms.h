@@ -7,7 +7,8 @@
 /**
  * merge_arms - add the arms of another shard
  *
- * @all:    array of "NAME=GENERATOR[,key=value...]", owned by the caller; NULL before the first shard
+ * @all:    array of "NAME=GENERATOR[,key=value...]", owned by the caller; NULL before the first
+ *          shard
  * @arms:   those of a shard
  * @folder: of the shard, for messages
  *

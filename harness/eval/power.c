@@ -120,8 +120,8 @@ static double variance_of(const js *row, const char *arm) {
     return (double)NAN;
 }
 
-/* What the difference varies by that its samples' noise does not explain. One sample a problem can't
- * tell the two apart: then all of it counts as noise. */
+/* The part of the difference's variance that the noise of its samples does not explain. With one
+ * sample per problem the two parts cannot be separated: all of it then counts as noise. */
 static snap_status from_row(question *q, const js *row, snap_err *err) {
     const js *pair = compared(row);
     if (!pair)
@@ -149,8 +149,8 @@ static const js *find_row(const results *run, const char *task) {
     return NULL;
 }
 
-static snap_status ask(const power_options *o, const results *run, question q, js *out,
-                       snap_err *err) {
+static snap_status plan_task(const power_options *o, const results *run, question q, js *out,
+                             snap_err *err) {
     snap_status st = SNAP_OK;
     const js *row = run ? find_row(run, q.task) : NULL;
     if (run && !row)
@@ -169,13 +169,13 @@ cleanup:
     return st;
 }
 
-static snap_status ask_suite(const power_options *o, const results *run, js *out, snap_err *err) {
+static snap_status plan_suite(const power_options *o, const results *run, js *out, snap_err *err) {
     suite s;
     snap_status st = suite_resolve(o->suite, &s, err);
     double margin = o->margin_pp > 0 ? o->margin_pp : s.margin_pp;
     for (size_t i = 0; i < s.n && st == SNAP_OK; i++) {
         int64_t samples = o->samples ? o->samples : s.tasks[i].samples;
-        st = ask(
+        st = plan_task(
             o, run,
             (question){.task = s.tasks[i].task->name, .samples = samples, .margin = margin / 100},
             out, err);
@@ -183,7 +183,7 @@ static snap_status ask_suite(const power_options *o, const results *run, js *out
     return st;
 }
 
-static snap_status ask_run(const power_options *o, const results *run, js *out, snap_err *err) {
+static snap_status plan_run(const power_options *o, const results *run, js *out, snap_err *err) {
     snap_status st = SNAP_OK;
     const js *rows = results_section(run, "evals");
     for (size_t i = 0; i < js_len(rows) && st == SNAP_OK; i++) {
@@ -191,7 +191,7 @@ static snap_status ask_run(const power_options *o, const results *run, js *out, 
                       .samples = o->samples,
                       .margin = o->margin_pp / 100};
         if (compared(js_at(rows, i)))
-            st = ask(o, run, q, out, err);
+            st = plan_task(o, run, q, out, err);
     }
     if (st == SNAP_OK && !js_len(out))
         st = err_set(err, SNAP_E_USAGE, "--from '%s' compares no two arms that differ", o->from);
@@ -217,7 +217,7 @@ snap_status power_plan(const power_options *o, js **out, snap_err *err) {
         TRY(err_set(err, SNAP_E_USAGE, "nothing to plan: give --suite LIST or --from RUN"));
     if (o->from)
         TRY(load(o->from, &run, err));
-    TRY(o->suite ? ask_suite(o, run, rows, err) : ask_run(o, run, rows, err));
+    TRY(o->suite ? plan_suite(o, run, rows, err) : plan_run(o, run, rows, err));
     *out = rows;
     rows = NULL;
 cleanup:

@@ -6,8 +6,8 @@
  *
  * within: the sampling variances p (1-p) of a sample, mean over problems, of both arms together;
  * between: by how much the arms really differ from problem to problem. Planned is with no true
- * difference on average. Both come from an earlier run, or from planning values: what is usual for a
- * task, and no difference between. */
+ * difference on average. Both come from an earlier run, or from planning values: what is usual for
+ * a task, and no difference between. */
 #ifndef SNAPMLA_HARNESS_EVAL_POWER_H
 #define SNAPMLA_HARNESS_EVAL_POWER_H
 
@@ -29,8 +29,8 @@ typedef struct {
  *       these problems), "problems_needed" (at these samples)}]; null where no number is enough;
  *       caller owns it
  *
- * SNAP_E_USAGE without a suite or a run, for a task that the run does not compare, and for one of unknown
- * size; what reading the run gives.
+ * SNAP_E_USAGE without a suite or a run, for a task that the run does not compare, and for one of
+ * unknown size; what reading the run gives.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

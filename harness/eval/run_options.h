@@ -7,8 +7,8 @@
 /* What a regrade needs. The caller owns it; NULL when out of memory. */
 js *run_options_json(const eval_options *o);
 
-/* The recorded options; --data, --margin and --math-policy may have been given anew. Strings live as long as
- * the journal. SNAP_E_USAGE where it holds none. */
+/* The recorded options; --data, --margin and --math-policy may have been given anew. Strings live
+ * as long as the journal. SNAP_E_USAGE where it holds none. */
 snap_status run_options_recall(eval_options *o, const results_journal *journal,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -60,7 +60,7 @@ static snap_status set_state(const manifest_set *s, const char *dir, const char 
     fetch_state first = FETCH_ABSENT, state = FETCH_ABSENT;
     bool same = true, differs = false;
     for (size_t i = 0; i < s->n_files && st == SNAP_OK; i++) {
-        st = fetch_look(&s->files[i], dir, &state, err);
+        st = fetch_check(&s->files[i], dir, &state, err);
         first = i ? first : state;
         same = same && state == first;
         differs = differs || state == FETCH_DIFFERS;

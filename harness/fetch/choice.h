@@ -17,18 +17,18 @@ typedef struct {
     bool large; /* n = 0: the large ones, too */
 } fetch_wanted;
 
-/* SNAP_E_USAGE for a name that the manifest lacks and where the program's own manifest is not found; what
- * manifest_load() gives. Release with fetch_choice_release(), also after an error. */
+/* SNAP_E_USAGE for a name that the manifest lacks and where the program's own manifest is not
+ * found; what manifest_load() gives. Release with fetch_choice_release(), also after an error. */
 snap_status fetch_choose(fetch_choice *c, const fetch_wanted *w, snap_err *err) SNAP_CHECK_RESULT;
 void fetch_choice_release(fetch_choice *c);
 
 /**
  * fetch_list - what a data folder holds of the chosen sets
  *
- * @out: [{"name", "state", "rows", "large", "bytes" (null = unknown), "files", "title", "licence", "home",
- *       "notice"}]; caller owns it
+ * @out: [{"name", "state", "rows", "large", "bytes" (null = unknown), "files", "title", "licence",
+ *       "home", "notice"}]; caller owns it
  *
- * Errors: as fetch_look().
+ * Errors: as fetch_check().
  */
 snap_status fetch_list(const fetch_choice *c, const char *dir, js **out,
                        snap_err *err) SNAP_CHECK_RESULT;

@@ -26,8 +26,8 @@ typedef struct {
  *
  * @resumed: whether its beginning is of an earlier attempt; may be NULL
  *
- * Follows at most 8 redirects. SNAP_E_NET with the URL when it can't be had; SNAP_E_IO when the disk
- * refuses; SNAP_E_INPUT when it is longer or shorter than expected; SNAP_E_CANCELLED. All but
+ * Follows at most 8 redirects. SNAP_E_NET with the URL when it can't be had; SNAP_E_IO when the
+ * disk refuses; SNAP_E_INPUT when it is longer or shorter than expected; SNAP_E_CANCELLED. All but
  * SNAP_E_INPUT keep what came. After a failure @h may only be freed.
  */
 snap_status download(http *h, const download_request *req, bool *resumed,

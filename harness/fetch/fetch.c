@@ -39,8 +39,8 @@ const char *fetch_state_name(fetch_state s) {
 
 /* ---- what is there ---- */
 
-static snap_status look_at(const manifest_file *f, const char *target, fetch_state *out,
-                           char sum[HASH_HEX], snap_err *err) {
+static snap_status check_file(const manifest_file *f, const char *target, fetch_state *out,
+                              char sum[HASH_HEX], snap_err *err) {
     *out = FETCH_UNCHECKED;
     if (!f->sha256 || f->convert)
         return SNAP_OK;
@@ -49,7 +49,7 @@ static snap_status look_at(const manifest_file *f, const char *target, fetch_sta
     return st;
 }
 
-snap_status fetch_look(const manifest_file *f, const char *dir, fetch_state *out, snap_err *err) {
+snap_status fetch_check(const manifest_file *f, const char *dir, fetch_state *out, snap_err *err) {
     char *target = fs_join(dir, f->path), sum[HASH_HEX];
     buf part = {0};
     snap_status st = SNAP_OK;
@@ -57,7 +57,7 @@ snap_status fetch_look(const manifest_file *f, const char *dir, fetch_state *out
     if (!target || !buf_printf(&part, "%s.part", target))
         st = err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", f->path);
     else if (fs_exists(target))
-        st = look_at(f, target, out, sum, err);
+        st = check_file(f, target, out, sum, err);
     else if (fs_exists(buf_str(&part)))
         *out = FETCH_PARTIAL;
     buf_release(&part);
@@ -252,7 +252,7 @@ static snap_status fetch_file(fetcher *f, const manifest_file *file, fetch_state
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", file->path);
     if (!fs_exists(e.target))
         return bring(f, &e, out, err);
-    snap_status st = look_at(file, e.target, out, sum, err);
+    snap_status st = check_file(file, e.target, out, sum, err);
     if (st == SNAP_OK && *out == FETCH_DIFFERS)
         return err_set(err, SNAP_E_INPUT,
                        "'%s' is there with another checksum: sha256 %s, the manifest says %s; "

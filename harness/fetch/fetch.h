@@ -30,8 +30,8 @@ typedef enum {
 const char *fetch_state_name(fetch_state s); /* "absent", "partial", ... */
 
 /* What is in @dir of a file. SNAP_E_IO; SNAP_E_NOMEM. */
-snap_status fetch_look(const manifest_file *f, const char *dir, fetch_state *out,
-                       snap_err *err) SNAP_CHECK_RESULT;
+snap_status fetch_check(const manifest_file *f, const char *dir, fetch_state *out,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 typedef void (*fetch_done_fn)(void *ctx, const manifest_set *set, const manifest_file *f,
                               fetch_state state);
@@ -42,10 +42,10 @@ typedef void (*fetch_done_fn)(void *ctx, const manifest_set *set, const manifest
  * @chosen: [m->n], which
  * @done:  called for each file as it is done, also for those that were there; may be NULL
  *
- * Stops at the first failure; the same call goes on from there. As download() fails; SNAP_E_USAGE for
- * a bad mirror; SNAP_E_INPUT with both checksums when the download's is wrong (it is deleted) and
- * when the folder holds a file of another one (it is left alone); SNAP_E_IO when the disk has too
- * little room, and with the holder's process id while another process fetches into @dir.
+ * Stops at the first failure; the same call goes on from there. As download() fails; SNAP_E_USAGE
+ * for a bad mirror; SNAP_E_INPUT with both checksums when the download's is wrong (it is deleted)
+ * and when the folder holds a file of another one (it is left alone); SNAP_E_IO when the disk has
+ * too little room, and with the holder's process id while another process fetches into @dir.
  */
 snap_status fetch_sets(const manifest *m, const bool *chosen, const fetch_options *opt,
                        fetch_done_fn done, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

@@ -42,7 +42,8 @@ static snap_status maybe_text(const js *o, const char *key, arena *mem, const ch
     return copy(mem, js_str(v), out, where, err);
 }
 
-/* A path that stays inside the folder it is joined to, in characters that need no escape in a URL. */
+/* A path that stays inside the folder it is joined to, in characters that need no escape in a
+ * URL. */
 static bool is_safe_path(const char *path) {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";

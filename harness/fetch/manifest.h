@@ -1,5 +1,5 @@
-/* manifest.h - datasets/manifest.json: which data sets there are, where they come from, and by which
- * checksum they are known.
+/* manifest.h - datasets/manifest.json: which data sets there are, where they come from, and by
+ * which checksum they are known.
  *
  *   {"schema": {"name": "snapmla.manifest", "major": 1, ...},
  *    "sets": [{"name": "math500", "title", "rows", "large", "licence", "notice", "home",

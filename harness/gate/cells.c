@@ -156,9 +156,9 @@ static double session_time(const gate_timed *c, int arm) {
     return stats_quantile(sorted, GATE_TURNS, kQuantile);
 }
 
-/* Who builds first has the first choice of the device's memory: on an H200 that made one and the same program 0.5 %
- * slower throughout at 70 us, and 6 % faster every other time at 20 us. The arms take turns, out of step with
- * who is started first. */
+/* Who builds first has the first choice of the device's memory: on an H200 that made one and the
+ * same program 0.5 % slower throughout at 70 us, and 6 % faster every other time at 20 us. The arms
+ * take turns, out of step with who is started first. */
 static snap_status begin(gate_timed *c, gate_remote *const arms[2], snap_err *err) {
     for (size_t turn = 0; turn < 2; turn++) {
         size_t i = (turn + c->n / 2) % 2;

@@ -1,15 +1,16 @@
 /* cells.h - what a gate times: two arms on one shape, in mirrored turns.
  *
  * A turn is some steps of one arm in a row. Turns stand in blocks of four, A B B A and B A A B in
- * alternation, so that drift and being first are nobody's advantage; who is started and who builds a cell
- * first takes turns as well. A session is GATE_BLOCKS blocks of two processes that were started for it: where
- * a process's memory happens to lie is worth 2 % and more as long as it lives, so turns of one process are no
- * independent evidence, and sessions are (Kalibera and Jones 2013). Its log-ratio is ln(B) - ln(A) of the
- * arms' times in it.
+ * alternation, so that drift and being first are nobody's advantage; who is started and who builds
+ * a cell first takes turns as well. A session is GATE_BLOCKS blocks of two processes that were
+ * started for it: where a process's memory happens to lie is worth 2 % and more as long as it
+ * lives, so turns of one process are no independent evidence, and sessions are (Kalibera and Jones
+ * 2013). Its log-ratio is ln(B) - ln(A) of the arms' times in it.
  *
- * The time of a turn is the lower quartile of its steps, of a session that of its turns: on a machine that
- * others use too, what disturbs a step makes it longer. With ten busy neighbours on two processors the ratio
- * of means wavered by 8 % from session to session, of medians by 6 to 8 %, of lower quartiles by 1.5 to 5 %. */
+ * The time of a turn is the lower quartile of its steps, of a session that of its turns: on a
+ * machine that others use too, what disturbs a step makes it longer. With ten busy neighbours on
+ * two processors the ratio of means wavered by 8 % from session to session, of medians by 6 to 8 %,
+ * of lower quartiles by 1.5 to 5 %. */
 #ifndef SNAPMLA_HARNESS_GATE_CELLS_H
 #define SNAPMLA_HARNESS_GATE_CELLS_H
 
@@ -32,8 +33,8 @@ typedef struct {
     bool throttled, shared; /* in any look */
 } gate_timed;
 
-/* The cells of a grid and two arms: shapes x scopes x precisions. Caller owns them: gate_timed_free().
- * SNAP_E_USAGE for more than GATE_CELLS, SNAP_E_NOMEM. */
+/* The cells of a grid and two arms: shapes x scopes x precisions. Caller owns them:
+ * gate_timed_free(). SNAP_E_USAGE for more than GATE_CELLS, SNAP_E_NOMEM. */
 snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
                            const gate_side arms[2], snap_err *err) SNAP_CHECK_RESULT;
 void gate_timed_free(gate_timed *cells, size_t n);

@@ -1,9 +1,10 @@
-/* change.h - where a series of run times changed for good: E-divisive with means (Matteson and James 2014,
- * "A nonparametric approach for multiple change point analysis", as used for performance by Daly et al.
- * 2020).
+/* change.h - where a series of run times changed for good: E-divisive with means (Matteson and
+ * James 2014, "A nonparametric approach for multiple change point analysis", as used for
+ * performance by Daly et al. 2020).
  *
- * A segment is split where the energy distance of its two sides, weighted by their sizes, is largest; the
- * split stands if few permutations of the values reach as much; then both sides are looked at in turn. */
+ * A segment is split where the energy distance of its two sides, weighted by their sizes, is
+ * largest; the split stands if few permutations of the values reach as much; then both sides are
+ * looked at in turn. */
 #ifndef SNAPMLA_HARNESS_GATE_CHANGE_H
 #define SNAPMLA_HARNESS_GATE_CHANGE_H
 
@@ -25,7 +26,8 @@ double change_distance(const double *x, size_t n, size_t at);
 /**
  * change_find - the change points of a series, ascending
  *
- * @n:     up to CHANGE_SERIES; of longer ones the last so many count, and `at` is in the whole series
+ * @n:     up to CHANGE_SERIES; of longer ones the last so many count, and `at` is in the whole
+ *         series
  * @alpha: 0.05
  * @out:   [CHANGE_MAX]; *found of them
  *

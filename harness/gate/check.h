@@ -14,8 +14,8 @@ typedef struct {
     uint64_t seed;
 } gate_check_options;
 
-/* Appends rows for `verdicts`. SNAP_E_USAGE where a file is not named, or where the two have nothing to
- * compare; what reading files gives. */
+/* Appends rows for `verdicts`. SNAP_E_USAGE where a file is not named, or where the two have
+ * nothing to compare; what reading files gives. */
 snap_status gate_check(const gate_check_options *o, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

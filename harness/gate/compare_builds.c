@@ -70,7 +70,8 @@ static bool any_wanted(const gate_measured *m, size_t number) {
     return false;
 }
 
-static snap_status look_at(const gate_run_options *opt, gate_measured *m, int look, snap_err *err) {
+static snap_status run_look(const gate_run_options *opt, gate_measured *m, int look,
+                            snap_err *err) {
     size_t from = look ? gate_sessions_at(&opt->limits, look - 1) : 0;
     snap_status st = SNAP_OK;
     for (size_t k = from; k < gate_sessions_at(&opt->limits, look) && st == SNAP_OK; k++)
@@ -97,7 +98,7 @@ static snap_status estimate(gate_measured *m, snap_err *err) {
 snap_status gate_run(const gate_run_options *opt, gate_measured *m, snap_err *err) {
     snap_status st = prepare(opt, m, err);
     for (int look = 0; look < opt->limits.looks && st == SNAP_OK; look++)
-        st = look_at(opt, m, look, err);
+        st = run_look(opt, m, look, err);
     return st == SNAP_OK ? estimate(m, err) : st;
 }
 

@@ -1,4 +1,5 @@
-/* compare_builds.h - `gate run`: two arms, interleaved, until every cell is judged or the blocks are spent. */
+/* compare_builds.h - `gate run`: two arms, interleaved, until every cell is judged or the blocks
+ * are spent. */
 #ifndef SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 #define SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 
@@ -25,8 +26,8 @@ typedef struct {
 } gate_measured;
 void gate_measured_release(gate_measured *m); /* the struct is reusable; initialise with {0} */
 
-/* Errors: those of remote.h, SNAP_E_USAGE, SNAP_E_NOMEM, SNAP_E_CANCELLED. @out to be released also on
- * failure. */
+/* Errors: those of remote.h, SNAP_E_USAGE, SNAP_E_NOMEM, SNAP_E_CANCELLED. @out to be released also
+ * on failure. */
 snap_status gate_run(const gate_run_options *opt, gate_measured *out,
                      snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,18 +1,18 @@
-/* decide.h - from the sessions of two arms to verdicts: which cells became slower, which did not, which
- * are open.
+/* decide.h - from the sessions of two arms to verdicts: which cells became slower, which did not,
+ * which are open.
  *
- * A session's log-ratio ln(current / baseline) (cells.h) is positive where the current one is slower.
- * A cell's threshold is the larger of a share and a time: neither a tenth of a microsecond nor half a
- * percent is worth a red build.
+ * A session's log-ratio ln(current / baseline) (cells.h) is positive where the current one is
+ * slower. A cell's threshold is the larger of a share and a time: neither a tenth of a microsecond
+ * nor half a percent is worth a red build.
  *
  *   REGRESSED      "slower by at most the threshold" is rejected, Holm over all cells of the run
- *   OK             "slower by at least the threshold" is rejected. The run is good only if every cell
- *                  is, which needs no correction (an intersection-union test)
+ *   OK             "slower by at least the threshold" is rejected. The run is good only if every
+ *                  cell is, which needs no correction (an intersection-union test)
  *   INCONCLUSIVE   neither: more sessions are measured, in up to `looks` rounds that double them
  *
- * Each look gets an equal share of alpha (Bonferroni), so that looking again does not raise the rate
- * of false alarms. Rank tests of rank.h; nothing is assumed but that sessions are independent and their
- * noise symmetric, which arms that swap places make it. */
+ * Each look gets an equal share of alpha (Bonferroni), so that looking again does not raise the
+ * rate of false alarms. Rank tests of rank.h; nothing is assumed but that sessions are independent
+ * and their noise symmetric, which arms that swap places make it. */
 #ifndef SNAPMLA_HARNESS_GATE_DECIDE_H
 #define SNAPMLA_HARNESS_GATE_DECIDE_H
 
@@ -48,8 +48,8 @@ typedef struct {
     double p_within; /* of "at least the threshold" */
 } gate_cell;
 
-/* One look: tests the open cells with what they have and settles those it can. Cells that are settled
- * stay so, and keep their p values. */
+/* One look: tests the open cells with what they have and settles those it can. Cells that are
+ * settled stay so, and keep their p values. */
 void gate_look(gate_cell *cells, size_t n, const gate_limits *l);
 
 /* The second half of a look: from p_slower and p_within to verdicts, at that look's level. */

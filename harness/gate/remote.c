@@ -89,16 +89,16 @@ static snap_status write_all(gate_remote *r, const char *bytes, size_t n, snap_e
     return SNAP_OK;
 }
 
-/* Sends @question, which it frees, and returns the answer: the caller's, NULL on failure. */
-static js *ask(gate_remote *r, js *question, bool complete, snap_err *err) {
+/* Sends @request, which it frees, and returns the answer: the caller's, NULL on failure. */
+static js *exchange(gate_remote *r, js *request, bool complete, snap_err *err) {
     buf text = {0};
     const char *line = "";
     js *reply = NULL;
     snap_status st = SNAP_OK;
-    TRY(question && complete ? js_write(question, JS_COMPACT, &text, err)
-                             : err_set(err, SNAP_E_NOMEM, "out of memory for a question"));
+    TRY(request && complete ? js_write(request, JS_COMPACT, &text, err)
+                            : err_set(err, SNAP_E_NOMEM, "out of memory for a request"));
     (void)buf_puts(&text, "\n");
-    TRY(buf_check(&text, "a question", err));
+    TRY(buf_check(&text, "a request", err));
     TRY(write_all(r, text.data, text.len, err));
     TRY(read_line(r, &line, err));
     reply = js_parse(line, strlen(line), r->name, NULL);
@@ -110,7 +110,7 @@ static js *ask(gate_remote *r, js *question, bool complete, snap_err *err) {
         TRY(err_set(err, SNAP_E_DEVICE, "arm '%s': %s", r->name, fatal));
 cleanup:
     buf_release(&text);
-    js_free(question);
+    js_free(request);
     if (st != SNAP_OK) {
         js_free(reply);
         reply = NULL;
@@ -163,7 +163,7 @@ static snap_status greet(gate_remote *r, const gate_side *arm, snap_err *err) {
               js_set_num(hello, "delay_pct", arm->delay_pct) &&
               js_set_str(hello, "distribution", r->opt.distribution) &&
               js_set_bool(hello, "cold", r->opt.cold) && js_set_int(hello, "seed", r->opt.seed);
-    js *reply = ask(r, hello, ok, &why);
+    js *reply = exchange(r, hello, ok, &why);
     if (!reply)
         return err_set(err, why.code, "%s", why.text);
     snap_status st = js_get_int(reply, "protocol", 0) == GATE_PROTOCOL
@@ -257,10 +257,10 @@ static snap_status read_status(const gate_remote *r, const js *reply, remote_cel
 
 snap_status remote_begin(gate_remote *r, const bench_shape *s, const char *precision,
                          bench_scope scope, remote_cell *out, snap_err *err) {
-    js *question = js_new_object();
+    js *request = js_new_object();
     snap_err why = {0};
-    bool ok = question && js_set_new(question, "cell", cell_json(s, precision, scope));
-    js *reply = ask(r, question, ok, &why);
+    bool ok = request && js_set_new(request, "cell", cell_json(s, precision, scope));
+    js *reply = exchange(r, request, ok, &why);
     *out = (remote_cell){0};
     if (!reply)
         return err_set(err, why.code, "%s", why.text);
@@ -280,9 +280,9 @@ snap_status remote_begin(gate_remote *r, const bench_shape *s, const char *preci
 }
 
 snap_status remote_steps(gate_remote *r, int n, double *ns, snap_err *err) {
-    js *question = js_new_object();
+    js *request = js_new_object();
     snap_err why = {0};
-    js *reply = ask(r, question, question && js_set_int(question, "steps", n), &why);
+    js *reply = exchange(r, request, request && js_set_int(request, "steps", n), &why);
     if (!reply)
         return err_set(err, why.code, "%s", why.text);
     const js *times = js_get_array(reply, "ns");
@@ -297,9 +297,9 @@ snap_status remote_steps(gate_remote *r, int n, double *ns, snap_err *err) {
 }
 
 snap_status remote_end(gate_remote *r, remote_cell *out, snap_err *err) {
-    js *question = js_new_object();
+    js *request = js_new_object();
     snap_err why = {0};
-    js *reply = ask(r, question, question && js_set_bool(question, "end", true), &why);
+    js *reply = exchange(r, request, request && js_set_bool(request, "end", true), &why);
     if (!reply)
         return err_set(err, why.code, "%s", why.text);
     snap_status st = read_status(r, reply, out, err);

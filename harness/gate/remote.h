@@ -36,8 +36,8 @@ typedef struct {
     int64_t rows_checked;
 } remote_cell;
 
-/* Starts the program and greets it. SNAP_E_IO where it can't be started, SNAP_E_UNSUPPORTED where it is
- * no such program or too old, else what it answers. */
+/* Starts the program and greets it. SNAP_E_IO where it can't be started, SNAP_E_UNSUPPORTED where
+ * it is no such program or too old, else what it answers. */
 snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_options *opt,
                         snap_err *err) SNAP_CHECK_RESULT;
 void remote_close(gate_remote *r); /* ends the child; NULL is allowed */

@@ -105,7 +105,8 @@ cleanup:
     return st;
 }
 
-/* Would another run end in time, at the pace so far? Delays about the threshold are looked at most often. */
+/* Would another run end in time, at the pace so far? Delays about the threshold are looked at most
+ * often. */
 static bool fits(const gate_limits *l, int which, const selftest *s, double elapsed,
                  double seconds) {
     size_t so_far = 0;
@@ -117,8 +118,8 @@ static bool fits(const gate_limits *l, int which, const selftest *s, double elap
     return elapsed < seconds && elapsed + pace * (double)sessions < kOver * seconds;
 }
 
-/* Equal arms every other time, then the delays, the longest first. What there is no time for is simulated
- * alone. */
+/* Equal arms every other time, then the delays, the longest first. What there is no time for is
+ * simulated alone. */
 static snap_status all_runs(const gate_run_options *opt, double seconds, selftest *s, record *rec,
                             snap_err *err) {
     static const int order[] = {0, 3, 0, 2, 0, 1};

@@ -1,9 +1,9 @@
 /* selftest.h - `gate selftest`: this build against itself, as it is and delayed by a known share.
  *
- * Whole gate runs, as many as the time allows: half of them of equal arms, whose alarms are false, half with a
- * delay of 1, 2 or 5 %. Then thousands of comparisons simulated from the noise that the equal arms had
- * (simulate.h), which give rates where a few runs can't, and the smallest slow-down of a single cell that
- * is found 19 times out of 20. */
+ * Whole gate runs, as many as the time allows: half of them of equal arms, whose alarms are false,
+ * half with a delay of 1, 2 or 5 %. Then thousands of comparisons simulated from the noise that the
+ * equal arms had (simulate.h), which give rates where a few runs can't, and the smallest slow-down
+ * of a single cell that is found 19 times out of 20. */
 #ifndef SNAPMLA_HARNESS_GATE_SELFTEST_H
 #define SNAPMLA_HARNESS_GATE_SELFTEST_H
 
@@ -31,13 +31,14 @@ typedef struct {
 } selftest;
 void selftest_release(selftest *s);
 
-/* @opt: its arms are the same program; @seconds to spend on runs. Errors of gate_run(), and SNAP_E_WRONG where
- * the program's output fails its check. @out to be released also on failure. */
+/* @opt: its arms are the same program; @seconds to spend on runs. Errors of gate_run(), and
+ * SNAP_E_WRONG where the program's output fails its check. @out to be released also on failure. */
 snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *out,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* Rows for `verdicts`: one a delay, and what they come to: ok; inconclusive where this machine hides a
- * slow-down of 5 %; invalid where equal arms differ more often than alpha allows. NULL: no memory. */
+/* Rows for `verdicts`: one a delay, and what they come to: ok; inconclusive where this machine
+ * hides a slow-down of 5 %; invalid where equal arms differ more often than alpha allows. NULL: no
+ * memory. */
 js *selftest_rows(const selftest *s, const gate_limits *l);
 
 #endif

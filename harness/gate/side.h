@@ -2,8 +2,9 @@
  *
  *   PROGRAM[,KEY=VALUE...]    "build-old/snapmla", "self,precision=fp8", "self,isa=avx2,threads=1"
  *
- * Keys: name backend isa threads precision delay. "self" is the running program. `delay`, a percentage,
- * makes each step so much longer by waiting: a known regression, to see whether the gate sees it. */
+ * Keys: name backend isa threads precision delay. "self" is the running program. `delay`, a
+ * percentage, makes each step so much longer by waiting: a known regression, to see whether the
+ * gate sees it. */
 #ifndef SNAPMLA_HARNESS_GATE_SIDE_H
 #define SNAPMLA_HARNESS_GATE_SIDE_H
 

@@ -23,7 +23,7 @@ typedef struct {
     bool rotate; /* through copies of the data, so that each step finds them cold */
     int64_t seed;
     numbers_kind kind;
-    char backend[GATE_SIDE_TEXT]; /* as it was asked for */
+    char backend[GATE_SIDE_TEXT]; /* as the request names it */
     char hash[HASH_HEX];          /* of this program; "" = unknown */
 
     numbers from; /* of the widths it was last drawn for */
@@ -33,7 +33,7 @@ typedef struct {
     double delay_ns; /* of each step */
 } worker;
 
-static void let_go(worker *w) {
+static void release_cell(worker *w) {
     bench_arm_free(w->arm);
     w->arm = NULL;
     verified_release(&w->verdict);
@@ -106,7 +106,7 @@ static snap_status parse_cell(const js *in, bench_shape *s, bench_kind *p, bench
     return known && name && fits ? SNAP_OK : err_set(err, SNAP_E_INPUT, "a cell is malformed");
 }
 
-/* One step and the wait that was asked for, both on the clock. */
+/* One step and the wait that the delay adds, both on the clock. */
 static snap_status step(worker *w, double *ns, snap_err *err) {
     snap_status st = bench_arm_step(w->arm, w->scope, ns, err);
     if (st != SNAP_OK || !(w->delay_ns > 0))
@@ -181,7 +181,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
     snap_status st = parse_cell(in, &s, &p, &w->scope, err);
     if (st != SNAP_OK)
         return st;
-    let_go(w);
+    release_cell(w);
     snap_status built = build(w, &s, p, &ns, &why);
     if (built == SNAP_E_DEVICE)
         return err_set(err, built, "%s", why.text);
@@ -241,7 +241,7 @@ static snap_status end_cell(worker *w, snap_err *err) {
               js_set_num(o, "cpu_s", env_now().own_s);
     st = answer(w, o, ok, err);
 cleanup:
-    let_go(w);
+    release_cell(w);
     return st;
 }
 
@@ -261,17 +261,17 @@ static snap_status serve_line(worker *w, const js *in, snap_err *err) {
 static snap_status serve(worker *w, FILE *in, char *line, snap_err *err) {
     snap_status st = SNAP_OK;
     while (st == SNAP_OK && fgets(line, GATE_LINE, in)) {
-        js *asked = js_parse(line, strlen(line), "the gate", err);
-        st = asked ? serve_line(w, asked, err) : SNAP_E_INPUT;
-        js_free(asked);
+        js *request = js_parse(line, strlen(line), "the gate", err);
+        st = request ? serve_line(w, request, err) : SNAP_E_INPUT;
+        js_free(request);
     }
     return st;
 }
 
-static void say_fatal(worker *w, const snap_err *err) {
+static void write_fatal(worker *w, const snap_err *err) {
     js *o = js_new_object();
-    snap_err unheard = {0};
-    if (answer(w, o, o && js_set_str(o, "fatal", err->text), &unheard) != SNAP_OK)
+    snap_err unused = {0};
+    if (answer(w, o, o && js_set_str(o, "fatal", err->text), &unused) != SNAP_OK)
         return; /* the gate has gone */
 }
 
@@ -282,8 +282,8 @@ snap_status gate_worker_run(FILE *in, FILE *out, snap_err *err) {
     if (!line)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a line");
     if (serve(&w, in, line, &why) != SNAP_OK)
-        say_fatal(&w, &why);
-    let_go(&w);
+        write_fatal(&w, &why);
+    release_cell(&w);
     numbers_release(&w.from);
     mla_backend_close(w.be);
     free(line);

@@ -11,7 +11,8 @@ enum { kCudaMachine = 190 };
 
 static const char kSelf[] = "/proc/self/exe";
 
-/* Files whose kernels stand around an arm's own in a step; their names are in the kernels' names. */
+/* Files whose kernels stand around an arm's own in a step; their names are in the kernels'
+ * names. */
 static const char *const kAround[] = {"sched_cu", "combine_cu", "dataflow_cu", "prepare_cu"};
 
 static bool inside(uint64_t offset, uint64_t size, size_t n) {

@@ -14,9 +14,9 @@
 snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 /* For kernels that run on a CUDA device: SHA-256 of the machine code of all kernels of this program
- * with @kernel ("sm90_fp8") in their names, and of those that stand around them in a step (plan, combine,
- * dataflow), for every architecture it was built for. The build leaves device code uncompressed for that.
- * SNAP_E_UNSUPPORTED where there is none. */
+ * with @kernel ("sm90_fp8") in their names, and of those that stand around them in a step (plan,
+ * combine, dataflow), for every architecture it was built for. The build leaves device code
+ * uncompressed for that. SNAP_E_UNSUPPORTED where there is none. */
 snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
                              snap_err *err) SNAP_CHECK_RESULT;
 
@@ -31,7 +31,8 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
 snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_HEX],
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the machine code of the kernels with @kernel in their names, found in the ELF images (cubins) that lie in @image. */
+/* Appends the machine code of the kernels with @kernel in their names, found in the ELF images
+ * (cubins) that lie in @image. */
 void code_find_device(const void *image, size_t n, const char *kernel, buf *out);
 
 /* Finds .text in an ELF image. SNAP_E_UNSUPPORTED for anything malformed. */

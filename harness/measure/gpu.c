@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 
-/* NVML's interface as its documentation gives it ("NVML API Reference Guide"): every call returns 0 for
- * success. */
+/* NVML's interface as its documentation gives it ("NVML API Reference Guide"): every call returns 0
+ * for success. */
 enum { kClockSm = 1, kClockMemory = 2, kText = 96 };
 typedef struct nvml_device *nvml_device;
 enum { kPowerCap = 0x4, kHwSlowdown = 0x8, kSwThermal = 0x20, kHwThermal = 0x40, kBrake = 0x80 };

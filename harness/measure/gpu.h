@@ -1,8 +1,9 @@
-/* gpu.h - the state of an NVIDIA device around a measurement: clock, power, what holds the clock down.
+/* gpu.h - the state of an NVIDIA device around a measurement: clock, power, what holds the clock
+ * down.
  *
- * Through the driver's management library (NVML), loaded when it is asked for: no toolkit is needed to
- * build, and without a driver there is nothing to tell. What a device does not tell is unknown, never
- * an error. */
+ * Through the driver's management library (NVML), loaded when it is asked for: no toolkit is needed
+ * to build, and without a driver there is nothing to tell. What a device does not tell is unknown,
+ * never an error. */
 #ifndef SNAPMLA_HARNESS_MEASURE_GPU_H
 #define SNAPMLA_HARNESS_MEASURE_GPU_H
 
@@ -31,8 +32,8 @@ gpu_state gpu_now(const gpu *g); /* of NULL: all unknown */
 bool gpu_is_slowed(uint64_t reasons);
 bool gpu_is_capped(uint64_t reasons);
 
-/* What a result keeps of the device: name, hash of its UUID, driver, highest clocks, power limit, ECC.
- * Caller owns it; null for NULL. */
+/* What a result keeps of the device: name, hash of its UUID, driver, highest clocks, power limit,
+ * ECC. Caller owns it; null for NULL. */
 js *gpu_json(const gpu *g);
 
 #endif

@@ -66,8 +66,8 @@ static double tail(const double *p, size_t most, double from) {
     return fmin(sum, 1);
 }
 
-/* How many of the ordered estimates lie below the lower end of an interval, at most: the largest k with
- * P(statistic < k) <= alpha. */
+/* How many of the ordered estimates lie below the lower end of an interval, at most: the largest k
+ * with P(statistic < k) <= alpha. */
 static size_t depth_exact(const double *p, size_t most, double alpha) {
     double sum = 0;
     for (size_t k = 0; k <= most; k++) {

@@ -1,10 +1,11 @@
-/* rank.h - by how much do two sets of timings differ, judged by ranks: no distribution is assumed, and
- * a few disturbed samples move nothing.
+/* rank.h - by how much do two sets of timings differ, judged by ranks: no distribution is assumed,
+ * and a few disturbed samples move nothing.
  *
- * Paired: Wilcoxon's signed ranks, and the Hodges-Lehmann estimate (median of the pairwise means) with
- * its interval. Two samples: Wilcoxon's rank sum, and the median of the pairwise differences. P values
- * are exact for few values without ties, else from the normal approximation with its corrections for
- * ties and continuity (Hollander, Wolfe and Chicken 2014, sections 3.1, 3.2, 4.1, 4.2). */
+ * Paired: Wilcoxon's signed ranks, and the Hodges-Lehmann estimate (median of the pairwise means)
+ * with its interval. Two samples: Wilcoxon's rank sum, and the median of the pairwise differences.
+ * P values are exact for few values without ties, else from the normal approximation with its
+ * corrections for ties and continuity (Hollander, Wolfe and Chicken 2014, sections 3.1, 3.2, 4.1,
+ * 4.2). */
 #ifndef SNAPMLA_HARNESS_MEASURE_RANK_H
 #define SNAPMLA_HARNESS_MEASURE_RANK_H
 
@@ -14,8 +15,8 @@
 
 enum { RANK_MAX = 512 }; /* values a side */
 
-/* Of the hypothesis that the centre of @x is at most (above: at least) @limit: how likely values that
- * speak as much against it are. 1 for n = 0; n at most RANK_MAX. */
+/* Of the hypothesis that the centre of @x is at most (above: at least) @limit: how likely values
+ * that speak as much against it are. 1 for n = 0; n at most RANK_MAX. */
 double rank_p_above(const double *x, size_t n, double limit);
 double rank_p_below(const double *x, size_t n, double limit);
 

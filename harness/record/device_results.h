@@ -5,7 +5,8 @@
 #include "harness/measure/device.h"
 #include "harness/record/results.h"
 
-/* A result document that names the command, its configuration and the backend; caller owns it, results_free().
+/* A result document that names the command, its configuration and the backend; caller owns it,
+ * results_free().
  * @d: as @be was opened with it. */
 snap_status results_of_device(results **out, const mla_backend *be, const device_options *d,
                               const char *command, const js *config, int64_t seed,

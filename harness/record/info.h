@@ -5,11 +5,13 @@
 #include "base/json.h"
 #include "harness/measure/device.h"
 
-/* {"program", "build", "host", "cpu", "libc", "threads", "backends": [{"name", "present", "reason", ...}],
- * "code_judge", "configs": [{"name", "path", "why"}]}. Caller owns *out, also after an error. */
+/* {"program", "build", "host", "cpu", "libc", "threads", "backends": [{"name", "present", "reason",
+ * ...}], "code_judge", "configs": [{"name", "path", "why"}]}. Caller owns *out, also after an
+ * error. */
 snap_status machine_info(js **out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* What one backend is, once it has opened. Errors of device_open(). Caller owns *out, also after an error. */
+/* What one backend is, once it has opened. Errors of device_open(). Caller owns *out, also after an
+ * error. */
 snap_status backend_info(const device_options *device, js **out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

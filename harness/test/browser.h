@@ -1,6 +1,7 @@
 /* browser.h - a headless Chromium at the end of a pipe, for tests that ask a browser about a page.
  *
- * Speaks the DevTools protocol: messages of JSON that end in NUL, on the browser's descriptors 3 and 4. */
+ * Speaks the DevTools protocol: messages of JSON that end in NUL, on the browser's descriptors 3
+ * and 4. */
 #ifndef SNAPMLA_HARNESS_TEST_BROWSER_H
 #define SNAPMLA_HARNESS_TEST_BROWSER_H
 
@@ -12,8 +13,8 @@ typedef struct browser browser;
 browser *browser_open(const char **why);
 void browser_close(browser *b); /* NULL is allowed */
 
-/* A method of the page's session; @params is taken over, NULL = none. The result, owned by the caller; fails
- * the test where there is none. */
+/* A method of the page's session; @params is taken over, NULL = none. The result, owned by the
+ * caller; fails the test where there is none. */
 js *browser_call(browser *b, const char *method, js *params);
 
 /* @params as JSON with printf's conversions. */

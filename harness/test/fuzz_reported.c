@@ -1,10 +1,10 @@
-/* Any bytes as a file of reported figures or of whole models' steps, the first byte saying which: shown in
- * every format, or refused with a message. */
+/* Any bytes as a file of reported figures or of whole models' steps, the first byte saying which:
+ * shown in every format, or refused with a message. */
 #include <stdint.h>
 
 #include "base/term.h"
-#include "harness/view/report.h"
 #include "harness/view/pages.h"
+#include "harness/view/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

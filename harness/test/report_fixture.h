@@ -1,4 +1,5 @@
-/* report_fixture.h - runs for the tests of reports: a small one with everything in it, and sweeps of any size. */
+/* report_fixture.h - runs for the tests of reports: a small one with everything in it, and sweeps
+ * of any size. */
 #ifndef SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 #define SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 
@@ -11,8 +12,8 @@ extern const char kEvil[];
 results *fixture_load(void);
 report_model *fixture_model(const results *r);
 
-/* The public grid: 4 heads x 2 s_q x 8 batches x 8 contexts, both arms and scopes, the first @rows (2048 at
- * most) of it; with the fixture's ceilings. */
+/* The public grid: 4 heads x 2 s_q x 8 batches x 8 contexts, both arms and scopes, the first @rows
+ * (2048 at most) of it; with the fixture's ceilings. */
 results *fixture_sweep(int rows);
 
 #endif

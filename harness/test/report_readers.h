@@ -4,11 +4,13 @@
 
 #include "harness/view/tables.h"
 
-/* What is wrong with a text as XML: tags nest, attributes are quoted, entities are known; NULL = nothing. */
+/* What is wrong with a text as XML: tags nest, attributes are quoted, entities are known; NULL =
+ * nothing. */
 const char *xml_fault(const char *text);
 void expect_xml(const char *text);
 
-/* A page that asks nothing of anybody, every table with its caption, every figure with its description. */
+/* A page that asks nothing of anybody, every table with its caption, every figure with its
+ * description. */
 void expect_page(const char *page);
 
 /* Braces and columns of a table, and nothing that LaTeX would run. */

@@ -1,5 +1,5 @@
-/* Reports in a real browser: what it complains of, asks for, shows, and tells those who don't see. Runs where
- * Chromium is installed. */
+/* Reports in a real browser: what it complains of, asks for, shows, and tells those who don't see.
+ * Runs where Chromium is installed. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What a run survives: SIGKILL at random moments, a full disk, a folder that can't be written, a second
- * process, a clock that is set. SNAPMLA_TEST_KILLS is how often it is killed. */
+/* What a run survives: SIGKILL at random moments, a full disk, a folder that can't be written, a
+ * second process, a clock that is set. SNAPMLA_TEST_KILLS is how often it is killed. */
 #include <CUnit/CUnit.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -161,7 +161,8 @@ static eval_options options_of(const answering *a) {
                           .temperature = -1};
 }
 
-/* A process that evaluates; it exits with the status, and its message goes to @message, a pipe, or -1. */
+/* A process that evaluates; it exits with the status, and its message goes to @message, a pipe, or
+ * -1. */
 static pid_t start_eval(const eval_options *o, int message) {
     (void)fflush(stdout);
     pid_t child = fork();
@@ -191,8 +192,8 @@ static seen *cell_of(seen *cells, const js *row) {
     return &cells[((arm[0] - 'a') * PROBLEMS + q) * SAMPLES + sample];
 }
 
-/* Reads the whole lines that are there: no cell twice, none with another answer than before, none of
- * those seen before gone. Returns how many. */
+/* Reads the whole lines that are there: no cell twice, none with another answer than before, none
+ * of those seen before gone. Returns how many. */
 static int check_rows(seen *before) {
     buf text = {0};
     static seen now[CELLS];
@@ -329,8 +330,8 @@ static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     return status;
 }
 
-/* Wherever the space ends, the message names a file, no row is cut or lost, nothing half-written stays,
- * and the run goes on when there is space. */
+/* Wherever the space ends, the message names a file, no row is cut or lost, nothing half-written
+ * stays, and the run goes on when there is space. */
 static void test_files_that_cannot_grow(void) {
     folder_open();
     answering at = answering_start();
@@ -519,7 +520,8 @@ static void evaluate_here(const eval_options *o, int64_t *took_ns, results **out
     *took_ns = clock_now_ns() - start;
 }
 
-/* Set a year ahead and back while the program runs: times stay what they were, dates stay in order. */
+/* Set a year ahead and back while the program runs: times stay what they were, dates stay in
+ * order. */
 static void test_a_clock_that_is_set(void) {
     static const int64_t steps[] = {31536000, -31536000, 86400, -3600};
     static seen cells[CELLS];

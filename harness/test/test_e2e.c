@@ -23,7 +23,8 @@ static void test_weight_bytes_of_all_experts(void) {
                     2 * (all - embedding - norms - router) + 4 * router);
 }
 
-/* A token's products are two FLOP a weight that it touches, but for the router; and it attends to itself. */
+/* A token's products are two FLOP a weight that it touches, but for the router; and it attends to
+ * itself. */
 static void test_flop_of_one_token(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double router = 26.0 * 64 * 2048, touched = e2e_weight_bytes(&s, 26 * 6) - 4 * router,

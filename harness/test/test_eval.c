@@ -242,8 +242,8 @@ static void move_by_bundle(place *p) {
     buf_release(&bytes);
 }
 
-/* What lies in a bundle says nothing of the machine's folders, the journal neither, and is a run still: it can be
- * graded again from other data. */
+/* What lies in a bundle says nothing of the machine's folders, the journal neither, and is a run
+ * still: it can be graded again from other data. */
 static void test_a_packed_run_names_no_folder(void) {
     place p;
     place_open(&p);
@@ -442,8 +442,8 @@ static void test_other_sampling_is_refused(void) {
     place_close(&p);
 }
 
-/* The golds are the run's own: other data of the same prompts judges both arms alike, and the result
- * names the data by its hash. A run that goes on with other data is refused. */
+/* The golds are the run's own: other data of the same prompts judges both arms alike, and the
+ * result names the data by its hash. A run that goes on with other data is refused. */
 static void test_other_data_is_refused_or_shared(void) {
     place p;
     place_open(&p);
@@ -702,8 +702,9 @@ static void record_damaged(const place *p, int wrong) {
     buf_release(&rows);
 }
 
-/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is seen; none, and
- * one problem more than a loses itself, are not. The damaged arm's numbers change nobody else's. */
+/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is seen; none,
+ * and one problem more than a loses itself, are not. The damaged arm's numbers change nobody
+ * else's. */
 static void test_a_damaged_arm_shows_what_is_seen(void) {
     static const struct {
         int wrong;

@@ -155,7 +155,8 @@ static void test_a_damaged_server(void) {
     folder_close();
 }
 
-/* What the client says of itself is in the result, in the report, and still there after a regrade. */
+/* What the client says of itself is in the result, in the report, and still there after a
+ * regrade. */
 static void test_the_client_s_lag(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("it is \\\\boxed{", "2}")};

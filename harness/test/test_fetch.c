@@ -1,4 +1,5 @@
-/* Data sets from a server that answers by script, through fetch_sets() and through datasets/fetch.sh. */
+/* Data sets from a server that answers by script, through fetch_sets() and through
+ * datasets/fetch.sh. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <signal.h>
@@ -144,7 +145,8 @@ static bool asked_for(const place *p, int i, const char *text) {
 
 /* ---- datasets/fetch.sh ---- */
 
-/* Runs the script without the program; what it says, both streams, in @out. Returns its exit code. */
+/* Runs the script without the program; what it says, both streams, in @out. Returns its exit
+ * code. */
 static int run_script(const char *const *arguments, buf *out) {
     const char *argv[24] = {"sh", "datasets/fetch.sh"};
     char path[] = "/tmp/snapmla-said-XXXXXX";
@@ -489,13 +491,13 @@ static void test_look(void) {
     place p;
     place_open(&p, &none, 1, (how){0});
     const manifest_file *f = &p.m.sets[0].files[0];
-    CU_ASSERT(fetch_look(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_ABSENT);
+    CU_ASSERT(fetch_check(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_ABSENT);
     put(p.part, BODY_TEN);
-    CU_ASSERT(fetch_look(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_PARTIAL);
+    CU_ASSERT(fetch_check(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_PARTIAL);
     put(p.target, OTHER);
-    CU_ASSERT(fetch_look(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_DIFFERS);
+    CU_ASSERT(fetch_check(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_DIFFERS);
     put(p.target, BODY);
-    CU_ASSERT(fetch_look(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_THERE);
+    CU_ASSERT(fetch_check(f, p.data, &s, NULL) == SNAP_OK && s == FETCH_THERE);
     place_close(&p);
 }
 

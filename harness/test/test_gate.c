@@ -250,8 +250,8 @@ static void test_power(void) {
     free(rec);
 }
 
-/* Without the correction for many cells and looks the same simulation does raise false alarms: it can
- * tell a gate that keeps its promise from one that doesn't. */
+/* Without the correction for many cells and looks the same simulation does raise false alarms: it
+ * can tell a gate that keeps its promise from one that doesn't. */
 static void test_simulation_can_fail(void) {
     double x[400], effects[8];
     gate_noise noise[8];

@@ -58,9 +58,9 @@ static void test_insert_sorts(void) {
     CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
 }
 
-/* The interval behind the noise must hold the true median in 95 of 100 experiments. On a sample that
- * is symmetric around 1 by construction the half width is known, so coverage is counted directly:
- * noise is half width over median. */
+/* The interval behind the noise must hold the true median in 95 of 100 experiments. On a sample
+ * that is symmetric around 1 by construction the half width is known, so coverage is counted
+ * directly: noise is half width over median. */
 static void test_noise_coverage(void) {
     enum { kRuns = 4000, kN = 40 };
     int covered = 0;
@@ -137,8 +137,9 @@ static void test_stop_on_plateau(void) {
     stop_release(&f.rule);
 }
 
-/* Independent noise of 2 %: the rule must reach half a percent, after about (1.25 * 1.96 * 2 / 0.5)^2
- * = 96 samples (the median's standard error is 1.25 sigma / sqrt n), unless it meets a plateau. */
+/* Independent noise of 2 %: the rule must reach half a percent, after about (1.25 * 1.96 * 2 /
+ * 0.5)^2 = 96 samples (the median's standard error is 1.25 sigma / sqrt n), unless it meets a
+ * plateau. */
 static void test_stop_on_independent_noise(void) {
     int by_noise = 0;
     size_t samples = 0;

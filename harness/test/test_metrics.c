@@ -1,4 +1,5 @@
-/* Tasks with several metrics, and those that a model judges, from recorded answers to result rows. */
+/* Tasks with several metrics, and those that a model judges, from recorded answers to result
+ * rows. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <math.h>
@@ -124,7 +125,8 @@ static const char kPrompts[] =
     "{\"key\": 3, \"prompt\": \"c\", \"instruction_id_list\": [\"punctuation:no_comma\", "
     "\"startend:quotation\", \"detectable_format:title\"], \"kwargs\": [{}, {}, {}]}\n";
 
-/* Strictly followed: a 1/1, 1/2, 3/3; b 0/1, 1/2, 1/3; loosely a as well, b 1/1 (without its first line). */
+/* Strictly followed: a 1/1, 1/2, 3/3; b 0/1, 1/2, 1/3; loosely a as well, b 1/1 (without its first
+ * line). */
 static void test_metrics(void) {
     static const answer a[] = {{"1", "yes", 0}, {"2", "no quotes", 0}, {"3", "\\\"<<t>> x\\\"", 0}};
     static const answer b[] = {{"1", "Sure, so:\\nyes", 0}, {"2", "no quotes", 0}, {"3", "x", 0}};
@@ -150,7 +152,8 @@ static void test_metrics(void) {
         CU_ASSERT(i == 0 || !js_get(pair_of(row), "p_holm"));
     }
     CU_ASSERT_STRING_EQUAL(js_get_str(row_of(r, 0), "metric"), "prompt_strict");
-    /* The ratio's standard error by its formula: sum of (w (x - R))^2, n / (n - 1), over (sum of w)^2. */
+    /* The ratio's standard error by its formula: sum of (w (x - R))^2, n / (n - 1), over (sum of
+     * w)^2. */
     double ratio = 5 / 6.0, sum = 0;
     const double followed[] = {1, 1, 3};
     for (int i = 0; i < 3; i++)
@@ -186,7 +189,8 @@ static void arena_open(place *p) {
     record(p, "b.jsonl", "arena_hard", of_b, 2);
 }
 
-/* Against the first arm: b wins one question clearly, ties the other. Games of arm 1 are samples 2 and 3. */
+/* Against the first arm: b wins one question clearly, ties the other. Games of arm 1 are samples 2
+ * and 3. */
 static void test_games_against_the_first_arm(void) {
     static const answer judge[] = {{"q1", "Better: [[B>>A]]", 2},
                                    {"q1", "[[A>B]]", 3},
@@ -224,8 +228,8 @@ static void test_games_against_the_first_arm(void) {
     place_close(&p);
 }
 
-/* Against the set's own baseline both arms play; an answer whose judge gave no verdict is left out, and
- * tried again. */
+/* Against the set's own baseline both arms play; an answer whose judge gave no verdict is left out,
+ * and tried again. */
 static void test_games_against_the_baseline(void) {
     static const answer judge[] = {{"q1", "[[A>B]]", 0}, {"q1", "[[A>B]]", 1}, {"q1", "[[B>A]]", 2},
                                    {"q1", "[[A>B]]", 3}, {"q2", "[[A>B]]", 0}, {"q2", "[[B>A]]", 1},

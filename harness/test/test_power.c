@@ -23,7 +23,8 @@ static double number(const js *row, const char *key) {
     return js_get_num(row, key, -1);
 }
 
-/* SE = sqrt(2 v / (n K)), by hand: AIME sqrt(.16/960), MATH-500 sqrt(.07/500), GPQA sqrt(.23/3168). */
+/* SE = sqrt(2 v / (n K)), by hand: AIME sqrt(.16/960), MATH-500 sqrt(.07/500), GPQA
+ * sqrt(.23/3168). */
 static void test_planning_values(void) {
     static const struct {
         const char *task;

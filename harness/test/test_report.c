@@ -11,8 +11,8 @@
 #include "harness/view/figures.h"
 #include "harness/view/format.h"
 #include "harness/view/model.h"
-#include "harness/view/report.h"
 #include "harness/view/pages.h"
+#include "harness/view/report.h"
 #include "harness/view/writers.h"
 
 static report_model *model_of_two(results *runs[2], const char *key, js *value) {

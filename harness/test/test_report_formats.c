@@ -10,9 +10,9 @@
 #include "harness/test/report_readers.h"
 #include "harness/view/format.h"
 #include "harness/view/model.h"
+#include "harness/view/pages.h"
 #include "harness/view/report.h"
 #include "harness/view/svg.h"
-#include "harness/view/pages.h"
 
 static void test_xml_reader(void) {
     static const char *const bad[] = {"<a>",          "<a></b>",           "<a x=1></a>", "a & b",

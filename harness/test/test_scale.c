@@ -1,7 +1,7 @@
 /* A long run: what it takes of memory, and how busy its client is.
  *
- * SNAPMLA_TEST_SCALE is the number of samples, of a thousand requests in flight on one processor and answers that take a
- * second; without it a small run is made, as fast as it goes. */
+ * SNAPMLA_TEST_SCALE is the number of samples, of a thousand requests in flight on one processor
+ * and answers that take a second; without it a small run is made, as fast as it goes. */
 #include <CUnit/CUnit.h>
 #include <fcntl.h>
 #include <ftw.h>

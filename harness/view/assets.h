@@ -1,4 +1,5 @@
-/* assets.h - the style sheets, from page.css and figure.css, and paper.json (assets.S). NUL-terminated. */
+/* assets.h - the style sheets, from page.css and figure.css, and paper.json (assets.S).
+ * NUL-terminated. */
 #ifndef SNAPMLA_HARNESS_VIEW_ASSETS_H
 #define SNAPMLA_HARNESS_VIEW_ASSETS_H
 

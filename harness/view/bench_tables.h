@@ -1,5 +1,5 @@
-/* bench_tables.h - what `snapmla bench` prints: one table for each verb, and JSON where no result file has
- * the rows. The caller releases the tables; JSON is NULL when out of memory. */
+/* bench_tables.h - what `snapmla bench` prints: one table for each verb, and JSON where no result
+ * file has the rows. The caller releases the tables; JSON is NULL when out of memory. */
 #ifndef SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 #define SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 

@@ -37,7 +37,8 @@ static snap_status put_table(const conformance_result *s, bool color, buf *out, 
     return st;
 }
 
-/* The bounds in the table are those of the paper's arithmetic. A backend that rounds P otherwise has another. */
+/* The bounds in the table are those of the paper's arithmetic. A backend that rounds P otherwise
+ * has another. */
 static void put_own_rules(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++)
@@ -50,7 +51,8 @@ static void put_own_rules(const conformance_result *s, buf *out) {
             }
 }
 
-/* The rows whose log-sum-exp exceeds its bound only because the tensor cores keep fewer bits of a sum. */
+/* The rows whose log-sum-exp exceeds its bound only because the tensor cores keep fewer bits of a
+ * sum. */
 static void put_short_sums(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++) {

@@ -5,7 +5,8 @@
 #include "base/json.h"
 #include "harness/view/table.h"
 
-/* Errors of the cache formats: an empty table, and one row of the "fidelity" section added to it. */
+/* Errors of the cache formats: an empty table, and one row of the "fidelity" section added to
+ * it. */
 table fidelity_table(void);
 void fidelity_table_add(table *t, const js *row);
 

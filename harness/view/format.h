@@ -36,8 +36,8 @@ void format_latex(buf *out, const char *s);
  * leading apostrophe. */
 void format_csv_text(buf *out, const char *s);
 
-/* Appends for XML and HTML, text or attribute: markup escaped, malformed UTF-8 and what XML 1.0 has no
- * place for replaced by U+FFFD. The second one stops after @columns code points with "…". */
+/* Appends for XML and HTML, text or attribute: markup escaped, malformed UTF-8 and what XML 1.0 has
+ * no place for replaced by U+FFFD. The second one stops after @columns code points with "…". */
 void format_xml(buf *out, const char *s);
 void format_xml_cut(buf *out, const char *s, size_t columns);
 

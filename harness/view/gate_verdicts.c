@@ -28,7 +28,13 @@ static void put_interval(char *to, size_t size, const js *ci, bool ratio) {
         (void)snprintf(to, size, "[%+.2f, %+.2f] pp", lo, hi);
 }
 
-verdict_figures verdict_figures_of(const js *row) {
+/* The change, its interval and its limit as text; "" where a row has none. Accuracies are in
+ * points, ratios in percent. */
+typedef struct {
+    char change[48], interval[64], limit[48];
+} verdict_figures;
+
+static verdict_figures verdict_figures_of(const js *row) {
     verdict_figures f = {"", "", ""};
     double ratio = number_of(row, "ratio"), threshold = number_of(row, "threshold");
     double delta = number_of(row, "delta_pp"), margin = number_of(row, "margin_pp");

@@ -1,7 +1,7 @@
 /* gate_verdicts.h - a gate's verdicts for people and for CI: a table, files, lines of a job's log.
  *
- * Each writer appends to a buffer, whose `failed` says whether memory ran out. Names and reasons come from
- * outside and are escaped. @rows: of the `verdicts` section (gate/verdicts.h). */
+ * Each writer appends to a buffer, whose `failed` says whether memory ran out. Names and reasons
+ * come from outside and are escaped. @rows: of the `verdicts` section (gate/verdicts.h). */
 #ifndef SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 
@@ -14,11 +14,12 @@ void verdicts_text(const js *rows, bool color, buf *out);
 /* A table for a pull request or a job's summary. @title: "snapmla gate". */
 void verdicts_markdown(const js *rows, const char *title, buf *out);
 
-/* JUnit XML, one test case for each row. Regressions and wrong results are failures, what is undecided is an
- * error; noise and reports pass with a note. */
+/* JUnit XML, one test case for each row. Regressions and wrong results are failures, what is
+ * undecided is an error; noise and reports pass with a note. */
 void verdicts_junit(const js *rows, buf *out);
 
-/* Workflow commands of GitHub Actions, ::error and ::warning: one line for each row that is not ok. */
+/* Workflow commands of GitHub Actions, ::error and ::warning: one line for each row that is not
+ * ok. */
 void verdicts_github(const js *rows, buf *out);
 
 /* GitLab's code quality report: an array of issues. @file: the path that GitLab shows them at. */
@@ -28,13 +29,6 @@ void verdicts_gitlab(const js *rows, const char *file, buf *out);
 table changes_table(const js *rows);
 
 /* ---- what the writers share ---- */
-
-/* The change, its interval and its limit as text; "" where a row has none. Accuracies are in points, ratios
- * in percent. */
-typedef struct {
-    char change[48], interval[64], limit[48];
-} verdict_figures;
-verdict_figures verdict_figures_of(const js *row);
 
 /* "regressed: +5.10 %, 90 % interval [+4.20, +6.00] %, threshold +2.00 %; reason" */
 void verdict_message(const js *row, buf *out);

@@ -13,8 +13,8 @@ snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
                          js_get_num(o, "memory_bytes", 0) / 0x1p30,
                          js_get_num(o, "cache_bytes", 0) / 0x1p20);
     (void)buf_printf(out,
-                     "memory of the host %s, cold caches by a flush %s, steps recorded %s, judged "
-                     "in FP64 there %s\n",
+                     "works in the host's memory: %s; makes caches cold by a flush: %s; records "
+                     "steps: %s; computes FP64 references: %s\n",
                      yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
                      yes(o, "judges_in_fp64"));
     if (plugin)

@@ -1,5 +1,5 @@
-/* latex.c - a table for \input: booktabs, the columns that fit a page, numbers right-aligned; what is
- * still too wide is shrunk. */
+/* latex.c - a table for \input: booktabs, the columns that fit a page, numbers right-aligned; what
+ * is still too wide is shrunk. */
 #include <string.h>
 
 #include "harness/view/format.h"

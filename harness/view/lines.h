@@ -1,5 +1,6 @@
-/* lines.h - what figures of lines have in common: the frame, a logarithmic axis of errors, names at the lines'
- * ends, moved apart. BF16 and SnapMLA stand out; the formats they are compared with recede. */
+/* lines.h - what figures of lines have in common: the frame, a logarithmic axis of errors, names at
+ * the lines' ends, moved apart. BF16 and SnapMLA stand out; the formats they are compared with
+ * recede. */
 #ifndef SNAPMLA_HARNESS_VIEW_LINES_H
 #define SNAPMLA_HARNESS_VIEW_LINES_H
 

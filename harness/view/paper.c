@@ -1,4 +1,5 @@
-/* paper.c - what `report paper` reads beside result files: reported figures, whole models' steps. */
+/* paper.c - what `report paper` reads beside result files: reported figures, whole models'
+ * steps. */
 #include "harness/view/paper.h"
 
 #include <math.h>
@@ -128,7 +129,8 @@ static bool is_pair(const js *row) {
            js_get_num(row, "fp8_over_bf16", 0) > 0 && js_get_num(row, "tokens_s", 0) > 0;
 }
 
-/* Rows and device of a result file; false where @doc is none. Its rows name their models themselves. */
+/* Rows and device of a result file; false where @doc is none. Its rows name their models
+ * themselves. */
 static bool open_results(const js *doc, js **rows, const char **device) {
     const js *provenance = js_get(doc, "provenance"), *backend = js_get(provenance, "backend");
     *rows = js_get_array(doc, "e2e");

@@ -1,8 +1,8 @@
-/* paper.h - `snapmla report paper`: the paper's tables and figures from measured runs, with what papers
- * report beside them.
+/* paper.h - `snapmla report paper`: the paper's tables and figures from measured runs, with what
+ * papers report beside them.
  *
- * A reported figure has origin "reported" in its row and its source; no mean or ranking has it. The form
- * of a file of them, which paper.json has as well:
+ * A reported figure has origin "reported" in its row and its source; no mean or ranking has it. The
+ * form of a file of them, which paper.json has as well:
  *
  *   {"source": "who said so, and where",
  *    "rows": [{"about": "speed", "what": "up to; 8 GPUs, 16k to 128k", "speedup": 1.91,
@@ -42,11 +42,12 @@ typedef struct {
 extern const char *const report_axis_names[AXES]; /* "heads" */
 int64_t report_axis_value(const report_cell *c, int axis);
 
-/* In scope kernel; false where no two cells of @file differ in this axis alone. Of rows of one length
- * the one with the most work is taken. */
+/* In scope kernel; false where no two cells of @file differ in this axis alone. Of rows of one
+ * length the one with the most work is taken. */
 bool report_axis_find(const report_model *m, int file, int axis, report_axis *out);
 
-/* Percent of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN without. */
+/* Percent of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN
+ * without. */
 double report_peak_pct(const report_model *m, const report_cell *c);
 
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t);

@@ -41,7 +41,8 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
 /**
  * report_compare - put the model's files side by side: tables of machines and cells come first
  *
- * @prices: {"part of a device's name": dollars an hour, ...}, the longest part that fits counts; NULL = none
+ * @prices: {"part of a device's name": dollars an hour, ...}, the longest part that fits counts;
+ *          NULL = none
  *
  * SNAP_E_ENV where no cell is in two files; SNAP_E_USAGE for a price that is no positive number;
  * SNAP_E_NOMEM.
@@ -49,7 +50,8 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
 snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
- * report_paper - the paper's tables and figures in place of everything: measured, and reported beside
+ * report_paper - the paper's tables and figures in place of everything: measured, and reported
+ * beside
  *
  * What the paper itself reports is built in. Errors: SNAP_E_NOMEM.
  */
@@ -60,7 +62,8 @@ snap_status report_paper(report_model *m, snap_err *err) SNAP_CHECK_RESULT;
 snap_status report_add_reported(report_model *m, const js *doc, const char *name,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* What `bench model` wrote to --out, or printed with --json; not kept. Errors as report_add_reported(). */
+/* What `bench model` wrote to --out, or printed with --json; not kept. Errors as
+ * report_add_reported(). */
 snap_status report_add_e2e(report_model *m, const js *doc, const char *name,
                            snap_err *err) SNAP_CHECK_RESULT;
 
@@ -84,8 +87,8 @@ snap_status report_parse_formats(const char *list, unsigned *formats,
  * @dir:   created when absent
  * @paths: the files written, one a line, appended; may be NULL
  *
- * A file without content is left out: no parity.tex where nothing was evaluated. Each file is replaced
- * atomically. Errors: SNAP_E_IO, SNAP_E_NOMEM.
+ * A file without content is left out: no parity.tex where nothing was evaluated. Each file is
+ * replaced atomically. Errors: SNAP_E_IO, SNAP_E_NOMEM.
  */
 snap_status report_write(const report_model *m, const char *dir, unsigned formats, buf *paths,
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -29,8 +29,8 @@ typedef struct {
  * @printed: what belongs on standard output, appended: the document (json), the paths of the files
  *           written (out), or the report as Markdown
  *
- * SNAP_E_USAGE for options that contradict each other and for files of two machines that are to be joined;
- * what reading and writing files gives.
+ * SNAP_E_USAGE for options that contradict each other and for files of two machines that are to be
+ * joined; what reading and writing files gives.
  */
 snap_status report_files(report_paths files, const report_files_options *o, buf *printed,
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -1,4 +1,5 @@
-/* run_report.h - the report of one run: what eval_run() writes beside a result file and what a bundle holds. */
+/* run_report.h - the report of one run: what eval_run() writes beside a result file and what a
+ * bundle holds. */
 #ifndef SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 #define SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 

@@ -1,8 +1,8 @@
 /* samples.h - the page's last word: questions and answers, to look at one by one.
  *
- * A line a question with the verdict of every arm; it opens to the answers, side by side. Radio buttons
- * above choose a kind; style rules alone do the work, so that the page keeps running no script. What is
- * shown is bounded, disagreements first, then what went wrong otherwise. */
+ * A line a question with the verdict of every arm; it opens to the answers, side by side. Radio
+ * buttons above choose a kind; style rules alone do the work, so that the page keeps running no
+ * script. What is shown is bounded, disagreements first, then what went wrong otherwise. */
 #ifndef SNAPMLA_HARNESS_VIEW_SAMPLES_H
 #define SNAPMLA_HARNESS_VIEW_SAMPLES_H
 

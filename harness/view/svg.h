@@ -44,8 +44,8 @@ svg_scale svg_log(double lo, double hi, double from, double to);
 /* Always finite, whatever a file's numbers are. */
 double svg_at(const svg_scale *s, double x);
 
-/* Where to draw lines, ascending, within the domain; returns how many. Linear: multiples of 1, 2 or 5
- * times a power of ten, about @n. Logarithmic: powers of ten, with 2 and 5 times them where there
+/* Where to draw lines, ascending, within the domain; returns how many. Linear: multiples of 1, 2 or
+ * 5 times a power of ten, about @n. Logarithmic: powers of ten, with 2 and 5 times them where there
  * is room; @n is not used. */
 enum { SVG_TICKS_MAX = 32 };
 size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]);
