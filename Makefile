@@ -119,7 +119,6 @@ CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
 $(BUILD)/obj/harness/record/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_record_provenance := -I$(BUILD)
 # what .incbin brings in, which -MMD does not see
-$(BUILD)/obj/harness/record/schema_data.S.o: harness/record/snapmla.run.schema.json
 $(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.css harness/view/paper.json
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
@@ -226,6 +225,10 @@ sanitize:
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla
 
+# The published schema of result files, from the tables of fields in harness/record.
+.PHONY: schema
+schema: $(BUILD)/test/harness
+	$(Q)SNAPMLA_WRITE_SCHEMA=1 $(BUILD)/test/harness --suite records > /dev/null
 golden-record: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh record $(BUILD)/snapmla
 
@@ -338,6 +341,7 @@ help:
 	@echo 'make fuzz         libFuzzer on every parser, FUZZ_SECONDS=60 each'
 	@echo 'make figures      what tests measure: coverage of intervals, the table of network faults'
 	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
+	@echo 'make schema       write harness/record/snapmla.run.schema.json from the tables of fields'
 	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA NVCC PREFIX DESTDIR CC CFLAGS'
 
 -include $(shell find $(BUILD)/obj $(BUILD)/test $(BUILD)/fuzz -name '*.d' 2>/dev/null)

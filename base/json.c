@@ -36,6 +36,10 @@ js *js_get(const js *object, const char *key) {
     return json_is_null(v) ? NULL : v;
 }
 
+bool js_has(const js *object, const char *key) {
+    return json_object_get(object, key) != NULL;
+}
+
 js *js_get_object(const js *object, const char *key) {
     json_t *v = json_object_get(object, key);
     return json_is_object(v) ? v : NULL;

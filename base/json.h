@@ -29,6 +29,7 @@ void js_free(js *v);                                              /* NULL is all
 /* Optional lookups. They return NULL or the fallback if the key is absent or has another type.
  * js_get() also returns NULL for JSON null. */
 js *js_get(const js *object, const char *key);
+bool js_has(const js *object, const char *key); /* also true where the value is null */
 js *js_get_object(const js *object, const char *key);
 js *js_get_array(const js *object, const char *key);
 const char *js_get_str(const js *object, const char *key);             /* borrowed; NULL */

@@ -3,8 +3,10 @@
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity", "e2e",
- * "evals", "verdicts"}, described by harness/record/snapmla.run.schema.json. Every file is checked against
- * it when it is written and when it is read, so a key that a row gains goes into the schema first.
+ * "evals", "verdicts"}. Each section's rows are C structs with a table of fields (field.h, run.h), and the
+ * schema of the document follows from these tables. Every file is checked against the schema when it is
+ * written and when it is read. harness/record/snapmla.run.schema.json is the schema as published; a test
+ * keeps it equal to the tables, and "make schema" writes it anew.
  * Numbers that do not exist are null (js_new_num() does that for NAN), never 0.
  *
  * Versions: a higher major is refused; a higher minor only adds, and is read without what it adds. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/record/run.h"
+
 /* Where the walk is: the schema's options, the path so far, whom to tell. */
 typedef struct {
     const schema *s;
@@ -45,14 +47,6 @@ static bool refuse_key(walk *w, const char *key, const char *what) {
 }
 
 /* ---- types ---- */
-
-/* js_get() hides null, which here is a value like others. */
-static js *member(js *object, const char *key) {
-    for (void *it = js_first(object); it; it = js_next(object, it))
-        if (strcmp(js_key(it), key) == 0)
-            return js_value(it);
-    return NULL;
-}
 
 static const char *type_of(const js *v) {
     if (js_is_num(v)) /* 1.0 is an integer, as JSON Schema has it */
@@ -120,7 +114,7 @@ static bool check_enum(walk *w, const rule *r) {
 
 static bool check_required(walk *w, const rule *r) {
     for (size_t i = 0; js_is_object(r->value) && i < js_len(r->arg); i++)
-        if (!member(r->value, js_str(js_at(r->arg, i))))
+        if (!js_has(r->value, js_str(js_at(r->arg, i))))
             return refuse_key(w, js_str(js_at(r->arg, i)), "is missing");
     return true;
 }
@@ -319,9 +313,9 @@ snap_status schema_check(const schema *s, const char *at, js *value, const char 
 
 /* ---- the schema of result files ---- */
 
-extern const char results_schema_text[], results_schema_text_end[]; /* schema_data.S */
-
 js *schema_of_results(snap_err *err) {
-    size_t n = (size_t)(results_schema_text_end - results_schema_text);
-    return js_parse(results_schema_text, n, "snapmla.run.schema.json", err);
+    js *root = record_schema(&run_type, "snapmla.run 1.0");
+    if (!root)
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for the schema of result files");
+    return root;
 }

@@ -26,7 +26,7 @@ typedef struct {
 snap_status schema_check(const schema *s, const char *at, js *value, const char *path,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The schema of result files as built in. Caller owns it; NULL when out of memory. */
+/* The schema of result files, made from the tables of fields. Caller owns it; NULL when out of memory. */
 js *schema_of_results(snap_err *err);
 
 #endif

@@ -1,0 +1,134 @@
+#include "harness/record/cell.h"
+
+#include <string.h>
+
+#include "harness/record/words.h"
+
+/* clang-format off */
+static const char *const kArms[] = {"bf16", "fp8", "fp8-widened", "fp8-in-place", "fp8-shallow",
+                                    "fp8-unfused", "fp8-copied", NULL};
+static const char *const kScopes[] = {"kernel", "served", NULL};
+static const char *const kModes[] = {"burst", "sustained", NULL};
+static const char *const kCold[] = {"rotate", "flush", "none", NULL};
+static const char *const kStatus[] = {"passed", "failed", "skipped", "error", NULL};
+static const char *const kBounds[] = {"bytes", "flops", NULL};
+
+enum {
+    NUL = FIELD_NULLABLE,
+    OPT = FIELD_OPTIONAL,
+    FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
+    ABOVE_0 = FIELD_NULLABLE | FIELD_ABOVE_0,
+};
+
+static const field shape_fields[] = {
+    {FIELD_OF(cell_shape, heads), FIELD_COUNT, .low = 1, .high = 65536, .csv = "heads"},
+    {FIELD_OF(cell_shape, s_q), FIELD_COUNT, .low = 1, .high = 65536, .csv = "s_q"},
+    {FIELD_OF(cell_shape, batch), FIELD_COUNT, .low = 1, .high = 1048576, .csv = "batch"},
+    {FIELD_OF(cell_shape, context), FIELD_COUNT, .high = 1073741824, .csv = "context"},
+    {FIELD_OF(cell_shape, d_c), FIELD_COUNT, .low = 1, .high = 65536, .csv = "d_c"},
+    {FIELD_OF(cell_shape, d_r), FIELD_COUNT, .high = 65536, .csv = "d_r"},
+};
+const record_type cell_shape_type = {
+    .name = "shape", .size = sizeof(cell_shape), RECORD_FIELDS(shape_fields)};
+
+static const field correctness_fields[] = {
+    {FIELD_OF(cell_correctness, error), FIELD_NUMBER, FROM_0, .csv = "error"},
+    {FIELD_OF(cell_correctness, tolerance), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "tolerance"},
+    {FIELD_OF(cell_correctness, lse_error), FIELD_NUMBER, FROM_0, .csv = "lse_error"},
+    {FIELD_OF(cell_correctness, lse_error_exact), FIELD_NUMBER, FROM_0 | OPT | FIELD_OMITTED},
+    {FIELD_OF(cell_correctness, lse_tolerance), FIELD_NUMBER, ABOVE_0, .csv = "lse_tolerance"},
+    {FIELD_OF(cell_correctness, rows_checked), FIELD_COUNT, .csv = "rows_checked"},
+};
+static const record_type correctness_type = {
+    .name = "correctness", .size = sizeof(cell_correctness), RECORD_FIELDS(correctness_fields),
+    .exists = RECORD_MEMBER(cell_correctness, exists)};
+
+static const field rates_fields[] = {
+    {FIELD_OF(cell_rates, read_bandwidth), FIELD_NUMBER, FIELD_ABOVE_0, .about = "B/s"},
+    {FIELD_OF(cell_rates, bf16_mma), FIELD_NUMBER, FIELD_ABOVE_0, .about = "FLOP/s"},
+    {FIELD_OF(cell_rates, fp8_mma), FIELD_NUMBER, FIELD_ABOVE_0, .about = "FLOP/s"},
+};
+static const record_type rates_type = {
+    .name = "rates", .size = sizeof(cell_rates), RECORD_FIELDS(rates_fields)};
+
+static const field paired_fields[] = {
+    {FIELD_OF(cell_paired, looks), FIELD_COUNT, .about = "how often the rates were probed"},
+    {FIELD_OF(cell_paired, median), FIELD_RECORD, .of = &rates_type},
+    {FIELD_OF(cell_paired, best), FIELD_RECORD, .of = &rates_type},
+    {FIELD_OF(cell_paired, roofline_pct), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED,
+     .csv = "paired_pct"},
+};
+static const record_type paired_type = {
+    .name = "paired", .about = "the device's rates between the samples",
+    .size = sizeof(cell_paired), RECORD_FIELDS(paired_fields),
+    .parts = RECORD_MEMBER(cell_paired, parts), .always = CELL_DERIVED,
+    .exists = RECORD_MEMBER(cell_paired, exists)};
+
+#define P(member) FIELD_OF(cell_performance, member)
+static const field performance_fields[] = {
+    {P(samples_ns), FIELD_NUMBERS, FIELD_ABOVE_0, .about = "time of each step"},
+    {P(min_ns), FIELD_NUMBER, ABOVE_0, .csv = "min_ns"},
+    {P(q1_ns), FIELD_NUMBER, ABOVE_0, .csv = "q1_ns"},
+    {P(median_ns), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "median_ns"},
+    {P(q3_ns), FIELD_NUMBER, ABOVE_0, .csv = "q3_ns"},
+    {P(max_ns), FIELD_NUMBER, ABOVE_0, .csv = "max_ns"},
+    {P(count), FIELD_COUNT, .csv = "count", .about = "samples"},
+    {P(stop_reason), FIELD_TEXT, NUL, .csv = "stop_reason"},
+    {P(clock_mhz_before), FIELD_NUMBER, ABOVE_0, .csv = "mhz_before"},
+    {P(clock_mhz_during), FIELD_NUMBER, ABOVE_0, .csv = "mhz_during"},
+    {P(power_w), FIELD_NUMBER, FROM_0, .csv = "power_w"},
+    {P(energy_j), FIELD_NUMBER, FROM_0, .csv = "energy_j", .about = "energy of one step"},
+    {P(paired), FIELD_RECORD, NUL | OPT, .of = &paired_type},
+    {P(tflops), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "tflops"},
+    {P(gb_s), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "gb_s"},
+    {P(tok_s), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "tok_s"},
+    {P(tok_j), FIELD_NUMBER, FROM_0 | OPT, .parts = CELL_DERIVED, .csv = "tok_j",
+     .about = "tokens per joule"},
+    {P(floor_ns), FIELD_NUMBER, ABOVE_0, .parts = CELL_DERIVED, .csv = "floor_ns",
+     .about = "the least time that the ceilings admit"},
+    {P(roofline_pct), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "roofline_pct"},
+    {P(bound), FIELD_TEXT, NUL, .parts = CELL_DERIVED, .words = kBounds, .csv = "bound"},
+};
+#undef P
+static const record_type performance_type = {
+    .name = "performance", .size = sizeof(cell_performance), RECORD_FIELDS(performance_fields),
+    .parts = RECORD_MEMBER(cell_performance, parts), .always = CELL_DERIVED,
+    .exists = RECORD_MEMBER(cell_performance, exists)};
+
+#define C(member) FIELD_OF(cell_record, member)
+static const field cell_fields[] = {
+    {C(arm), FIELD_TEXT, .words = kArms, .csv = "arm",
+     .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out"},
+    {C(backend), FIELD_TEXT, FIELD_NAME, .csv = "backend"},
+    {C(kernel), FIELD_TEXT, .csv = "kernel"},
+    {C(kernel_hash), FIELD_TEXT, NUL, .csv = "kernel_hash", .about = "SHA-256 of its machine code"},
+    {C(scope), FIELD_TEXT, .words = kScopes, .csv = "scope"},
+    {C(mode), FIELD_TEXT, OPT, .words = kModes, .csv = "mode",
+     .about = "burst: single steps on a cold cache; sustained: steps without a pause for seconds"},
+    {C(shape), FIELD_RECORD, .of = &cell_shape_type},
+    {C(distribution), FIELD_TEXT, NUL, .csv = "distribution"},
+    {C(cold), FIELD_TEXT, NUL, .words = kCold, .csv = "cold"},
+    {C(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
+    {C(source), FIELD_TEXT, NUL | FIELD_NAME, .csv = "source"},
+    {C(status), FIELD_TEXT, .words = kStatus, .csv = "status"},
+    {C(reason), FIELD_TEXT, NUL, .csv = "reason"},
+    {C(correctness), FIELD_RECORD, NUL, .of = &correctness_type},
+    {C(performance), FIELD_RECORD, NUL, .of = &performance_type},
+    {C(flags), FIELD_TEXTS, FIELD_NAME, .csv = "flags"},
+};
+#undef C
+static const record_rule cell_rules[] = {
+    {"performance", "status", "passed"}, /* no speed without a passed correctness check */
+    {"source", "origin", "reported"},    /* somebody else's figure names where it stands */
+};
+const record_type cell_type = {
+    .name = "cell", .size = sizeof(cell_record), RECORD_FIELDS(cell_fields),
+    .rules = cell_rules, .n_rules = sizeof cell_rules / sizeof *cell_rules};
+/* clang-format on */
+
+bool cell_has_flag(const cell_record *c, const char *flag) {
+    for (size_t i = 0; i < c->flags.n; i++)
+        if (strcmp(c->flags.at[i], flag) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,191 @@
+#include "harness/record/eval.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/record/words.h"
+
+/* clang-format off */
+static const char *const kManifest[] = {"match", "differs", "unknown", NULL};
+static const char *const kControls[] = {"seeds", "damaged", NULL};
+static const char *const kSensitivity[] = {"sees damage", "blind", NULL};
+static const char *const kVerdicts[] = {"equivalent", "not shown", "different", NULL};
+
+enum {
+    NUL = FIELD_NULLABLE,
+    OPT = FIELD_OPTIONAL,
+    FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
+    PERCENT = FIELD_NULLABLE | FIELD_PERCENT,
+};
+
+static const field dataset_fields[] = {
+    {FIELD_OF(eval_dataset, file), FIELD_TEXT},
+    {FIELD_OF(eval_dataset, sha256), FIELD_TEXT, FIELD_SHA256, .csv = "dataset_sha256"},
+    {FIELD_OF(eval_dataset, rows), FIELD_COUNT},
+    {FIELD_OF(eval_dataset, manifest), FIELD_TEXT, .words = kManifest},
+};
+const record_type eval_dataset_type = {
+    .name = "dataset", .size = sizeof(eval_dataset), RECORD_FIELDS(dataset_fields)};
+
+static const field sampling_fields[] = {
+    {FIELD_OF(eval_sampling, temperature), FIELD_NUMBER},
+    {FIELD_OF(eval_sampling, top_p), FIELD_NUMBER},
+    {FIELD_OF(eval_sampling, top_k), FIELD_COUNT},
+    {FIELD_OF(eval_sampling, max_tokens), FIELD_COUNT},
+    {FIELD_OF(eval_sampling, seed), FIELD_INTEGER},
+};
+const record_type eval_sampling_type = {
+    .name = "sampling", .size = sizeof(eval_sampling), RECORD_FIELDS(sampling_fields),
+    .open = true};
+
+static const field pass_fields[] = {
+    {FIELD_OF(pass_record, k), FIELD_COUNT, .low = 1},
+    {FIELD_OF(pass_record, pct), FIELD_NUMBER, PERCENT},
+};
+static const record_type pass_type = {
+    .name = "pass", .size = sizeof(pass_record), RECORD_FIELDS(pass_fields)};
+
+static const field client_fields[] = {
+    {FIELD_OF(client_record, transfers), FIELD_COUNT},
+    {FIELD_OF(client_record, connections), FIELD_COUNT},
+    {FIELD_OF(client_record, outages), FIELD_COUNT},
+    {FIELD_OF(client_record, lag_ms_p99), FIELD_NUMBER, FROM_0, .csv = "lag_ms"},
+    {FIELD_OF(client_record, lag_ms_max), FIELD_NUMBER, FROM_0},
+};
+const record_type client_type = {
+    .name = "client",
+    .about = "the last session's connections and its own delay in handling what came",
+    .size = sizeof(client_record), RECORD_FIELDS(client_fields),
+    .exists = RECORD_MEMBER(client_record, exists)};
+
+static const field plugin_fields[] = {
+    {FIELD_OF(plugin_record, file), FIELD_TEXT, FIELD_NAME},
+    {FIELD_OF(plugin_record, sha256), FIELD_TEXT, FIELD_SHA256},
+};
+const record_type plugin_type = {
+    .name = "plugin", .about = "the shared object that a backend came from",
+    .size = sizeof(plugin_record), RECORD_FIELDS(plugin_fields),
+    .exists = RECORD_MEMBER(plugin_record, exists)};
+
+#define A(member) FIELD_OF(arm_record, member)
+static const field arm_fields[] = {
+    {A(name), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
+    {A(generator), FIELD_TEXT, FIELD_NAME, .csv = "generator"},
+    {A(endpoint), FIELD_TEXT, NUL | OPT, .csv = "endpoint"},
+    {A(model), FIELD_TEXT, NUL, .csv = "model"},
+    {A(precision), FIELD_TEXT, NUL | OPT},
+    {A(source), FIELD_TEXT, NUL | OPT},
+    {A(device), FIELD_TEXT, NUL | OPT},
+    {A(checkpoint_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256,
+     .about = "of what sha256sum prints of the checkpoint's files, by name"},
+    {A(plugin), FIELD_RECORD, NUL | OPT, .of = &plugin_type},
+    {A(samples), FIELD_COUNT, .csv = "samples"},
+    {A(scored), FIELD_COUNT, .csv = "scored"},
+    {A(failed), FIELD_COUNT, .csv = "failed"},
+    {A(accuracy_pct), FIELD_NUMBER, PERCENT, .csv = "accuracy_pct"},
+    {A(se_pct), FIELD_NUMBER, FROM_0, .csv = "se_pct"},
+    {A(ci95_pct), FIELD_INTERVAL, NUL, .csv = "ci95"},
+    {A(pass_at), FIELD_RECORDS, OPT, .of = &pass_type,
+     .about = "pass@k, unbiased; k = 1 is the accuracy of problems with a scored sample"},
+    {A(maj_at_k_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "maj_at_k_pct"},
+    {A(sampling_variance), FIELD_NUMBER, FROM_0 | OPT,
+     .about = "mean over problems of p (1-p), what `eval plan --from` reads"},
+    {A(truncated_pct), FIELD_NUMBER, PERCENT, .csv = "truncated_pct"},
+    {A(empty_pct), FIELD_NUMBER, PERCENT, .csv = "empty_pct"},
+    {A(unparsed_pct), FIELD_NUMBER, PERCENT, .csv = "unparsed_pct"},
+    {A(failed_pct), FIELD_NUMBER, PERCENT, .csv = "failed_pct"},
+    {A(identical_samples), FIELD_COUNT, NUL | OPT, .csv = "identical_samples"},
+    {A(completion_tokens_mean), FIELD_NUMBER, FROM_0 | OPT, .csv = "tokens_mean"},
+    {A(ttft_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "ttft_ms"},
+    {A(itl_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "itl_ms"},
+    {A(itl_ms_p99), FIELD_NUMBER, FROM_0 | OPT},
+    {A(tok_s), FIELD_NUMBER, FROM_0 | OPT, .csv = "tok_s"},
+    {A(client), FIELD_RECORD, NUL | OPT, .of = &client_type},
+    {A(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
+};
+#undef A
+const record_type arm_type = {.name = "arm", .size = sizeof(arm_record), RECORD_FIELDS(arm_fields)};
+
+static const field discordant_fields[] = {
+    {FIELD_OF(discordant_record, baseline_only), FIELD_COUNT, .csv = "baseline_only"},
+    {FIELD_OF(discordant_record, arm_only), FIELD_COUNT, .csv = "arm_only"},
+};
+static const record_type discordant_type = {
+    .name = "discordant", .size = sizeof(discordant_record), RECORD_FIELDS(discordant_fields),
+    .exists = RECORD_MEMBER(discordant_record, exists)};
+
+static const field length_fields[] = {
+    {FIELD_OF(length_record, ratio), FIELD_NUMBER, FROM_0, .csv = "length_ratio"},
+    {FIELD_OF(length_record, ci95_ratio), FIELD_INTERVAL, NUL | OPT},
+    {FIELD_OF(length_record, delta_tokens), FIELD_NUMBER, NUL},
+    {FIELD_OF(length_record, ci95_tokens), FIELD_INTERVAL, NUL},
+};
+static const record_type length_type = {
+    .name = "length", .about = "the arm's completions against the baseline's",
+    .size = sizeof(length_record), RECORD_FIELDS(length_fields),
+    .exists = RECORD_MEMBER(length_record, exists)};
+
+#define P(member) FIELD_OF(pair_record, member)
+static const field pair_fields[] = {
+    {P(baseline), FIELD_TEXT, FIELD_NAME, .csv = "baseline"},
+    {P(arm), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
+    {P(control), FIELD_TEXT, NUL | OPT | FIELD_WAS_BOOL, .words = kControls, .csv = "control",
+     .about = "what the arm is there to show. seeds: the baseline with other seeds, the noise "
+              "floor; damaged: known to be worse; true was seeds, before there were two"},
+    {P(sensitivity), FIELD_TEXT, NUL | OPT, .words = kSensitivity, .csv = "sensitivity",
+     .about = "of a damaged arm: whether these problems and samples see that it is worse (its "
+              "95 % interval lies below 0)"},
+    {P(problems), FIELD_COUNT, .csv = "problems"},
+    {P(delta_pp), FIELD_NUMBER, NUL, .csv = "delta_pp"},
+    {P(se_pp), FIELD_NUMBER, FROM_0, .csv = "se_pp"},
+    {P(ci90_pp), FIELD_INTERVAL, NUL, .csv = "ci90"},
+    {P(ci95_pp), FIELD_INTERVAL, NUL, .csv = "ci95"},
+    {P(bootstrap95_pp), FIELD_INTERVAL, NUL | OPT},
+    {P(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "margin_pp"},
+    {P(verdict), FIELD_TEXT, NUL, .words = kVerdicts, .csv = "verdict"},
+    {P(p_tost), FIELD_NUMBER, NUL, .csv = "p_tost"},
+    {P(p_sign_flip), FIELD_NUMBER, NUL, .csv = "p_sign_flip"},
+    {P(p_mcnemar), FIELD_NUMBER, NUL, .csv = "p_mcnemar"},
+    {P(p_holm), FIELD_NUMBER, NUL | OPT, .csv = "p_holm"},
+    {P(discordant), FIELD_RECORD, NUL, .of = &discordant_type},
+    {P(length), FIELD_RECORD, NUL, .of = &length_type},
+    {P(refused), FIELD_TEXT, NUL, .csv = "refused"},
+};
+#undef P
+static const record_rule pair_rules[] = {
+    {"verdict", "refused", NULL}, /* a comparison has a verdict or a reason why it has none */
+};
+const record_type pair_type = {
+    .name = "pair", .size = sizeof(pair_record), RECORD_FIELDS(pair_fields),
+    .rules = pair_rules, .n_rules = sizeof pair_rules / sizeof *pair_rules};
+
+#define E(member) FIELD_OF(eval_record, member)
+static const field eval_fields[] = {
+    {E(task), FIELD_TEXT, FIELD_NAME, .csv = "task"},
+    {E(metric), FIELD_TEXT, OPT,
+     .about = "what the accuracies of this row are of, where a task has several; its further ones "
+              "have rows of their own, task:metric"},
+    {E(dataset), FIELD_RECORD, .of = &eval_dataset_type},
+    {E(prompt_sha256), FIELD_TEXT, FIELD_SHA256, .csv = "prompt_sha256"},
+    {E(grader), FIELD_TEXT, FIELD_NAME, .csv = "grader"},
+    {E(sampling), FIELD_RECORD, .of = &eval_sampling_type},
+    {E(problems), FIELD_COUNT},
+    {E(samples_per_problem), FIELD_COUNT},
+    {E(arms), FIELD_RECORDS, .of = &arm_type},
+    {E(pairs), FIELD_RECORDS, .of = &pair_type},
+};
+#undef E
+const record_type eval_type = {
+    .name = "eval", .size = sizeof(eval_record), RECORD_FIELDS(eval_fields)};
+/* clang-format on */
+
+const arm_record *eval_arm_of(const eval_record *e, const char *name) {
+    for (size_t i = 0; i < e->arms.n; i++)
+        if (strcmp(e->arms.at[i].name, name) == 0)
+            return &e->arms.at[i];
+    return NULL;
+}
+
+double arm_pass_of_all(const arm_record *a) {
+    return a->pass_at.n > 1 ? a->pass_at.at[a->pass_at.n - 1].pct : (double)NAN;
+}

@@ -1,0 +1,28 @@
+/* fidelity.h - a row of the section `fidelity`: the numerical error of attention in one cache format,
+ * against FP64 attention over the same unquantised numbers. */
+#ifndef SNAPMLA_HARNESS_RECORD_FIDELITY_H
+#define SNAPMLA_HARNESS_RECORD_FIDELITY_H
+
+#include "harness/record/field.h"
+
+typedef struct {
+    const char *kind;         /* "kernel" */
+    const char *config;       /* the cache format: "bf16", "snapmla", "A" .. "F", "noPV" */
+    const char *source;       /* "reference" (the FP64 oracle), or the backend's name */
+    const char *distribution; /* of the random inputs */
+    int64_t context, heads;   /* tokens of one sequence; heads */
+    int64_t seed;
+    double rmse, cosine_diff, rel_l2, max_abs; /* of the outputs, all heads together */
+    double lse_error;                          /* the largest, over max(1, |log-sum-exp|) */
+    int64_t rows;                              /* rows compared: query tokens x heads */
+    const char *origin;                        /* "measured", "reported" */
+} fidelity_record;
+
+extern const record_type fidelity_type;
+
+typedef struct {
+    fidelity_record *at;
+    size_t n;
+} fidelity_list;
+
+#endif

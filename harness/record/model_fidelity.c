@@ -1,0 +1,84 @@
+#include "harness/record/model_fidelity.h"
+
+#include <string.h>
+
+#include "harness/record/words.h"
+
+/* clang-format off */
+static const char *const kKinds[] = {"predictions", "layer", "values", "bound", "depth", NULL};
+static const char *const kParts[] = {"content", "rope", NULL};
+
+static const record_kind kinds[] = {
+    {"predictions", MODEL_PREDICTIONS | MODEL_TEXT},
+    {"layer", MODEL_LAYER},
+    {"values", MODEL_VALUES},
+    {"bound", MODEL_BOUND},
+    {"depth", MODEL_DEPTH},
+};
+
+enum {
+    OPT = FIELD_OPTIONAL,
+    FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
+    PERCENT = FIELD_NULLABLE | FIELD_PERCENT,
+};
+
+#define M(member) FIELD_OF(model_record, member)
+static const field fields[] = {
+    {M(kind), FIELD_TEXT, .words = kKinds},
+    {M(model), FIELD_TEXT, FIELD_NAME, .csv = "model"},
+    {M(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
+    {M(checkpoint_sha256), FIELD_TEXT, OPT | FIELD_SHA256},
+    {M(text_sha256), FIELD_TEXT, FIELD_SHA256, MODEL_TEXT},
+    {M(decoded), FIELD_BOOL, 0, MODEL_TEXT, .about = "step by step, not as a prompt"},
+    {M(precision), FIELD_TEXT, FIELD_NAME, MODEL_PREDICTIONS | MODEL_DEPTH, .csv = "config"},
+    {M(reference), FIELD_TEXT, 0, MODEL_PREDICTIONS | MODEL_DEPTH, .csv = "reference",
+     .about = "the precision that predictions and depth are compared with"},
+    {M(first), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "first",
+     .about = "position; absent = all of them"},
+    {M(last), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "last"},
+    {M(tokens), FIELD_COUNT, 0, MODEL_PREDICTIONS, .csv = "tokens"},
+    {M(perplexity), FIELD_NUMBER, FROM_0, MODEL_PREDICTIONS, .csv = "perplexity"},
+    {M(kl_mean), FIELD_NUMBER, FROM_0, MODEL_PREDICTIONS, .csv = "kl_mean", .about = "nats"},
+    {M(kl_max), FIELD_NUMBER, FROM_0, MODEL_PREDICTIONS, .csv = "kl_max", .about = "nats"},
+    {M(flips_pct), FIELD_NUMBER, PERCENT, MODEL_PREDICTIONS, .csv = "flips_pct"},
+    {M(logits_rel_l2), FIELD_NUMBER, FROM_0, MODEL_PREDICTIONS, .csv = "logits_rel_l2"},
+    {M(cache_bytes_a_token), FIELD_COUNT, 0, MODEL_PREDICTIONS, .csv = "cache_bytes"},
+    {M(peak_rss_bytes), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "peak_bytes"},
+    {M(layer), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "layer"},
+    {M(context), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "context"},
+    {M(config), FIELD_TEXT, FIELD_NAME, MODEL_LAYER, .csv = "config"},
+    {M(rmse), FIELD_NUMBER, FROM_0, MODEL_LAYER, .csv = "rmse"},
+    {M(cosine_diff), FIELD_NUMBER, FIELD_NULLABLE, MODEL_LAYER, .csv = "cosine_diff"},
+    {M(rel_l2), FIELD_NUMBER, FROM_0, MODEL_LAYER | MODEL_DEPTH, .csv = "rel_l2"},
+    {M(lse_error), FIELD_NUMBER, FROM_0, MODEL_LAYER, .csv = "lse_error"},
+    {M(max_abs), FIELD_NUMBER, FROM_0, MODEL_LAYER, .csv = "max_abs"},
+    {M(part), FIELD_TEXT, 0, MODEL_VALUES, .words = kParts, .csv = "part"},
+    {M(values), FIELD_COUNT, 0, MODEL_VALUES},
+    {M(rms), FIELD_NUMBER, FROM_0, MODEL_VALUES, .csv = "rms"},
+    {M(p50), FIELD_NUMBER, FROM_0, MODEL_VALUES, .csv = "p50"},
+    {M(p99), FIELD_NUMBER, FROM_0, MODEL_VALUES, .csv = "p99"},
+    {M(p999), FIELD_NUMBER, FROM_0, MODEL_VALUES, .csv = "p999"},
+    {M(max), FIELD_NUMBER, FROM_0, MODEL_VALUES, .csv = "max"},
+    {M(histogram), FIELD_BINS, 0, MODEL_VALUES,
+     .about = "[e, share of magnitudes from 2^e up to 2^(e+1)]"},
+    {M(logit_error), FIELD_NUMBER, FROM_0, MODEL_BOUND, .csv = "logit_error"},
+    {M(logit_bound), FIELD_NUMBER, FROM_0, MODEL_BOUND, .csv = "logit_bound"},
+    {M(value_error), FIELD_NUMBER, FROM_0, MODEL_BOUND, .csv = "value_error"},
+    {M(value_bound), FIELD_NUMBER, FROM_0, MODEL_BOUND, .csv = "value_bound"},
+};
+#undef M
+const record_type model_type = {
+    .name = "model_fidelity", .size = sizeof(model_record), RECORD_FIELDS(fields),
+    .parts = RECORD_MEMBER(model_record, parts),
+    .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
+/* clang-format on */
+
+model_record model_record_new(const char *kind) {
+    model_record row;
+    record_init(&model_type, &row);
+    row.kind = kind;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].word, kind) == 0)
+            row.parts = kinds[i].parts;
+    return row;
+}

@@ -1,0 +1,63 @@
+/* origin.h - where a result comes from: program, build, machine, command line and configuration, as a
+ * result file holds them. provenance.h collects them. */
+#ifndef SNAPMLA_HARNESS_RECORD_ORIGIN_H
+#define SNAPMLA_HARNESS_RECORD_ORIGIN_H
+
+#include "harness/record/plugin.h"
+
+typedef struct {
+    const char *version, *commit;
+    bool dirty; /* built with uncommitted changes */
+} origin_program;
+
+typedef struct {
+    const char *compiler, *flags;
+    const char *cuda; /* version of the CUDA toolkit */
+} origin_build;
+
+typedef struct {
+    const char *os, *kernel, *machine;
+    bool container;
+    const char *name_sha256; /* of the host's name: the same for runs of one machine */
+} origin_host;
+
+typedef struct {
+    const char *model;
+    int64_t cores;
+    record_texts isa;
+    int64_t cache_bytes, memory_bytes;
+    double mhz_before;
+    const char *governor;
+} origin_cpu;
+
+/* Does not exist where no backend measured anything. */
+typedef struct {
+    bool exists;
+    const char *name, *device, *kernel;
+    int64_t threads;
+    plugin_record plugin;
+} origin_backend;
+
+typedef struct {
+    origin_program program;
+    origin_build build;
+    record_texts argv;
+    const char *command; /* "bench" */
+    origin_host host;
+    origin_cpu cpu;
+    const js *gpu; /* the device's own account; NULL = none */
+    origin_backend backend;
+    const js *config; /* the resolved options */
+    const char *config_sha256;
+    int64_t seed;
+    const char *started, *ended; /* UTC */
+} origin_record;
+
+extern const record_type origin_type, origin_program_type, origin_backend_type;
+
+typedef struct {
+    origin_record *at;
+    size_t n;
+} origin_list;
+
+#endif

@@ -1,0 +1,36 @@
+#include "harness/record/run.h"
+
+#include "harness/record/results.h"
+
+/* clang-format off */
+static const char *const kName[] = {"snapmla.run", NULL};
+
+static const field schema_fields[] = {
+    {FIELD_OF(run_schema, name), FIELD_TEXT, .words = kName},
+    {FIELD_OF(run_schema, major), FIELD_COUNT, .low = RESULTS_MAJOR, .high = RESULTS_MAJOR},
+    {FIELD_OF(run_schema, minor), FIELD_COUNT},
+};
+static const record_type schema_type = {
+    .name = "version", .size = sizeof(run_schema), RECORD_FIELDS(schema_fields)};
+
+#define R(member) FIELD_OF(run_record, member)
+static const field fields[] = {
+    {R(schema), FIELD_RECORD, .of = &schema_type},
+    {R(provenance), FIELD_RECORD, .of = &origin_type},
+    {R(sources), FIELD_RECORDS, FIELD_OPTIONAL, .of = &origin_type,
+     .about = "of a joined file: the provenance of each file that its rows came from"},
+    {R(ceilings), FIELD_RECORDS, .of = &ceiling_type},
+    {R(bench), FIELD_RECORDS, .of = &cell_type},
+    {R(fidelity), FIELD_RECORDS, .of = &fidelity_type},
+    {R(model_fidelity), FIELD_RECORDS, FIELD_OPTIONAL, .of = &model_type},
+    {R(e2e), FIELD_RECORDS, .of = &step_type},
+    {R(evals), FIELD_RECORDS, .of = &eval_type},
+    {R(verdicts), FIELD_RECORDS, .of = &verdict_type},
+};
+#undef R
+const record_type run_type = {
+    .name = "run",
+    .about = "The result file of one run of snapmla. A new key is a new minor, a changed or lost one "
+             "a new major. Numbers that do not exist are null. Percentages are 0..100.",
+    .size = sizeof(run_record), RECORD_FIELDS(fields)};
+/* clang-format on */

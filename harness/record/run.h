@@ -1,0 +1,34 @@
+/* run.h - a whole result file as C structs: one list for each section. */
+#ifndef SNAPMLA_HARNESS_RECORD_RUN_H
+#define SNAPMLA_HARNESS_RECORD_RUN_H
+
+#include "harness/record/ceiling.h"
+#include "harness/record/cell.h"
+#include "harness/record/eval.h"
+#include "harness/record/fidelity.h"
+#include "harness/record/model_fidelity.h"
+#include "harness/record/origin.h"
+#include "harness/record/step.h"
+#include "harness/record/verdict.h"
+
+typedef struct {
+    const char *name; /* "snapmla.run" */
+    int64_t major, minor;
+} run_schema;
+
+typedef struct {
+    run_schema schema;
+    origin_record provenance;
+    origin_list sources; /* of a joined file: of each file that rows came from; else none */
+    ceiling_list ceilings;
+    cell_list bench;
+    fidelity_list fidelity;
+    model_list model_fidelity;
+    step_list e2e;
+    eval_list evals;
+    verdict_list verdicts;
+} run_record;
+
+extern const record_type run_type;
+
+#endif

@@ -1,0 +1,31 @@
+#include "harness/record/step.h"
+
+/* clang-format off */
+static const char *const kSteps[] = {"decode", "prompt", NULL};
+enum { FROM_0 = FIELD_NULLABLE | FIELD_FROM_0 };
+
+#define S(member) FIELD_OF(step_record, member)
+static const field fields[] = {
+    {S(model_config), FIELD_TEXT, FIELD_NAME | FIELD_OMITTED},
+    {S(arm), FIELD_TEXT, FIELD_NAME},
+    {S(step), FIELD_TEXT, .words = kSteps},
+    {S(context), FIELD_COUNT},
+    {S(batch), FIELD_COUNT},
+    {S(fp8_over_bf16), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0},
+    {S(samples), FIELD_COUNT, 0, STEP_TIMED},
+    {S(median_ns), FIELD_NUMBER, FIELD_ABOVE_0, STEP_TIMED},
+    {S(best_ns), FIELD_NUMBER, FIELD_ABOVE_0, STEP_TIMED},
+    {S(worst_ns), FIELD_NUMBER, FIELD_ABOVE_0, STEP_TIMED},
+    {S(tokens_s), FIELD_NUMBER, FIELD_ABOVE_0, STEP_TIMED, .about = "tokens per second"},
+    {S(weight_bytes), FIELD_NUMBER, FROM_0, STEP_TIMED},
+    {S(cache_bytes), FIELD_NUMBER, FROM_0, STEP_TIMED},
+    {S(flop), FIELD_NUMBER, FROM_0, STEP_TIMED},
+    {S(cublaslt), FIELD_COUNT, 0, STEP_TIMED},
+    {S(roofline_pct), FIELD_NUMBER, FROM_0, STEP_TIMED},
+};
+#undef S
+const record_type step_type = {
+    .name = "e2e",
+    .about = "a step of a whole model with random weights; without median_ns where there was no room",
+    .size = sizeof(step_record), RECORD_FIELDS(fields), .parts = RECORD_MEMBER(step_record, parts)};
+/* clang-format on */

@@ -1,0 +1,33 @@
+/* step.h - a row of the section `e2e`: the time of one step of a whole model with random weights. */
+#ifndef SNAPMLA_HARNESS_RECORD_STEP_H
+#define SNAPMLA_HARNESS_RECORD_STEP_H
+
+#include "harness/record/field.h"
+
+enum { STEP_TIMED = 1 };
+
+typedef struct {
+    unsigned parts;           /* STEP_TIMED; 0 where the memory had no room for one sequence */
+    const char *model_config; /* name of the model's config.json */
+    const char *arm;          /* the cache format: "bf16", "fp8" */
+    const char *step;         /* "decode", "prompt" */
+    int64_t context, batch;   /* tokens per sequence, sequences; batch 0: no room */
+    double fp8_over_bf16;     /* speed-up over the BF16 row of the same step */
+    /* STEP_TIMED */
+    int64_t samples;
+    double median_ns, best_ns, worst_ns;
+    double tokens_s;                  /* tokens per second, at the median */
+    double weight_bytes, cache_bytes; /* that one step reads */
+    double flop;                      /* of a prompt */
+    int64_t cublaslt; /* version of cuBLASLt where it did dense products; 0 = it did not */
+    double roofline_pct;
+} step_record;
+
+extern const record_type step_type;
+
+typedef struct {
+    step_record *at;
+    size_t n;
+} step_list;
+
+#endif

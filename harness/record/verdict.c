@@ -1,0 +1,85 @@
+#include "harness/record/verdict.h"
+
+/* clang-format off */
+static const char *const kKinds[] = {"speed", "geomean", "quality", "fidelity", "environment",
+                                     "selftest", "change", NULL};
+static const char *const kVerdicts[] = {"ok", "noise", "inconclusive", "missing", "regressed",
+                                        "invalid", "wrong", NULL};
+
+enum {
+    NUL = FIELD_NULLABLE,
+    FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
+    ABOVE_0 = FIELD_NULLABLE | FIELD_ABOVE_0,
+    COMPARED = VERDICT_COMPARED,
+    TIMED = VERDICT_TIMED,
+    MEAN = VERDICT_MEAN,
+    ERROR = VERDICT_ERROR,
+    QUALITY = VERDICT_QUALITY,
+    DELAY = VERDICT_DELAY,
+    SMALLEST = VERDICT_SMALLEST,
+    CHANGE = VERDICT_CHANGE,
+};
+
+static const field noise_fields[] = {
+    {FIELD_OF(noise_record, name), FIELD_TEXT, FIELD_NAME},
+    {FIELD_OF(noise_record, baseline_ns), FIELD_NUMBER, ABOVE_0},
+    {FIELD_OF(noise_record, log_ratios), FIELD_NUMBERS},
+};
+static const record_type noise_type = {
+    .name = "noise", .size = sizeof(noise_record), RECORD_FIELDS(noise_fields)};
+
+#define V(member) FIELD_OF(verdict_record, member)
+static const field fields[] = {
+    {V(kind), FIELD_TEXT, .words = kKinds},
+    {V(name), FIELD_TEXT, FIELD_NAME},
+    {V(verdict), FIELD_TEXT, .words = kVerdicts},
+    {V(reason), FIELD_TEXT, NUL},
+    {V(ratio), FIELD_NUMBER, ABOVE_0, COMPARED | MEAN | ERROR | CHANGE,
+     .about = "current over baseline: times, from the Hodges-Lehmann estimate of the ratio's "
+              "logarithm, or errors"},
+    {V(ci90), FIELD_INTERVAL, NUL, COMPARED | MEAN | QUALITY,
+     .about = "of the ratio; of delta_pp where the kind is quality"},
+    {V(threshold), FIELD_NUMBER, ABOVE_0, COMPARED | ERROR},
+    {V(p_slower), FIELD_NUMBER, FROM_0, COMPARED},
+    {V(p_holm), FIELD_NUMBER, FROM_0, COMPARED | QUALITY},
+    {V(p_within), FIELD_NUMBER, FROM_0, COMPARED},
+    {V(baseline_ns), FIELD_NUMBER, ABOVE_0, COMPARED | CHANGE},
+    {V(current_ns), FIELD_NUMBER, ABOVE_0, COMPARED | CHANGE},
+    {V(baseline_hash), FIELD_TEXT, NUL, COMPARED},
+    {V(current_hash), FIELD_TEXT, NUL, COMPARED},
+    {V(baseline), FIELD_TEXT, FIELD_NAME, TIMED},
+    {V(current), FIELD_TEXT, FIELD_NAME, TIMED},
+    {V(sessions), FIELD_COUNT, 0, TIMED},
+    {V(log_ratios), FIELD_NUMBERS, 0, TIMED},
+    {V(baseline_samples_ns), FIELD_NUMBERS, FIELD_ABOVE_0, TIMED},
+    {V(current_samples_ns), FIELD_NUMBERS, FIELD_ABOVE_0, TIMED},
+    {V(flags), FIELD_TEXTS, FIELD_NAME, TIMED},
+    {V(cells), FIELD_COUNT, 0, MEAN | DELAY},
+    {V(delta_pp), FIELD_NUMBER, NUL, QUALITY},
+    {V(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0, QUALITY},
+    {V(delay_pct), FIELD_NUMBER, FROM_0, DELAY},
+    {V(runs), FIELD_COUNT, 0, DELAY},
+    {V(alarms), FIELD_COUNT, 0, DELAY},
+    {V(found), FIELD_COUNT, 0, DELAY},
+    {V(estimate_pct), FIELD_NUMBER, NUL, DELAY},
+    {V(simulated), FIELD_COUNT, 0, DELAY},
+    {V(simulated_alarms), FIELD_NUMBER, FROM_0, DELAY},
+    {V(simulated_sessions), FIELD_NUMBER, FROM_0, DELAY},
+    {V(smallest_pct), FIELD_NUMBER, FROM_0, SMALLEST},
+    {V(power), FIELD_NUMBER, FROM_0, SMALLEST},
+    {V(spread_pct), FIELD_NUMBER, FROM_0, SMALLEST},
+    {V(seconds), FIELD_NUMBER, FROM_0, SMALLEST},
+    {V(noise), FIELD_RECORDS, 0, SMALLEST, .of = &noise_type},
+    {V(at), FIELD_COUNT, 0, CHANGE},
+    {V(started), FIELD_TEXT, 0, CHANGE},
+    {V(commit), FIELD_TEXT, 0, CHANGE},
+    {V(p), FIELD_NUMBER, FROM_0, CHANGE},
+};
+#undef V
+const record_type verdict_type = {
+    .name = "verdict",
+    .about = "what a gate decided about a cell or a comparison; which keys a row has follows from "
+             "its kind",
+    .size = sizeof(verdict_record), RECORD_FIELDS(fields),
+    .parts = RECORD_MEMBER(verdict_record, parts)};
+/* clang-format on */

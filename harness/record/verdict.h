@@ -1,0 +1,72 @@
+/* verdict.h - a row of the section `verdicts`: what a gate decided about a cell or a comparison. Every
+ * row has kind, name, verdict and reason; the parts say what else it has. */
+#ifndef SNAPMLA_HARNESS_RECORD_VERDICT_H
+#define SNAPMLA_HARNESS_RECORD_VERDICT_H
+
+#include "harness/record/field.h"
+
+enum {
+    VERDICT_COMPARED = 1 << 0, /* two times of one cell */
+    VERDICT_TIMED = 1 << 1,    /* sessions in which two arms took turns */
+    VERDICT_MEAN = 1 << 2,     /* the geometric mean over cells */
+    VERDICT_ERROR = 1 << 3,    /* two numerical errors */
+    VERDICT_QUALITY = 1 << 4,  /* two accuracies */
+    VERDICT_DELAY = 1 << 5,    /* a self-test with an arm that is delayed on purpose */
+    VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would see */
+    VERDICT_CHANGE = 1 << 7,   /* a change point of a history */
+};
+
+/* The log-ratios of one cell in a self-test. */
+typedef struct {
+    const char *name;
+    double baseline_ns;
+    record_numbers log_ratios;
+} noise_record;
+
+typedef struct {
+    noise_record *at;
+    size_t n;
+} noise_list;
+
+typedef struct {
+    unsigned parts;
+    const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", ... */
+    const char *name; /* of the cell or comparison */
+    const char
+        *verdict; /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong" */
+    const char *reason;
+    double ratio;   /* current over baseline: times (Hodges-Lehmann estimate) or errors */
+    double ci90[2]; /* of the ratio; of delta_pp in rows of kind quality */
+    double threshold;
+    double p_slower, p_holm, p_within;
+    double baseline_ns, current_ns;
+    const char *baseline_hash, *current_hash; /* of the kernels' machine code */
+    /* VERDICT_TIMED */
+    const char *baseline, *current; /* names of the arms */
+    int64_t sessions;
+    record_numbers log_ratios;                              /* one for each session */
+    record_numbers baseline_samples_ns, current_samples_ns; /* times of turns */
+    record_texts flags;                                     /* "throttled", "shared" */
+    int64_t cells;                                          /* VERDICT_MEAN, VERDICT_DELAY */
+    double delta_pp, margin_pp;                             /* VERDICT_QUALITY */
+    /* VERDICT_DELAY */
+    double delay_pct;
+    int64_t runs, alarms, found, simulated;
+    double estimate_pct, simulated_alarms, simulated_sessions;
+    /* VERDICT_SMALLEST */
+    double smallest_pct, power, spread_pct, seconds;
+    noise_list noise;
+    /* VERDICT_CHANGE */
+    int64_t at; /* the run in the history, from 1 */
+    const char *started, *commit;
+    double p;
+} verdict_record;
+
+extern const record_type verdict_type;
+
+typedef struct {
+    verdict_record *at;
+    size_t n;
+} verdict_list;
+
+#endif
