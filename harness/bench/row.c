@@ -20,170 +20,130 @@ void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_s
 
 /* ---- measured ---- */
 
-static js *shape_json(const bench_shape *s) {
-    js *o = js_new_object();
-    bool ok = o && js_set_int(o, "heads", s->heads) && js_set_int(o, "s_q", s->s_q) &&
-              js_set_int(o, "batch", s->batch) && js_set_int(o, "context", s->context) &&
-              js_set_int(o, "d_c", s->d_c) && js_set_int(o, "d_r", s->d_r);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+static cell_shape shape_of(const bench_shape *s) {
+    return (cell_shape){.heads = s->heads,
+                        .s_q = s->s_q,
+                        .batch = s->batch,
+                        .context = s->context,
+                        .d_c = s->d_c,
+                        .d_r = s->d_r};
 }
 
-static js *correctness_json(const verified *v) {
+static void set_correctness(cell_correctness *c, const verified *v) {
     if (!v || !v->error.rows)
-        return js_new_null();
-    js *o = js_new_object();
-    bool ok = o && js_set_num(o, "error", v->error.out_rel) &&
-              js_set_num(o, "tolerance", v->bound.out_rel) &&
-              js_set_num(o, "lse_error", judge_lse(&v->error, v->bound)) &&
-              js_set_num(o, "lse_tolerance", v->bound.lse_err) &&
-              js_set_int(o, "rows_checked", v->error.rows) &&
-              (v->error.lse_err <= v->bound.lse_err ||
-               js_set_num(o, "lse_error_exact", v->error.lse_err));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+        return;
+    c->exists = true;
+    c->error = v->error.out_rel;
+    c->tolerance = v->bound.out_rel;
+    c->lse_error = judge_lse(&v->error, v->bound);
+    c->lse_tolerance = v->bound.lse_err;
+    c->rows_checked = v->error.rows;
+    if (!(v->error.lse_err <= v->bound.lse_err))
+        c->lse_error_exact = v->error.lse_err;
 }
 
-static js *samples_json(const stop_rule *t) {
-    js *samples = js_new_array();
-    for (size_t i = 0; i < t->n; i++)
-        (void)js_push_new(samples, js_new_num(t->samples[i]));
-    if (samples && js_len(samples) == t->n)
-        return samples;
-    js_free(samples);
-    return NULL;
+static cell_rates rates_of(const mla_ceilings *c) {
+    return (cell_rates){
+        .read_bandwidth = c->read.rate, .bf16_mma = c->bf16.rate, .fp8_mma = c->fp8.rate};
 }
 
-static bool set_quartiles(js *o, const stop_rule *t) {
-    stats_summary s = stats_summarise(t->sorted, t->n);
-    return js_set_num(o, "min_ns", s.min) && js_set_num(o, "q1_ns", s.q1) &&
-           js_set_num(o, "median_ns", s.median) && js_set_num(o, "q3_ns", s.q3) &&
-           js_set_num(o, "max_ns", s.max) && js_set_int(o, "count", (int64_t)t->n);
-}
-
-static js *rates_json(const mla_ceilings *c) {
-    js *o = js_new_object();
-    bool ok = o && js_set_num(o, "read_bandwidth", c->read.rate) &&
-              js_set_num(o, "bf16_mma", c->bf16.rate) && js_set_num(o, "fp8_mma", c->fp8.rate);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
-}
-
-static js *paired_json(const paired_probes *looks) {
+static void set_paired(cell_paired *p, const paired_probes *looks) {
     if (!looks || !looks->n)
-        return js_new_null();
+        return;
     mla_ceilings median = paired_probes_median(looks), best = paired_probes_best(looks);
-    js *o = js_new_object();
-    bool ok = o && js_set_int(o, "looks", (int64_t)looks->n) &&
-              js_set_new(o, "median", rates_json(&median)) &&
-              js_set_new(o, "best", rates_json(&best));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    p->exists = true;
+    p->looks = (int64_t)looks->n;
+    p->median = rates_of(&median);
+    p->best = rates_of(&best);
 }
 
-/* The device's clock where the backend has one, else the processors'. */
-static bool set_clocks(js *o, const row_context *ctx, const row_measured *m) {
-    bool host = ctx->backend.host_memory;
-    return js_set_num(o, "clock_mhz_before", host ? m->before.mhz : m->gpu_before.sm_mhz) &&
-           js_set_num(o, "clock_mhz_during", host ? m->after.mhz : m->gpu_after.sm_mhz);
-}
-
-/* Power and the energy of one step. */
-static bool set_power(js *o, const row_measured *m) {
-    double step_s = stats_summarise(m->timing->sorted, m->timing->n).median / 1e9;
-    return js_set_num(o, "power_w", m->power_w) && js_set_num(o, "energy_j", m->power_w * step_s);
-}
-
-static js *performance_json(const row_context *ctx, const row_measured *m) {
-    if (m->status != ROW_PASSED)
-        return js_new_null();
-    js *o = js_new_object();
-    bool ok = o && set_quartiles(o, m->timing) &&
-              js_set_str(o, "stop_reason", stop_reason_name(m->timing->reason)) &&
-              set_clocks(o, ctx, m) && set_power(o, m) &&
-              js_set_new(o, "samples_ns", samples_json(m->timing)) &&
-              js_set_new(o, "paired", paired_json(m->looks));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
-}
-
-static bool noisy(const stop_rule *t) {
+static void set_performance(cell_performance *p, const row_context *ctx, const row_measured *m) {
+    const stop_rule *t = m->timing;
     stats_summary s = stats_summarise(t->sorted, t->n);
-    return s.q3 - s.q1 > kNoisy * s.median;
+    /* The device's clock where the backend has one, else the processors'. */
+    bool host = ctx->backend.host_memory;
+    p->exists = true;
+    p->samples_ns = (record_numbers){t->samples, t->n};
+    p->min_ns = s.min;
+    p->q1_ns = s.q1;
+    p->median_ns = s.median;
+    p->q3_ns = s.q3;
+    p->max_ns = s.max;
+    p->count = (int64_t)t->n;
+    p->stop_reason = stop_reason_name(t->reason);
+    p->clock_mhz_before = host ? m->before.mhz : m->gpu_before.sm_mhz;
+    p->clock_mhz_during = host ? m->after.mhz : m->gpu_after.sm_mhz;
+    p->power_w = m->power_w;
+    p->energy_j = m->power_w * (s.median / 1e9);
+    set_paired(&p->paired, m->looks);
 }
 
-static bool push_if(js *flags, bool on, const char *flag) {
-    return !on || js_push_new(flags, js_new_str(flag));
+static bool noisy(const cell_performance *p) {
+    return p->q3_ns - p->q1_ns > kNoisy * p->median_ns;
 }
 
-/* The processors' state tells about a backend that runs on them only. */
-static js *flags_json(const row_context *ctx, const row_measured *m) {
-    js *flags = js_new_array();
+enum { FLAGS = 4 };
+
+/* Which flags a row has; returns how many. The processors' state says something only about a backend
+ * that runs on them. */
+static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
+                         const row_context *ctx, const row_measured *m) {
+    size_t n = 0;
     env_flags env = {0};
     uint64_t reasons = m->gpu_before.reasons | m->gpu_after.reasons;
+    if (m->status != ROW_PASSED)
+        return 0;
     if (ctx->backend.host_memory)
         env = env_between(&m->before, &m->after);
-    bool ok = flags != NULL;
-    if (m->status == ROW_PASSED)
-        ok = ok && push_if(flags, env.throttled || gpu_is_slowed(reasons), "throttled") &&
-             push_if(flags, gpu_is_capped(reasons), "power_capped") &&
-             push_if(flags, env.shared, "shared") && push_if(flags, noisy(m->timing), "noisy");
-    if (ok)
-        return flags;
-    js_free(flags);
-    return NULL;
+    if (env.throttled || gpu_is_slowed(reasons))
+        flags[n++] = "throttled";
+    if (gpu_is_capped(reasons))
+        flags[n++] = "power_capped";
+    if (env.shared)
+        flags[n++] = "shared";
+    if (noisy(p))
+        flags[n++] = "noisy";
+    return n;
 }
 
 js *row_json(const row_context *ctx, const row_measured *m) {
     static const char *const names[] = {"passed", "failed", "skipped", "error"};
-    js *row = js_new_object();
-    bool ok =
-        row && js_set_str(row, "arm", bench_kind_name(m->kind)) &&
-        js_set_str(row, "backend", ctx->backend.name) &&
-        js_set_str(row, "kernel", m->kernel ? m->kernel : ctx->backend.kernel) &&
-        js_set_new(row, "kernel_hash", js_new_str(m->kernel ? m->kernel_hash : ctx->kernel_hash)) &&
-        js_set_str(row, "mode", ctx->sustained ? "sustained" : "burst") &&
-        js_set_str(row, "scope", bench_scope_name(m->scope)) &&
-        js_set_new(row, "shape", shape_json(&m->shape)) &&
-        js_set_str(row, "distribution", ctx->distribution) && js_set_str(row, "cold", m->cold) &&
-        js_set_str(row, "origin", "measured") && js_set_new(row, "source", js_new_null()) &&
-        js_set_str(row, "status", names[m->status]) &&
-        js_set_new(row, "reason", js_new_str(m->status == ROW_PASSED ? NULL : m->reason)) &&
-        js_set_new(row, "correctness", correctness_json(m->verdict)) &&
-        js_set_new(row, "performance", performance_json(ctx, m)) &&
-        js_set_new(row, "flags", flags_json(ctx, m));
-    if (ok)
-        return row;
-    js_free(row);
-    return NULL;
+    const char *flags[FLAGS];
+    cell_record c;
+    record_init(&cell_type, &c);
+    c.arm = bench_kind_name(m->kind);
+    c.backend = ctx->backend.name;
+    c.kernel = m->kernel ? m->kernel : ctx->backend.kernel;
+    c.kernel_hash = m->kernel ? m->kernel_hash : ctx->kernel_hash;
+    c.mode = ctx->sustained ? "sustained" : "burst";
+    c.scope = bench_scope_name(m->scope);
+    c.shape = shape_of(&m->shape);
+    c.distribution = ctx->distribution;
+    c.cold = m->cold;
+    c.origin = "measured";
+    c.status = names[m->status];
+    c.reason = m->status == ROW_PASSED ? NULL : m->reason;
+    set_correctness(&c.correctness, m->verdict);
+    if (m->status == ROW_PASSED)
+        set_performance(&c.performance, ctx, m);
+    c.flags = (record_texts){flags, list_flags(flags, &c.performance, ctx, m)};
+    return record_write(&cell_type, &c);
 }
 
 /* ---- derived ---- */
 
 /* A number of the shape within 1 .. @high; 0 for anything else. */
-static int shape_number(const js *shape, const char *key, int64_t high) {
-    int64_t v = shape ? js_get_int(shape, key, 0) : 0;
+static int shape_number(int64_t v, int64_t high) {
     return v >= 1 && v <= high ? (int)v : 0;
 }
 
-static bool shape_parse(const js *row, bench_shape *s) {
-    const js *o = js_get_object(row, "shape");
-    *s = (bench_shape){.heads = shape_number(o, "heads", MLA_MAX_HEADS),
-                       .s_q = shape_number(o, "s_q", MLA_MAX_SQ),
-                       .batch = shape_number(o, "batch", BENCH_MAX_BATCH),
-                       .context = shape_number(o, "context", MLA_MAX_CONTEXT),
-                       .d_c = shape_number(o, "d_c", MLA_MAX_CONTENT),
-                       .d_r = shape_number(o, "d_r", MLA_MAX_ROPE)};
+static bool shape_from(const cell_shape *c, bench_shape *s) {
+    *s = (bench_shape){.heads = shape_number(c->heads, MLA_MAX_HEADS),
+                       .s_q = shape_number(c->s_q, MLA_MAX_SQ),
+                       .batch = shape_number(c->batch, BENCH_MAX_BATCH),
+                       .context = shape_number(c->context, MLA_MAX_CONTEXT),
+                       .d_c = shape_number(c->d_c, MLA_MAX_CONTENT),
+                       .d_r = shape_number(c->d_r, MLA_MAX_ROPE)};
     return s->heads && s->s_q && s->batch && s->context && s->d_c && s->d_r;
 }
 
@@ -197,109 +157,158 @@ static bool work_of(const bench_shape *s, mla_precision p, mla_work *out) {
     return lengths != NULL;
 }
 
-bool row_has_flag(const js *row, const char *flag) {
-    const js *flags = js_get_array(row, "flags");
-    for (size_t i = 0; i < js_len(flags); i++) {
-        const char *s = js_str(js_at(flags, i));
-        if (s && strcmp(s, flag) == 0)
-            return true;
-    }
-    return false;
+static bool set_flag(cell_record *c, const char *flag, bool on, arena *mem) {
+    const char **flags = arena_alloc(mem, c->flags.n + 1, sizeof *flags);
+    size_t n = 0;
+    for (size_t i = 0; flags && i < c->flags.n; i++)
+        if (strcmp(c->flags.at[i], flag) != 0)
+            flags[n++] = c->flags.at[i];
+    if (flags && on)
+        flags[n++] = flag;
+    c->flags = (record_texts){flags, n};
+    return flags != NULL;
 }
 
-/* Sets or clears a flag: rows are derived again when a ceiling rises. */
-static bool set_flag(js *row, const char *flag, bool on) {
-    const js *old = js_get_array(row, "flags");
-    js *flags = js_new_array();
-    bool ok = flags != NULL;
-    for (size_t i = 0; i < js_len(old) && ok; i++) {
-        const char *s = js_str(js_at(old, i));
-        if (s && strcmp(s, flag) != 0)
-            ok = js_push_new(flags, js_new_str(s));
-    }
-    ok = ok && (!on || js_push_new(flags, js_new_str(flag)));
-    return js_set_new(row, "flags", flags) && ok;
-}
-
-double row_number(const js *row, const char *key) {
-    const js *p = js_get_object(row, "performance");
-    return p ? js_get_num(p, key, (double)NAN) : (double)NAN;
-}
-
-double row_paired_pct(const js *row) {
-    const js *p = js_get_object(row, "performance"),
-             *paired = p ? js_get_object(p, "paired") : NULL;
-    return paired ? js_get_num(paired, "roofline_pct", (double)NAN) : (double)NAN;
-}
-
-static bool is_cold(const js *row) {
-    const char *cold = js_get_str(row, "cold");
-    return cold && strcmp(cold, "none") != 0;
-}
-
-static mla_ceilings rates_of(const js *paired, const char *which) {
-    const js *o = paired ? js_get_object(paired, which) : NULL;
-    return (mla_ceilings){.read.rate = o ? js_get_num(o, "read_bandwidth", 0) : 0,
-                          .bf16.rate = o ? js_get_num(o, "bf16_mma", 0) : 0,
-                          .fp8.rate = o ? js_get_num(o, "fp8_mma", 0) : 0};
+static mla_ceilings ceilings_of(const cell_rates *r, bool exist) {
+    return (mla_ceilings){.read.rate = exist ? r->read_bandwidth : 0,
+                          .bf16.rate = exist ? r->bf16_mma : 0,
+                          .fp8.rate = exist ? r->fp8_mma : 0};
 }
 
 static void raise_rate(mla_ceiling *c, double rate) {
     c->rate = rate > c->rate ? rate : c->rate;
 }
 
-void row_raise(const js *row, mla_ceilings *c) {
-    const js *p = js_get_object(row, "performance");
-    mla_ceilings best = rates_of(p ? js_get_object(p, "paired") : NULL, "best");
-    raise_rate(&c->read, best.read.rate);
-    raise_rate(&c->bf16, best.bf16.rate);
-    raise_rate(&c->fp8, best.fp8.rate);
+void cell_raise(const cell_record *c, mla_ceilings *to) {
+    const cell_paired *p = &c->performance.paired;
+    mla_ceilings best = ceilings_of(&p->best, p->exists);
+    raise_rate(&to->read, best.read.rate);
+    raise_rate(&to->bf16, best.bf16.rate);
+    raise_rate(&to->fp8, best.fp8.rate);
 }
 
-/* The floor under the rates between the samples. Windows are shorter than most steps: who loses his
- * processor now and then shows in a median of these and not of those, so a shared row has none. */
-static bool derive_paired(js *row, mla_precision p, const bench_shape *s, mla_work w, double ns) {
-    js *paired = js_get_object(js_get_object(row, "performance"), "paired");
-    if (!paired)
-        return true;
-    mla_ceilings then = rates_of(paired, "median");
-    double pct = 100 * mla_floor_ns(&then, p, s->d_c, s->d_r, w, NULL) / ns;
-    if (row_has_flag(row, "shared") || !isfinite(pct))
-        return js_set_new(paired, "roofline_pct", js_new_null());
-    return js_set_num(paired, "roofline_pct", pct);
+/* The floor under the rates between the samples. The probes are shorter than most steps: on shared
+ * processors a median of probes misses the interruptions that a median of steps has, so a shared row
+ * has no such figure. */
+static void derive_paired(cell_record *c, mla_precision p, const bench_shape *s, mla_work w) {
+    cell_performance *perf = &c->performance;
+    mla_ceilings then = ceilings_of(&perf->paired.median, perf->paired.exists);
+    if (!perf->paired.exists)
+        return;
+    double pct = 100 * mla_floor_ns(&then, p, s->d_c, s->d_r, w, NULL) / perf->median_ns;
+    perf->paired.parts |= CELL_DERIVED;
+    perf->paired.roofline_pct = cell_has_flag(c, "shared") ? (double)NAN : pct;
 }
 
-snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
-    js *perf = js_get_object(row, "performance");
-    const char *arm = js_get_str(row, "arm");
-    double ns = row_number(row, "median_ns");
+snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem, snap_err *err) {
+    cell_performance *p = &c->performance;
+    double ns = p->median_ns;
     bench_shape s;
     bench_kind kind;
-    if (!perf)
+    if (!p->exists)
         return SNAP_OK;
-    if (!arm || !bench_kind_parse(arm, &kind) || !shape_parse(row, &s) || !(ns > 0))
+    if (!bench_kind_parse(c->arm, &kind) || !shape_from(&c->shape, &s) || !(ns > 0))
         return err_set(err, SNAP_E_INPUT, "a row of the journal lacks its arm, shape or median");
-    mla_precision p = bench_kind_precision(kind);
+    mla_precision precision = bench_kind_precision(kind);
     mla_work w;
-    if (!work_of(&s, p, &w))
+    if (!work_of(&s, precision, &w))
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-    bool bytes_bind;
-    double floor_ns = mla_floor_ns(c, p, s.d_c, s.d_r, w, &bytes_bind);
-    bool ok = js_set_num(perf, "tflops", w.flop / ns / 1e3) &&
-              js_set_num(perf, "gb_s", w.bytes / ns) &&
-              js_set_num(perf, "tok_s", (double)s.batch * s.s_q / ns * 1e9) &&
-              js_set_num(perf, "tok_j", (double)s.batch * s.s_q / row_number(row, "energy_j")) &&
-              js_set_num(perf, "floor_ns", floor_ns) &&
-              js_set_num(perf, "roofline_pct", 100 * floor_ns / ns) &&
-              js_set_str(perf, "bound", bytes_bind ? "bytes" : "flops") &&
-              derive_paired(row, p, &s, w, ns) &&
-              set_flag(row, "below_floor", ns < floor_ns && is_cold(row));
+    bool bytes_bind, cold = c->cold[0] && strcmp(c->cold, "none") != 0;
+    p->parts |= CELL_DERIVED;
+    p->floor_ns = mla_floor_ns(ceilings, precision, s.d_c, s.d_r, w, &bytes_bind);
+    p->tflops = w.flop / ns / 1e3;
+    p->gb_s = w.bytes / ns;
+    p->tok_s = (double)s.batch * s.s_q / ns * 1e9;
+    p->tok_j = (double)s.batch * s.s_q / p->energy_j;
+    p->roofline_pct = 100 * p->floor_ns / ns;
+    p->bound = bytes_bind ? "bytes" : "flops";
+    derive_paired(c, precision, &s, w);
+    bool ok = set_flag(c, "below_floor", ns < p->floor_ns && cold, mem);
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
 }
 
+double cell_speedup(const cell_record *bf16, const cell_record *fp8) {
+    return bf16->performance.median_ns / fp8->performance.median_ns;
+}
+
+bool cell_flag_baseline(const cell_record *bf16, cell_record *fp8, arena *mem) {
+    double floors = bf16->performance.floor_ns / fp8->performance.floor_ns;
+    return set_flag(fp8, "weak_baseline", cell_speedup(bf16, fp8) > floors, mem);
+}
+
+/* ---- rows as JSON ---- */
+
+/* Puts what was derived back into the row that @c was read from. */
+static bool put_back(js *row, const cell_record *c) {
+    js *now = record_write(&cell_type, c);
+    bool ok = now && js_set_new(row, "performance", js_copy(js_get(now, "performance"))) &&
+              js_set_new(row, "flags", js_copy(js_get(now, "flags")));
+    js_free(now);
+    return ok;
+}
+
+static snap_status no_memory(snap_err *err) {
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+}
+
+snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
+    snap_status st = SNAP_OK;
+    arena mem = {0};
+    cell_record cell;
+    TRY(record_read(&cell_type, row, &mem, &cell) ? SNAP_OK : no_memory(err));
+    if (!cell.performance.exists)
+        goto cleanup;
+    TRY(cell_derive(&cell, c, &mem, err));
+    TRY(put_back(row, &cell) ? SNAP_OK : no_memory(err));
+cleanup:
+    arena_release(&mem);
+    return st;
+}
+
+void row_raise(const js *row, mla_ceilings *c) {
+    arena mem = {0};
+    cell_record cell;
+    if (record_read(&cell_type, row, &mem, &cell))
+        cell_raise(&cell, c);
+    arena_release(&mem);
+}
+
 double row_speedup(const js *bf16, js *fp8) {
-    double times = row_number(bf16, "median_ns") / row_number(fp8, "median_ns");
-    double floors = row_number(bf16, "floor_ns") / row_number(fp8, "floor_ns");
-    (void)set_flag(fp8, "weak_baseline", times > floors);
+    arena mem = {0};
+    cell_record a, b;
+    double times = (double)NAN;
+    if (record_read(&cell_type, bf16, &mem, &a) && record_read(&cell_type, fp8, &mem, &b)) {
+        times = cell_speedup(&a, &b);
+        (void)(cell_flag_baseline(&a, &b, &mem) && put_back(fp8, &b));
+    }
+    arena_release(&mem);
     return times;
+}
+
+bool row_has_flag(const js *row, const char *flag) {
+    arena mem = {0};
+    cell_record cell;
+    bool has = record_read(&cell_type, row, &mem, &cell) && cell_has_flag(&cell, flag);
+    arena_release(&mem);
+    return has;
+}
+
+double row_number(const js *row, const char *key) {
+    arena mem = {0};
+    cell_record cell;
+    double x = (double)NAN;
+    if (record_read(&cell_type, row, &mem, &cell))
+        x = record_number(&cell_performance_type, &cell.performance, key);
+    arena_release(&mem);
+    return x;
+}
+
+double row_paired_pct(const js *row) {
+    arena mem = {0};
+    cell_record cell;
+    double x = (double)NAN;
+    if (record_read(&cell_type, row, &mem, &cell))
+        x = cell.performance.paired.roofline_pct;
+    arena_release(&mem);
+    return x;
 }

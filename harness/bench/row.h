@@ -10,6 +10,7 @@
 #include "harness/measure/gpu.h"
 #include "harness/measure/paired_probes.h"
 #include "harness/measure/stop.h"
+#include "harness/record/cell.h"
 #include "kernels/ceilings.h"
 
 enum { ROW_KEY = 256 };
@@ -41,7 +42,7 @@ typedef struct {
     double power_w;                  /* while its steps ran; NAN = unknown */
 } row_measured;
 
-/* The row without what derives from ceilings; the caller owns it. NULL when out of memory. */
+/* The row as JSON, without what derives from ceilings; the caller owns it. NULL: out of memory. */
 js *row_json(const row_context *ctx, const row_measured *m);
 
 /* A name for the cell, the journal's key: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
@@ -49,18 +50,35 @@ js *row_json(const row_context *ctx, const row_measured *m);
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 
-/* Completes a row that passed: tflops, gb_s, tok_s, floor_ns, roofline_pct, bound, paired.roofline_pct
- * (against what the device gave between the samples), and the flag below_floor where the median of a cold cell undercuts the floor. Does nothing for other rows.
- * SNAP_E_NOMEM; SNAP_E_INPUT for a row that row_json() did not make (a journal's). */
+/* ---- rows as structs ---- */
+
+/**
+ * cell_derive - complete a row that passed, from its shape, median and the ceilings
+ *
+ * @mem: owns the new list of flags
+ *
+ * Sets the fields of CELL_DERIVED, and the flag below_floor where the median of a cell on a cold
+ * cache is below the floor. Does nothing for other rows. May be repeated when a ceiling rises.
+ * SNAP_E_NOMEM; SNAP_E_INPUT for a row that row_json() did not make (a journal's).
+ */
+snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem,
+                        snap_err *err) SNAP_CHECK_RESULT;
+
+/* Raises the ceilings to the best rates that were probed between the row's samples. */
+void cell_raise(const cell_record *c, mla_ceilings *to);
+
+/* FP8 over BF16 of one shape and scope: the ratio of medians; NAN unless both rows passed. */
+double cell_speedup(const cell_record *bf16, const cell_record *fp8);
+
+/* Flags the FP8 row weak_baseline where the speed-up exceeds the ratio of the two floors, which no
+ * good BF16 kernel would admit. Both are derived. False: out of memory. */
+bool cell_flag_baseline(const cell_record *bf16, cell_record *fp8, arena *mem);
+
+/* ---- the same for rows as JSON ---- */
+
 snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
-
-/* Raises the ceilings to the best rates that were seen between the row's samples. */
 void row_raise(const js *row, mla_ceilings *c);
-
-/* FP8 over BF16 of one shape and scope: the ratio of medians; NAN unless both rows passed. Flags the
- * FP8 row weak_baseline where the speed-up exceeds the ratio of the two floors. Both derived. */
-double row_speedup(const js *bf16, js *fp8);
-
+double row_speedup(const js *bf16, js *fp8); /* also flags the FP8 row */
 bool row_has_flag(const js *row, const char *flag);
 double row_number(const js *row, const char *key); /* of `performance`; NAN when there is none */
 double row_paired_pct(const js *row); /* performance.paired.roofline_pct; NAN when there is none */

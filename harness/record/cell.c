@@ -90,7 +90,7 @@ static const field performance_fields[] = {
     {P(bound), FIELD_TEXT, NUL, .parts = CELL_DERIVED, .words = kBounds, .csv = "bound"},
 };
 #undef P
-static const record_type performance_type = {
+const record_type cell_performance_type = {
     .name = "performance", .size = sizeof(cell_performance), RECORD_FIELDS(performance_fields),
     .parts = RECORD_MEMBER(cell_performance, parts), .always = CELL_DERIVED,
     .exists = RECORD_MEMBER(cell_performance, exists)};
@@ -113,7 +113,7 @@ static const field cell_fields[] = {
     {C(status), FIELD_TEXT, .words = kStatus, .csv = "status"},
     {C(reason), FIELD_TEXT, NUL, .csv = "reason"},
     {C(correctness), FIELD_RECORD, NUL, .of = &correctness_type},
-    {C(performance), FIELD_RECORD, NUL, .of = &performance_type},
+    {C(performance), FIELD_RECORD, NUL, .of = &cell_performance_type},
     {C(flags), FIELD_TEXTS, FIELD_NAME, .csv = "flags"},
 };
 #undef C

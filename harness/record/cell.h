@@ -74,7 +74,7 @@ typedef struct {
 } cell_record;
 
 extern const record_type cell_type;
-extern const record_type cell_shape_type;
+extern const record_type cell_shape_type, cell_performance_type;
 
 typedef struct {
     cell_record *at;
