@@ -438,6 +438,11 @@ js *record_write(const record_type *type, const void *record) {
     return whole(o, ok);
 }
 
+js *record_value(const record_type *type, const void *record, const char *key) {
+    const field *f = find_known(type, key);
+    return is_there(f, record) ? value_json(f, record) : missing_json(f, record);
+}
+
 /* ---- comparing ---- */
 
 static bool same_numbers(const double *a, const double *b, size_t n) {

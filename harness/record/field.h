@@ -148,6 +148,10 @@ bool record_read_all(const record_type *type, const js *rows, arena *mem, void *
 /* The JSON object of a record; the caller owns it. NULL: out of memory. */
 js *record_write(const record_type *type, const void *record);
 
+/* The JSON of one field by its key, null where the value does not exist; the caller owns it. The field
+ * must exist in the table. NULL: out of memory. */
+js *record_value(const record_type *type, const void *record, const char *key);
+
 /* Do two records have the same values? What does not exist equals what does not exist. */
 bool record_equal(const record_type *type, const void *a, const void *b);
 
@@ -163,6 +167,13 @@ double record_number(const record_type *type, const void *record, const char *ke
 
 /* A count as a number: NAN for RECORD_NO_COUNT. */
 double record_count(int64_t n);
+
+/* Called for each column of the CSV file: @text of a text, else NULL and @number, NAN = empty. */
+typedef void (*record_column_fn)(void *ctx, const char *column, const char *text, double number);
+
+/* Visits the columns of a record, those of its nested records included; lists of records have none.
+ * @record: NULL visits the columns alone, all empty. False: out of memory. */
+bool record_columns(const record_type *type, const void *record, record_column_fn visit, void *ctx);
 
 /* The schema of a document of that type; the caller owns it. NULL: out of memory. */
 js *record_schema(const record_type *type, const char *title);

@@ -52,7 +52,7 @@ static void test_ratios(void) {
             continue;
         }
         CU_ASSERT_DOUBLE_EQUAL(c->tok_usd, 1e6, 1e-6); /* the longest name counts */
-        CU_ASSERT(c->first->file == 0 && c->cell->tok_j == 7);
+        CU_ASSERT(c->first->file == 0 && c->cell->perf->tok_j == 7);
         if (c->differs[0]) {
             marked++;
             CU_ASSERT(isnan(c->ratio));

@@ -139,7 +139,7 @@ static void test_reported_rows_stand_apart(void) {
     CU_ASSERT_EQUAL(rows_of(m, report_table_speed), 9);
     CU_ASSERT_EQUAL(rows_of(m, report_table_not_measured), 1);
     for (size_t i = 0; i < m->n_speeds; i++)
-        CU_ASSERT_STRING_EQUAL(m->speeds[i].any->origin, "measured");
+        CU_ASSERT_STRING_EQUAL(m->speeds[i].any->row->origin, "measured");
     report_model_free(m);
     results_free(r);
 }
@@ -165,7 +165,7 @@ static void test_figures_show_every_cell(void) {
     CU_ASSERT(figure_roofline(m, 0, false, &out));
     CU_ASSERT_FALSE(figure_roofline(m, 1, false, &out));
     for (size_t i = 0; i < m->n_measured; i++)
-        points += strcmp(m->cells[i].status, "passed") == 0;
+        points += strcmp(m->cells[i].row->status, "passed") == 0;
     CU_ASSERT_EQUAL(count_of(buf_str(&out), "of the roofline"), points);
     buf_clear(&out);
     CU_ASSERT(figure_parity(m, 0, false, &out));

@@ -99,8 +99,8 @@ static void test_rows_vary_one_number(void) {
     CU_ASSERT_TRUE_FATAL(report_axis_find(m, 0, AXIS_HEADS, &row));
     CU_ASSERT_EQUAL_FATAL(row.n, 3);
     for (size_t i = 0; i < 3; i++) {
-        CU_ASSERT_EQUAL(row.at[i]->any->heads, kPoints[i].heads);
-        CU_ASSERT_EQUAL(row.at[i]->fp8->tflops, kPoints[i].fp8);
+        CU_ASSERT_EQUAL(row.at[i]->any->shape->heads, kPoints[i].heads);
+        CU_ASSERT_EQUAL(row.at[i]->fp8->perf->tflops, kPoints[i].fp8);
     }
     CU_ASSERT_TRUE_FATAL(report_axis_find(m, 0, AXIS_BATCH, &row));
     CU_ASSERT_EQUAL(row.n, 2);

@@ -8,13 +8,15 @@
 const char *const report_axis_names[AXES] = {"heads", "batch", "context", "s_q"};
 
 int64_t report_axis_value(const report_cell *c, int axis) {
-    const int64_t values[AXES] = {c->heads, c->batch, c->context, c->s_q};
+    const int64_t values[AXES] = {c->shape->heads, c->shape->batch, c->shape->context,
+                                  c->shape->s_q};
     return values[axis];
 }
 
 static bool is_kernel(const report_speed *s, int file) {
-    return s->any->file == file && !isnan(s->speedup) && strcmp(s->any->scope, "kernel") == 0 &&
-           s->bf16->tflops > 0 && s->fp8->tflops > 0;
+    return s->any->file == file && !isnan(s->speedup) &&
+           strcmp(s->any->row->scope, "kernel") == 0 && s->bf16->perf->tflops > 0 &&
+           s->fp8->perf->tflops > 0;
 }
 
 /* All but the axis agree. */
@@ -22,9 +24,10 @@ static bool same_row(const report_cell *a, const report_cell *b, int axis) {
     for (int k = 0; k < AXES; k++)
         if (k != axis && report_axis_value(a, k) != report_axis_value(b, k))
             return false;
-    return a->d_c == b->d_c && a->d_r == b->d_r && strcmp(a->backend, b->backend) == 0 &&
-           strcmp(a->distribution, b->distribution) == 0 && strcmp(a->cold, b->cold) == 0 &&
-           strcmp(a->mode, b->mode) == 0;
+    return a->shape->d_c == b->shape->d_c && a->shape->d_r == b->shape->d_r &&
+           strcmp(a->row->backend, b->row->backend) == 0 &&
+           strcmp(a->row->distribution, b->row->distribution) == 0 &&
+           strcmp(a->row->cold, b->row->cold) == 0 && strcmp(a->row->mode, b->row->mode) == 0;
 }
 
 /* The row that starts at @from: speeds are sorted, so its values ascend. */
@@ -46,7 +49,9 @@ static void collect(const report_model *m, size_t from, int axis, report_axis *o
 
 static double work(const report_axis *a) {
     const report_cell *c = a->n ? a->at[a->n - 1]->any : NULL;
-    return c ? (double)c->heads * (double)c->s_q * (double)c->batch * (double)c->context : 0;
+    return c ? (double)c->shape->heads * (double)c->shape->s_q * (double)c->shape->batch *
+                   (double)c->shape->context
+             : 0;
 }
 
 bool report_axis_find(const report_model *m, int file, int axis, report_axis *out) {
@@ -67,5 +72,6 @@ double report_peak_pct(const report_model *m, const report_cell *c) {
                       .fp8.rate = report_ceiling_of(m, c->file, "fp8_mma")};
     if (!(k.bf16.rate > 0) || !(k.fp8.rate > 0))
         return (double)NAN;
-    return 1e14 * c->tflops / mla_peak_flop_s(&k, MLA_FP8, (int)c->d_c, (int)c->d_r);
+    return 1e14 * c->perf->tflops /
+           mla_peak_flop_s(&k, MLA_FP8, (int)c->shape->d_c, (int)c->shape->d_r);
 }

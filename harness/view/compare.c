@@ -14,28 +14,28 @@ static int by_number(int64_t a, int64_t b) {
 
 /* 0 for rows of one cell. */
 static int by_cell(const report_cell *a, const report_cell *b) {
-    int d = strcmp(a->scope, b->scope);
-    d = d ? d : by_number(a->d_c, b->d_c);
-    d = d ? d : by_number(a->d_r, b->d_r);
-    d = d ? d : by_number(a->heads, b->heads);
-    d = d ? d : by_number(a->s_q, b->s_q);
-    d = d ? d : by_number(a->batch, b->batch);
-    d = d ? d : by_number(a->context, b->context);
-    return d ? d : strcmp(a->arm, b->arm);
+    int d = strcmp(a->row->scope, b->row->scope);
+    d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
+    d = d ? d : by_number(a->shape->d_r, b->shape->d_r);
+    d = d ? d : by_number(a->shape->heads, b->shape->heads);
+    d = d ? d : by_number(a->shape->s_q, b->shape->s_q);
+    d = d ? d : by_number(a->shape->batch, b->shape->batch);
+    d = d ? d : by_number(a->shape->context, b->shape->context);
+    return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 
 /* Rotating through copies and flushing are two ways to a cold cache. */
 static bool is_warm(const report_cell *c) {
-    return strcmp(c->cold, "none") == 0;
+    return strcmp(c->row->cold, "none") == 0;
 }
 
 /* Files from before there were two modes have single steps. */
 static bool is_sustained(const report_cell *c) {
-    return strcmp(c->mode, "sustained") == 0;
+    return strcmp(c->row->mode, "sustained") == 0;
 }
 
 static int by_conditions(const report_cell *a, const report_cell *b) {
-    int d = strcmp(a->distribution, b->distribution);
+    int d = strcmp(a->row->distribution, b->row->distribution);
     d = d ? d : is_warm(a) - is_warm(b);
     return d ? d : is_sustained(a) - is_sustained(b);
 }
@@ -48,13 +48,13 @@ static int by_row(const void *x, const void *y) {
 }
 
 static bool is_comparable(const report_cell *c) {
-    return strcmp(c->origin, "measured") == 0 && strcmp(c->status, "passed") == 0;
+    return strcmp(c->row->origin, "measured") == 0 && strcmp(c->row->status, "passed") == 0;
 }
 
 /* In the arena; "" also where memory is out. */
 static const char *differences(arena *mem, const report_cell *a, const report_cell *b) {
     buf text = {0};
-    if (strcmp(a->distribution, b->distribution) != 0)
+    if (strcmp(a->row->distribution, b->row->distribution) != 0)
         (void)buf_puts(&text, ", input");
     if (is_warm(a) != is_warm(b))
         (void)buf_puts(&text, ", cache");
@@ -79,10 +79,10 @@ static void fill(report_model *m, compared *rows, size_t n) {
         double price = m->usd_per_hour ? m->usd_per_hour[r->cell->file] : (double)NAN;
         r->first = first_like(rows, n, r->cell);
         r->differs = differences(&m->mem, r->first, r->cell);
-        r->tok_usd = r->cell->tok_s * kHour / price;
+        r->tok_usd = r->cell->perf->tok_s * kHour / price;
         r->ratio = r->first == r->cell || r->differs[0] || r->first->file == r->cell->file
                        ? (double)NAN
-                       : r->first->median_ns / r->cell->median_ns;
+                       : r->first->perf->median_ns / r->cell->perf->median_ns;
     }
 }
 

@@ -40,13 +40,13 @@ static int find_file(const report_model *m, size_t index, report_axis rows[AXES]
 static double highest(const report_axis *row) {
     double high = 0;
     for (size_t i = 0; i < row->n; i++)
-        high = fmax(high, fmax(row->at[i]->bf16->tflops, row->at[i]->fp8->tflops));
+        high = fmax(high, fmax(row->at[i]->bf16->perf->tflops, row->at[i]->fp8->perf->tflops));
     return high;
 }
 
 static void value_text(const report_cell *c, int axis, char out[FORMAT_MAX]) {
     if (axis == AXIS_CONTEXT)
-        format_context(c->context, out);
+        format_context(c->shape->context, out);
     else
         (void)snprintf(out, FORMAT_MAX, "%lld", (long long)report_axis_value(c, axis));
 }
@@ -55,8 +55,8 @@ static void value_text(const report_cell *c, int axis, char out[FORMAT_MAX]) {
 static void held_text(const panel *p, char out[160]) {
     const report_cell *c = p->row->at[0]->any;
     char context[FORMAT_MAX];
-    format_context(c->context, context);
-    const long long h = c->heads, b = c->batch, s = c->s_q;
+    format_context(c->shape->context, context);
+    const long long h = c->shape->heads, b = c->shape->batch, s = c->shape->s_q;
     if (p->axis == AXIS_HEADS)
         (void)snprintf(out, 160, "batch %lld, context %s, s_q %lld", b, context, s);
     else if (p->axis == AXIS_BATCH)
@@ -100,15 +100,15 @@ static void draw_arm(buf *out, const panel *p, bool fp8) {
     (void)buf_printf(out, "<path class=\"%sl\" d=\"", cls);
     for (size_t i = 0; i < p->row->n; i++)
         (void)buf_printf(out, "%s%.1f %.1f", i ? "L" : "M", svg_at(&p->x, (double)i),
-                         svg_at(&p->y, arm_of(p->row->at[i], fp8)->tflops / p->unit));
+                         svg_at(&p->y, arm_of(p->row->at[i], fp8)->perf->tflops / p->unit));
     (void)buf_puts(out, "\"/>\n");
     for (size_t i = 0; i < p->row->n; i++) {
         const report_cell *c = arm_of(p->row->at[i], fp8);
         value_text(c, p->axis, value);
         (void)snprintf(tip, sizeof tip, "%s, %s %s: %.4g TFLOPS", fp8 ? "FP8" : "BF16",
-                       report_axis_names[p->axis], value, c->tflops);
-        svg_circle(out, cls, svg_at(&p->x, (double)i), svg_at(&p->y, c->tflops / p->unit), 3.2,
-                   tip);
+                       report_axis_names[p->axis], value, c->perf->tflops);
+        svg_circle(out, cls, svg_at(&p->x, (double)i), svg_at(&p->y, c->perf->tflops / p->unit),
+                   3.2, tip);
     }
 }
 

@@ -18,17 +18,17 @@ typedef struct {
 } plot;
 
 static bool same_figure(const report_fidelity *a, const report_fidelity *b) {
-    return a->file == b->file && strcmp(a->distribution, b->distribution) == 0 &&
-           strcmp(a->kind, b->kind) == 0;
+    return a->file == b->file && strcmp(a->row->distribution, b->row->distribution) == 0 &&
+           strcmp(a->row->kind, b->row->kind) == 0;
 }
 
 static bool drawn(const plot *p, const report_fidelity *f) {
-    return same_figure(f, p->key) && f->rel_l2 > 0 && f->context > 0 &&
-           strcmp(f->origin, "measured") == 0;
+    return same_figure(f, p->key) && f->row->rel_l2 > 0 && f->row->context > 0 &&
+           strcmp(f->row->origin, "measured") == 0;
 }
 
 static bool of_series(const lines_series *s, const report_fidelity *f) {
-    return strcmp(s->config, f->config) == 0 && strcmp(s->source, f->source) == 0;
+    return strcmp(s->config, f->row->config) == 0 && strcmp(s->source, f->row->source) == 0;
 }
 
 /* The first row of the index-th figure. */
@@ -48,7 +48,7 @@ static void add(plot *p, const report_fidelity *f) {
         if (of_series(&p->lines[i], f))
             return;
     if (p->n < LINES_MAX)
-        p->lines[p->n++] = (lines_series){.config = f->config, .source = f->source};
+        p->lines[p->n++] = (lines_series){.config = f->row->config, .source = f->row->source};
 }
 
 static void scale(plot *p) {
@@ -58,10 +58,10 @@ static void scale(plot *p) {
         if (!drawn(p, f))
             continue;
         add(p, f);
-        x0 = fmin(x0, (double)f->context);
-        x1 = fmax(x1, (double)f->context);
-        y0 = fmin(y0, f->rel_l2);
-        y1 = fmax(y1, f->rel_l2);
+        x0 = fmin(x0, (double)f->row->context);
+        x1 = fmax(x1, (double)f->row->context);
+        y0 = fmin(y0, f->row->rel_l2);
+        y1 = fmax(y1, f->row->rel_l2);
     }
     p->x = svg_log(x0 / 1.3, x1 * 1.3, LINES_LEFT, LINES_RIGHT);
     p->y = svg_log(y0 / 1.5, y1 * 1.5, LINES_BOTTOM, LINES_TOP);
@@ -72,9 +72,9 @@ static double end_of(const plot *p, const lines_series *s) {
     int64_t context = 0;
     for (size_t i = 0; i < p->m->n_fidelity; i++) {
         const report_fidelity *f = &p->m->fidelity[i];
-        if (drawn(p, f) && of_series(s, f) && f->context >= context) {
-            context = f->context;
-            last = f->rel_l2;
+        if (drawn(p, f) && of_series(s, f) && f->row->context >= context) {
+            context = f->row->context;
+            last = f->row->rel_l2;
         }
     }
     return last;
@@ -85,7 +85,7 @@ static double end_of(const plot *p, const lines_series *s) {
 static int by_context(const void *a, const void *b) {
     const report_fidelity *x = *(const report_fidelity *const *)a;
     const report_fidelity *y = *(const report_fidelity *const *)b;
-    return (x->context > y->context) - (x->context < y->context);
+    return (x->row->context > y->row->context) - (x->row->context < y->row->context);
 }
 
 static void draw_points(buf *out, const plot *p, const lines_series *s,
@@ -94,16 +94,17 @@ static void draw_points(buf *out, const plot *p, const lines_series *s,
     bool oracle = strcmp(s->source, "reference") == 0;
     (void)buf_printf(out, "<path class=\"%sl%s\" d=\"", cls, oracle ? "" : " dash");
     for (size_t i = 0; i < n; i++)
-        (void)buf_printf(out, "%s%.1f %.1f", i ? "L" : "M", svg_at(&p->x, (double)rows[i]->context),
-                         svg_at(&p->y, rows[i]->rel_l2));
+        (void)buf_printf(out, "%s%.1f %.1f", i ? "L" : "M",
+                         svg_at(&p->x, (double)rows[i]->row->context),
+                         svg_at(&p->y, rows[i]->row->rel_l2));
     (void)buf_puts(out, "\"/>\n");
     for (size_t i = 0; i < n; i++) {
         char tip[300], context[FORMAT_MAX];
-        format_context(rows[i]->context, context);
+        format_context(rows[i]->row->context, context);
         (void)snprintf(tip, sizeof tip, "%.80s (%.80s), context %s: relative L2 %.2e", s->config,
-                       s->source, context, rows[i]->rel_l2);
-        svg_circle(out, cls, svg_at(&p->x, (double)rows[i]->context),
-                   svg_at(&p->y, rows[i]->rel_l2), 3, tip);
+                       s->source, context, rows[i]->row->rel_l2);
+        svg_circle(out, cls, svg_at(&p->x, (double)rows[i]->row->context),
+                   svg_at(&p->y, rows[i]->row->rel_l2), 3, tip);
     }
 }
 
@@ -117,7 +118,7 @@ static bool draw_series(buf *out, const plot *p, const lines_series *s) {
         return false;
     qsort(rows, n, sizeof(report_fidelity *), by_context);
     draw_points(out, p, s, rows, n);
-    lines_name(out, s, svg_at(&p->x, (double)rows[n - 1]->context), &p->y);
+    lines_name(out, s, svg_at(&p->x, (double)rows[n - 1]->row->context), &p->y);
     free(rows);
     return true;
 }
@@ -150,7 +151,7 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) 
     char id[32], name[400];
     (void)snprintf(id, sizeof id, "fidelity-%zu", index + 1);
     (void)snprintf(name, sizeof name, "Error against FP64 attention, %.60s, input %.60s%s%.200s",
-                   p.key->kind, p.key->distribution, m->n_files > 1 ? ", " : "",
+                   p.key->row->kind, p.key->row->distribution, m->n_files > 1 ? ", " : "",
                    m->n_files > 1 ? m->files[p.key->file] : "");
     lines_open(out,
                &(svg_head){.id = id,

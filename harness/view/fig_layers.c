@@ -19,11 +19,11 @@ typedef struct {
 } plot;
 
 static bool is_layer(const report_model_row *r) {
-    return strcmp(r->kind, "layer") == 0 && js_get_num(r->row, "rel_l2", 0) > 0;
+    return strcmp(r->row->kind, "layer") == 0 && r->row->rel_l2 > 0;
 }
 
 static bool same_model(const report_model_row *a, const report_model_row *b) {
-    return a->file == b->file && strcmp(a->model, b->model) == 0;
+    return a->file == b->file && strcmp(a->row->model, b->row->model) == 0;
 }
 
 /* A row of the index-th figure: of another model than any row before, at that one's longest context. */
@@ -39,14 +39,14 @@ static const report_model_row *find(const report_model *m, size_t index) {
     }
     for (size_t i = 0; found && i < m->n_model_rows; i++) {
         const report_model_row *r = &m->model_rows[i];
-        if (is_layer(r) && same_model(r, found) && r->context > found->context)
+        if (is_layer(r) && same_model(r, found) && r->row->context > found->row->context)
             found = r;
     }
     return found;
 }
 
 static bool drawn(const plot *p, const report_model_row *r) {
-    return is_layer(r) && same_model(r, p->key) && r->context == p->key->context;
+    return is_layer(r) && same_model(r, p->key) && r->row->context == p->key->row->context;
 }
 
 static lines_series *line_of(plot *p, const char *config) {
@@ -65,12 +65,12 @@ static void scale(plot *p) {
         const report_model_row *r = &p->m->model_rows[i];
         if (!drawn(p, r))
             continue;
-        double x = js_get_num(r->row, "rel_l2", 0);
+        double x = r->row->rel_l2;
         lines_series *s = line_of(p, r->name);
         low = fmin(low, x);
         high = fmax(high, x);
-        p->layers = r->layer > p->layers ? r->layer : p->layers;
-        if (s && r->layer == p->layers)
+        p->layers = r->row->layer > p->layers ? r->row->layer : p->layers;
+        if (s && r->row->layer == p->layers)
             s->last = x;
     }
     p->x = svg_linear(-0.2, (double)p->layers + 0.2, LINES_LEFT, LINES_RIGHT);
@@ -87,8 +87,8 @@ static void draw_series(buf *out, const plot *p, const lines_series *s) {
         const report_model_row *r = &p->m->model_rows[i];
         if (!drawn(p, r) || strcmp(r->name, s->config) != 0)
             continue;
-        (void)buf_printf(out, "%s%.1f %.1f", first ? "M" : "L", svg_at(&p->x, (double)r->layer),
-                         svg_at(&p->y, js_get_num(r->row, "rel_l2", 0)));
+        (void)buf_printf(out, "%s%.1f %.1f", first ? "M" : "L",
+                         svg_at(&p->x, (double)r->row->layer), svg_at(&p->y, r->row->rel_l2));
         first = false;
     }
     (void)buf_puts(out, "\"/>\n");
@@ -97,9 +97,9 @@ static void draw_series(buf *out, const plot *p, const lines_series *s) {
         if (!drawn(p, r) || strcmp(r->name, s->config) != 0)
             continue;
         (void)snprintf(text, sizeof text, "%.80s, layer %lld: relative L2 %.2e", s->config,
-                       (long long)r->layer, js_get_num(r->row, "rel_l2", 0));
-        svg_circle(out, cls, svg_at(&p->x, (double)r->layer),
-                   svg_at(&p->y, js_get_num(r->row, "rel_l2", 0)), 3, text);
+                       (long long)r->row->layer, r->row->rel_l2);
+        svg_circle(out, cls, svg_at(&p->x, (double)r->row->layer), svg_at(&p->y, r->row->rel_l2), 3,
+                   text);
     }
     lines_name(out, s, svg_at(&p->x, (double)p->layers), &p->y);
 }
@@ -122,10 +122,10 @@ bool figure_layers(const report_model *m, size_t index, bool alone, buf *out) {
     scale(&p);
     lines_place(p.lines, p.n, &p.y);
     char id[32], name[400], context[FORMAT_MAX];
-    format_context(p.key->context, context);
+    format_context(p.key->row->context, context);
     (void)snprintf(id, sizeof id, "layers-%zu", index + 1);
     (void)snprintf(name, sizeof name, "Error by layer against FP64 attention, %.100s, context %s",
-                   p.key->model, context);
+                   p.key->row->model, context);
     lines_open(out,
                &(svg_head){.id = id,
                            .title = name,

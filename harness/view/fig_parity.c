@@ -12,32 +12,32 @@ static const double kWidth = 940, kLeft = 218, kRight = 650, kTop = 64, kRow = 3
 enum { kRowsMax = 60 }; /* further comparisons stay in the table */
 
 typedef struct {
-    const report_eval *e;
-    const report_pair *p;
+    const eval_record *e;
+    const pair_record *p;
 } entry;
 
 static size_t collect(const report_model *m, entry out[kRowsMax]) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs && n < kRowsMax; k++)
-            out[n++] = (entry){&m->evals[i], &m->evals[i].pairs[k]};
+        for (size_t k = 0; k < m->evals[i].row->pairs.n && n < kRowsMax; k++)
+            out[n++] = (entry){m->evals[i].row, &m->evals[i].row->pairs.at[k]};
     return n;
 }
 
 static svg_scale scale(const entry *rows, size_t n) {
     double reach = 1;
     for (size_t i = 0; i < n; i++) {
-        const report_pair *p = rows[i].p;
-        reach = fmax(reach, p->margin * 1.25);
+        const pair_record *p = rows[i].p;
+        reach = fmax(reach, p->margin_pp * 1.25);
         if (p->refused[0])
             continue;
-        reach = fmax(reach, fabs(p->delta));
-        reach = fmax(reach, fmax(fabs(p->ci95[0]), fabs(p->ci95[1])));
+        reach = fmax(reach, fabs(p->delta_pp));
+        reach = fmax(reach, fmax(fabs(p->ci95_pp[0]), fabs(p->ci95_pp[1])));
     }
     return svg_linear(-reach * 1.06, reach * 1.06, kLeft, kRight);
 }
 
-static const char *verdict_class(const report_pair *p) {
+static const char *verdict_class(const pair_record *p) {
     if (p->refused[0])
         return "v-refused";
     if (p->sensitivity[0])
@@ -69,26 +69,27 @@ static void interval(buf *out, const svg_scale *s, const char *cls, const double
                  2 * half, NULL);
 }
 
-static void numbers(buf *out, const report_pair *p, double y) {
+static void numbers(buf *out, const pair_record *p, double y) {
     char delta[FORMAT_MAX], ci[FORMAT_MAX], text[3 * FORMAT_MAX];
-    format_signed(p->delta, 2, delta);
-    format_interval(p->ci90, 2, ci);
+    format_signed(p->delta_pp, 2, delta);
+    format_interval(p->ci90_pp, 2, ci);
     (void)snprintf(text, sizeof text, "%s  %s", delta, ci);
     svg_text(out, "n", kRight + 16, y + 4, text);
 }
 
-static void band(buf *out, const svg_scale *s, const report_pair *p, double y) {
+static void band(buf *out, const svg_scale *s, const pair_record *p, double y) {
     if (!p->refused[0])
-        svg_rect(out, "band", svg_at(s, -p->margin), y - kRow / 2,
-                 svg_at(s, p->margin) - svg_at(s, -p->margin), kRow, NULL);
+        svg_rect(out, "band", svg_at(s, -p->margin_pp), y - kRow / 2,
+                 svg_at(s, p->margin_pp) - svg_at(s, -p->margin_pp), kRow, NULL);
 }
 
 static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
-    const report_pair *p = row->p;
+    const pair_record *p = row->p;
     char text[400];
     svg_text_cut(out, "", 0, y, row->e->task, 30);
-    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %.0f, K %.0f%s", p->arm, p->baseline,
-                   p->problems, row->e->samples_per_problem, p->control[0] ? ", control" : "");
+    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %lld, K %lld%s", p->arm, p->baseline,
+                   (long long)p->problems, (long long)row->e->samples_per_problem,
+                   p->control[0] ? ", control" : "");
     svg_text_cut(out, "m s", 0, y + 13, text, 38);
     if (p->refused[0]) {
         svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);
@@ -96,10 +97,10 @@ static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
         return;
     }
     (void)buf_printf(out, "<g class=\"%s\">\n", verdict_class(p));
-    interval(out, s, "ci95", p->ci95, y, 1);
-    interval(out, s, "ci90", p->ci90, y, 3.5);
-    if (isfinite(p->delta))
-        svg_diamond(out, "est", svg_at(s, p->delta), y, 6.5, NULL);
+    interval(out, s, "ci95", p->ci95_pp, y, 1);
+    interval(out, s, "ci90", p->ci90_pp, y, 3.5);
+    if (isfinite(p->delta_pp))
+        svg_diamond(out, "est", svg_at(s, p->delta_pp), y, 6.5, NULL);
     numbers(out, p, y);
     svg_text(out, "b s", kWidth - 90, y + 4, p->sensitivity[0] ? p->sensitivity : p->verdict);
     (void)buf_puts(out, "</g>\n");

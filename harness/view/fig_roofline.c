@@ -24,11 +24,11 @@ typedef struct {
 } plot;
 
 static bool drawn(const plot *p, const report_cell *c) {
-    return c->file == p->file && c->tflops > 0 && c->gb_s > 0 && c->median_ns > 0;
+    return c->file == p->file && c->perf->tflops > 0 && c->perf->gb_s > 0 && c->perf->median_ns > 0;
 }
 
 static double intensity(const report_cell *c) {
-    return c->tflops * 1e3 / c->gb_s;
+    return c->perf->tflops * 1e3 / c->perf->gb_s;
 }
 
 static bool set_up(plot *p, const report_model *m, int file) {
@@ -46,8 +46,8 @@ static bool set_up(plot *p, const report_model *m, int file) {
         }
     if (!any)
         return false;
-    p->bf16 = mla_peak_flop_s(&p->c, MLA_BF16, (int)any->d_c, (int)any->d_r);
-    p->fp8 = mla_peak_flop_s(&p->c, MLA_FP8, (int)any->d_c, (int)any->d_r);
+    p->bf16 = mla_peak_flop_s(&p->c, MLA_BF16, (int)any->shape->d_c, (int)any->shape->d_r);
+    p->fp8 = mla_peak_flop_s(&p->c, MLA_FP8, (int)any->shape->d_c, (int)any->shape->d_r);
     bool small = fmax(p->bf16, p->fp8) < 1e13;
     p->unit = small ? 1e9 : 1e12;
     p->unit_name = small ? "GFLOPS" : "TFLOPS";
@@ -65,8 +65,8 @@ static void scale(plot *p) {
             continue;
         x0 = fmin(x0, intensity(c) / 2);
         x1 = fmax(x1, intensity(c) * 2);
-        y0 = fmin(y0, c->tflops * 1e12 / 2);
-        y1 = fmax(y1, c->tflops * 1e12 * 2);
+        y0 = fmin(y0, c->perf->tflops * 1e12 / 2);
+        y1 = fmax(y1, c->perf->tflops * 1e12 * 2);
     }
     p->x = svg_log(x0, x1, kLeft, kRight);
     p->y = svg_log(y0 / p->unit, y1 / p->unit, kBottom, kTop);
@@ -147,10 +147,11 @@ static void point(buf *out, const plot *p, const report_cell *c) {
     if (p->points <= kTipsMax)
         (void)snprintf(tip, sizeof tip,
                        "%s: %.3g TFLOPS at %.3g FLOP/B, %.1f %% of the roofline%s%s", name,
-                       c->tflops, intensity(c), c->roofline_pct, c->flags[0] ? "; " : "", c->flags);
-    double x = svg_at(&p->x, intensity(c)), y = svg_at(&p->y, c->tflops * 1e12 / p->unit);
+                       c->perf->tflops, intensity(c), c->perf->roofline_pct,
+                       c->flags[0] ? "; " : "", c->flags);
+    double x = svg_at(&p->x, intensity(c)), y = svg_at(&p->y, c->perf->tflops * 1e12 / p->unit);
     bool hollow = c->flags[0] != '\0';
-    if (strcmp(c->arm, "bf16") == 0)
+    if (strcmp(c->row->arm, "bf16") == 0)
         svg_circle(out, hollow ? "bfl p" : "bf p", x, y, 4.5, tip[0] ? tip : NULL);
     else
         svg_diamond(out, hollow ? "f8l p" : "f8 p", x, y, 5.5, tip[0] ? tip : NULL);

@@ -50,10 +50,11 @@ static void add(axis *a, int64_t value) {
 }
 
 static bool same_figure(const report_cell *a, const report_cell *b) {
-    return a->file == b->file && strcmp(a->backend, b->backend) == 0 &&
-           strcmp(a->scope, b->scope) == 0 && strcmp(a->distribution, b->distribution) == 0 &&
-           strcmp(a->cold, b->cold) == 0 && a->d_c == b->d_c && a->d_r == b->d_r &&
-           a->s_q == b->s_q;
+    return a->file == b->file && strcmp(a->row->backend, b->row->backend) == 0 &&
+           strcmp(a->row->scope, b->row->scope) == 0 &&
+           strcmp(a->row->distribution, b->row->distribution) == 0 &&
+           strcmp(a->row->cold, b->row->cold) == 0 && a->shape->d_c == b->shape->d_c &&
+           a->shape->d_r == b->shape->d_r && a->shape->s_q == b->shape->s_q;
 }
 
 static size_t length_of(const report_model *m, size_t from) {
@@ -106,16 +107,16 @@ static void lay_out(group *g) {
 
 static void measure(group *g) {
     for (size_t i = 0; i < g->n; i++) {
-        add(&g->heads, g->first[i].any->heads);
+        add(&g->heads, g->first[i].any->shape->heads);
         g->flagged |= g->first[i].flags[0] != '\0';
     }
     for (size_t i = 0; i < g->n; i++) {
         const report_cell *c = g->first[i].any;
-        int at = place(&g->heads, c->heads);
+        int at = place(&g->heads, c->shape->heads);
         if (at < 0)
             continue;
-        add(&g->panels[at].batch, c->batch);
-        add(&g->panels[at].context, c->context);
+        add(&g->panels[at].batch, c->shape->batch);
+        add(&g->panels[at].context, c->shape->context);
     }
     lay_out(g);
 }
@@ -172,25 +173,27 @@ static void draw_axes(buf *out, const panel *p, int64_t heads) {
 static void describe(const report_speed *s, char *out, size_t size) {
     const report_cell *c = s->any;
     char context[FORMAT_MAX];
-    format_context(c->context, context);
+    format_context(c->shape->context, context);
     if (isnan(s->speedup))
         (void)snprintf(out, size, "%lld heads, batch %lld, context %s: no comparison",
-                       (long long)c->heads, (long long)c->batch, context);
+                       (long long)c->shape->heads, (long long)c->shape->batch, context);
     else
-        (void)snprintf(
-            out, size, "%lld heads, batch %lld, context %s: %.2f× (BF16 %.1f µs, FP8 %.1f µs)%s%s",
-            (long long)c->heads, (long long)c->batch, context, s->speedup,
-            s->bf16->median_ns * 1e-3, s->fp8->median_ns * 1e-3, s->flags[0] ? "; " : "", s->flags);
+        (void)snprintf(out, size,
+                       "%lld heads, batch %lld, context %s: %.2f× (BF16 %.1f µs, FP8 %.1f µs)%s%s",
+                       (long long)c->shape->heads, (long long)c->shape->batch, context, s->speedup,
+                       s->bf16->perf->median_ns * 1e-3, s->fp8->perf->median_ns * 1e-3,
+                       s->flags[0] ? "; " : "", s->flags);
 }
 
 static bool failed(const report_cell *c) {
-    return c && strcmp(c->status, "failed") == 0;
+    return c && strcmp(c->row->status, "failed") == 0;
 }
 
 static void draw_cell(buf *out, const group *g, const report_speed *s) {
-    int at = place(&g->heads, s->any->heads);
+    int at = place(&g->heads, s->any->shape->heads);
     const panel *p = &g->panels[at < 0 ? 0 : at];
-    int row = place(&p->batch, s->any->batch), column = place(&p->context, s->any->context);
+    int row = place(&p->batch, s->any->shape->batch),
+        column = place(&p->context, s->any->shape->context);
     if (at < 0 || row < 0 || column < 0)
         return;
     char tip[400], text[32], cls[16];
@@ -213,8 +216,8 @@ static void draw_cell(buf *out, const group *g, const report_speed *s) {
 static void title(const report_model *m, const group *g, char *out, size_t size) {
     const report_cell *c = g->first->any;
     (void)snprintf(out, size, "Speed-up of FP8 over BF16, scope %s, s_q %lld, input %.60s%s%.200s",
-                   c->scope, (long long)c->s_q, c->distribution, m->n_files > 1 ? ", " : "",
-                   m->n_files > 1 ? m->files[c->file] : "");
+                   c->row->scope, (long long)c->shape->s_q, c->row->distribution,
+                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[c->file] : "");
 }
 
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {

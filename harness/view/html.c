@@ -55,8 +55,8 @@ static double median_roofline(const report_model *m, const char *arm) {
     double *x = malloc((m->n_measured + 1) * sizeof *x);
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_measured; i++)
-        if (strcmp(m->cells[i].arm, arm) == 0 && !isnan(m->cells[i].roofline_pct))
-            x[n++] = m->cells[i].roofline_pct;
+        if (strcmp(m->cells[i].row->arm, arm) == 0 && !isnan(m->cells[i].perf->roofline_pct))
+            x[n++] = m->cells[i].perf->roofline_pct;
     if (x)
         qsort(x, n, sizeof *x, by_value);
     double median = n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN;
@@ -93,8 +93,8 @@ static void card_roofline(const report_model *m, buf *out) {
 static void card_parity(const report_model *m, buf *out) {
     size_t n = 0, equivalent = 0, different = 0, refused = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
-            const report_pair *p = &m->evals[i].pairs[k];
+        for (size_t k = 0; k < m->evals[i].row->pairs.n; k++) {
+            const pair_record *p = &m->evals[i].row->pairs.at[k];
             if (p->control[0])
                 continue;
             n++;
@@ -113,8 +113,8 @@ static void card_parity(const report_model *m, buf *out) {
 static void card_damage(const report_model *m, buf *out) {
     size_t n = 0, seen = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
-            const report_pair *p = &m->evals[i].pairs[k];
+        for (size_t k = 0; k < m->evals[i].row->pairs.n; k++) {
+            const pair_record *p = &m->evals[i].row->pairs.at[k];
             n += p->sensitivity[0] != '\0';
             seen += strcmp(p->sensitivity, "sees damage") == 0;
         }
@@ -130,8 +130,8 @@ static void card_damage(const report_model *m, buf *out) {
 static double worst_error(const report_model *m, const char *config) {
     double worst = (double)NAN;
     for (size_t i = 0; i < m->n_fidelity; i++)
-        if (strcmp(m->fidelity[i].config, config) == 0)
-            worst = fmax(worst, m->fidelity[i].rel_l2);
+        if (strcmp(m->fidelity[i].row->config, config) == 0)
+            worst = fmax(worst, m->fidelity[i].row->rel_l2);
     return worst;
 }
 
@@ -185,13 +185,13 @@ static size_t cells_with(const report_model *m, const char *flag) {
 static size_t cells_of_status(const report_model *m, const char *status) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_measured; i++)
-        n += strcmp(m->cells[i].status, status) == 0;
+        n += strcmp(m->cells[i].row->status, status) == 0;
     return n;
 }
 
 static bool any_dirty(const report_model *m) {
     for (size_t i = 0; i < m->n_sources; i++)
-        if (js_get_bool(js_get_object(m->sources[i].provenance, "program"), "dirty", false))
+        if (m->sources[i].row->program.dirty)
             return true;
     return false;
 }
@@ -236,9 +236,12 @@ static void facts(buf *out, const table *t, size_t row) {
     (void)buf_puts(out, "</dl>\n");
 }
 
-static void json_block(buf *out, const char *summary, const js *value) {
+/* @value: taken over; a failure to make it is shown as nothing. */
+static void json_block(buf *out, const char *summary, js *value) {
     buf json = {0};
-    if (!value || js_write(value, JS_PRETTY, &json, NULL) != SNAP_OK) {
+    snap_status st = value ? js_write(value, JS_PRETTY, &json, NULL) : SNAP_E_NOMEM;
+    js_free(value);
+    if (st != SNAP_OK) {
         buf_release(&json);
         return;
     }
@@ -255,12 +258,12 @@ static void sources(const report_model *m, buf *out) {
         out->failed = true;
     else
         for (size_t i = 0; i < t.n_rows; i++) {
-            js *p = m->sources[i].provenance;
+            const origin_record *o = m->sources[i].row;
             (void)buf_puts(out, "<div class=\"source\">\n");
             facts(out, &t, i);
-            json_block(out, "Command line", js_get_array(p, "argv"));
-            json_block(out, "Configuration", js_get_object(p, "config"));
-            json_block(out, "Processor", js_get_object(p, "cpu"));
+            json_block(out, "Command line", record_value(&origin_type, o, "argv"));
+            json_block(out, "Configuration", record_value(&origin_type, o, "config"));
+            json_block(out, "Processor", record_value(&origin_type, o, "cpu"));
             (void)buf_puts(out, "</div>\n");
         }
     arena_release(&mem);
@@ -304,13 +307,10 @@ static void sections(const report_model *m, buf *page, buf *nav) {
 static void lead(const report_model *m, buf *out) {
     if (!m->n_sources)
         return;
-    const js *p = m->sources[0].provenance, *backend = js_get_object(p, "backend");
-    const js *cpu = js_get_object(p, "cpu");
-    const char *device = js_get_str(backend, "device"), *model = js_get_str(cpu, "model");
-    const char *started = js_get_str(p, "started");
+    const origin_record *o = m->sources[0].row;
     (void)buf_puts(out, "<p class=\"lead\">");
-    text(out, device ? device : model ? model : "");
-    (void)buf_printf(out, " · %.10s", started ? started : "");
+    text(out, o->backend.exists ? o->backend.device : o->cpu.model);
+    (void)buf_printf(out, " · %.10s", o->started);
     if (m->n_sources > 1)
         (void)buf_printf(out, " · %zu runs", m->n_sources);
     (void)buf_puts(out, "</p>\n");

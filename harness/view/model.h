@@ -1,33 +1,29 @@
-/* model.h - result files as the writers read them: plain structs, sorted, paired.
+/* model.h - the rows of several result files as the writers read them: sorted, paired, each with the
+ * file it comes from.
  *
- * Strings are borrowed from the result files and never NULL: "" is null. Numbers that do not exist
- * are NAN. */
+ * The rows themselves are the structs of harness/record. Their strings are borrowed from the result
+ * files and never NULL: "" is null. Numbers that do not exist are NAN. */
 #ifndef SNAPMLA_HARNESS_VIEW_MODEL_H
 #define SNAPMLA_HARNESS_VIEW_MODEL_H
 
 #include "base/arena.h"
+#include "harness/record/run.h"
 #include "harness/view/report.h"
 #include "harness/view/samples.h"
 
 typedef struct {
-    const char *name, *method, *unit, *origin;
-    double value;  /* in `unit`: B/s or FLOP/s */
-    double lowest; /* of the samples */
-    size_t samples;
     int file;
+    const ceiling_record *row;
+    double lowest; /* of the samples, in the row's unit */
 } report_ceiling;
 
-/* One arm of one shape and scope: a row of `bench`. */
+/* One arm of one shape and scope. */
 typedef struct {
     int file;
-    const char *arm, *backend, *kernel, *kernel_hash, *scope, *distribution, *cold, *origin;
-    const char *source, *status, *reason, *bound, *stop_reason, *mode;
-    int64_t heads, s_q, batch, context, d_c, d_r;
-    double error, tolerance, lse_error, lse_tolerance, rows_checked;
-    double min_ns, q1_ns, median_ns, q3_ns, max_ns, count;
-    double tflops, gb_s, tok_s, floor_ns, roofline_pct, paired_pct, mhz_before, mhz_during, power_w,
-        energy_j, tok_j;
-    const char *flags; /* "noisy, throttled" */
+    const cell_record *row;
+    const cell_shape *shape;      /* of the row */
+    const cell_performance *perf; /* of the row; its numbers are NAN where it did not pass */
+    const char *flags;            /* "noisy, throttled" */
 } report_cell;
 
 /* The two arms of a shape side by side; one may be NULL. */
@@ -40,53 +36,26 @@ typedef struct {
 
 typedef struct {
     int file;
-    const char *kind, *config, *source, *distribution, *origin;
-    int64_t context, heads, rows;
-    double seed, rmse, cosine_diff, rel_l2, lse_error, max_abs;
+    const fidelity_record *row;
 } report_fidelity;
 
-/* A row of `model_fidelity`: what a cache format does to a model. */
+/* What a cache format does to a model. */
 typedef struct {
     int file;
-    const char *kind, *model;
-    const char *name; /* config, precision or part; "" where a kind has none of them */
-    int64_t context, layer;
-    const js *row; /* its numbers, borrowed */
+    const model_record *row;
+    const char *name; /* the row's config, precision or part; "" where its kind has none of them */
 } report_model_row;
 
 typedef struct {
-    const char *name, *generator, *endpoint, *model, *origin;
-    double samples, scored, failed, accuracy, se, ci95[2];            /* percent */
-    double truncated, empty, unparsed, failed_pct, identical_samples; /* percent, but the last */
-    double tokens_mean, ttft_ms, itl_ms, tok_s;
-    double lag_ms;        /* the client's own, 99th percentile; NAN where none was measured */
-    double pass_k, maj_k; /* percent; pass@K of all samples; NAN for one sample a problem */
-} report_arm;
-
-typedef struct {
-    const char *baseline, *arm, *verdict, *refused;
-    const char *control;     /* "seeds", "damaged"; "" for an arm that is to be compared */
-    const char *sensitivity; /* "sees damage", "blind"; "" for any but a damaged arm */
-    double problems, delta, se, ci90[2], ci95[2], margin; /* percentage points */
-    double p_tost, p_holm, p_sign_flip, p_mcnemar;
-    double baseline_only, arm_only; /* discordant problems */
-    double length_ratio, length_delta, length_ci95[2];
-} report_pair;
-
-typedef struct {
     int file;
-    const char *task, *dataset, *dataset_sha256, *manifest, *grader;
-    const char *prompt_sha256, *sampling; /* "T 1, top_p 0.95, top_k 0, 32768 tokens" */
-    double problems, samples_per_problem;
-    const report_arm *arms;
-    const report_pair *pairs;
-    size_t n_arms, n_pairs;
+    const eval_record *row;
+    const char *sampling; /* "T 1, top_p 0.95, top_k 0, 32768 tokens" */
 } report_eval;
 
 /* Where rows come from: a result file, or a source of a joined one. */
 typedef struct {
     int file;
-    js *provenance; /* borrowed */
+    const origin_record *row;
 } report_source;
 
 /* FP8 against BF16 over the cells of one scope. */

@@ -59,7 +59,7 @@ static bool has_errors(const report_model *m) {
 
 static bool has_layers(const report_model *m) {
     for (size_t i = 0; i < m->n_model_rows; i++)
-        if (strcmp(m->model_rows[i].kind, "layer") == 0)
+        if (strcmp(m->model_rows[i].row->kind, "layer") == 0)
             return true;
     return false;
 }

@@ -67,10 +67,10 @@ void pen_times(pen *p, double ratio) {
 }
 
 void pen_shape(pen *p, const report_cell *c) {
-    pen_fixed(p, (double)c->heads, 0);
-    pen_fixed(p, (double)c->s_q, 0);
-    pen_fixed(p, (double)c->batch, 0);
-    pen_context(p, c->context);
+    pen_fixed(p, (double)c->shape->heads, 0);
+    pen_fixed(p, (double)c->shape->s_q, 0);
+    pen_fixed(p, (double)c->shape->batch, 0);
+    pen_context(p, c->shape->context);
 }
 
 void pen_science(pen *p, double x) {

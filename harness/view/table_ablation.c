@@ -17,16 +17,16 @@ static const char *left_out(const char *arm) {
 }
 
 static void put_row(pen *p, const report_cell *c, const report_cell *whole) {
-    pen_text(p, left_out(c->arm));
-    pen_text(p, c->scope);
+    pen_text(p, left_out(c->row->arm));
+    pen_text(p, c->row->scope);
     pen_shape(p, c);
-    pen_fixed(p, c->median_ns * 1e-3, 1);
-    pen_times(p, whole ? c->median_ns / whole->median_ns : (double)NAN);
-    pen_fixed(p, whole ? whole->median_ns * 1e-3 : (double)NAN, 1);
-    pen_science(p, c->error);
-    pen_science(p, whole ? whole->error : (double)NAN);
-    pen_science(p, c->tolerance);
-    pen_text(p, c->status);
+    pen_fixed(p, c->perf->median_ns * 1e-3, 1);
+    pen_times(p, whole ? c->perf->median_ns / whole->perf->median_ns : (double)NAN);
+    pen_fixed(p, whole ? whole->perf->median_ns * 1e-3 : (double)NAN, 1);
+    pen_science(p, c->row->correctness.error);
+    pen_science(p, whole ? whole->row->correctness.error : (double)NAN);
+    pen_science(p, c->row->correctness.tolerance);
+    pen_text(p, c->row->status);
 }
 
 bool report_table_ablation(const report_model *m, arena *mem, table *t) {

@@ -19,10 +19,9 @@ static bool any_price(const report_model *m) {
 
 const char *report_device_of(const report_model *m, int file) {
     for (size_t i = 0; i < m->n_sources; i++) {
-        const js *p = m->sources[i].provenance, *backend = js_get_object(p, "backend");
-        const char *device = js_get_str(backend, "device");
-        if (m->sources[i].file == file && device)
-            return device;
+        const origin_backend *backend = &m->sources[i].row->backend;
+        if (m->sources[i].file == file && backend->exists)
+            return backend->device;
     }
     return "";
 }
@@ -37,7 +36,7 @@ static gain gain_of(const report_model *m, int file, const char *arm) {
     gain g = {0};
     for (size_t i = 0; i < m->n_compared; i++) {
         const compared *c = &m->compared[i];
-        if (c->cell->file != file || strcmp(c->cell->arm, arm) != 0)
+        if (c->cell->file != file || strcmp(c->cell->row->arm, arm) != 0)
             continue;
         g.rows++;
         g.differ += c->differs[0] != '\0';
@@ -60,8 +59,8 @@ static double roofline_of(const report_model *m, int file, const char *arm) {
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_compared; i++) {
         const report_cell *c = m->compared[i].cell;
-        if (c->file == file && strcmp(c->arm, arm) == 0 && !isnan(c->roofline_pct))
-            x[n++] = c->roofline_pct;
+        if (c->file == file && strcmp(c->row->arm, arm) == 0 && !isnan(c->perf->roofline_pct))
+            x[n++] = c->perf->roofline_pct;
     }
     if (x)
         qsort(x, n, sizeof *x, by_value);
@@ -114,8 +113,8 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
 }
 
 static void put_cell(pen *p, const report_cell *c) {
-    pen_text(p, c->arm);
-    pen_text(p, c->scope);
+    pen_text(p, c->row->arm);
+    pen_text(p, c->row->scope);
     pen_shape(p, c);
 }
 
@@ -157,13 +156,13 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
         put_cell(&p, c);
         pen_text(&p, report_device_of(m, c->file));
         pen_fixed(&p, c->file + 1, 0);
-        pen_fixed(&p, c->median_ns * 1e-3, 1);
+        pen_fixed(&p, c->perf->median_ns * 1e-3, 1);
         pen_times(&p, m->compared[i].ratio);
-        pen_fixed(&p, c->roofline_pct, 1);
-        pen_fixed(&p, c->tflops, 2);
-        pen_fixed(&p, c->gb_s, 1);
-        pen_fixed(&p, c->tok_s, 0);
-        pen_fixed(&p, c->tok_j, 1);
+        pen_fixed(&p, c->perf->roofline_pct, 1);
+        pen_fixed(&p, c->perf->tflops, 2);
+        pen_fixed(&p, c->perf->gb_s, 1);
+        pen_fixed(&p, c->perf->tok_s, 0);
+        pen_fixed(&p, c->perf->tok_j, 1);
         put_marks(&p, &m->compared[i]);
         if (priced)
             pen_fixed(&p, m->compared[i].tok_usd, 0);

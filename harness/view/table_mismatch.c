@@ -8,8 +8,8 @@ enum { MUST_AGREE = 4 };
 static const char *const kNames[MUST_AGREE] = {"data", "prompts", "grader", "sampling"};
 
 static const char *value(const report_eval *e, int i) {
-    const char *const values[MUST_AGREE] = {e->dataset_sha256, e->prompt_sha256, e->grader,
-                                            e->sampling};
+    const char *const values[MUST_AGREE] = {e->row->dataset.sha256, e->row->prompt_sha256,
+                                            e->row->grader, e->sampling};
     return values[i];
 }
 
@@ -17,7 +17,7 @@ static const char *value(const report_eval *e, int i) {
 static const report_eval *earlier(const report_model *m, size_t index) {
     const report_eval *e = &m->evals[index];
     for (size_t i = 0; i < index; i++)
-        if (strcmp(m->evals[i].task, e->task) == 0)
+        if (strcmp(m->evals[i].row->task, e->row->task) == 0)
             return &m->evals[i];
     return NULL;
 }
@@ -58,7 +58,7 @@ bool report_table_mismatches(const report_model *m, arena *mem, table *t) {
         for (int i = 0; i < MUST_AGREE; i++) {
             if (!differ(first, other, i))
                 continue;
-            pen_text(&p, other->task);
+            pen_text(&p, other->row->task);
             pen_text(&p, kNames[i]);
             pen_file(&p, m, first->file);
             put_value(&p, first, i);

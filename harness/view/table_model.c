@@ -9,13 +9,14 @@
 /* ---- groups of layers -------------------------------------------------------------------------------- */
 
 static bool same_group(const report_model_row *a, const report_model_row *b) {
-    return a->file == b->file && a->context == b->context && strcmp(a->kind, b->kind) == 0 &&
-           strcmp(a->name, b->name) == 0 && strcmp(a->model, b->model) == 0;
+    return a->file == b->file && a->row->context == b->row->context &&
+           strcmp(a->row->kind, b->row->kind) == 0 && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->row->model, b->row->model) == 0;
 }
 
 /* Whether row @i is of this kind and the first of its group. */
 static bool leads(const report_model *m, size_t i, const char *kind) {
-    if (strcmp(m->model_rows[i].kind, kind) != 0)
+    if (strcmp(m->model_rows[i].row->kind, kind) != 0)
         return false;
     for (size_t k = 0; k < i; k++)
         if (same_group(&m->model_rows[k], &m->model_rows[i]))
@@ -30,16 +31,22 @@ static size_t count_groups(const report_model *m, const char *kind) {
     return n;
 }
 
+/* Of a layer's row; infinite where it was not a number, which is the worst error of all. */
+static double number_of(const report_model_row *r, const char *key) {
+    double x = record_number(&model_type, r->row, key);
+    return isnan(x) ? (double)INFINITY : x;
+}
+
 /* The row of a group whose number @key is the largest; not a number counts as most. */
 static const report_model_row *worst_of(const report_model *m, const report_model_row *group,
                                         const char *key) {
     const report_model_row *worst = group;
-    double most = js_get_num(group->row, key, (double)INFINITY);
+    double most = number_of(group, key);
     for (size_t i = 0; i < m->n_model_rows; i++) {
         const report_model_row *r = &m->model_rows[i];
         if (!same_group(r, group))
             continue;
-        double x = js_get_num(r->row, key, (double)INFINITY);
+        double x = number_of(r, key);
         if (x > most) {
             worst = r;
             most = x;
@@ -60,7 +67,7 @@ static double median_of(const report_model *m, const report_model_row *group, co
     size_t n = 0;
     for (size_t i = 0; all && i < m->n_model_rows; i++)
         if (same_group(&m->model_rows[i], group))
-            all[n++] = js_get_num(m->model_rows[i].row, key, (double)INFINITY);
+            all[n++] = number_of(&m->model_rows[i], key);
     if (!n)
         return (double)NAN;
     qsort(all, n, sizeof *all, by_size);
@@ -70,7 +77,7 @@ static double median_of(const report_model *m, const report_model_row *group, co
 /* ---- cells ------------------------------------------------------------------------------------------- */
 
 static void science(pen *p, const report_model_row *r, const char *key) {
-    pen_science(p, js_get_num(r->row, key, (double)NAN));
+    pen_science(p, record_number(&model_type, r->row, key));
 }
 
 static void general(pen *p, double x) {
@@ -81,27 +88,27 @@ static void general(pen *p, double x) {
 }
 
 static void layer_of(pen *p, const report_model_row *r) {
-    pen_fixed(p, (double)r->layer, 0);
+    pen_fixed(p, (double)r->row->layer, 0);
 }
 
 /* ---- predictions ------------------------------------------------------------------------------------- */
 
 static void put_predictions(pen *p, const report_model *m, const report_model_row *r) {
-    double mib = js_get_num(r->row, "peak_rss_bytes", (double)NAN) / (1 << 20);
-    pen_text(p, r->model);
+    const model_record *row = r->row;
+    pen_text(p, row->model);
     pen_text(p, r->name);
-    if (isfinite(js_get_num(r->row, "first", (double)NAN)))
-        pen_printf(p, "%.0f–%.0f", js_get_num(r->row, "first", 0), js_get_num(r->row, "last", 0));
+    if (row->first >= 0)
+        pen_printf(p, "%lld–%lld", (long long)row->first, (long long)row->last);
     else
         pen_text(p, "all");
-    pen_fixed(p, js_get_num(r->row, "tokens", 0), 0);
-    pen_fixed(p, js_get_num(r->row, "perplexity", (double)NAN), 4);
-    science(p, r, "kl_mean");
-    science(p, r, "kl_max");
-    pen_fixed(p, js_get_num(r->row, "flips_pct", (double)NAN), 2);
-    science(p, r, "logits_rel_l2");
-    pen_fixed(p, js_get_num(r->row, "cache_bytes_a_token", (double)NAN), 0);
-    pen_fixed(p, mib, 0);
+    pen_fixed(p, record_count(row->tokens), 0);
+    pen_fixed(p, row->perplexity, 4);
+    pen_science(p, row->kl_mean);
+    pen_science(p, row->kl_max);
+    pen_fixed(p, row->flips_pct, 2);
+    pen_science(p, row->logits_rel_l2);
+    pen_fixed(p, record_count(row->cache_bytes_a_token), 0);
+    pen_fixed(p, record_count(row->peak_rss_bytes) / (1 << 20), 0);
     if (m->n_files > 1)
         pen_file(p, m, r->file);
 }
@@ -129,12 +136,12 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_model_rows; i++)
-        n += strcmp(m->model_rows[i].kind, "predictions") == 0;
+        n += strcmp(m->model_rows[i].row->kind, "predictions") == 0;
     if (!pen_start(t, mem, n))
         return false;
     pen p = {t, mem, 0, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
-        if (strcmp(m->model_rows[i].kind, "predictions") == 0)
+        if (strcmp(m->model_rows[i].row->kind, "predictions") == 0)
             put_predictions(&p, m, &m->model_rows[i]);
     return !p.failed;
 }
@@ -143,8 +150,8 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
 
 static void put_layers(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *l2 = worst_of(m, r, "rel_l2");
-    pen_text(p, r->model);
-    pen_context(p, r->context);
+    pen_text(p, r->row->model);
+    pen_context(p, r->row->context);
     pen_text(p, r->name);
     pen_science(p, median_of(m, r, "rel_l2", p->mem));
     science(p, l2, "rel_l2");
@@ -185,14 +192,14 @@ bool report_table_layers(const report_model *m, arena *mem, table *t) {
 
 static void put_values(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *most = worst_of(m, r, "max");
-    pen_text(p, r->model);
-    pen_context(p, r->context);
+    pen_text(p, r->row->model);
+    pen_context(p, r->row->context);
     pen_text(p, r->name);
     general(p, median_of(m, r, "rms", p->mem));
     general(p, median_of(m, r, "p50", p->mem));
-    general(p, js_get_num(worst_of(m, r, "p99")->row, "p99", (double)NAN));
-    general(p, js_get_num(worst_of(m, r, "p999")->row, "p999", (double)NAN));
-    general(p, js_get_num(most->row, "max", (double)NAN));
+    general(p, worst_of(m, r, "p99")->row->p99);
+    general(p, worst_of(m, r, "p999")->row->p999);
+    general(p, most->row->max);
     layer_of(p, most);
     if (m->n_files > 1)
         pen_file(p, m, r->file);
@@ -228,8 +235,8 @@ bool report_table_values(const report_model *m, arena *mem, table *t) {
 static void put_bounds(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *logit = worst_of(m, r, "logit_error"),
                            *value = worst_of(m, r, "value_error");
-    pen_text(p, r->model);
-    pen_context(p, r->context);
+    pen_text(p, r->row->model);
+    pen_context(p, r->row->context);
     science(p, logit, "logit_error");
     science(p, logit, "logit_bound");
     layer_of(p, logit);
@@ -270,15 +277,15 @@ bool report_table_bounds(const report_model *m, arena *mem, table *t) {
 static const report_model_row *last_layer(const report_model *m, const report_model_row *group) {
     const report_model_row *last = group;
     for (size_t i = 0; i < m->n_model_rows; i++)
-        if (same_group(&m->model_rows[i], group) && m->model_rows[i].layer > last->layer)
+        if (same_group(&m->model_rows[i], group) && m->model_rows[i].row->layer > last->row->layer)
             last = &m->model_rows[i];
     return last;
 }
 
 static void put_depth(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *last = last_layer(m, r), *worst = worst_of(m, r, "rel_l2");
-    pen_text(p, r->model);
-    pen_context(p, r->context);
+    pen_text(p, r->row->model);
+    pen_context(p, r->row->context);
     pen_text(p, r->name);
     science(p, r, "rel_l2");
     pen_science(p, median_of(m, r, "rel_l2", p->mem));

@@ -101,11 +101,11 @@ static void put_point(pen *p, const report_model *m, int axis, const report_spee
     pen_put(p, report_axis_names[axis]);
     for (int k = 0; k < AXES; k++)
         if (k == AXIS_CONTEXT)
-            pen_context(p, c->context);
+            pen_context(p, c->shape->context);
         else
             pen_fixed(p, (double)report_axis_value(c, k), 0);
-    pen_fixed(p, s->bf16->tflops, s->bf16->tflops < 10 ? 3 : 1);
-    pen_fixed(p, s->fp8->tflops, s->fp8->tflops < 10 ? 3 : 1);
+    pen_fixed(p, s->bf16->perf->tflops, s->bf16->perf->tflops < 10 ? 3 : 1);
+    pen_fixed(p, s->fp8->perf->tflops, s->fp8->perf->tflops < 10 ? 3 : 1);
     pen_times(p, s->speedup);
     pen_fixed(p, report_peak_pct(m, s->fp8), 1);
     put_run(p, m, c->file);
@@ -186,8 +186,10 @@ static const char *meaning_of(const char *config) {
 }
 
 static bool same_input(const report_fidelity *a, const report_fidelity *b) {
-    return a->file == b->file && a->heads == b->heads && strcmp(a->kind, b->kind) == 0 &&
-           strcmp(a->distribution, b->distribution) == 0 && strcmp(a->source, b->source) == 0;
+    return a->file == b->file && a->row->heads == b->row->heads &&
+           strcmp(a->row->kind, b->row->kind) == 0 &&
+           strcmp(a->row->distribution, b->row->distribution) == 0 &&
+           strcmp(a->row->source, b->row->source) == 0;
 }
 
 enum { kPaperContext = 32768 }; /* the paper's, where it compares granularities */
@@ -204,9 +206,10 @@ static bool is_shown(const report_model *m, const report_fidelity *f) {
         const report_fidelity *o = &m->fidelity[i];
         if (!same_input(o, f))
             continue;
-        if (is_nearer(o->context, f->context))
+        if (is_nearer(o->row->context, f->row->context))
             return false;
-        if (o < f && o->context == f->context && strcmp(o->config, f->config) == 0)
+        if (o < f && o->row->context == f->row->context &&
+            strcmp(o->row->config, f->row->config) == 0)
             return false;
     }
     return true;
@@ -215,22 +218,23 @@ static bool is_shown(const report_model *m, const report_fidelity *f) {
 static double error_of_snapmla(const report_model *m, const report_fidelity *f) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
         const report_fidelity *o = &m->fidelity[i];
-        if (same_input(o, f) && o->context == f->context && strcmp(o->config, "snapmla") == 0)
-            return o->rel_l2;
+        if (same_input(o, f) && o->row->context == f->row->context &&
+            strcmp(o->row->config, "snapmla") == 0)
+            return o->row->rel_l2;
     }
     return (double)NAN;
 }
 
 static void put_granularity(pen *p, const report_model *m, const report_fidelity *f) {
     pen_put(p, kMeasured);
-    pen_text(p, f->config);
-    pen_text(p, meaning_of(f->config));
-    pen_text(p, f->distribution);
-    pen_context(p, f->context);
-    pen_science(p, f->rel_l2);
-    pen_times(p, f->rel_l2 / error_of_snapmla(m, f));
-    pen_science(p, f->rmse);
-    pen_science(p, f->cosine_diff);
+    pen_text(p, f->row->config);
+    pen_text(p, meaning_of(f->row->config));
+    pen_text(p, f->row->distribution);
+    pen_context(p, f->row->context);
+    pen_science(p, f->row->rel_l2);
+    pen_times(p, f->row->rel_l2 / error_of_snapmla(m, f));
+    pen_science(p, f->row->rmse);
+    pen_science(p, f->row->cosine_diff);
     put_run(p, m, f->file);
 }
 
@@ -279,8 +283,8 @@ bool report_table_paper_granularity(const report_model *m, arena *mem, table *t)
 /* A comparison, or where @quote is set what somebody reports. */
 typedef struct {
     const char *task;
-    const report_eval *eval;
-    const report_pair *pair;
+    const report_eval *eval; /* of the pair */
+    const pair_record *pair;
     const report_quote *quote;
     size_t at; /* among all, for a stable order */
 } quality;
@@ -292,23 +296,16 @@ static int by_task(const void *x, const void *y) {
     return d ? d : (a->at > b->at) - (a->at < b->at);
 }
 
-static const report_arm *arm_of(const report_eval *e, const char *name) {
-    for (size_t i = 0; i < e->n_arms; i++)
-        if (strcmp(e->arms[i].name, name) == 0)
-            return &e->arms[i];
-    return NULL;
-}
-
 /* Controls are none of the paper's arms. Returns how many; NULL @out only counts. */
 static size_t collect(const report_model *m, quality *out) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++) {
-            const report_pair *pair = &m->evals[i].pairs[k];
+        for (size_t k = 0; k < m->evals[i].row->pairs.n; k++) {
+            const pair_record *pair = &m->evals[i].row->pairs.at[k];
             if (pair->control[0])
                 continue;
             if (out)
-                out[n] = (quality){m->evals[i].task, &m->evals[i], pair, NULL, n};
+                out[n] = (quality){m->evals[i].row->task, &m->evals[i], pair, NULL, n};
             n++;
         }
     for (size_t i = 0; i < m->n_quotes; i++)
@@ -321,18 +318,18 @@ static size_t collect(const report_model *m, quality *out) {
 }
 
 static void put_quality(pen *p, const report_model *m, const quality *q) {
-    const report_eval *e = q->eval;
-    const report_arm *a = arm_of(e, q->pair->baseline), *b = arm_of(e, q->pair->arm);
+    const eval_record *e = q->eval->row;
+    const arm_record *a = eval_arm_of(e, q->pair->baseline), *b = eval_arm_of(e, q->pair->arm);
     pen_text(p, q->task);
     pen_put(p, kMeasured);
     pen_text(p, a ? a->model : "");
     pen_printf(p, "%s, %s", q->pair->baseline, q->pair->arm);
-    pen_fixed(p, e->samples_per_problem, 0);
-    pen_fixed(p, a ? a->accuracy : (double)NAN, 2);
-    pen_fixed(p, b ? b->accuracy : (double)NAN, 2);
-    pen_signed(p, q->pair->delta, 2);
+    pen_fixed(p, (double)e->samples_per_problem, 0);
+    pen_fixed(p, a ? a->accuracy_pct : (double)NAN, 2);
+    pen_fixed(p, b ? b->accuracy_pct : (double)NAN, 2);
+    pen_signed(p, q->pair->delta_pp, 2);
     pen_text(p, q->pair->refused[0] ? q->pair->refused : q->pair->verdict);
-    put_run(p, m, e->file);
+    put_run(p, m, q->eval->file);
 }
 
 static void put_quality_quote(pen *p, const report_quote *q) {

@@ -3,14 +3,14 @@
 
 #include "harness/view/pen.h"
 
-static void put_verdict(pen *p, const report_pair *pair) {
+static void put_verdict(pen *p, const pair_record *pair) {
     if (pair->refused[0])
         pen_printf(p, "refused: %s", pair->refused);
     else
         pen_text(p, pair->sensitivity[0] ? pair->sensitivity : pair->verdict);
 }
 
-static void put_comparison(pen *p, const report_pair *pair) {
+static void put_comparison(pen *p, const pair_record *pair) {
     const char *why = "";
     if (strcmp(pair->control, "seeds") == 0)
         why = " (control: other seeds)";
@@ -19,42 +19,36 @@ static void put_comparison(pen *p, const report_pair *pair) {
     pen_printf(p, "%s vs %s%s", pair->arm, pair->baseline, why);
 }
 
-static void put_discordant(pen *p, const report_pair *pair) {
-    if (isnan(pair->baseline_only))
-        pen_text(p, "");
+static void put_discordant(pen *p, const pair_record *pair) {
+    if (pair->discordant.exists)
+        pen_printf(p, "%lld / %lld", (long long)pair->discordant.baseline_only,
+                   (long long)pair->discordant.arm_only);
     else
-        pen_printf(p, "%.0f / %.0f", pair->baseline_only, pair->arm_only);
+        pen_text(p, "");
 }
 
-static const report_arm *arm_of(const report_eval *e, const char *name) {
-    for (size_t i = 0; i < e->n_arms; i++)
-        if (strcmp(e->arms[i].name, name) == 0)
-            return &e->arms[i];
-    return NULL;
+static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
+    const arm_record *a = eval_arm_of(e, arm);
+    pen_fixed(p, a ? a->accuracy_pct : (double)NAN, 2);
 }
 
-static void put_accuracy(pen *p, const report_eval *e, const char *arm) {
-    const report_arm *a = arm_of(e, arm);
-    pen_fixed(p, a ? a->accuracy : (double)NAN, 2);
-}
-
-static void put_pair(pen *p, const report_model *m, const report_eval *e, const report_pair *pair) {
-    pen_text(p, e->task);
+static void put_pair(pen *p, const report_model *m, const report_eval *e, const pair_record *pair) {
+    pen_text(p, e->row->task);
     put_comparison(p, pair);
-    pen_fixed(p, pair->problems, 0);
-    pen_fixed(p, e->samples_per_problem, 0);
-    put_accuracy(p, e, pair->baseline);
-    put_accuracy(p, e, pair->arm);
-    pen_signed(p, pair->delta, 2);
-    pen_interval(p, pair->ci90, 2);
-    pen_interval(p, pair->ci95, 2);
-    pen_fixed(p, pair->margin, 1);
+    pen_fixed(p, (double)pair->problems, 0);
+    pen_fixed(p, (double)e->row->samples_per_problem, 0);
+    put_accuracy(p, e->row, pair->baseline);
+    put_accuracy(p, e->row, pair->arm);
+    pen_signed(p, pair->delta_pp, 2);
+    pen_interval(p, pair->ci90_pp, 2);
+    pen_interval(p, pair->ci95_pp, 2);
+    pen_fixed(p, pair->margin_pp, 1);
     put_verdict(p, pair);
     pen_p(p, pair->p_tost);
     pen_p(p, pair->p_holm);
     pen_p(p, pair->p_sign_flip);
     put_discordant(p, pair);
-    pen_fixed(p, pair->length_ratio, 3);
+    pen_fixed(p, pair->length.ratio, 3);
     if (m->n_files > 1)
         pen_file(p, m, e->file);
 }
@@ -66,8 +60,8 @@ static void put_pair(pen *p, const report_model *m, const report_eval *e, const 
 
 static bool any_control(const report_model *m) {
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++)
-            if (m->evals[i].pairs[k].control[0])
+        for (size_t k = 0; k < m->evals[i].row->pairs.n; k++)
+            if (m->evals[i].row->pairs.at[k].control[0])
                 return true;
     return false;
 }
@@ -104,35 +98,35 @@ bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        n += m->evals[i].n_pairs;
+        n += m->evals[i].row->pairs.n;
     if (!pen_start(t, mem, n))
         return false;
     pen p = {t, mem, 0, false};
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_pairs; k++)
-            put_pair(&p, m, &m->evals[i], &m->evals[i].pairs[k]);
+        for (size_t k = 0; k < m->evals[i].row->pairs.n; k++)
+            put_pair(&p, m, &m->evals[i], &m->evals[i].row->pairs.at[k]);
     return !p.failed;
 }
 
-static void put_eval_arm(pen *p, const report_eval *e, const report_arm *a) {
+static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
     pen_text(p, e->task);
     pen_text(p, a->name);
     pen_text(p, a->model);
-    pen_fixed(p, a->accuracy, 2);
-    pen_range(p, a->ci95, 2);
-    pen_fixed(p, a->pass_k, 2);
-    pen_fixed(p, a->maj_k, 2);
-    pen_fixed(p, a->scored, 0);
-    pen_fixed(p, a->truncated, 2);
-    pen_fixed(p, a->empty, 2);
-    pen_fixed(p, a->unparsed, 2);
+    pen_fixed(p, a->accuracy_pct, 2);
+    pen_range(p, a->ci95_pct, 2);
+    pen_fixed(p, arm_pass_of_all(a), 2);
+    pen_fixed(p, a->maj_at_k_pct, 2);
+    pen_fixed(p, (double)a->scored, 0);
+    pen_fixed(p, a->truncated_pct, 2);
+    pen_fixed(p, a->empty_pct, 2);
+    pen_fixed(p, a->unparsed_pct, 2);
     pen_fixed(p, a->failed_pct, 2);
-    pen_fixed(p, a->tokens_mean, 0);
-    pen_fixed(p, a->identical_samples, 0);
-    pen_fixed(p, a->ttft_ms, 1);
-    pen_fixed(p, a->itl_ms, 1);
+    pen_fixed(p, a->completion_tokens_mean, 0);
+    pen_fixed(p, record_count(a->identical_samples), 0);
+    pen_fixed(p, a->ttft_ms_median, 1);
+    pen_fixed(p, a->itl_ms_median, 1);
     pen_fixed(p, a->tok_s, 1);
-    pen_fixed(p, a->lag_ms, 2);
+    pen_fixed(p, a->client.lag_ms_p99, 2);
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
 }
 
@@ -166,13 +160,13 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
                     {"from", "", TABLE_TEXT, false}}};
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
-        n += m->evals[i].n_arms;
+        n += m->evals[i].row->arms.n;
     if (!pen_start(t, mem, n))
         return false;
     pen p = {t, mem, 0, false};
     for (size_t i = 0; i < m->n_evals; i++)
-        for (size_t k = 0; k < m->evals[i].n_arms; k++)
-            put_eval_arm(&p, &m->evals[i], &m->evals[i].arms[k]);
+        for (size_t k = 0; k < m->evals[i].row->arms.n; k++)
+            put_eval_arm(&p, m->evals[i].row, &m->evals[i].row->arms.at[k]);
     return !p.failed;
 }
 
@@ -199,7 +193,7 @@ bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
         return false;
     pen p = {t, mem, 0, false};
     for (size_t i = 0; i < m->n_fidelity; i++) {
-        const report_fidelity *f = &m->fidelity[i];
+        const fidelity_record *f = m->fidelity[i].row;
         pen_text(&p, f->config);
         pen_text(&p, f->source);
         pen_text(&p, f->distribution);
@@ -212,7 +206,7 @@ bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
         pen_science(&p, f->max_abs);
         pen_fixed(&p, (double)f->rows, 0);
         if (m->n_files > 1)
-            pen_file(&p, m, f->file);
+            pen_file(&p, m, m->fidelity[i].file);
     }
     return !p.failed;
 }

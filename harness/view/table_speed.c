@@ -19,7 +19,7 @@ static const char *ceiling_name(const char *name) {
 }
 
 /* B/s as GB/s; FLOP/s as TFLOPS, as GFLOPS where that is more readable; times as they are. */
-static const char *readable_unit(const report_ceiling *c, double *factor) {
+static const char *readable_unit(const ceiling_record *c, double *factor) {
     *factor = 1;
     if (strcmp(c->unit, "ns") == 0)
         return "ns";
@@ -47,13 +47,13 @@ bool report_table_ceilings(const report_model *m, arena *mem, table *t) {
     for (size_t i = 0; i < m->n_ceilings; i++) {
         const report_ceiling *c = &m->ceilings[i];
         double factor;
-        const char *unit = readable_unit(c, &factor);
-        pen_text(&p, ceiling_name(c->name));
-        pen_fixed(&p, c->value * factor, 1);
+        const char *unit = readable_unit(c->row, &factor);
+        pen_text(&p, ceiling_name(c->row->name));
+        pen_fixed(&p, c->row->value * factor, 1);
         pen_put(&p, unit);
         pen_fixed(&p, c->lowest * factor, 1);
-        pen_fixed(&p, (double)c->samples, 0);
-        pen_text(&p, c->method);
+        pen_fixed(&p, (double)c->row->samples.n, 0);
+        pen_text(&p, c->row->method);
         if (m->n_files > 1)
             pen_file(&p, m, c->file);
     }
@@ -67,32 +67,30 @@ typedef struct {
 static decimals speed_decimals(const report_model *m) {
     format_scale us = {0}, tflops = {0}, gb_s = {0};
     for (size_t i = 0; i < m->n_measured; i++) {
-        format_scale_add(&us, m->cells[i].median_ns * 1e-3);
-        format_scale_add(&tflops, m->cells[i].tflops);
-        format_scale_add(&gb_s, m->cells[i].gb_s);
+        format_scale_add(&us, m->cells[i].perf->median_ns * 1e-3);
+        format_scale_add(&tflops, m->cells[i].perf->tflops);
+        format_scale_add(&gb_s, m->cells[i].perf->gb_s);
     }
     return (decimals){format_scale_decimals(&us), format_scale_decimals(&tflops),
                       format_scale_decimals(&gb_s)};
 }
 
 static void put_arm(pen *p, const report_cell *c, decimals d) {
-    static const report_cell none = {.median_ns = (double)NAN,
-                                     .tflops = (double)NAN,
-                                     .gb_s = (double)NAN,
-                                     .roofline_pct = (double)NAN};
-    c = c ? c : &none;
-    pen_fixed(p, c->median_ns * 1e-3, d.us);
-    pen_fixed(p, c->tflops, d.tflops);
-    pen_fixed(p, c->gb_s, d.gb_s);
-    pen_fixed(p, c->roofline_pct, 1);
+    cell_performance none;
+    record_init(&cell_performance_type, &none);
+    const cell_performance *perf = c ? c->perf : &none;
+    pen_fixed(p, perf->median_ns * 1e-3, d.us);
+    pen_fixed(p, perf->tflops, d.tflops);
+    pen_fixed(p, perf->gb_s, d.gb_s);
+    pen_fixed(p, perf->roofline_pct, 1);
 }
 
 static void put_input(pen *p, const report_cell *c) {
-    const char *cold = strcmp(c->cold, "none") == 0 ? "warm" : c->cold;
-    if (c->distribution[0] && cold[0])
-        pen_printf(p, "%s, %s", c->distribution, cold);
+    const char *cold = strcmp(c->row->cold, "none") == 0 ? "warm" : c->row->cold;
+    if (c->row->distribution[0] && cold[0])
+        pen_printf(p, "%s, %s", c->row->distribution, cold);
     else
-        pen_text(p, c->distribution[0] ? c->distribution : cold);
+        pen_text(p, c->row->distribution[0] ? c->row->distribution : cold);
 }
 
 bool report_table_speed(const report_model *m, arena *mem, table *t) {
@@ -124,7 +122,7 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
     decimals d = speed_decimals(m);
     for (size_t i = 0; i < m->n_speeds; i++) {
         const report_speed *s = &m->speeds[i];
-        pen_text(&p, s->any->scope);
+        pen_text(&p, s->any->row->scope);
         pen_shape(&p, s->any);
         pen_times(&p, s->speedup);
         pen_put(&p, s->flags);
@@ -138,7 +136,7 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
 }
 
 static bool is_missing(const report_cell *c) {
-    return strcmp(c->status, "passed") != 0;
+    return strcmp(c->row->status, "passed") != 0;
 }
 
 bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
@@ -163,10 +161,10 @@ bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
         char name[96];
         report_cell_name(c, name);
         pen_put(&p, name);
-        pen_text(&p, c->status);
-        pen_text(&p, c->reason);
-        pen_science(&p, c->error);
-        pen_science(&p, c->tolerance);
+        pen_text(&p, c->row->status);
+        pen_text(&p, c->row->reason);
+        pen_science(&p, c->row->correctness.error);
+        pen_science(&p, c->row->correctness.tolerance);
     }
     return !p.failed;
 }
@@ -187,12 +185,12 @@ bool report_table_reported(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, 0, false};
     for (size_t i = m->n_measured; i < m->n_cells; i++) {
         const report_cell *c = &m->cells[i];
-        pen_text(&p, c->arm);
-        pen_text(&p, c->scope);
+        pen_text(&p, c->row->arm);
+        pen_text(&p, c->row->scope);
         pen_shape(&p, c);
-        pen_fixed(&p, c->median_ns * 1e-3, 1);
-        pen_fixed(&p, c->tflops, 1);
-        pen_text(&p, c->source);
+        pen_fixed(&p, c->perf->median_ns * 1e-3, 1);
+        pen_fixed(&p, c->perf->tflops, 1);
+        pen_text(&p, c->row->source);
     }
     return !p.failed;
 }
