@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/text.h"
 
 const char *verify_kind_name(verify_kind k) {
     static const char *const names[] = {"form", "correctness", "physics", "mixed", "note"};
@@ -48,83 +47,85 @@ static bool is_hex(const char *s) {
     return n == HASH_HEX - 1;
 }
 
-static void check_config(const js *p, const char *where, verify_findings *f) {
-    const char *said = js_get_str(p, "config_sha256");
+static void check_config(const origin_record *o, const char *where, verify_findings *f) {
     buf text = {0};
     char hex[HASH_HEX] = "";
     f->checks++;
-    if (js_write(js_get_object(p, "config"), JS_COMPACT, &text, NULL) != SNAP_OK ||
+    if (js_write(o->config, JS_COMPACT, &text, NULL) != SNAP_OK ||
         hash_bytes(buf_str(&text), text.len, hex, NULL) != SNAP_OK)
         f->failed = true;
-    else if (!text_equal(said, hex))
+    else if (strcmp(o->config_sha256, hex) != 0)
         verify_add(f, VERIFY_FORM, where, "the configuration has the hash %.12s, not %.12s", hex,
-                   said ? said : "");
+                   o->config_sha256);
     buf_release(&text);
 }
 
 /* Times are written as text that sorts. */
-static void check_times(const js *p, const char *where, verify_findings *f) {
-    const char *started = js_get_str(p, "started"), *ended = js_get_str(p, "ended");
+static void check_times(const origin_record *o, const char *where, verify_findings *f) {
     f->checks++;
-    if (!ended)
+    if (!o->ended[0])
         verify_add(f, VERIFY_FORM, where, "the run has no end");
-    else if (started && strcmp(started, ended) > 0)
-        verify_add(f, VERIFY_FORM, where, "the run ended at %s, before it began at %s", ended,
-                   started);
+    else if (strcmp(o->started, o->ended) > 0)
+        verify_add(f, VERIFY_FORM, where, "the run ended at %s, before it began at %s", o->ended,
+                   o->started);
 }
 
-static void check_program(const js *p, const char *where, verify_findings *f) {
-    const js *program = js_get_object(p, "program");
-    const char *commit = js_get_str(program, "commit");
+static void check_program(const origin_program *o, const char *where, verify_findings *f) {
     f->checks++;
-    if (js_get_bool(program, "dirty", false))
+    if (o->dirty)
         verify_add(f, VERIFY_NOTE, where, "a build with uncommitted changes");
-    if (text_equal(commit, "unknown"))
+    if (strcmp(o->commit, "unknown") == 0)
         verify_add(f, VERIFY_NOTE, where, "a build of an unknown commit");
 }
 
-static void check_provenance(const js *p, const char *where, verify_findings *f) {
-    check_config(p, where, f);
-    check_times(p, where, f);
-    check_program(p, where, f);
+static void check_provenance(const origin_record *o, const char *where, verify_findings *f) {
+    check_config(o, where, f);
+    check_times(o, where, f);
+    check_program(&o->program, where, f);
 }
 
 /* ---- hashes in rows ---- */
 
-static void check_hash(const js *o, const char *key, const char *where, verify_findings *f) {
-    const char *hex = js_get_str(o, key);
-    f->checks += hex != NULL;
-    if (hex && !is_hex(hex))
+static void check_hash(const char *hex, const char *key, const char *where, verify_findings *f) {
+    f->checks += hex[0] != '\0';
+    if (hex[0] && !is_hex(hex))
         verify_add(f, VERIFY_FORM, where, "%s is no SHA-256 in lower-case hexadecimal", key);
 }
 
-static void check_hashes(const results *r, verify_findings *f) {
-    static const char *const sections[][2] = {{"bench", "kernel_hash"}, {"evals", "prompt_sha256"}};
+static void check_hashes(const run_record *r, verify_findings *f) {
     char where[64];
-    for (size_t s = 0; s < 2; s++) {
-        const js *rows = results_section(r, sections[s][0]);
-        for (size_t i = 0; i < js_len(rows); i++) {
-            (void)snprintf(where, sizeof where, "%s[%zu]", sections[s][0], i);
-            check_hash(js_at(rows, i), sections[s][1], where, f);
-            const js *data = js_get_object(js_at(rows, i), "dataset");
-            if (data)
-                check_hash(data, "sha256", where, f);
-        }
+    for (size_t i = 0; i < r->bench.n; i++) {
+        (void)snprintf(where, sizeof where, "bench[%zu]", i);
+        check_hash(r->bench.at[i].kernel_hash, "kernel_hash", where, f);
+    }
+    for (size_t i = 0; i < r->evals.n; i++) {
+        (void)snprintf(where, sizeof where, "evals[%zu]", i);
+        check_hash(r->evals.at[i].prompt_sha256, "prompt_sha256", where, f);
+        check_hash(r->evals.at[i].dataset.sha256, "sha256", where, f);
     }
 }
 
-void verify_document(const results *r, verify_findings *f) {
-    const js *document = results_document(r), *sources = js_get_array(document, "sources");
+static void check_run(const run_record *r, verify_findings *f) {
     char where[64];
-    check_provenance(js_get_object(document, "provenance"), "provenance", f);
-    for (size_t i = 0; i < js_len(sources); i++) {
+    check_provenance(&r->provenance, "provenance", f);
+    for (size_t i = 0; i < r->sources.n; i++) {
         (void)snprintf(where, sizeof where, "sources[%zu]", i);
-        check_provenance(js_at(sources, i), where, f);
+        check_provenance(&r->sources.at[i], where, f);
     }
     check_hashes(r, f);
     verify_bench(r, f);
     verify_quality(r, f);
     verify_origin(r, f);
+}
+
+void verify_document(const results *r, verify_findings *f) {
+    arena mem = {0};
+    run_record run;
+    if (run_read(&run, r, &mem, NULL) == SNAP_OK)
+        check_run(&run, f);
+    else
+        f->failed = true;
+    arena_release(&mem);
 }
 
 /* ---- what they come to ---- */

@@ -13,7 +13,7 @@
 #ifndef SNAPMLA_HARNESS_AUDIT_AUDIT_H
 #define SNAPMLA_HARNESS_AUDIT_AUDIT_H
 
-#include "harness/record/results.h"
+#include "harness/record/run.h"
 
 /* What was found: an array of {"kind", "where", "what"}, the first VERIFY_MAX of each kind, and how many of
  * each there are. */
@@ -44,9 +44,9 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
 void verify_document(const results *r, verify_findings *f);
 
 /* Its parts: rows of bench and ceilings; of evals and verdicts; which plugin and checkpoints. */
-void verify_bench(const results *r, verify_findings *f);
-void verify_quality(const results *r, verify_findings *f);
-void verify_origin(const results *r, verify_findings *f);
+void verify_bench(const run_record *r, verify_findings *f);
+void verify_quality(const run_record *r, verify_findings *f);
+void verify_origin(const run_record *r, verify_findings *f);
 
 /* Is that file or folder what the run had? A finding of form where not. SNAP_E_IO where it can't be read. */
 snap_status verify_plugin(const results *r, const char *path, verify_findings *f,

@@ -5,34 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "harness/audit/audit.h"
 #include "harness/bench/row.h"
-#include "harness/measure/ceilings.h"
 #include "harness/measure/stats.h"
 #include "kernels/judge.h"
 
 static const double kSame = 1e-6; /* relative: numbers go through text */
 
 typedef struct {
-    const results *run;
     verify_findings *f;
-    const js *rows;
+    const cell_list *rows;
     mla_ceilings ceilings;
     bool has_ceilings, is_joined;
+    arena *mem; /* of rows that are worked out again */
 } checker;
 
-static const char *text_of(const js *o, const char *key) {
-    const char *s = js_get_str(o, key);
-    return s ? s : "";
+static bool is_passed(const cell_record *row) {
+    return strcmp(row->status, "passed") == 0;
 }
 
-static bool is_passed(const js *row) {
-    return strcmp(text_of(row, "status"), "passed") == 0;
-}
-
-static bool is_measured(const js *row) {
-    return strcmp(text_of(row, "origin"), "measured") == 0;
+static bool is_measured(const cell_record *row) {
+    return strcmp(row->origin, "measured") == 0;
 }
 
 static bool is_near(double a, double b) {
@@ -46,17 +39,17 @@ static int by_value(const void *a, const void *b) {
 
 /* ---- samples ---- */
 
-static void check_figure(const checker *c, const js *perf, const char *key, double want,
-                         const char *where) {
-    double said = js_get_num(perf, key, (double)NAN);
+static void check_figure(const checker *c, const cell_performance *perf, const char *key,
+                         double want, const char *where) {
+    double said = record_number(&cell_performance_type, perf, key);
     c->f->checks++;
     if (!isnan(said) && !is_near(said, want))
         verify_add(c->f, VERIFY_FORM, where, "%s is %.10g, the samples say %.10g", key, said, want);
 }
 
-static void check_samples(const checker *c, const js *row, const char *where) {
-    const js *perf = js_get_object(row, "performance"), *samples = js_get_array(perf, "samples_ns");
-    size_t n = js_len(samples);
+static void check_samples(const checker *c, const cell_record *row, const char *where) {
+    const cell_performance *perf = &row->performance;
+    size_t n = perf->samples_ns.n;
     double *sorted = malloc((n + 1) * sizeof *sorted);
     if (!sorted || !n) {
         c->f->failed |= !sorted;
@@ -64,8 +57,7 @@ static void check_samples(const checker *c, const js *row, const char *where) {
         free(sorted);
         return;
     }
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = js_num(js_at(samples, i));
+    memcpy(sorted, perf->samples_ns.at, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_value);
     stats_summary s = stats_summarise(sorted, n);
     check_figure(c, perf, "min_ns", s.min, where);
@@ -79,84 +71,87 @@ static void check_samples(const checker *c, const js *row, const char *where) {
 
 /* ---- correctness ---- */
 
-static void check_correctness(const checker *c, const js *row, const char *where) {
-    const js *o = js_get_object(row, "correctness");
+static void check_correctness(const checker *c, const cell_record *row, const char *where) {
+    const cell_correctness *o = &row->correctness;
     bench_kind kind = BENCH_BF16;
-    (void)bench_kind_parse(text_of(row, "arm"), &kind);
-    double error = js_get_num(o, "error", (double)NAN), limit = js_get_num(o, "tolerance", 0);
-    double lse = js_get_num(o, "lse_error", 0),
-           lse_limit = js_get_num(o, "lse_tolerance", INFINITY);
+    (void)bench_kind_parse(row->arm, &kind);
     double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* of any arithmetic of the arm */
     c->f->checks++;
-    if (!o || js_get_int(o, "rows_checked", 0) < 1)
+    if (!o->exists || o->rows_checked < 1)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output nobody checked");
-    else if (!(error <= limit) || !(lse <= lse_limit))
+    else if (!(o->error <= o->tolerance) || o->lse_error > o->lse_tolerance)
         verify_add(c->f, VERIFY_CORRECTNESS, where,
-                   "passed with an error of %.3g, its tolerance is %.3g", error, limit);
-    else if (limit > widest)
+                   "passed with an error of %.3g, its tolerance is %.3g", o->error, o->tolerance);
+    else if (o->tolerance > widest)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a tolerance of %.3g, where %.3g is allowed",
-                   limit, widest);
+                   o->tolerance, widest);
 }
 
 /* ---- physics ---- */
 
-static void check_rate(const checker *c, const js *said, const js *want, const char *key,
-                       const char *where) {
-    double a = row_number(said, key), b = row_number(want, key);
+static void check_rate(const checker *c, const cell_record *said, const cell_record *want,
+                       const char *key, const char *where) {
+    double a = record_number(&cell_performance_type, &said->performance, key);
+    double b = record_number(&cell_performance_type, &want->performance, key);
     c->f->checks++;
     if (!isnan(a) && !isnan(b) && !is_near(a, b))
         verify_add(c->f, VERIFY_PHYSICS, where, "%s is %.6g; shape and time make it %.6g", key, a,
                    b);
 }
 
-static void check_floor(const checker *c, const js *row, const char *where) {
-    bool cold = text_of(row, "cold")[0] && strcmp(text_of(row, "cold"), "none") != 0;
-    double ns = row_number(row, "median_ns"), floor_ns = row_number(row, "floor_ns");
+static void check_floor(const checker *c, const cell_record *row, const char *where) {
+    bool cold = row->cold[0] && strcmp(row->cold, "none") != 0;
+    double ns = row->performance.median_ns, floor_ns = row->performance.floor_ns;
     c->f->checks++;
-    if (row_has_flag(row, "below_floor") || (cold && ns < floor_ns * (1 - kSame)))
+    if (cell_has_flag(row, "below_floor") || (cold && ns < floor_ns * (1 - kSame)))
         verify_add(c->f, VERIFY_PHYSICS, where,
                    "%.6g us, where the device's own ceilings need %.6g us", ns / 1e3,
                    floor_ns / 1e3);
 }
 
 /* Works the row out again. Of a joined file the ceilings may have risen since. */
-static void check_physics(const checker *c, const js *row, const char *where) {
+static void check_physics(const checker *c, const cell_record *row, const char *where) {
     static const char *const rates[] = {"tflops", "gb_s", "tok_s"};
     static const char *const against[] = {"floor_ns", "roofline_pct"};
-    js *again = js_copy(row);
+    cell_record again = *row;
     if (!c->has_ceilings) {
         verify_add(c->f, VERIFY_NOTE, where, "the file has no ceilings to judge it by");
-    } else if (!again || row_derive(again, &c->ceilings, NULL) != SNAP_OK) {
+    } else if (cell_derive(&again, &c->ceilings, c->mem, NULL) != SNAP_OK) {
         verify_add(c->f, VERIFY_FORM, where, "a shape that this program does not know");
     } else {
         for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-            check_rate(c, row, again, rates[i], where);
+            check_rate(c, row, &again, rates[i], where);
         for (size_t i = 0; i < sizeof against / sizeof *against && !c->is_joined; i++)
-            check_rate(c, row, again, against[i], where);
+            check_rate(c, row, &again, against[i], where);
         check_floor(c, row, where);
     }
-    js_free(again);
 }
 
 /* ---- pairs ---- */
 
-static bool is_pair(const js *a, const js *b) {
-    return strcmp(text_of(a, "arm"), "bf16") == 0 && strcmp(text_of(b, "arm"), "fp8") == 0 &&
-           js_equal(js_get(a, "shape"), js_get(b, "shape")) &&
-           strcmp(text_of(a, "scope"), text_of(b, "scope")) == 0 && is_passed(a) && is_passed(b);
+static bool is_pair(const cell_record *a, const cell_record *b) {
+    return strcmp(a->arm, "bf16") == 0 && strcmp(b->arm, "fp8") == 0 &&
+           record_equal(&cell_shape_type, &a->shape, &b->shape) &&
+           strcmp(a->scope, b->scope) == 0 && is_passed(a) && is_passed(b);
 }
 
-static void check_pair(const checker *c, const js *bf16, const js *fp8, const char *where) {
+/* Do two rows have the same text of that key? */
+static bool agree(const cell_record *a, const cell_record *b, const char *key) {
+    return strcmp(record_text(&cell_type, a, key), record_text(&cell_type, b, key)) == 0;
+}
+
+static void check_pair(const checker *c, const cell_record *bf16, const cell_record *fp8,
+                       const char *where) {
     static const char *const keys[] = {"distribution", "cold", "mode", "backend"};
-    double times = row_number(bf16, "median_ns") / row_number(fp8, "median_ns");
-    double floors = row_number(bf16, "floor_ns") / row_number(fp8, "floor_ns");
+    double times = cell_speedup(bf16, fp8);
+    double floors = bf16->performance.floor_ns / fp8->performance.floor_ns;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         c->f->checks++;
-        if (strcmp(text_of(bf16, keys[i]), text_of(fp8, keys[i])) != 0)
+        if (!agree(bf16, fp8, keys[i]))
             verify_add(c->f, VERIFY_MIXED, where, "the two arms differ in %s", keys[i]);
     }
     c->f->checks++;
-    if (times > floors * (1 + kSame) && !row_has_flag(fp8, "weak_baseline"))
+    if (times > floors * (1 + kSame) && !cell_has_flag(fp8, "weak_baseline"))
         verify_add(c->f, VERIFY_PHYSICS, where,
                    "a speed-up of %.3f, the floors allow %.3f, and no flag weak_baseline", times,
                    floors);
@@ -167,9 +162,9 @@ static void check_pair(const checker *c, const js *bf16, const js *fp8, const ch
 /* What all rows of one run share; a joined file has several runs. */
 static void check_mixture(const checker *c) {
     static const char *const keys[] = {"distribution", "mode", "backend"};
-    const js *first = NULL;
-    for (size_t i = 0; i < js_len(c->rows) && !c->is_joined; i++) {
-        const js *row = js_at(c->rows, i);
+    const cell_record *first = NULL;
+    for (size_t i = 0; i < c->rows->n && !c->is_joined; i++) {
+        const cell_record *row = &c->rows->at[i];
         if (!is_measured(row))
             continue;
         first = first ? first : row;
@@ -177,24 +172,24 @@ static void check_mixture(const checker *c) {
             char where[32];
             (void)snprintf(where, sizeof where, "bench[%zu]", i);
             c->f->checks++;
-            if (strcmp(text_of(first, keys[k]), text_of(row, keys[k])) != 0)
+            if (!agree(first, row, keys[k]))
                 verify_add(c->f, VERIFY_MIXED, where, "%s is '%s', and '%s' before", keys[k],
-                           text_of(row, keys[k]), text_of(first, keys[k]));
+                           record_text(&cell_type, row, keys[k]),
+                           record_text(&cell_type, first, keys[k]));
         }
     }
 }
 
 /* One kernel has one machine code in a run. */
 static void check_code(const checker *c) {
-    for (size_t i = 1; i < js_len(c->rows) && !c->is_joined; i++) {
-        const js *row = js_at(c->rows, i), *before = js_at(c->rows, i - 1);
-        const char *a = js_get_str(before, "kernel_hash"), *b = js_get_str(row, "kernel_hash");
-        bool same = text_equal(text_of(row, "kernel"), text_of(before, "kernel"));
+    for (size_t i = 1; i < c->rows->n && !c->is_joined; i++) {
+        const cell_record *row = &c->rows->at[i], *before = row - 1;
+        bool hashed = row->kernel_hash[0] && before->kernel_hash[0];
         char where[32];
         (void)snprintf(where, sizeof where, "bench[%zu]", i);
-        if (same && a && b && is_measured(row) && is_measured(before) && strcmp(a, b) != 0)
-            verify_add(c->f, VERIFY_MIXED, where, "kernel %s with two machine codes",
-                       text_of(row, "kernel"));
+        if (hashed && agree(row, before, "kernel") && is_measured(row) && is_measured(before) &&
+            !agree(row, before, "kernel_hash"))
+            verify_add(c->f, VERIFY_MIXED, where, "kernel %s with two machine codes", row->kernel);
     }
 }
 
@@ -202,25 +197,35 @@ static void check_flags(const checker *c) {
     static const char *const flags[] = {"throttled", "shared"};
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
         size_t n = 0;
-        for (size_t i = 0; i < js_len(c->rows); i++)
-            n += row_has_flag(js_at(c->rows, i), flags[k]);
+        for (size_t i = 0; i < c->rows->n; i++)
+            n += cell_has_flag(&c->rows->at[i], flags[k]);
         if (n)
-            verify_add(c->f, VERIFY_NOTE, "bench", "%zu of %zu rows are flagged %s", n,
-                       js_len(c->rows), flags[k]);
+            verify_add(c->f, VERIFY_NOTE, "bench", "%zu of %zu rows are flagged %s", n, c->rows->n,
+                       flags[k]);
     }
 }
 
-void verify_bench(const results *r, verify_findings *f) {
-    ceilings known;
-    checker c = {.run = r,
-                 .f = f,
-                 .rows = results_section(r, "bench"),
-                 .is_joined = js_get_array(results_document(r), "sources") != NULL};
+/* The value of a ceiling, 0 where the file has none of that name. */
+static double ceiling_of(const ceiling_list *all, const char *name) {
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].name, name) == 0)
+            return all->at[i].value;
+    return 0;
+}
+
+void verify_bench(const run_record *r, verify_findings *f) {
+    arena mem = {0};
+    checker c = {.f = f,
+                 .rows = &r->bench,
+                 .ceilings = {.read.rate = ceiling_of(&r->ceilings, "read_bandwidth"),
+                              .bf16.rate = ceiling_of(&r->ceilings, "bf16_mma"),
+                              .fp8.rate = ceiling_of(&r->ceilings, "fp8_mma")},
+                 .is_joined = r->sources.at != NULL,
+                 .mem = &mem};
     c.has_ceilings =
-        ceilings_parse(&known, results_section(r, "ceilings"), "ceilings", NULL) == SNAP_OK;
-    c.ceilings = known.best;
-    for (size_t i = 0; i < js_len(c.rows); i++) {
-        const js *row = js_at(c.rows, i);
+        c.ceilings.read.rate > 0 && c.ceilings.bf16.rate > 0 && c.ceilings.fp8.rate > 0;
+    for (size_t i = 0; i < c.rows->n; i++) {
+        const cell_record *row = &c.rows->at[i];
         char where[32];
         (void)snprintf(where, sizeof where, "bench[%zu]", i);
         if (!is_measured(row) || !is_passed(row))
@@ -228,10 +233,11 @@ void verify_bench(const results *r, verify_findings *f) {
         check_samples(&c, row, where);
         check_correctness(&c, row, where);
         check_physics(&c, row, where);
-        if (i && is_pair(js_at(c.rows, i - 1), row))
-            check_pair(&c, js_at(c.rows, i - 1), row, where);
+        if (i && is_pair(row - 1, row))
+            check_pair(&c, row - 1, row, where);
     }
     check_mixture(&c);
     check_code(&c);
     check_flags(&c);
+    arena_release(&mem);
 }

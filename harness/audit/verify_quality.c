@@ -4,22 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "harness/audit/audit.h"
 #include "harness/measure/rank.h"
 
 static const double kSlack = 1e-6; /* points */
 
-static const char *text_of(const js *o, const char *key) {
-    const char *s = js_get_str(o, key);
-    return s ? s : "";
-}
-
-static bool interval_of(const js *o, const char *key, double out[2]) {
-    const js *a = js_get_array(o, key);
-    for (size_t i = 0; i < 2; i++)
-        out[i] = js_len(a) == 2 ? js_num(js_at(a, i)) : (double)NAN;
-    return js_len(a) == 2;
+static bool exists(const double ci[2]) {
+    return !isnan(ci[0]) && !isnan(ci[1]);
 }
 
 static bool lies_in(double x, const double ci[2]) {
@@ -28,95 +19,72 @@ static bool lies_in(double x, const double ci[2]) {
 
 /* ---- evals ---- */
 
-static void check_arm(const js *arm, const char *where, verify_findings *f) {
-    int64_t samples = js_get_int(arm, "samples", 0), scored = js_get_int(arm, "scored", 0);
-    double ci[2], accuracy = js_get_num(arm, "accuracy_pct", (double)NAN);
+static void check_arm(const arm_record *arm, const char *where, verify_findings *f) {
+    double accuracy = arm->accuracy_pct;
     f->checks += 2;
-    if (scored + js_get_int(arm, "failed", 0) > samples)
+    if (arm->scored + arm->failed > arm->samples)
         verify_add(f, VERIFY_FORM, where, "%s: more scored and failed samples than samples",
-                   text_of(arm, "name"));
-    if (!isnan(accuracy) && interval_of(arm, "ci95_pct", ci) && !lies_in(accuracy, ci))
-        verify_add(f, VERIFY_FORM, where, "%s: an accuracy of %.2f outside its interval",
-                   text_of(arm, "name"), accuracy);
-    if (!isnan(accuracy) && scored == 0)
+                   arm->name);
+    if (!isnan(accuracy) && exists(arm->ci95_pct) && !lies_in(accuracy, arm->ci95_pct))
+        verify_add(f, VERIFY_FORM, where, "%s: an accuracy of %.2f outside its interval", arm->name,
+                   accuracy);
+    if (!isnan(accuracy) && arm->scored == 0)
         verify_add(f, VERIFY_CORRECTNESS, where, "%s: an accuracy without a scored sample",
-                   text_of(arm, "name"));
+                   arm->name);
 }
 
 /* A verdict must follow from its intervals and margin. */
-static void check_verdict(const js *pair, const char *where, verify_findings *f) {
-    double ci90[2], ci95[2], margin = js_get_num(pair, "margin_pp", 0);
-    const char *verdict = text_of(pair, "verdict");
-    bool has90 = interval_of(pair, "ci90_pp", ci90), has95 = interval_of(pair, "ci95_pp", ci95);
+static void check_verdict(const pair_record *pair, const char *where, verify_findings *f) {
+    const double *ci90 = pair->ci90_pp, *ci95 = pair->ci95_pp, margin = pair->margin_pp;
+    bool has90 = exists(ci90), has95 = exists(ci95);
     f->checks++;
-    if (strcmp(verdict, "equivalent") == 0 && has90 &&
+    if (strcmp(pair->verdict, "equivalent") == 0 && has90 &&
         (ci90[0] < -margin - kSlack || ci90[1] > margin + kSlack))
         verify_add(f, VERIFY_CORRECTNESS, where,
                    "'equivalent' with a 90 %% interval of [%.2f, %.2f] and a margin of %.2f",
                    ci90[0], ci90[1], margin);
-    if (strcmp(verdict, "different") == 0 && has95 && ci95[0] < -kSlack && ci95[1] > kSlack)
+    if (strcmp(pair->verdict, "different") == 0 && has95 && ci95[0] < -kSlack && ci95[1] > kSlack)
         verify_add(f, VERIFY_CORRECTNESS, where, "'different' with a 95 %% interval around 0");
     if (has90 && has95 && (ci90[0] < ci95[0] - kSlack || ci90[1] > ci95[1] + kSlack))
         verify_add(f, VERIFY_FORM, where, "the 90 %% interval is wider than the 95 %% one");
 }
 
-static bool has_arm(const js *eval, const char *name) {
-    const js *arms = js_get_array(eval, "arms");
-    for (size_t i = 0; i < js_len(arms); i++)
-        if (text_equal(js_get_str(js_at(arms, i), "name"), name))
-            return true;
-    return false;
-}
-
-static void check_pairs(const js *eval, const char *where, verify_findings *f) {
-    const js *pairs = js_get_array(eval, "pairs");
-    for (size_t i = 0; i < js_len(pairs); i++) {
-        const js *pair = js_at(pairs, i);
+static void check_eval(const eval_record *eval, const char *where, verify_findings *f) {
+    for (size_t i = 0; i < eval->arms.n; i++)
+        check_arm(&eval->arms.at[i], where, f);
+    for (size_t i = 0; i < eval->pairs.n; i++) {
+        const pair_record *pair = &eval->pairs.at[i];
         f->checks++;
-        if (!has_arm(eval, text_of(pair, "arm")) || !has_arm(eval, text_of(pair, "baseline")))
+        if (!eval_arm_of(eval, pair->arm) || !eval_arm_of(eval, pair->baseline))
             verify_add(f, VERIFY_FORM, where, "a comparison of arms that are not there");
         check_verdict(pair, where, f);
     }
-}
-
-static void check_eval(const js *eval, const char *where, verify_findings *f) {
-    const js *arms = js_get_array(eval, "arms");
-    for (size_t i = 0; i < js_len(arms); i++)
-        check_arm(js_at(arms, i), where, f);
-    check_pairs(eval, where, f);
-    if (text_equal(js_get_str(js_get_object(eval, "dataset"), "manifest"), "differs"))
-        verify_add(f, VERIFY_NOTE, where, "%s: the data are not the manifest's",
-                   text_of(eval, "task"));
+    if (strcmp(eval->dataset.manifest, "differs") == 0)
+        verify_add(f, VERIFY_NOTE, where, "%s: the data are not the manifest's", eval->task);
 }
 
 /* ---- verdicts of a gate ---- */
 
-static void check_gate_row(const js *row, const char *where, verify_findings *f) {
-    const js *x = js_get_array(row, "log_ratios");
-    double values[RANK_MAX], said = js_get_num(row, "ratio", (double)NAN);
-    size_t n = js_len(x);
+static void check_gate_row(const verdict_record *row, const char *where, verify_findings *f) {
     rank_estimate e;
-    if (!n || n > RANK_MAX)
+    if (!row->log_ratios.n || row->log_ratios.n > RANK_MAX)
         return;
-    for (size_t i = 0; i < n; i++)
-        values[i] = js_num(js_at(x, i));
     f->checks++;
-    if (rank_centre(values, n, 0.05, &e, NULL) != SNAP_OK)
+    if (rank_centre(row->log_ratios.at, row->log_ratios.n, 0.05, &e, NULL) != SNAP_OK)
         f->failed = true;
-    else if (!isnan(said) && fabs(said - exp(e.centre)) > 1e-6 * said)
-        verify_add(f, VERIFY_FORM, where, "a ratio of %.6g; its sessions say %.6g", said,
+    else if (!isnan(row->ratio) && fabs(row->ratio - exp(e.centre)) > 1e-6 * row->ratio)
+        verify_add(f, VERIFY_FORM, where, "a ratio of %.6g; its sessions say %.6g", row->ratio,
                    exp(e.centre));
 }
 
-void verify_quality(const results *r, verify_findings *f) {
-    const js *evals = results_section(r, "evals"), *verdicts = results_section(r, "verdicts");
+void verify_quality(const run_record *r, verify_findings *f) {
     char where[32];
-    for (size_t i = 0; i < js_len(evals); i++) {
+    for (size_t i = 0; i < r->evals.n; i++) {
         (void)snprintf(where, sizeof where, "evals[%zu]", i);
-        check_eval(js_at(evals, i), where, f);
+        check_eval(&r->evals.at[i], where, f);
     }
-    for (size_t i = 0; i < js_len(verdicts); i++) {
+    for (size_t i = 0; i < r->verdicts.n; i++) {
         (void)snprintf(where, sizeof where, "verdicts[%zu]", i);
-        check_gate_row(js_at(verdicts, i), where, f);
+        check_gate_row(&r->verdicts.at[i], where, f);
     }
 }

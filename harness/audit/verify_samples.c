@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "harness/audit/bundle.h"
+#include "harness/record/run.h"
 
 static const double kSlack = 1e-6; /* points */
 
@@ -59,14 +59,14 @@ static double accuracy_of(const js *cell) {
     return n > 0 ? 100 * sum / n : (double)NAN;
 }
 
-static void check_arm(const counter *c, const char *task, const js *arm, const char *where,
+static void check_arm(const counter *c, const char *task, const arm_record *arm, const char *where,
                       verify_findings *f) {
-    const char *name = js_get_str(arm, "name");
+    const char *name = arm->name;
     char key[256];
-    key_of(task, name ? name : "", key);
+    key_of(task, name, key);
     const js *cell = js_get_object(c->arms, key);
-    int64_t scored = js_get_int(arm, "scored", 0);
-    double said = js_get_num(arm, "accuracy_pct", (double)NAN);
+    int64_t scored = arm->scored;
+    double said = arm->accuracy_pct;
     f->checks += 2;
     if (!cell) {
         verify_add(f, VERIFY_FORM, where, "%s: no sample of it", name);
@@ -83,19 +83,21 @@ static void check_arm(const counter *c, const char *task, const js *arm, const c
 snap_status verify_samples(const results *r, const buf *samples, const char *name,
                            verify_findings *f, snap_err *err) {
     counter c = {js_new_object(), name};
-    const js *evals = results_section(r, "evals");
+    arena mem = {0};
+    run_record run;
     snap_status st = SNAP_OK;
+    TRY(run_read(&run, r, &mem, err));
     TRY(c.arms ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for samples"));
     TRY(js_each_line(buf_str(samples), samples->len, name, count_line, &c, err));
-    for (size_t i = 0; i < js_len(evals); i++) {
-        const js *eval = js_at(evals, i), *arms = js_get_array(eval, "arms");
-        const char *task = js_get_str(eval, "task");
+    for (size_t i = 0; i < run.evals.n; i++) {
+        const eval_record *eval = &run.evals.at[i];
         char where[32];
         (void)snprintf(where, sizeof where, "evals[%zu]", i);
-        for (size_t k = 0; k < js_len(arms); k++)
-            check_arm(&c, task ? task : "", js_at(arms, k), where, f);
+        for (size_t k = 0; k < eval->arms.n; k++)
+            check_arm(&c, eval->task, &eval->arms.at[k], where, f);
     }
 cleanup:
     js_free(c.arms);
+    arena_release(&mem);
     return st;
 }

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "harness/bench/row.h"
 #include "harness/gate/verdicts.h"
 #include "harness/measure/stats.h"
+#include "harness/record/run.h"
 
 enum { kStretches = 25 };
 static const double kInterval = 0.05;
@@ -19,15 +18,10 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
 }
 
-static const char *text_of(const js *o, const char *key) {
-    const char *s = js_get_str(o, key);
-    return s ? s : "";
-}
-
 /* ---- pairs of rows ---- */
 
 typedef struct {
-    const js *before, *after;
+    const cell_record *before, *after; /* after NULL: the current run does not have it */
     char name[160];
     double x[kStretches], y[kStretches];
     size_t n, m;
@@ -37,24 +31,22 @@ typedef struct {
     char reason[400];
 } pair;
 
-static bool is_same_cell(const js *a, const js *b) {
-    return text_equal(text_of(a, "arm"), text_of(b, "arm")) &&
-           text_equal(text_of(a, "scope"), text_of(b, "scope")) &&
-           js_equal(js_get(a, "shape"), js_get(b, "shape")) &&
-           strcmp(text_of(a, "mode"), text_of(b, "mode")) == 0;
+static bool is_same_cell(const cell_record *a, const cell_record *b) {
+    return strcmp(a->arm, b->arm) == 0 && strcmp(a->scope, b->scope) == 0 &&
+           record_equal(&cell_shape_type, &a->shape, &b->shape) && strcmp(a->mode, b->mode) == 0;
 }
 
-static bool is_measured(const js *row) {
-    return text_equal(text_of(row, "origin"), "measured");
+static bool is_measured(const cell_record *c) {
+    return strcmp(c->origin, "measured") == 0;
 }
 
-static const js *find(const js *rows, const js *like) {
-    const js *found = NULL;
-    for (size_t i = 0; i < js_len(rows); i++) {
-        const js *row = js_at(rows, i);
+static const cell_record *find(const cell_list *rows, const cell_record *like) {
+    const cell_record *found = NULL;
+    for (size_t i = 0; i < rows->n; i++) {
+        const cell_record *row = &rows->at[i];
         if (!is_measured(row) || !is_same_cell(row, like))
             continue;
-        if (text_equal(text_of(row, "distribution"), text_of(like, "distribution")))
+        if (strcmp(row->distribution, like->distribution) == 0)
             return row;
         found = found ? found : row;
     }
@@ -67,9 +59,9 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Logarithms of the medians of consecutive stretches of samples. */
-static size_t stretches(const js *row, double out[kStretches], snap_err *err) {
-    const js *samples = js_get_array(js_get_object(row, "performance"), "samples_ns");
-    size_t n = js_len(samples), parts = n < kStretches ? n : kStretches;
+static size_t stretches(const cell_record *row, double out[kStretches], snap_err *err) {
+    record_numbers samples = row->performance.samples_ns;
+    size_t n = samples.n, parts = n < kStretches ? n : kStretches;
     double *sorted = malloc((n + 1) * sizeof *sorted);
     if (!sorted) {
         (void)no_memory(err);
@@ -78,7 +70,7 @@ static size_t stretches(const js *row, double out[kStretches], snap_err *err) {
     for (size_t k = 0; k < parts; k++) {
         size_t from = n * k / parts, to = n * (k + 1) / parts;
         for (size_t i = from; i < to; i++)
-            sorted[i - from] = js_num(js_at(samples, i));
+            sorted[i - from] = samples.at[i];
         qsort(sorted, to - from, sizeof *sorted, by_value);
         out[k] = log(stats_quantile(sorted, to - from, 0.5));
     }
@@ -99,19 +91,20 @@ static void blame(pair *p, const char *verdict, const char *fmt, ...) {
 static void compare_conditions(pair *p) {
     static const char *const keys[] = {"distribution", "cold"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !p->fault; i++)
-        if (strcmp(text_of(p->before, keys[i]), text_of(p->after, keys[i])) != 0) {
+        if (strcmp(record_text(&cell_type, p->before, keys[i]),
+                   record_text(&cell_type, p->after, keys[i])) != 0) {
             blame(p, "invalid", "not comparable: %s differs", keys[i]);
             return;
         }
 }
 
 static void heed_flags(pair *p, const gate_file_options *opt) {
-    const js *rows[2] = {p->before, p->after};
+    const cell_record *rows[2] = {p->before, p->after};
     static const char *const sides[2] = {"the baseline", "the current run"};
     for (int i = 0; i < 2 && !p->fault; i++) {
-        if (row_has_flag(rows[i], "throttled"))
+        if (cell_has_flag(rows[i], "throttled"))
             blame(p, "invalid", "%s throttled", sides[i]);
-        else if (row_has_flag(rows[i], "shared") && !opt->allow_shared)
+        else if (cell_has_flag(rows[i], "shared") && !opt->allow_shared)
             blame(
                 p, "invalid",
                 "other work used the processors during %s (--allow-shared judges it all the same)",
@@ -120,17 +113,17 @@ static void heed_flags(pair *p, const gate_file_options *opt) {
 }
 
 static void heed_status(pair *p) {
-    const char *status = p->after ? text_of(p->after, "status") : "";
+    const char *status = p->after ? p->after->status : "";
     if (!p->after)
         blame(p, "missing", "the current run does not have it");
     else if (strcmp(status, "failed") == 0)
-        blame(p, "wrong", "%s", text_of(p->after, "reason"));
+        blame(p, "wrong", "%s", p->after->reason);
     else if (strcmp(status, "passed") != 0)
-        blame(p, "missing", "%s: %s", status, text_of(p->after, "reason"));
+        blame(p, "missing", "%s: %s", status, p->after->reason);
 }
 
 static double threshold_of(const pair *p, const gate_file_options *opt) {
-    double limit = gate_threshold(&opt->limits, row_number(p->before, "median_ns"));
+    double limit = gate_threshold(&opt->limits, p->before->performance.median_ns);
     char name[160];
     if (!opt->history)
         return limit;
@@ -138,8 +131,8 @@ static double threshold_of(const pair *p, const gate_file_options *opt) {
     return fmax(limit, kTwoRuns * history_spread(opt->history, name)); /* NAN: limit stands */
 }
 
-static snap_status prepare(pair *p, const js *before, const js *rows, const gate_file_options *opt,
-                           snap_err *err) {
+static snap_status prepare(pair *p, const cell_record *before, const cell_list *rows,
+                           const gate_file_options *opt, snap_err *err) {
     snap_err why = {0};
     p->before = before;
     p->after = find(rows, before);
@@ -165,18 +158,16 @@ static snap_status prepare(pair *p, const js *before, const js *rows, const gate
 
 /* ---- rows ---- */
 
-static bool same_backend(const results *a, const results *b) {
-    return js_equal(js_get(js_get_object(results_document(a), "provenance"), "backend"),
-                    js_get(js_get_object(results_document(b), "provenance"), "backend"));
+static bool same_backend(const run_record *a, const run_record *b) {
+    const origin_backend *x = &a->provenance.backend, *y = &b->provenance.backend;
+    return x->exists && record_equal(&origin_backend_type, x, y);
 }
 
 /* One commit, and nothing beside it. */
-static bool same_program(const results *a, const results *b) {
-    const js *p = js_get_object(js_get_object(results_document(a), "provenance"), "program");
-    const js *q = js_get_object(js_get_object(results_document(b), "provenance"), "program");
-    const char *commit = js_get_str(p, "commit");
-    return commit && strcmp(commit, "unknown") != 0 && !js_get_bool(p, "dirty", true) &&
-           js_equal(p, q);
+static bool same_program(const run_record *a, const run_record *b) {
+    const origin_program *x = &a->provenance.program, *y = &b->provenance.program;
+    return x->commit[0] && strcmp(x->commit, "unknown") != 0 && !x->dirty &&
+           record_equal(&origin_program_type, x, y);
 }
 
 /* What both files have in common. */
@@ -185,14 +176,14 @@ typedef struct {
 } common;
 
 static bool same_kernels(const pair *p, const common *same) {
-    const char *a = js_get_str(p->before, "kernel_hash"), *b = js_get_str(p->after, "kernel_hash");
-    return same->backend && a && b && strcmp(a, b) == 0 &&
-           text_equal(text_of(p->before, "kernel"), text_of(p->after, "kernel"));
+    const cell_record *a = p->before, *b = p->after;
+    return same->backend && a->kernel_hash[0] && strcmp(a->kernel_hash, b->kernel_hash) == 0 &&
+           strcmp(a->kernel, b->kernel) == 0;
 }
 
 /* On a GPU the hash is of the kernels alone; the processor launches them and chooses their plan. */
 static bool same_code(const pair *p, const common *same) {
-    bool whole = strcmp(text_of(p->before, "backend"), "cuda") != 0;
+    bool whole = strcmp(p->before->backend, "cuda") != 0;
     return same_kernels(p, same) && (whole || same->program);
 }
 
@@ -218,37 +209,23 @@ static const char *judge(pair *p, const common *same) {
     return p->fault;
 }
 
-static js *interval(const rank_estimate *e) {
-    js *a = js_new_array();
-    if (!isfinite(e->lo) || !isfinite(e->hi) || !a) {
-        js_free(a);
-        return js_new_null();
-    }
-    bool ok = js_push_new(a, js_new_num(exp(e->lo))) && js_push_new(a, js_new_num(exp(e->hi)));
-    if (ok)
-        return a;
-    js_free(a);
-    return NULL;
-}
-
 static js *row_of(pair *p, const common *same) {
     const char *verdict = judge(p, same);
-    js *o = verdict_new("speed", p->name, verdict, p->reason[0] ? p->reason : NULL);
-    bool ok =
-        o && js_set_num(o, "ratio", exp(p->estimate.centre)) &&
-        js_set_new(o, "ci90", interval(&p->estimate)) &&
-        js_set_num(o, "threshold", exp(p->cell.threshold)) &&
-        js_set_num(o, "p_slower", p->cell.p_slower) && js_set_num(o, "p_holm", p->cell.p_holm) &&
-        js_set_num(o, "p_within", p->cell.p_within) &&
-        js_set_num(o, "baseline_ns", row_number(p->before, "median_ns")) &&
-        js_set_num(o, "current_ns", p->after ? row_number(p->after, "median_ns") : (double)NAN) &&
-        js_set_new(o, "baseline_hash", js_new_str(js_get_str(p->before, "kernel_hash"))) &&
-        js_set_new(o, "current_hash",
-                   js_new_str(p->after ? js_get_str(p->after, "kernel_hash") : NULL));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("speed", p->name, verdict, p->reason, VERDICT_COMPARED);
+    v.ratio = exp(p->estimate.centre);
+    v.ci90[0] = exp(p->estimate.lo);
+    v.ci90[1] = exp(p->estimate.hi);
+    v.threshold = exp(p->cell.threshold);
+    v.p_slower = p->cell.p_slower;
+    v.p_holm = p->cell.p_holm;
+    v.p_within = p->cell.p_within;
+    v.baseline_ns = p->before->performance.median_ns;
+    v.baseline_hash = p->before->kernel_hash;
+    if (p->after) {
+        v.current_ns = p->after->performance.median_ns;
+        v.current_hash = p->after->kernel_hash;
+    }
+    return record_write(&verdict_type, &v);
 }
 
 static bool add_mean(js *rows, const pair *pairs, size_t n) {
@@ -262,10 +239,10 @@ static bool add_mean(js *rows, const pair *pairs, size_t n) {
     return ok;
 }
 
-static bool check_machine(const results *a, const results *b, js *rows) {
+static bool check_machine(const run_record *a, const run_record *b, js *rows) {
     char before[200], after[200], reason[500];
-    history_machine(a, before);
-    history_machine(b, after);
+    history_machine_of(&a->provenance, before);
+    history_machine_of(&b->provenance, after);
     if (strcmp(before, after) == 0)
         return true;
     (void)snprintf(reason, sizeof reason,
@@ -275,16 +252,15 @@ static bool check_machine(const results *a, const results *b, js *rows) {
 }
 
 /* Wrong results count also where the baseline has no such cell. */
-static bool add_new_failures(const js *before, const js *after, js *rows) {
+static bool add_new_failures(const cell_list *before, const cell_list *after, js *rows) {
     bool ok = true;
-    for (size_t i = 0; i < js_len(after) && ok; i++) {
-        const js *row = js_at(after, i), *known = find(before, row);
+    for (size_t i = 0; i < after->n && ok; i++) {
+        const cell_record *row = &after->at[i], *known = find(before, row);
         char name[160];
-        if (strcmp(text_of(row, "status"), "failed") != 0 ||
-            (known && strcmp(text_of(known, "status"), "passed") == 0))
+        if (strcmp(row->status, "failed") != 0 || (known && strcmp(known->status, "passed") == 0))
             continue;
         history_cell_name(row, name);
-        ok = js_push_new(rows, verdict_new("speed", name, "wrong", text_of(row, "reason")));
+        ok = js_push_new(rows, verdict_new("speed", name, "wrong", row->reason));
     }
     return ok;
 }
@@ -303,18 +279,17 @@ static snap_status settle(pair *pairs, size_t n, const gate_limits *l, snap_err 
     return SNAP_OK;
 }
 
-snap_status gate_check_speed(const results *baseline, const results *current,
-                             const gate_file_options *opt, js *rows, snap_err *err) {
-    const js *before = results_section(baseline, "bench"),
-             *after = results_section(current, "bench");
-    pair *pairs = calloc(js_len(before) + 1, sizeof *pairs);
+static snap_status check_cells(const run_record *baseline, const run_record *current,
+                               const gate_file_options *opt, js *rows, snap_err *err) {
+    const cell_list *before = &baseline->bench, *after = &current->bench;
+    pair *pairs = calloc(before->n + 1, sizeof *pairs);
     const common same = {same_backend(baseline, current), same_program(baseline, current)};
     bool ok = pairs != NULL;
     size_t n = 0;
     snap_status st = SNAP_OK;
-    for (size_t i = 0; i < js_len(before) && ok; i++) {
-        const js *row = js_at(before, i);
-        if (is_measured(row) && strcmp(text_of(row, "status"), "passed") == 0)
+    for (size_t i = 0; i < before->n && ok; i++) {
+        const cell_record *row = &before->at[i];
+        if (is_measured(row) && strcmp(row->status, "passed") == 0)
             TRY(prepare(&pairs[n++], row, after, opt, err));
     }
     if (ok && n && !opt->any_machine)
@@ -330,49 +305,64 @@ cleanup:
     return st;
 }
 
-/* ---- fidelity ---- */
-
-static bool is_same_question(const js *a, const js *b) {
-    static const char *const keys[] = {"kind",    "config", "source", "distribution",
-                                       "context", "heads",  "seed",   "origin"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (!js_equal(js_get(a, keys[i]), js_get(b, keys[i])))
-            return false;
-    return true;
+snap_status gate_check_speed(const results *baseline, const results *current,
+                             const gate_file_options *opt, js *rows, snap_err *err) {
+    arena mem = {0};
+    run_record before, after;
+    snap_status st = SNAP_OK;
+    TRY(run_read(&before, baseline, &mem, err));
+    TRY(run_read(&after, current, &mem, err));
+    TRY(check_cells(&before, &after, opt, rows, err));
+cleanup:
+    arena_release(&mem);
+    return st;
 }
 
-static js *fidelity_row(const js *before, const js *after, const gate_file_options *opt) {
+/* ---- fidelity ---- */
+
+static bool is_same_question(const fidelity_record *a, const fidelity_record *b) {
+    return strcmp(a->kind, b->kind) == 0 && strcmp(a->config, b->config) == 0 &&
+           strcmp(a->source, b->source) == 0 && strcmp(a->distribution, b->distribution) == 0 &&
+           a->context == b->context && a->heads == b->heads && a->seed == b->seed &&
+           strcmp(a->origin, b->origin) == 0;
+}
+
+static js *fidelity_row(const fidelity_record *before, const fidelity_record *after,
+                        const gate_file_options *opt) {
     char name[200], reason[120] = "";
-    double a = js_get_num(before, "rel_l2", (double)NAN),
-           b = js_get_num(after, "rel_l2", (double)NAN);
+    double a = before->rel_l2, b = after->rel_l2;
     const char *verdict = "ok";
     (void)snprintf(name, sizeof name, "%.40s %.40s, %.40s, context %lld, %lld heads",
-                   text_of(before, "config"), text_of(before, "source"),
-                   text_of(before, "distribution"), (long long)js_get_int(before, "context", 0),
-                   (long long)js_get_int(before, "heads", 0));
+                   before->config, before->source, before->distribution, (long long)before->context,
+                   (long long)before->heads);
     if (isnan(a) != isnan(b) || b > a * (1 + opt->error_growth)) {
         verdict = "regressed";
         (void)snprintf(reason, sizeof reason, "relative L2 error was %.3g, is %.3g", a, b);
     }
-    js *o = verdict_new("fidelity", name, verdict, reason[0] ? reason : NULL);
-    bool ok =
-        o && js_set_num(o, "ratio", b / a) && js_set_num(o, "threshold", 1 + opt->error_growth);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("fidelity", name, verdict, reason, VERDICT_ERROR);
+    v.ratio = b / a;
+    v.threshold = 1 + opt->error_growth;
+    return record_write(&verdict_type, &v);
 }
 
 snap_status gate_check_fidelity(const results *baseline, const results *current,
                                 const gate_file_options *opt, js *rows, snap_err *err) {
-    const js *before = results_section(baseline, "fidelity"),
-             *after = results_section(current, "fidelity");
+    arena mem = {0};
+    run_record before, after;
     bool ok = true;
-    for (size_t i = 0; i < js_len(before) && ok; i++)
-        for (size_t k = 0; k < js_len(after); k++)
-            if (is_same_question(js_at(before, i), js_at(after, k))) {
-                ok = js_push_new(rows, fidelity_row(js_at(before, i), js_at(after, k), opt));
+    snap_status st = SNAP_OK;
+    TRY(run_read(&before, baseline, &mem, err));
+    TRY(run_read(&after, current, &mem, err));
+    for (size_t i = 0; i < before.fidelity.n && ok; i++)
+        for (size_t k = 0; k < after.fidelity.n; k++) {
+            const fidelity_record *a = &before.fidelity.at[i], *b = &after.fidelity.at[k];
+            if (is_same_question(a, b)) {
+                ok = js_push_new(rows, fidelity_row(a, b, opt));
                 break;
             }
-    return ok ? SNAP_OK : no_memory(err);
+        }
+    st = ok ? SNAP_OK : no_memory(err);
+cleanup:
+    arena_release(&mem);
+    return st;
 }

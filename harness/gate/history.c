@@ -7,7 +7,6 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "harness/bench/row.h"
 #include "harness/gate/change.h"
 #include "harness/gate/verdicts.h"
 
@@ -24,41 +23,38 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a history");
 }
 
-static const char *text_of(const js *o, const char *key) {
-    const char *s = js_get_str(o, key);
-    return s ? s : "";
-}
-
 /* ---- writing ---- */
 
+void history_machine_of(const origin_record *o, char out[200]) {
+    (void)snprintf(out, 200, "%.16s %s", o->host.name_sha256, o->backend.device);
+}
+
 void history_machine(const results *r, char out[200]) {
-    const js *p = js_get_object(results_document(r), "provenance");
-    (void)snprintf(out, 200, "%.16s %s", text_of(js_get_object(p, "host"), "name_sha256"),
-                   text_of(js_get_object(p, "backend"), "device"));
+    arena mem = {0};
+    run_record run;
+    out[0] = '\0';
+    if (run_read(&run, r, &mem, NULL) == SNAP_OK)
+        history_machine_of(&run.provenance, out);
+    arena_release(&mem);
 }
 
-void history_cell_name(const js *row, char out[160]) {
-    const js *s = js_get_object(row, "shape");
-    const char *mode = text_of(row, "mode");
-    (void)snprintf(out, 160, "%s %s H%lld s%lld b%lld c%lld d%lld+%lld, %.24s, %s%s",
-                   text_of(row, "arm"), text_of(row, "scope"), (long long)js_get_int(s, "heads", 0),
-                   (long long)js_get_int(s, "s_q", 0), (long long)js_get_int(s, "batch", 0),
-                   (long long)js_get_int(s, "context", 0), (long long)js_get_int(s, "d_c", 0),
-                   (long long)js_get_int(s, "d_r", 0), text_of(row, "distribution"),
-                   text_of(row, "cold"), strcmp(mode, "sustained") == 0 ? ", sustained" : "");
+void history_cell_name(const cell_record *c, char out[160]) {
+    const cell_shape *s = &c->shape;
+    (void)snprintf(out, 160, "%s %s H%lld s%lld b%lld c%lld d%lld+%lld, %.24s, %s%s", c->arm,
+                   c->scope, (long long)s->heads, (long long)s->s_q, (long long)s->batch,
+                   (long long)s->context, (long long)s->d_c, (long long)s->d_r, c->distribution,
+                   c->cold, strcmp(c->mode, "sustained") == 0 ? ", sustained" : "");
 }
 
-static js *cells_of(const results *r) {
+static js *cells_of(const cell_list *rows) {
     js *cells = js_new_object();
-    const js *rows = results_section(r, "bench");
     bool ok = cells != NULL;
-    for (size_t i = 0; i < js_len(rows) && ok; i++) {
-        const js *row = js_at(rows, i);
+    for (size_t i = 0; i < rows->n && ok; i++) {
+        const cell_record *c = &rows->at[i];
         char name[160];
-        double ns = row_number(row, "median_ns");
-        history_cell_name(row, name);
-        if (ns > 0 && text_equal(text_of(row, "origin"), "measured"))
-            ok = js_set_num(cells, name, ns);
+        history_cell_name(c, name);
+        if (c->performance.median_ns > 0 && strcmp(c->origin, "measured") == 0)
+            ok = js_set_num(cells, name, c->performance.median_ns);
     }
     if (ok)
         return cells;
@@ -67,16 +63,18 @@ static js *cells_of(const results *r) {
 }
 
 snap_status history_append(const char *path, const results *r, snap_err *err) {
-    const js *p = js_get_object(results_document(r), "provenance");
     char machine[200];
+    arena mem = {0};
+    run_record run;
     buf line = {0};
     fs_log log = FS_LOG_CLOSED;
     js *o = js_new_object();
     snap_status st = SNAP_OK;
-    history_machine(r, machine);
-    bool ok = o && js_set_str(o, "started", text_of(p, "started")) &&
-              js_set_str(o, "commit", text_of(js_get_object(p, "program"), "commit")) &&
-              js_set_str(o, "machine", machine) && js_set_new(o, "cells", cells_of(r));
+    TRY(run_read(&run, r, &mem, err));
+    history_machine_of(&run.provenance, machine);
+    bool ok = o && js_set_str(o, "started", run.provenance.started) &&
+              js_set_str(o, "commit", run.provenance.program.commit) &&
+              js_set_str(o, "machine", machine) && js_set_new(o, "cells", cells_of(&run.bench));
     TRY(ok ? js_write(o, JS_COMPACT, &line, err) : no_memory(err));
     (void)buf_puts(&line, "\n");
     TRY(buf_check(&line, "a run", err));
@@ -87,6 +85,7 @@ cleanup:
     fs_log_close(&log);
     buf_release(&line);
     js_free(o);
+    arena_release(&mem);
     return st;
 }
 
@@ -215,17 +214,15 @@ static js *change_row(const gate_history *h, const char *cell, const double *x, 
     size_t to = k + 1 < found ? points[k + 1].at : n;
     double before = mean_of(x, from, at), after = mean_of(x, at, to);
     const js *first = js_at(h->runs, run[at]);
-    js *o = verdict_new("change", cell, "ok", NULL);
-    bool ok = o && js_set_int(o, "at", (int64_t)run[at] + 1) &&
-              js_set_str(o, "started", text_of(first, "started")) &&
-              js_set_str(o, "commit", text_of(first, "commit")) &&
-              js_set_num(o, "ratio", exp(after - before)) &&
-              js_set_num(o, "baseline_ns", exp(before)) &&
-              js_set_num(o, "current_ns", exp(after)) && js_set_num(o, "p", points[k].p);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("change", cell, "ok", NULL, VERDICT_CHANGE);
+    v.at = (int64_t)run[at] + 1;
+    v.started = js_get_str(first, "started");
+    v.commit = js_get_str(first, "commit");
+    v.ratio = exp(after - before);
+    v.baseline_ns = exp(before);
+    v.current_ns = exp(after);
+    v.p = points[k].p;
+    return record_write(&verdict_type, &v);
 }
 
 static snap_status cell_changes(const gate_history *h, const char *cell, double *x, size_t *run,

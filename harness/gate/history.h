@@ -7,15 +7,16 @@
 #ifndef SNAPMLA_HARNESS_GATE_HISTORY_H
 #define SNAPMLA_HARNESS_GATE_HISTORY_H
 
-#include "harness/record/results.h"
+#include "harness/record/run.h"
 
 typedef struct gate_history gate_history;
 
 /* Which machine: the hash of the host's name and the device; a name of its own for each pair. */
 void history_machine(const results *r, char out[200]);
+void history_machine_of(const origin_record *o, char out[200]);
 
 /* What a bench row is called in a history; names differ where rows can't be compared. */
-void history_cell_name(const js *row, char out[160]);
+void history_cell_name(const cell_record *c, char out[160]);
 
 /* Adds a run's passed rows. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status history_append(const char *path, const results *r, snap_err *err) SNAP_CHECK_RESULT;

@@ -9,17 +9,13 @@
 #include "base/text.h"
 #include "evals/stats.h"
 #include "harness/gate/verdicts.h"
+#include "harness/record/run.h"
 
 static const size_t kLimit = (size_t)1 << 30; /* bytes of samples */
 static const double kMargin = 2;              /* points, where a run names none */
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
-}
-
-static const char *text_of(const js *o, const char *key) {
-    const char *s = js_get_str(o, key);
-    return s ? s : "";
 }
 
 /* ---- a comparison, whatever it comes from ---- */
@@ -51,47 +47,34 @@ static const char *judge(const comparison *c, double p_holm, double alpha, const
 
 static js *row_of(const comparison *c, double p_holm, double alpha) {
     const char *reason, *verdict = judge(c, p_holm, alpha, &reason);
-    js *o = verdict_new("quality", c->name, verdict, reason), *ci = js_new_array();
-    bool ok =
-        ci && js_push_new(ci, js_new_num(c->ci90[0])) && js_push_new(ci, js_new_num(c->ci90[1]));
-    if (!isfinite(c->ci90[0]) || !isfinite(c->ci90[1])) {
-        js_free(ci);
-        ci = js_new_null();
-    }
-    ok = o && js_set_num(o, "delta_pp", c->delta) && js_set_num(o, "margin_pp", c->margin) &&
-         js_set_num(o, "p_holm", p_holm) && ok;
-    ok = js_set_new(o, "ci90", ci) && ok;
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("quality", c->name, verdict, reason, VERDICT_QUALITY);
+    v.delta_pp = c->delta;
+    v.margin_pp = c->margin;
+    v.p_holm = p_holm;
+    v.ci90[0] = c->ci90[0];
+    v.ci90[1] = c->ci90[1];
+    return record_write(&verdict_type, &v);
 }
 
 /* ---- within the current run ---- */
 
 /* Of "no difference": the run's own test, else the normal's from the standard error. */
-static double p_of(const js *pair) {
-    double z = js_get_num(pair, "delta_pp", 0) / js_get_num(pair, "se_pp", INFINITY);
-    double p = js_get_num(pair, "p_sign_flip", erfc(fabs(z) / sqrt(2.0)));
+static double p_of(const pair_record *pair) {
+    double p = isnan(pair->p_sign_flip) ? erfc(fabs(pair->delta_pp / pair->se_pp) / sqrt(2.0))
+                                        : pair->p_sign_flip;
     return isnan(p) ? 1 : p;
 }
 
-static comparison of_pair(const js *eval, const js *pair) {
-    const js *ci = js_get_array(pair, "ci90_pp");
-    comparison c = {.delta = js_get_num(pair, "delta_pp", (double)NAN),
-                    .margin = js_get_num(pair, "margin_pp", kMargin),
+static comparison of_pair(const eval_record *eval, const pair_record *pair) {
+    comparison c = {.delta = pair->delta_pp,
+                    .ci90 = {pair->ci90_pp[0], pair->ci90_pp[1]},
+                    .margin = isnan(pair->margin_pp) ? kMargin : pair->margin_pp,
                     .p = p_of(pair),
-                    .verdict = text_of(pair, "verdict"),
-                    .refused = text_of(pair, "refused")};
-    for (size_t i = 0; i < 2; i++)
-        c.ci90[i] = js_len(ci) == 2 ? js_num(js_at(ci, i)) : (double)NAN;
-    (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s against %.48s", text_of(eval, "task"),
-                   text_of(pair, "arm"), text_of(pair, "baseline"));
+                    .verdict = pair->verdict,
+                    .refused = pair->refused};
+    (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s against %.48s", eval->task, pair->arm,
+                   pair->baseline);
     return c;
-}
-
-static bool is_control(const js *pair) {
-    return js_get_str(pair, "control") || js_get_bool(pair, "control", false);
 }
 
 typedef struct {
@@ -112,13 +95,13 @@ static bool push(list *l, const comparison *c) {
     return true;
 }
 
-static bool add_pairs(list *l, const js *evals) {
+static bool add_pairs(list *l, const eval_list *evals) {
     bool ok = true;
-    for (size_t i = 0; i < js_len(evals); i++) {
-        const js *pairs = js_get_array(js_at(evals, i), "pairs");
-        for (size_t k = 0; k < js_len(pairs) && ok; k++) {
-            comparison c = of_pair(js_at(evals, i), js_at(pairs, k));
-            ok = is_control(js_at(pairs, k)) || push(l, &c);
+    for (size_t i = 0; i < evals->n; i++) {
+        const eval_record *eval = &evals->at[i];
+        for (size_t k = 0; k < eval->pairs.n && ok; k++) {
+            comparison c = of_pair(eval, &eval->pairs.at[k]);
+            ok = eval->pairs.at[k].control[0] || push(l, &c);
         }
     }
     return ok;
@@ -185,37 +168,36 @@ static size_t shared_problems(js *a, const js *b, double *x, double *y) {
     return n;
 }
 
-static const js *eval_of(const results *r, const char *task) {
-    const js *evals = results_section(r, "evals");
-    for (size_t i = 0; i < js_len(evals); i++)
-        if (text_equal(js_get_str(js_at(evals, i), "task"), task))
-            return js_at(evals, i);
+static const eval_record *eval_of(const run_record *r, const char *task) {
+    for (size_t i = 0; i < r->evals.n; i++)
+        if (strcmp(r->evals.at[i].task, task) == 0)
+            return &r->evals.at[i];
     return NULL;
 }
 
 /* Why two runs of a task say nothing of each other; "" if they do. */
-static const char *why_not(const js *a, const js *b) {
+static const char *why_not(const eval_record *a, const eval_record *b) {
     if (!a || !b)
         return "a run has samples of it and no row";
-    if (!text_equal(text_of(js_get_object(a, "dataset"), "sha256"),
-                    text_of(js_get_object(b, "dataset"), "sha256")))
+    if (strcmp(a->dataset.sha256, b->dataset.sha256) != 0)
         return "not comparable: the data differ";
-    if (!text_equal(text_of(a, "prompt_sha256"), text_of(b, "prompt_sha256")))
+    if (strcmp(a->prompt_sha256, b->prompt_sha256) != 0)
         return "not comparable: the prompts differ";
-    if (!text_equal(text_of(a, "grader"), text_of(b, "grader")))
+    if (strcmp(a->grader, b->grader) != 0)
         return "not comparable: the graders differ";
-    if (!js_equal(js_get(a, "sampling"), js_get(b, "sampling")))
+    if (!record_equal(&eval_sampling_type, &a->sampling, &b->sampling))
         return "not comparable: the sampling differs";
     return "";
 }
 
-static double margin_of(const js *eval) {
-    const js *pairs = js_get_array(eval, "pairs");
-    return js_len(pairs) ? js_get_num(js_at(pairs, 0), "margin_pp", kMargin) : kMargin;
+static double margin_of(const eval_record *eval) {
+    double margin = eval && eval->pairs.n ? eval->pairs.at[0].margin_pp : kMargin;
+    return isnan(margin) ? kMargin : margin;
 }
 
 static snap_status compare_cell(list *l, const char *key, js *before, const js *after,
-                                const results *a, const results *b, uint64_t seed, snap_err *err) {
+                                const run_record *a, const run_record *b, uint64_t seed,
+                                snap_err *err) {
     size_t room = 1;
     for (void *it = js_first(before); it; it = js_next(before, it))
         room++;
@@ -223,7 +205,7 @@ static snap_status compare_cell(list *l, const char *key, js *before, const js *
     const char *end = strchr(key, '\n');
     char task[128];
     (void)snprintf(task, sizeof task, "%.*s", (int)(end - key), key);
-    const js *eval = eval_of(b, task);
+    const eval_record *eval = eval_of(b, task);
     size_t n = x && y ? shared_problems(before, after, x, y) : 0;
     comparison c = {.margin = margin_of(eval), .refused = why_not(eval_of(a, task), eval)};
     if (!c.refused[0] && !n)
@@ -241,7 +223,7 @@ static snap_status compare_cell(list *l, const char *key, js *before, const js *
     return ok ? SNAP_OK : no_memory(err);
 }
 
-static snap_status add_runs(list *l, const results *a, const results *b,
+static snap_status add_runs(list *l, const run_record *a, const run_record *b,
                             const gate_quality_options *opt, snap_err *err) {
     scores before = {0}, after = {0};
     snap_status st = SNAP_OK;
@@ -259,11 +241,10 @@ cleanup:
 }
 
 /* A task that only the baseline has. */
-static bool add_missing(const results *a, const results *b, js *rows) {
-    const js *evals = results_section(a, "evals");
+static bool add_missing(const run_record *a, const run_record *b, js *rows) {
     bool ok = true;
-    for (size_t i = 0; i < js_len(evals) && ok; i++) {
-        const char *task = text_of(js_at(evals, i), "task");
+    for (size_t i = 0; i < a->evals.n && ok; i++) {
+        const char *task = a->evals.at[i].task;
         if (!eval_of(b, task))
             ok = js_push_new(
                 rows, verdict_new("quality", task, "missing", "the current run does not have it"));
@@ -276,11 +257,15 @@ static bool add_missing(const results *a, const results *b, js *rows) {
 snap_status gate_check_quality(const results *baseline, const results *current,
                                const gate_quality_options *opt, js *rows, snap_err *err) {
     list l = {0};
+    arena mem = {0};
+    run_record before, after;
     double *p = NULL;
     snap_status st = SNAP_OK;
-    bool ok = add_pairs(&l, results_section(current, "evals"));
+    TRY(run_read(&before, baseline, &mem, err));
+    TRY(run_read(&after, current, &mem, err));
+    bool ok = add_pairs(&l, &after.evals);
     if (ok && opt->baseline_samples && opt->current_samples)
-        TRY(add_runs(&l, baseline, current, opt, err));
+        TRY(add_runs(&l, &before, &after, opt, err));
     p = malloc((l.n + 1) * sizeof *p);
     ok = ok && p;
     for (size_t i = 0; i < l.n && ok; i++)
@@ -289,10 +274,11 @@ snap_status gate_check_quality(const results *baseline, const results *current,
         stats_holm(p, l.n);
     for (size_t i = 0; i < l.n && ok; i++)
         ok = js_push_new(rows, row_of(&l.all[i], p[i], opt->alpha));
-    ok = ok && add_missing(baseline, current, rows);
+    ok = ok && add_missing(&before, &after, rows);
     st = ok ? SNAP_OK : no_memory(err);
 cleanup:
     free(p);
     free(l.all);
+    arena_release(&mem);
     return st;
 }

@@ -15,7 +15,7 @@ static const double kOver = 1.2;        /* of the time that was asked for, at mo
 static const double kSuspicious = 0.01; /* chance of so many false alarms that is too small */
 
 void selftest_release(selftest *s) {
-    js_free(s->noise);
+    arena_release(&s->mem);
     *s = (selftest){0};
 }
 
@@ -138,20 +138,21 @@ static snap_status all_runs(const gate_run_options *opt, double seconds, selftes
 
 /* ---- what the noise says ---- */
 
-static js *noise_json(const record *rec) {
-    js *all = js_new_array();
+/* A copy of the recorded log-ratios. */
+static bool copy_noise(selftest *s, const record *rec) {
+    noise_record *all = arena_alloc(&s->mem, rec->n + 1, sizeof *all);
     bool ok = all != NULL;
     for (size_t i = 0; i < rec->n && ok; i++) {
         const cell_noise *c = &rec->cells[i];
-        js *o = js_new_object();
-        ok = o && js_set_str(o, "name", c->name) && js_set_num(o, "baseline_ns", c->baseline_ns) &&
-             js_set_new(o, "log_ratios", js_new_nums(c->x, c->n));
-        ok = js_push_new(all, o) && ok;
+        double *x = arena_alloc(&s->mem, c->n + 1, sizeof *x);
+        const char *name = arena_strdup(&s->mem, c->name);
+        ok = x && name;
+        for (size_t k = 0; k < c->n && ok; k++)
+            x[k] = c->x[k];
+        all[i] = (noise_record){name, c->baseline_ns, {x, c->n}};
     }
-    if (ok)
-        return all;
-    js_free(all);
-    return NULL;
+    s->noise = (noise_list){all, ok ? rec->n : 0};
+    return ok;
 }
 
 static snap_status simulate_delays(const gate_noise *noise, double *effects, size_t n,
@@ -199,8 +200,7 @@ snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *
     for (int d = 0; d < SELFTEST_DELAYS; d++)
         s->delays[d].estimate_pct /= (double)s->delays[d].cells;
     TRY(simulate(&rec, &opt->limits, (uint64_t)opt->remote.seed, s, err));
-    s->noise = noise_json(&rec);
-    TRY(s->noise ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise"));
+    TRY(copy_noise(s, &rec) ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise"));
     s->seconds = (double)(clock_now_ns() - from) / 1e9;
 cleanup:
     record_release(&rec);
@@ -217,19 +217,17 @@ static js *row_of(const selftest_delay *d) {
     char name[48];
     (void)snprintf(name, sizeof name, d->delay_pct > 0 ? "delayed by %g %%" : "equal arms",
                    d->delay_pct);
-    js *o = verdict_new("selftest", name, "ok", NULL);
-    bool ok =
-        o && js_set_num(o, "delay_pct", d->delay_pct) && js_set_int(o, "runs", (int64_t)d->runs) &&
-        js_set_int(o, "alarms", (int64_t)d->alarms) && js_set_int(o, "cells", (int64_t)d->cells) &&
-        js_set_int(o, "found", (int64_t)d->found) &&
-        js_set_num(o, "estimate_pct", d->estimate_pct) &&
-        js_set_int(o, "simulated", (int64_t)d->simulated.comparisons) &&
-        js_set_num(o, "simulated_alarms", rate(d->simulated.alarms, d->simulated.comparisons)) &&
-        js_set_num(o, "simulated_sessions", d->simulated.sessions);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("selftest", name, "ok", NULL, VERDICT_DELAY);
+    v.delay_pct = d->delay_pct;
+    v.runs = (int64_t)d->runs;
+    v.alarms = (int64_t)d->alarms;
+    v.cells = (int64_t)d->cells;
+    v.found = (int64_t)d->found;
+    v.estimate_pct = d->estimate_pct;
+    v.simulated = (int64_t)d->simulated.comparisons;
+    v.simulated_alarms = rate(d->simulated.alarms, d->simulated.comparisons);
+    v.simulated_sessions = d->simulated.sessions;
+    return record_write(&verdict_type, &v);
 }
 
 /* Chance of @k or more alarms in @n runs at a rate of @p. */
@@ -260,11 +258,14 @@ js *selftest_rows(const selftest *s, const gate_limits *l) {
     bool ok = rows != NULL;
     for (int d = 0; d < SELFTEST_DELAYS && ok; d++)
         ok = js_push_new(rows, row_of(&s->delays[d]));
-    js *o = verdict_new("selftest", "smallest effect", verdict, reason);
-    ok = o && js_set_num(o, "smallest_pct", s->smallest_pct) && js_set_num(o, "power", kPower) &&
-         js_set_num(o, "spread_pct", s->spread_pct) && js_set_num(o, "seconds", s->seconds) &&
-         js_set_new(o, "noise", js_copy(s->noise)) && ok;
-    ok = js_push_new(rows, o) && ok;
+    verdict_record v =
+        verdict_start("selftest", "smallest effect", verdict, reason, VERDICT_SMALLEST);
+    v.smallest_pct = s->smallest_pct;
+    v.power = kPower;
+    v.spread_pct = s->spread_pct;
+    v.seconds = s->seconds;
+    v.noise = s->noise;
+    ok = ok && js_push_new(rows, record_write(&verdict_type, &v));
     if (ok)
         return rows;
     js_free(rows);

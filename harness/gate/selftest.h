@@ -9,6 +9,7 @@
 
 #include "harness/gate/compare_builds.h"
 #include "harness/gate/simulate.h"
+#include "harness/record/verdict.h"
 
 enum { SELFTEST_DELAYS = 4 }; /* 0, 1, 2 and 5 % */
 
@@ -26,7 +27,8 @@ typedef struct {
     double smallest_pct; /* NAN: none up to 100 % */
     double spread_pct; /* of the equal arms' cells: largest estimate of a difference there is not */
     double seconds;
-    js *noise; /* the recorded log-ratios: [{"name","baseline_ns","log_ratios":[...]}], owned */
+    noise_list noise; /* the recorded log-ratios */
+    arena mem;        /* owns them */
     remote_about about;
 } selftest;
 void selftest_release(selftest *s);

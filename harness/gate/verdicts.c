@@ -4,22 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-
-js *verdict_new(const char *kind, const char *name, const char *verdict, const char *reason) {
-    js *o = js_new_object();
-    bool ok = o && js_set_str(o, "kind", kind) && js_set_str(o, "name", name) &&
-              js_set_str(o, "verdict", verdict) && js_set_new(o, "reason", js_new_str(reason));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+verdict_record verdict_start(const char *kind, const char *name, const char *verdict,
+                             const char *reason, unsigned parts) {
+    verdict_record v;
+    record_init(&verdict_type, &v);
+    v.parts = parts;
+    v.kind = kind;
+    v.name = name;
+    v.verdict = verdict;
+    v.reason = reason;
+    return v;
 }
 
-static js *interval(double lo, double hi) {
-    if (!isfinite(lo) || !isfinite(hi))
-        return js_new_null();
-    return js_new_nums((const double[]){lo, hi}, 2);
+js *verdict_new(const char *kind, const char *name, const char *verdict, const char *reason) {
+    verdict_record v = verdict_start(kind, name, verdict, reason, 0);
+    return record_write(&verdict_type, &v);
 }
 
 /* ---- a timed cell ---- */
@@ -76,76 +75,78 @@ static const char *judge(const gate_timed *t, const gate_cell *c, const gate_sid
     return "noise";
 }
 
-static js *flags_of(const gate_timed *t) {
-    js *a = js_new_array();
-    bool ok = a && (!t->throttled || js_push_new(a, js_new_str("throttled"))) &&
-              (!t->shared || js_push_new(a, js_new_str("shared")));
-    if (ok)
-        return a;
-    js_free(a);
-    return NULL;
-}
-
-static bool set_samples(js *o, const gate_timed *t) {
-    return js_set_new(o, "log_ratios", js_new_nums(t->x, t->n)) &&
-           js_set_new(o, "baseline_samples_ns", js_new_nums(t->ns[0], GATE_TURNS * t->n)) &&
-           js_set_new(o, "current_samples_ns", js_new_nums(t->ns[1], GATE_TURNS * t->n));
-}
-
-static js *hash_json(const remote_cell *c) {
-    return js_new_str(c->kernel_hash[0] ? c->kernel_hash : NULL);
-}
-
 js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
                     const gate_side arms[2]) {
     char text[400];
-    const char *reason, *verdict = judge(t, c, arms, &reason, text);
-    js *o = verdict_new("speed", t->name, verdict, reason);
-    bool ok = o && js_set_str(o, "baseline", arms[0].name) &&
-              js_set_str(o, "current", arms[1].name) && js_set_num(o, "ratio", exp(est->centre)) &&
-              js_set_new(o, "ci90", interval(exp(est->lo), exp(est->hi))) &&
-              js_set_num(o, "threshold", exp(c->threshold)) &&
-              js_set_int(o, "sessions", (int64_t)t->n) && js_set_num(o, "p_slower", c->p_slower) &&
-              js_set_num(o, "p_holm", c->p_holm) && js_set_num(o, "p_within", c->p_within) &&
-              js_set_num(o, "baseline_ns", gate_timed_median(t, 0)) &&
-              js_set_num(o, "current_ns", gate_timed_median(t, 1)) &&
-              js_set_new(o, "baseline_hash", hash_json(&t->about[0])) &&
-              js_set_new(o, "current_hash", hash_json(&t->about[1])) && set_samples(o, t) &&
-              js_set_new(o, "flags", flags_of(t));
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    const char *reason, *verdict = judge(t, c, arms, &reason, text), *flags[2];
+    size_t n_flags = 0;
+    verdict_record v =
+        verdict_start("speed", t->name, verdict, reason, VERDICT_COMPARED | VERDICT_TIMED);
+    if (t->throttled)
+        flags[n_flags++] = "throttled";
+    if (t->shared)
+        flags[n_flags++] = "shared";
+    v.baseline = arms[0].name;
+    v.current = arms[1].name;
+    v.ratio = exp(est->centre);
+    v.ci90[0] = exp(est->lo);
+    v.ci90[1] = exp(est->hi);
+    v.threshold = exp(c->threshold);
+    v.sessions = (int64_t)t->n;
+    v.p_slower = c->p_slower;
+    v.p_holm = c->p_holm;
+    v.p_within = c->p_within;
+    v.baseline_ns = gate_timed_median(t, 0);
+    v.current_ns = gate_timed_median(t, 1);
+    v.baseline_hash = t->about[0].kernel_hash;
+    v.current_hash = t->about[1].kernel_hash;
+    v.log_ratios = (record_numbers){t->x, t->n};
+    v.baseline_samples_ns = (record_numbers){t->ns[0], GATE_TURNS * t->n};
+    v.current_samples_ns = (record_numbers){t->ns[1], GATE_TURNS * t->n};
+    v.flags = (record_texts){flags, n_flags};
+    return record_write(&verdict_type, &v);
 }
 
 js *verdict_of_mean(const rank_estimate *cells, size_t n) {
     gate_mean mean = gate_mean_of(cells, n);
-    js *o = verdict_new("geomean", "geometric mean", "ok", NULL);
-    bool ok = o && js_set_num(o, "ratio", mean.ratio) &&
-              js_set_new(o, "ci90", interval(mean.lo, mean.hi)) &&
-              js_set_int(o, "cells", (int64_t)n);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    verdict_record v = verdict_start("geomean", "geometric mean", "ok", NULL, VERDICT_MEAN);
+    v.ratio = mean.ratio;
+    v.ci90[0] = mean.lo;
+    v.ci90[1] = mean.hi;
+    v.cells = (int64_t)n;
+    return record_write(&verdict_type, &v);
 }
 
 /* ---- what they come to ---- */
 
-static bool is(const js *row, const char *kind, const char *verdict) {
-    return (!kind || text_equal(js_get_str(row, "kind"), kind)) &&
-           text_equal(js_get_str(row, "verdict"), verdict);
+static bool is(const verdict_record *v, const char *kind, const char *verdict) {
+    return (!kind || strcmp(v->kind, kind) == 0) && strcmp(v->verdict, verdict) == 0;
+}
+
+static size_t count(const verdict_list *all, const char *kind, const char *verdict) {
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++)
+        n += is(&all->at[i], kind, verdict);
+    return n;
 }
 
 size_t verdict_count(const js *rows, const char *kind, const char *verdict) {
-    size_t n = 0;
-    for (size_t i = 0; i < js_len(rows); i++)
-        n += is(js_at(rows, i), kind, verdict);
+    arena mem = {0};
+    verdict_list all = {0};
+    size_t n = record_read_all(&verdict_type, rows, &mem, &all.at, &all.n)
+                   ? count(&all, kind, verdict)
+                   : 0;
+    arena_release(&mem);
     return n;
 }
 
 bool verdict_is_bad(const js *row) {
-    return !is(row, NULL, "ok") && !is(row, NULL, "noise");
+    arena mem = {0};
+    verdict_record v;
+    bool bad = !record_read(&verdict_type, row, &mem, &v) ||
+               (!is(&v, NULL, "ok") && !is(&v, NULL, "noise"));
+    arena_release(&mem);
+    return bad;
 }
 
 typedef struct {
@@ -164,26 +165,28 @@ static const outcome kOutcomes[] = {
     {NULL, "missing", SNAP_E_OPEN, "are missing"},
 };
 
-static snap_status report(const js *rows, const outcome *o, size_t n, snap_err *err) {
-    const js *first = NULL;
-    for (size_t i = 0; i < js_len(rows) && !first; i++)
-        if (is(js_at(rows, i), o->kind, o->verdict))
-            first = js_at(rows, i);
-    const char *reason = js_get_str(first, "reason");
-    double ratio = js_get_num(first, "ratio", (double)NAN);
+static snap_status report(const verdict_list *all, const outcome *o, size_t n, snap_err *err) {
+    const verdict_record *first = all->at;
+    while (!is(first, o->kind, o->verdict))
+        first++;
     char by[48] = "";
-    if (!isnan(ratio))
-        (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (ratio - 1));
-    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s", n, js_len(rows),
-                   o->says, js_get_str(first, "name"), by, reason ? ": " : "",
-                   reason ? reason : "");
+    if (!isnan(first->ratio))
+        (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (first->ratio - 1));
+    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s", n, all->n, o->says,
+                   first->name, by, first->reason[0] ? ": " : "", first->reason);
 }
 
 snap_status verdict_status(const js *rows, snap_err *err) {
-    for (size_t i = 0; i < sizeof kOutcomes / sizeof *kOutcomes; i++) {
-        size_t n = verdict_count(rows, kOutcomes[i].kind, kOutcomes[i].verdict);
+    arena mem = {0};
+    verdict_list all = {0};
+    snap_status st = SNAP_OK;
+    if (!record_read_all(&verdict_type, rows, &mem, &all.at, &all.n))
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
+    for (size_t i = 0; i < sizeof kOutcomes / sizeof *kOutcomes && st == SNAP_OK; i++) {
+        size_t n = count(&all, kOutcomes[i].kind, kOutcomes[i].verdict);
         if (n)
-            return report(rows, &kOutcomes[i], n, err);
+            st = report(&all, &kOutcomes[i], n, err);
     }
-    return SNAP_OK;
+    arena_release(&mem);
+    return st;
 }

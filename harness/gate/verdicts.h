@@ -16,8 +16,14 @@
 
 #include "base/json.h"
 #include "harness/gate/cells.h"
+#include "harness/record/verdict.h"
 
-/* A row of @kind with its name, verdict and reason (NULL = none); the caller owns it. NULL: no memory. */
+/* A row with its kind, name, verdict, reason (NULL = none) and parts; all else does not exist. Strings are
+ * borrowed. */
+verdict_record verdict_start(const char *kind, const char *name, const char *verdict,
+                             const char *reason, unsigned parts);
+
+/* The JSON of a row without parts; the caller owns it. NULL: out of memory. */
 js *verdict_new(const char *kind, const char *name, const char *verdict, const char *reason);
 
 /* The row of a timed cell: @c its tests, @est its estimate. */

@@ -1,7 +1,5 @@
 #include "harness/record/run.h"
 
-#include "harness/record/results.h"
-
 /* clang-format off */
 static const char *const kName[] = {"snapmla.run", NULL};
 
@@ -34,3 +32,9 @@ const record_type run_type = {
              "a new major. Numbers that do not exist are null. Percentages are 0..100.",
     .size = sizeof(run_record), RECORD_FIELDS(fields)};
 /* clang-format on */
+
+snap_status run_read(run_record *out, const results *r, arena *mem, snap_err *err) {
+    return record_read(&run_type, results_document(r), mem, out)
+               ? SNAP_OK
+               : err_set(err, SNAP_E_NOMEM, "out of memory for the rows of a result file");
+}

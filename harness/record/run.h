@@ -8,6 +8,7 @@
 #include "harness/record/fidelity.h"
 #include "harness/record/model_fidelity.h"
 #include "harness/record/origin.h"
+#include "harness/record/results.h"
 #include "harness/record/step.h"
 #include "harness/record/verdict.h"
 
@@ -30,5 +31,10 @@ typedef struct {
 } run_record;
 
 extern const record_type run_type;
+
+/* All rows of a result file as structs: the lists lie in @mem, the strings are borrowed from @r.
+ * SNAP_E_NOMEM. */
+snap_status run_read(run_record *out, const results *r, arena *mem,
+                     snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -310,7 +310,11 @@ static void test_history(void) {
     CU_ASSERT_EQUAL(js_get_int(js_at(rows, 0), "at", 0), 13);
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(rows, 0), "ratio", 0), 1.1, 0.001);
     char name[160];
-    history_cell_name(js_at(results_section(first, "bench"), 0), name);
+    arena mem = {0};
+    cell_record cell;
+    CU_ASSERT(record_read(&cell_type, js_at(results_section(first, "bench"), 0), &mem, &cell));
+    history_cell_name(&cell, name);
+    arena_release(&mem);
     double spread = history_spread(h, name); /* of 0, 0.2 and 0.4 % since the change */
     CU_ASSERT_DOUBLE_EQUAL(spread, 0.00170, 0.0001);
     /* a machine that wavers has a higher threshold */

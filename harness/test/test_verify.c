@@ -11,6 +11,15 @@
 #include "harness/audit/bundle.h"
 #include "harness/view/run_report.h"
 
+static void check_part(void (*part)(const run_record *r, verify_findings *f), const results *r,
+                       verify_findings *f) {
+    arena mem = {0};
+    run_record run;
+    CU_ASSERT_FATAL(run_read(&run, r, &mem, NULL) == SNAP_OK);
+    part(&run, f);
+    arena_release(&mem);
+}
+
 static results *load(void) {
     results *r = NULL;
     CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/bench.json", NULL) == SNAP_OK);
@@ -188,11 +197,11 @@ static void test_checkpoints(void) {
     for (size_t i = 0; i < 2; i++)
         CU_ASSERT(js_set_str(js_at(arms, i), "checkpoint_sha256", hashes[i]) &&
                   js_set_str(js_at(arms, i), "source", "local:m"));
-    verify_origin(r, &f);
+    check_part(verify_origin, r, &f);
     CU_ASSERT_EQUAL(f.n[VERIFY_MIXED], 1);
     verify_release(&f);
     CU_ASSERT(js_set_str(js_at(arms, 1), "source", "local:n"));
-    verify_origin(r, &f);
+    check_part(verify_origin, r, &f);
     CU_ASSERT_EQUAL(f.n[VERIFY_MIXED], 0);
     CU_ASSERT_EQUAL(f.n[VERIFY_NOTE], 1);
     verify_release(&f);
@@ -207,17 +216,17 @@ static void test_verdicts(void) {
     js *eval = js_at(results_section(r, "evals"), 0), *ci = js_new_array();
     js *pair = js_at(js_get_array(eval, "pairs"), 0);
     verify_findings f = {0};
-    verify_quality(r, &f);
+    check_part(verify_quality, r, &f);
     CU_ASSERT_EQUAL(f.n[VERIFY_CORRECTNESS], 0);
     CU_ASSERT(js_push_new(ci, js_new_num(-5)) && js_push_new(ci, js_new_num(1)));
     CU_ASSERT(js_set_str(pair, "verdict", "equivalent") && js_set_new(pair, "ci90_pp", ci) &&
               js_set_num(pair, "margin_pp", 2));
     verify_release(&f);
-    verify_quality(r, &f);
+    check_part(verify_quality, r, &f);
     CU_ASSERT_EQUAL(f.n[VERIFY_CORRECTNESS], 1);
     CU_ASSERT(js_set_str(pair, "arm", "somebody else"));
     verify_release(&f);
-    verify_quality(r, &f);
+    check_part(verify_quality, r, &f);
     CU_ASSERT(f.n[VERIFY_FORM] > 0);
     verify_release(&f);
     results_free(r);

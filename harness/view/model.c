@@ -61,7 +61,7 @@ static run_record *read_runs(report_model *m, results *const *runs, int n) {
     run_record *all = arena_alloc(&m->mem, (size_t)n + 1, sizeof *all);
     bool ok = all != NULL;
     for (int i = 0; i < n && ok; i++)
-        ok = record_read(&run_type, results_document(runs[i]), &m->mem, &all[i]);
+        ok = run_read(&all[i], runs[i], &m->mem, NULL) == SNAP_OK;
     return ok ? all : NULL;
 }
 
