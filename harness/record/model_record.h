@@ -1,4 +1,4 @@
-/* model_fidelity.h - a row of the section `model_fidelity`: what a cache format does to a model. Which
+/* model_record.h - a row of the section `model_fidelity`: what a cache format does to a model. Which
  * fields a row has follows from its kind:
  *
  *   predictions  a format's next-token distributions against the first format's, over a range of positions
@@ -6,8 +6,8 @@
  *   values       magnitudes of what one layer caches
  *   bound        the error of rounding in one layer, beside what the norms of its weights admit
  *   depth        drift of the residual stream up to one layer, against the first format's run */
-#ifndef SNAPMLA_HARNESS_RECORD_MODEL_FIDELITY_H
-#define SNAPMLA_HARNESS_RECORD_MODEL_FIDELITY_H
+#ifndef SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
+#define SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
 
 #include "harness/record/field.h"
 

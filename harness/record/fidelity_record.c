@@ -1,4 +1,4 @@
-#include "harness/record/fidelity.h"
+#include "harness/record/fidelity_record.h"
 
 #include "harness/record/words.h"
 

@@ -1,7 +1,7 @@
-/* fidelity.h - a row of the section `fidelity`: the numerical error of attention in one cache format,
+/* fidelity_record.h - a row of the section `fidelity`: the numerical error of attention in one cache format,
  * against FP64 attention over the same unquantised numbers. */
-#ifndef SNAPMLA_HARNESS_RECORD_FIDELITY_H
-#define SNAPMLA_HARNESS_RECORD_FIDELITY_H
+#ifndef SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
+#define SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
 
 #include "harness/record/field.h"
 

@@ -1,4 +1,4 @@
-#include "harness/record/model_fidelity.h"
+#include "harness/record/model_record.h"
 
 #include <string.h>
 
