@@ -104,10 +104,10 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
  * wrong. */
 static snap_status derive(bench *b, snap_err *err) {
     mla_ceilings *best = &b->ceilings.best;
-    for (size_t i = 0; i < js_len(b->rows); i++)
-        row_raise(js_at(b->rows, i), best);
-    snap_status st = sweep_derive(b->rows, best, err);
-    for (int i = 0; i < kRetries && st == SNAP_OK && sweep_has_flag(b->rows, "below_floor"); i++) {
+    snap_status st = SNAP_OK;
+    TRY(sweep_raise(b->rows, best, err));
+    TRY(sweep_derive(b->rows, best, err));
+    for (int i = 0; i < kRetries && sweep_count_flag(b->rows, "below_floor"); i++) {
         TRY(ceilings_measure(&b->ceilings, b->backend, kProbeRounds, kProbeSeconds, err));
         TRY(sweep_derive(b->rows, best, err));
     }
@@ -155,16 +155,10 @@ cleanup:
 
 /* ---- warnings ---- */
 
-static int count_flagged(const js *rows, const char *flag) {
-    int n = 0;
-    for (size_t i = 0; i < js_len(rows); i++)
-        n += row_has_flag(js_at(rows, i), flag);
-    return n;
-}
-
 void bench_warn(const js *rows) {
-    int all = (int)js_len(rows), shared = count_flagged(rows, "shared");
-    int noisy = count_flagged(rows, "noisy"), weak = count_flagged(rows, "weak_baseline");
+    int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, "shared");
+    int noisy = (int)sweep_count_flag(rows, "noisy"),
+        weak = (int)sweep_count_flag(rows, "weak_baseline");
     if (shared)
         term_warn("other work shared the processors during %d of %d rows: their times may be too "
                   "long; repeat on an idle machine",

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "harness/bench/bench_arm.h"
 #include "harness/bench/oracle.h"
+#include "harness/record/fidelity_record.h"
 #include "kernels/formats.h"
 
 /* ---- options ---- */
@@ -140,17 +141,21 @@ cleanup:
 
 static js *row_of(const problem *p, const char *name, const char *source) {
     oracle_errors e = oracle_compare(&p->now, &p->truth, p->opt->heads, p->opt->d_c);
-    js *row = js_new_object();
-    bool ok = row && js_set_str(row, "kind", "kernel") && js_set_str(row, "config", name) &&
-              js_set_str(row, "source", source) &&
-              js_set_str(row, "distribution", numbers_kind_name(p->kind)) &&
-              js_set_int(row, "context", p->context) && js_set_int(row, "heads", p->opt->heads) &&
-              js_set_int(row, "seed", (int64_t)p->opt->seed) && oracle_errors_json(&e, row) &&
-              js_set_int(row, "rows", p->opt->heads) && js_set_str(row, "origin", "measured");
-    if (ok)
-        return row;
-    js_free(row);
-    return NULL;
+    fidelity_record r = {.kind = "kernel",
+                         .config = name,
+                         .source = source,
+                         .distribution = numbers_kind_name(p->kind),
+                         .context = p->context,
+                         .heads = p->opt->heads,
+                         .seed = (int64_t)p->opt->seed,
+                         .rmse = e.rmse,
+                         .cosine_diff = e.cosine_diff,
+                         .rel_l2 = e.rel_l2,
+                         .max_abs = e.max_abs,
+                         .lse_error = e.lse_error,
+                         .rows = p->opt->heads,
+                         .origin = "measured"};
+    return record_write(&fidelity_type, &r);
 }
 
 static snap_status emit_row(const problem *p, const char *name, const char *source,

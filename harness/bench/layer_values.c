@@ -33,29 +33,26 @@ static double rms(const layer_values *v) {
 }
 
 /* Subnormals and zero count as the lowest exponent, which is left out where it holds nothing. */
-static js *histogram(const layer_values *v) {
-    js *list = js_new_array();
-    bool ok = list != NULL;
-    for (int e = 0; e < kExponents && ok; e++) {
+static bool set_histogram(const layer_values *v, arena *mem, record_bins *out) {
+    record_bin *bins = arena_alloc(mem, kExponents, sizeof *bins);
+    size_t used = 0;
+    for (int e = 0; bins && e < kExponents; e++) {
         int64_t n = 0;
         for (int m = 0; m < kPerExponent; m++)
             n += v->count[e * kPerExponent + m];
-        js *bin = n ? js_new_array() : NULL;
         if (n)
-            ok = js_push_new(bin, js_new_int(e - 127)) &&
-                 js_push_new(bin, js_new_num((double)n / (double)v->n)) && js_push_new(list, bin);
+            bins[used++] = (record_bin){e - 127, (double)n / (double)v->n};
     }
-    if (ok)
-        return list;
-    js_free(list);
-    return NULL;
+    *out = (record_bins){bins, used};
+    return bins != NULL;
 }
 
-bool layer_values_json(const layer_values *v, js *row) {
-    return js_set_int(row, "values", v->n) && js_set_num(row, "rms", rms(v)) &&
-           js_set_num(row, "p50", layer_values_quantile(v, 0.5)) &&
-           js_set_num(row, "p99", layer_values_quantile(v, 0.99)) &&
-           js_set_num(row, "p999", layer_values_quantile(v, 0.999)) &&
-           js_set_num(row, "max", layer_values_quantile(v, 1)) &&
-           js_set_new(row, "histogram", histogram(v));
+bool layer_values_fill(const layer_values *v, arena *mem, model_record *row) {
+    row->values = v->n;
+    row->rms = rms(v);
+    row->p50 = layer_values_quantile(v, 0.5);
+    row->p99 = layer_values_quantile(v, 0.99);
+    row->p999 = layer_values_quantile(v, 0.999);
+    row->max = layer_values_quantile(v, 1);
+    return set_histogram(v, mem, &row->histogram);
 }

@@ -3,7 +3,7 @@
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 
-#include "base/json.h"
+#include "harness/record/model_record.h"
 
 typedef struct {
     int64_t count[1 << 15]; /* by the bits of |x| */
@@ -17,8 +17,9 @@ void layer_values_count(layer_values *v, const uint16_t *x, int64_t rows, int st
 /* The magnitude that a share @q of the values does not exceed. */
 double layer_values_quantile(const layer_values *v, double q);
 
-/* "values", "rms", "p50", "p99", "p999", "max", and "histogram": [[e, share]...], the share of
- * values of magnitude 2^e to 2^(e+1), ascending, zeros left out. False when out of memory. */
-bool layer_values_json(const layer_values *v, js *row);
+/* Sets `values`, the magnitudes (rms, p50, p99, p999, max) and the histogram: for each exponent e
+ * that occurs, ascending, the share of values of magnitude 2^e to 2^(e+1). @mem owns the histogram.
+ * False when out of memory. */
+bool layer_values_fill(const layer_values *v, arena *mem, model_record *row);
 
 #endif

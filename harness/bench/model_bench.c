@@ -10,6 +10,7 @@
 #include "harness/bench/grid.h"
 #include "harness/record/device_results.h"
 #include "harness/record/provenance.h"
+#include "harness/record/step.h"
 #include "harness/share.h"
 
 enum { kProbeRounds = 3 };
@@ -102,26 +103,27 @@ double model_bench_gain(const e2e_row *rows, int n, int at) {
 }
 
 static js *row_json(const e2e_row *r, const e2e_row *rows, int n, int i) {
-    js *o = js_new_object();
-    double times = model_bench_gain(rows, n, i);
-    bool ok = o && js_set_str(o, "arm", cache_format_name(r->arm)) &&
-              js_set_str(o, "step", r->prompt ? "prompt" : "decode") &&
-              js_set_int(o, "context", r->context) && js_set_int(o, "batch", r->batch);
-    if (ok && r->batch)
-        ok = js_set_int(o, "samples", r->samples) && js_set_num(o, "median_ns", r->median_ns) &&
-             js_set_num(o, "best_ns", r->best_ns) && js_set_num(o, "worst_ns", r->worst_ns) &&
-             js_set_num(o, "tokens_s", model_bench_tokens_s(r)) &&
-             js_set_num(o, "weight_bytes", r->weight_bytes) &&
-             js_set_num(o, "cache_bytes", r->cache_bytes) && js_set_num(o, "flop", r->flop) &&
-             js_set_int(o, "cublaslt", r->cublaslt) &&
-             js_set_num(o, "roofline_pct", 100 * r->floor_ns / r->median_ns);
-    if (ok && !isnan(times))
-        ok = js_set_num(o, "fp8_over_bf16", times);
-    if (!ok) {
-        js_free(o);
-        return NULL;
+    step_record s;
+    record_init(&step_type, &s);
+    s.arm = cache_format_name(r->arm);
+    s.step = r->prompt ? "prompt" : "decode";
+    s.context = r->context;
+    s.batch = r->batch;
+    s.fp8_over_bf16 = model_bench_gain(rows, n, i);
+    if (r->batch) {
+        s.parts = STEP_TIMED;
+        s.samples = r->samples;
+        s.median_ns = r->median_ns;
+        s.best_ns = r->best_ns;
+        s.worst_ns = r->worst_ns;
+        s.tokens_s = model_bench_tokens_s(r);
+        s.weight_bytes = r->weight_bytes;
+        s.cache_bytes = r->cache_bytes;
+        s.flop = r->flop;
+        s.cublaslt = r->cublaslt;
+        s.roofline_pct = 100 * r->floor_ns / r->median_ns;
     }
-    return o;
+    return record_write(&step_type, &s);
 }
 
 js *model_bench_json(const model_bench *m, const model_bench_options *o) {

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "harness/record/model_record.h"
 
 /* Of one position. */
 typedef struct {
@@ -277,40 +278,39 @@ static int64_t peak_bytes(void) {
     return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
 }
 
-static js *row_of(const model_fidelity_row *r, const model_fidelity_sums *s) {
+static model_record row_of(const model_fidelity_row *r, const model_fidelity_sums *s) {
     double n = (double)s->tokens;
-    js *o = js_new_object();
-    bool ok = o && js_set_str(o, "kind", "predictions") && js_set_str(o, "precision", r->format) &&
-              js_set_int(o, "cache_bytes_a_token", r->cache_bytes) &&
-              js_set_int(o, "tokens", s->tokens) && js_set_num(o, "perplexity", exp(s->nll / n)) &&
-              js_set_num(o, "kl_mean", s->kl / n) && js_set_num(o, "kl_max", s->kl_max) &&
-              js_set_num(o, "flips_pct", 100 * (double)s->flips / n) &&
-              js_set_num(o, "logits_rel_l2", s->moved / n);
-    if (ok)
-        return o;
-    js_free(o);
-    return NULL;
+    model_record row = model_record_new("predictions");
+    row.precision = r->format;
+    row.cache_bytes_a_token = r->cache_bytes;
+    row.tokens = s->tokens;
+    row.perplexity = exp(s->nll / n);
+    row.kl_mean = s->kl / n;
+    row.kl_max = s->kl_max;
+    row.flips_pct = 100 * (double)s->flips / n;
+    row.logits_rel_l2 = s->moved / n;
+    return row;
 }
 
-static snap_status give(js *row, bool ok, model_fidelity_emit emit, void *ctx, snap_err *err) {
-    if (row && ok)
-        return emit(ctx, row, err);
-    js_free(row);
-    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+static snap_status give(const model_record *r, model_fidelity_emit emit, void *ctx, snap_err *err) {
+    js *row = record_write(&model_type, r);
+    return row ? emit(ctx, row, err) : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
 }
 
 static snap_status tell_format(const model_fidelity_row *r, model_fidelity_emit emit, void *ctx,
                                snap_err *err) {
     snap_status st;
-    js *row = row_of(r, &r->all);
-    TRY(give(row, row && js_set_int(row, "peak_rss_bytes", peak_bytes()), emit, ctx, err));
+    model_record row = row_of(r, &r->all);
+    row.peak_rss_bytes = peak_bytes();
+    TRY(give(&row, emit, ctx, err));
     int64_t from = 0, end = MODEL_FIDELITY_FIRST;
     for (int i = 0; i < MODEL_FIDELITY_RANGES; i++, from = end, end *= 2) {
         if (!r->range[i].tokens)
             continue;
         row = row_of(r, &r->range[i]);
-        TRY(give(row, row && js_set_int(row, "first", from) && js_set_int(row, "last", end - 1),
-                 emit, ctx, err));
+        row.first = from;
+        row.last = end - 1;
+        TRY(give(&row, emit, ctx, err));
     }
 cleanup:
     return st;

@@ -130,21 +130,16 @@ typedef struct {
     void *ctx;
 } study;
 
-static js *row_of(const study *t, const char *kind) {
-    js *row = js_new_object();
-    if (row && js_set_str(row, "kind", kind) && js_set_int(row, "layer", t->layer) &&
-        js_set_int(row, "context", t->step.context))
-        return row;
-    js_free(row);
-    return NULL;
+static model_record row_of(const study *t, const char *kind) {
+    model_record row = model_record_new(kind);
+    row.layer = t->layer;
+    row.context = t->step.context;
+    return row;
 }
 
-/* @ok: whether the row is whole. */
-static snap_status give(const study *t, js *row, bool ok, snap_err *err) {
-    if (row && ok)
-        return t->emit(t->ctx, row, err);
-    js_free(row);
-    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+static snap_status give(const study *t, const model_record *r, snap_err *err) {
+    js *row = record_write(&model_type, r);
+    return row ? t->emit(t->ctx, row, err) : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
 }
 
 static snap_status tell_configs(study *t, snap_err *err) {
@@ -157,9 +152,14 @@ static snap_status tell_configs(study *t, snap_err *err) {
             continue; /* their scales are of 128 columns */
         TRY(oracle_attend(s, c, &t->now, err));
         oracle_errors e = oracle_compare(&t->now, &t->truth, s->heads, s->d_c);
-        js *row = row_of(t, "layer");
-        TRY(give(t, row, row && js_set_str(row, "config", c->name) && oracle_errors_json(&e, row),
-                 err));
+        model_record row = row_of(t, "layer");
+        row.config = c->name;
+        row.rmse = e.rmse;
+        row.cosine_diff = e.cosine_diff;
+        row.rel_l2 = e.rel_l2;
+        row.lse_error = e.lse_error;
+        row.max_abs = e.max_abs;
+        TRY(give(t, &row, err));
     }
 cleanup:
     return st;
@@ -168,11 +168,16 @@ cleanup:
 static snap_status tell_values(const study *t, const char *part, int first, int width,
                                snap_err *err) {
     const oracle_step *s = &t->step;
-    js *row = row_of(t, "values");
+    model_record row = row_of(t, "values");
+    arena mem = {0};
     memset(t->values, 0, sizeof *t->values);
     layer_values_count(t->values, t->rows, s->context, s->d_c + s->d_r, first, width);
-    return give(t, row, row && js_set_str(row, "part", part) && layer_values_json(t->values, row),
-                err);
+    row.part = part;
+    snap_status st = layer_values_fill(t->values, &mem, &row)
+                         ? give(t, &row, err)
+                         : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+    arena_release(&mem);
+    return st;
 }
 
 static snap_status tell_bound(const study *t, snap_err *err) {
@@ -183,13 +188,12 @@ static snap_status tell_bound(const study *t, snap_err *err) {
                                          a, w->shape, &t->truth, err);
     if (st != SNAP_OK)
         return st;
-    js *row = row_of(t, "bound");
-    return give(t, row,
-                row && js_set_num(row, "logit_error", b.logit_error) &&
-                    js_set_num(row, "logit_bound", b.logit_bound) &&
-                    js_set_num(row, "value_error", b.value_error) &&
-                    js_set_num(row, "value_bound", b.value_bound),
-                err);
+    model_record row = row_of(t, "bound");
+    row.logit_error = b.logit_error;
+    row.logit_bound = b.logit_bound;
+    row.value_error = b.value_error;
+    row.value_bound = b.value_bound;
+    return give(t, &row, err);
 }
 
 static snap_status tell_depth(const study *t, snap_err *err) {
@@ -204,11 +208,10 @@ static snap_status tell_depth(const study *t, snap_err *err) {
             apart += pow((double)x[d] - (double)first[d], 2);
             size += pow((double)first[d], 2);
         }
-        js *row = row_of(t, "depth");
-        st = give(t, row,
-                  row && js_set_str(row, "precision", l->run[i].name) &&
-                      js_set_num(row, "rel_l2", sqrt(apart / size)),
-                  err);
+        model_record row = row_of(t, "depth");
+        row.precision = l->run[i].name;
+        row.rel_l2 = sqrt(apart / size);
+        st = give(t, &row, err);
     }
     return st;
 }

@@ -20,6 +20,7 @@
 
 #include <signal.h>
 
+#include "base/json.h"
 #include "generator/local/local.h"
 #include "harness/bench/oracle.h"
 

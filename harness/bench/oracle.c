@@ -88,9 +88,3 @@ oracle_errors oracle_compare(const oracle_result *now, const oracle_result *trut
     e.rel_l2 = sqrt(diff2 / ref2);
     return e;
 }
-
-bool oracle_errors_json(const oracle_errors *e, js *row) {
-    return js_set_num(row, "rmse", e->rmse) && js_set_num(row, "cosine_diff", e->cosine_diff) &&
-           js_set_num(row, "rel_l2", e->rel_l2) && js_set_num(row, "lse_error", e->lse_error) &&
-           js_set_num(row, "max_abs", e->max_abs);
-}

@@ -3,7 +3,7 @@
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
 
-#include "base/json.h"
+#include "base/err.h"
 #include "base/parallel.h"
 #include "kernels/reference.h"
 
@@ -50,8 +50,5 @@ typedef struct {
 
 oracle_errors oracle_compare(const oracle_result *now, const oracle_result *truth, int heads,
                              int d_c);
-
-/* "rmse", "cosine_diff", "rel_l2", "lse_error", "max_abs" of a row; false when out of memory. */
-bool oracle_errors_json(const oracle_errors *e, js *row);
 
 #endif

@@ -84,8 +84,8 @@ static bool noisy(const cell_performance *p) {
 
 enum { FLAGS = 4 };
 
-/* Which flags a row has; returns how many. The processors' state says something only about a backend
- * that runs on them. */
+/* Which flags a row has; returns how many. The processors' state says something only about a
+ * backend that runs on them. */
 static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
                          const row_context *ctx, const row_measured *m) {
     size_t n = 0;
@@ -188,8 +188,8 @@ void cell_raise(const cell_record *c, mla_ceilings *to) {
 }
 
 /* The floor under the rates between the samples. The probes are shorter than most steps: on shared
- * processors a median of probes misses the interruptions that a median of steps has, so a shared row
- * has no such figure. */
+ * processors a median of probes misses the interruptions that a median of steps has, so a shared
+ * row has no such figure. */
 static void derive_paired(cell_record *c, mla_precision p, const bench_shape *s, mla_work w) {
     cell_performance *perf = &c->performance;
     mla_ceilings then = ceilings_of(&perf->paired.median, perf->paired.exists);
@@ -236,79 +236,10 @@ bool cell_flag_baseline(const cell_record *bf16, cell_record *fp8, arena *mem) {
     return set_flag(fp8, "weak_baseline", cell_speedup(bf16, fp8) > floors, mem);
 }
 
-/* ---- rows as JSON ---- */
-
-/* Puts what was derived back into the row that @c was read from. */
-static bool put_back(js *row, const cell_record *c) {
+bool row_store(js *row, const cell_record *c) {
     js *now = record_write(&cell_type, c);
     bool ok = now && js_set_new(row, "performance", js_copy(js_get(now, "performance"))) &&
               js_set_new(row, "flags", js_copy(js_get(now, "flags")));
     js_free(now);
     return ok;
-}
-
-static snap_status no_memory(snap_err *err) {
-    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-}
-
-snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) {
-    snap_status st = SNAP_OK;
-    arena mem = {0};
-    cell_record cell;
-    TRY(record_read(&cell_type, row, &mem, &cell) ? SNAP_OK : no_memory(err));
-    if (!cell.performance.exists)
-        goto cleanup;
-    TRY(cell_derive(&cell, c, &mem, err));
-    TRY(put_back(row, &cell) ? SNAP_OK : no_memory(err));
-cleanup:
-    arena_release(&mem);
-    return st;
-}
-
-void row_raise(const js *row, mla_ceilings *c) {
-    arena mem = {0};
-    cell_record cell;
-    if (record_read(&cell_type, row, &mem, &cell))
-        cell_raise(&cell, c);
-    arena_release(&mem);
-}
-
-double row_speedup(const js *bf16, js *fp8) {
-    arena mem = {0};
-    cell_record a, b;
-    double times = (double)NAN;
-    if (record_read(&cell_type, bf16, &mem, &a) && record_read(&cell_type, fp8, &mem, &b)) {
-        times = cell_speedup(&a, &b);
-        (void)(cell_flag_baseline(&a, &b, &mem) && put_back(fp8, &b));
-    }
-    arena_release(&mem);
-    return times;
-}
-
-bool row_has_flag(const js *row, const char *flag) {
-    arena mem = {0};
-    cell_record cell;
-    bool has = record_read(&cell_type, row, &mem, &cell) && cell_has_flag(&cell, flag);
-    arena_release(&mem);
-    return has;
-}
-
-double row_number(const js *row, const char *key) {
-    arena mem = {0};
-    cell_record cell;
-    double x = (double)NAN;
-    if (record_read(&cell_type, row, &mem, &cell))
-        x = record_number(&cell_performance_type, &cell.performance, key);
-    arena_release(&mem);
-    return x;
-}
-
-double row_paired_pct(const js *row) {
-    arena mem = {0};
-    cell_record cell;
-    double x = (double)NAN;
-    if (record_read(&cell_type, row, &mem, &cell))
-        x = cell.performance.paired.roofline_pct;
-    arena_release(&mem);
-    return x;
 }

@@ -45,8 +45,8 @@ typedef struct {
 /* The row as JSON, without what derives from ceilings; the caller owns it. NULL: out of memory. */
 js *row_json(const row_context *ctx, const row_measured *m);
 
-/* A name for the cell, the journal's key: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
- * kernel and the first digits of the kernel's hash. */
+/* A name for the cell, the journal's key: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend,
+ * its kernel and the first digits of the kernel's hash. */
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 
@@ -74,13 +74,8 @@ double cell_speedup(const cell_record *bf16, const cell_record *fp8);
  * good BF16 kernel would admit. Both are derived. False: out of memory. */
 bool cell_flag_baseline(const cell_record *bf16, cell_record *fp8, arena *mem);
 
-/* ---- the same for rows as JSON ---- */
-
-snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
-void row_raise(const js *row, mla_ceilings *c);
-double row_speedup(const js *bf16, js *fp8); /* also flags the FP8 row */
-bool row_has_flag(const js *row, const char *flag);
-double row_number(const js *row, const char *key); /* of `performance`; NAN when there is none */
-double row_paired_pct(const js *row); /* performance.paired.roofline_pct; NAN when there is none */
+/* Puts what was derived back into the JSON row that @c, which passed, was read from. False: out of
+ * memory. */
+bool row_store(js *row, const cell_record *c);
 
 #endif

@@ -366,93 +366,115 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
 
 /* ---- afterwards ---- */
 
-static bool same_cell_but_arm(const js *a, const js *b) {
-    return js_equal(js_get(a, "shape"), js_get(b, "shape")) &&
-           js_equal(js_get(a, "scope"), js_get(b, "scope"));
-}
-
 /* The BF16 row of an FP8 row stands right before it. */
-static const js *baseline_of(const js *rows, size_t i) {
-    const char *arm = js_get_str(js_at(rows, i), "arm");
-    if (i == 0 || !arm || strcmp(arm, "fp8") != 0)
+static const cell_record *baseline_of(const cell_list *rows, size_t i) {
+    const cell_record *c = &rows->at[i], *before = c - 1;
+    if (i == 0 || strcmp(c->arm, "fp8") != 0)
         return NULL;
-    const js *before = js_at(rows, i - 1);
-    return same_cell_but_arm(before, js_at(rows, i)) ? before : NULL;
+    bool same = record_equal(&cell_shape_type, &before->shape, &c->shape) &&
+                strcmp(before->scope, c->scope) == 0;
+    return same ? before : NULL;
 }
 
-double sweep_speedup(const js *rows, size_t i) {
-    const js *base = baseline_of(rows, i);
-    if (!base)
-        return (double)NAN;
-    return row_number(base, "median_ns") / row_number(js_at(rows, i), "median_ns");
+double sweep_speedup(const cell_list *rows, size_t i) {
+    const cell_record *base = baseline_of(rows, i);
+    return base ? cell_speedup(base, &rows->at[i]) : (double)NAN;
+}
+
+static snap_status read_rows(cell_list *out, const js *rows, arena *mem, snap_err *err) {
+    return record_read_all(&cell_type, rows, mem, &out->at, &out->n)
+               ? SNAP_OK
+               : err_set(err, SNAP_E_NOMEM, "out of memory for the rows of a sweep");
 }
 
 snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) {
+    arena mem = {0};
+    cell_list all;
     snap_status st = SNAP_OK;
-    for (size_t i = 0; i < js_len(rows); i++) {
-        TRY(row_derive(js_at(rows, i), c, err));
-        if (baseline_of(rows, i))
-            (void)row_speedup(baseline_of(rows, i), js_at(rows, i));
+    TRY(read_rows(&all, rows, &mem, err));
+    for (size_t i = 0; i < all.n; i++) {
+        cell_record *row = &all.at[i];
+        const cell_record *base = baseline_of(&all, i);
+        if (!row->performance.exists)
+            continue;
+        TRY(cell_derive(row, c, &mem, err));
+        bool ok = !base || cell_flag_baseline(base, row, &mem);
+        ok = ok && row_store(js_at(rows, i), row);
+        TRY(ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row"));
     }
 cleanup:
+    arena_release(&mem);
     return st;
 }
 
-bool sweep_has_flag(const js *rows, const char *flag) {
-    for (size_t i = 0; i < js_len(rows); i++)
-        if (row_has_flag(js_at(rows, i), flag))
-            return true;
-    return false;
+snap_status sweep_raise(const js *rows, mla_ceilings *to, snap_err *err) {
+    arena mem = {0};
+    cell_list all = {0};
+    snap_status st = read_rows(&all, rows, &mem, err);
+    for (size_t i = 0; i < all.n; i++)
+        cell_raise(&all.at[i], to);
+    arena_release(&mem);
+    return st;
 }
 
-typedef bool (*row_test)(const js *row);
-
-static bool has_error(const js *row) {
-    const char *status = js_get_str(row, "status");
-    return status && strcmp(status, "error") == 0;
-}
-
-static bool has_failed(const js *row) {
-    const char *status = js_get_str(row, "status");
-    return status && strcmp(status, "failed") == 0;
-}
-
-static bool undercuts(const js *row) {
-    return row_has_flag(row, "below_floor");
-}
-
-static size_t count(const js *rows, row_test test, const js **first) {
+size_t sweep_count_flag(const js *rows, const char *flag) {
+    arena mem = {0};
+    cell_list all = {0};
     size_t n = 0;
-    *first = NULL;
-    for (size_t i = 0; i < js_len(rows); i++)
-        if (test(js_at(rows, i))) {
-            *first = n++ ? *first : js_at(rows, i);
-        }
+    (void)read_rows(&all, rows, &mem, NULL);
+    for (size_t i = 0; i < all.n; i++)
+        n += cell_has_flag(&all.at[i], flag);
+    arena_release(&mem);
     return n;
 }
 
-static snap_status verdict(const js *rows, row_test test, snap_status code, const char *what,
-                           snap_err *err) {
-    const js *first;
-    size_t n = count(rows, test, &first);
+typedef bool (*cell_test)(const cell_record *c);
+
+static bool has_error(const cell_record *c) {
+    return strcmp(c->status, "error") == 0;
+}
+
+static bool has_failed(const cell_record *c) {
+    return strcmp(c->status, "failed") == 0;
+}
+
+static bool undercuts(const cell_record *c) {
+    return cell_has_flag(c, "below_floor");
+}
+
+static size_t count(const cell_list *rows, cell_test test, const cell_record **first) {
+    size_t n = 0;
+    *first = NULL;
+    for (size_t i = 0; i < rows->n; i++)
+        if (test(&rows->at[i]))
+            *first = n++ ? *first : &rows->at[i];
+    return n;
+}
+
+static snap_status verdict(const cell_list *rows, cell_test test, snap_status code,
+                           const char *what, snap_err *err) {
+    const cell_record *c;
+    size_t n = count(rows, test, &c);
     if (!n)
         return SNAP_OK;
-    const js *shape = js_get_object(first, "shape");
-    const char *reason = js_get_str(first, "reason");
     return err_set(err, code,
-                   "%zu of %zu cells %s, first: %s %s, H %d, s_q %d, batch %d, context %lld%s%s", n,
-                   js_len(rows), what, js_get_str(first, "arm"), js_get_str(first, "scope"),
-                   (int)js_get_int(shape, "heads", 0), (int)js_get_int(shape, "s_q", 0),
-                   (int)js_get_int(shape, "batch", 0), (long long)js_get_int(shape, "context", 0),
-                   reason ? ": " : "", reason ? reason : "");
+                   "%zu of %zu cells %s, first: %s %s, H %lld, s_q %lld, batch %lld, context "
+                   "%lld%s%s",
+                   n, rows->n, what, c->arm, c->scope, (long long)c->shape.heads,
+                   (long long)c->shape.s_q, (long long)c->shape.batch, (long long)c->shape.context,
+                   c->reason[0] ? ": " : "", c->reason);
 }
 
 snap_status sweep_verdict(const js *rows, snap_err *err) {
+    arena mem = {0};
+    cell_list all;
     snap_status st = SNAP_OK;
-    TRY(verdict(rows, has_error, SNAP_E_DEVICE, "could not be run", err));
-    TRY(verdict(rows, has_failed, SNAP_E_WRONG, "failed the correctness check", err));
-    TRY(verdict(rows, undercuts, SNAP_E_WRONG,
+    TRY(read_rows(&all, rows, &mem, err));
+    TRY(verdict(&all, has_error, SNAP_E_DEVICE, "could not be run", err));
+    TRY(verdict(&all, has_failed, SNAP_E_WRONG, "failed the correctness check", err));
+    TRY(verdict(&all, undercuts, SNAP_E_WRONG,
                 "took less time than the ceilings allow, a measuring error", err));
 cleanup:
+    arena_release(&mem);
     return st;
 }

@@ -37,14 +37,19 @@ int sweep_count(const bench_grid *grid);
  */
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Completes all rows against the ceilings: row_derive() and row_speedup(). May be repeated. */
+/* Completes all rows against the ceilings: cell_derive() and cell_flag_baseline(). May be
+ * repeated. */
 snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
 
 /* A row's FP8 speed-up over the BF16 row before it; NAN for other rows. */
-double sweep_speedup(const js *rows, size_t i);
+double sweep_speedup(const cell_list *rows, size_t i);
 
-/* Does any row have that flag? */
-bool sweep_has_flag(const js *rows, const char *flag);
+/* Raises the ceilings to the best rates that were probed between the samples of any row.
+ * SNAP_E_NOMEM. */
+snap_status sweep_raise(const js *rows, mla_ceilings *to, snap_err *err) SNAP_CHECK_RESULT;
+
+/* How many rows have that flag. */
+size_t sweep_count_flag(const js *rows, const char *flag);
 
 /* What the sweep comes to: SNAP_E_DEVICE when a cell had an error, SNAP_E_WRONG when one failed its
  * check or undercut the floor; the message counts them and quotes the first. */

@@ -7,6 +7,7 @@
 #define SNAPMLA_HARNESS_EVAL_CLIENTS_H
 
 #include "generator/generator.h"
+#include "harness/record/eval.h"
 #include "harness/record/results.h"
 
 snap_status clients_record(results_journal *j, const char *arm, const generator_load *load,
@@ -16,7 +17,7 @@ snap_status clients_record(results_journal *j, const char *arm, const generator_
  * it has no row of the arm. */
 bool clients_add(const results_journal *j, const char *arm, generator_load *to);
 
-/* The row of an arm as JSON, a copy; null where there is none. NULL when out of memory. */
-js *clients_find(const results_journal *j, const char *arm);
+/* The row of an arm, which does not exist where the journal has none. False: out of memory. */
+bool clients_find(const results_journal *j, const char *arm, arena *mem, client_record *out);
 
 #endif

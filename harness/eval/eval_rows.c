@@ -1,126 +1,85 @@
 #include "harness/eval/eval_rows.h"
 
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/eval/origins.h"
 #include "harness/fetch/manifest.h"
+#include "harness/record/eval.h"
 #include "harness/record/provenance.h"
 
-/* Fractions 0..1 are shown in percent; NAN becomes null. */
-static js *percent(double fraction) {
-    return js_new_num(100 * fraction);
+/* A row in the making. */
+typedef struct {
+    const eval_plan *plan;
+    const results_journal *journal;
+    arena *mem;
+    bool failed; /* out of memory */
+} maker;
+
+/* NAN, which becomes null, where one end does not exist. */
+static void set_interval(double to[2], stats_interval ci, double scale) {
+    to[0] = scale * ci.lo;
+    to[1] = scale * ci.hi;
 }
 
-static js *interval(stats_interval ci, double scale) {
-    if (isnan(ci.lo) || isnan(ci.hi))
-        return js_new_null();
-    js *pair = js_new_array();
-    if (pair && js_push_new(pair, js_new_num(scale * ci.lo)) &&
-        js_push_new(pair, js_new_num(scale * ci.hi)))
-        return pair;
-    js_free(pair);
-    return NULL;
-}
-
-/* What the constructors of rows end with. */
-static js *complete(js *row, bool ok) {
-    if (ok)
-        return row;
-    js_free(row);
-    return NULL;
+/* A text without the folders of absolute paths, in the arena. */
+static const char *without_folders(maker *m, const char *text) {
+    char *name = text ? provenance_cut_folders(text) : NULL;
+    const char *copy = name ? arena_strdup(m->mem, name) : NULL;
+    m->failed |= text && !copy;
+    free(name);
+    return copy;
 }
 
 /* ---- arms ---- */
 
-static bool set_arm_counts(js *o, const arm_score *s) {
-    double failed = (double)s->failed / (double)s->samples;
-    return js_set_int(o, "samples", (int64_t)s->samples) &&
-           js_set_int(o, "scored", (int64_t)s->scored) &&
-           js_set_int(o, "failed", (int64_t)s->failed) &&
-           js_set_int(o, "identical_samples", (int64_t)s->identical) &&
-           js_set_new(o, "truncated_pct", percent(s->truncated)) &&
-           js_set_new(o, "empty_pct", percent(s->empty)) &&
-           js_set_new(o, "unparsed_pct", percent(s->unparsed)) &&
-           js_set_new(o, "failed_pct", percent(failed));
+static void set_counts(arm_record *a, const arm_score *s) {
+    a->samples = (int64_t)s->samples;
+    a->scored = (int64_t)s->scored;
+    a->failed = (int64_t)s->failed;
+    a->identical_samples = (int64_t)s->identical;
+    a->truncated_pct = 100 * s->truncated;
+    a->empty_pct = 100 * s->empty;
+    a->unparsed_pct = 100 * s->unparsed;
+    a->failed_pct = 100 * ((double)s->failed / (double)s->samples);
 }
 
-/* [{"k": 1, "pct": ...}, ...] */
-static js *pass_rows(const arm_score *s) {
-    js *list = js_new_array();
-    bool ok = list != NULL;
-    for (int i = 0; i < s->n_pass && ok; i++) {
-        js *o = js_new_object();
-        ok = js_push_new(list, o) && js_set_int(o, "k", s->pass[i].k) &&
-             js_set_new(o, "pct", percent(s->pass[i].rate));
-    }
-    return complete(list, ok);
+static void set_passes(maker *m, arm_record *a, const arm_score *s) {
+    a->pass_at.at = arena_alloc(m->mem, (size_t)s->n_pass + 1, sizeof *a->pass_at.at);
+    m->failed |= !a->pass_at.at;
+    for (int i = 0; a->pass_at.at && i < s->n_pass; i++)
+        a->pass_at.at[a->pass_at.n++] = (pass_record){s->pass[i].k, 100 * s->pass[i].rate};
 }
 
-/* Which files answered. */
-static bool set_origin(js *o, const eval_arm *arm, const results_journal *journal) {
-    const js *origin = origins_find(journal, arm->name);
-    const char *digest = js_get_str(origin, "checkpoint_sha256");
-    const js *plugin = js_get_object(origin, "plugin");
-    return provenance_set_path(o, "device", arm->device) &&
-           js_set_new(o, "checkpoint_sha256", js_new_str(digest)) &&
-           js_set_new(o, "plugin", plugin ? js_copy(plugin) : js_new_null());
-}
-
-static js *arm_row(const eval_arm *arm, const arm_score *s, const results_journal *journal) {
-    js *o = js_new_object();
+static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_score *s) {
     bool http = strcmp(arm->kind, "http") == 0;
-    return complete(
-        o, o && js_set_str(o, "name", arm->name) && js_set_str(o, "generator", arm->kind) &&
-               js_set_str(o, "endpoint", http ? arm->spec : NULL) &&
-               provenance_set_path(o, "source", http ? NULL : arm->spec) &&
-               provenance_set_path(o, "model", arm->model) &&
-               js_set_str(o, "precision", arm->precision) && js_set_str(o, "origin", "measured") &&
-               set_origin(o, arm, journal) && set_arm_counts(o, s) &&
-               js_set_new(o, "accuracy_pct", percent(s->accuracy.mean)) &&
-               js_set_new(o, "se_pct", percent(s->accuracy.se)) &&
-               js_set_new(o, "ci95_pct", interval(s->ci95, 100)) &&
-               js_set_new(o, "pass_at", pass_rows(s)) &&
-               js_set_new(o, "maj_at_k_pct", percent(s->majority)) &&
-               js_set_num(o, "sampling_variance", s->sampling_variance) &&
-               js_set_num(o, "completion_tokens_mean", s->tokens_mean) &&
-               js_set_num(o, "ttft_ms_median", s->ttft_ms_median) &&
-               js_set_num(o, "itl_ms_median", s->itl_ms_median) &&
-               js_set_num(o, "itl_ms_p99", s->itl_ms_p99) && js_set_num(o, "tok_s", s->tok_s) &&
-               js_set_new(o, "client", clients_find(journal, arm->name)));
+    /* The journal's row of which files answered has the arm's own keys. */
+    m->failed |= !record_read(&arm_type, origins_find(m->journal, arm->name), m->mem, a);
+    a->name = arm->name;
+    a->generator = arm->kind;
+    a->endpoint = http ? arm->spec : NULL;
+    a->source = without_folders(m, http ? NULL : arm->spec);
+    a->model = without_folders(m, arm->model);
+    a->device = without_folders(m, arm->device);
+    a->precision = arm->precision;
+    a->origin = "measured";
+    set_counts(a, s);
+    a->accuracy_pct = 100 * s->accuracy.mean;
+    a->se_pct = 100 * s->accuracy.se;
+    set_interval(a->ci95_pct, s->ci95, 100);
+    set_passes(m, a, s);
+    a->maj_at_k_pct = 100 * s->majority;
+    a->sampling_variance = s->sampling_variance;
+    a->completion_tokens_mean = s->tokens_mean;
+    a->ttft_ms_median = s->ttft_ms_median;
+    a->itl_ms_median = s->itl_ms_median;
+    a->itl_ms_p99 = s->itl_ms_p99;
+    a->tok_s = s->tok_s;
+    m->failed |= !clients_find(m->journal, arm->name, m->mem, &a->client);
 }
 
 /* ---- pairs ---- */
-
-static js *length_row(const pair_score *p) {
-    if (!p->has_length)
-        return js_new_null();
-    js *o = js_new_object();
-    return complete(o, o && js_set_num(o, "ratio", p->length.ratio) &&
-                           js_set_new(o, "ci95_ratio", interval(p->length.ci95, 1)) &&
-                           js_set_num(o, "delta_tokens", p->length.delta) &&
-                           js_set_new(o, "ci95_tokens", interval(p->length.delta_ci95, 1)));
-}
-
-static js *discordant_row(const pair_score *p) {
-    js *o = js_new_object();
-    return complete(o, o && js_set_int(o, "baseline_only", (int64_t)p->diff.a_better) &&
-                           js_set_int(o, "arm_only", (int64_t)p->diff.b_better));
-}
-
-static bool set_comparison(js *o, const pair_score *p) {
-    return js_set_new(o, "delta_pp", percent(p->diff.delta)) &&
-           js_set_new(o, "se_pp", percent(p->diff.se)) &&
-           js_set_new(o, "ci90_pp", interval(p->diff.ci90, 100)) &&
-           js_set_new(o, "ci95_pp", interval(p->diff.ci95, 100)) &&
-           js_set_new(o, "bootstrap95_pp", interval(p->bootstrap95, 100)) &&
-           js_set_str(o, "verdict", stats_verdict_name(p->diff.verdict)) &&
-           js_set_num(o, "p_tost", p->diff.p_tost) &&
-           js_set_num(o, "p_sign_flip", p->p_sign_flip) &&
-           js_set_num(o, "p_mcnemar", p->p_mcnemar) && js_set_num(o, "p_holm", p->p_holm) &&
-           js_set_new(o, "discordant", discordant_row(p)) && js_set_new(o, "length", length_row(p));
-}
 
 /* What a damaged arm says of the problems; NULL for any other. */
 static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
@@ -129,75 +88,93 @@ static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
     return stats_detects_loss(&p->diff) ? "sees damage" : "blind";
 }
 
-static bool set_no_comparison(js *o, const char *why) {
-    static const char *const keys[] = {"delta_pp",       "se_pp",   "ci90_pp",    "ci95_pp",
-                                       "bootstrap95_pp", "verdict", "p_tost",     "p_sign_flip",
-                                       "p_mcnemar",      "p_holm",  "discordant", "length"};
-    bool ok = js_set_str(o, "refused", why);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && ok; i++)
-        ok = js_set_new(o, keys[i], js_new_null());
-    return ok;
+static void set_comparison(pair_record *o, const pair_score *p) {
+    o->delta_pp = 100 * p->diff.delta;
+    o->se_pp = 100 * p->diff.se;
+    set_interval(o->ci90_pp, p->diff.ci90, 100);
+    set_interval(o->ci95_pp, p->diff.ci95, 100);
+    set_interval(o->bootstrap95_pp, p->bootstrap95, 100);
+    o->verdict = stats_verdict_name(p->diff.verdict);
+    o->p_tost = p->diff.p_tost;
+    o->p_sign_flip = p->p_sign_flip;
+    o->p_mcnemar = p->p_mcnemar;
+    o->p_holm = p->p_holm;
+    o->discordant.exists = true;
+    o->discordant.baseline_only = (int64_t)p->diff.a_better;
+    o->discordant.arm_only = (int64_t)p->diff.b_better;
+    if (!p->has_length)
+        return;
+    o->length.exists = true;
+    o->length.ratio = p->length.ratio;
+    set_interval(o->length.ci95_ratio, p->length.ci95, 1);
+    o->length.delta_tokens = p->length.delta;
+    set_interval(o->length.ci95_tokens, p->length.delta_ci95, 1);
 }
 
-static js *pair_row(const eval_plan *plan, const pair_score *p) {
-    js *o = js_new_object();
-    bool ok = o && js_set_str(o, "baseline", plan->arms[p->baseline].name) &&
-              js_set_str(o, "arm", plan->arms[p->arm].name) &&
-              js_set_str(o, "control", eval_control_name(plan->arms[p->arm].control)) &&
-              js_set_str(o, "sensitivity", sensitivity(plan, p)) &&
-              js_set_int(o, "problems", (int64_t)p->diff.n) &&
-              js_set_num(o, "margin_pp", 100 * plan->margin) &&
-              js_set_new(o, "refused", js_new_null());
-    ok = ok && (p->refused[0] ? set_no_comparison(o, p->refused) : set_comparison(o, p));
-    return complete(o, ok);
+static void fill_pair(const maker *m, pair_record *o, const pair_score *p) {
+    record_init(&pair_type, o);
+    o->baseline = m->plan->arms[p->baseline].name;
+    o->arm = m->plan->arms[p->arm].name;
+    o->control = eval_control_name(m->plan->arms[p->arm].control);
+    o->sensitivity = sensitivity(m->plan, p);
+    o->problems = (int64_t)p->diff.n;
+    o->margin_pp = 100 * m->plan->margin;
+    if (p->refused[0])
+        o->refused = p->refused;
+    else
+        set_comparison(o, p);
 }
 
 /* ---- the task ---- */
 
-static js *dataset_row(const task_set *set) {
-    js *o = js_new_object();
+static eval_dataset dataset_of(const task_set *set) {
     const char *slash = strrchr(set->file, '/');
-    return complete(o, o && js_set_str(o, "file", slash ? slash + 1 : set->file) &&
-                           js_set_str(o, "sha256", set->sha256) &&
-                           js_set_int(o, "rows", (int64_t)set->rows) &&
-                           js_set_str(o, "manifest", manifest_check(set->task->name, set->sha256)));
+    return (eval_dataset){.file = slash ? slash + 1 : set->file,
+                          .sha256 = set->sha256,
+                          .rows = (int64_t)set->rows,
+                          .manifest = manifest_check(set->task->name, set->sha256)};
 }
 
-static js *sampling_row(gen_sampling s) {
-    js *o = js_new_object();
-    return complete(o, o && js_set_num(o, "temperature", s.temperature) &&
-                           js_set_num(o, "top_p", s.top_p) && js_set_int(o, "top_k", s.top_k) &&
-                           js_set_int(o, "max_tokens", s.max_tokens) &&
-                           js_set_int(o, "seed", (int64_t)s.seed));
+static eval_sampling sampling_of(gen_sampling s) {
+    return (eval_sampling){.temperature = s.temperature,
+                           .top_p = s.top_p,
+                           .top_k = s.top_k,
+                           .max_tokens = s.max_tokens,
+                           .seed = (int64_t)s.seed};
 }
 
-/* "ifeval", "ifeval:prompt_loose". */
-static bool set_name(js *o, const task_set *set, int metric) {
-    const char *name = set->grader->metrics[metric];
-    char full[120];
-    (void)snprintf(full, sizeof full, "%s%s%s", set->task->name, metric ? ":" : "",
-                   metric ? name : "");
-    return js_set_str(o, "task", full) && (!name || js_set_str(o, "metric", name));
+static void fill_arms(maker *m, eval_record *e, const task_score *score) {
+    size_t n = m->plan->n_arms;
+    e->arms.at = arena_alloc(m->mem, n + 1, sizeof *e->arms.at);
+    e->pairs.at = arena_alloc(m->mem, n + 1, sizeof *e->pairs.at);
+    m->failed |= !e->arms.at || !e->pairs.at;
+    for (size_t a = 0; a < n && !m->failed; a++)
+        fill_arm(m, &e->arms.at[e->arms.n++], &m->plan->arms[a], &score->arms[a]);
+    for (size_t a = 1; a < n && !m->failed; a++)
+        fill_pair(m, &e->pairs.at[e->pairs.n++], &score->pairs[a - 1]);
 }
 
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal) {
     const eval_task *t = &plan->tasks[index];
-    if (metric)
-        score = &score->also[metric - 1];
-    js *o = js_new_object();
-    bool ok = o && js_set_new(o, "arms", js_new_array()) &&
-              js_set_new(o, "pairs", js_new_array()) && set_name(o, &t->set, metric) &&
-              js_set_new(o, "dataset", dataset_row(&t->set)) &&
-              js_set_str(o, "prompt_sha256", t->set.prompt_sha256) &&
-              js_set_str(o, "grader", t->set.grader->id) &&
-              js_set_new(o, "sampling", sampling_row(t->sampling)) &&
-              js_set_int(o, "problems", (int64_t)t->set.n) &&
-              js_set_int(o, "samples_per_problem", t->samples);
-    for (size_t a = 0; a < plan->n_arms && ok; a++)
-        ok =
-            js_push_new(js_get_array(o, "arms"), arm_row(&plan->arms[a], &score->arms[a], journal));
-    for (size_t a = 1; a < plan->n_arms && ok; a++)
-        ok = js_push_new(js_get_array(o, "pairs"), pair_row(plan, &score->pairs[a - 1]));
-    return complete(o, ok);
+    const char *name = t->set.grader->metrics[metric];
+    arena mem = {0};
+    maker m = {plan, journal, &mem, false};
+    eval_record e;
+    char task[120]; /* "ifeval", "ifeval:prompt_loose" */
+    (void)snprintf(task, sizeof task, "%s%s%s", t->set.task->name, metric ? ":" : "",
+                   metric ? name : "");
+    record_init(&eval_type, &e);
+    e.task = task;
+    e.metric = name;
+    e.dataset = dataset_of(&t->set);
+    e.prompt_sha256 = t->set.prompt_sha256;
+    e.grader = t->set.grader->id;
+    e.sampling = sampling_of(t->sampling);
+    e.problems = (int64_t)t->set.n;
+    e.samples_per_problem = t->samples;
+    fill_arms(&m, &e, metric ? &score->also[metric - 1] : score);
+    js *row = m.failed ? NULL : record_write(&eval_type, &e);
+    arena_release(&mem);
+    return row;
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "generator/local/checkpoint/digest.h"
 #include "harness/eval/run_files.h"
+#include "harness/record/eval.h"
 #include "harness/record/provenance.h"
 
 enum { kKey = 80 };
@@ -43,15 +44,18 @@ static snap_status put(results_journal *j, const char *arm, js *row, const char 
 
 /* The digest of the folder that an earlier arm has as well; false where none has. */
 static bool known(const results_journal *j, const eval_plan *plan, size_t a, char hex[HASH_HEX]) {
-    for (size_t i = 0; i < a; i++) {
-        const js *row = origins_find(j, plan->arms[i].name);
-        const char *said = js_get_str(row, "checkpoint_sha256");
-        if (said && text_equal(plan->arms[i].spec, plan->arms[a].spec)) {
-            (void)snprintf(hex, HASH_HEX, "%s", said);
-            return true;
-        }
+    arena mem = {0};
+    bool found = false;
+    for (size_t i = 0; i < a && !found; i++) {
+        arm_record files; /* the row has the keys checkpoint_sha256 and plugin of an arm */
+        if (!record_read(&arm_type, origins_find(j, plan->arms[i].name), &mem, &files))
+            break;
+        found = files.checkpoint_sha256[0] && text_equal(plan->arms[i].spec, plan->arms[a].spec);
+        if (found)
+            (void)snprintf(hex, HASH_HEX, "%s", files.checkpoint_sha256);
     }
-    return false;
+    arena_release(&mem);
+    return found;
 }
 
 static snap_status record(results_journal *j, const eval_plan *plan, size_t a, snap_err *err) {

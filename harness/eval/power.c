@@ -8,6 +8,7 @@
 #include "evals/stats.h"
 #include "harness/eval/suite.h"
 #include "harness/record/results.h"
+#include "harness/record/run.h"
 
 static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: more is no plan */
 
@@ -104,55 +105,49 @@ static bool from_planning(question *q) {
 }
 
 /* The first comparison of the row; NULL when there is none. */
-static const js *compared(const js *row) {
-    const js *pairs = js_get_array(row, "pairs");
-    for (size_t i = 0; i < js_len(pairs); i++)
-        if (js_get_num(js_at(pairs, i), "se_pp", -1) > 0)
-            return js_at(pairs, i);
+static const pair_record *compared(const eval_record *row) {
+    for (size_t i = 0; i < row->pairs.n; i++)
+        if (row->pairs.at[i].se_pp > 0)
+            return &row->pairs.at[i];
     return NULL;
 }
 
-static double variance_of(const js *row, const char *arm) {
-    const js *arms = js_get_array(row, "arms");
-    for (size_t i = 0; i < js_len(arms); i++)
-        if (strcmp(js_get_str(js_at(arms, i), "name"), arm) == 0)
-            return js_get_num(js_at(arms, i), "sampling_variance", (double)NAN);
-    return (double)NAN;
+static double variance_of(const eval_record *row, const char *name) {
+    const arm_record *arm = eval_arm_of(row, name);
+    return arm ? arm->sampling_variance : (double)NAN;
 }
 
 /* The part of the difference's variance that the noise of its samples does not explain. With one
  * sample per problem the two parts cannot be separated: all of it then counts as noise. */
-static snap_status from_row(question *q, const js *row, snap_err *err) {
-    const js *pair = compared(row);
+static snap_status from_row(question *q, const eval_record *row, snap_err *err) {
+    const pair_record *pair = compared(row);
     if (!pair)
         return err_set(err, SNAP_E_USAGE, "--from: task '%s' compares no two arms that differ",
                        q->task);
-    double n = js_get_num(pair, "problems", 0), se = js_get_num(pair, "se_pp", 0) / 100;
-    double k = (double)js_get_int(row, "samples_per_problem", 1);
-    q->within =
-        variance_of(row, js_get_str(pair, "baseline")) + variance_of(row, js_get_str(pair, "arm"));
+    double n = (double)pair->problems, se = pair->se_pp / 100;
+    double k = (double)row->samples_per_problem;
+    q->within = variance_of(row, pair->baseline) + variance_of(row, pair->arm);
     if (isnan(q->within))
         q->within = n * se * se * k;
     q->between = fmax(0, n * se * se - q->within / k);
     q->source = "run";
-    q->problems = js_get_int(row, "problems", 0);
-    q->samples = q->samples ? q->samples : (int64_t)k;
-    q->margin = q->margin > 0 ? q->margin : js_get_num(pair, "margin_pp", 2) / 100;
+    q->problems = row->problems;
+    q->samples = q->samples ? q->samples : row->samples_per_problem;
+    q->margin = q->margin > 0 ? q->margin : pair->margin_pp / 100;
     return SNAP_OK;
 }
 
-static const js *find_row(const results *run, const char *task) {
-    const js *rows = results_section(run, "evals");
-    for (size_t i = 0; i < js_len(rows); i++)
-        if (strcmp(js_get_str(js_at(rows, i), "task"), task) == 0)
-            return js_at(rows, i);
+static const eval_record *find_row(const run_record *run, const char *task) {
+    for (size_t i = 0; i < run->evals.n; i++)
+        if (strcmp(run->evals.at[i].task, task) == 0)
+            return &run->evals.at[i];
     return NULL;
 }
 
-static snap_status plan_task(const power_options *o, const results *run, question q, js *out,
+static snap_status plan_task(const power_options *o, const run_record *run, question q, js *out,
                              snap_err *err) {
     snap_status st = SNAP_OK;
-    const js *row = run ? find_row(run, q.task) : NULL;
+    const eval_record *row = run ? find_row(run, q.task) : NULL;
     if (run && !row)
         return err_set(err, SNAP_E_USAGE, "--from: the run has no task '%s'", q.task);
     if (row)
@@ -169,7 +164,8 @@ cleanup:
     return st;
 }
 
-static snap_status plan_suite(const power_options *o, const results *run, js *out, snap_err *err) {
+static snap_status plan_suite(const power_options *o, const run_record *run, js *out,
+                              snap_err *err) {
     suite s;
     snap_status st = suite_resolve(o->suite, &s, err);
     double margin = o->margin_pp > 0 ? o->margin_pp : s.margin_pp;
@@ -183,14 +179,12 @@ static snap_status plan_suite(const power_options *o, const results *run, js *ou
     return st;
 }
 
-static snap_status plan_run(const power_options *o, const results *run, js *out, snap_err *err) {
+static snap_status plan_run(const power_options *o, const run_record *run, js *out, snap_err *err) {
     snap_status st = SNAP_OK;
-    const js *rows = results_section(run, "evals");
-    for (size_t i = 0; i < js_len(rows) && st == SNAP_OK; i++) {
-        question q = {.task = js_get_str(js_at(rows, i), "task"),
-                      .samples = o->samples,
-                      .margin = o->margin_pp / 100};
-        if (compared(js_at(rows, i)))
+    for (size_t i = 0; i < run->evals.n && st == SNAP_OK; i++) {
+        const eval_record *row = &run->evals.at[i];
+        question q = {.task = row->task, .samples = o->samples, .margin = o->margin_pp / 100};
+        if (compared(row))
             st = plan_task(o, run, q, out, err);
     }
     if (st == SNAP_OK && !js_len(out))
@@ -208,7 +202,9 @@ static snap_status load(const char *from, results **run, snap_err *err) {
 
 snap_status power_plan(const power_options *o, js **out, snap_err *err) {
     snap_status st = SNAP_OK;
-    results *run = NULL;
+    results *file = NULL;
+    arena mem = {0};
+    run_record run;
     *out = NULL;
     js *rows = js_new_array();
     if (!rows)
@@ -216,12 +212,15 @@ snap_status power_plan(const power_options *o, js **out, snap_err *err) {
     if (!o->suite && !o->from)
         TRY(err_set(err, SNAP_E_USAGE, "nothing to plan: give --suite LIST or --from RUN"));
     if (o->from)
-        TRY(load(o->from, &run, err));
-    TRY(o->suite ? plan_suite(o, run, rows, err) : plan_run(o, run, rows, err));
+        TRY(load(o->from, &file, err));
+    if (file)
+        TRY(run_read(&run, file, &mem, err));
+    TRY(o->suite ? plan_suite(o, file ? &run : NULL, rows, err) : plan_run(o, &run, rows, err));
     *out = rows;
     rows = NULL;
 cleanup:
-    results_free(run);
+    arena_release(&mem);
+    results_free(file);
     js_free(rows);
     return st;
 }

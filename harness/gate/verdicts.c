@@ -32,8 +32,8 @@ static bool same_kernels(const gate_timed *t, const gate_side arms[2]) {
            !(arms[1].delay_pct > 0);
 }
 
-/* The same code under the same conditions, the part of the processor included, which launches the kernels
- * and chooses their plan: what differs then is the machine's mood. */
+/* The same code under the same conditions, the part of the processor included, which launches the
+ * kernels and chooses their plan: what differs then is the machine's mood. */
 static bool same_code(const gate_timed *t, const gate_side arms[2]) {
     const remote_cell *a = &t->about[0], *b = &t->about[1];
     return same_kernels(t, arms) && a->program_hash[0] &&
@@ -123,7 +123,13 @@ static bool is(const verdict_record *v, const char *kind, const char *verdict) {
     return (!kind || strcmp(v->kind, kind) == 0) && strcmp(v->verdict, verdict) == 0;
 }
 
-static size_t count(const verdict_list *all, const char *kind, const char *verdict) {
+verdict_list verdict_read(const js *rows, arena *mem, bool *failed) {
+    verdict_list all = {0};
+    *failed |= !record_read_all(&verdict_type, rows, mem, &all.at, &all.n);
+    return all;
+}
+
+size_t verdict_list_count(const verdict_list *all, const char *kind, const char *verdict) {
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++)
         n += is(&all->at[i], kind, verdict);
@@ -132,21 +138,15 @@ static size_t count(const verdict_list *all, const char *kind, const char *verdi
 
 size_t verdict_count(const js *rows, const char *kind, const char *verdict) {
     arena mem = {0};
-    verdict_list all = {0};
-    size_t n = record_read_all(&verdict_type, rows, &mem, &all.at, &all.n)
-                   ? count(&all, kind, verdict)
-                   : 0;
+    bool failed = false;
+    verdict_list all = verdict_read(rows, &mem, &failed);
+    size_t n = verdict_list_count(&all, kind, verdict);
     arena_release(&mem);
     return n;
 }
 
-bool verdict_is_bad(const js *row) {
-    arena mem = {0};
-    verdict_record v;
-    bool bad = !record_read(&verdict_type, row, &mem, &v) ||
-               (!is(&v, NULL, "ok") && !is(&v, NULL, "noise"));
-    arena_release(&mem);
-    return bad;
+bool verdict_is_bad(const verdict_record *v) {
+    return !is(v, NULL, "ok") && !is(v, NULL, "noise");
 }
 
 typedef struct {
@@ -178,12 +178,13 @@ static snap_status report(const verdict_list *all, const outcome *o, size_t n, s
 
 snap_status verdict_status(const js *rows, snap_err *err) {
     arena mem = {0};
-    verdict_list all = {0};
+    bool failed = false;
+    verdict_list all = verdict_read(rows, &mem, &failed);
     snap_status st = SNAP_OK;
-    if (!record_read_all(&verdict_type, rows, &mem, &all.at, &all.n))
+    if (failed)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
     for (size_t i = 0; i < sizeof kOutcomes / sizeof *kOutcomes && st == SNAP_OK; i++) {
-        size_t n = count(&all, kOutcomes[i].kind, kOutcomes[i].verdict);
+        size_t n = verdict_list_count(&all, kOutcomes[i].kind, kOutcomes[i].verdict);
         if (n)
             st = report(&all, &kOutcomes[i], n, err);
     }

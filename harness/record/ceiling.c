@@ -13,7 +13,8 @@ static const field fields[] = {
     {C(value), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "value", .about = "in the unit `unit`"},
     {C(unit), FIELD_TEXT, .words = kUnits, .csv = "unit"},
     {C(method), FIELD_TEXT, FIELD_NULLABLE, .csv = "method"},
-    {C(samples), FIELD_NUMBERS, FIELD_ABOVE_0, .csv = "samples", .about = "one for each repetition"},
+    {C(samples), FIELD_NUMBERS, FIELD_ABOVE_0, .csv = "samples",
+     .about = "one for each repetition"},
     {C(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
     {C(source), FIELD_TEXT, FIELD_NULLABLE | FIELD_OPTIONAL | FIELD_OMITTED},
 };

@@ -1,5 +1,5 @@
-/* cell.h - a row of the section `bench`: the time of one arm on one shape and scope, and its output's
- * check. */
+/* cell.h - a row of the section `bench`: the time of one arm on one shape and scope, and its
+ * output's check. */
 #ifndef SNAPMLA_HARNESS_RECORD_CELL_H
 #define SNAPMLA_HARNESS_RECORD_CELL_H
 
@@ -33,7 +33,7 @@ typedef struct {
     double roofline_pct; /* percent of the floor under the median rates */
 } cell_paired;
 
-/* Figures that follow from the shape, the median and the ceilings (row_derive()). */
+/* Figures that follow from the shape, the median and the ceilings (cell_derive()). */
 enum { CELL_DERIVED = 1 };
 
 /* Exists only for rows that passed. */

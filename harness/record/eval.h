@@ -1,4 +1,5 @@
-/* eval.h - a row of the section `evals`: one task's accuracy in each arm, and the paired differences. */
+/* eval.h - a row of the section `evals`: one task's accuracy in each arm, and the paired
+ * differences. */
 #ifndef SNAPMLA_HARNESS_RECORD_EVAL_H
 #define SNAPMLA_HARNESS_RECORD_EVAL_H
 
@@ -26,7 +27,8 @@ typedef struct {
     size_t n;
 } pass_list;
 
-/* The connections of an arm's client in its last session, and its own delay in handling what came. */
+/* The connections of an arm's client in its last session, and its own delay in handling what
+ * came. */
 typedef struct {
     bool exists;
     int64_t transfers, connections, outages;

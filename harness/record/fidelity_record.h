@@ -1,5 +1,5 @@
-/* fidelity_record.h - a row of the section `fidelity`: the numerical error of attention in one cache format,
- * against FP64 attention over the same unquantised numbers. */
+/* fidelity_record.h - a row of the section `fidelity`: the numerical error of attention in one
+ * cache format, against FP64 attention over the same unquantised numbers. */
 #ifndef SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
 #define SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
 

@@ -1,17 +1,18 @@
 /* field.h - a row of a result file as a C struct, and the table that describes the struct.
  *
- * A record type is a struct with a table of its fields. Reading and writing JSON, the JSON Schema of
- * result files and the columns of the CSV file all follow from the table. A new field therefore needs
- * two lines: the member of the struct, and its line in the table.
+ * A record type is a struct with a table of its fields. Reading and writing JSON, the JSON Schema
+ * of result files and the columns of the CSV file all follow from the table. A new field therefore
+ * needs two lines: the member of the struct, and its line in the table.
  *
  * What does not exist (null in JSON, or an absent key) is in C:
  *   text      ""          number   NAN           count     RECORD_NO_COUNT
  *   interval  two NANs    list     no elements   record    its member `exists` is false
  * A writer may also leave a text NULL: it counts as "". After record_read() no text is NULL.
  *
- * Parts. Some rows have different keys from row to row: what a gate writes of a timed cell is not what
- * it writes of an accuracy. Such a struct has a member `unsigned parts`, and its table says of each
- * field which parts it belongs to. A field is written only where the row has one of these parts. */
+ * Parts. Some rows have different keys from row to row: what a gate writes of a timed cell is not
+ * what it writes of an accuracy. Such a struct has a member `unsigned parts`, and its table says of
+ * each field which parts it belongs to. A field is written only where the row has one of these
+ * parts. */
 #ifndef SNAPMLA_HARNESS_RECORD_FIELD_H
 #define SNAPMLA_HARNESS_RECORD_FIELD_H
 
@@ -96,7 +97,8 @@ typedef struct {
 /* Key and offset of a table line; the member is named as the key. */
 #define FIELD_OF(record, member) .key = #member, .offset = offsetof(record, member)
 
-/* `key` exists exactly where the text `decides` is `word`, or where it is null if `word` is NULL. */
+/* `key` exists exactly where the text `decides` is `word`, or where it is null if `word` is
+ * NULL. */
 typedef struct {
     const char *key, *decides, *word;
 } record_rule;
@@ -135,9 +137,9 @@ void record_init(const record_type *type, void *record);
  * @record: of @type; set completely, whatever @from is
  * @mem:    owns the lists. Texts and open objects are borrowed from @from
  *
- * Only form is read: a value of another type than the field's does not exist. Whether the row keeps to
- * the schema was checked when its file was read (results_load()). `parts` gets each part of which the
- * row has all fields. False: out of memory.
+ * Only form is read: a value of another type than the field's does not exist. Whether the row keeps
+ * to the schema was checked when its file was read (results_load()). `parts` gets each part of
+ * which the row has all fields. False: out of memory.
  */
 bool record_read(const record_type *type, const js *from, arena *mem, void *record);
 
@@ -148,8 +150,8 @@ bool record_read_all(const record_type *type, const js *rows, arena *mem, void *
 /* The JSON object of a record; the caller owns it. NULL: out of memory. */
 js *record_write(const record_type *type, const void *record);
 
-/* The JSON of one field by its key, null where the value does not exist; the caller owns it. The field
- * must exist in the table. NULL: out of memory. */
+/* The JSON of one field by its key, null where the value does not exist; the caller owns it. The
+ * field must exist in the table. NULL: out of memory. */
 js *record_value(const record_type *type, const void *record, const char *key);
 
 /* Do two records have the same values? What does not exist equals what does not exist. */

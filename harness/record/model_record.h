@@ -1,8 +1,8 @@
-/* model_record.h - a row of the section `model_fidelity`: what a cache format does to a model. Which
- * fields a row has follows from its kind:
+/* model_record.h - a row of the section `model_fidelity`: what a cache format does to a model.
+ * Which fields a row has follows from its kind:
  *
- *   predictions  a format's next-token distributions against the first format's, over a range of positions
- *   layer        error of one configuration in one layer, against FP64 attention over the same numbers
+ *   predictions  a format's next-token distributions against the first format's, over positions
+ *   layer        error of a configuration in one layer, against FP64 attention on the same numbers
  *   values       magnitudes of what one layer caches
  *   bound        the error of rounding in one layer, beside what the norms of its weights admit
  *   depth        drift of the residual stream up to one layer, against the first format's run */

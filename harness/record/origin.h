@@ -1,5 +1,5 @@
-/* origin.h - where a result comes from: program, build, machine, command line and configuration, as a
- * result file holds them. provenance.h collects them. */
+/* origin.h - where a result comes from: program, build, machine, command line and configuration, as
+ * a result file holds them. provenance.h collects them. */
 #ifndef SNAPMLA_HARNESS_RECORD_ORIGIN_H
 #define SNAPMLA_HARNESS_RECORD_ORIGIN_H
 

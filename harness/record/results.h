@@ -2,14 +2,15 @@
  *
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
- * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity", "e2e",
- * "evals", "verdicts"}. Each section's rows are C structs with a table of fields (field.h, run.h), and the
- * schema of the document follows from these tables. Every file is checked against the schema when it is
- * written and when it is read. harness/record/snapmla.run.schema.json is the schema as published; a test
- * keeps it equal to the tables, and "make schema" writes it anew.
+ * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
+ * "e2e", "evals", "verdicts"}. Each section's rows are C structs with a table of fields (field.h,
+ * run.h), and the schema of the document follows from these tables. Every file is checked against
+ * the schema when it is written and when it is read. harness/record/snapmla.run.schema.json is the
+ * schema as published; a test keeps it equal to the tables, and "make schema" writes it anew.
  * Numbers that do not exist are null (js_new_num() does that for NAN), never 0.
  *
- * Versions: a higher major is refused; a higher minor only adds, and is read without what it adds. */
+ * Versions: a higher major is refused; a higher minor only adds, and is read without what it
+ * adds. */
 #ifndef SNAPMLA_HARNESS_RECORD_RESULTS_H
 #define SNAPMLA_HARNESS_RECORD_RESULTS_H
 
@@ -44,8 +45,8 @@ void results_free(results *r); /* NULL is allowed */
 snap_status results_set_backend(results *r, const char *name, const char *device,
                                 const char *kernel, int threads, snap_err *err) SNAP_CHECK_RESULT;
 
-/* After results_set_backend(): which file it came from, where @backend is "plugin:PATH"; nothing for any
- * other. SNAP_E_IO, SNAP_E_NOMEM. */
+/* After results_set_backend(): which file it came from, where @backend is "plugin:PATH"; nothing
+ * for any other. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_set_plugin(results *r, const char *backend, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The device's own account (gpu_json()); @gpu is taken over, also on failure. SNAP_E_NOMEM. */

@@ -1,8 +1,9 @@
 /* schema.h - the part of JSON Schema 2020-12 that our own schema uses.
  *
- * Keywords: type const enum required properties additionalProperties (false) items minItems maxItems
- * minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref (#/...).
- * A schema with another keyword is a bug of this program, not of the file that is checked. */
+ * Keywords: type const enum required properties additionalProperties (false) items minItems
+ * maxItems minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref
+ * (#/...). A schema with another keyword is a bug of this program, not of the file that is
+ * checked. */
 #ifndef SNAPMLA_HARNESS_RECORD_SCHEMA_H
 #define SNAPMLA_HARNESS_RECORD_SCHEMA_H
 
@@ -20,13 +21,14 @@ typedef struct {
  * @value: not changed
  * @path:  what messages call the value: "" for the document, "bench[3]"
  *
- * SNAP_E_INPUT with the path of the first violation: "bench[3].performance.median_ns: must be number,
- * got null".
+ * SNAP_E_INPUT with the path of the first violation: "bench[3].performance.median_ns: must be
+ * number, got null".
  */
 snap_status schema_check(const schema *s, const char *at, js *value, const char *path,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The schema of result files, made from the tables of fields. Caller owns it; NULL when out of memory. */
+/* The schema of result files, made from the tables of fields. Caller owns it; NULL when out of
+ * memory. */
 js *schema_of_results(snap_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* step.h - a row of the section `e2e`: the time of one step of a whole model with random weights. */
+/* step.h - a row of the section `e2e`: the time of one step of a whole model with random
+ * weights. */
 #ifndef SNAPMLA_HARNESS_RECORD_STEP_H
 #define SNAPMLA_HARNESS_RECORD_STEP_H
 

@@ -1,5 +1,5 @@
-/* verdict.h - a row of the section `verdicts`: what a gate decided about a cell or a comparison. Every
- * row has kind, name, verdict and reason; the parts say what else it has. */
+/* verdict.h - a row of the section `verdicts`: what a gate decided about a cell or a comparison.
+ * Every row has kind, name, verdict and reason; the parts say what else it has. */
 #ifndef SNAPMLA_HARNESS_RECORD_VERDICT_H
 #define SNAPMLA_HARNESS_RECORD_VERDICT_H
 

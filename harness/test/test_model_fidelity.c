@@ -199,8 +199,11 @@ static void test_values(void) {
     CU_ASSERT_EQUAL(v.n, N);
     for (int part = 1; part <= 32; part++) /* shares that binary fractions hold */
         CU_ASSERT_EQUAL(layer_values_quantile(&v, part / 32.0), sorted[part * N / 32 - 1]);
-    js *row = js_new_object();
-    CU_ASSERT_TRUE_FATAL(layer_values_json(&v, row));
+    arena mem = {0};
+    model_record values = model_record_new("values");
+    CU_ASSERT_TRUE_FATAL(layer_values_fill(&v, &mem, &values));
+    js *row = record_write(&model_type, &values);
+    arena_release(&mem);
     for (int i = 0; i < N; i++)
         sum += sorted[i] * sorted[i];
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(row, "rms", 0), sqrt(sum / N), 1e-9 * sqrt(sum / N));

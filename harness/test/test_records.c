@@ -178,6 +178,49 @@ static void test_parts(void) {
     arena_release(&mem);
 }
 
+typedef struct {
+    size_t n, n_empty;
+    double median_ns, ci95_hi;
+    char flags[64];
+} columns_seen;
+
+static void see_column(void *ctx, const char *column, const char *text, double number) {
+    columns_seen *seen = ctx;
+    seen->n++;
+    seen->n_empty += text ? text[0] == '\0' : isnan(number) != 0;
+    if (strcmp(column, "median_ns") == 0)
+        seen->median_ns = number;
+    if (strcmp(column, "ci95_hi") == 0)
+        seen->ci95_hi = number;
+    if (strcmp(column, "flags") == 0)
+        (void)snprintf(seen->flags, sizeof seen->flags, "%s", text);
+}
+
+/* The columns of the sheet: nested records, lists of texts and intervals; a type alone has them empty. */
+static void test_columns(void) {
+    static const char *const flags[] = {"noisy", "shared"};
+    columns_seen of_type = {0}, of_row = {0}, of_arm = {0};
+    cell_record c;
+    arm_record a;
+    record_init(&cell_type, &c);
+    record_init(&arm_type, &a);
+    c.performance.median_ns = 1500;
+    c.flags = (record_texts){flags, 2};
+    a.ci95_pct[1] = 62.5;
+    CU_ASSERT(record_columns(&cell_type, NULL, see_column, &of_type));
+    CU_ASSERT(record_columns(&cell_type, &c, see_column, &of_row));
+    CU_ASSERT(record_columns(&arm_type, &a, see_column, &of_arm));
+    CU_ASSERT(of_type.n > 40 && of_type.n == of_type.n_empty);
+    CU_ASSERT_EQUAL(of_row.n, of_type.n);
+    CU_ASSERT_EQUAL(of_row.n_empty, of_type.n - 2);
+    CU_ASSERT_EQUAL(of_row.median_ns, 1500);
+    CU_ASSERT_STRING_EQUAL(of_row.flags, "noisy, shared");
+    CU_ASSERT_EQUAL(of_arm.ci95_hi, 62.5);
+    js *value = record_value(&cell_type, &c, "flags");
+    CU_ASSERT_EQUAL(js_len(value), 2);
+    js_free(value);
+}
+
 /* Files from before controls had names say true for other seeds. */
 static void test_old_controls(void) {
     static const char row[] = "{\"control\":true}", none[] = "{\"control\":false}";
@@ -201,6 +244,7 @@ CU_TestInfo tests_records[] = {
     {"what does not exist", test_what_does_not_exist},
     {"hostile rows", test_hostile_rows},
     {"parts of a gate's row", test_parts},
+    {"columns of the sheet", test_columns},
     {"old controls", test_old_controls},
     CU_TEST_INFO_NULL,
 };

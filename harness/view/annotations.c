@@ -1,6 +1,7 @@
 /* annotations.c - a gate's verdicts where GitHub and GitLab show them beside a change. */
+#include <string.h>
+
 #include "base/hash.h"
-#include "base/text.h"
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"
 
@@ -16,9 +17,11 @@ static void put_escaped(buf *out, const char *s, bool property) {
 }
 
 void verdicts_github(const js *rows, buf *out) {
-    for (size_t i = 0; i < js_len(rows); i++) {
-        const js *row = js_at(rows, i);
-        bool noise = text_equal(verdict_text(row, "verdict"), "noise");
+    arena mem = {0};
+    verdict_list all = verdict_read(rows, &mem, &out->failed);
+    for (size_t i = 0; i < all.n; i++) {
+        const verdict_record *row = &all.at[i];
+        bool noise = strcmp(row->verdict, "noise") == 0;
         buf message = {0};
         if (!verdict_is_bad(row) && !noise)
             continue;
@@ -26,18 +29,19 @@ void verdicts_github(const js *rows, buf *out) {
         out->failed |= message.failed;
         (void)buf_printf(out, "::%s title=", verdict_is_failure(row) ? "error" : "warning");
         put_escaped(out, "snapmla gate: ", true);
-        put_escaped(out, verdict_text(row, "name"), true);
+        put_escaped(out, row->name, true);
         (void)buf_puts(out, "::");
         put_escaped(out, buf_str(&message), false);
         (void)buf_puts(out, "\n");
         buf_release(&message);
     }
+    arena_release(&mem);
 }
 
-static js *issue_of(const js *row, const char *file) {
+static js *issue_of(const verdict_record *row, const char *file) {
     buf message = {0};
     char fingerprint[HASH_HEX];
-    (void)buf_printf(&message, "%s %s: ", verdict_text(row, "kind"), verdict_text(row, "name"));
+    (void)buf_printf(&message, "%s %s: ", row->kind, row->name);
     bool ok = hash_bytes(buf_str(&message), message.len, fingerprint, NULL) == SNAP_OK;
     verdict_message(row, &message);
     js *issue = js_new_object(), *location = js_new_object(), *lines = js_new_object();
@@ -57,13 +61,16 @@ static js *issue_of(const js *row, const char *file) {
 }
 
 void verdicts_gitlab(const js *rows, const char *file, buf *out) {
+    arena mem = {0};
+    verdict_list all = verdict_read(rows, &mem, &out->failed);
     js *issues = js_new_array();
     bool ok = issues != NULL;
-    for (size_t i = 0; i < js_len(rows) && ok; i++)
-        if (verdict_is_bad(js_at(rows, i)))
-            ok = js_push_new(issues, issue_of(js_at(rows, i), file));
+    for (size_t i = 0; i < all.n && ok; i++)
+        if (verdict_is_bad(&all.at[i]))
+            ok = js_push_new(issues, issue_of(&all.at[i], file));
     if (!ok || js_write(issues, JS_PRETTY, out, NULL) != SNAP_OK)
         out->failed = true;
     (void)buf_puts(out, "\n");
     js_free(issues);
+    arena_release(&mem);
 }

@@ -8,36 +8,33 @@
 
 /* ---- bench kernel ---- */
 
-static void flags_text(const js *row, char text[TABLE_CELL]) {
+static void flags_text(const cell_record *c, char text[TABLE_CELL]) {
     size_t n = 0;
-    const js *flags = js_get_array(row, "flags");
-    const char *status = js_get_str(row, "status"), *reason = js_get_str(row, "reason");
     text[0] = '\0';
-    if (strcmp(status, "passed") != 0)
-        (void)snprintf(text, TABLE_CELL, "%s: %s", status, reason ? reason : "");
-    for (size_t i = 0; i < js_len(flags) && n < TABLE_CELL; i++)
-        n += (size_t)snprintf(text + n, TABLE_CELL - n, "%s%s", i ? " " : "",
-                              js_str(js_at(flags, i)));
+    if (strcmp(c->status, "passed") != 0)
+        (void)snprintf(text, TABLE_CELL, "%s: %s", c->status, c->reason);
+    for (size_t i = 0; i < c->flags.n && n < TABLE_CELL; i++)
+        n += (size_t)snprintf(text + n, TABLE_CELL - n, "%s%s", i ? " " : "", c->flags.at[i]);
 }
 
-static void add_row(table *t, const js *rows, size_t i) {
-    const js *row = js_at(rows, i), *shape = js_get_object(row, "shape");
-    const js *perf = js_get_object(row, "performance");
-    char flags[TABLE_CELL];
-    flags_text(row, flags);
-    table_cell(t, "%s", js_get_str(row, "arm"));
-    table_cell(t, "%s", js_get_str(row, "scope"));
-    table_cell(t, "%lld", (long long)js_get_int(shape, "heads", 0));
-    table_cell(t, "%lld", (long long)js_get_int(shape, "s_q", 0));
-    table_cell(t, "%lld", (long long)js_get_int(shape, "batch", 0));
-    table_cell(t, "%lld", (long long)js_get_int(shape, "context", 0));
-    table_number(t, row_number(row, "median_ns") / 1e3, 1);
-    table_number(t, row_number(row, "tflops"), 3);
-    table_number(t, row_number(row, "gb_s"), 1);
-    table_number(t, row_number(row, "roofline_pct"), 1);
-    table_number(t, row_paired_pct(row), 1);
-    table_cell(t, "%s", perf ? js_get_str(perf, "bound") : "");
+static void add_row(table *t, const cell_list *rows, size_t i) {
+    const cell_record *c = &rows->at[i];
+    const cell_performance *perf = &c->performance;
     double speedup = sweep_speedup(rows, i);
+    char flags[TABLE_CELL];
+    flags_text(c, flags);
+    table_cell(t, "%s", c->arm);
+    table_cell(t, "%s", c->scope);
+    table_cell(t, "%lld", (long long)c->shape.heads);
+    table_cell(t, "%lld", (long long)c->shape.s_q);
+    table_cell(t, "%lld", (long long)c->shape.batch);
+    table_cell(t, "%lld", (long long)c->shape.context);
+    table_number(t, perf->median_ns / 1e3, 1);
+    table_number(t, perf->tflops, 3);
+    table_number(t, perf->gb_s, 1);
+    table_number(t, perf->roofline_pct, 1);
+    table_number(t, perf->paired.roofline_pct, 1);
+    table_cell(t, "%s", perf->bound);
     table_cell(t, isnan(speedup) ? "" : "%.2fx", speedup);
     table_cell(t, "%s", flags);
 }
@@ -47,8 +44,12 @@ table bench_table(const js *rows) {
                                         "context", "us",    "TFLOPS",   "GB/s", "% roof",
                                         "% then",  "bound", "FP8/BF16", "flags"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
-    for (size_t i = 0; i < js_len(rows); i++)
-        add_row(&t, rows, i);
+    arena mem = {0};
+    cell_list all = {0};
+    t.failed |= !record_read_all(&cell_type, rows, &mem, &all.at, &all.n);
+    for (size_t i = 0; i < all.n; i++)
+        add_row(&t, &all, i);
+    arena_release(&mem);
     return t;
 }
 

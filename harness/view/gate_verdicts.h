@@ -6,6 +6,7 @@
 #define SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 
 #include "base/json.h"
+#include "harness/record/verdict.h"
 #include "harness/view/table.h"
 
 /* A table for a terminal, then each reason once. @color: heads in bold. */
@@ -31,9 +32,8 @@ table changes_table(const js *rows);
 /* ---- what the writers share ---- */
 
 /* "regressed: +5.10 %, 90 % interval [+4.20, +6.00] %, threshold +2.00 %; reason" */
-void verdict_message(const js *row, buf *out);
+void verdict_message(const verdict_record *v, buf *out);
 
-const char *verdict_text(const js *row, const char *key); /* "" where there is none */
-bool verdict_is_failure(const js *row);                   /* regressed or wrong */
+bool verdict_is_failure(const verdict_record *v); /* regressed or wrong */
 
 #endif

@@ -3,28 +3,28 @@
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"
 
-static size_t count_failures(const js *rows, bool failures) {
+static size_t count_failures(const verdict_list *all, bool failures) {
     size_t n = 0;
-    for (size_t i = 0; i < js_len(rows); i++)
-        n += verdict_is_bad(js_at(rows, i)) && verdict_is_failure(js_at(rows, i)) == failures;
+    for (size_t i = 0; i < all->n; i++)
+        n += verdict_is_bad(&all->at[i]) && verdict_is_failure(&all->at[i]) == failures;
     return n;
 }
 
-static void put_case(const js *row, buf *out) {
+static void put_case(const verdict_record *row, buf *out) {
     buf message = {0};
     verdict_message(row, &message);
     out->failed |= message.failed;
     (void)buf_puts(out, "  <testcase classname=\"gate.");
-    text_append_xml(out, verdict_text(row, "kind"));
+    text_append_xml(out, row->kind);
     (void)buf_puts(out, "\" name=\"");
-    text_append_xml(out, verdict_text(row, "name"));
+    text_append_xml(out, row->name);
     (void)buf_printf(out, "\" time=\"0\">\n    <%s",
                      !verdict_is_bad(row)      ? "system-out>"
                      : verdict_is_failure(row) ? "failure"
                                                : "error");
     if (verdict_is_bad(row)) {
         (void)buf_puts(out, " type=\"");
-        text_append_xml(out, verdict_text(row, "verdict"));
+        text_append_xml(out, row->verdict);
         (void)buf_puts(out, "\" message=\"");
         text_append_xml(out, buf_str(&message));
         (void)buf_puts(out, "\"/>\n  </testcase>\n");
@@ -36,13 +36,16 @@ static void put_case(const js *row, buf *out) {
 }
 
 void verdicts_junit(const js *rows, buf *out) {
-    size_t failures = count_failures(rows, true), errors = count_failures(rows, false);
+    arena mem = {0};
+    verdict_list all = verdict_read(rows, &mem, &out->failed);
+    size_t failures = count_failures(&all, true), errors = count_failures(&all, false);
     (void)buf_printf(out,
                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                      "<testsuites>\n<testsuite name=\"snapmla gate\" tests=\"%zu\" "
                      "failures=\"%zu\" errors=\"%zu\" skipped=\"0\" time=\"0\">\n",
-                     js_len(rows), failures, errors);
-    for (size_t i = 0; i < js_len(rows); i++)
-        put_case(js_at(rows, i), out);
+                     all.n, failures, errors);
+    for (size_t i = 0; i < all.n; i++)
+        put_case(&all.at[i], out);
     (void)buf_puts(out, "</testsuite>\n</testsuites>\n");
+    arena_release(&mem);
 }

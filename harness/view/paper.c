@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/record/reported.h"
 #include "harness/view/assets.h"
 #include "harness/view/outline.h"
 
@@ -51,30 +52,30 @@ static snap_status check_row(const js *row, const char *where, snap_err *err) {
 }
 
 static char *copy(report_model *m, const char *s) {
-    return arena_strdup(&m->mem, s ? s : "");
+    return arena_strdup(&m->mem, s);
 }
 
 static char *source_of(report_model *m, const char *source, const char *where) {
     buf text = {0};
-    (void)buf_printf(&text, "%s%s%s", source, where ? ", " : "", where ? where : "");
+    (void)buf_printf(&text, "%s%s%s", source, where[0] ? ", " : "", where);
     char *s = text.failed ? NULL : arena_strdup(&m->mem, buf_str(&text));
     buf_release(&text);
     return s;
 }
 
-static double number_of(const js *o, const char *key) {
-    return js_get_num(o, key, (double)NAN);
-}
-
+/* The record's texts belong to the document: the arena gets copies. */
 static bool read_quote(report_model *m, report_quote *q, const js *row, const char *source) {
-    *q = (report_quote){.about = copy(m, js_get_str(row, "about")),
-                        .what = copy(m, js_get_str(row, "what")),
-                        .model = copy(m, js_get_str(row, "model")),
-                        .source = source_of(m, source, js_get_str(row, "where")),
-                        .bf16 = number_of(row, "bf16"),
-                        .fp8 = number_of(row, "fp8"),
-                        .speedup = number_of(row, "speedup"),
-                        .peak_pct = number_of(row, "peak_pct")};
+    reported_record r;
+    if (!record_read(&reported_type, row, &m->mem, &r))
+        return false;
+    *q = (report_quote){.about = copy(m, r.about),
+                        .what = copy(m, r.what),
+                        .model = copy(m, r.model),
+                        .source = source_of(m, source, r.where),
+                        .bf16 = r.bf16,
+                        .fp8 = r.fp8,
+                        .speedup = r.speedup,
+                        .peak_pct = r.peak_pct};
     return q->about && q->what && q->model && q->source;
 }
 
@@ -123,10 +124,9 @@ cleanup:
 /* ---- whole models ---- */
 
 /* Of a decode step of the FP8 arm that a BF16 one stands beside; all others are passed over. */
-static bool is_pair(const js *row) {
-    const char *arm = js_get_str(row, "arm"), *step = js_get_str(row, "step");
-    return arm && step && strcmp(arm, "fp8") == 0 && strcmp(step, "decode") == 0 &&
-           js_get_num(row, "fp8_over_bf16", 0) > 0 && js_get_num(row, "tokens_s", 0) > 0;
+static bool is_pair(const step_record *s) {
+    return strcmp(s->arm, "fp8") == 0 && strcmp(s->step, "decode") == 0 && s->fp8_over_bf16 > 0 &&
+           s->tokens_s > 0;
 }
 
 /* Rows and device of a result file; false where @doc is none. Its rows name their models
@@ -159,21 +159,22 @@ snap_status report_add_e2e(report_model *m, const js *doc, const char *name, sna
     snap_status st = SNAP_OK;
     TRY(open_results(doc, &rows, &device) ? SNAP_OK
                                           : open_printed(doc, name, &rows, &device, &model, err));
-    report_step *all = grow(m, m->steps, m->n_steps, js_len(rows), sizeof *all);
+    step_list steps = {0};
+    bool room = record_read_all(&step_type, rows, &m->mem, &steps.at, &steps.n);
+    report_step *all = grow(m, m->steps, m->n_steps, steps.n, sizeof *all);
     report_step base = {.device = copy(m, device), .name = copy(m, name)};
-    bool room = all && base.device && base.name;
-    for (size_t i = 0; i < js_len(rows) && room; i++) {
-        const js *row = js_at(rows, i);
-        const char *own = js_get_str(row, "model_config");
+    room = room && all && base.device && base.name;
+    for (size_t i = 0; i < steps.n && room; i++) {
+        const step_record *row = &steps.at[i];
         if (!is_pair(row))
             continue;
         report_step *s = &all[m->n_steps];
         *s = base;
-        s->model = copy(m, own ? own : model);
-        s->context = (int64_t)js_get_num(row, "context", 0);
-        s->batch = (int64_t)js_get_num(row, "batch", 0);
-        s->fp8 = js_get_num(row, "tokens_s", 0);
-        s->speedup = js_get_num(row, "fp8_over_bf16", 0);
+        s->model = copy(m, row->model_config[0] ? row->model_config : model);
+        s->context = row->context;
+        s->batch = row->batch;
+        s->fp8 = row->tokens_s;
+        s->speedup = row->fp8_over_bf16;
         s->bf16 = s->fp8 / s->speedup;
         room = s->model != NULL;
         m->n_steps += room;
