@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 enum {
-    kSpareEntries = 2,  /* table entries past a sequence's last page */
-    kCacheTurnover = 4, /* last-level caches read between two uses of a set */
+    kSpareEntries = 2,  /* block-table entries after a sequence's last page */
+    kCacheTurnover = 4, /* cache sizes read between two uses of a set */
 };
 
 float bench_softmax_scale(void) {
@@ -26,7 +26,7 @@ static int pages_of(const bench_shape *s) {
     return (int)((s->context + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* Bytes that one step reads from the cache and writes; pages count whole. */
+/* The bytes that one step reads from the cache and writes. Pages count as whole pages. */
 static double set_bytes(const bench_shape *s, bench_kind k) {
     mla_precision p = bench_kind_precision(k);
     double tokens = (double)s->batch * pages_of(s) * MLA_PAGE;
@@ -77,7 +77,8 @@ const numbers *bench_arm_numbers(const bench_arm *arm) {
     return arm->from;
 }
 
-/* ---- names of numbers: set 0's sequence b has the tokens b * context ... ---- */
+/* ---- indices of tokens and queries: sequence b of set 0 has the tokens from b * context on
+ * ---- */
 
 uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
     return (uint64_t)(sequence * arm->shape.context + token);
@@ -88,14 +89,14 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int b, int64_t token) {
 }
 
 uint64_t bench_arm_query_index(const bench_arm *arm, int64_t row) {
-    (void)arm; /* set k's queries start at k * rows */
+    (void)arm; /* the queries of set k start at k * rows */
     return (uint64_t)row;
 }
 
 /* ---- memory ---- */
 
-static snap_status alloc_slices(bench_arm *arm, slices *s, size_t bytes_a_set, snap_err *err) {
-    s->stride = aligned(bytes_a_set);
+static snap_status alloc_slices(bench_arm *arm, slices *s, size_t bytes_per_set, snap_err *err) {
+    s->stride = aligned(bytes_per_set);
     s->at = mla_alloc(arm->be, s->stride * (size_t)arm->sets, err);
     return s->at ? SNAP_OK : SNAP_E_NOMEM;
 }
@@ -105,12 +106,13 @@ void *arm_slice(const slices *s, int set) {
 }
 
 int64_t arm_pages(const bench_arm *arm) {
-    return (int64_t)arm->shape.batch * arm->pages_a_sequence;
+    return (int64_t)arm->shape.batch * arm->pages_per_sequence;
 }
 
 static snap_status alloc_cache(bench_arm *arm, snap_err *err) {
     mla_page_bytes page = mla_cache_page_bytes(arm->precision, arm->shape.d_c, arm->shape.d_r);
-    arm->cache.pages = arm_pages(arm) * arm->sets + 1; /* the last one shuffled holds NaN */
+    arm->cache.pages = arm_pages(arm) * arm->sets + 1; /* the last one, in shuffled order, holds
+                                                          NaN */
     size_t pages = (size_t)arm->cache.pages;
     arm->cache.content = mla_alloc(arm->be, pages * page.content, err);
     if (!arm->cache.content)
@@ -145,7 +147,7 @@ static snap_status alloc_staged(bench_arm *arm, snap_err *err) {
     return to->scale ? SNAP_OK : SNAP_E_NOMEM;
 }
 
-/* A BF16 cache, and the plan that reads it. */
+/* Allocates the BF16 copy of the cache and the plan that reads it. */
 static snap_status alloc_copy(bench_arm *arm, snap_err *err) {
     const bench_shape *s = &arm->shape;
     size_t pages = (size_t)arm_pages(arm);
@@ -185,7 +187,7 @@ cleanup:
     return st;
 }
 
-/* ---- life ---- */
+/* ---- create and free ---- */
 
 static bool has_host_memory(const mla_backend *be) {
     mla_backend_info info;
@@ -210,8 +212,8 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->sets = sets;
     arm->flush = flush;
     arm->host_memory = has_host_memory(be);
-    arm->pages_a_sequence = pages_of(shape);
-    arm->table_width = arm->pages_a_sequence + kSpareEntries;
+    arm->pages_per_sequence = pages_of(shape);
+    arm->table_width = arm->pages_per_sequence + kSpareEntries;
     snap_status st = SNAP_OK;
     arm->served = calloc((size_t)sets, sizeof(lab_recording *));
     if (!arm->served)
@@ -249,7 +251,7 @@ void bench_arm_free(bench_arm *arm) {
     free(arm);
 }
 
-/* ---- a step ---- */
+/* ---- steps ---- */
 
 void bench_arm_rewind(bench_arm *arm) {
     arm->next = 0;
@@ -273,8 +275,8 @@ static mla_attn attn_of(const bench_arm *arm, int set) {
                       .lse = arm_slice(&arm->lse, set)};
 }
 
-/* The clock starts behind the flush, which leaves the device busy while the host enqueues the step;
- * or else on an idle device. */
+/* Starts the clock. With a flush, the clock starts after it; the flush keeps the device busy while
+ * the host enqueues the step. Without a flush, the clock starts on an idle device. */
 static snap_status start_clock(bench_arm *arm, snap_err *err) {
     snap_status st = arm->flush ? lab_flush(arm->be, err) : mla_sync(arm->be, err);
     return st == SNAP_OK ? mla_timer_start(arm->be, err) : st;
@@ -286,16 +288,16 @@ static snap_status enqueue_kernel(bench_arm *arm, int set, snap_err *err) {
     return mla_run(arm->plan, &step, &arm->cache, &attn, err);
 }
 
-/* The whole cache to BF16, and attention over that. */
+/* Converts the whole cache to BF16 and then runs attention on the copy. */
 static snap_status enqueue_copied(bench_arm *arm, int set, snap_err *err) {
     const bench_shape *s = &arm->shape;
     mla_step step = step_of(arm, set), copy = step;
     mla_attn attn = attn_of(arm, set);
     size_t stride =
-        (size_t)arm->pages_a_sequence * mla_cache_page_bytes(MLA_BF16, s->d_c, s->d_r).content;
+        (size_t)arm->pages_per_sequence * mla_cache_page_bytes(MLA_BF16, s->d_c, s->d_r).content;
     snap_status st = SNAP_OK;
     copy.block_table = arm->copy_table;
-    copy.table_width = arm->pages_a_sequence;
+    copy.table_width = arm->pages_per_sequence;
     TRY(mla_append_kv(arm->plan, &step, &arm->cache, arm_slice(&arm->kv, set), err));
     for (int b = 0; b < s->batch; b++)
         TRY(mla_fetch_kv(arm->plan, &step, &arm->cache, b, 0, s->context,
@@ -306,7 +308,8 @@ cleanup:
     return st;
 }
 
-/* Queries and new tokens as the arm's cache has them, and the plan. */
+/* Quantises the queries and appends the new tokens in the form that the arm's cache has, and
+ * schedules the step. */
 static snap_status enqueue_dataflow(bench_arm *arm, int set, snap_err *err) {
     mla_step step = step_of(arm, set);
     const void *q = arm_slice(&arm->q, set), *kv = arm_slice(&arm->kv, set);
@@ -334,7 +337,8 @@ cleanup:
     return st;
 }
 
-/* What a recording fails of is not enqueued: the stream must leave the recording all the same. */
+/* Records one served step. The recording is ended even if enqueueing failed, because the stream
+ * must leave recording mode. A failed recording is freed. */
 static snap_status record_served(bench_arm *arm, int set, snap_err *err) {
     lab_recording *made = NULL;
     snap_err ignored = {0};
@@ -392,7 +396,7 @@ static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
 
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) {
-    snap_status st = bench_arm_step(arm, scope, ns, err); /* metadata, recordings */
+    snap_status st = bench_arm_step(arm, scope, ns, err); /* also makes metadata and recordings */
     if (st != SNAP_OK)
         return st;
     TRY(mla_timer_start(arm->be, err));

@@ -5,11 +5,11 @@
 #include "base/rng.h"
 
 enum {
-    kFillPages = 256, /* pages filled at a time, where the host does it */
-    kFillMany = 8192, /* and where a device does */
+    kFillPages = 256, /* pages filled at a time on the host */
+    kFillMany = 8192, /* the same on a device */
 };
 
-/* Every byte 0xff: NaN in bf16, e4m3 and fp32 alike. */
+/* Sets every byte to 0xff, which is NaN in bf16, e4m3 and fp32. */
 static snap_status poison(bench_arm *arm, void *device, size_t bytes, snap_err *err) {
     return device ? lab_fill(arm->be, device, 0xff, bytes, err) : SNAP_OK;
 }
@@ -25,7 +25,7 @@ cleanup:
     return st;
 }
 
-/* The pool's page numbers in random order: logical page i is page order[i]. */
+/* Returns the page numbers of the pool in random order: logical page i is page order[i]. */
 static int32_t *shuffled_pages(const bench_arm *arm) {
     size_t n = (size_t)arm->cache.pages;
     int32_t *order = calloc(n, sizeof *order);
@@ -40,7 +40,7 @@ static int32_t *shuffled_pages(const bench_arm *arm) {
     return order;
 }
 
-/* What stands in a table past a sequence's last page. */
+/* An invalid entry of a block table, after the last page of a sequence. */
 static int32_t garbage_entry(const bench_arm *arm, int i, int32_t nan_page) {
     switch (i % 4) {
     case 0:
@@ -58,14 +58,14 @@ static void fill_table(const bench_arm *arm, int set, const int32_t *order, int3
     int32_t nan_page = order[arm->cache.pages - 1];
     for (int b = 0; b < arm->shape.batch; b++) {
         int32_t *row = table + (int64_t)b * arm->table_width;
-        int64_t first = ((int64_t)set * arm->shape.batch + b) * arm->pages_a_sequence;
+        int64_t first = ((int64_t)set * arm->shape.batch + b) * arm->pages_per_sequence;
         for (int i = 0; i < arm->table_width; i++)
-            row[i] =
-                i < arm->pages_a_sequence ? order[first + i] : garbage_entry(arm, b + i, nan_page);
+            row[i] = i < arm->pages_per_sequence ? order[first + i]
+                                                 : garbage_entry(arm, b + i, nan_page);
     }
 }
 
-/* The copy's pages lie in the order of the sequences. */
+/* The pages of the copy are in the order of the sequences. */
 static snap_status upload_copy_table(bench_arm *arm, int32_t *host, snap_err *err) {
     size_t pages = (size_t)arm_pages(arm);
     for (size_t i = 0; i < pages; i++)
@@ -93,13 +93,13 @@ cleanup:
     return st;
 }
 
-/* Filling appends MLA_MAX_SQ tokens at a time to many pages at once, each page as a sequence of its
- * own: the backend's own quantiser at the speed of its largest batch. */
+/* The state of filling the cache. Each append adds MLA_MAX_SQ tokens to each of many pages. Each
+ * page is treated as one sequence, so the backend's own quantiser runs at its largest batch. */
 typedef struct {
     mla_plan *plan;
-    int many;                 /* pages at once */
+    int many;                 /* pages filled at the same time */
     int32_t *lengths, *pages; /* device [many] */
-    uint64_t *first;          /* device [many]: the token that each page's next ones begin with */
+    uint64_t *first;          /* device [many]: index of the first token to append to each page */
     void *kv;                 /* device bf16 [many][MLA_MAX_SQ][d_c + d_r] */
     int32_t *host_lengths;
     uint64_t *host_first;
@@ -142,18 +142,19 @@ static void filler_release(filler *f, mla_backend *be) {
     free(f->host_first);
 }
 
-/* Tokens of logical page @page that its sequence has. */
+/* The number of tokens of its sequence on logical page @page. */
 static int tokens_on_page(const bench_arm *arm, int64_t page) {
-    int64_t left = arm->shape.context - page % arm->pages_a_sequence * MLA_PAGE;
+    int64_t left = arm->shape.context - page % arm->pages_per_sequence * MLA_PAGE;
     return left < MLA_PAGE ? (int)left : MLA_PAGE;
 }
 
-/* The MLA_MAX_SQ tokens that bring a page on from @had: its new length, 0 = nothing to do, and the
- * first of them, which lies before the page where it has fewer: nobody reads that one. */
+/* Finds the next MLA_MAX_SQ tokens of a page that holds @had tokens. Returns the page's new length,
+ * or 0 if the page is complete. *first is the index of the first token. If fewer tokens are left,
+ * *first lies before the page's own tokens; those extra tokens are never read. */
 static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
     int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
-    int64_t token = page % arm->pages_a_sequence * MLA_PAGE + now - MLA_MAX_SQ;
-    *first = arm_token_index(arm, page / arm->pages_a_sequence, token);
+    int64_t token = page % arm->pages_per_sequence * MLA_PAGE + now - MLA_MAX_SQ;
+    *first = arm_token_index(arm, page / arm->pages_per_sequence, token);
     return now <= had ? 0 : now;
 }
 
@@ -195,7 +196,7 @@ cleanup:
     return st;
 }
 
-/* Rows @first .. of a source, in order, to device memory. */
+/* Writes rows @first, @first + 1, ... of a source to device memory. */
 static snap_status draw_run(bench_arm *arm, draw_source from, uint64_t first, int64_t rows,
                             uint64_t *scratch, void *out, snap_err *err) {
     snap_status st = mla_copy_in(arm->be, scratch, &first, sizeof first, err);
@@ -214,8 +215,8 @@ static snap_status make_queries(bench_arm *arm, int set, uint64_t *scratch, snap
     return st;
 }
 
-/* The step's own tokens, which the served scope appends: the last s_q of each sequence. What would
- * lie before a sequence's first token is drawn and not appended. */
+/* Draws the tokens that a step of the served scope appends: the last s_q of each sequence. If a
+ * sequence has fewer tokens, the extra rows are drawn but not appended. */
 static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint64_t *scratch,
                                    snap_err *err) {
     const bench_shape *s = &arm->shape;

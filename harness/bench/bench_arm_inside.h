@@ -1,46 +1,50 @@
-/* bench_arm_inside.h - what the files of an arm share: its struct, and the names of its numbers. */
+/* bench_arm_inside.h - the parts of an arm that its source files share: its struct and the indices
+ * of its tokens. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 
 #include "harness/bench/bench_arm.h"
 
-/* Device memory that holds one slice a set. */
+/* Device memory with one slice for each set. */
 typedef struct {
     unsigned char *at;
-    size_t stride; /* bytes from set to set, a multiple of MLA_ALIGN */
+    size_t stride; /* bytes from one set to the next, a multiple of MLA_ALIGN */
 } slices;
 
 struct bench_arm {
-    mla_backend *be; /* borrowed, as is numbers */
+    mla_backend *be; /* borrowed, as is from */
     const numbers *from;
     bench_shape shape;
     bench_kind kind;
     mla_precision precision;
     int sets, next;
-    int pages_a_sequence, table_width;
+    int pages_per_sequence, table_width;
     mla_plan *plan;
     mla_cache cache;
     slices table, q, q8, q_rope, q_scale, kv, out, lse;
-    int32_t *seqlens; /* device [batch], the same for all sets */
-    bool flush;       /* before each step, instead of many sets */
+    int32_t *seqlens; /* device [batch]; all sets share it */
+    bool flush;       /* flush before each step instead of using many sets */
     bool host_memory;
-    lab_rows staged;  /* BENCH_UNFUSED: new tokens on their way to their pages */
-    mla_plan *copies; /* BENCH_COPIED: of BF16; its cache and pages, a sequence after the other */
+    lab_rows staged;  /* BENCH_UNFUSED: quantised new tokens before they are copied to their
+                         pages */
+    mla_plan *copies; /* BENCH_COPIED: the plan of the BF16 copy, the copy, and its block table in
+                         sequence order */
     mla_cache copy;
     int32_t *copy_table;
-    lab_recording **served; /* [sets] a served step each, recorded when it is first taken */
+    lab_recording **served; /* [sets] one recorded served step each; made at its first use */
 };
 
-/* Set k's sequence b is sequence k * batch + b; its tokens' numbers. */
+/* The index of a token's numbers. Sequence b of set k has the number k * batch + b. */
 uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token);
 
-/* Of one set. */
+/* The number of pages of one set. */
 int64_t arm_pages(const bench_arm *arm);
 
-/* Slice @set; NULL of a slice that has no memory. */
+/* The slice of set @set, or NULL if no memory was allocated. */
 void *arm_slice(const slices *s, int set);
 
-/* Cache, tables, queries, new tokens: everything that steps read; NaN where results go. */
+/* Fills everything that steps read: cache, block tables, queries, new tokens. Results are set to
+ * NaN. */
 snap_status arm_fill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

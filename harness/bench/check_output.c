@@ -9,8 +9,9 @@
 #include "kernels/formats.h"
 
 enum { kVerifyRows = 64, kVerifySequences = 8 };
-static const double kWholeWork = 1 << 19; /* rows x tokens up to which a cell is judged whole */
-static const double kHostWork = 1 << 16;  /* the same where a device can judge the others */
+static const double kWholeWork = 1 << 19; /* rows x tokens up to which the whole cell is checked */
+static const double kHostWork = 1 << 16;  /* the same if larger cells can be checked on the
+                                             device */
 
 void verified_release(verified *v) {
     free(v->out);
@@ -24,14 +25,14 @@ typedef struct {
     const bench_arm *arm;
     const verified *v;
     uint64_t seed;
-    int64_t rows; /* to judge in this sequence; 0 = all */
+    int64_t rows; /* rows to check in this sequence; 0 = all */
     int b;
     snap_status st;
     snap_err err;
     judge_error error;
 } sequence_job;
 
-/* The planes of mla_cache and mla_attn that one sequence needs, host memory. */
+/* Host copies of the arrays of mla_cache and mla_attn that one sequence needs. */
 typedef struct {
     void *content, *q;
     uint16_t *rope, *q_rope;
@@ -65,7 +66,8 @@ static bool planes_alloc(planes *p, const bench_shape *s, mla_precision precisio
 
 typedef void (*row_fn)(const numbers *n, uint64_t index, uint16_t *row);
 
-/* Rows @first .. of tokens or queries into planes as the precision stores them. */
+/* Writes rows @first, @first + 1, ... of tokens or queries in the form that the precision
+ * stores. */
 static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t count,
                       void *content, uint16_t *rope, float *scale) {
     const numbers *from = bench_arm_numbers(arm);
@@ -80,9 +82,9 @@ static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t
     }
 }
 
-/* A device's kernels choose the units in which they round P by rules of their own: they are judged
- * against exact probabilities. */
-static ref_pv judged_against(const bench_arm *arm) {
+/* Kernels on a device choose the scale for rounding P by rules of their own. So they are compared
+ * with exact probabilities. */
+static ref_pv reference_pv(const bench_arm *arm) {
     if (lab_can_attend(bench_arm_backend(arm)))
         return REF_P_EXACT;
     return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
@@ -97,7 +99,7 @@ static void judge_sequence(sequence_job *job) {
     mla_precision precision = bench_arm_precision(arm);
     planes p = {0};
     if (!planes_alloc(&p, s, precision, pages)) {
-        job->st = err_set(&job->err, SNAP_E_NOMEM, "out of memory for judging a sequence");
+        job->st = err_set(&job->err, SNAP_E_NOMEM, "out of memory for checking a sequence");
         goto cleanup;
     }
     for (size_t i = 0; i < pages; i++)
@@ -127,7 +129,7 @@ static void judge_sequence(sequence_job *job) {
                  .out = job->v->out + first_row * s->d_c,
                  .lse = job->v->lse + first_row},
     };
-    ref_pv pv = judged_against(arm);
+    ref_pv pv = reference_pv(arm);
     judge_sample sample = {.rows = job->rows, .seed = job->seed + (uint64_t)job->b};
     job->st = judge_rows(&job->error, &in, pv, sample, &job->err);
 cleanup:
@@ -139,9 +141,9 @@ static void run_job(void *ctx, int worker, int64_t index) {
     judge_sequence((sequence_job *)ctx + index);
 }
 
-/* ---- all of them ---- */
+/* ---- all sequences ---- */
 
-/* @n of the batch's sequences, seeded, without repetition: the first n of a shuffle. */
+/* Chooses @n different sequences of the batch: the first n of a seeded shuffle. */
 static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
     rng r = rng_make(seed, rng_stream_of("verify sequences"));
     for (int b = 0; b < batch; b++)
@@ -154,7 +156,7 @@ static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
     }
 }
 
-static int64_t rows_a_sequence(const bench_shape *s, int sequences, bool whole) {
+static int64_t rows_per_sequence(const bench_shape *s, int sequences, bool whole) {
     int64_t all = (int64_t)s->s_q * s->heads, wanted = (kVerifyRows + sequences - 1) / sequences;
     return whole || wanted >= all ? 0 : wanted;
 }
@@ -185,13 +187,16 @@ static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t see
     sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
     snap_status st = SNAP_OK;
     if (!order || !jobs) {
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", n);
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", n);
         goto cleanup;
     }
     pick_sequences(order, s->batch, n, seed);
     for (int i = 0; i < n; i++)
-        jobs[i] = (sequence_job){
-            .arm = arm, .v = v, .seed = seed, .rows = rows_a_sequence(s, n, whole), .b = order[i]};
+        jobs[i] = (sequence_job){.arm = arm,
+                                 .v = v,
+                                 .seed = seed,
+                                 .rows = rows_per_sequence(s, n, whole),
+                                 .b = order[i]};
     TRY(run_jobs(jobs, n, err));
     v->error = (judge_error){0};
     for (int i = 0; i < n; i++)
@@ -202,24 +207,24 @@ cleanup:
     return st;
 }
 
-/* ---- large cells, where a device can ---- */
+/* ---- large cells, checked on the device ---- */
 
-/* The sampled rows of all sequences in turn, in FP64. */
+/* The sampled rows of all chosen sequences and their exact results in FP64. */
 typedef struct {
-    int sequences, rows; /* of each sequence */
+    int sequences, rows; /* rows: of each sequence */
     int *order;
     int64_t *row;
     double *ref, *lse;
-} known;
+} sampled_rows;
 
-static void known_release(known *k) {
+static void sampled_rows_release(sampled_rows *k) {
     free(k->order);
     free(k->row);
     free(k->ref);
     free(k->lse);
 }
 
-static bool known_alloc(known *k, const bench_shape *s) {
+static bool sampled_rows_alloc(sampled_rows *k, const bench_shape *s) {
     int all = s->s_q * s->heads;
     k->sequences = s->batch < kVerifySequences ? s->batch : kVerifySequences;
     k->rows = (kVerifyRows + k->sequences - 1) / k->sequences;
@@ -232,8 +237,9 @@ static bool known_alloc(known *k, const bench_shape *s) {
     return k->order && k->row && k->ref && k->lse;
 }
 
-/* Rows at equal distances from a random first one: all query tokens and heads get their share. */
-static void pick_rows(known *k, const bench_shape *s, uint64_t seed) {
+/* Chooses rows at equal distances from a random first row, so that all query tokens and heads are
+ * covered. */
+static void pick_rows(sampled_rows *k, const bench_shape *s, uint64_t seed) {
     int all = s->s_q * s->heads;
     rng r = rng_make(seed, rng_stream_of("verify rows"));
     pick_sequences(k->order, s->batch, k->sequences, seed);
@@ -245,8 +251,8 @@ static void pick_rows(known *k, const bench_shape *s, uint64_t seed) {
     }
 }
 
-static snap_status judge_picked(judge_error *e, const verified *v, const bench_arm *arm,
-                                const lab_step *step, known *k, snap_err *err) {
+static snap_status judge_sampled(judge_error *e, const verified *v, const bench_arm *arm,
+                                 const lab_step *step, sampled_rows *k, snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
     int rows = k->sequences * k->rows;
     snap_status st = lab_attend(bench_arm_backend(arm), step, k->row, rows, k->ref, k->lse, err);
@@ -277,21 +283,21 @@ static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t s
                      .bf16_queries = bench_kind_plain_queries(bench_arm_kind(arm))};
     mla_backend_info info;
     mla_backend_describe(bench_arm_backend(arm), &info);
-    known k = {0};
+    sampled_rows k = {0};
     snap_status st = SNAP_OK;
-    if (!known_alloc(&k, s))
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for judging %d sequences", s->batch));
+    if (!sampled_rows_alloc(&k, s))
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", s->batch));
     pick_rows(&k, s, seed);
-    TRY(judge_picked(&v->error, v, arm, &step, &k, err));
+    TRY(judge_sampled(&v->error, v, arm, &step, &k, err));
     if (v->error.lse_err > v->bound.lse_err && info.fp8_sums.bits && step.precision == MLA_FP8) {
         judge_error alike;
         step.sums = info.fp8_sums;
-        TRY(judge_picked(&alike, v, arm, &step, &k, err));
+        TRY(judge_sampled(&alike, v, arm, &step, &k, err));
         if (!alike.nonfinite)
             v->error.lse_alike = fmin(alike.lse_err, v->error.lse_err);
     }
 cleanup:
-    known_release(&k);
+    sampled_rows_release(&k);
     return st;
 }
 
@@ -302,7 +308,7 @@ static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, s
     return judge_on_host(v, arm, seed, err);
 }
 
-/* ---- a result, and whether it is still the same ---- */
+/* ---- the result of a cell, and whether it has changed ---- */
 
 static snap_status fetch(bench_arm *arm, uint16_t **out, float **lse, snap_err *err) {
     size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
@@ -337,7 +343,7 @@ snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t 
     v->lse = lse;
     out = NULL;
     lse = NULL;
-    v->bound = bench_kind_bound(bench_arm_kind(arm), judged_against(arm));
+    v->bound = bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
     TRY(judge_all(v, arm, seed, err));
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
 cleanup:
@@ -351,8 +357,9 @@ snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) {
     float *lse = NULL;
     snap_status st = fetch(arm, &out, &lse, err);
     if (st == SNAP_OK && !same(v, arm, out, lse))
-        v->verdict = err_set(&v->why, SNAP_E_WRONG,
-                             "the output of the timed steps is not the one that was judged");
+        v->verdict =
+            err_set(&v->why, SNAP_E_WRONG,
+                    "the output of the timed steps differs from the output that was checked");
     free(out);
     free(lse);
     return st;

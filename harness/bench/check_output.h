@@ -1,10 +1,10 @@
-/* check_output.h - is what an arm computed right? Asked before a cell is timed, and again after it.
+/* check_output.h - checks an arm's output before a cell is timed, and again afterwards.
  *
- * The judge starts from the random numbers, not from the device's cache: it quantises them by
- * kernels/formats.h, so that a wrong append, query quantiser or attention all show. Small cells are
- * judged whole; of large ones kVerifyRows rows, spread over up to kVerifySequences sequences, by
- * lab_attend() where the backend has it. The arm of a backend that has it is judged against exact
- * probabilities, any other against the oracle of its own arithmetic. */
+ * The check starts from the random numbers, not from the device's cache. It quantises them with
+ * kernels/formats.h, so it finds errors in append, in the query quantiser and in attention. Small
+ * cells are checked whole. Of large cells, kVerifyRows rows are checked, spread over up to
+ * kVerifySequences sequences, with lab_attend() if the backend has it. The output of such a backend
+ * is compared with exact probabilities, any other with the oracle of its own arithmetic. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 
@@ -12,27 +12,29 @@
 #include "kernels/judge.h"
 
 typedef struct {
-    judge_error error; /* of all judged rows together */
+    judge_error error; /* over all checked rows */
     judge_bound bound;
     snap_status verdict; /* SNAP_OK or SNAP_E_WRONG */
     snap_err why;        /* the reason of SNAP_E_WRONG */
-    uint16_t *out;       /* what was judged, bf16 [rows][d_c] and fp32 [rows], owned */
+    uint16_t *out;       /* the checked output, bf16 [rows][d_c] and fp32 [rows], owned */
     float *lse;
 } verified;
 
 void verified_release(verified *v); /* the struct is reusable; initialise with {0} */
 
 /**
- * verify_arm - run one step of the scope on set 0 and judge its rows
+ * verify_arm - run one step of the scope on set 0 and check its rows
  *
- * @v: where it holds the verdict on the very same bytes already (of the other scope), that stands
+ * @v: keeps its verdict if the output is the same, byte for byte, as the one checked before (for
+ *     the other scope)
  *
  * A wrong result is a verdict in @v. Errors: those of the backend, SNAP_E_NOMEM.
  */
 snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* After the timed steps: set 0 must hold the bytes that were judged, or the verdict turns wrong. */
+/* Call it after the timed steps. If the output of set 0 is no longer the checked one, the verdict
+ * becomes SNAP_E_WRONG. */
 snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

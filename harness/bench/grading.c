@@ -23,10 +23,10 @@ typedef struct {
     bool failed;
 } pair_set;
 
-/* What is asked of a kind of pair: a gold and an answer to it, from small numbers. */
+/* The numbers from which one pair is made: a reference answer and an answer to judge. */
 typedef struct {
     int a, b, c; /* 2..60 */
-    int off;     /* 0 for a right answer, else 1 */
+    int off;     /* 0 = right answer, 1 = wrong answer */
 } recipe;
 
 static const char *keep(pair_set *s, const char *text) {
@@ -107,7 +107,7 @@ static recipe draw(rng *r) {
                     .off = (int)rng_below(r, 2)};
 }
 
-/* Reasoning with formulas of its own, then the answer in a box. */
+/* Writes reasoning with formulas, then the answer in \boxed{}. */
 static void write_response(char out[kResponse], const char *answer) {
     static const char thought[] = "We set $x = \\frac{a}{b}$ and look at both cases, because "
                                   "neither is excluded by (1). ";
@@ -137,13 +137,14 @@ static snap_status judge_all(const pair_set *s, const grader *g, bool extracted,
         grade_result r =
             g->grade(p->gold, (grade_input){.response = p->input, .extracted = extracted});
         if ((r.verdict == GRADE_CORRECT) != p->right)
-            return err_set(err, SNAP_E_WRONG, "%s: '%s' against '%s' is %s (%s)", g->id,
-                           r.extracted, p->gold, grade_verdict_name(r.verdict), r.reason);
+            return err_set(err, SNAP_E_WRONG, "%s: the answer '%s' to '%s' was graded %s (%s)",
+                           g->id, r.extracted, p->gold, grade_verdict_name(r.verdict), r.reason);
     }
     return SNAP_OK;
 }
 
-/* Passes over all pairs for the time given, several times, after one that warms up. */
+/* Median rate of several passes. Each pass grades all pairs repeatedly for its share of @seconds.
+ * One earlier pass warms up and checks every verdict. */
 static snap_status measure(const pair_set *s, const grader *g, bool extracted, double seconds,
                            double *rate, snap_err *err) {
     double rates[kPasses];

@@ -1,7 +1,8 @@
-/* grading.h - how fast answers are judged, on one core.
+/* grading.h - measures how fast answers are graded on one core.
  *
- * The pairs are made up here, of every kind that the graders tell apart, half of them right; each
- * has a known verdict, and a speed counts only when all of them came out. */
+ * The pairs are generated. They cover every kind of answer that the graders distinguish, and about
+ * half of the answers are right. The right verdict of each pair is known. A speed is reported only
+ * if all verdicts are right. */
 #ifndef SNAPMLA_HARNESS_BENCH_GRADING_H
 #define SNAPMLA_HARNESS_BENCH_GRADING_H
 
@@ -13,13 +14,13 @@ enum { GRADING_ROWS = 5 };
 
 typedef struct {
     const char *grader; /* its id */
-    const char *input;  /* "answer": bare; "response": found in 2 KiB of text */
-    size_t pairs;       /* different ones, judged in turn */
-    double rate;        /* gradings a second, median of several passes */
+    const char *input;  /* "answer": the bare answer; "response": an answer inside 2 KiB of text */
+    size_t pairs;       /* number of different pairs, graded in turn */
+    double rate;        /* gradings per second, median of several passes */
 } grading_row;
 
-/* @seconds: measured time of a row. SNAP_E_WRONG naming grader and pair for a verdict that is not
- * the known one. */
+/* @seconds: measured time for each row. Returns SNAP_E_WRONG, naming grader and pair, if a verdict
+ * is wrong. */
 snap_status grading_bench(uint64_t seed, double seconds, grading_row rows[GRADING_ROWS],
                           snap_err *err) SNAP_CHECK_RESULT;
 

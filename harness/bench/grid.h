@@ -12,7 +12,7 @@ enum { BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 512 };
 
 typedef struct {
     int heads, s_q, batch;
-    int64_t context; /* tokens in the cache of each sequence, the step's included */
+    int64_t context; /* tokens in the cache of each sequence, including those of the step */
     int d_c, d_r;
 } bench_shape;
 
@@ -20,33 +20,35 @@ typedef struct {
 void bench_shape_text(const bench_shape *s, char out[96]);
 
 typedef struct {
-    bool arm[BENCH_ARMS]; /* by bench_kind */
+    bool arm[BENCH_ARMS]; /* index: bench_kind */
     bool scope[BENCH_SCOPES];
     int heads[GRID_AXIS], s_q[GRID_AXIS], batch[GRID_AXIS];
     int64_t context[GRID_AXIS];
     int n_heads, n_s_q, n_batch, n_context;
     int d_c, d_r;
-    bench_shape list[GRID_LIST]; /* where shapes are named one by one, instead of the axes */
+    bench_shape list[GRID_LIST]; /* shapes given one by one; they replace the axes */
     int n_list;
 } bench_grid;
 
-/* The options of a sweep as text, each a comma list: "bf16,fp8", "kernel,served", "1,16", ...;
- * shapes as "H/s_q/batch/context", NULL or "" = all products of the axes. */
+/* The options of a sweep as text. Each is a list separated by commas: "bf16,fp8", "kernel,served",
+ * "1,16", ... Shapes are written as "H/s_q/batch/context". NULL or "" means every combination of
+ * the axes. */
 typedef struct {
     const char *arms, *scopes, *heads, *s_q, *batch, *context, *shapes;
     int64_t d_c, d_r;
-    bool ablation; /* the ablation's arms as well */
+    bool ablation; /* add the arms of the ablation */
 } bench_grid_text;
 
-/* SNAP_E_USAGE naming the option and the part that is wrong: unknown, out of the range of mla.h,
- * given twice, or more than GRID_AXIS (of shapes: GRID_LIST) of them. */
+/* SNAP_E_USAGE, naming the option and the part that is wrong: it is unknown, out of the range of
+ * mla.h, given twice, or beyond the limit of GRID_AXIS parts (shapes: GRID_LIST). */
 snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *text,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 int bench_grid_shapes(const bench_grid *g);
 bench_shape bench_grid_shape(const bench_grid *g, int i); /* heads outermost, context innermost */
 
-/* A comma list of up to @max integers within [low, high]; *n is how many. SNAP_E_USAGE. */
+/* Parses a list of up to @max integers within [low, high], separated by commas. *n is their number.
+ * SNAP_E_USAGE. */
 snap_status bench_parse_list(const char *list, const char *option, int64_t low, int64_t high,
                              int64_t *out, int max, int *n, snap_err *err) SNAP_CHECK_RESULT;
 

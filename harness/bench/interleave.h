@@ -1,8 +1,9 @@
-/* interleave.h - time several arms in turns, so that their ratio survives a drifting machine.
+/* interleave.h - times several arms in alternation, so that a drift of the machine does not change
+ * the ratio of their times.
  *
- * The arms take steps in the order A B B A A B B A ..., and go on until each one's stop rule has
- * spoken: all arms end with the same number of samples, and each mirrored block of them cancels a
- * linear drift. A single arm simply repeats. */
+ * The arms take steps in the order A B B A A B B A ... until each arm's stop rule has found a
+ * reason to stop. All arms end with the same number of samples, and each mirrored block (A B B A)
+ * cancels a linear drift. A single arm is simply repeated. */
 #ifndef SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 #define SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 
@@ -16,18 +17,18 @@
 int interleave_arm(int64_t i, int n);
 
 /**
- * interleave_measure - one warm-up step an arm, then samples until the rules are content
+ * interleave_measure - one warm-up step for each arm, then samples until every rule has a reason
  *
  * @rules:  [n], initialised by the caller with stop_init()
- * @rest:   idle time between blocks, in times of the block before: a device whose clock follows its
- *          power then stays at the clock of a short burst; 0 = none
- * @looks:  zeroed by the caller; gets a look at the ceilings between blocks; may be NULL
- * @cancel: asked between blocks; may be NULL
+ * @rest:   idle time after each block, as a multiple of that block's duration; 0 = none. With it, a
+ *          device whose clock depends on its power stays at the clock of a short burst.
+ * @looks:  zeroed by the caller; the ceilings are probed between blocks; NULL = no probes
+ * @cancel: checked between blocks; may be NULL
  *
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               double rest, paired_probes *looks,
+                               double rest, paired_probes *probes,
                                const volatile sig_atomic_t *cancel,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { kMostIterations = 500 };
-#define SLACK 1.001 /* FP32's roundings beside those counted, and the norm from below */
+#define SLACK 1.001 /* covers FP32 rounding that is not counted, and that norms are from below */
 
 /* ---- norms ---- */
 
@@ -23,8 +23,8 @@ static double norm_f32(const float *x, int64_t n) {
     return sqrt(sum);
 }
 
-/* y = W^T W x for W [rows][cols]; gives |W x|. */
-static double turn(const float *w, int64_t rows, int64_t cols, const double *x, double *y) {
+/* Computes y = W^T W x for W [rows][cols] and returns |W x|. */
+static double apply_gram(const float *w, int64_t rows, int64_t cols, const double *x, double *y) {
     double size = 0;
     memset(y, 0, (size_t)cols * sizeof *y);
     for (int64_t i = 0; i < rows; i++) {
@@ -38,8 +38,8 @@ static double turn(const float *w, int64_t rows, int64_t cols, const double *x, 
     return sqrt(size);
 }
 
-/* Power iteration from a start that leans on every column. */
-static double iterate(const float *w, int64_t rows, int64_t cols, double *x, double *y) {
+/* Power iteration. The start vector has no zero component. */
+static double power_iteration(const float *w, int64_t rows, int64_t cols, double *x, double *y) {
     double found = 0;
     for (int64_t j = 0; j < cols; j++)
         x[j] = 1 + 0.5 * sin((double)j);
@@ -47,7 +47,7 @@ static double iterate(const float *w, int64_t rows, int64_t cols, double *x, dou
         double size = norm(x, cols), before = found;
         for (int64_t j = 0; j < cols && size > 0; j++)
             x[j] /= size;
-        found = turn(w, rows, cols, x, y);
+        found = apply_gram(w, rows, cols, x, y);
         memcpy(x, y, (size_t)cols * sizeof *x);
         if (found <= before * (1 + 1e-9))
             break;
@@ -66,7 +66,7 @@ snap_status spectral_norm(double *out, const mat *m, snap_err *err) {
     }
     for (int64_t i = 0; i < m->rows; i++)
         mat_read_row(m, i, w + i * m->cols);
-    *out = iterate(w, m->rows, m->cols, x, x + m->cols);
+    *out = power_iteration(w, m->rows, m->cols, x, x + m->cols);
 cleanup:
     free(w);
     free(x);
@@ -75,10 +75,11 @@ cleanup:
 
 /* ---- rows ---- */
 
-/* Over all tokens: what rounding may do to one, and does. */
+/* Limits over all tokens j. d_j is the rounding error of the content of token j, and c_j is that
+ * content. */
 typedef struct {
-    double content, rope; /* largest bound of |d_j|, of RoPE's move */
-    double radius;        /* largest |c_j - mean c| */
+    double content, rope; /* the largest bound of |d_j|, and of the error of the RoPE part */
+    double radius;        /* the largest |c_j - mean c| */
 } row_bounds;
 
 static row_bounds bounds_of(const oracle_step *s, double *mean) {
@@ -106,7 +107,7 @@ static row_bounds bounds_of(const oracle_step *s, double *mean) {
     return b;
 }
 
-/* The largest move of a head's logits. */
+/* The largest change of a logit of this head through rounding. */
 static double logit_error(const oracle_step *s, int head, const ref_rows *k) {
     const float *q = s->q + (int64_t)head * (s->d_c + s->d_r);
     double most = 0;
@@ -123,7 +124,7 @@ static double logit_error(const oracle_step *s, int head, const ref_rows *k) {
     return most;
 }
 
-/* |W_UV (o - exact)| of a head. */
+/* |W_UV (o - exact)| of one head. */
 static double value_error(const mat *w_uv, const double *o, const double *exact, float *row) {
     double sum = 0;
     for (int64_t i = 0; i < w_uv->rows; i++) {
@@ -136,7 +137,7 @@ static double value_error(const mat *w_uv, const double *o, const double *exact,
     return sqrt(sum);
 }
 
-/* ---- a layer ---- */
+/* ---- one layer ---- */
 
 typedef struct {
     const oracle_step *s;
@@ -147,9 +148,9 @@ typedef struct {
     const ref_rows *k;
     row_bounds rows;
     float *row; /* [d_c] */
-} measuring;
+} layer_input;
 
-static snap_status measure_head(layer_bound *b, const measuring *m, int head, snap_err *err) {
+static snap_status measure_head(layer_bound *b, const layer_input *m, int head, snap_err *err) {
     snap_status st;
     const oracle_step *s = m->s;
     int64_t at = (int64_t)head * (m->shape->qk_nope_head_dim + m->shape->v_head_dim);
@@ -159,7 +160,8 @@ static snap_status measure_head(layer_bound *b, const measuring *m, int head, sn
     double uk = 0, uv = 0, move, shift;
     TRY(spectral_norm(&uk, &w_uk, err));
     TRY(spectral_norm(&uv, &w_uv, err));
-    /* q is W_UK's product rounded to bf16, half a step of which is 2^-9 of it */
+    /* q is W_UK's product rounded to bf16. Half a rounding step is 2^-9 of the value; 2^-8 covers
+     * it. */
     move = SLACK * s->softmax_scale *
            (m->nope[head] * uk * (1 + 0x1p-8) * m->rows.content +
             norm_f32(q + s->d_c, s->d_r) * m->rows.rope);
@@ -191,15 +193,15 @@ snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const do
     TRY(oracle_result_init(&rounded, s->heads, s->d_c, err));
     TRY(oracle_attend(s, &rows_only, &rounded, err));
     TRY(ref_rows_quantise(&k, REF_SNAPMLA, s->kv, s->context, s->d_c, s->d_r, err));
-    measuring m = {.s = s,
-                   .nope = nope,
-                   .a = a,
-                   .shape = shape,
-                   .truth = truth,
-                   .rounded = &rounded,
-                   .k = &k,
-                   .rows = bounds_of(s, mean),
-                   .row = row};
+    layer_input m = {.s = s,
+                     .nope = nope,
+                     .a = a,
+                     .shape = shape,
+                     .truth = truth,
+                     .rounded = &rounded,
+                     .k = &k,
+                     .rows = bounds_of(s, mean),
+                     .row = row};
     for (int h = 0; h < s->heads; h++)
         TRY(measure_head(out, &m, h, err));
 cleanup:

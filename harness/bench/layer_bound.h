@@ -1,5 +1,5 @@
-/* layer_bound.h - what rounding cached rows may cost a layer by the norms of its weights, and what
- * it does cost; model_layers.h derives it. */
+/* layer_bound.h - how much the rounding of cached rows changes a layer's output: an upper bound
+ * from the norms of its weights, and the measured change. model_layers.h derives the bound. */
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 
@@ -7,14 +7,16 @@
 #include "harness/bench/oracle.h"
 
 typedef struct {
-    double logit_error, logit_bound; /* of the worst head and token; in the softmax's units */
-    double value_error, value_bound; /* norm of an output behind W_UV, of the worst head */
+    double logit_error, logit_bound; /* of the worst head and token; in units of the softmax's
+                                        argument */
+    double value_error, value_bound; /* norm of the change of an output after W_UV, of the worst
+                                        head */
 } layer_bound;
 
 /**
- * layer_bound_measure - both sides
+ * layer_bound_measure - compute the bounds and the measured errors of a layer
  *
- * @s:     query (rounded to bf16) and rows
+ * @s:     queries (rounded to bf16) and cached rows
  * @nope:  [heads] the norms of the queries before W_UK was absorbed
  * @truth: oracle_exact() of @s
  *
@@ -24,7 +26,8 @@ snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const do
                                 const attention_weights *a, const model_shape *shape,
                                 const oracle_result *truth, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The largest singular value of @m, from below, to about 1e-6 of it. SNAP_E_NOMEM. */
+/* The largest singular value of @m. The result is never too large, and it is too small by at most
+ * about 1e-6 of the value. SNAP_E_NOMEM. */
 snap_status spectral_norm(double *out, const mat *m, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

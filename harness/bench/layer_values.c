@@ -32,7 +32,7 @@ static double rms(const layer_values *v) {
     return v->n ? sqrt(sum / (double)v->n) : 0;
 }
 
-/* Subnormals and zero count as the lowest exponent, which is left out where it holds nothing. */
+/* Subnormals and zero count as the lowest exponent. Exponents without values are left out. */
 static bool set_histogram(const layer_values *v, arena *mem, record_bins *out) {
     record_bin *bins = arena_alloc(mem, kExponents, sizeof *bins);
     size_t used = 0;

@@ -1,25 +1,25 @@
-/* layer_values.h - how large a layer's cached numbers are. They are bf16, so there are 2^15
- * magnitudes, and counting them gives exact quantiles of any number of values. */
+/* layer_values.h - the magnitudes of a layer's cached numbers. The numbers are bf16, so there are
+ * 2^15 magnitudes. Counting each of them gives exact quantiles for any number of values. */
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_VALUES_H
 
 #include "harness/record/model_record.h"
 
 typedef struct {
-    int64_t count[1 << 15]; /* by the bits of |x| */
+    int64_t count[1 << 15]; /* index: the bits of |x| */
     int64_t n;
 } layer_values;
 
-/* Columns first .. first + width - 1 of bf16 rows [rows][stride]. */
+/* Counts columns first .. first + width - 1 of bf16 rows [rows][stride]. */
 void layer_values_count(layer_values *v, const uint16_t *x, int64_t rows, int stride, int first,
                         int width);
 
-/* The magnitude that a share @q of the values does not exceed. */
+/* The magnitude that is not exceeded by a share @q of the values. */
 double layer_values_quantile(const layer_values *v, double q);
 
-/* Sets `values`, the magnitudes (rms, p50, p99, p999, max) and the histogram: for each exponent e
- * that occurs, ascending, the share of values of magnitude 2^e to 2^(e+1). @mem owns the histogram.
- * False when out of memory. */
+/* Sets `values`, the magnitudes (rms, p50, p99, p999, max) and the histogram. For each exponent e
+ * that occurs, ascending, the histogram has the share of values with a magnitude of 2^e to 2^(e+1).
+ * @mem owns the histogram. Returns false when out of memory. */
 bool layer_values_fill(const layer_values *v, arena *mem, model_record *row);
 
 #endif

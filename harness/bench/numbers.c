@@ -31,8 +31,8 @@ static uint16_t *draw_pool(int width, uint64_t seed, const char *stream) {
     return pool;
 }
 
-/* The outlying columns spread by a twentieth of their mean, so that at a softmax scale of
- * 1/sqrt(192) they widen the logits without making the softmax one-hot. */
+/* The outlier columns vary by a twentieth of their mean. With a softmax scale of 1/sqrt(192) they
+ * widen the range of the logits, but the softmax does not become one-hot. */
 static void add_outliers(numbers *n) {
     static const float means[] = {1000.0f, -300.0f, 100.0f, -30.0f};
     enum { kColumns = sizeof means / sizeof *means };
@@ -50,8 +50,8 @@ static void scale(uint16_t *x, int n, float factor, float more) {
         x[i] = bf16_from_f32(bf16_to_f32(x[i]) * factor + more);
 }
 
-/* A quarter of the RoPE columns is 1 larger in queries and 8 in sinks: logits of some 9 above the
- * others' at 1/sqrt(192). */
+/* A quarter of the RoPE columns is increased by 1 in queries and by 8 in sinks. With a softmax
+ * scale of 1/sqrt(192), the logits of the sinks are then about 9 above the others. */
 static void add_sinks(numbers *n) {
     enum { kEvery = 1024, kSink = 7 };
     size_t width = (size_t)n->d_c + (size_t)n->d_r;
@@ -65,7 +65,7 @@ static void add_sinks(numbers *n) {
     }
 }
 
-/* Queries have the same number in both columns, tokens opposite ones. */
+/* A query has the same number in both columns, and a token has opposite numbers there. */
 static void add_cancelling(numbers *n, uint64_t seed) {
     rng r = rng_make(seed, rng_stream_of("bench norms"));
     size_t width = (size_t)n->d_c + (size_t)n->d_r;

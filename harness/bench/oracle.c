@@ -61,7 +61,7 @@ snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err
     return oracle_attend(s, &plain, out, err);
 }
 
-/* The larger one, and NaN if either is: an error that is no number must not hide. */
+/* Returns the larger one, or NaN if either is NaN, so that a NaN is never hidden. */
 static double worse(double a, double b) {
     return isnan(a) || a > b ? a : b;
 }

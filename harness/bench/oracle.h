@@ -1,5 +1,6 @@
-/* oracle.h - one decode step of some heads over one sequence by the FP64 oracle
- * (kernels/reference.h), the heads shared out among threads, and how far two results are apart. */
+/* oracle.h - computes one decode step of some heads over one sequence with the FP64 oracle
+ * (kernels/reference.h), and measures how far two results differ. The heads are distributed over
+ * threads. */
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
 
@@ -7,7 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/reference.h"
 
-/* How a config of the ablation treats its numbers. */
+/* The number formats of one configuration of the ablation. */
 typedef struct {
     const char *name;
     ref_format queries, tokens;
@@ -36,16 +37,16 @@ snap_status oracle_result_init(oracle_result *r, int heads, int d_c,
                                snap_err *err) SNAP_CHECK_RESULT;
 void oracle_result_release(oracle_result *r);
 
-/* SNAP_E_SHAPE where a format does not take these widths; SNAP_E_NOMEM. */
+/* Returns SNAP_E_SHAPE if a format does not support these widths; SNAP_E_NOMEM. */
 snap_status oracle_attend(const oracle_step *s, const oracle_config *c, oracle_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* FP64 throughout. */
+/* The exact result: FP64 throughout. */
 snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct {
-    double rmse, cosine_diff, rel_l2, max_abs; /* of the outputs, all heads together */
-    double lse_error;                          /* largest, over max(1, |LSE|) */
+    double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
+    double lse_error;                          /* the largest; divided by max(1, |LSE|) */
 } oracle_errors;
 
 oracle_errors oracle_compare(const oracle_result *now, const oracle_result *truth, int heads,

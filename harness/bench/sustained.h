@@ -1,8 +1,9 @@
-/* sustained.h - arms in loops without a pause, as a server runs them: at the clock that power
- * allows.
+/* sustained.h - runs arms in loops without pauses, as a server does. The device then runs at the
+ * clock that its power limit allows.
  *
- * The arms take turns A B B A, a loop of some seconds each. A sample is the mean of the steps of
- * some hundredths of a second. Power is the device's own count of energy over the loops. */
+ * The arms take turns A B B A, with loops of some seconds each. A sample is the mean over the steps
+ * of about 30 ms. Power is the energy that the device counted during the loops, divided by their
+ * time. */
 #ifndef SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 #define SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 
@@ -13,11 +14,11 @@
 #include "harness/measure/stop.h"
 
 /**
- * sustained_measure - two loops of @seconds an arm
+ * sustained_measure - two loops of @seconds for each arm
  *
- * @rules:   [n], initialised by the caller; get the samples, and the reason "samples"
- * @device:  whose energy is counted; NULL = unknown
- * @power_w: [n] while the arm ran; NAN = unknown
+ * @rules:   [n], initialised by the caller; receive the samples and the reason "samples"
+ * @device:  the device that counts the energy; NULL = energy is unknown
+ * @power_w: [n], set to the mean power of each arm's loops; NAN = unknown
  *
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */

@@ -9,7 +9,7 @@
 
 enum { kPasses = 7 };
 
-/* ---- a text ---- */
+/* ---- random text ---- */
 
 static void put_utf8(buf *out, uint32_t c) {
     char s[4];
@@ -70,7 +70,7 @@ static snap_status decode(run *r, snap_err *err) {
     return tok_decode(r->t, r->ids.v, r->ids.n, false, &r->back, err);
 }
 
-/* Seconds of one pass; median. */
+/* Median time of one pass, in seconds. */
 static snap_status measure(run *r, snap_status (*pass)(run *r, snap_err *err), double seconds,
                            double *out, snap_err *err) {
     double taken[kPasses];
@@ -102,8 +102,8 @@ snap_status tokenizing_bench(const char *dir, const char *text, size_t n, double
     TRY(encode(&r, err));
     TRY(decode(&r, err));
     if (r.back.len != n || memcmp(buf_str(&r.back), text, n) != 0)
-        TRY(err_set(err, SNAP_E_WRONG, "%s: decoding the %zu tokens does not give the text back",
-                    dir, r.ids.n));
+        TRY(err_set(err, SNAP_E_WRONG, "%s: decoding the %zu tokens does not return the text", dir,
+                    r.ids.n));
     TRY(measure(&r, encode, seconds, &encoding, err));
     TRY(measure(&r, decode, seconds, &decoding, err));
     *out = (tokenizing_row){.bytes = (int64_t)n,

@@ -1,5 +1,5 @@
-/* tokenizing.h - how fast a checkpoint's tokenizer is, on one core. A speed counts only when
- * decoding gives the text back. */
+/* tokenizing.h - measures how fast a checkpoint's tokenizer is on one core. A speed is reported
+ * only if decoding returns the original text. */
 #ifndef SNAPMLA_HARNESS_BENCH_TOKENIZING_H
 #define SNAPMLA_HARNESS_BENCH_TOKENIZING_H
 
@@ -9,17 +9,18 @@
 
 typedef struct {
     int64_t bytes, tokens;
-    double encode_mb_s, encode_tok_s; /* 1e6 bytes, tokens a second; median of several passes */
+    double encode_mb_s, encode_tok_s; /* 1e6 bytes per second, tokens per second; medians of several
+                                         passes */
     double decode_mb_s, decode_tok_s;
 } tokenizing_row;
 
-/* Appends about @bytes of made-up text: words drawn letter by letter in ten scripts, numbers, code,
- * white space and emoji, so that no cache of pieces helps. */
+/* Appends about @bytes of random text: words drawn letter by letter in ten scripts, numbers, code,
+ * white space and emoji. The words do not repeat, so a cache of pieces does not help. */
 void tokenizing_text(uint64_t seed, size_t bytes, buf *out);
 
-/* @dir: of a checkpoint; @text [n]; @seconds: measured time of either direction. SNAP_E_WRONG where
- * decoding does not give the text back, e.g. because it is not UTF-8; what opening a tokenizer can
- * give. */
+/* @dir: folder of the checkpoint; @text: [n]; @seconds: measured time for encoding and for
+ * decoding. Returns SNAP_E_WRONG if decoding does not return the text, for instance because it is
+ * not UTF-8, and the errors of tokenizer_open(). */
 snap_status tokenizing_bench(const char *dir, const char *text, size_t n, double seconds,
                              tokenizing_row *out, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -10,10 +10,10 @@
 
 enum { kLongestName = 40 };
 
-/* KEY_NOT: a flag that is stored negated. */
+/* KEY_NOT is a flag that is stored negated. */
 typedef enum { KEY_TEXT, KEY_NOT, KEY_INT, KEY_NUM, KEY_SEED } key_type;
 
-/* A key of the list, where in the arm its value goes, and what it may be. */
+/* A key of the option, the field of the arm that receives its value, and the allowed range. */
 typedef struct {
     const char *name;
     key_type type;
@@ -79,7 +79,7 @@ static bool store_int(const arm_key *k, void *value, const char *s) {
     return true;
 }
 
-/* False when the text is none of the key's type or out of range. */
+/* Returns false if the text does not have the key's type or is out of range. */
 static bool store(const arm_key *k, eval_arm *arm, const char *s) {
     void *value = (char *)arm + k->offset;
     arm->has_seed |= k->type == KEY_SEED;
@@ -108,7 +108,7 @@ static snap_status set_key(parsing *p, const char *name, const char *value, snap
             continue;
         return store(&keys[i], p->arm, value)
                    ? SNAP_OK
-                   : err_set(err, SNAP_E_USAGE, "%s %s: '%s' can't be '%s'", p->flag, p->whole,
+                   : err_set(err, SNAP_E_USAGE, "%s %s: '%s' must not be '%s'", p->flag, p->whole,
                              name, value);
     }
     return err_set(
@@ -131,7 +131,8 @@ static snap_status check_name(const parsing *p, snap_err *err) {
                    p->whole, kLongestName);
 }
 
-/* "local:models/..." is the program's own where there is no such folder here. */
+/* Replaces "local:models/..." by a folder of the program's data files if it does not exist in the
+ * working directory. */
 static snap_status find_model(parsing *p, snap_err *err) {
     static const char kPrefix[] = "local:";
     buf spec = {0};
@@ -161,7 +162,7 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     p->has_spec = true;
     if (!p->arm->kind)
         return err_set(err, SNAP_E_USAGE,
-                       "%s %s: generator '%s' is none of http://..., https://..., local:DIR, "
+                       "%s %s: generator '%s' must be http://..., https://..., local:DIR or "
                        "replay:FILE",
                        p->flag, p->whole, spec);
     if (strcmp(p->arm->kind, "http") == 0 && strchr(spec, '@'))
@@ -170,7 +171,7 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
     return strcmp(p->arm->kind, "local") == 0 ? find_model(p, err) : SNAP_OK;
 }
 
-/* One part between commas: first NAME=GENERATOR, then keys. */
+/* Handles one part between commas. The first part is NAME=GENERATOR, the others are keys. */
 static snap_status take_part(void *ctx, const char *part, snap_err *err) {
     parsing *p = ctx;
     char *text = arena_strdup(p->mem, part);

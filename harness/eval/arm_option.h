@@ -1,4 +1,4 @@
-/* arm_option.h - the arms of an evaluation as the command line names them. */
+/* arm_option.h - parses an arm of an evaluation as given on the command line. */
 #ifndef SNAPMLA_HARNESS_EVAL_ARM_OPTION_H
 #define SNAPMLA_HARNESS_EVAL_ARM_OPTION_H
 
@@ -6,19 +6,18 @@
 #include "evals/plan.h"
 
 /**
- * arm_parse - "NAME=GENERATOR[,key=value...]"
+ * arm_parse - parse "NAME=GENERATOR[,key=value...]"
  *
- * @flag: what messages call the option it comes from: "--arm"
+ * @flag: the option that holds the text, for messages: "--arm"
+ * @mem:  owns the arm's texts
  *
- * NAME is made of letters, digits, '.', '_' and '-'. GENERATOR is what generator_open() takes,
- * without commas. Keys: model, precision; stream (true, false), retries, timeout and deadline
- * (seconds), rpm and tpm (requests and tokens a minute), in_flight; device, context, cache_mb,
- * threads, template (local); seed, temperature, top_p, max_tokens.
+ * NAME consists of letters, digits, '.', '_' and '-'. GENERATOR is an argument of generator_open()
+ * without commas. The keys are: model, precision; stream (true, false), retries, timeout and
+ * deadline (seconds), rpm and tpm (requests and tokens per minute), in_flight; device, context,
+ * cache_mb, threads, template (local); seed, temperature, top_p, max_tokens.
  *
- * @mem: owns the arm's texts
- *
- * SNAP_E_USAGE quoting the part that is wrong. Credentials in a URL are refused: they would be
- * stored with the run.
+ * SNAP_E_USAGE, quoting the part that is wrong. Credentials in a URL are refused, because they
+ * would be stored with the run.
  */
 snap_status arm_parse(const char *flag, const char *text, arena *mem, eval_arm *out,
                       snap_err *err) SNAP_CHECK_RESULT;

@@ -1,8 +1,8 @@
-/* clients.h - what the clients of a run say of their own work, kept in its journal, so that a run
- * that is graded again still knows.
+/* clients.h - statistics of a run's own clients, kept in the run's journal, so that they are still
+ * known when the run is graded again.
  *
- * Of every arm the last session that generated something: {"transfers", "connections", "outages",
- * "lag_ms_p99", "lag_ms_max"} as generator_load has them. */
+ * For each arm, the journal holds those of the last session that generated samples: {"transfers",
+ * "connections", "outages", "lag_ms_p99", "lag_ms_max"}, as in generator_load. */
 #ifndef SNAPMLA_HARNESS_EVAL_CLIENTS_H
 #define SNAPMLA_HARNESS_EVAL_CLIENTS_H
 
@@ -13,11 +13,12 @@
 snap_status clients_record(results_journal *j, const char *arm, const generator_load *load,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Adds what another part of the run did: counts are summed, of lags the longest stays. False where
- * it has no row of the arm. */
+/* Adds the statistics of another part of the run to @to. Counts are summed; of lags, the longest is
+ * kept. Returns false if journal @j has no row for the arm. */
 bool clients_add(const results_journal *j, const char *arm, generator_load *to);
 
-/* The row of an arm, which does not exist where the journal has none. False: out of memory. */
+/* Reads the row of an arm. If the journal has none, the row is marked as absent. Returns false when
+ * out of memory. */
 bool clients_find(const results_journal *j, const char *arm, arena *mem, client_record *out);
 
 #endif

@@ -20,7 +20,7 @@
 #include "harness/record/provenance.h"
 
 typedef struct {
-    eval_options opt; /* with what a regrade takes from the journal */
+    eval_options opt; /* a regrade adds options from the journal */
     arena mem;        /* texts of the arms */
     eval_plan plan;
     results_journal *journal;
@@ -42,7 +42,7 @@ static void release(eval *e) {
     arena_release(&e->mem);
 }
 
-/* A file of the RUN folder, in the arena. */
+/* The path of a file of the RUN folder, in the arena. */
 static const char *file_in(eval *e, const char *name) {
     const char *path = run_file(&e->mem, e->opt.out, name);
     return path ? path : name;
@@ -55,18 +55,18 @@ static bool has_samples(eval *e) {
     return stat(file_in(e, "samples.jsonl"), &sb) == 0 && sb.st_size > 0;
 }
 
-/* A folder holds one part of a run, or all of it. */
+/* A folder holds either one shard of a run or the whole run. */
 static snap_status check_shard(const eval *e, snap_err *err) {
     const char *was = js_get_str(results_journal_find(e->journal, RUN_OPTIONS), "shard");
     if (text_equal(was, e->opt.shard))
         return SNAP_OK;
-    return err_set(err, SNAP_E_USAGE, "'%s' holds shard %s, not shard %s (choose another --out)",
+    return err_set(err, SNAP_E_USAGE, "'%s' has shard %s, not shard %s (choose another --out)",
                    e->opt.out, was ? was : "1/1", e->opt.shard ? e->opt.shard : "1/1");
 }
 
-/* Makes sure that the folder is of this plan. One in which nothing was generated yet, because an
- * arm was mistyped, say, is anyone's. */
-static snap_status claim(eval *e, snap_err *err) {
+/* Checks that the folder belongs to this plan. A folder without samples may be reused by any plan,
+ * for instance after an error in an option. */
+static snap_status check_folder(eval *e, snap_err *err) {
     const js *recorded = results_journal_find(e->journal, RUN_IDENTITY);
     snap_status st = SNAP_OK;
     if (recorded && has_samples(e)) {
@@ -76,15 +76,16 @@ static snap_status claim(eval *e, snap_err *err) {
         TRY(run_journal_put(e->journal, RUN_IDENTITY, plan_identity(&e->plan), err));
     }
     if (!e->opt.regrade && results_journal_find(e->journal, RUN_MERGED))
-        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* its own from here */
+        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* from now on it has
+                                                                               samples of its own */
     if (!e->opt.regrade)
         TRY(run_journal_put(e->journal, RUN_OPTIONS, run_options_json(&e->opt), err));
 cleanup:
     return st;
 }
 
-/* What the result file stores: a regrade's is the configuration that made the samples, with what
- * was given anew. Owned; NULL when out of memory. */
+/* The configuration that the result file stores. For a regrade it is the one that made the samples,
+ * with the options that were given again. Owned; NULL when out of memory. */
 static js *configuration(const eval *e, const js *given) {
     const eval_options *o = &e->opt;
     const js *made = o->regrade ? results_journal_find(e->journal, RUN_CONFIG) : NULL;
@@ -112,21 +113,21 @@ static snap_status start_results(eval *e, const js *given, snap_err *err) {
 
 /* ---- the steps ---- */
 
-/* What a run that stopped has, and how it goes on, behind what stopped it. */
-static snap_status how_to_go_on(const eval *e, snap_status st, snap_err *err) {
+/* Extends the error that stopped a run: how many samples are kept, and how to continue. */
+static snap_status explain_resume(const eval *e, snap_status st, snap_err *err) {
     size_t done = samples_done_count(e->store), all = plan_shard_cells(&e->plan);
     char why[400] = "interrupted";
     if (st != SNAP_E_CANCELLED)
         (void)snprintf(why, sizeof why, "%.399s", err->text);
     err->text[0] = '\0';
     err->code = SNAP_OK;
-    return err_set(err, st, "%s: %zu of %zu samples are kept in '%s'; the same command goes on",
+    return err_set(err, st, "%s: %zu of %zu samples are kept in '%s'; the same command continues",
                    why, done, all, e->opt.out);
 }
 
 static snap_status generate(eval *e, snap_err *err) {
     size_t all = plan_shard_cells(&e->plan), before = samples_done_count(e->store);
-    run_log(&e->log, "%zu of %zu samples are there", before, all);
+    run_log(&e->log, "%zu of %zu samples exist", before, all);
     if (e->opt.regrade || before == all)
         return SNAP_OK;
     snap_status st = origins_record(e->journal, &e->plan, err);
@@ -136,7 +137,7 @@ static snap_status generate(eval *e, snap_err *err) {
     run_log(&e->log, "generated %zu samples%s%s", samples_done_count(e->store) - before,
             st == SNAP_OK ? "" : ", stopped: ", st == SNAP_OK ? "" : err->text);
     bool kept = st == SNAP_E_CANCELLED || (st != SNAP_OK && samples_done_count(e->store));
-    return kept ? how_to_go_on(e, st, err) : st;
+    return kept ? explain_resume(e, st, err) : st;
 }
 
 static snap_status play_games(eval *e, snap_err *err) {
@@ -145,8 +146,8 @@ static snap_status play_games(eval *e, snap_err *err) {
     if (st == SNAP_E_CANCELLED) {
         *err = (snap_err){0};
         return err_set(err, st,
-                       "interrupted between games: those that are over are kept in '%s'; "
-                       "the same command goes on",
+                       "interrupted: the finished games are kept in '%s'; "
+                       "the same command continues",
                        e->opt.out);
     }
     return st;
@@ -164,23 +165,24 @@ cleanup:
     return st;
 }
 
-static void warn_blind(const eval *e, size_t t) {
+static void warn_undetected_loss(const eval *e, size_t t) {
     for (size_t a = 1; a < e->plan.n_arms; a++) {
         const pair_score *pair = &e->scores[t].pairs[a - 1];
         if (e->plan.arms[a].control == CONTROL_DAMAGED && !pair->refused[0] &&
             !stats_detects_loss(&pair->diff))
-            term_warn("%s: these problems and samples don't tell the damaged arm '%s' from the "
-                      "baseline, so that no difference seen says little here: take more samples "
-                      "(eval plan), or a set that is harder for the model",
-                      e->plan.tasks[t].set.task->name, e->plan.arms[a].name);
+            term_warn(
+                "%s: these problems and samples do not detect the damaged arm '%s', so a missing "
+                "difference between the other arms means little: take more samples (see "
+                "'eval plan'), or a set that is harder for the model",
+                e->plan.tasks[t].set.task->name, e->plan.arms[a].name);
     }
 }
 
-/* What a reader of the table must not overlook. */
+/* Warnings that a reader of the table must see. */
 static void warn(const eval *e) {
     for (size_t t = 0; t < e->plan.n_tasks; t++) {
         const char *task = e->plan.tasks[t].set.task->name;
-        warn_blind(e, t);
+        warn_undetected_loss(e, t);
         for (size_t a = 0; a < e->plan.n_arms; a++) {
             const arm_score *s = &e->scores[t].arms[a];
             const char *arm = e->plan.arms[a].name;
@@ -190,11 +192,12 @@ static void warn(const eval *e) {
                     "the same command tries them again",
                     task, arm, s->failed, s->samples, e->opt.out);
             if (s->missing)
-                term_warn("%s, arm %s: %zu samples are missing; run without --regrade to make them",
-                          task, arm, s->missing);
+                term_warn(
+                    "%s, arm %s: %zu samples are missing; run without --regrade to generate them",
+                    task, arm, s->missing);
             if (s->identical && plan_sampling(&e->plan, t, a).temperature > 0)
                 term_warn("%s, arm %s: %zu samples repeat another one of their problem word for "
-                          "word: does the server take 'seed' and 'temperature'?",
+                          "word: does the server support 'seed' and 'temperature'?",
                           task, arm, s->identical);
         }
     }
@@ -214,7 +217,7 @@ cleanup:
     return st;
 }
 
-/* An arm without one scored sample was not evaluated. */
+/* An arm without a scored sample is an error. */
 static snap_status check_arms(const eval *e, snap_err *err) {
     for (size_t a = 0; a < e->plan.n_arms; a++) {
         size_t scored = 0, failed = 0;
@@ -240,14 +243,14 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     if (!options->regrade)
         TRY(planning_make(&e.plan, &e.opt, &e.mem, err)); /* before anything is written */
     if (options->regrade && !fs_exists(file_in(&e, "journal")))
-        TRY(err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", options->out));
+        TRY(err_set(err, SNAP_E_USAGE, "'%s' has no run to grade again", options->out));
     TRY(fs_mkdirs(options->out, err));
     TRY(run_journal_open(&e.journal, options->out, err));
     if (options->regrade) {
         TRY(run_options_recall(&e.opt, e.journal, err));
         TRY(planning_make(&e.plan, &e.opt, &e.mem, err));
     }
-    TRY(claim(&e, err));
+    TRY(check_folder(&e, err));
     TRY(fs_log_open(&e.log, file_in(&e, "log"), err));
     TRY(start_results(&e, config, err));
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
@@ -255,7 +258,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(play_games(&e, err));
     TRY(judge_samples(&e, err));
     if (e.plan.shards)
-        goto cleanup; /* its statistics would be of part of the questions */
+        goto cleanup; /* statistics of a part of the questions would mislead */
     warn(&e);
     TRY(save(&e, err));
     st = check_arms(&e, err);

@@ -12,17 +12,17 @@
 
 enum { kJudgeTokens = 16000, kMessages = 2 };
 
-/* An answer, its reference, and the games between them. Lives until both are over. */
+/* An answer, its reference and the games between them. It is freed when both games are over. */
 typedef struct match match;
 struct match {
-    match *before, *behind; /* of the table's open ones */
+    match *previous_open, *next_open; /* links in the list of open matches */
     size_t cell;
-    js *row, *reference_row; /* owned; the latter NULL where the data has the reference */
+    js *row, *reference_row; /* owned; reference_row is NULL if the data set has the reference */
     span answer, reference;
     gen_message messages[ARENA_GAMES][kMessages];
-    buf text[ARENA_GAMES]; /* of the second messages */
+    buf text[ARENA_GAMES]; /* text of the second message of each game */
     arena_game result[ARENA_GAMES];
-    char *answers[ARENA_GAMES]; /* owned: what result points into */
+    char *answers[ARENA_GAMES]; /* the judge's answers; owned; result points to them */
     int started, over;
 };
 
@@ -30,17 +30,17 @@ typedef struct {
     const eval_plan *plan;
     judged_rows rows;
     const eval_arm *judge;
-    const char *name; /* of the judge, as rows have it */
+    const char *name; /* the judge's name in rows */
     gen_sampling sampling;
     fs_log *log;
-    size_t next; /* cell */
-    match *open; /* those that are not over */
-    match *half; /* whose second game has not started; NULL: none */
+    size_t next; /* index of the next cell to visit */
+    match *open; /* matches that are not over */
+    match *half; /* match with only its first game started; NULL: none */
     snap_status status;
     snap_err *err;
     term_progress progress;
     int64_t games;
-} table;
+} judging;
 
 /* ---- a match ---- */
 
@@ -56,17 +56,17 @@ static void match_free(match *m) {
     free(m);
 }
 
-static void link_match(table *t, match *m) {
-    m->behind = t->open;
+static void link_match(judging *t, match *m) {
+    m->next_open = t->open;
     if (t->open)
-        t->open->before = m;
+        t->open->previous_open = m;
     t->open = m;
 }
 
-static void unlink_match(table *t, match *m) {
-    *(m->before ? &m->before->behind : &t->open) = m->behind;
-    if (m->behind)
-        m->behind->before = m->before;
+static void unlink_match(judging *t, match *m) {
+    *(m->previous_open ? &m->previous_open->next_open : &t->open) = m->next_open;
+    if (m->next_open)
+        m->next_open->previous_open = m->previous_open;
 }
 
 static span response_of(const js *row) {
@@ -79,7 +79,7 @@ static bool is_answered(const js *row) {
     return row && !js_get_bool(row, "failed", false);
 }
 
-static snap_status find_reference(table *t, match *m, const task_problem *p, plan_cell c,
+static snap_status find_reference(judging *t, match *m, const task_problem *p, plan_cell c,
                                   snap_err *err) {
     const char *given = arena_reference(p);
     snap_status st = SNAP_OK;
@@ -93,7 +93,7 @@ static snap_status find_reference(table *t, match *m, const task_problem *p, pla
     return st;
 }
 
-static snap_status word_games(match *m, const task_problem *p, snap_err *err) {
+static snap_status write_prompts(match *m, const task_problem *p, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int g = 0; g < ARENA_GAMES && st == SNAP_OK; g++) {
         st = arena_game_prompt(p, g, m->reference, m->answer, &m->text[g], err);
@@ -103,8 +103,8 @@ static snap_status word_games(match *m, const task_problem *p, snap_err *err) {
     return st;
 }
 
-/* The match of a cell; *out is NULL where there is no match to play. */
-static snap_status match_make(table *t, size_t cell, match **out, snap_err *err) {
+/* Makes the match of a cell. *out is NULL if the cell needs no game. */
+static snap_status match_make(judging *t, size_t cell, match **out, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, cell);
     const task_set *set = &t->plan->tasks[c.task].set;
     const task_problem *p = &set->problems[c.problem];
@@ -128,7 +128,7 @@ static snap_status match_make(table *t, size_t cell, match **out, snap_err *err)
         (!arena_reference(p) && !m->reference_row) ||
         arena_is_judged(m->row, t->name, m->reference))
         goto cleanup;
-    TRY(word_games(m, p, err));
+    TRY(write_prompts(m, p, err));
     link_match(t, m);
     *out = m;
     m = NULL;
@@ -139,16 +139,17 @@ cleanup:
 
 /* ---- the judge's requests and answers ---- */
 
-static bool is_due(const table *t, size_t cell) {
+static bool is_due(const judging *t, size_t cell) {
     return t->plan->tasks[plan_cell_at(t->plan, cell).task].set.grader->by_model;
 }
 
-static gen_request request_of(const table *t, match *m) {
+static gen_request request_of(const judging *t, match *m) {
     plan_cell c = plan_cell_at(t->plan, m->cell);
     gen_request q = plan_request(t->plan, c);
     int game = m->started++, samples = t->plan->tasks[c.task].samples;
     q.id = (int64_t)(intptr_t)m;
-    q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* for recorded judges */
+    q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* number that a replayed
+                                                                          judge needs */
     q.messages = m->messages[game];
     q.n_messages = kMessages;
     q.prompt_sha256 = NULL;
@@ -158,7 +159,7 @@ static gen_request request_of(const table *t, match *m) {
 }
 
 static bool next_game(void *ctx, gen_request *out) {
-    table *t = ctx;
+    judging *t = ctx;
     size_t cells = plan_cells(t->plan);
     while (!t->half && t->next < cells && t->status == SNAP_OK) {
         size_t cell = t->next++;
@@ -173,7 +174,7 @@ static bool next_game(void *ctx, gen_request *out) {
     return true;
 }
 
-static snap_status end_match(table *t, match *m, snap_err *err) {
+static snap_status end_match(judging *t, match *m, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, m->cell);
     const task_set *set = &t->plan->tasks[c.task].set;
     snap_status st = arena_set_games(m->row, set->grader, t->name, m->reference, m->result, err);
@@ -182,14 +183,14 @@ static snap_status end_match(table *t, match *m, snap_err *err) {
 
 static snap_status take_game(void *ctx, const gen_request *req, const gen_result *res,
                              snap_err *err) {
-    table *t = ctx;
+    judging *t = ctx;
     match *m = (match *)(intptr_t)req->id;
     int game = req->sample % ARENA_GAMES;
     const char *text = res->failed ? res->error : res->text;
     snap_status st = SNAP_OK;
     m->answers[game] = strdup(text ? text : "");
     if (!m->answers[game])
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a judgment");
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
     m->result[game] =
         (arena_game){res->failed ? NULL : m->answers[game], res->failed ? m->answers[game] : NULL};
     if (res->failed)
@@ -238,7 +239,7 @@ static snap_status open_judge(const eval_arm *judge, const generate_options *opt
     return st;
 }
 
-static size_t count_due(const table *t) {
+static size_t count_due(const judging *t) {
     size_t n = 0;
     for (size_t i = 0; i < plan_cells(t->plan); i++)
         n += is_due(t, i);
@@ -260,7 +261,7 @@ snap_status games_play(const eval_plan *plan, sample_store *store, const char *j
     generator *gen = NULL;
     snap_status st = SNAP_OK;
     snap_err why = {0};
-    table t = {.plan = plan, .rows = samples_rows(store), .judge = &arm, .log = log, .err = &why};
+    judging t = {.plan = plan, .rows = samples_rows(store), .judge = &arm, .log = log, .err = &why};
     size_t due = count_due(&t);
     if (!judge || !due)
         return SNAP_OK;
@@ -280,8 +281,9 @@ snap_status games_play(const eval_plan *plan, sample_store *store, const char *j
         st = samples_sync(store, err);
 cleanup:
     generator_close(gen);
-    for (match *m = t.open, *behind; m; m = behind) { /* cancelled, or given up */
-        behind = m->behind;
+    for (match *m = t.open, *next_open; m;
+         m = next_open) { /* games that were cancelled or given up */
+        next_open = m->next_open;
         match_free(m);
     }
     return st;

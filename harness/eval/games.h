@@ -1,4 +1,4 @@
-/* games.h - the games of Arena-Hard: asks the judge about what the arms have answered. */
+/* games.h - runs the games of Arena-Hard: a judge model compares each answer with a reference. */
 #ifndef SNAPMLA_HARNESS_EVAL_GAMES_H
 #define SNAPMLA_HARNESS_EVAL_GAMES_H
 
@@ -6,24 +6,22 @@
 #include "harness/eval/generate.h"
 
 /**
- * games_play - give every answer that needs one its verdict
+ * games_play - let the judge model give a verdict on every answer that needs one
  *
- * @judge: "GENERATOR[,key=value...]" as an arm has it, without a name; its temperature is 0 and
- *         max_tokens 16000 unless it says otherwise; NULL: none, then rows that have no verdict
- *         stay without
+ * @judge: "GENERATOR[,key=value...]", as for an arm but without a name. Its temperature is 0 and
+ *         max_tokens 16000 unless given. NULL: no judge; rows without a verdict stay so.
  * @mem:   owns the judge's texts
  *
- * Asks nothing of answers that this judge has seen against the same reference. A row is written
- * when both of its games are over; a game that fails leaves its row without a verdict, to be tried
- * again by the same command. SNAP_E_USAGE for a judge that is malformed; SNAP_E_CANCELLED; what
- * opening a generator gives.
+ * Answers that this judge has compared with the same reference before are skipped. A row is written
+ * when both of its games are over. If a game fails, the row gets no verdict, and the same command
+ * tries it again. SNAP_E_USAGE for a malformed judge; SNAP_E_CANCELLED; errors of generator_open().
  */
 snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
                        const generate_options *opt, fs_log *log, arena *mem,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* SNAP_E_USAGE where a task needs a judge and none is named: to be known before anything is
- * asked. */
+/* Returns SNAP_E_USAGE if a task needs a judge but none is given. It is called before any request
+ * is sent. */
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -13,16 +13,16 @@
 #include "harness/eval/clients.h"
 #include "harness/eval/run_log.h"
 
-/* kGiveUpAfter failures in a row: the server is down or refuses us. */
+/* An arm stops after kGiveUpAfter consecutive failures: the server is down or refuses requests. */
 enum { kGiveUpAfter = 64, kPollMs = 50, kLagWarnMs = 20 };
 static const int64_t kSyncNs = 1000000000;
 
-/* What the arms share. */
+/* The state that all arms share. */
 typedef struct {
     const eval_plan *plan;
     sample_store *store;
     fs_log *log;
-    atomic_bool stop; /* an arm failed: start nothing new */
+    atomic_bool stop; /* an arm failed: start no new request */
     atomic_int running;
     _Atomic int64_t finished;
 } shared_run;
@@ -31,16 +31,17 @@ typedef struct {
     shared_run *run;
     size_t arm;
     generator *gen;
-    plan_cell next; /* where the walk over the cells stands */
-    int failures;   /* in a row */
+    plan_cell next; /* the next cell to consider */
+    int failures;   /* consecutive failures */
     pthread_t thread;
     bool started;
     snap_status status;
     snap_err err;
 } arm_run;
 
-/* ---- the walk: task by task, sample by sample, problem by problem; here, where a prompt's pages
- * are shared, a problem's samples one after the other ---- */
+/* ---- the order of requests: by task, then sample, then problem; for the local generator by task,
+ * then problem, then sample, because the samples of a problem share the cache pages of its prompt
+ * ---- */
 
 static void advance(const eval_plan *p, plan_cell *c) {
     const eval_task *t = &p->tasks[c->task];
@@ -147,7 +148,7 @@ static snap_status start(arm_run *a, snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "cannot start a thread for an arm");
 }
 
-/* While the arms run: progress, and the rows onto the disk every second. */
+/* While the arms run, updates the progress line and syncs the rows to disk every second. */
 static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
     snap_status st = SNAP_OK;
     term_progress progress = term_progress_start("eval", total);
@@ -166,7 +167,8 @@ static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
     return st;
 }
 
-/* The error that explains the others: one that is not the cancellation they share. */
+/* Finds the error that explains the others: one that is not the cancellation that all arms
+ * share. */
 static snap_status first_failure(const arm_run *arms, size_t n, snap_err *err) {
     const arm_run *worst = NULL;
     for (size_t i = 0; i < n; i++)
@@ -198,10 +200,11 @@ static snap_status report_load(const arm_run *a, results_journal *journal, fs_lo
             arm_name(a), (long long)load.transfers, (long long)load.connections,
             (long long)load.outages, (double)load.lag_p99_ns / 1e6, (double)load.lag_max_ns / 1e6);
     if (load.lag_p99_ns > kLagWarnMs * INT64_C(1000000))
-        term_warn("arm %s: this client was busy for up to %.0f ms (p99) before it looked at what "
-                  "came: its times to first token and between tokens are too long by that; give "
-                  "it a core of its own, or a lower --in-flight",
-                  arm_name(a), (double)load.lag_p99_ns / 1e6);
+        term_warn(
+            "arm %s: this client handled network events up to %.0f ms late (p99), so its times "
+            "to first token and between tokens are too long by that; reserve a core for it, or "
+            "lower --in-flight",
+            arm_name(a), (double)load.lag_p99_ns / 1e6);
     return clients_record(journal, arm_name(a), &load, err);
 }
 
@@ -216,7 +219,7 @@ snap_status generate_samples(const eval_plan *plan, sample_store *store,
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (size_t i = 0; i < plan->n_arms; i++) {
         arms[i] = (arm_run){.run = &run, .arm = i, .next.arm = i};
-        TRY(open_arm(&arms[i], opt, err)); /* all of them before the first request */
+        TRY(open_arm(&arms[i], opt, err)); /* open all arms before the first request */
     }
     for (size_t i = 0; i < plan->n_arms && st == SNAP_OK; i++)
         st = start(&arms[i], err);

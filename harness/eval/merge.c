@@ -17,7 +17,7 @@
 
 typedef struct {
     const char *folder;
-    results_journal *journal; /* open: its lock is held */
+    results_journal *journal; /* open; its lock is held */
     const js *options, *identity, *config;
     eval_shard part;
 } source;
@@ -35,13 +35,14 @@ static snap_status open_shard(merge *m, source *s, snap_err *err) {
     snap_status st;
     const char *path = run_file(&m->mem, s->folder, "journal");
     if (!path || !fs_exists(path))
-        return err_set(err, SNAP_E_USAGE, "'%s' holds no run", s->folder);
+        return err_set(err, SNAP_E_USAGE, "'%s' has no run", s->folder);
     TRY(run_journal_open(&s->journal, s->folder, err));
     s->options = results_journal_find(s->journal, RUN_OPTIONS);
     s->identity = results_journal_find(s->journal, RUN_IDENTITY);
     s->config = results_journal_find(s->journal, RUN_CONFIG);
     if (!s->options || !s->identity || !s->config || !js_get_str(s->options, "shard"))
-        TRY(err_set(err, SNAP_E_USAGE, "'%s' is no shard: it was made without --shard", s->folder));
+        TRY(err_set(err, SNAP_E_USAGE, "'%s' is not a shard: it was made without --shard",
+                    s->folder));
     TRY(shard_parse(js_get_str(s->options, "shard"), &s->part, err));
 cleanup:
     return st;
@@ -54,7 +55,7 @@ static const source *find_part(const merge *m, int index) {
     return NULL;
 }
 
-/* Each part is there, and once. */
+/* Checks that each shard is present exactly once. */
 static snap_status check_parts(const merge *m, snap_err *err) {
     int of = m->shards[0].part.of;
     for (size_t i = 0; i < m->opt->n; i++) {
@@ -69,22 +70,22 @@ static snap_status check_parts(const merge *m, snap_err *err) {
     for (int i = 1; i <= of && !m->opt->partial; i++)
         if (!find_part(m, i))
             return err_set(err, SNAP_E_USAGE,
-                           "shard %d/%d is absent: merge all %d, or give --partial", i, of, of);
+                           "shard %d/%d is missing: merge all %d, or give --partial", i, of, of);
     return SNAP_OK;
 }
 
-/* What may differ from shard to shard: where its data lies, how its servers are reached. */
-static bool is_local(const char *key) {
+/* Options that may differ between shards: where the data are and how servers are reached. */
+static bool may_differ(const char *key) {
     return text_equal(key, "shard") || text_equal(key, "data") || text_equal(key, "arms");
 }
 
-/* Null and absent are the same. */
+/* Null and absent are equal. */
 static bool same(const js *a, const js *b) {
     bool no_a = !a || js_is_null(a), no_b = !b || js_is_null(b);
     return no_a || no_b ? no_a && no_b : js_equal(a, b);
 }
 
-/* SNAP_E_USAGE naming the first key whose value is another. */
+/* Returns SNAP_E_USAGE, naming the first key with different values. */
 static snap_status check_equal(const char *of_a, const js *a, const char *of_b, const js *b,
                                snap_err *err) {
     snap_status st = SNAP_OK;
@@ -92,9 +93,9 @@ static snap_status check_equal(const char *of_a, const js *a, const char *of_b, 
     if (!copy)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the shards");
     for (void *it = js_first(copy); it && st == SNAP_OK; it = js_next(copy, it))
-        if (!same(js_value(it), js_get(b, js_key(it))) && !is_local(js_key(it)))
-            st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' are of different runs: %s differs", of_a,
-                         of_b, js_key(it));
+        if (!same(js_value(it), js_get(b, js_key(it))) && !may_differ(js_key(it)))
+            st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' belong to different runs: %s differs",
+                         of_a, of_b, js_key(it));
     js_free(copy);
     return st;
 }
@@ -111,7 +112,8 @@ static bool same_folder(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Before locks are taken, which a folder named twice would refuse as another process's. */
+/* Runs before locks are taken: the second lock of a folder that is given twice would fail as if
+ * another process held it. */
 static snap_status check_folders(const merge_options *o, snap_err *err) {
     for (size_t i = 0; i < o->n; i++) {
         if (same_folder(o->shards[i], o->out))
@@ -139,9 +141,9 @@ cleanup:
     return st;
 }
 
-/* ---- the run to be ---- */
+/* ---- the merged run ---- */
 
-/* A folder that generated something of its own is not overwritten. */
+/* Opens the target folder. A folder with samples that were generated there is not overwritten. */
 static snap_status open_target(merge *m, snap_err *err) {
     snap_status st;
     const char *samples = run_file(&m->mem, m->opt->out, "samples.jsonl");
@@ -150,7 +152,8 @@ static snap_status open_target(merge *m, snap_err *err) {
     TRY(run_journal_open(&m->journal, m->opt->out, err));
     if (samples && stat(samples, &sb) == 0 && sb.st_size &&
         js_get_int(results_journal_find(m->journal, RUN_MERGED), "shards", 0) == 0)
-        TRY(err_set(err, SNAP_E_USAGE, "'%s' holds samples of its own (choose another --out)",
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "'%s' has samples that were generated there (choose another --out)",
                     m->opt->out));
     const js *was = results_journal_find(m->journal, RUN_IDENTITY);
     if (was)
@@ -165,7 +168,7 @@ static snap_status copy_bytes(FILE *from, const char *path, fs_log *to, snap_err
     ssize_t n;
     snap_status st = SNAP_OK;
     while (st == SNAP_OK && (n = getline(&line, &room, from)) > 0)
-        if (line[n - 1] == '\n') /* else the row of a process that was killed */
+        if (line[n - 1] == '\n') /* skip the incomplete row of a killed process */
             st = fs_log_append(to, line, (size_t)n, err);
     if (st == SNAP_OK && ferror(from))
         st = err_set_errno(err, "cannot read '%s'", path);
@@ -177,7 +180,7 @@ static snap_status copy_samples(merge *m, const source *s, fs_log *to, snap_err 
     const char *path = run_file(&m->mem, s->folder, "samples.jsonl");
     FILE *f = path ? fopen(path, "r") : NULL;
     if (!f && errno == ENOENT)
-        return SNAP_OK; /* a part without questions */
+        return SNAP_OK; /* a shard without questions */
     if (!f)
         return err_set_errno(err, "cannot open '%s'", path ? path : s->folder);
     snap_status st = copy_bytes(f, path, to, err);
@@ -185,7 +188,7 @@ static snap_status copy_samples(merge *m, const source *s, fs_log *to, snap_err 
     return st;
 }
 
-/* All rows in a new file, which then takes the old one's place. */
+/* Writes all rows to a new file, which then replaces the old one. */
 static snap_status write_samples(merge *m, snap_err *err) {
     snap_status st;
     fs_log log = FS_LOG_CLOSED;
@@ -193,7 +196,7 @@ static snap_status write_samples(merge *m, snap_err *err) {
     const char *new = run_file(&m->mem, m->opt->out, "samples.jsonl.merged");
     if (!path || !new)
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", m->opt->out);
-    if (unlink(new) != 0 && errno != ENOENT) /* of a merge that was killed */
+    if (unlink(new) != 0 && errno != ENOENT) /* left by a merge that was killed */
         return err_set_errno(err, "cannot remove '%s'", new);
     TRY(fs_log_open(&log, new, err));
     for (size_t i = 0; i < m->opt->n; i++)
@@ -207,7 +210,8 @@ cleanup:
 
 /* ---- its journal ---- */
 
-/* What a regrade of the whole reads: the first shard's options, with the arms of all shards. */
+/* The options for grading the merged run again: those of the first shard, with the servers of all
+ * shards. */
 static js *options_of_all(merge *m, const js *arms) {
     js *options = js_copy(m->shards[0].options);
     if (options && js_set_str(options, "shard", NULL) && js_set_new(options, "arms", js_copy(arms)))
@@ -233,7 +237,7 @@ static js *config_of_all(const merge *m, const js *arms) {
     return NULL;
 }
 
-/* What the clients of an arm did, and which files it had, in all shards. */
+/* Adds the client statistics and the file origins of an arm from all shards. */
 static snap_status add_clients(merge *m, const char *arm, snap_err *err) {
     generator_load all = {.lag_p99_ns = -1, .lag_max_ns = -1};
     bool any = false;

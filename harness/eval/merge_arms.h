@@ -1,4 +1,4 @@
-/* merge_arms.h - the arms of a run that was asked at several places. */
+/* merge_arms.h - joins the arms of shards that used different servers. */
 #ifndef SNAPMLA_HARNESS_EVAL_MERGE_ARMS_H
 #define SNAPMLA_HARNESS_EVAL_MERGE_ARMS_H
 
@@ -8,12 +8,12 @@
  * merge_arms - add the arms of another shard
  *
  * @all:    array of "NAME=GENERATOR[,key=value...]", owned by the caller; NULL before the first
- *          shard
- * @arms:   those of a shard
- * @folder: of the shard, for messages
+ * shard
+ * @arms:   the arms of a shard
+ * @folder: the shard's folder, for messages
  *
- * The same server stays one; several become "NAME=URL|URL,...", as an arm of several servers is
- * written. SNAP_E_USAGE when the arms differ in more than their servers.
+ * A server that both have is kept once. Different servers become "NAME=URL|URL,...", the usual form
+ * of an arm with several servers. SNAP_E_USAGE if the arms differ in more than their servers.
  */
 snap_status merge_arms(js **all, const js *arms, const char *folder,
                        snap_err *err) SNAP_CHECK_RESULT;

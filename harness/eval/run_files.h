@@ -1,14 +1,16 @@
-/* run_files.h - what a RUN folder's journal says of the run, by key. */
+/* run_files.h - the files of a RUN folder and the keys of its journal. */
 #ifndef SNAPMLA_HARNESS_EVAL_RUN_FILES_H
 #define SNAPMLA_HARNESS_EVAL_RUN_FILES_H
 
 #include "base/arena.h"
 #include "harness/record/results.h"
 
-#define RUN_IDENTITY "identity" /* plan_identity(): what every sample depends on */
-#define RUN_OPTIONS  "asked"    /* the options that make the plan again */
+#define RUN_IDENTITY "identity" /* plan_identity(): everything on which the samples depend */
+#define RUN_OPTIONS  "asked"    /* the options from which the plan can be made again */
 #define RUN_CONFIG   "config"   /* the resolved options, for the result file */
-#define RUN_MERGED   "merged"   /* {"shards": 4}: samples made elsewhere; {}: and here, since */
+#define RUN_MERGED                                                                                 \
+    "merged" /* {"shards": 4}: all samples come from shards; {}: some were added
+                since */
 
 /* "RUN/name"; NULL when out of memory. */
 const char *run_file(arena *mem, const char *run, const char *name);
@@ -17,7 +19,7 @@ const char *run_file(arena *mem, const char *run, const char *name);
 snap_status run_journal_open(results_journal **out, const char *run,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends a row, which is freed; NULL counts as out of memory. */
+/* Appends a row and frees it. A NULL row counts as out of memory. */
 snap_status run_journal_put(results_journal *j, const char *key, js *row,
                             snap_err *err) SNAP_CHECK_RESULT;
 

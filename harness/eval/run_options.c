@@ -43,7 +43,7 @@ static void recall_list(const js *was, const char *key, opt_list *out) {
 snap_status run_options_recall(eval_options *o, const results_journal *journal, snap_err *err) {
     const js *was = results_journal_find(journal, RUN_OPTIONS);
     if (!was)
-        return err_set(err, SNAP_E_USAGE, "'%s' holds no run to grade again", o->out);
+        return err_set(err, SNAP_E_USAGE, "'%s' has no run to grade again", o->out);
     o->suite = js_get_str(was, "suite");
     o->shard = js_get_str(was, "shard");
     o->data = o->data ? o->data : js_get_str(was, "data");

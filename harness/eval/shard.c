@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* The number before or after the slash; false where it is none. */
+/* Parses the number before or after the slash. Returns false if it is not a number in range. */
 static bool part(const char *from, size_t n, int *out) {
     char digits[8];
     int64_t value;

@@ -1,4 +1,4 @@
-/* shard.h - "2/4": the part of a run that one of several processes takes. */
+/* shard.h - parses "2/4": the part of a run that one of several processes takes. */
 #ifndef SNAPMLA_HARNESS_EVAL_SHARD_H
 #define SNAPMLA_HARNESS_EVAL_SHARD_H
 
@@ -7,7 +7,7 @@
 enum { SHARDS_MAX = 4096 };
 
 typedef struct {
-    int index, of; /* 1..of; 0 of 0: the whole run */
+    int index, of; /* index: 1..of; both 0: the whole run */
 } eval_shard;
 
 /* Reads "2/4"; NULL is the whole. SNAP_E_USAGE for anything but I/N with I in 1..N. */

@@ -15,7 +15,7 @@ static const double kDefaultMargin = 2;
 static snap_status add_task(suite *s, suite_task t, const char *where, snap_err *err) {
     for (size_t i = 0; i < s->n; i++)
         if (s->tasks[i].task == t.task)
-            return err_set(err, SNAP_E_USAGE, "%s: task '%s' comes twice", where, t.task->name);
+            return err_set(err, SNAP_E_USAGE, "%s: task '%s' is given twice", where, t.task->name);
     if (s->n == SUITE_TASKS)
         return err_set(err, SNAP_E_USAGE, "%s: more than %d tasks", where, SUITE_TASKS);
     s->tasks[s->n++] = t;
@@ -35,7 +35,7 @@ static snap_status check_keys(js *o, const char *const *known, const char *where
     return SNAP_OK;
 }
 
-/* A number within bounds; the default where it is absent. */
+/* Reads a number within bounds. If it is absent, *value keeps the default. */
 static snap_status number_in(const js *o, const char *key, double min, double max, double *value,
                              const char *where, snap_err *err) {
     if (!js_get(o, key))

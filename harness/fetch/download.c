@@ -19,18 +19,18 @@ enum {
     kRedirects = 8,
     kSilenceS = 60,
     kEtagLimit = 1 << 10,
-    kSlackBytes = 1 << 20, /* over the expected size: an error's own page must fit */
+    kSlackBytes = 1 << 20, /* added to the expected size: error pages must fit */
     kCapS = 30,
     kServerCapS = 300,
 };
-static const int64_t kGreatest = INT64_C(1) << 40; /* bytes of a file of unknown size */
+static const int64_t kUnknownSizeLimit = INT64_C(1) << 40; /* limit for a file of unknown size */
 
 typedef struct {
     const download_request *req;
     http *engine;
     int fd;
-    int64_t size, most;  /* bytes in the part: now, and at most so far */
-    bool resumed, begun; /* begun: this attempt's first byte has been placed */
+    int64_t size, most;  /* bytes in the part file: now; largest so far */
+    bool resumed, begun; /* begun: the attempt's first byte is written */
     bool ended;
     http_outcome outcome;
     int status;
@@ -75,7 +75,8 @@ static snap_status start_over(job *j, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Only a strong one says that two answers are equal byte for byte. */
+/* Keeps the ETag for a later If-Range. Only a strong ETag guarantees that two answers are equal
+ * byte for byte. */
 static snap_status keep_etag(const job *j, const char *etag, snap_err *err) {
     char *path = etag_path(j->req->part);
     snap_status st = SNAP_OK;
@@ -89,7 +90,7 @@ static snap_status keep_etag(const job *j, const char *etag, snap_err *err) {
     return st;
 }
 
-/* The kept ETag, or "" (also where it isn't readable: then the file is fetched anew). */
+/* Reads the kept ETag. It is "" if there is none or if it cannot be read. */
 static void read_etag(const job *j, buf *out) {
     char *path = etag_path(j->req->part);
     if (path && fs_exists(path) && fs_read(path, out, NULL) != SNAP_OK)
@@ -116,7 +117,7 @@ static snap_status append(job *j, const char *bytes, size_t n, snap_err *err) {
 
 /* ---- one attempt ---- */
 
-/* Says where the body goes: behind what is there, or in its place. */
+/* Prepares the part file for the body: it is continued, or emptied for a whole new body. */
 static snap_status place_body(job *j, const http_response *head, snap_err *err) {
     j->begun = true;
     if (head->status == 206 && head->first_byte == j->size) {
@@ -124,7 +125,8 @@ static snap_status place_body(job *j, const http_response *head, snap_err *err) 
         return SNAP_OK;
     }
     if (head->status == 206)
-        return err_set(err, SNAP_E_NET, "%s: asked for the bytes from %lld on, got those from %lld",
+        return err_set(err, SNAP_E_NET,
+                       "%s: requested the bytes from %lld on, but received those from %lld on",
                        j->req->url, (long long)j->size, (long long)head->first_byte);
     snap_status st = start_over(j, err);
     return st == SNAP_OK ? keep_etag(j, head->etag, err) : st;
@@ -133,7 +135,7 @@ static snap_status place_body(job *j, const http_response *head, snap_err *err) 
 static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
     job *j = ctx;
     if (head->status != 200 && head->status != 206)
-        return true; /* an error's own page */
+        return true; /* the body of an error response is not kept */
     if (!j->begun && place_body(j, head, &j->disk) != SNAP_OK)
         return false;
     if (append(j, bytes, n, &j->disk) != SNAP_OK)
@@ -155,7 +157,7 @@ static void on_done(void *ctx, const http_response *res) {
 
 static snap_status interrupted(const job *j, snap_err *err) {
     return err_set(err, SNAP_E_CANCELLED,
-                   "interrupted: %lld bytes are kept in '%s'; the same command goes on",
+                   "interrupted: %lld bytes are kept in '%s'; the same command continues",
                    (long long)j->size, j->req->part);
 }
 
@@ -175,7 +177,7 @@ static snap_status attempt(job *j, snap_err *err) {
     snap_status st = SNAP_OK;
     read_etag(j, &etag);
     if (j->size && !etag.len && !j->req->checked)
-        TRY(start_over(j, err)); /* the rest could be another file's */
+        TRY(start_over(j, err)); /* the remaining bytes could belong to another version */
     if (j->size) {
         (void)snprintf(range, sizeof range, "Range: bytes=%lld-", (long long)j->size);
         headers[n++] = range;
@@ -185,7 +187,7 @@ static snap_status attempt(job *j, snap_err *err) {
         headers[n++] = if_range;
     }
     j->begun = j->ended = false;
-    int64_t most = j->req->bytes >= 0 ? j->req->bytes + kSlackBytes : kGreatest;
+    int64_t most = j->req->bytes >= 0 ? j->req->bytes + kSlackBytes : kUnknownSizeLimit;
     http_request req = {.url = j->req->url,
                         .headers = headers,
                         .n_headers = n,
@@ -203,24 +205,25 @@ cleanup:
     return st;
 }
 
-/* ---- again, or not ---- */
+/* ---- retries ---- */
 
-static snap_status refused(const job *j, snap_err *err) {
+static snap_status fetch_error(const job *j, snap_err *err) {
     char what[260];
     if (j->outcome == HTTP_COMPLETE)
-        (void)snprintf(what, sizeof what, "the server answers %d", j->status);
+        (void)snprintf(what, sizeof what, "the server answered %d", j->status);
     else
         (void)snprintf(what, sizeof what, "%s", j->message);
     if (j->size)
         return err_set(err, SNAP_E_NET,
-                       "cannot fetch %s: %s (%lld bytes are kept; the same command goes on)",
+                       "cannot fetch %s: %s (%lld bytes are kept; the same command continues)",
                        j->req->url, what, (long long)j->size);
     return err_set(err, SNAP_E_NET, "cannot fetch %s: %s%s", j->req->url, what,
-                   j->outcome == HTTP_UNREACHABLE ? " (no network? --mirror fetches from elsewhere)"
-                                                  : "");
+                   j->outcome == HTTP_UNREACHABLE
+                       ? " (no network? --mirror fetches from another server)"
+                       : "");
 }
 
-static bool may_pass(const job *j) {
+static bool is_transient(const job *j) {
     if (j->outcome == HTTP_COMPLETE)
         return retry_status(j->status) || j->status == 416;
     return j->outcome == HTTP_UNREACHABLE || j->outcome == HTTP_SILENT || j->outcome == HTTP_BROKEN;
@@ -237,8 +240,8 @@ static snap_status wait_for(const job *j, int failures, snap_err *err) {
     return st;
 }
 
-/* Attempts until the body is whole. */
-static snap_status bring(job *j, snap_err *err) {
+/* Makes attempts until the whole body has arrived. */
+static snap_status download_body(job *j, snap_err *err) {
     snap_status st;
     for (int failures = 0;;) {
         TRY(attempt(j, err));
@@ -246,13 +249,14 @@ static snap_status bring(job *j, snap_err *err) {
             return err_set(err, j->disk.code, "%s", j->disk.text);
         if (j->outcome == HTTP_COMPLETE && (j->status == 200 || j->status == 206))
             return SNAP_OK;
-        /* a server that begins anew each time and breaks off at the same place brings nothing */
+        /* Only bytes beyond the largest size so far count as progress. A server that restarts from
+         * byte 0 each time and always fails at the same place makes none. */
         failures = j->size > j->most ? 1 : failures + 1;
         j->most = j->size > j->most ? j->size : j->most;
-        if (!may_pass(j) || failures > j->req->retries)
-            return refused(j, err);
+        if (!is_transient(j) || failures > j->req->retries)
+            return fetch_error(j, err);
         if (j->status == 416 && j->outcome == HTTP_COMPLETE)
-            TRY(start_over(j, err)); /* what is kept is longer than the file */
+            TRY(start_over(j, err)); /* the part is longer than the file */
         TRY(wait_for(j, failures, err));
     }
 cleanup:
@@ -264,7 +268,7 @@ static snap_status check_size(const job *j, snap_err *err) {
         return SNAP_OK;
     download_forget(j->req->part);
     return err_set(err, SNAP_E_INPUT,
-                   "%s brings %lld bytes, the manifest says %lld: the download was deleted",
+                   "%s has %lld bytes, but the manifest says %lld; the download was deleted",
                    j->req->url, (long long)j->size, (long long)j->req->bytes);
 }
 
@@ -277,7 +281,7 @@ snap_status download(http *h, const download_request *req, bool *resumed, snap_e
     j.progress = term_progress_start("fetch", req->bytes > 0 ? req->bytes : 0);
     j.resumed = j.size > 0 && j.size == req->bytes; /* only its check was missing */
     if (!j.resumed)
-        st = bring(&j, err);
+        st = download_body(&j, err);
     term_progress_end(&j.progress);
     if (st == SNAP_OK && fsync(j.fd) != 0)
         st = err_set_errno(err, "cannot sync '%s'", req->part);
@@ -286,7 +290,7 @@ snap_status download(http *h, const download_request *req, bool *resumed, snap_e
     if (resumed)
         *resumed = j.resumed;
 cleanup:
-    if (j.fd >= 0 && st != SNAP_OK && j.size == 0) /* nothing to go on with */
+    if (j.fd >= 0 && st != SNAP_OK && j.size == 0) /* there is nothing to continue from */
         download_forget(req->part);
     if (j.fd >= 0)
         (void)close(j.fd);

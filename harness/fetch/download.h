@@ -1,9 +1,10 @@
-/* download.h - one URL into one file, over a network that breaks off.
+/* download.h - downloads one URL into one file over an unreliable connection.
  *
- * What came is kept in the file, so that the next attempt, of this process or of a later one, asks
- * for the rest (RFC 9110, sec. 14: Range). The rest is taken only of the same file: either a
- * checksum will be compared afterwards, or the server's strong ETag is kept beside the file, in
- * PART.etag, and sent as If-Range. A server that ignores Range sends the whole file again. */
+ * The bytes that arrived are kept in the part file. The next attempt, by this process or by a later
+ * one, requests only the rest (RFC 9110, sec. 14: Range). The rest must belong to the same version
+ * of the file. This is ensured in one of two ways: a checksum is compared afterwards, or the
+ * server's strong ETag is kept beside the file, in PART.etag, and sent as If-Range. A server that
+ * ignores Range sends the whole file again. */
 #ifndef SNAPMLA_HARNESS_FETCH_DOWNLOAD_H
 #define SNAPMLA_HARNESS_FETCH_DOWNLOAD_H
 
@@ -13,27 +14,29 @@
 #include "base/http.h"
 
 typedef struct {
-    const char *url, *part; /* from, to; what PART holds already is gone on with */
+    const char *url, *part; /* source and destination; a PART that already exists is continued */
     const char *name;       /* for the progress line */
     int64_t bytes;          /* expected; -1 = not known */
-    bool checked;           /* a checksum will be compared */
-    int retries;            /* attempts in a row, after the first, that may bring nothing */
-    double wait_s;          /* before the second attempt; doubles */
+    bool checked;           /* true if the caller compares a checksum afterwards */
+    int retries;            /* consecutive attempts, after the first, that may fail without
+                    progress */
+    double wait_s;          /* wait before the second attempt; doubles each time */
 } download_request;
 
 /**
- * download - bring the whole file into @req->part, synced to disk
+ * download - download the whole file into @req->part and sync it to disk
  *
- * @resumed: whether its beginning is of an earlier attempt; may be NULL
+ * @resumed: set to whether the beginning came from an earlier attempt; may be NULL
  *
- * Follows at most 8 redirects. SNAP_E_NET with the URL when it can't be had; SNAP_E_IO when the
- * disk refuses; SNAP_E_INPUT when it is longer or shorter than expected; SNAP_E_CANCELLED. All but
- * SNAP_E_INPUT keep what came. After a failure @h may only be freed.
+ * Follows at most 8 redirects. Returns SNAP_E_NET with the URL if the file cannot be fetched,
+ * SNAP_E_IO if writing fails, SNAP_E_INPUT if the file is longer or shorter than expected, and
+ * SNAP_E_CANCELLED. All errors but SNAP_E_INPUT keep the bytes that arrived. After a failure @h may
+ * only be freed.
  */
 snap_status download(http *h, const download_request *req, bool *resumed,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Deletes PART and what is kept beside it. */
+/* Deletes PART and PART.etag. */
 void download_forget(const char *part);
 
 #endif

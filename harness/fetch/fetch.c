@@ -19,17 +19,17 @@ enum { kRowsLimit = 256 << 20, kPage = 100 };
 typedef struct {
     const fetch_options *opt;
     http *engine;
-    arena mem; /* of one file: paths and its URL */
+    arena mem; /* paths and URL of the current file */
 } fetcher;
 
-/* One file's places and what must hold of its download. */
+/* The paths, the source and the expected checksum of one file. */
 typedef struct {
     const manifest_file *file;
     const char *target, *part, *url;
     int64_t bytes;
     const char *sha256;
     bool convert;
-} errand;
+} file_task;
 
 const char *fetch_state_name(fetch_state s) {
     static const char *const names[] = {"absent",  "partial", "there",  "unchecked",
@@ -37,7 +37,7 @@ const char *fetch_state_name(fetch_state s) {
     return names[s];
 }
 
-/* ---- what is there ---- */
+/* ---- what is in the folder ---- */
 
 static snap_status check_file(const manifest_file *f, const char *target, fetch_state *out,
                               char sum[HASH_HEX], snap_err *err) {
@@ -73,12 +73,12 @@ static const char *keep(fetcher *f, buf *text) {
     return s;
 }
 
-/* False when out of memory. */
-static bool prepare(fetcher *f, const manifest_file *file, errand *e) {
+/* Fills in @e. Returns false when out of memory. */
+static bool prepare(fetcher *f, const manifest_file *file, file_task *e) {
     const char *mirror = f->opt->mirror;
     buf target = {0}, part = {0}, url = {0};
-    *e = (errand){.file = file, .bytes = file->bytes, .sha256 = file->sha256};
-    e->convert = file->convert && !mirror; /* a mirror has what fetch made of it */
+    *e = (file_task){.file = file, .bytes = file->bytes, .sha256 = file->sha256};
+    e->convert = file->convert && !mirror; /* A mirror holds the converted file. */
     if (file->convert && mirror) {
         e->bytes = -1;
         e->sha256 = NULL;
@@ -105,8 +105,8 @@ static snap_status make_parent(const char *path, snap_err *err) {
     return st;
 }
 
-/* Says before an hour's transfer, not after it, that the disk is too small. */
-static snap_status check_room(const errand *e, const char *dir, snap_err *err) {
+/* Reports a disk that is too small before the transfer begins. */
+static snap_status check_room(const file_task *e, const char *dir, snap_err *err) {
     struct statvfs disk;
     struct stat part;
     if (e->bytes < 0 || statvfs(dir, &disk) != 0)
@@ -116,11 +116,12 @@ static snap_status check_room(const errand *e, const char *dir, snap_err *err) {
     double room = (double)disk.f_bavail * (double)disk.f_frsize;
     if (needed <= room)
         return SNAP_OK;
-    return err_set(err, SNAP_E_IO, "no room for '%s': %.0f more bytes, '%s' has %.0f", e->target,
-                   needed, dir, room);
+    return err_set(err, SNAP_E_IO,
+                   "not enough room for '%s': it needs %.0f more bytes, and '%s' has %.0f",
+                   e->target, needed, dir, room);
 }
 
-static snap_status sum_part(const errand *e, char sum[HASH_HEX], bool *right, snap_err *err) {
+static snap_status sum_part(const file_task *e, char sum[HASH_HEX], bool *right, snap_err *err) {
     *right = true;
     if (!e->sha256)
         return SNAP_OK;
@@ -129,15 +130,16 @@ static snap_status sum_part(const errand *e, char sum[HASH_HEX], bool *right, sn
     return st;
 }
 
-static snap_status wrong_sum(const errand *e, const char *sum, snap_err *err) {
+static snap_status wrong_sum(const file_task *e, const char *sum, snap_err *err) {
     download_forget(e->part);
-    return err_set(err, SNAP_E_INPUT,
-                   "%s has the wrong checksum: sha256 %s, the manifest says %s; the download was "
-                   "deleted",
-                   e->url, sum, e->sha256);
+    return err_set(
+        err, SNAP_E_INPUT,
+        "%s has the wrong checksum: sha256 %s, but the manifest says %s; the download was "
+        "deleted",
+        e->url, sum, e->sha256);
 }
 
-static snap_status convert(const errand *e, snap_err *err) {
+static snap_status convert(const file_task *e, snap_err *err) {
     buf text = {.limit = kRowsLimit}, lines = {.limit = kRowsLimit};
     snap_status st = fs_read(e->part, &text, err);
     if (st == SNAP_OK)
@@ -151,7 +153,7 @@ static snap_status convert(const errand *e, snap_err *err) {
     return st;
 }
 
-static snap_status put_in_place(const errand *e, snap_err *err) {
+static snap_status put_in_place(const file_task *e, snap_err *err) {
     if (e->convert)
         return convert(e, err);
     snap_status st = fs_replace(e->part, e->target, err);
@@ -160,8 +162,8 @@ static snap_status put_in_place(const errand *e, snap_err *err) {
     return st;
 }
 
-/* Into the part, until its checksum is right. */
-static snap_status collect(fetcher *f, const errand *e, bool *resumed, snap_err *err) {
+/* Downloads the part file and checks its checksum. */
+static snap_status download_checked(fetcher *f, const file_task *e, bool *resumed, snap_err *err) {
     snap_status st;
     char sum[HASH_HEX];
     bool right;
@@ -174,7 +176,7 @@ static snap_status collect(fetcher *f, const errand *e, bool *resumed, snap_err 
                             .wait_s = f->opt->wait_s};
     TRY(download(f->engine, &req, resumed, err));
     TRY(sum_part(e, sum, &right, err));
-    if (!right && *resumed) { /* the beginning may be another version's */
+    if (!right && *resumed) { /* The beginning may belong to another version of the file. */
         download_forget(e->part);
         TRY(download(f->engine, &req, resumed, err));
         TRY(sum_part(e, sum, &right, err));
@@ -185,12 +187,12 @@ cleanup:
     return st;
 }
 
-/* One answer of several, its rows appended to @lines. */
-static snap_status bring_page(fetcher *f, const errand *e, int64_t offset, buf *lines,
-                              int64_t *count, int64_t *total, snap_err *err) {
+/* Downloads one page of rows and appends them to @lines. */
+static snap_status download_page(fetcher *f, const file_task *e, int64_t offset, buf *lines,
+                                 int64_t *count, int64_t *total, snap_err *err) {
     buf url = {0}, text = {.limit = kRowsLimit};
     snap_status st;
-    download_forget(e->part); /* a page is brought whole */
+    download_forget(e->part); /* A page is always downloaded whole. */
     (void)buf_printf(&url, "%s&offset=%lld&length=%d", e->url, (long long)offset, kPage);
     TRY(buf_check(&url, "a URL", err));
     download_request req = {.url = buf_str(&url),
@@ -208,17 +210,19 @@ cleanup:
     return st;
 }
 
-/* Page by page; one that is cut off begins anew, as the pages between may have changed. */
-static snap_status bring_pages(fetcher *f, const errand *e, snap_err *err) {
+/* Downloads all pages. An interrupted download starts from the first page again, because the data
+ * set may have changed in between. */
+static snap_status download_pages(fetcher *f, const file_task *e, snap_err *err) {
     buf lines = {.limit = kRowsLimit};
     int64_t have = 0, all = -1;
     snap_status st = SNAP_OK;
     while (have != all) {
         int64_t count, total;
-        TRY(bring_page(f, e, have, &lines, &count, &total, err));
+        TRY(download_page(f, e, have, &lines, &count, &total, err));
         have += count;
         if ((all >= 0 && total != all) || have > total)
-            TRY(err_set(err, SNAP_E_INPUT, "%s: changes while it is fetched (%lld rows, then %lld)",
+            TRY(err_set(err, SNAP_E_INPUT,
+                        "%s: the data set changed during the download (%lld rows, then %lld)",
                         e->url, (long long)all, (long long)total));
         all = total;
     }
@@ -229,15 +233,15 @@ cleanup:
     return st;
 }
 
-static snap_status bring(fetcher *f, const errand *e, fetch_state *out, snap_err *err) {
+static snap_status fetch_missing(fetcher *f, const file_task *e, fetch_state *out, snap_err *err) {
     snap_status st;
     bool resumed;
     TRY(make_parent(e->target, err));
     TRY(check_room(e, f->opt->dir, err));
     *out = FETCH_NEW;
     if (e->convert && e->file->pages)
-        return bring_pages(f, e, err);
-    TRY(collect(f, e, &resumed, err));
+        return download_pages(f, e, err);
+    TRY(download_checked(f, e, &resumed, err));
     TRY(put_in_place(e, err));
     *out = resumed ? FETCH_RESUMED : FETCH_NEW;
 cleanup:
@@ -246,22 +250,22 @@ cleanup:
 
 static snap_status fetch_file(fetcher *f, const manifest_file *file, fetch_state *out,
                               snap_err *err) {
-    errand e;
+    file_task e;
     char sum[HASH_HEX];
     if (!prepare(f, file, &e))
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", file->path);
     if (!fs_exists(e.target))
-        return bring(f, &e, out, err);
+        return fetch_missing(f, &e, out, err);
     snap_status st = check_file(file, e.target, out, sum, err);
     if (st == SNAP_OK && *out == FETCH_DIFFERS)
         return err_set(err, SNAP_E_INPUT,
-                       "'%s' is there with another checksum: sha256 %s, the manifest says %s; "
-                       "delete it to fetch it",
+                       "'%s' exists with another checksum: sha256 %s, but the manifest says %s; "
+                       "delete it to fetch it again",
                        e.target, sum, file->sha256);
     return st;
 }
 
-/* ---- all of them ---- */
+/* ---- all files ---- */
 
 static snap_status fetch_set(fetcher *f, const manifest_set *set, fetch_done_fn done, void *ctx,
                              snap_err *err) {

@@ -1,7 +1,8 @@
-/* fetch.h - the data sets of a manifest into a folder.
+/* fetch.h - downloads the data sets of a manifest into a folder.
  *
- * A file is collected in PATH.part, checked against the manifest, and only then put in its place:
- * what lies in its place is whole and right. Files that are there are left alone. */
+ * A file is downloaded to PATH.part, checked against the manifest and then renamed to PATH. So a
+ * file at PATH is always complete and has the right checksum. Files that exist already are not
+ * downloaded again. */
 #ifndef SNAPMLA_HARNESS_FETCH_FETCH_H
 #define SNAPMLA_HARNESS_FETCH_FETCH_H
 
@@ -10,26 +11,26 @@
 #include "harness/fetch/manifest.h"
 
 typedef struct {
-    const char *dir;    /* created when absent */
-    const char *mirror; /* a URL whose folders look like a filled dir; NULL = none */
+    const char *dir;    /* created if it does not exist */
+    const char *mirror; /* URL of a folder with the same layout as dir; NULL = none */
     int retries;        /* see download.h */
-    double wait_s;      /* the same */
+    double wait_s;      /* see download.h */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } fetch_options;
 
 typedef enum {
     FETCH_ABSENT,
-    FETCH_PARTIAL,   /* begun; the rest is asked for next */
-    FETCH_THERE,     /* and as the manifest says */
-    FETCH_UNCHECKED, /* there; the manifest has no checksum */
-    FETCH_DIFFERS,   /* there, with another checksum */
-    FETCH_NEW,       /* now fetched */
-    FETCH_RESUMED,   /* now fetched, going on with what an earlier attempt had brought */
+    FETCH_PARTIAL,   /* begun; the next fetch requests the rest */
+    FETCH_THERE,     /* present, and its checksum is right */
+    FETCH_UNCHECKED, /* present, but there is no checksum to compare */
+    FETCH_DIFFERS,   /* present, with another checksum */
+    FETCH_NEW,       /* just fetched */
+    FETCH_RESUMED,   /* just fetched; its beginning came from an earlier attempt */
 } fetch_state;
 
 const char *fetch_state_name(fetch_state s); /* "absent", "partial", ... */
 
-/* What is in @dir of a file. SNAP_E_IO; SNAP_E_NOMEM. */
+/* Sets *out to the state of file @f in folder @dir. SNAP_E_IO; SNAP_E_NOMEM. */
 snap_status fetch_check(const manifest_file *f, const char *dir, fetch_state *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 
@@ -37,15 +38,16 @@ typedef void (*fetch_done_fn)(void *ctx, const manifest_set *set, const manifest
                               fetch_state state);
 
 /**
- * fetch_sets - bring every file of the chosen sets that is not there
+ * fetch_sets - download every missing file of the chosen sets
  *
- * @chosen: [m->n], which
- * @done:  called for each file as it is done, also for those that were there; may be NULL
+ * @chosen: [m->n]; true for each set to fetch
+ * @done:   called after each file, also for files that existed already; may be NULL
  *
- * Stops at the first failure; the same call goes on from there. As download() fails; SNAP_E_USAGE
- * for a bad mirror; SNAP_E_INPUT with both checksums when the download's is wrong (it is deleted)
- * and when the folder holds a file of another one (it is left alone); SNAP_E_IO when the disk has
- * too little room, and with the holder's process id while another process fetches into @dir.
+ * Stops at the first failure. The same call continues from there. Errors are those of download()
+ * and these: SNAP_E_USAGE for a bad mirror; SNAP_E_INPUT, with both checksums, if that of the
+ * download is wrong (the download is deleted) or if the folder holds a file with another checksum
+ * (that file is kept); SNAP_E_IO if the disk has too little room, or if another process is fetching
+ * into @dir (the message has its process id).
  */
 snap_status fetch_sets(const manifest *m, const bool *chosen, const fetch_options *opt,
                        fetch_done_fn done, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

@@ -30,7 +30,7 @@ static snap_status need_text(const js *o, const char *key, arena *mem, const cha
     return st == SNAP_OK ? copy(mem, s, out, where, err) : st;
 }
 
-/* Text or null; NULL where it is null or absent. */
+/* Reads text or null. *out is NULL if the value is null or absent. */
 static snap_status maybe_text(const js *o, const char *key, arena *mem, const char **out,
                               const char *where, snap_err *err) {
     const js *v = js_get(o, key);
@@ -42,8 +42,7 @@ static snap_status maybe_text(const js *o, const char *key, arena *mem, const ch
     return copy(mem, js_str(v), out, where, err);
 }
 
-/* A path that stays inside the folder it is joined to, in characters that need no escape in a
- * URL. */
+/* True if the path stays inside the folder it is joined to and needs no escapes in a URL. */
 static bool is_safe_path(const char *path) {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
@@ -131,8 +130,9 @@ static snap_status check_schema(const js *doc, const char *path, snap_err *err) 
     if (!text_equal(js_get_str(schema, "name"), "snapmla.manifest"))
         return err_set(err, SNAP_E_INPUT, "%s: not a manifest of data sets", path);
     if (js_get_int(schema, "major", 0) != 1)
-        return err_set(err, SNAP_E_INPUT, "%s: a manifest of version %lld, this build reads 1",
-                       path, (long long)js_get_int(schema, "major", 0));
+        return err_set(err, SNAP_E_INPUT,
+                       "%s: the manifest has version %lld, but this build reads version 1", path,
+                       (long long)js_get_int(schema, "major", 0));
     return SNAP_OK;
 }
 
@@ -159,7 +159,7 @@ void manifest_release(manifest *m) {
     *m = (manifest){0};
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 const manifest_set *manifest_find(const manifest *m, const char *name) {
     for (size_t i = 0; i < m->n; i++)
@@ -168,7 +168,9 @@ const manifest_set *manifest_find(const manifest *m, const char *name) {
     return NULL;
 }
 
-/* Whether @sha256 is that of the first @n files' digests and the last one's. */
+/* A task set read from several files has the digest of its files' digests: those of the files that
+ * hold problems, in order, then that of the file that lists them. Returns whether @sha256 is that
+ * digest for the first @n files and the last file of @s. */
 static bool is_digest_of(const manifest_set *s, size_t n, const char *sha256) {
     buf lines = {0};
     char sum[HASH_HEX];
@@ -182,7 +184,7 @@ static bool is_digest_of(const manifest_set *s, size_t n, const char *sha256) {
     return same;
 }
 
-/* A converted file's own checksum is not the download's. */
+/* The checksum of a converted file is not that of its download. */
 static bool is_checked(const manifest_file *f) {
     return f->sha256 && !f->convert;
 }
@@ -209,7 +211,7 @@ const char *manifest_check(const char *task, const char *sha256) {
     const char *verdict = "unknown";
     char *path = share_find("datasets/manifest.json");
     if (!path)
-        term_warn("datasets/manifest.json is nowhere: data is not compared with it");
+        term_warn("datasets/manifest.json was not found: data is not compared with it");
     else if (manifest_load(&m, path, &err) != SNAP_OK)
         term_warn("data is not compared with the manifest: %s", err.text);
     else

@@ -27,8 +27,8 @@ snap_status rows_page_to_lines(const char *text, size_t n, const char *name, buf
     *count = (int64_t)js_len(rows);
     *total = js_get_int(doc, "num_rows_total", *count);
     if (!*count || *total < *count || js_get_bool(doc, "partial", false))
-        TRY(err_set(err, SNAP_E_INPUT, "%s: holds %lld rows, not all of %lld", name,
-                    (long long)*count, (long long)*total));
+        TRY(err_set(err, SNAP_E_INPUT, "%s: has %lld rows instead of %lld", name, (long long)*count,
+                    (long long)*total));
     TRY(append_rows(rows, name, out, err));
 cleanup:
     js_free(doc);
@@ -39,7 +39,7 @@ snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out
     int64_t count, total;
     snap_status st = rows_page_to_lines(text, n, name, out, &count, &total, err);
     if (st == SNAP_OK && count != total)
-        return err_set(err, SNAP_E_INPUT, "%s: holds %lld rows, not all of %lld", name,
+        return err_set(err, SNAP_E_INPUT, "%s: has %lld rows instead of %lld", name,
                        (long long)count, (long long)total);
     return st;
 }

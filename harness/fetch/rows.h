@@ -1,8 +1,8 @@
-/* rows.h - the Hugging Face rows API's JSON as JSON lines.
+/* rows.h - converts the JSON of the Hugging Face rows API to JSON lines.
  *
- * {"rows": [{"row": {...}}, ...], "num_rows_total": N}: sets published in Parquet only are served
- * so, up to 100 rows an answer. Source: Hugging Face dataset viewer documentation, "Download slices
- * of rows". */
+ * Data sets that are published in Parquet only can be read through this API, at most 100 rows per
+ * response: {"rows": [{"row": {...}}, ...], "num_rows_total": N}. Source: Hugging Face dataset
+ * viewer documentation, "Download slices of rows". */
 #ifndef SNAPMLA_HARNESS_FETCH_ROWS_H
 #define SNAPMLA_HARNESS_FETCH_ROWS_H
 
@@ -10,13 +10,13 @@
 
 #include "base/buf.h"
 
-/* Appends a line a row. SNAP_E_INPUT naming @name where the text is something else, where its rows
- * are not all there are ("partial", "num_rows_total"), or not whole ("truncated_cells"). */
+/* Appends one line for each row. SNAP_E_INPUT, naming @name, if the text has another form, if rows
+ * are missing ("partial", "num_rows_total"), or if a row is cut short ("truncated_cells"). */
 snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same of one answer of several: *count is how many rows it has, at least one, *total how many
- * there are in all. */
+/* The same for one page of several. *count is the number of rows in the page, at least one. *total
+ * is the number of rows of the whole data set. */
 snap_status rows_page_to_lines(const char *text, size_t n, const char *name, buf *out,
                                int64_t *count, int64_t *total, snap_err *err) SNAP_CHECK_RESULT;
 

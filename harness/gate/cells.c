@@ -9,7 +9,7 @@
 #include "harness/measure/stats.h"
 
 enum { kFewestSteps = 3, kMostSteps = 256 };
-static const double kTurnNs = 4e6; /* long against a question and its answer */
+static const double kTurnNs = 4e6; /* long compared with one exchange with the child process */
 static const double kQuantile = 0.25;
 
 static int by_value(const void *a, const void *b) {
@@ -17,7 +17,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* ---- the list ---- */
+/* ---- the list of cells ---- */
 
 static void put_name(gate_timed *c) {
     bool same = c->precision[0] == c->precision[1];
@@ -26,7 +26,7 @@ static void put_name(gate_timed *c) {
                    c->shape.heads, c->shape.s_q, c->shape.batch, (long long)c->shape.context);
 }
 
-/* An arm's precision, or the other arm's; NULL where neither names one. */
+/* The precision of arm @i, or else that of the other arm. NULL if neither arm names one. */
 static const char *named_precision(const gate_side arms[2], int i) {
     bench_kind k;
     for (int turn = 0; turn < 2; turn++)
@@ -35,7 +35,8 @@ static const char *named_precision(const gate_side arms[2], int i) {
     return NULL;
 }
 
-/* Where an arm names its precision there is one pair a shape and scope, else one a precision. */
+/* If an arm names its precision, there is one pair for each shape and scope. Otherwise there is one
+ * pair for each precision of the grid. */
 static int precisions_of(const bench_grid *g, const gate_side arms[2],
                          const char *pairs[BENCH_ARMS][2]) {
     int n = 0;
@@ -60,7 +61,7 @@ snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
     *out = NULL;
     *n = 0;
     if (all > GATE_CELLS)
-        return err_set(err, SNAP_E_USAGE, "%zu cells are more than a gate takes (%d)", all,
+        return err_set(err, SNAP_E_USAGE, "%zu cells are too many for a gate (at most %d)", all,
                        GATE_CELLS);
     gate_timed *cells = calloc(all + 1, sizeof *cells);
     if (!cells)
@@ -134,7 +135,7 @@ static snap_status turn(gate_remote *arm, int steps, double *ns, snap_err *err) 
     return SNAP_OK;
 }
 
-/* The turns of block @b of the session in the making. */
+/* Times the four turns of block @b of the current session. */
 static snap_status block(gate_timed *c, gate_remote *const arms[2], size_t b, snap_err *err) {
     static const int order[] = {0, 1, 1, 0};
     size_t at[2] = {GATE_TURNS * c->n + 2 * b, GATE_TURNS * c->n + 2 * b};
@@ -148,7 +149,7 @@ static snap_status block(gate_timed *c, gate_remote *const arms[2], size_t b, sn
     return SNAP_OK;
 }
 
-/* Of an arm's turns in the session in the making. */
+/* The time of an arm in the current session: a quantile of its turns. */
 static double session_time(const gate_timed *c, int arm) {
     double sorted[GATE_TURNS];
     memcpy(sorted, c->ns[arm] + GATE_TURNS * c->n, sizeof sorted);
@@ -156,9 +157,10 @@ static double session_time(const gate_timed *c, int arm) {
     return stats_quantile(sorted, GATE_TURNS, kQuantile);
 }
 
-/* Who builds first has the first choice of the device's memory: on an H200 that made one and the
- * same program 0.5 % slower throughout at 70 us, and 6 % faster every other time at 20 us. The arms
- * take turns, out of step with who is started first. */
+/* Builds the cell in both arms. The arm that builds first gets the first choice of the device's
+ * memory, and this can make it faster or slower throughout. So the arms alternate in building
+ * first, with a period of four sessions; the order in which they are started has a period of
+ * two. */
 static snap_status begin(gate_timed *c, gate_remote *const arms[2], snap_err *err) {
     for (size_t turn = 0; turn < 2; turn++) {
         size_t i = (turn + c->n / 2) % 2;
@@ -198,7 +200,7 @@ snap_status gate_timed_extend(gate_timed *c, gate_remote *const arms[2], snap_er
         TRY(block(c, arms, b, err));
     env_state after = env_now();
     TRY(end(c, arms, err));
-    after.own_s += cpu_of(c) - cpu_s; /* the arms' time is no other's */
+    after.own_s += cpu_of(c) - cpu_s; /* the arms' own time is not load by others */
     env_flags flags = env_between(&before, &after);
     c->throttled |= flags.throttled;
     c->shared |= flags.shared;

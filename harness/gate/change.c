@@ -8,7 +8,8 @@
 
 enum { kFewest = 3, kPermutations = 199 };
 
-/* Sums of |x_i - x_j| over the pairs within the left side, within the right one, and across. */
+/* Sums of |x_i - x_j| over the pairs within the left side, within the right side, and between
+ * them. */
 typedef struct {
     double left, right, across;
 } sums;
@@ -20,7 +21,7 @@ static double distance_of(const sums *s, size_t n, size_t at) {
     return a * b / (a + b) * (2 * s->across / (a * b) - within_a - within_b);
 }
 
-/* Value @at goes from the right side to the left. */
+/* Moves value @at from the right side to the left. */
 static void move_left(sums *s, const double *x, size_t n, size_t at) {
     double to_left = 0, to_right = 0;
     for (size_t i = 0; i < at; i++)
@@ -47,7 +48,8 @@ double change_distance(const double *x, size_t n, size_t at) {
     return distance_of(&s, n, at);
 }
 
-/* The best split of a segment with kFewest values on each side; 0 where there is none. */
+/* Finds the best split of a segment with at least kFewest values on each side. Returns 0 if there
+ * is none. */
 static size_t best_split(const double *x, size_t n, double *distance) {
     sums s = all_right(x, n);
     size_t best = 0;
@@ -72,7 +74,8 @@ static void shuffle(double *x, size_t n, rng *r) {
     }
 }
 
-/* Share of the orders, the observed one included, whose best split is as good. */
+/* The share of the permutations, including the observed order, that have a split at least as
+ * good. */
 static double permutation_p(const double *x, size_t n, double distance, double *scratch, rng *r) {
     size_t reached = 1;
     memcpy(scratch, x, n * sizeof *scratch);
@@ -93,7 +96,7 @@ typedef struct {
     size_t found;
 } finder;
 
-/* Splits x[from .. to) and what comes of it. */
+/* Splits x[from .. to) and then both parts recursively. */
 static void divide(finder *f, size_t from, size_t to) {
     double distance;
     size_t n = to - from, at = n >= 2 * kFewest ? best_split(f->x + from, n, &distance) : 0;

@@ -6,7 +6,7 @@
 
 #include "harness/gate/verdicts.h"
 
-static const double kInterval = 0.05; /* beyond each end of the interval that is shown */
+static const double kInterval = 0.05; /* share beyond each end of the reported interval */
 
 void gate_measured_release(gate_measured *m) {
     gate_timed_free(m->timed, m->n);
@@ -27,8 +27,9 @@ static snap_status prepare(const gate_run_options *opt, gate_measured *m, snap_e
                                     : err_set(err, SNAP_E_NOMEM, "out of memory for cells");
 }
 
-/* A cell that could not run or was wrong once is not tried again. */
-static bool is_wanted(const gate_measured *m, size_t i, size_t number) {
+/* Whether the cell needs more sessions. A cell that could not run or had wrong output is not tried
+ * again. */
+static bool needs_session(const gate_measured *m, size_t i, size_t number) {
     bool passed = number == 0 || gate_timed_passed(&m->timed[i]);
     return m->cells[i].state == GATE_INCONCLUSIVE && passed;
 }
@@ -41,7 +42,7 @@ static void show(const gate_run_options *opt, const gate_measured *m, size_t i, 
         opt->progress(opt->ctx, i, m->n, note);
 }
 
-/* Two processes, and a session of every open cell. They are started in turns too. */
+/* Starts the two processes, in alternating order, and measures one session of every open cell. */
 static snap_status session(const gate_run_options *opt, gate_measured *m, int look, size_t number,
                            snap_err *err) {
     gate_remote *arms[2] = {NULL, NULL};
@@ -52,7 +53,7 @@ static snap_status session(const gate_run_options *opt, gate_measured *m, int lo
         m->about[arm] = *remote_describe(arms[arm]);
     }
     for (size_t i = 0; i < m->n; i++) {
-        if (!is_wanted(m, i, number))
+        if (!needs_session(m, i, number))
             continue;
         show(opt, m, i, look);
         TRY(gate_timed_extend(&m->timed[i], arms, err));
@@ -63,9 +64,9 @@ cleanup:
     return st;
 }
 
-static bool any_wanted(const gate_measured *m, size_t number) {
+static bool any_needs_session(const gate_measured *m, size_t number) {
     for (size_t i = 0; i < m->n; i++)
-        if (is_wanted(m, i, number))
+        if (needs_session(m, i, number))
             return true;
     return false;
 }
@@ -75,7 +76,7 @@ static snap_status run_look(const gate_run_options *opt, gate_measured *m, int l
     size_t from = look ? gate_sessions_at(&opt->limits, look - 1) : 0;
     snap_status st = SNAP_OK;
     for (size_t k = from; k < gate_sessions_at(&opt->limits, look) && st == SNAP_OK; k++)
-        if (any_wanted(m, k))
+        if (any_needs_session(m, k))
             st = session(opt, m, look, k, err);
     for (size_t i = 0; i < m->n && st == SNAP_OK; i++) {
         const gate_timed *t = &m->timed[i];

@@ -1,5 +1,5 @@
-/* compare_builds.h - `gate run`: two arms, interleaved, until every cell is judged or the blocks
- * are spent. */
+/* compare_builds.h - `gate run`: measures two arms in alternation until every cell has a verdict or
+ * all sessions are used. */
 #ifndef SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 #define SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 
@@ -11,12 +11,12 @@ typedef struct {
     const bench_grid *grid;
     gate_limits limits;
     remote_options remote;
-    /* @done of @total cells of look @look; may be NULL */
+    /* called with @done of @total cells; may be NULL */
     void (*progress)(void *ctx, size_t done, size_t total, const char *note);
     void *ctx;
 } gate_run_options;
 
-/* What was measured, and the tests on it: the same index is the same cell. */
+/* The measurements and the tests on them. The same index is the same cell. */
 typedef struct {
     gate_timed *timed;
     gate_cell *cells;
@@ -26,12 +26,13 @@ typedef struct {
 } gate_measured;
 void gate_measured_release(gate_measured *m); /* the struct is reusable; initialise with {0} */
 
-/* Errors: those of remote.h, SNAP_E_USAGE, SNAP_E_NOMEM, SNAP_E_CANCELLED. @out to be released also
- * on failure. */
+/* Errors: those of remote.h, SNAP_E_USAGE, SNAP_E_NOMEM, SNAP_E_CANCELLED. Release @out also after
+ * a failure. */
 snap_status gate_run(const gate_run_options *opt, gate_measured *out,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* The rows of it for `verdicts`, appended: a row a cell and the geometric mean. SNAP_E_NOMEM. */
+/* Appends the rows for `verdicts`: one row for each cell and one for the geometric mean.
+ * SNAP_E_NOMEM. */
 snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
                           snap_err *err) SNAP_CHECK_RESULT;
 

@@ -5,7 +5,7 @@
 
 #include "evals/stats.h"
 
-static const double kZ95 = 1.6448536269514722; /* the normal's 95 % quantile */
+static const double kZ95 = 1.6448536269514722; /* the 95 % quantile of the normal distribution */
 
 snap_status gate_limits_check(const gate_limits *l, snap_err *err) {
     if (!(l->share >= 0 && l->share < 10) || !(l->ns >= 0))
@@ -14,11 +14,10 @@ snap_status gate_limits_check(const gate_limits *l, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "--alpha must lie between 0 and 50 %%");
     if (l->sessions < 5 || l->looks < 1 || l->looks > 8 ||
         gate_sessions_at(l, l->looks - 1) > RANK_MAX)
-        return err_set(
-            err, SNAP_E_USAGE,
-            "--sessions must be 5 or more, and its doublings %d at most: %zu in %d looks "
-            "are %zu",
-            RANK_MAX, l->sessions, l->looks, gate_sessions_at(l, l->looks - 1));
+        return err_set(err, SNAP_E_USAGE,
+                       "--sessions must be at least 5, and at most %d after the last look: %zu "
+                       "sessions, doubled for each of %d looks, become %zu",
+                       RANK_MAX, l->sessions, l->looks, gate_sessions_at(l, l->looks - 1));
     return SNAP_OK;
 }
 
@@ -38,11 +37,13 @@ size_t gate_open(const gate_cell *cells, size_t n) {
     return open;
 }
 
-/* Holm over all cells: those settled as OK stand with the large p values they were settled with. */
+/* Corrects the p values of all cells (Holm). Cells with the state OK keep the large p values that
+ * they had then. */
 static void adjust(gate_cell *cells, size_t n) {
     double *p = malloc((n + 1) * sizeof *p);
     for (size_t i = 0; i < n; i++) {
-        cells[i].p_holm = fmin(cells[i].p_slower * (double)n, 1); /* Bonferroni, if memory is out */
+        cells[i].p_holm = fmin(cells[i].p_slower * (double)n, 1); /* Bonferroni, if memory is
+                                                                     short */
         if (p)
             p[i] = cells[i].p_slower;
     }

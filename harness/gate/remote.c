@@ -23,8 +23,8 @@ enum { kPollMs = 200, kGraceMs = 2000 };
 struct gate_remote {
     pid_t pid;       /* 0 = none */
     int to, from;    /* pipes; -1 = none */
-    char *line;      /* GATE_LINE bytes of answer */
-    size_t n, taken; /* bytes in it; those of the answer before */
+    char *line;      /* GATE_LINE bytes for an answer */
+    size_t n, taken; /* bytes in the line buffer; length of the previous answer there */
     char name[64];
     remote_options opt;
     remote_about about;
@@ -34,7 +34,7 @@ struct gate_remote {
 
 static snap_status ended(const gate_remote *r, snap_err *err) {
     return err_set(err, SNAP_E_UNSUPPORTED,
-                   "arm '%s' ended without an answer: is its program a snapmla with 'gate'?",
+                   "arm '%s' exited without an answer: is its program a snapmla with 'gate'?",
                    r->name);
 }
 
@@ -54,7 +54,7 @@ static snap_status wait_for_bytes(const gate_remote *r, int64_t from_ns, snap_er
     }
 }
 
-/* The next line, NUL-terminated in place of its end. */
+/* Reads the next line. Its line end is replaced by NUL. */
 static snap_status read_line(gate_remote *r, const char **line, snap_err *err) {
     int64_t from_ns = clock_now_ns();
     memmove(r->line, r->line + r->taken, r->n - r->taken);
@@ -63,7 +63,7 @@ static snap_status read_line(gate_remote *r, const char **line, snap_err *err) {
     char *end;
     while (!(end = memchr(r->line, '\n', r->n))) {
         if (r->n + 1 >= GATE_LINE)
-            return err_set(err, SNAP_E_INPUT, "arm '%s' answers without end", r->name);
+            return err_set(err, SNAP_E_INPUT, "arm '%s' sent an answer that is too long", r->name);
         snap_status st = wait_for_bytes(r, from_ns, err);
         if (st != SNAP_OK)
             return st;
@@ -89,7 +89,8 @@ static snap_status write_all(gate_remote *r, const char *bytes, size_t n, snap_e
     return SNAP_OK;
 }
 
-/* Sends @request, which it frees, and returns the answer: the caller's, NULL on failure. */
+/* Sends @question, which it frees. Returns the answer, which the caller owns, or NULL on
+ * failure. */
 static js *exchange(gate_remote *r, js *request, bool complete, snap_err *err) {
     buf text = {0};
     const char *line = "";
@@ -103,7 +104,7 @@ static js *exchange(gate_remote *r, js *request, bool complete, snap_err *err) {
     TRY(read_line(r, &line, err));
     reply = js_parse(line, strlen(line), r->name, NULL);
     if (!reply || !js_is_object(reply))
-        TRY(err_set(err, SNAP_E_UNSUPPORTED, "arm '%s' does not answer as a gate worker does",
+        TRY(err_set(err, SNAP_E_UNSUPPORTED, "arm '%s' does not answer like a gate worker",
                     r->name));
     const char *fatal = js_get_str(reply, "fatal");
     if (fatal)
@@ -154,7 +155,7 @@ cleanup:
     return st;
 }
 
-static snap_status greet(gate_remote *r, const gate_side *arm, snap_err *err) {
+static snap_status send_hello(gate_remote *r, const gate_side *arm, snap_err *err) {
     js *hello = js_new_object();
     snap_err why = {0};
     bool ok = hello && js_set_int(hello, "protocol", GATE_PROTOCOL) &&
@@ -166,10 +167,11 @@ static snap_status greet(gate_remote *r, const gate_side *arm, snap_err *err) {
     js *reply = exchange(r, hello, ok, &why);
     if (!reply)
         return err_set(err, why.code, "%s", why.text);
-    snap_status st = js_get_int(reply, "protocol", 0) == GATE_PROTOCOL
-                         ? SNAP_OK
-                         : err_set(err, SNAP_E_UNSUPPORTED,
-                                   "arm '%s' is of another protocol than this program", r->name);
+    snap_status st =
+        js_get_int(reply, "protocol", 0) == GATE_PROTOCOL
+            ? SNAP_OK
+            : err_set(err, SNAP_E_UNSUPPORTED,
+                      "arm '%s' uses another protocol version than this program", r->name);
     copy_text(r->about.version, sizeof r->about.version, reply, "version");
     copy_text(r->about.commit, sizeof r->about.commit, reply, "commit");
     copy_text(r->about.device, sizeof r->about.device, reply, "device");
@@ -192,7 +194,7 @@ snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_op
     r->line = malloc(GATE_LINE);
     TRY(r->line ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
     TRY(start(r, arm->program, err));
-    TRY(greet(r, arm, err));
+    TRY(send_hello(r, arm, err));
     *out = r;
     r = NULL;
 cleanup:
@@ -200,7 +202,8 @@ cleanup:
     return st;
 }
 
-/* A child that does not leave when its input ends is killed. */
+/* Waits for the child to exit after its input has ended. If it does not exit in time, it is
+ * killed. */
 static void reap(pid_t pid) {
     for (int ms = 0; ms < kGraceMs; ms += 10) {
         if (waitpid(pid, NULL, WNOHANG) != 0)
@@ -250,8 +253,8 @@ static snap_status read_status(const gate_remote *r, const js *reply, remote_cel
     out->cpu_s = js_get_num(reply, "cpu_s", 0);
     if (strcmp(out->status, "passed") != 0 && strcmp(out->status, "failed") != 0 &&
         strcmp(out->status, "skipped") != 0)
-        return err_set(err, SNAP_E_INPUT, "arm '%s' answers a cell with status '%s'", r->name,
-                       out->status);
+        return err_set(err, SNAP_E_INPUT, "arm '%s' reports the unknown status '%s' for a cell",
+                       r->name, out->status);
     return SNAP_OK;
 }
 
@@ -274,7 +277,7 @@ snap_status remote_begin(gate_remote *r, const bench_shape *s, const char *preci
     out->step_ns = js_get_num(reply, "step_ns", (double)NAN);
     out->rows_checked = js_get_int(reply, "rows_checked", 0);
     if (st == SNAP_OK && strcmp(out->status, "passed") == 0 && !(out->step_ns > 0))
-        st = err_set(err, SNAP_E_INPUT, "arm '%s' gives no time of a step", r->name);
+        st = err_set(err, SNAP_E_INPUT, "arm '%s' reports no time of a step", r->name);
     js_free(reply);
     return st;
 }
@@ -293,7 +296,7 @@ snap_status remote_steps(gate_remote *r, int n, double *ns, snap_err *err) {
     }
     js_free(reply);
     return ok ? SNAP_OK
-              : err_set(err, SNAP_E_INPUT, "arm '%s' did not give %d positive times", r->name, n);
+              : err_set(err, SNAP_E_INPUT, "arm '%s' did not report %d positive times", r->name, n);
 }
 
 snap_status remote_end(gate_remote *r, remote_cell *out, snap_err *err) {

@@ -11,8 +11,9 @@
 enum { kSimulated = 2000, kSearched = 400, kMostRuns = 200 };
 static const double kDelays[SELFTEST_DELAYS] = {0, 1, 2, 5};
 static const double kPower = 0.95;
-static const double kOver = 1.2;        /* of the time that was asked for, at most */
-static const double kSuspicious = 0.01; /* chance of so many false alarms that is too small */
+static const double kOver = 1.2;        /* limit of the total time, as a multiple of @seconds */
+static const double kSuspicious = 0.01; /* a smaller probability of the observed false alarms is
+                                           suspicious */
 
 void selftest_release(selftest *s) {
     arena_release(&s->mem);
@@ -21,7 +22,7 @@ void selftest_release(selftest *s) {
 
 /* ---- runs ---- */
 
-/* What equal arms showed: each cell's sessions of all runs, in order. */
+/* The noise of one cell between equal arms: its sessions of all runs, in order. */
 typedef struct {
     char name[GATE_NAME];
     double baseline_ns;
@@ -32,15 +33,15 @@ typedef struct {
 typedef struct {
     cell_noise *cells; /* owned */
     size_t n;
-} record;
+} noise_log;
 
-static void record_release(record *rec) {
+static void noise_log_release(noise_log *rec) {
     for (size_t i = 0; i < rec->n; i++)
         free(rec->cells[i].x);
     free(rec->cells);
 }
 
-static snap_status keep_noise(record *rec, const gate_measured *m, snap_err *err) {
+static snap_status keep_noise(noise_log *rec, const gate_measured *m, snap_err *err) {
     if (!rec->cells) {
         rec->cells = calloc(m->n + 1, sizeof *rec->cells);
         rec->n = rec->cells ? m->n : 0;
@@ -60,7 +61,7 @@ static snap_status keep_noise(record *rec, const gate_measured *m, snap_err *err
     return rec->n ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise");
 }
 
-static void tally(selftest_delay *d, const gate_measured *m) {
+static void count_run(selftest_delay *d, const gate_measured *m) {
     size_t found = 0, sessions = 0;
     for (size_t i = 0; i < m->n; i++) {
         sessions = m->timed[i].n > sessions ? m->timed[i].n : sessions;
@@ -86,7 +87,7 @@ static snap_status check_passed(const gate_measured *m, snap_err *err) {
     return SNAP_OK;
 }
 
-static snap_status one_run(const gate_run_options *opt, selftest *s, int which, record *rec,
+static snap_status one_run(const gate_run_options *opt, selftest *s, int which, noise_log *rec,
                            snap_err *err) {
     gate_run_options now = *opt;
     gate_measured m = {0};
@@ -95,7 +96,7 @@ static snap_status one_run(const gate_run_options *opt, selftest *s, int which, 
     TRY(gate_run(&now, &m, err));
     TRY(check_passed(&m, err));
     s->about = m.about[1];
-    tally(&s->delays[which], &m);
+    count_run(&s->delays[which], &m);
     for (size_t i = 0; i < m.n && which == 0; i++)
         s->spread_pct = fmax(s->spread_pct, fabs(100 * expm1(m.estimates[i].centre)));
     if (which == 0)
@@ -105,10 +106,10 @@ cleanup:
     return st;
 }
 
-/* Would another run end in time, at the pace so far? Delays about the threshold are looked at most
- * often. */
-static bool fits(const gate_limits *l, int which, const selftest *s, double elapsed,
-                 double seconds) {
+/* Whether another run would end in time at the pace so far. Runs with delays near the threshold
+ * need most looks. */
+static bool fits_in_time(const gate_limits *l, int which, const selftest *s, double elapsed,
+                         double seconds) {
     size_t so_far = 0;
     for (int d = 0; d < SELFTEST_DELAYS; d++)
         so_far += s->delays[d].sessions;
@@ -118,16 +119,16 @@ static bool fits(const gate_limits *l, int which, const selftest *s, double elap
     return elapsed < seconds && elapsed + pace * (double)sessions < kOver * seconds;
 }
 
-/* Equal arms every other time, then the delays, the longest first. What there is no time for is
- * simulated alone. */
-static snap_status all_runs(const gate_run_options *opt, double seconds, selftest *s, record *rec,
-                            snap_err *err) {
+/* Alternates runs of equal arms with runs of the delays, the longest delay first. A delay for which
+ * there is no time is only simulated. */
+static snap_status all_runs(const gate_run_options *opt, double seconds, selftest *s,
+                            noise_log *rec, snap_err *err) {
     static const int order[] = {0, 3, 0, 2, 0, 1};
     enum { kOrder = sizeof order / sizeof *order, kFewest = 2 };
     int64_t from = clock_now_ns();
     for (int i = 0; i < kMostRuns; i++) {
         double elapsed = (double)(clock_now_ns() - from) / 1e9;
-        if (i >= kFewest && !fits(&opt->limits, order[i % kOrder], s, elapsed, seconds))
+        if (i >= kFewest && !fits_in_time(&opt->limits, order[i % kOrder], s, elapsed, seconds))
             continue;
         snap_status st = one_run(opt, s, order[i % kOrder], rec, err);
         if (st != SNAP_OK)
@@ -136,10 +137,10 @@ static snap_status all_runs(const gate_run_options *opt, double seconds, selftes
     return SNAP_OK;
 }
 
-/* ---- what the noise says ---- */
+/* ---- results from the noise ---- */
 
-/* A copy of the recorded log-ratios. */
-static bool copy_noise(selftest *s, const record *rec) {
+/* Copies the recorded log-ratios to the result. */
+static bool copy_noise(selftest *s, const noise_log *rec) {
     noise_record *all = arena_alloc(&s->mem, rec->n + 1, sizeof *all);
     bool ok = all != NULL;
     for (size_t i = 0; i < rec->n && ok; i++) {
@@ -172,7 +173,7 @@ static snap_status simulate_delays(const gate_noise *noise, double *effects, siz
     return st;
 }
 
-static snap_status simulate(const record *rec, const gate_limits *l, uint64_t seed, selftest *s,
+static snap_status simulate(const noise_log *rec, const gate_limits *l, uint64_t seed, selftest *s,
                             snap_err *err) {
     gate_noise *noise = calloc(rec->n + 1, sizeof *noise);
     double *effects = calloc(rec->n + 1, sizeof *effects);
@@ -190,7 +191,7 @@ static snap_status simulate(const record *rec, const gate_limits *l, uint64_t se
 }
 
 snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *s, snap_err *err) {
-    record rec = {0};
+    noise_log rec = {0};
     int64_t from = clock_now_ns();
     snap_status st = SNAP_OK;
     *s = (selftest){0};
@@ -203,7 +204,7 @@ snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *
     TRY(copy_noise(s, &rec) ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the noise"));
     s->seconds = (double)(clock_now_ns() - from) / 1e9;
 cleanup:
-    record_release(&rec);
+    noise_log_release(&rec);
     return st;
 }
 
@@ -230,7 +231,7 @@ static js *row_of(const selftest_delay *d) {
     return record_write(&verdict_type, &v);
 }
 
-/* Chance of @k or more alarms in @n runs at a rate of @p. */
+/* The probability of @k or more alarms in @n runs at a rate of @p. */
 static double binomial_tail(size_t k, size_t n, double p) {
     double term = pow(1 - p, (double)n), sum = 0;
     for (size_t i = 0; i <= n; i++) {
@@ -240,13 +241,13 @@ static double binomial_tail(size_t k, size_t n, double p) {
     return sum;
 }
 
-/* What the delays come to. */
+/* The verdict over all delays. */
 static const char *judge(const selftest *s, const gate_limits *l, const char **reason) {
     const selftest_delay *equal = &s->delays[0];
     bool too_many = binomial_tail(equal->alarms, equal->runs, l->alpha) < kSuspicious ||
                     rate(equal->simulated.alarms, equal->simulated.comparisons) > l->alpha;
     bool blind = !(s->smallest_pct <= 5);
-    *reason = too_many ? "equal arms differ too often here: this machine can't be a gate"
+    *reason = too_many ? "equal arms differ too often: this machine cannot be used as a gate"
               : blind  ? "this machine's noise hides a slow-down of 5 % in a cell"
                        : NULL;
     return too_many ? "invalid" : blind ? "inconclusive" : "ok";

@@ -11,31 +11,31 @@ typedef struct {
     const gate_noise *from;
     size_t at;
     double sign;
-} tape;
+} resampler;
 
-static void jump(tape *t, rng *r) {
+static void restart(resampler *t, rng *r) {
     t->at = rng_below(r, (uint32_t)t->from->n);
     t->sign = rng_u32(r) & 1 ? 1.0 : -1.0;
 }
 
-static double next_session(tape *t, rng *r) {
+static double next_session(resampler *t, rng *r) {
     if (rng_below(r, kRunLength) == 0)
-        jump(t, r);
+        restart(t, r);
     double x = t->from->x[t->at] * t->sign;
     t->at = (t->at + 1) % t->from->n;
     return x;
 }
 
-/* One comparison: as gate_run() goes about it, with sessions from the tapes. */
-static void compare(gate_cell *cells, tape *tapes, double *sessions, const double *effects,
-                    size_t n, const gate_limits *l, rng *r) {
+/* Makes one comparison in the same way as gate_run(), with sessions from the recorded noise. */
+static void compare(gate_cell *cells, resampler *resamplers, double *sessions,
+                    const double *effects, size_t n, const gate_limits *l, rng *r) {
     for (int look = 0; look < l->looks && gate_open(cells, n); look++) {
         for (size_t i = 0; i < n; i++) {
             double *x = sessions + i * RANK_MAX;
             if (cells[i].state != GATE_INCONCLUSIVE)
                 continue;
             for (; cells[i].n < gate_sessions_at(l, look); cells[i].n++)
-                x[cells[i].n] = next_session(&tapes[i], r) + effects[i];
+                x[cells[i].n] = next_session(&resamplers[i], r) + effects[i];
         }
         gate_look(cells, n, l);
     }
@@ -58,29 +58,30 @@ snap_status gate_simulate(const gate_noise *noise, const double *effects, size_t
                           const gate_limits *l, size_t comparisons, uint64_t seed, gate_rates *out,
                           snap_err *err) {
     gate_cell *cells = calloc(n + 1, sizeof *cells);
-    tape *tapes = calloc(n + 1, sizeof *tapes);
+    resampler *resamplers = calloc(n + 1, sizeof *resamplers);
     double *sessions = malloc((n + 1) * RANK_MAX * sizeof *sessions);
-    bool ok = cells && tapes && sessions;
+    bool ok = cells && resamplers && sessions;
     *out = (gate_rates){0};
     for (size_t k = 0; k < comparisons && ok; k++) {
         rng r = rng_make(seed, k);
         for (size_t i = 0; i < n; i++) {
-            tapes[i].from = &noise[i];
-            jump(&tapes[i], &r);
+            resamplers[i].from = &noise[i];
+            restart(&resamplers[i], &r);
             cells[i] = (gate_cell){.x = sessions + i * RANK_MAX,
                                    .threshold = gate_threshold(l, noise[i].baseline_ns)};
         }
-        compare(cells, tapes, sessions, effects, n, l, &r);
+        compare(cells, resamplers, sessions, effects, n, l, &r);
         count(cells, n, out);
     }
     out->sessions /= comparisons ? (double)comparisons : 1;
     free(cells);
-    free(tapes);
+    free(resamplers);
     free(sessions);
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
 }
 
-/* How often a slow-down of one cell, the one where that is rarest, is seen. */
+/* The power to find a slow-down of one cell. It is computed for each cell, and the lowest
+ * counts. */
 static snap_status power_of(const gate_noise *noise, double *effects, size_t n,
                             const gate_limits *l, double effect, size_t comparisons, uint64_t seed,
                             double *power, snap_err *err) {

@@ -1,10 +1,10 @@
-/* simulate.h - how often a gate is wrong, and what it finds: comparisons made up from recorded
- * noise.
+/* simulate.h - simulates comparisons from recorded noise to find how often a gate is wrong and how
+ * small a slow-down it finds.
  *
- * The noise is what sessions of equal arms showed on a machine, in order. A comparison takes each
- * cell's sessions by the stationary bootstrap (Politis and Romano 1994), so that what lasts (a busy
- * neighbour) stays together, with a sign for each stretch, as equal arms may swap names, and adds
- * an effect. */
+ * The noise is a list of sessions of equal arms on a machine, in order. A comparison draws the
+ * sessions of each cell with the stationary bootstrap (Politis and Romano 1994): it takes stretches
+ * of consecutive sessions, so that lasting disturbances stay together. Each stretch gets a random
+ * sign, because equal arms can swap names. Then an effect is added. */
 #ifndef SNAPMLA_HARNESS_GATE_SIMULATE_H
 #define SNAPMLA_HARNESS_GATE_SIMULATE_H
 
@@ -13,9 +13,9 @@
 #include "harness/gate/decide.h"
 
 typedef struct {
-    const double *x; /* [n] log-ratios of one cell's sessions, n >= 1, borrowed */
+    const double *x; /* [n] log-ratios of the sessions of one cell, n >= 1, borrowed */
     size_t n;
-    double baseline_ns; /* of a step: decides the threshold */
+    double baseline_ns; /* time of a step; the threshold depends on it */
 } gate_noise;
 
 typedef struct {
@@ -23,16 +23,17 @@ typedef struct {
     size_t alarms;   /* comparisons with at least one cell REGRESSED */
     size_t good;     /* comparisons with all cells OK */
     size_t cells;    /* cells REGRESSED, over all comparisons */
-    double sessions; /* mean of a cell */
+    double sessions; /* mean number of sessions of a cell */
 } gate_rates;
 
-/* @effects: [n] log-ratio by which each cell's current arm is slower. SNAP_E_NOMEM. */
+/* @effects: [n] log-ratio by which the current arm is slower in each cell. SNAP_E_NOMEM. */
 snap_status gate_simulate(const gate_noise *noise, const double *effects, size_t n,
                           const gate_limits *l, size_t comparisons, uint64_t seed, gate_rates *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The smallest slow-down of one cell, as a share (0.034 = 3.4 %), that is found with @power, by
- * bisection up to 1; the worst cell counts. NAN where none is found. SNAP_E_NOMEM. */
+/* Finds, by bisection up to 1, the smallest slow-down of one cell, as a share (0.034 = 3.4 %), that
+ * is found with a probability of at least @power in every cell. NAN if there is none.
+ * SNAP_E_NOMEM. */
 snap_status gate_smallest_effect(const gate_noise *noise, size_t n, const gate_limits *l,
                                  double power, size_t comparisons, uint64_t seed, double *share,
                                  snap_err *err) SNAP_CHECK_RESULT;

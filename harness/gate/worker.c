@@ -20,17 +20,17 @@ typedef struct {
     mla_backend *be;
     mla_backend_info info;
     double delay_pct;
-    bool rotate; /* through copies of the data, so that each step finds them cold */
+    bool rotate; /* use copies of the data in turn, so that each step starts cold */
     int64_t seed;
     numbers_kind kind;
-    char backend[GATE_SIDE_TEXT]; /* as the request names it */
-    char hash[HASH_HEX];          /* of this program; "" = unknown */
+    char backend[GATE_SIDE_TEXT]; /* as given by the gate */
+    char hash[HASH_HEX];          /* hash of this program; "" = unknown */
 
-    numbers from; /* of the widths it was last drawn for */
+    numbers from; /* random numbers for the widths of the last cell */
     bench_arm *arm;
     bench_scope scope;
     verified verdict;
-    double delay_ns; /* of each step */
+    double delay_ns; /* added to each step */
 } worker;
 
 static void release_cell(worker *w) {
@@ -41,7 +41,7 @@ static void release_cell(worker *w) {
     w->delay_ns = 0;
 }
 
-/* Writes and frees the answer. */
+/* Writes the answer and frees it. */
 static snap_status answer(worker *w, js *o, bool complete, snap_err *err) {
     buf text = {0};
     snap_status st = o && complete ? js_write(o, JS_COMPACT, &text, err)
@@ -56,7 +56,7 @@ static snap_status answer(worker *w, js *o, bool complete, snap_err *err) {
     return st;
 }
 
-/* ---- opening ---- */
+/* ---- the first message ---- */
 
 static snap_status start(worker *w, const js *in, snap_err *err) {
     const char *backend = js_get_str(in, "backend"), *isa = js_get_str(in, "isa");
@@ -64,7 +64,7 @@ static snap_status start(worker *w, const js *in, snap_err *err) {
     device_options wanted = {
         .backend = backend, .isa = isa ? isa : "auto", .threads = js_get_int(in, "threads", 0)};
     if (w->be || js_get_int(in, "protocol", 0) != GATE_PROTOCOL || !backend || !kind)
-        return err_set(err, SNAP_E_INPUT, "the gate and this arm speak different protocols");
+        return err_set(err, SNAP_E_INPUT, "the gate and this arm use different protocols");
     snap_status st = SNAP_OK;
     TRY(numbers_kind_parse(kind, &w->kind, err));
     (void)snprintf(w->backend, sizeof w->backend, "%s", backend);
@@ -86,7 +86,7 @@ cleanup:
     return st;
 }
 
-/* ---- a cell ---- */
+/* ---- one cell ---- */
 
 static snap_status parse_cell(const js *in, bench_shape *s, bench_kind *p, bench_scope *scope,
                               snap_err *err) {
@@ -106,7 +106,7 @@ static snap_status parse_cell(const js *in, bench_shape *s, bench_kind *p, bench
     return known && name && fits ? SNAP_OK : err_set(err, SNAP_E_INPUT, "a cell is malformed");
 }
 
-/* One step and the wait that the delay adds, both on the clock. */
+/* Runs one step and then waits for the configured delay. Both count as time. */
 static snap_status step(worker *w, double *ns, snap_err *err) {
     snap_status st = bench_arm_step(w->arm, w->scope, ns, err);
     if (st != SNAP_OK || !(w->delay_ns > 0))
@@ -124,7 +124,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Warms up; *ns is a step's typical time. */
+/* Runs some untimed steps. *ns is their median time. */
 static snap_status warm_up(worker *w, double *ns, snap_err *err) {
     double times[kWarmUp];
     for (int i = 0; i < kWarmUp; i++) {
@@ -143,7 +143,7 @@ static snap_status build(worker *w, const bench_shape *s, bench_kind p, double *
     int sets = bench_arm_sets(s, p, w->rotate ? w->info.cache_bytes : 0);
     double bytes = bench_arm_bytes(s, p, sets), have = (double)w->info.memory_bytes;
     snap_status st = SNAP_OK;
-    if (have > 0 && bytes > 0.4 * have) /* the other arm needs as much */
+    if (have > 0 && bytes > 0.4 * have) /* the other arm needs as much memory */
         return err_set(err, SNAP_E_NOMEM, "the shape needs %.1f GiB twice, the device has %.1f GiB",
                        bytes / 0x1p30, have / 0x1p30);
     if (w->from.d_c != s->d_c || w->from.d_r != s->d_r) {
@@ -160,11 +160,11 @@ cleanup:
     return st;
 }
 
-static const char *coldness(const worker *w) {
+static const char *cold_method(const worker *w) {
     return lab_can_flush(w->be) ? "flush" : w->rotate ? "rotate" : "none";
 }
 
-/* The machine code that serves the cell; "" = unknown. */
+/* Hashes the machine code that runs the cell. The hash is "" if it is unknown. */
 static void code_of(const worker *w, const char *kernel, char hash[HASH_HEX]) {
     if (code_hash_of(w->backend, kernel, hash, NULL) != SNAP_OK)
         hash[0] = '\0';
@@ -177,7 +177,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
     double ns = (double)NAN;
     char hash[HASH_HEX] = "";
     if (!w->be)
-        return err_set(err, SNAP_E_INPUT, "a cell before its backend");
+        return err_set(err, SNAP_E_INPUT, "a cell was requested before a backend");
     snap_status st = parse_cell(in, &s, &p, &w->scope, err);
     if (st != SNAP_OK)
         return st;
@@ -199,7 +199,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
               js_set_str(o, "kernel", kernel ? kernel : w->info.kernel) &&
               js_set_new(o, "kernel_hash", js_new_str(hash[0] ? hash : NULL)) &&
               js_set_new(o, "program_hash", js_new_str(w->hash[0] ? w->hash : NULL)) &&
-              js_set_str(o, "cold", coldness(w)) &&
+              js_set_str(o, "cold", cold_method(w)) &&
               js_set_num(o, "error", w->verdict.error.out_rel) &&
               js_set_num(o, "tolerance", w->verdict.bound.out_rel) &&
               js_set_int(o, "rows_checked", w->verdict.error.rows) &&
@@ -211,9 +211,10 @@ static snap_status take_steps(worker *w, int64_t n, snap_err *err) {
     js *times = js_new_array();
     double ns = 0;
     bool ok = times != NULL;
-    snap_status st = w->arm && n >= 1 && n <= GATE_STEPS
-                         ? step(w, &ns, err) /* wakes threads and code after the other arm's turn */
-                         : err_set(err, SNAP_E_INPUT, "steps without a cell, or too many");
+    snap_status st =
+        w->arm && n >= 1 && n <= GATE_STEPS
+            ? step(w, &ns, err) /* untimed: wakes threads after the other arm's turn */
+            : err_set(err, SNAP_E_INPUT, "steps were requested without a cell, or too many");
     for (int64_t i = 0; i < n && st == SNAP_OK; i++) {
         st = step(w, &ns, err);
         ok = ok && js_push_new(times, js_new_num(ns));
@@ -229,10 +230,10 @@ static snap_status take_steps(worker *w, int64_t n, snap_err *err) {
 static snap_status end_cell(worker *w, snap_err *err) {
     snap_status st = SNAP_OK;
     if (!w->arm)
-        return err_set(err, SNAP_E_INPUT, "the end of no cell");
+        return err_set(err, SNAP_E_INPUT, "the end of a cell was requested without a cell");
     bench_arm_rewind(w->arm);
     double ns;
-    TRY(bench_arm_step(w->arm, w->scope, &ns, err)); /* on the set that was judged */
+    TRY(bench_arm_step(w->arm, w->scope, &ns, err)); /* on set 0, which was checked */
     TRY(verify_unchanged(&w->verdict, w->arm, err));
     bool good = w->verdict.verdict == SNAP_OK;
     js *o = js_new_object();
@@ -272,7 +273,7 @@ static void write_fatal(worker *w, const snap_err *err) {
     js *o = js_new_object();
     snap_err unused = {0};
     if (answer(w, o, o && js_set_str(o, "fatal", err->text), &unused) != SNAP_OK)
-        return; /* the gate has gone */
+        return; /* the gate has exited */
 }
 
 snap_status gate_worker_run(FILE *in, FILE *out, snap_err *err) {

@@ -1,20 +1,19 @@
-/* worker.h - the program at the other end of an arm: builds cells and runs their steps on
- * request.
+/* worker.h - the child process of an arm: it builds cells and runs steps on request.
  *
- * `snapmla gate worker` reads a line of JSON and answers with one, until its input ends:
+ * `snapmla gate worker` reads one line of JSON and answers with one line, until its input ends:
  *
  *   {"protocol":1,"backend","isa","threads","delay_pct","distribution","cold","seed"}
  *        -> {"protocol":1,"version","commit","device","backend","kernel"}
  *   {"cell":{"precision","scope","heads","s_q","batch","context","d_c","d_r"}}
- *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash","program_hash",
- *            "cold","error","tolerance","rows_checked","step_ns","cpu_s"}
- *        The cell is built, checked against FP64 and warmed up.
- *   {"steps":N}  -> {"ns":[N times]}, after a step that is not timed
- *   {"end":true} -> {"status","reason","cpu_s"}: whether the output is still the checked one. The
- *        cell is released.
+ *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash",
+ *            "program_hash","cold","error","tolerance","rows_checked","step_ns","cpu_s"}
+ *        The worker builds the cell, checks its output against FP64 and warms up.
+ *   {"steps":N}  -> {"ns":[N times]}, after one untimed step
+ *   {"end":true} -> {"status","reason","cpu_s"}
+ *        The worker checks that the output has not changed, and frees the cell.
  *
- * An answer {"fatal":"..."} ends the worker. Both arms of a gate are such processes, also where
- * they are the same program: neither is at an advantage. */
+ * The answer {"fatal":"..."} ends the worker. Both arms of a gate are such processes, even if they
+ * are the same program, so that neither has an advantage. */
 #ifndef SNAPMLA_HARNESS_GATE_WORKER_H
 #define SNAPMLA_HARNESS_GATE_WORKER_H
 
@@ -24,7 +23,7 @@
 
 enum { GATE_PROTOCOL = 1, GATE_LINE = 1 << 16, GATE_STEPS = 1024 };
 
-/* Serves until @in ends or something fails; the reason goes to the gate, not to the terminal.
+/* Serves until @in ends or an error occurs. The error is sent to the gate, not printed.
  * SNAP_E_NOMEM. */
 snap_status gate_worker_run(FILE *in, FILE *out, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -7,7 +7,7 @@
 /* The three probes in the order of `samples`. */
 static const struct {
     const char *name, *unit;
-    size_t at; /* of the mla_ceiling in mla_ceilings */
+    size_t at; /* offset in mla_ceilings */
 } kinds[CEILINGS_KINDS] = {
     {"read_bandwidth", "B/s", offsetof(mla_ceilings, read)},
     {"bf16_mma", "FLOP/s", offsetof(mla_ceilings, bf16)},
@@ -93,11 +93,12 @@ js *ceilings_limits_json(const mla_limits *l) {
         double value;
         const char *unit, *method;
     } all[] = {
-        {"bf16_mma_sustained", l->bf16, "FLOP/s", "a loop of seconds, its second half"},
-        {"fp8_mma_sustained", l->fp8, "FLOP/s", "a loop of seconds, its second half"},
-        {"timer", l->timer_ns, "ns", "the clock around nothing, behind a long read"},
-        {"launch", l->launch_ns, "ns", "the clock around an empty kernel, behind a long read"},
-        {"cold_read", l->cold_read_ns, "ns", "reads that wait for each other, in 2 GB"},
+        {"bf16_mma_sustained", l->bf16, "FLOP/s", "second half of a loop of some seconds"},
+        {"fp8_mma_sustained", l->fp8, "FLOP/s", "second half of a loop of some seconds"},
+        {"timer", l->timer_ns, "ns", "two clock readings with nothing between, after a long read"},
+        {"launch", l->launch_ns, "ns",
+         "two clock readings around an empty kernel, after a long read"},
+        {"cold_read", l->cold_read_ns, "ns", "reads that depend on each other, in 2 GB"},
     };
     js *rows = js_new_array();
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -117,7 +118,7 @@ static const js *find_row(const js *rows, const char *name) {
     return NULL;
 }
 
-/* The repetitions of a row; its value alone where it keeps none. */
+/* Reads the samples of a row. A row without samples has one: its value. */
 static int parse_samples(double *samples, const js *row, double value) {
     const js *kept = js_get_array(row, "samples");
     int n = 0;

@@ -1,5 +1,5 @@
-/* ceilings.h - the ceilings of a device as a result file carries them: each probe repeated, every
- * repetition kept, the best one counts. */
+/* ceilings.h - the measured ceilings of a device, as a result file stores them. Each probe is
+ * repeated. Every repetition is kept, and the best one is the ceiling. */
 #ifndef SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 #define SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 
@@ -14,18 +14,20 @@ typedef struct {
     int rounds;
 } ceilings;
 
-/* Adds @rounds repetitions of @seconds a probe, and raises `best`. Rounds beyond the room are
- * measured and not kept. Errors of mla_ceilings_measure(). */
+/* Runs each probe @rounds times for @seconds and raises `best`. Rounds after the first
+ * CEILINGS_MAX_ROUNDS can raise `best`, but they are not kept as samples. Errors of
+ * mla_ceilings_measure(). */
 snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */
 js *ceilings_json(const ceilings *c);
 
-/* Rows of the same kind for what mla_limits_measure() found; NULL when out of memory. */
+/* Rows of the same form for the results of mla_limits_measure(); NULL when out of memory. */
 js *ceilings_limits_json(const mla_limits *limits);
 
-/* From such rows. SNAP_E_INPUT naming @where when one of the three is missing or not positive. */
+/* Reads such rows. SNAP_E_INPUT, naming @where, if one of the three probes is missing or not
+ * positive. */
 snap_status ceilings_parse(ceilings *c, const js *rows, const char *where,
                            snap_err *err) SNAP_CHECK_RESULT;
 

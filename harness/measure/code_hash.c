@@ -11,9 +11,9 @@ enum { kCudaMachine = 190 };
 
 static const char kSelf[] = "/proc/self/exe";
 
-/* Files whose kernels stand around an arm's own in a step; their names are in the kernels'
- * names. */
-static const char *const kAround[] = {"sched_cu", "combine_cu", "dataflow_cu", "prepare_cu"};
+/* Each step also runs kernels from these files (scheduling, combining, dataflow). The names of
+ * those kernels contain these names. */
+static const char *const kStepFiles[] = {"sched_cu", "combine_cu", "dataflow_cu", "prepare_cu"};
 
 static bool inside(uint64_t offset, uint64_t size, size_t n) {
     return offset <= n && size <= n - offset;
@@ -43,7 +43,7 @@ snap_status code_find_text(const void *image, size_t n, size_t *offset, size_t *
     Elf64_Ehdr head;
     Elf64_Shdr names, s;
     if (n < sizeof head || memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_CLASS] != ELFCLASS64)
-        return err_set(err, SNAP_E_UNSUPPORTED, "the program is no 64-bit ELF file");
+        return err_set(err, SNAP_E_UNSUPPORTED, "the program is not a 64-bit ELF file");
     memcpy(&head, bytes, sizeof head);
     if (!section_at(bytes, n, &head, head.e_shstrndx, &names))
         return err_set(err, SNAP_E_UNSUPPORTED, "the program has no section names");
@@ -80,8 +80,8 @@ static const char *section_name(const unsigned char *image, size_t n, const Elf6
     return memchr(name, '\0', room) ? name : "";
 }
 
-static void take_sections(const unsigned char *image, size_t n, const Elf64_Ehdr *head,
-                          const char *kernel, buf *out) {
+static void append_sections(const unsigned char *image, size_t n, const Elf64_Ehdr *head,
+                            const char *kernel, buf *out) {
     static const char kCode[] = ".text.";
     Elf64_Shdr names, s;
     if (!section_at(image, n, head, head->e_shstrndx, &names))
@@ -102,7 +102,7 @@ void code_find_device(const void *image, size_t n, const char *kernel, buf *out)
         if (left >= sizeof head) {
             memcpy(&head, at, sizeof head);
             if (at[EI_CLASS] == ELFCLASS64 && head.e_machine == kCudaMachine)
-                take_sections(at, left, &head, kernel, out);
+                append_sections(at, left, &head, kernel, out);
         }
         at += SELFMAG;
     }
@@ -115,8 +115,8 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX], snap_err *e
         code_find_device(image.data, image.len, kernel, &code);
     if (st == SNAP_OK && !code.len)
         st = err_set(err, SNAP_E_UNSUPPORTED, "the program has no device code of '%s'", kernel);
-    for (size_t i = 0; i < sizeof kAround / sizeof *kAround && st == SNAP_OK; i++)
-        code_find_device(image.data, image.len, kAround[i], &code);
+    for (size_t i = 0; i < sizeof kStepFiles / sizeof *kStepFiles && st == SNAP_OK; i++)
+        code_find_device(image.data, image.len, kStepFiles[i], &code);
     if (st == SNAP_OK)
         st = buf_check(&code, "the program's device code", err);
     if (st == SNAP_OK)
@@ -134,6 +134,6 @@ snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_
     if (text_starts(backend, kPlugin))
         return hash_file(backend + sizeof kPlugin - 1, out, err);
     if (text_equal(backend, "opencl"))
-        return err_set(err, SNAP_E_UNSUPPORTED, "the device's driver makes the code");
+        return err_set(err, SNAP_E_UNSUPPORTED, "the device's driver compiles the code");
     return code_hash_self(out, err);
 }

@@ -11,8 +11,9 @@
 #include "base/fs.h"
 #include "base/text.h"
 
-static const double kClockLoss = 0.10; /* a clock this much lower counts as throttled */
-static const double kOthers = 0.10;    /* of one processor, by others, counts as shared */
+static const double kClockLoss = 0.10; /* relative drop of the clock that counts as throttled */
+static const double kSharedLoad =
+    0.10; /* processors used by other processes that count as shared */
 
 double env_parse_mhz(const char *cpuinfo) {
     double sum = 0;
@@ -94,9 +95,10 @@ env_state env_now(void) {
 env_flags env_between(const env_state *before, const env_state *after) {
     double wall = after->wall_s - before->wall_s;
     double others = (after->busy_s - before->busy_s) - (after->own_s - before->own_s);
-    /* comparisons with NAN are false: the unknown raises no flag */
+    /* Comparisons with NAN are false, so an unknown value sets no flag. */
     return (env_flags){
-        .throttled = after->throttles > before->throttles ||
-                     after->mhz<(1 - kClockLoss) * before->mhz, .shared = others> kOthers * wall &&
-                         others > 0.05};
+        .throttled =
+            after->throttles > before->throttles ||
+            after->mhz<(1 - kClockLoss) * before->mhz, .shared = others> kSharedLoad * wall &&
+                others > 0.05};
 }

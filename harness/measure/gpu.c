@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 
-/* NVML's interface as its documentation gives it ("NVML API Reference Guide"): every call returns 0
- * for success. */
+/* NVML's interface according to the "NVML API Reference Guide". Every call returns 0 for
+ * success. */
 enum { kClockSm = 1, kClockMemory = 2, kText = 96 };
 typedef struct nvml_device *nvml_device;
 enum { kPowerCap = 0x4, kHwSlowdown = 0x8, kSwThermal = 0x20, kHwThermal = 0x40, kBrake = 0x80 };
@@ -35,7 +35,8 @@ struct gpu {
     nvml_device device;
 };
 
-/* A function of the library into a pointer of whatever type; ISO C has no cast for it. */
+/* Stores the address of a library function in a function pointer of any type. ISO C has no cast for
+ * this. */
 static bool find(void *library, const char *name, void *pointer) {
     void *symbol = dlsym(library, name);
     memcpy(pointer, &symbol, sizeof symbol);
@@ -105,7 +106,7 @@ bool gpu_is_capped(uint64_t reasons) {
     return (reasons & kPowerCap) != 0;
 }
 
-/* ---- what a result keeps ---- */
+/* ---- what a result stores ---- */
 
 static js *hash_of(const char *text) {
     char hex[HASH_HEX];

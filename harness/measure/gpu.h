@@ -1,9 +1,9 @@
-/* gpu.h - the state of an NVIDIA device around a measurement: clock, power, what holds the clock
- * down.
+/* gpu.h - the state of an NVIDIA device around a measurement: clock, power and the reasons why the
+ * clock is reduced.
  *
- * Through the driver's management library (NVML), loaded when it is asked for: no toolkit is needed
- * to build, and without a driver there is nothing to tell. What a device does not tell is unknown,
- * never an error. */
+ * The values come from the driver's management library (NVML), which is loaded at run time. So the
+ * build needs no CUDA toolkit. Without a driver, or where the device does not provide a value, the
+ * value is unknown. This is never an error. */
 #ifndef SNAPMLA_HARNESS_MEASURE_GPU_H
 #define SNAPMLA_HARNESS_MEASURE_GPU_H
 
@@ -14,26 +14,27 @@
 
 typedef struct gpu gpu;
 
-/* The device at that address ("0000:1b:00.0"). NULL where there is no such device or no NVML. */
+/* Opens the device at a PCI address ("0000:1b:00.0"). NULL if there is no such device or no
+ * NVML. */
 gpu *gpu_open(const char *pci);
 void gpu_close(gpu *g); /* NULL is allowed */
 
 typedef struct {
-    double sm_mhz;    /* of the multiprocessors; NAN = unknown, as in all of these */
+    double sm_mhz;    /* clock of the multiprocessors; NAN = unknown, as in the next two */
     double power_w;   /* average over some tens of milliseconds */
-    double energy_j;  /* since the driver was loaded */
+    double energy_j;  /* energy used since the driver was loaded */
     uint64_t reasons; /* bits of NVML's clock event reasons */
 } gpu_state;
 
-gpu_state gpu_now(const gpu *g); /* of NULL: all unknown */
+gpu_state gpu_now(const gpu *g); /* For NULL, all values are unknown. */
 
-/* Does something hold the clock down: heat or the board (slowed), or the power limit (capped)? Read
- * while the device works or right after. */
+/* Whether something reduces the clock: heat or a hardware slowdown (slowed), or the power limit
+ * (capped). @reasons must be read while the device works or right afterwards. */
 bool gpu_is_slowed(uint64_t reasons);
 bool gpu_is_capped(uint64_t reasons);
 
-/* What a result keeps of the device: name, hash of its UUID, driver, highest clocks, power limit,
- * ECC. Caller owns it; null for NULL. */
+/* The description of the device in a result: name, hash of its UUID, driver, maximum clocks, power
+ * limit, ECC. The caller owns it. It is JSON null if @g is NULL. */
 js *gpu_json(const gpu *g);
 
 #endif

@@ -3,13 +3,13 @@
 #include "base/clock.h"
 #include "harness/measure/stats.h"
 
-enum { kShare = 2 }; /* time between looks, in looks */
+enum { kPause = 2 }; /* pause after a probe, in durations of that probe */
 
 snap_status paired_probes_take(paired_probes *g, mla_backend *be, snap_err *err) {
     int64_t start = clock_now_ns();
     snap_err why = {0};
     mla_probe_rates now;
-    if (g->n == PAIRED_PROBES_MAX || (g->n > 0 && start - g->ended_ns < kShare * g->took_ns))
+    if (g->n == PAIRED_PROBES_MAX || (g->n > 0 && start - g->ended_ns < kPause * g->took_ns))
         return SNAP_OK;
     snap_status st = mla_ceilings_probe_once(&now, be, &why);
     if (st == SNAP_E_UNSUPPORTED)

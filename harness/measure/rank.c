@@ -6,9 +6,10 @@
 #include <string.h>
 
 enum {
-    kExact = 25, /* values up to which distributions are counted out */
+    kExact = 25, /* up to this many values, distributions are exact */
     kSums =
-        kExact * kExact + kExact * kExact / 2 /* of signed ranks 325, of rank sums 625; and room */
+        kExact * kExact + kExact * kExact / 2 /* more than enough for signed ranks (325) and rank
+                                                 sums (625) */
 };
 
 static int by_value(const void *a, const void *b) {
@@ -22,7 +23,7 @@ static double normal_above(double z) {
 
 /* ---- distributions ---- */
 
-/* p[w]: the chance that the ranks 1..n with a plus, each by a coin, sum to w. */
+/* p[w]: the probability that ranks 1..n, each included with probability 1/2, have the sum w. */
 static size_t signed_chances(size_t n, double p[kSums]) {
     size_t most = n * (n + 1) / 2;
     memset(p, 0, kSums * sizeof *p);
@@ -33,9 +34,9 @@ static size_t signed_chances(size_t n, double p[kSums]) {
     return most;
 }
 
-/* p[u]: the chance that u of the n * m pairs (x, y) have x below y. One value after the other in
- * descending order: with i of x and j of y left, the largest is a y with chance j / (i + j), and
- * then stands above all i. */
+/* p[u]: the probability that u of the n * m pairs (x, y) have x below y. The recursion takes the
+ * values in descending order. With i values of x and j of y left, the largest is a y with
+ * probability j / (i + j). That y is then above all i values of x. */
 static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
     static const size_t width = kSums;
     double(*row)[kSums] = calloc(m + 1, sizeof *row);
@@ -44,9 +45,9 @@ static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
     if (!row)
         return most;
     for (size_t j = 0; j <= m; j++)
-        row[j][0] = 1; /* no x left */
+        row[j][0] = 1; /* no x is left */
     for (size_t i = 1; i <= n; i++) {
-        /* row[j] turns from i - 1 values of x to i */
+        /* row[j] is updated from i - 1 values of x to i */
         for (size_t j = 1; j <= m; j++) {
             double share = (double)j / (double)(i + j);
             for (size_t u = i * j + 1; u-- > 0;)
@@ -66,8 +67,8 @@ static double tail(const double *p, size_t most, double from) {
     return fmin(sum, 1);
 }
 
-/* How many of the ordered estimates lie below the lower end of an interval, at most: the largest k
- * with P(statistic < k) <= alpha. */
+/* The number of sorted estimates to cut off at each end for an interval: the largest k with
+ * P(statistic < k) <= alpha. */
 static size_t depth_exact(const double *p, size_t most, double alpha) {
     double sum = 0;
     for (size_t k = 0; k <= most; k++) {
@@ -103,7 +104,8 @@ static int by_size(const void *a, const void *b) {
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sum of the ranks of the values above @limit; *ties gets the correction's sum of t^3 - t. */
+/* Sum of the ranks of the values above @limit. *ties is the sum of t^3 - t for the tie
+ * correction. */
 static double plus_ranks(const double *x, size_t n, double limit, size_t *used, double *ties) {
     signed_value v[RANK_MAX];
     size_t k = 0;
@@ -141,14 +143,14 @@ double rank_p_above(const double *x, size_t n, double limit) {
 }
 
 double rank_p_below(const double *x, size_t n, double limit) {
-    double turned[RANK_MAX];
+    double negated[RANK_MAX];
     n = n < RANK_MAX ? n : RANK_MAX;
     for (size_t i = 0; i < n; i++)
-        turned[i] = -x[i];
-    return rank_p_above(turned, n, -limit);
+        negated[i] = -x[i];
+    return rank_p_above(negated, n, -limit);
 }
 
-/* The estimate and its ends out of @n sorted values, @depth of them outside on each side. */
+/* The estimate and its interval from @n sorted values, with @depth values cut off on each side. */
 static rank_estimate cut(const double *sorted, size_t n, size_t depth) {
     rank_estimate e = {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, (double)-INFINITY,
                        (double)INFINITY};
@@ -187,7 +189,8 @@ snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *
 
 /* ---- two samples ---- */
 
-/* Pairs with x + limit below y, ties half; *ties as above over both samples together. */
+/* The number of pairs with x + limit below y, where a tie counts half. *ties as above, over both
+ * samples together. */
 static double pairs_above(const double *x, size_t n, const double *y, size_t m, double limit,
                           double *ties) {
     signed_value v[2 * RANK_MAX];

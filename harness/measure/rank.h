@@ -1,11 +1,11 @@
-/* rank.h - by how much do two sets of timings differ, judged by ranks: no distribution is assumed,
- * and a few disturbed samples move nothing.
+/* rank.h - rank tests and estimates of the difference between two sets of timings. They assume no
+ * distribution, and a few disturbed samples hardly change them.
  *
- * Paired: Wilcoxon's signed ranks, and the Hodges-Lehmann estimate (median of the pairwise means)
- * with its interval. Two samples: Wilcoxon's rank sum, and the median of the pairwise differences.
- * P values are exact for few values without ties, else from the normal approximation with its
- * corrections for ties and continuity (Hollander, Wolfe and Chicken 2014, sections 3.1, 3.2, 4.1,
- * 4.2). */
+ * Paired samples: Wilcoxon's signed-rank test, and the Hodges-Lehmann estimate (the median of the
+ * pairwise means) with its interval. Two samples: Wilcoxon's rank-sum test, and the median of the
+ * pairwise differences. P values are exact for few values without ties. Otherwise they come from
+ * the normal approximation, corrected for ties and continuity (Hollander, Wolfe and Chicken 2014,
+ * sections 3.1, 3.2, 4.1, 4.2). */
 #ifndef SNAPMLA_HARNESS_MEASURE_RANK_H
 #define SNAPMLA_HARNESS_MEASURE_RANK_H
 
@@ -13,22 +13,24 @@
 
 #include "base/err.h"
 
-enum { RANK_MAX = 512 }; /* values a side */
+enum { RANK_MAX = 512 }; /* largest number of values in one sample */
 
-/* Of the hypothesis that the centre of @x is at most (above: at least) @limit: how likely values
- * that speak as much against it are. 1 for n = 0; n at most RANK_MAX. */
+/* One-sided p values. rank_p_above() tests the hypothesis that the centre of @x is at most @limit;
+ * rank_p_below() tests that it is at least @limit. The result is 1 for n = 0. n is at most
+ * RANK_MAX. */
 double rank_p_above(const double *x, size_t n, double limit);
 double rank_p_below(const double *x, size_t n, double limit);
 
-/* The same of y's shift against x: y = x + shift in distribution. */
+/* The same for the shift of y against x: y = x + shift in distribution. */
 double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit);
 double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit);
 
 typedef struct {
-    double centre, lo, hi; /* infinite ends where so few values have no interval; NANs for none */
+    double centre, lo, hi; /* lo and hi are infinite if there are too few values; all are NAN
+                              without values */
 } rank_estimate;
 
-/* @alpha: the share beyond each end, 0.05 for a 90 % interval. SNAP_E_NOMEM. */
+/* @alpha: the share beyond each end, for instance 0.05 for a 90 % interval. SNAP_E_NOMEM. */
 snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 snap_status rank_shift(const double *x, size_t n, const double *y, size_t m, double alpha,

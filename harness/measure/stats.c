@@ -23,8 +23,8 @@ double stats_median_noise(const double *sorted, size_t n) {
     enum { kFewest = 6 }; /* 2 * 0.5^6 < 0.05 < 2 * 0.5^5 */
     if (n < kFewest)
         return INFINITY;
-    /* 0-based; at small n the normal approximation reaches past the ends, which the exact interval
-     * never needs from kFewest on */
+    /* Indices count from 0. At small n the normal approximation exceeds the ends of the array. The
+     * exact interval never does from kFewest values on, so the indices are clamped. */
     double half = 1.96 * sqrt((double)n) / 2;
     double low = floor((double)n / 2 - half) - 1, high = ceil((double)n / 2 + half);
     double last = (double)(n - 1);

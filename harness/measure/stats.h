@@ -1,4 +1,4 @@
-/* stats.h - order statistics of timings: quantiles, and how well the median is known. */
+/* stats.h - order statistics of timings: quantiles and the uncertainty of the median. */
 #ifndef SNAPMLA_HARNESS_MEASURE_STATS_H
 #define SNAPMLA_HARNESS_MEASURE_STATS_H
 
@@ -8,16 +8,17 @@ typedef struct {
     double min, q1, median, q3, max;
 } stats_summary;
 
-/* Quantile @p in [0, 1] of n >= 1 ascending values, linear between order statistics (type 7 of
- * Hyndman and Fan 1996, the default of R and NumPy). */
+/* Quantile @p in [0, 1] of n >= 1 ascending values, interpolated linearly between order statistics
+ * (type 7 of Hyndman and Fan 1996, the default of R and NumPy). */
 double stats_quantile(const double *sorted, size_t n, double p);
 
-/* Of n >= 1 ascending values. */
+/* Takes n >= 1 ascending values. */
 stats_summary stats_summarise(const double *sorted, size_t n);
 
-/* Half the width of the 95 % confidence interval of the median over the median: the relative noise
- * that the stop rule watches. The interval runs between order statistics (Conover 1999, section
- * 3.2), so no distribution is assumed. INFINITY for fewer than 6 values, which have none. */
+/* The relative noise that the stop rule compares with its limit: half the width of the 95 %
+ * confidence interval of the median, divided by the median. The ends of the interval are order
+ * statistics (Conover 1999, section 3.2), so no distribution is assumed. INFINITY for fewer than 6
+ * values, because no such interval exists for them. */
 double stats_median_noise(const double *sorted, size_t n);
 
 /* Inserts @x into n ascending values; the array has room for n + 1. */

@@ -5,7 +5,8 @@
 
 #include "harness/measure/stats.h"
 
-static const double kPlateauGain = 0.9; /* noise now over noise at half the samples */
+static const double kPlateauGain = 0.9; /* least noise ratio, now to half the samples, of a
+                                           plateau */
 
 void stop_init(stop_rule *rule, const stop_limits *limits) {
     *rule = (stop_rule){

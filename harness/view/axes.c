@@ -1,4 +1,4 @@
-/* axes.c - rows of cells that differ in one number of the shape only. */
+/* axes.c - finds series of cells that differ in one number of the shape only. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool is_kernel(const report_speed *s, int file) {
            s->fp8->perf->tflops > 0;
 }
 
-/* All but the axis agree. */
+/* Whether all numbers of the shape but @axis agree. */
 static bool same_row(const report_cell *a, const report_cell *b, int axis) {
     for (int k = 0; k < AXES; k++)
         if (k != axis && report_axis_value(a, k) != report_axis_value(b, k))
@@ -30,7 +30,7 @@ static bool same_row(const report_cell *a, const report_cell *b, int axis) {
            strcmp(a->row->cold, b->row->cold) == 0 && strcmp(a->row->mode, b->row->mode) == 0;
 }
 
-/* The row that starts at @from: speeds are sorted, so its values ascend. */
+/* Collects the series that starts at @from. Speeds are sorted, so its values ascend. */
 static void collect(const report_model *m, size_t from, int axis, report_axis *out) {
     const report_speed *first = &m->speeds[from];
     int64_t last = -1;

@@ -1,5 +1,6 @@
-/* fig_axes.c - TFLOPS of both arms over one number of the shape, all others held: a panel a number, a
- * figure a file. The numbers across are spaced evenly, as they are chosen in powers of two. */
+/* fig_axes.c - draws TFLOPS of both arms over one number of the shape while the others are fixed.
+ * There is one panel for each number and one figure for each file. The values on the x axis are
+ * spaced evenly, because they usually are powers of two. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 #include "harness/view/svg.h"
 
 static const double kWidth = 940, kPanelW = 205, kPanelH = 210, kStep = 240, kLeft = 46, kTop = 66;
-static const double kLabelStep = 30; /* pixels between values below a panel */
+static const double kLabelStep = 30; /* least pixels between two labels of the x axis */
 
 typedef struct {
     const report_axis *row;
@@ -29,7 +30,7 @@ static size_t find_rows(const report_model *m, int file, report_axis rows[AXES])
     return n;
 }
 
-/* The index-th file that has a row. */
+/* Finds the @index-th file that has a series. */
 static int find_file(const report_model *m, size_t index, report_axis rows[AXES]) {
     for (int file = 0; file < m->n_files; file++)
         if (find_rows(m, file, rows) && index-- == 0)
@@ -51,8 +52,8 @@ static void value_text(const report_cell *c, int axis, char out[FORMAT_MAX]) {
         (void)snprintf(out, FORMAT_MAX, "%lld", (long long)report_axis_value(c, axis));
 }
 
-/* "16 heads, batch 8, s_q 1": what this row holds. */
-static void held_text(const panel *p, char out[160]) {
+/* "16 heads, batch 8, s_q 1": the numbers that are fixed in this series. */
+static void fixed_text(const panel *p, char out[160]) {
     const report_cell *c = p->row->at[0]->any;
     char context[FORMAT_MAX];
     format_context(c->shape->context, context);
@@ -115,11 +116,11 @@ static void draw_arm(buf *out, const panel *p, bool fp8) {
 static void draw_panel(buf *out, const report_axis *row, int axis, int place, double unit) {
     double left = kLeft + place * kStep, right = left + kPanelW - kLeft;
     panel p = {.row = row, .axis = axis, .left = left, .unit = unit};
-    char held[160];
+    char fixed[160];
     p.x = svg_linear(-0.3, (double)row->n - 0.7, left, right);
     p.y = svg_linear(0, 1.08 * highest(row) / unit, kTop + kPanelH, kTop);
-    held_text(&p, held);
-    svg_text(out, "s m", left - 30, kTop - 14, held);
+    fixed_text(&p, fixed);
+    svg_text(out, "s m", left - 30, kTop - 14, fixed);
     grid(out, &p);
     draw_arm(out, &p, false);
     draw_arm(out, &p, true);
@@ -146,15 +147,14 @@ bool figure_axes(const report_model *m, size_t index, bool alone, buf *out) {
     (void)snprintf(name, sizeof name,
                    "Rate of the kernel over heads, batch, context and s_q%s%.200s",
                    m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[file] : "");
-    svg_open(out,
-             &(svg_head){.id = id,
-                         .title = name,
-                         .description = "A panel for each number of the shape that varies with "
-                                        "all others held; a line an arm. The speed table has "
-                                        "the same numbers.",
-                         .width = kWidth,
-                         .height = kTop + kPanelH + 46,
-                         .alone = alone});
+    svg_open(out, &(svg_head){.id = id,
+                              .title = name,
+                              .description = "One panel for each number of the shape that varies "
+                                             "while the others are fixed; one line for each arm. "
+                                             "The speed table has the same numbers.",
+                              .width = kWidth,
+                              .height = kTop + kPanelH + 46,
+                              .alone = alone});
     svg_text_cut(out, "b", 0, 14, name, 120);
     legend(out, high < 10 ? "GFLOPS, scope kernel" : "TFLOPS, scope kernel");
     for (int axis = 0; axis < AXES; axis++)

@@ -1,5 +1,6 @@
-/* fig_fidelity.c - relative L2 error against context, both logarithmic, a line a configuration,
- * named at its end. BF16 and SnapMLA stand out; the formats they are compared with recede. */
+/* fig_fidelity.c - draws the relative L2 error over the context, both logarithmic. There is one
+ * line for each configuration, with its name at its end. BF16 and SnapMLA have strong colours, the
+ * formats they are compared with are grey. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 typedef struct {
     const report_model *m;
-    const report_fidelity *key; /* file and distribution of this figure */
+    const report_fidelity *key; /* file, distribution and kind of this figure */
     lines_series lines[LINES_MAX];
     size_t n;
     svg_scale x, y;
@@ -31,7 +32,7 @@ static bool of_series(const lines_series *s, const report_fidelity *f) {
     return strcmp(s->config, f->row->config) == 0 && strcmp(s->source, f->row->source) == 0;
 }
 
-/* The first row of the index-th figure. */
+/* Finds the first row of the @index-th figure. */
 static const report_fidelity *find(const report_model *m, size_t index) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
         bool seen = false;
@@ -156,10 +157,10 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) 
     lines_open(out,
                &(svg_head){.id = id,
                            .title = name,
-                           .description = "A line a configuration: context across, relative L2 "
-                                          "error up. A level line is an error that does not "
-                                          "grow with context. The fidelity table has the "
-                                          "numbers.",
+                           .description = "One line for each configuration. Horizontal axis: "
+                                          "context; vertical axis: relative L2 error. A level "
+                                          "line is an error that does not grow with context. "
+                                          "The fidelity table has the numbers.",
                            .alone = alone},
                &p.y, "context, tokens");
     grid(out, &p);

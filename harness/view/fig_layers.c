@@ -1,5 +1,6 @@
-/* fig_layers.c - relative L2 error of each configuration layer by layer, at the longest context of a model;
- * the error is logarithmic. A line a configuration, named at its end. */
+/* fig_layers.c - draws the relative L2 error of each configuration by layer, at the longest context
+ * of a model. The error axis is logarithmic. There is one line for each configuration, with its
+ * name at its end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ typedef struct {
     const report_model_row *key; /* file, model and context of this figure */
     lines_series lines[LINES_MAX];
     size_t n;
-    int64_t layers; /* the last one */
+    int64_t layers; /* the number of the last layer */
     svg_scale x, y;
 } plot;
 
@@ -26,7 +27,8 @@ static bool same_model(const report_model_row *a, const report_model_row *b) {
     return a->file == b->file && strcmp(a->row->model, b->row->model) == 0;
 }
 
-/* A row of the index-th figure: of another model than any row before, at that one's longest context. */
+/* Finds a row of the @index-th figure. Each model has one figure; the row returned is one with that
+ * model's longest context. */
 static const report_model_row *find(const report_model *m, size_t index) {
     const report_model_row *found = NULL;
     for (size_t i = 0; i < m->n_model_rows && !found; i++) {
@@ -77,7 +79,7 @@ static void scale(plot *p) {
     p->y = svg_log(low / 1.5, high * 1.5, LINES_BOTTOM, LINES_TOP);
 }
 
-/* Rows come layer by layer. */
+/* Draws one line. The rows are sorted by layer. */
 static void draw_series(buf *out, const plot *p, const lines_series *s) {
     const char *cls = lines_class(s->config);
     char text[200];
@@ -129,9 +131,10 @@ bool figure_layers(const report_model *m, size_t index, bool alone, buf *out) {
     lines_open(out,
                &(svg_head){.id = id,
                            .title = name,
-                           .description = "A line a configuration: layer across, relative L2 "
-                                          "error up. The table of layers has medians and the "
-                                          "worst; the sheet has every number.",
+                           .description = "One line for each configuration. Horizontal axis: "
+                                          "layer; vertical axis: relative L2 error. The table "
+                                          "of layers has medians and the worst layer; the CSV "
+                                          "file has every number.",
                            .alone = alone},
                &p.y, "layer");
     grid(out, &p);

@@ -1,5 +1,5 @@
-/* fig_parity.c - a forest plot: one line a comparison, its difference with the 90 % (thick) and
- * 95 % (thin) interval, over the band of what counts as no difference. */
+/* fig_parity.c - draws a forest plot. Each comparison is one line: its difference with the 90 %
+ * interval (thick) and the 95 % interval (thin), over a band that shows the margin. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "harness/view/svg.h"
 
 static const double kWidth = 940, kLeft = 218, kRight = 650, kTop = 64, kRow = 34;
-enum { kRowsMax = 60 }; /* further comparisons stay in the table */
+enum { kRowsMax = 60 }; /* more comparisons are in the table only */
 
 typedef struct {
     const eval_record *e;
@@ -115,10 +115,11 @@ bool figure_parity(const report_model *m, size_t index, bool alone, buf *out) {
     double bottom = kTop + (double)n * kRow;
     svg_open(out, &(svg_head){.id = "parity-1",
                               .title = "Quality parity: difference of accuracy to the baseline",
-                              .description = "A diamond is the mean difference, the thick bar its "
-                                             "90 % and the thin bar its 95 % interval; the band "
-                                             "is the margin. A 90 % bar within the band is "
-                                             "equivalence. The parity table has the numbers.",
+                              .description = "A diamond shows the mean difference, the thick bar "
+                                             "its 90 % interval, the thin bar its 95 % interval, "
+                                             "and the band the margin. If the 90 % bar is within "
+                                             "the band, the arms are equivalent. The parity "
+                                             "table has the numbers.",
                               .width = kWidth,
                               .height = bottom + 54,
                               .alone = alone});

@@ -1,5 +1,5 @@
-/* fig_roofline.c - rate against arithmetic intensity, both logarithmic, under the roofs that this
- * device's own ceilings put up. */
+/* fig_roofline.c - draws the rate over the arithmetic intensity, both logarithmic, with the
+ * rooflines from this device's measured ceilings. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,16 +10,16 @@
 #include "kernels/ceilings.h"
 
 static const double kWidth = 940, kHeight = 430, kLeft = 66, kRight = 782, kTop = 40, kBottom = 370;
-enum { kTipsMax = 500 }; /* points beyond that have no tip of their own: the page stays small */
+enum { kTipsMax = 500 }; /* with more points there are no tooltips, to keep the page small */
 
 typedef struct {
     const report_model *m;
     int file;
     mla_ceilings c;
-    double bf16, fp8; /* peaks in FLOP/s, of the arm's mix of products */
-    double unit;      /* FLOP/s in one unit of the axis */
+    double bf16, fp8; /* peaks in FLOP/s of each arm's mix of products */
+    double unit;      /* FLOP/s per unit of the y axis */
     const char *unit_name;
-    svg_scale x, y; /* FLOP/B; the axis' unit */
+    svg_scale x, y; /* x: FLOP/B; y: the unit of the axis */
     size_t points;
 } plot;
 
@@ -54,7 +54,8 @@ static bool set_up(plot *p, const report_model *m, int file) {
     return true;
 }
 
-/* Room for every point and for both ridges, at least a factor of two on all sides. */
+/* The scales include every point and both ridge points, with a factor of at least 1.6 around
+ * them. */
 static void scale(plot *p) {
     double ridge = fmax(p->bf16, p->fp8) / p->c.read.rate;
     double x0 = fmin(1, ridge / 4), x1 = ridge * 4;
@@ -101,10 +102,10 @@ static void grid(buf *out, const plot *p, bool vertical) {
     }
 }
 
-/* One roof: up the bandwidth's slope, then level at the peak. */
+/* Draws one roofline: it rises with the bandwidth and is level at the peak. */
 static void roof(buf *out, const plot *p, const char *cls, double peak) {
     double x0 = p->x.lo, y0 = x0 * p->c.read.rate / p->unit;
-    if (y0 < p->y.lo) { /* starts where it enters the picture */
+    if (y0 < p->y.lo) { /* start at the lower edge of the plot */
         x0 = p->y.lo * p->unit / p->c.read.rate;
         y0 = p->y.lo;
     }
@@ -176,9 +177,10 @@ bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out) 
                    m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[p.file] : "");
     svg_open(out, &(svg_head){.id = id,
                               .title = name,
-                              .description = "Each point is a cell: arithmetic intensity across, "
-                                             "rate up. Below the slope memory binds, below the "
-                                             "level part arithmetic does.",
+                              .description = "Each point is a cell. Horizontal axis: arithmetic "
+                                             "intensity; vertical axis: rate. Memory limits the "
+                                             "cells below the slope, arithmetic those below the "
+                                             "level part.",
                               .width = kWidth,
                               .height = kHeight,
                               .alone = alone});

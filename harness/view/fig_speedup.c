@@ -1,5 +1,6 @@
-/* fig_speedup.c - how many times faster FP8 is, over context (across) and batch (down), a panel a
- * number of heads. The number stands in every cell: colour only helps to see the shape. */
+/* fig_speedup.c - draws the speed-up of FP8 over context (horizontal) and batch (vertical), with
+ * one panel for each number of heads. Every cell shows its number, so the colours are not needed to
+ * read the figure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,10 @@ typedef struct {
     int n;
 } axis;
 
-/* Shapes of one number of heads, with the batches and contexts that they have. */
+/* The shapes with one number of heads, and their batches and contexts. */
 typedef struct {
     axis batch, context;
-    double x, y; /* of its corner */
+    double x, y; /* upper left corner */
 } panel;
 
 /* The shapes of one figure: [first, first + n) of the model's speeds. */
@@ -28,7 +29,7 @@ typedef struct {
     size_t n;
     axis heads;
     panel panels[kAxisMax]; /* [heads.n] */
-    double bottom;          /* of the lowest panel */
+    double bottom;          /* lower edge of the lowest panel */
     bool flagged;
 } group;
 
@@ -39,7 +40,7 @@ static int place(const axis *a, int64_t value) {
     return -1;
 }
 
-/* In ascending order; values beyond the room stay in the table only. */
+/* Inserts a value in ascending order. If the axis is full, the value is in the table only. */
 static void add(axis *a, int64_t value) {
     if (place(a, value) >= 0 || a->n == kAxisMax)
         return;
@@ -88,7 +89,7 @@ static double panel_height(const panel *p) {
     return 40 + p->batch.n * kCellH;
 }
 
-/* Side by side as they fit, in rows as high as the highest. */
+/* Places the panels side by side, in as many rows as needed. */
 static void lay_out(group *g) {
     double x = 0, y = 34;
     g->bottom = y;
@@ -121,7 +122,7 @@ static void measure(group *g) {
     lay_out(g);
 }
 
-/* ---- colours: classes h0 (slower) .. h2 (equal) .. h8 (about what the bytes allow) ---- */
+/* ---- colours: classes h0 (slower), h2 (equal) .. h8 (near the ratio of the bytes) ---- */
 
 static const double kEdges[] = {0.80, 0.95, 1.05, 1.20, 1.35, 1.50, 1.65, 1.80};
 enum { EDGES = sizeof kEdges / sizeof *kEdges };
@@ -231,8 +232,9 @@ bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {
     title(m, &g, name, sizeof name);
     svg_open(out, &(svg_head){.id = id,
                               .title = name,
-                              .description = "Context across, batch (b) down; each cell shows the "
-                                             "speed-up, the speed table has the same numbers.",
+                              .description = "Columns are contexts, rows are batches (b). Each "
+                                             "cell shows the speed-up. The speed table has the "
+                                             "same numbers.",
                               .width = kWidth,
                               .height = height,
                               .alone = alone});

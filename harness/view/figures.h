@@ -1,32 +1,34 @@
-/* figures.h - the pictures of a report. Each appends one SVG, or nothing where there is nothing to
- * show, and returns whether it did. */
+/* figures.h - the figures of a report. Each function appends one SVG and returns true, or appends
+ * nothing and returns false if there is nothing to show. */
 #ifndef SNAPMLA_HARNESS_VIEW_FIGURES_H
 #define SNAPMLA_HARNESS_VIEW_FIGURES_H
 
 #include "harness/view/model.h"
 
-/* The @index-th figure of a kind, from 0; false when there are no more. @alone as in svg_head. */
-enum { FIGURES_MAX = 48 }; /* of a kind: beyond that the tables have to do */
+/* Draws figure @index of a kind, counted from 0; false if there is none. @alone as in svg_head. */
+enum { FIGURES_MAX = 48 }; /* limit for each kind; the tables have all numbers */
 typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *out);
 
-/* Speed-up over context x batch, a panel a number of heads; a figure a scope and input. */
+/* Speed-up over context x batch; one panel for each number of heads, one figure for each scope and
+ * input. */
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
-/* TFLOPS over heads, batch, context and s_q, each with the others held; a figure a file. */
+/* TFLOPS over heads, batch, context and s_q, with the others fixed; one figure for each file. */
 bool figure_axes(const report_model *m, size_t index, bool alone, buf *out);
-/* Arithmetic intensity against rate under the measured ceilings; a figure a file. */
+/* Rate over arithmetic intensity under the measured ceilings; one figure for each file. */
 bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 /* Paired differences of accuracy with their intervals and the margin; one figure. */
 bool figure_parity(const report_model *m, size_t index, bool alone, buf *out);
-/* Error against context, a line a configuration; a figure an input distribution. */
+/* Error over context, one line for each configuration; one figure for each input distribution. */
 bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out);
-/* Error against layer, a line a configuration; a figure a model, at its longest context. */
+/* Error over layer, one line for each configuration; one figure for each model, at its longest
+ * context. */
 bool figure_layers(const report_model *m, size_t index, bool alone, buf *out);
 
 typedef struct {
-    const char *name; /* "speedup": of the file, and of the id */
+    const char *name; /* "speedup": part of the file's name and of the SVG's id */
     figure_fn draw;
 } figure;
 
-extern const figure report_figures[]; /* closed by a NULL name */
+extern const figure report_figures[]; /* ends with a NULL name */
 
 #endif

@@ -21,7 +21,7 @@ static void put(char out[FORMAT_MAX], const char *sign, double x, int decimals) 
         (void)snprintf(out, FORMAT_MAX, "%s", FORMAT_NONE);
 }
 
-/* Does it print as zero? Then it has no sign. */
+/* Whether the number prints as zero. If so, it gets no sign. */
 static bool rounds_to_zero(double x, int decimals) {
     return fabs(x) < 0.5 * pow(10, -decimals);
 }
@@ -106,7 +106,7 @@ void format_markdown(buf *out, const char *s) {
     }
 }
 
-/* What a paper's fonts have under the default encodings, by code point. */
+/* The characters that need a replacement in LaTeX with its default encodings. */
 static const struct {
     const char *utf8, *latex;
 } kLatex[] = {
@@ -134,8 +134,8 @@ static const struct {
     {">", "$>$"},
     {"|", "$|$"},
     {"\"", "''"},
-    {"[", "{[}"}, /* after the end of a row it would start an optional argument, */
-    {"*", "{*}"}, /* and this would be part of the command */
+    {"[", "{[}"}, /* after the end of a row, "[" would start an optional argument */
+    {"*", "{*}"}, /* and "*" would be part of the command */
 };
 
 static const char *latex_of(const char *s, size_t n) {
@@ -169,7 +169,7 @@ void format_csv_text(buf *out, const char *s) {
     (void)buf_puts(out, quoted ? "\"" : "");
 }
 
-/* U+FFFE and U+FFFF are well-formed UTF-8 but no characters of XML. */
+/* U+FFFE and U+FFFF are well-formed UTF-8, but XML does not allow them. */
 static bool is_noncharacter(const char *s, size_t n) {
     return n == 3 && memcmp(s, "\xEF\xBF", 2) == 0 && (unsigned char)s[2] >= 0xBE;
 }

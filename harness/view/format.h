@@ -1,4 +1,4 @@
-/* format.h - numbers as a reader wants them, and escapes for the formats. */
+/* format.h - formats numbers for readers and escapes text for the output formats. */
 #ifndef SNAPMLA_HARNESS_VIEW_FORMAT_H
 #define SNAPMLA_HARNESS_VIEW_FORMAT_H
 
@@ -8,7 +8,7 @@
 
 enum { FORMAT_MAX = 48 };
 
-/* What an absent number (NAN) becomes. */
+/* The text for an absent number (NAN). */
 #define FORMAT_NONE "–"
 
 /* "12.30"; FORMAT_NONE for NAN. A minus sign is U+2212. */
@@ -20,24 +20,25 @@ void format_science(double x, char out[FORMAT_MAX]);                         /* 
 void format_context(int64_t n, char out[FORMAT_MAX]); /* tokens: "8k", "1000" */
 void format_p(double p, char out[FORMAT_MAX]);        /* "0.031", "<0.001" */
 
-/* Decimals with which the smallest of @n positive numbers keeps three digits, so that a column of
- * them lines up: 0..4. */
+/* The number of decimals, 0..4, with which the smallest of several positive numbers has three
+ * digits, so that a column of them lines up. */
 typedef struct {
     double smallest; /* start with 0 */
 } format_scale;
 void format_scale_add(format_scale *s, double x);
 int format_scale_decimals(const format_scale *s);
 
-/* Appends: text in which nothing is markup. Line breaks become spaces. */
+/* Appends text so that nothing in it is markup. Line breaks become spaces. */
 void format_markdown(buf *out, const char *s);
 void format_latex(buf *out, const char *s);
 
-/* Appends one CSV field (RFC 4180). A text that a spreadsheet would take for a formula gets a
+/* Appends one CSV field (RFC 4180). A text that a spreadsheet would treat as a formula gets a
  * leading apostrophe. */
 void format_csv_text(buf *out, const char *s);
 
-/* Appends for XML and HTML, text or attribute: markup escaped, malformed UTF-8 and what XML 1.0 has
- * no place for replaced by U+FFFD. The second one stops after @columns code points with "…". */
+/* Appends text for XML and HTML, as content or attribute. Markup is escaped. Malformed UTF-8 and
+ * characters that XML 1.0 does not allow are replaced by U+FFFD. format_xml_cut() stops after
+ * @columns code points with "…". */
 void format_xml(buf *out, const char *s);
 void format_xml_cut(buf *out, const char *s, size_t columns);
 

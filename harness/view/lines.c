@@ -7,7 +7,7 @@
 
 #include "harness/view/format.h"
 
-static const double kLabelStep = 15; /* pixels between names */
+static const double kLabelStep = 15; /* least pixels between two names */
 
 const char *lines_class(const char *config) {
     return strcmp(config, "bf16") == 0 ? "bf" : strcmp(config, "snapmla") == 0 ? "f8" : "other";
@@ -18,7 +18,7 @@ static int by_label(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Pushes down what overlaps, then up again what fell off the bottom. */
+/* Moves overlapping names down, and then moves up those that would be below the plot. */
 void lines_place(lines_series *s, size_t n, const svg_scale *y) {
     for (size_t i = 0; i < n; i++)
         s[i].label = svg_at(y, s[i].last);

@@ -1,6 +1,6 @@
-/* lines.h - what figures of lines have in common: the frame, a logarithmic axis of errors, names at
- * the lines' ends, moved apart. BF16 and SnapMLA stand out; the formats they are compared with
- * recede. */
+/* lines.h - the common parts of line figures: the frame, a logarithmic error axis, and names at the
+ * ends of the lines, placed so that they do not overlap. BF16 and SnapMLA have strong colours, the
+ * formats they are compared with are grey. */
 #ifndef SNAPMLA_HARNESS_VIEW_LINES_H
 #define SNAPMLA_HARNESS_VIEW_LINES_H
 
@@ -8,7 +8,7 @@
 
 #include "harness/view/svg.h"
 
-/* Pixels: of the picture, and of the plot within. */
+/* Pixels: the picture, and the plot in it. */
 enum {
     LINES_WIDTH = 940,
     LINES_HEIGHT = 400,
@@ -20,21 +20,21 @@ enum {
 };
 
 typedef struct {
-    const char *config, *source; /* source "": there is but one */
+    const char *config, *source; /* source is "" if there is only one */
     double last;                 /* error at the line's end */
-    double label;                /* y of the name */
+    double label;                /* y coordinate of the name */
 } lines_series;
 
-/* "bf", "f8" or "other". */
+/* The CSS class of a configuration: "bf", "f8" or "other". */
 const char *lines_class(const char *config);
 
-/* Sets the names' places; sorts the series by them. */
+/* Computes the places of the names and sorts the series by them. */
 void lines_place(lines_series *s, size_t n, const svg_scale *y);
 
-/* Opens the picture and draws title, the axis of errors and the axes' names. */
+/* Opens the picture. Draws the title, the error axis and the names of the axes. */
 void lines_open(buf *out, const svg_head *head, const svg_scale *y, const char *across);
 
-/* The name of a line that ends at @x, with its last error. */
+/* Draws the name of a line that ends at @x, with the last error. */
 void lines_name(buf *out, const lines_series *s, double x, const svg_scale *y);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "harness/view/paper.h"
 
-/* ---- everything that the runs have ---- */
+/* ---- the full report ---- */
 
 static const report_section whole[] = {
     {.id = "compare",
@@ -43,7 +43,7 @@ static const report_section whole[] = {
 
 const report_outline report_outline_whole = {"FP8 MLA decoding against BF16", whole};
 
-/* ---- the paper's ---- */
+/* ---- the report in the paper's form ---- */
 
 static bool has_steps(const report_model *m) {
     return m->n_steps > 0;
@@ -73,20 +73,20 @@ static const report_section paper[] = {
      .title = "Decoding over configurations",
      .parts = {{.build = report_table_paper_speed}},
      .measured = has_steps,
-     .absent = "Not measured in these runs: whole models are, on a GPU, by 'snapmla bench model "
-               "--out FILE', which --e2e takes."},
+     .absent = "Not measured in these runs. On a GPU, 'snapmla bench model --out FILE' measures "
+               "whole models; --e2e reads its output."},
     {.id = "kernel",
      .title = "Kernel over heads, batch, context and query tokens",
      .parts = {{.draw = figure_axes},
                {.draw = figure_speedup},
                {.build = report_table_paper_kernel}},
      .measured = has_kernel,
-     .absent = "Not measured in these runs: 'snapmla bench' does, scope kernel."},
+     .absent = "Not measured in these runs. 'snapmla bench' measures it, with scope kernel."},
     {.id = "granularity",
      .title = "Granularity of quantisation",
      .parts = {{.draw = figure_fidelity}, {.build = report_table_paper_granularity}},
      .measured = has_errors,
-     .absent = "Not measured in these runs: 'snapmla fidelity' does."},
+     .absent = "Not measured in these runs. 'snapmla fidelity' measures it."},
     {.id = "layers",
      .title = "Fidelity layer by layer",
      .parts = {{.draw = figure_layers},
@@ -94,13 +94,13 @@ static const report_section paper[] = {
                {.build = report_table_values},
                {.build = report_table_predictions}},
      .measured = has_layers,
-     .absent =
-         "Not measured in these runs: 'snapmla fidelity --model DIR --text FILE --layers' does."},
+     .absent = "Not measured in these runs. 'snapmla fidelity --model DIR --text FILE --layers' "
+               "measures it."},
     {.id = "quality",
      .title = "Quality",
      .parts = {{.draw = figure_parity}, {.build = report_table_paper_quality}},
      .measured = has_evals,
-     .absent = "Not measured in these runs: 'snapmla eval' does."},
+     .absent = "Not measured in these runs. 'snapmla eval' measures it."},
     {.id = "reported", .title = "Reported by others", .parts = {{.build = report_table_reported}}},
     {.title = NULL},
 };

@@ -1,4 +1,4 @@
-/* outline.h - which sections a report has, and what stands in each: one list for every format. */
+/* outline.h - the sections of a report and their parts: one list for all formats. */
 #ifndef SNAPMLA_HARNESS_VIEW_OUTLINE_H
 #define SNAPMLA_HARNESS_VIEW_OUTLINE_H
 
@@ -15,15 +15,15 @@ enum { OUTLINE_PARTS = 8 };
 
 typedef struct {
     const char *id, *title;
-    report_part parts[OUTLINE_PARTS]; /* closed by an empty one */
-    bool samples;                     /* the page's questions and answers stand here */
+    report_part parts[OUTLINE_PARTS]; /* ends with an empty part */
+    bool samples;                     /* the section shows questions and answers */
     bool (*measured)(const report_model *m);
-    const char *absent; /* what is said where nothing of it was measured; NULL = nothing */
+    const char *absent; /* text if nothing of it was measured; NULL = no text */
 } report_section;
 
 typedef struct report_outline {
     const char *title;              /* of the page */
-    const report_section *sections; /* closed by a NULL title */
+    const report_section *sections; /* ends with a NULL title */
 } report_outline;
 
 extern const report_outline report_outline_whole, report_outline_paper;

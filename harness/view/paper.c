@@ -1,5 +1,5 @@
-/* paper.c - what `report paper` reads beside result files: reported figures, whole models'
- * steps. */
+/* paper.c - reads the other inputs of `report paper`: reported figures and decode steps of whole
+ * models. */
 #include "harness/view/paper.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static bool is_known(const char *about) {
     return false;
 }
 
-/* A key with another type than the form's would be a figure silently lost. */
+/* Checks a row. A key with a wrong type is an error, because its figure would be lost silently. */
 static snap_status check_row(const js *row, const char *where, snap_err *err) {
     static const char *const texts[] = {"about", "what", "model", "where"};
     size_t numbers = 0;
@@ -32,13 +32,13 @@ static snap_status check_row(const js *row, const char *where, snap_err *err) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const js *v = js_get(row, texts[i]);
         if (v ? !js_is_str(v) || !js_str(v)[0] : i < 2)
-            return err_set(err, SNAP_E_INPUT, "%s.%s: must be a text that is not empty", where,
+            return err_set(err, SNAP_E_INPUT, "%s.%s: must be text that is not empty", where,
                            texts[i]);
     }
     for (size_t i = 0; i < sizeof kNumbers / sizeof *kNumbers; i++) {
         const js *v = js_get(row, kNumbers[i]);
         if (v && (!js_is_num(v) || js_num(v) < 0))
-            return err_set(err, SNAP_E_INPUT, "%s.%s: must be a number from 0 on", where,
+            return err_set(err, SNAP_E_INPUT, "%s.%s: must be a number of at least 0", where,
                            kNumbers[i]);
         numbers += v != NULL;
     }
@@ -79,7 +79,7 @@ static bool read_quote(report_model *m, report_quote *q, const js *row, const ch
     return q->about && q->what && q->model && q->source;
 }
 
-/* Rows of @key, of which there are at most so many. */
+/* Finds the array of rows and checks its length. */
 static snap_status need_rows(const js *doc, const char *name, js **rows, snap_err *err) {
     if (!js_is_object(doc))
         return err_set(err, SNAP_E_INPUT, "%s: must be an object, got %s", name, js_type_name(doc));
@@ -90,7 +90,7 @@ static snap_status need_rows(const js *doc, const char *name, js **rows, snap_er
     return st;
 }
 
-/* A copy of @old with room for @more rows, in the arena; NULL: no memory. */
+/* Copies @old to the arena, with room for @more rows; NULL when out of memory. */
 static void *grow(report_model *m, const void *old, size_t n, size_t more, size_t size) {
     void *all = arena_alloc(&m->mem, n + more + 1, size);
     if (all && n)
@@ -123,14 +123,15 @@ cleanup:
 
 /* ---- whole models ---- */
 
-/* Of a decode step of the FP8 arm that a BF16 one stands beside; all others are passed over. */
+/* Whether the row is a decode step of the FP8 arm that was compared with BF16. Other rows are
+ * skipped. */
 static bool is_pair(const step_record *s) {
     return strcmp(s->arm, "fp8") == 0 && strcmp(s->step, "decode") == 0 && s->fp8_over_bf16 > 0 &&
            s->tokens_s > 0;
 }
 
-/* Rows and device of a result file; false where @doc is none. Its rows name their models
- * themselves. */
+/* Finds rows and device of a result file; returns false if @doc is not one. Each row names its
+ * model. */
 static bool open_results(const js *doc, js **rows, const char **device) {
     const js *provenance = js_get(doc, "provenance"), *backend = js_get(provenance, "backend");
     *rows = js_get_array(doc, "e2e");
@@ -146,7 +147,7 @@ static snap_status open_printed(const js *doc, const char *name, js **rows, cons
     TRY(js_need_str(doc, "what", &what, name, err));
     TRY(strcmp(what, "e2e") == 0
             ? SNAP_OK
-            : err_set(err, SNAP_E_INPUT, "%s: is no output of 'bench model'", name));
+            : err_set(err, SNAP_E_INPUT, "%s: is not an output of 'bench model'", name));
     TRY(js_need_str(doc, "model_config", model, name, err));
     TRY(js_need_str(doc, "device", device, name, err));
 cleanup:
@@ -185,7 +186,7 @@ cleanup:
     return st;
 }
 
-/* ---- the paper's own ---- */
+/* ---- the figures that the SnapMLA paper reports ---- */
 
 snap_status report_paper(report_model *m, snap_err *err) {
     js *doc = js_parse(asset_paper_json, strlen(asset_paper_json), "paper.json", err);

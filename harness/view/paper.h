@@ -1,16 +1,17 @@
-/* paper.h - `snapmla report paper`: the paper's tables and figures from measured runs, with what
- * papers report beside them.
+/* paper.h - `snapmla report paper`: the paper's tables and figures from measured runs, beside the
+ * figures that papers report.
  *
- * A reported figure has origin "reported" in its row and its source; no mean or ranking has it. The
- * form of a file of them, which paper.json has as well:
+ * A reported figure has the origin "reported" in its row, and its source. No mean or ranking
+ * includes it. A file of reported figures has this form, as paper.json has:
  *
- *   {"source": "who said so, and where",
+ *   {"source": "who reports it, and where",
  *    "rows": [{"about": "speed", "what": "up to; 8 GPUs, 16k to 128k", "speedup": 1.91,
  *              "where": "table 3", "model": "DeepSeek-V3.1", "bf16": 1200, "fp8": 2290}, ...]}
  *
- * "about", "what" and at least one number are needed. The unit of bf16 and fp8 goes by "about":
+ * "about", "what" and at least one number are required. The unit of bf16 and fp8 depends on
+ * "about":
  *   speed        tokens/s; speedup: FP8 over BF16
- *   kernel       TFLOPS; speedup; peak_pct: FP8's percent of the mixed peak
+ *   kernel       TFLOPS; speedup; peak_pct: FP8's percentage of the mixed peak
  *   granularity  fp8: relative L2 error of the configuration that "what" names
  *   quality      percent in the task that "what" names ("aime25") */
 #ifndef SNAPMLA_HARNESS_VIEW_PAPER_H
@@ -24,14 +25,14 @@ typedef struct report_quote {
     double bf16, fp8, speedup, peak_pct; /* NAN = not reported */
 } report_quote;
 
-/* A row of `bench model`: decode steps of a whole model. */
+/* One row of the whole-model benchmark: decode steps. */
 typedef struct report_step {
-    const char *model, *device, *name; /* the last one: of the file */
+    const char *model, *device, *name; /* name: of the file */
     int64_t context, batch;
     double bf16, fp8, speedup; /* tokens/s */
 } report_step;
 
-/* One axis of the shapes with all others held: the longest such row of cells in a file. */
+/* A series of cells that differ in one number of the shape: the longest such series of a file. */
 enum { AXIS_HEADS, AXIS_BATCH, AXIS_CONTEXT, AXIS_S_Q, AXES };
 enum { AXIS_POINTS = 32 };
 typedef struct {
@@ -42,12 +43,12 @@ typedef struct {
 extern const char *const report_axis_names[AXES]; /* "heads" */
 int64_t report_axis_value(const report_cell *c, int axis);
 
-/* In scope kernel; false where no two cells of @file differ in this axis alone. Of rows of one
- * length the one with the most work is taken. */
+/* Finds a series in scope kernel. Returns false if no two cells of @file differ in this axis alone.
+ * Of series of equal length, the one with the most work is taken. */
 bool report_axis_find(const report_model *m, int file, int axis, report_axis *out);
 
-/* Percent of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN
- * without. */
+/* Percentage of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN if it
+ * has none. */
 double report_peak_pct(const report_model *m, const report_cell *c);
 
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t);

@@ -1,4 +1,4 @@
-/* pen.h - cells of a report's table, with numbers as a report prints them: "−0.30", "–" where there is none. */
+/* pen.h - fills a table from left to right and from top to bottom. */
 #ifndef SNAPMLA_HARNESS_VIEW_PEN_H
 #define SNAPMLA_HARNESS_VIEW_PEN_H
 
@@ -10,7 +10,7 @@ typedef table report_table; /* until every builder says table */
 typedef struct {
     table *t;
     arena *mem;
-    size_t next; /* unused */
+    size_t next; /* index of the next cell */
     bool failed; /* out of memory */
 } pen;
 
@@ -21,10 +21,11 @@ typedef struct {
         "context", "", TABLE_NUMBER, true                                                          \
     }
 
-/* The last column names the file: it stays only where there is more than one. Before pen_start(). */
+/* Removes the last column, which names the file, unless it is @needed. Call it before
+ * pen_start(). */
 void pen_drop_last_unless(table *t, bool needed);
 
-/* Counts the columns and makes room for the rows; cells are copied into the arena. */
+/* Counts the columns and allocates @rows rows of cells. Cells are copied into the arena. */
 bool pen_start(table *t, arena *mem, size_t rows);
 
 void pen_put(pen *p, const char *text);

@@ -48,7 +48,7 @@ typedef struct {
     buf *paths;
 } target;
 
-/* Writes what @content holds as DIR/NAME and empties it; nothing for an empty one. */
+/* Writes the content to DIR/NAME and empties the buffer. Empty content writes no file. */
 static snap_status put_file(const target *to, const char *name, buf *content, snap_err *err) {
     char *path = fs_join(to->dir, name);
     snap_status st = path ? buf_check(content, name, err) : SNAP_E_NOMEM;
@@ -62,7 +62,7 @@ static snap_status put_file(const target *to, const char *name, buf *content, sn
     return path ? st : err_set(err, st, "out of memory for '%s'", name);
 }
 
-/* @builds: NULL-terminated */
+/* Writes several tables into one file. @builds ends with NULL. */
 static snap_status put_latex(const report_model *m, const target *to, const char *name,
                              const report_table_fn *builds, snap_err *err) {
     arena mem = {0};
@@ -112,7 +112,7 @@ static snap_status put_whole(const report_model *m, const target *to, const char
     return st;
 }
 
-/* All tables of the outline in one file: a paper's author takes them as they come. */
+/* Writes all tables of the outline into one file. */
 static snap_status put_outline(const report_model *m, const target *to, const char *name,
                                snap_err *err) {
     report_table_fn builds[64];

@@ -6,14 +6,14 @@
 #include "evals/task.h"
 #include "harness/view/format.h"
 
-/* Kinds by which a reader chooses; "all" comes before them. */
+/* The kinds that a reader can choose. "all" comes before them. */
 static const char *const kKinds[] = {"differs", "wrong", "unparsed", "truncated", "failed"};
 enum { KINDS = sizeof kKinds / sizeof *kKinds };
 
 typedef struct {
     const report_samples *of;
     const sample_index *index;
-    size_t room; /* bytes that this task may still take */
+    size_t room; /* bytes that the current task may still use */
     buf *out;
 } page;
 
@@ -31,7 +31,7 @@ static const char *badge(const sample_row *r) {
                                               : "badge v-open";
 }
 
-/* The end of a text, from a whole character on. */
+/* The last @keep bytes of a text, or fewer, so that they begin with a whole character. */
 static const char *tail_of(const char *s, size_t n, size_t keep) {
     const char *from = s + n - keep;
     while (((unsigned char)*from & 0xC0) == 0x80)
@@ -39,7 +39,8 @@ static const char *tail_of(const char *s, size_t n, size_t keep) {
     return from;
 }
 
-/* A long text's beginning and end, which hold the question's reading and the answer. */
+/* Writes a text. Of a long text, only the beginning and the end are written; the end has the
+ * answer. */
 static void put_text(buf *out, const char *s) {
     size_t n = strlen(s), head = SAMPLES_TEXT / 4;
     if (n <= SAMPLES_TEXT) {
@@ -52,7 +53,7 @@ static void put_text(buf *out, const char *s) {
     buf first = {0};
     (void)buf_append(&first, s, head);
     format_xml(out, buf_str(&first));
-    (void)buf_printf(out, "\n\n[… %zu bytes are left out …]\n\n", n - head - strlen(tail));
+    (void)buf_printf(out, "\n\n[… %zu bytes left out …]\n\n", n - head - strlen(tail));
     format_xml(out, tail);
     out->failed |= first.failed;
     buf_release(&first);
@@ -75,8 +76,8 @@ static void put_answer(page *p, const sample_row *r, bool hidden) {
     (void)buf_puts(out, "</h4><dl>");
     put_fact(out, "verdict", outcome(r));
     put_fact(out, "found", js_get_str(row, "extracted"));
-    put_fact(out, "by rule", js_get_str(row, "rule"));
-    put_fact(out, "because", js_get_str(row, "reason"));
+    put_fact(out, "rule", js_get_str(row, "rule"));
+    put_fact(out, "reason", js_get_str(row, "reason"));
     put_fact(out, "ended by", js_get_str(row, "finish_reason"));
     put_fact(out, "error", hidden ? NULL : js_get_str(row, "error"));
     if (r->tokens >= 0)
@@ -128,7 +129,7 @@ static void put_question(page *p, const sample_question *q, bool hidden) {
 
 /* ---- a task ---- */
 
-/* What a reader looks for first: 0, 1, 2. */
+/* The order of questions: 0 = arms differ, 1 = other problems, 2 = the rest. */
 static int rank_of(const sample_question *q) {
     if (q->differs)
         return 0;
@@ -143,7 +144,7 @@ static bool is_hidden(const page *p, int task) {
     return t && t->confidential && !p->of->confidential;
 }
 
-/* The questions of one rank; returns how many were shown. */
+/* Writes the questions of one rank. Returns how many were written. */
 static size_t put_rank(page *p, int task, int rank, size_t most, bool hidden) {
     size_t shown = 0;
     for (size_t i = 0; i < p->index->n_questions && shown < most; i++) {
@@ -177,7 +178,7 @@ static void put_task(page *p, int task) {
     for (int rank = 0; rank < 3; rank++)
         shown += put_rank(p, task, rank, SAMPLES_QUESTIONS - shown, hidden);
     (void)buf_printf(p->out, "</ol>\n<p class=\"note\">%zu of %zu questions%s%s.</p>\n", shown, all,
-                     shown < all ? "; 'snapmla eval show' has all" : "",
+                     shown < all ? "; 'snapmla eval show' shows all of them" : "",
                      hidden ? "; the authors of this set ask that its text is not published, so "
                               "the answers, which may quote it, are left out"
                             : "");
@@ -212,10 +213,10 @@ void write_samples(const report_samples *all, buf *out) {
     int tasks = count_tasks(all);
     if (!count_kind(all, NULL))
         return;
-    (void)buf_puts(out,
-                   "<p class=\"note\">A line opens to the answers. Counts are of all samples."
-                   "</p>\n<div class=\"samples\" role=\"group\" aria-label=\"Samples by kind\">"
-                   "\n");
+    (void)buf_puts(
+        out, "<p class=\"note\">Open a line to see the answers. The counts include all samples."
+             "</p>\n<div class=\"samples\" role=\"group\" aria-label=\"Samples by kind\">"
+             "\n");
     put_choice(all, NULL, out);
     for (size_t i = 0; i < KINDS; i++)
         put_choice(all, kKinds[i], out);

@@ -1,8 +1,9 @@
-/* samples.h - the page's last word: questions and answers, to look at one by one.
+/* samples.h - the last section of the page: questions and answers, one by one.
  *
- * A line a question with the verdict of every arm; it opens to the answers, side by side. Radio
- * buttons above choose a kind; style rules alone do the work, so that the page keeps running no
- * script. What is shown is bounded, disagreements first, then what went wrong otherwise. */
+ * Each question is a line with the verdict of every arm. Opened, it shows the answers side by side.
+ * Radio buttons above select a kind of question. They work with style rules only, so the page has
+ * no script. The number of questions is limited; first come those on which arms differ, then other
+ * problems. */
 #ifndef SNAPMLA_HARNESS_VIEW_SAMPLES_H
 #define SNAPMLA_HARNESS_VIEW_SAMPLES_H
 
@@ -10,9 +11,9 @@
 #include "harness/view/report.h"
 
 enum {
-    SAMPLES_QUESTIONS = 240,         /* of a task at most */
+    SAMPLES_QUESTIONS = 240,         /* largest number of questions of a task */
     SAMPLES_TEXT = 4000,             /* bytes of an answer: its beginning and its end */
-    SAMPLES_BYTES = 4 * 1024 * 1024, /* of the section, about */
+    SAMPLES_BYTES = 4 * 1024 * 1024, /* approximate size of the section */
 };
 
 typedef struct report_samples report_samples;
@@ -23,7 +24,7 @@ struct report_samples {
     bool confidential; /* also the answers to questions whose authors ask not to publish them */
 };
 
-/* Appends the section's content; nothing for no samples. */
+/* Appends the section's content. Without samples it appends nothing. */
 void write_samples(const report_samples *all, buf *out);
 
 #endif

@@ -6,9 +6,9 @@
 #include "harness/view/assets.h"
 #include "harness/view/format.h"
 
-static const double kFar = 1e5; /* pixels: beyond any picture, and still a number in its text */
+static const double kFar = 1e5; /* pixels: outside any picture, but printable */
 static const double kLargest = 1e200;
-static const double kPad = 18; /* around a figure that is a file of its own */
+static const double kPad = 18; /* margin of a figure that is a separate file */
 
 void svg_open(buf *b, const svg_head *h) {
     double pad = h->alone ? kPad : 0, width = h->width + 2 * pad, height = h->height + 2 * pad;

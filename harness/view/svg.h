@@ -1,7 +1,7 @@
-/* svg.h - the few shapes that our figures need, appended as text; scales and their ticks.
+/* svg.h - appends the few SVG shapes that the figures need as text; scales and their ticks.
  *
- * Colours and fonts are classes (figure.css), so that one figure serves light, dark and print.
- * Coordinates are pixels of the view box. Text is escaped here. */
+ * Colours and fonts are CSS classes (figure.css), so that one figure works in light mode, in dark
+ * mode and in print. Coordinates are pixels of the view box. All text is escaped. */
 #ifndef SNAPMLA_HARNESS_VIEW_SVG_H
 #define SNAPMLA_HARNESS_VIEW_SVG_H
 
@@ -10,11 +10,11 @@
 #include "base/buf.h"
 
 typedef struct {
-    const char *id;          /* unique in its page */
-    const char *title;       /* what it shows: its name for a screen reader */
-    const char *description; /* what can be read off it, in words */
+    const char *id;          /* unique in the page */
+    const char *title;       /* what the figure shows; its name for a screen reader */
+    const char *description; /* what a reader can see in it, in words */
     double width, height;
-    bool alone; /* a file of its own: brings style and background along */
+    bool alone; /* a separate file: includes style and background */
 } svg_head;
 
 void svg_open(buf *b, const svg_head *h);
@@ -26,27 +26,31 @@ void svg_rect(buf *b, const char *cls, double x, double y, double w, double h, c
 void svg_circle(buf *b, const char *cls, double x, double y, double r, const char *tip);
 void svg_diamond(buf *b, const char *cls, double x, double y, double r, const char *tip);
 void svg_text(buf *b, const char *cls, double x, double y, const char *text);
-/* At most @columns characters of it, "…" and the whole as a tip when that cuts. */
+/* Writes at most @columns characters. A longer text ends with "…" and has the full text as a
+ * tip. */
 void svg_text_cut(buf *b, const char *cls, double x, double y, const char *text, size_t columns);
-void svg_text_up(buf *b, const char *cls, double x, double y, const char *text); /* turned left */
+void svg_text_up(buf *b, const char *cls, double x, double y, const char *text); /* rotated by 90
+                                                                                    degrees to the
+                                                                                    left */
 
-/* From a domain to pixels; linear or logarithmic (domain > 0). */
+/* A map from a domain to pixels; linear or logarithmic (domain > 0). */
 typedef struct {
     double lo, hi; /* domain, lo < hi */
     double from, to;
     bool log;
 } svg_scale;
 
-/* Scales over a domain cut to what can be drawn: |x| up to 1e200, a logarithm from 1e-200 on. */
+/* Make a scale. The domain is limited to what can be drawn: |x| up to 1e200, and for a logarithm
+ * from 1e-200 on. */
 svg_scale svg_linear(double lo, double hi, double from, double to);
 svg_scale svg_log(double lo, double hi, double from, double to);
 
-/* Always finite, whatever a file's numbers are. */
+/* The pixel of @x. It is always finite, whatever the numbers of a file are. */
 double svg_at(const svg_scale *s, double x);
 
-/* Where to draw lines, ascending, within the domain; returns how many. Linear: multiples of 1, 2 or
- * 5 times a power of ten, about @n. Logarithmic: powers of ten, with 2 and 5 times them where there
- * is room; @n is not used. */
+/* Positions of grid lines, ascending, within the domain; returns their number. On a linear scale
+ * they are about @n multiples of 1, 2 or 5 times a power of ten. On a logarithmic scale they are
+ * powers of ten, and 2 and 5 times them if there is room; @n is not used. */
 enum { SVG_TICKS_MAX = 32 };
 size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]);
 
