@@ -21,9 +21,9 @@ struct browser {
     pid_t pid;
     int to, from; /* -1 = none */
     char profile[64];
-    buf in; /* bytes that came and were not read */
+    buf in; /* bytes received but not yet read */
     int id;
-    char *session; /* of the page; NULL = the browser itself */
+    char *session; /* session of the page; NULL = of the browser */
     js *events;
 };
 
@@ -38,12 +38,13 @@ static const char *installed(void) {
     return NULL;
 }
 
-/* The child: the protocol on 3 and 4, nothing on the terminal. */
+/* The child process: the protocol is on descriptors 3 and 4, and nothing is written to the
+ * terminal. */
 static void become(const char *path, const char *profile, int in, int out) {
     char folder[100];
     int quiet = open("/dev/null", O_RDWR);
     (void)snprintf(folder, sizeof folder, "--user-data-dir=%s", profile);
-    in = fcntl(in, F_DUPFD, 10); /* out of the way of 3 and 4 */
+    in = fcntl(in, F_DUPFD, 10); /* so that 3 and 4 are free */
     out = fcntl(out, F_DUPFD, 10);
     for (int fd = 0; fd < 3; fd++)
         (void)dup2(quiet, fd);
@@ -74,7 +75,7 @@ void browser_close(browser *b) {
         return;
     char command[100];
     if (b->to >= 0)
-        (void)close(b->to); /* it leaves when its pipe does */
+        (void)close(b->to); /* the browser exits when its pipe is closed */
     for (int ms = 0; b->pid > 0 && waitpid(b->pid, NULL, WNOHANG) == 0; ms += 20) {
         clock_sleep_ns(20000000);
         if (ms == kLeaveMs)
@@ -105,7 +106,7 @@ static bool send_text(const browser *b, const buf *text) {
     return true;
 }
 
-/* Waits for more bytes; false after a long silence. */
+/* Waits for more bytes. Returns false after a long silence. */
 static bool read_more(browser *b) {
     char chunk[1 << 16];
     struct pollfd p = {.fd = b->from, .events = POLLIN};
@@ -115,7 +116,7 @@ static bool read_more(browser *b) {
     return got > 0 && buf_append(&b->in, chunk, (size_t)got);
 }
 
-/* The next message, owned; NULL when there are no more. */
+/* The next message, owned by the caller; NULL when there are no more. */
 static js *receive(browser *b) {
     char *end = NULL;
     while (!b->in.len || !(end = memchr(b->in.data, '\0', b->in.len)))
@@ -140,7 +141,7 @@ static bool ask(browser *b, const char *method, js *params) {
     return ok;
 }
 
-/* The answer to the last question; what happens meanwhile is an event. */
+/* The answer to the last request. Messages that arrive before it are kept as events. */
 static js *answer(browser *b) {
     for (;;) {
         js *message = receive(b);
@@ -184,7 +185,7 @@ const js *browser_events(const browser *b) {
 
 /* ---- pages ---- */
 
-/* A page of its own, and the session that talks with it. */
+/* Creates a page and the session that controls it. */
 static bool attach(browser *b) {
     static const char *const domains[] = {"Page.enable", "Runtime.enable", "Log.enable",
                                           "Network.enable", "Accessibility.enable"};

@@ -1,5 +1,5 @@
-/* Any bytes as a file that configures or is reported, the first byte saying which: read, or refused
- * with a message. */
+/* Reads random bytes as a configuration file or as a file of reported figures; the first byte
+ * selects which. They must be read, or refused with a message. */
 #include <stdint.h>
 #include <string.h>
 

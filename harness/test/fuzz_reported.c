@@ -1,5 +1,5 @@
-/* Any bytes as a file of reported figures or of whole models' steps, the first byte saying which:
- * shown in every format, or refused with a message. */
+/* Reads random bytes as a file of reported figures or of decode steps of whole models; the first
+ * byte selects which. They must be shown in every format, or refused with a message. */
 #include <stdint.h>
 
 #include "base/term.h"

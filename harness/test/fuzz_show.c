@@ -1,5 +1,5 @@
-/* Any bytes as a file of samples: refused with a message, or shown on a terminal without a control
- * character, and on a page without markup of its own. */
+/* Reads random bytes as a file of samples. They must be refused with a message, or shown without
+ * control characters on a terminal and without foreign markup on a page. */
 #include <stdint.h>
 #include <string.h>
 

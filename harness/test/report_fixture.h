@@ -1,19 +1,20 @@
-/* report_fixture.h - runs for the tests of reports: a small one with everything in it, and sweeps
- * of any size. */
+/* report_fixture.h - runs for the tests of reports: a small one that contains every kind of row,
+ * and sweeps of any size. */
 #ifndef SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 #define SNAPMLA_HARNESS_TEST_REPORT_FIXTURE_H
 
 #include "harness/view/report.h"
 
-/* Everything that some format takes for markup, and what no format may pass on. */
+/* A text with everything that some format treats as markup, and with characters that no format may
+ * output. */
 extern const char kEvil[];
 
-/* Owned, as is a model of one run, which it outlives. They fail the test where they can't. */
+/* Both are owned by the caller. The run must outlive its model. The test fails on an error. */
 results *fixture_load(void);
 report_model *fixture_model(const results *r);
 
-/* The public grid: 4 heads x 2 s_q x 8 batches x 8 contexts, both arms and scopes, the first @rows
- * (2048 at most) of it; with the fixture's ceilings. */
+/* The first @rows rows (at most 2048) of the public grid: 4 heads x 2 s_q x 8 batches x 8 contexts,
+ * both arms and scopes; with the ceilings of the fixture. */
 results *fixture_sweep(int rows);
 
 #endif

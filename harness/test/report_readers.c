@@ -127,7 +127,7 @@ size_t count_of(const char *text, const char *what) {
     return n;
 }
 
-/* Unescaped column marks: '|' of Markdown, '&' of LaTeX. */
+/* Counts unescaped column separators: '|' in Markdown, '&' in LaTeX. */
 static size_t marks(const char *line, size_t n, char mark) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ static size_t marks(const char *line, size_t n, char mark) {
     return found;
 }
 
-/* All lines of one table have the same number of columns. */
+/* Checks that all lines of one table have the same number of columns. */
 static void check_columns(const char *text, const char *starts, char mark) {
     size_t want = 0;
     for (const char *line = text; *line;) {
@@ -191,7 +191,7 @@ void expect_page(const char *page) {
     CU_ASSERT_EQUAL(count_of(page, "role=\"img\""), count_of(page, "<desc id="));
 }
 
-/* Every format of a model, checked by readers that know nothing of the writers. */
+/* Checks every format of a model with readers that share no code with the writers. */
 void expect_well_formed(const report_model *m) {
     buf out = {0};
     write_page(m, &out);

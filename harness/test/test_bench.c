@@ -13,7 +13,7 @@
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9 * (1 + fabs((double)(b))))
 
-/* ---- a CPU backend that can be told to go wrong ---- */
+/* ---- a CPU backend with injected faults ---- */
 
 /* ---- figures of rows as JSON ---- */
 
@@ -85,15 +85,15 @@ static const mla_backend_ops *real;
 static mla_backend_ops fake;
 static struct {
     int runs;
-    int corrupt_from;  /* the first run whose output is spoilt; 0 = never */
-    int fail_from;     /* the first run that reports a broken device; 0 = never */
-    bool spoil_append; /* appended tokens end up negated */
+    int corrupt_from;  /* first run with corrupted output; 0 = never */
+    int fail_from;     /* first run that reports a broken device; 0 = never */
+    bool spoil_append; /* appended tokens are negated */
     size_t memory;
 } plot;
 
 static void fake_describe(const mla_backend *be, mla_backend_info *out) {
     real->describe(be, out);
-    out->cache_bytes = 1 << 18; /* few sets: the tests are about something else */
+    out->cache_bytes = 1 << 18; /* small, so that there are few sets */
     if (plot.memory)
         out->memory_bytes = plot.memory;
 }
@@ -277,7 +277,7 @@ static void test_numbers_are_what_they_say(void) {
             largest = fmax(largest, fabs((double)bf16_to_f32(row[d])));
     }
     double count = (double)kRows * kD;
-    /* five standard errors; the pool repeats, so that the rows are not all independent */
+    /* five standard errors, because the rows of the pool repeat and are not independent */
     CU_ASSERT_DOUBLE_EQUAL(sum / count, 0, 5e-3);
     CU_ASSERT_DOUBLE_EQUAL(sum2 / count, 1, 1e-2);
     CU_ASSERT(largest > 1000 && largest < 1300);
@@ -296,7 +296,8 @@ static double logit(const uint16_t *q, const uint16_t *k, int d) {
     return sum / sqrt(192.0);
 }
 
-/* One token in a thousand is far above the others, for any query, and its content is small. */
+/* For any query, one token in a thousand has a much larger logit than the others and small
+ * content. */
 static void test_sinks_are_liked(void) {
     enum { kD = 512, kR = 64, kRows = 20000 };
     numbers n;
@@ -312,7 +313,7 @@ static void test_sinks_are_liked(void) {
     numbers_release(&n);
 }
 
-/* The two large products of any query with any token cancel to the bit. */
+/* The two large products of any query with any token cancel exactly. */
 static void test_large_products_cancel(void) {
     enum { kD = 512, kR = 64 };
     numbers n;
@@ -343,7 +344,8 @@ static void check_row(const js *row) {
     CU_ASSERT(is(row, "cold", "rotate"));
 }
 
-/* Whole small cells against the oracle, NaN in every unused slot: and each row is one of the schema. */
+/* Checks whole small cells against the oracle, with NaN in every unused slot. Each row must satisfy
+ * the schema. */
 static void test_sweep_end_to_end(void) {
     mla_backend *be = open_fake();
     bench_grid g = parse(tiny);
@@ -363,7 +365,7 @@ static void test_sweep_end_to_end(void) {
         CU_ASSERT(is(row, "scope", i / 2 % 2 ? "served" : "kernel"));
         CU_ASSERT(results_add(r, "bench", js_copy(row), &err) == SNAP_OK);
         CU_ASSERT_STRING_EQUAL(err.text, "");
-        if (i % 2) { /* arms that take turns end with equally many samples */
+        if (i % 2) { /* alternating arms have equally many samples */
             NEAR(row_number(row, "count"), row_number(js_at(rows, i - 1), "count"));
             CU_ASSERT(speedup_of(rows, i) > 0);
         } else {
@@ -375,7 +377,7 @@ static void test_sweep_end_to_end(void) {
     close_fake(be);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- faults ---- */
 
 static void expect_failed(const js *rows, const char *arm, const char *scope, bool failed) {
     for (size_t i = 0; i < js_len(rows); i++) {
@@ -395,7 +397,7 @@ static void test_wrong_output_has_no_speed(void) {
     js *rows = sweep_rows(be, &g, SNAP_OK);
     expect_failed(rows, "bf16", "kernel", true);
     expect_failed(rows, "fp8", "served", true);
-    CU_ASSERT(plot.runs == 4); /* judged once each, never timed */
+    CU_ASSERT(plot.runs == 4); /* each is checked once and never timed */
     snap_err err = {0};
     CU_ASSERT(err_exit_code(sweep_verdict(rows, &err)) == 7);
     CU_ASSERT(strstr(err.text, "4 of 4") != NULL);
@@ -407,13 +409,14 @@ static void test_wrong_output_has_no_speed(void) {
     close_fake(be);
 }
 
-/* Right while it is judged, wrong when it is timed: found out afterwards. */
+/* The output is right when it is checked and wrong when it is timed. This must be found
+ * afterwards. */
 static void test_wrong_after_judging(void) {
     mla_backend *be = open_fake();
     bench_grid g = one_shape();
-    plot.corrupt_from = 5; /* both arms judged, both warm */
+    plot.corrupt_from = 5; /* both arms are checked and warm */
     sweep_options opt = options(be, &g);
-    opt.limits.min_samples = opt.limits.max_samples = 200; /* through all sets, to set 0 again */
+    opt.limits.min_samples = opt.limits.max_samples = 200; /* enough to use set 0 again */
     js *rows = js_new_array();
     CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
     expect_failed(rows, "bf16", "kernel", true);
@@ -423,7 +426,7 @@ static void test_wrong_after_judging(void) {
     close_fake(be);
 }
 
-/* A wrong append in the served scope is seen, though attention over it is faultless. */
+/* A wrong append must be found in the served scope, although attention itself is right. */
 static void test_wrong_append(void) {
     mla_backend *be = open_fake();
     bench_grid g = one_shape();
@@ -494,15 +497,14 @@ static snap_status sweep_with(diary *d, mla_backend *be, const bench_grid *g, js
     return sweep_run(&opt, rows, NULL);
 }
 
-/* A backend without kernels for it has rows that say so, and the two arms as ever. */
+/* If the backend has no ablation, its rows say so, and the two main arms still run. */
 static void test_ablation_is_the_gpus(void) {
     bench_grid_text t = tiny;
     t.heads = "5", t.s_q = "1", t.context = "70", t.ablation = true;
     bench_grid g = parse(t);
     mla_backend *be = open_fake();
     js *rows = sweep_rows(be, &g, SNAP_OK);
-    CU_ASSERT(sweep_count(&g) ==
-              12); /* what the dataflow's arms leave out does not show in kernel */
+    CU_ASSERT(sweep_count(&g) == 12); /* dataflow arms have no kernel scope */
     CU_ASSERT_FATAL(js_len(rows) == 12);
     for (size_t i = 0; i < 12; i++) {
         const js *row = js_at(rows, i);
@@ -550,7 +552,7 @@ static void test_resume(void) {
     close_fake(be);
 }
 
-/* ---- what follows from the ceilings ---- */
+/* ---- values derived from the ceilings ---- */
 
 static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
                            const paired_probes *looks, double others_s) {
@@ -580,8 +582,8 @@ static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
     return made_row_beside(p, shape, ns, NULL, (double)NAN);
 }
 
-/* H 128, batch 1, 65536 tokens of 512 + 64: FLOP = 2176 * 128 * 65536, bytes = 1152 or 644 a token
- * and 128 rows of query (1152 or 644) and output (1028). */
+/* H 128, batch 1, 65536 tokens of 512 + 64: FLOP = 2176 * 128 * 65536. Bytes: 1152 (BF16) or 644
+ * (FP8) per token, and 128 rows of query (1152 or 644) and output (1028). */
 static const bench_shape known = {
     .heads = 128, .s_q = 1, .batch = 1, .context = 65536, .d_c = 512, .d_r = 64};
 static const double known_flop = 2176.0 * 128 * 65536;
@@ -616,8 +618,8 @@ static void test_floor_by_bytes(void) {
     js_free(fp8);
 }
 
-/* Half of what the ceilings promise was there between the samples: the row is twice as good as it
- * looks. A row whose processors others used too has no such figure. */
+/* Between the samples, the device had only half of its ceilings. So relative to these the row is
+ * twice as good. A row with load by other processes has no such figure. */
 static void test_paired(void) {
     mla_ceilings c = {.read = {.rate = 5e10}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
     paired_probes looks = {.n = 3, .read = {2e10, 2.5e10, 4e10}, .bf16 = {1e18, 1e18, 1e18}};
@@ -631,7 +633,7 @@ static void test_paired(void) {
     mla_ceilings low = {.read = {.rate = 1e10}, .bf16 = {.rate = 2e18}, .fp8 = {.rate = 1e17}};
     row_raise(none, &low);
     NEAR(low.read.rate, 1e10);
-    row_raise(row, &low); /* to the best look; a better ceiling stays */
+    row_raise(row, &low); /* rises to the best probe; a better ceiling stays */
     NEAR(low.read.rate, 4e10);
     NEAR(low.bf16.rate, 2e18);
     NEAR(low.fp8.rate, 1e18);
@@ -645,7 +647,7 @@ static void test_flags(void) {
     mla_ceilings low = {.read = {.rate = 1e10}, .bf16 = {.rate = 1e12}, .fp8 = {.rate = 1e12}};
     mla_ceilings high = {.read = {.rate = 1e12}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
     js *rows = js_new_array();
-    /* floors on `high`: 76 and 42 us, ratio 1.78; times 5 and 1 ms, ratio 5 */
+    /* floors with `high`: 76 and 42 us, ratio 1.78; times: 5 and 1 ms, ratio 5 */
     js_push_new(rows, made_row(MLA_BF16, &known, 5e6));
     js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
     CU_ASSERT(sweep_derive(rows, &low, NULL) == SNAP_OK);
@@ -659,7 +661,7 @@ static void test_flags(void) {
     CU_ASSERT(!row_has_flag(js_at(rows, 0), "weak_baseline"));
     NEAR(speedup_of(rows, 1), 5);
     js_free(rows);
-    rows = js_new_array(); /* 1.5x is under the ratio of floors */
+    rows = js_new_array(); /* 1.5x is below the ratio of the floors */
     js_push_new(rows, made_row(MLA_BF16, &known, 1.5e6));
     js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
     CU_ASSERT(sweep_derive(rows, &high, NULL) == SNAP_OK);
@@ -667,7 +669,7 @@ static void test_flags(void) {
     js_free(rows);
 }
 
-/* A journal is a file, and files are hostile. */
+/* A journal is a file, so its contents may be malicious. */
 static void test_rows_of_others(void) {
     static const char *const rows[] = {
         "{\"performance\": {}}",
@@ -703,8 +705,8 @@ static double figure(const js *rows, const char *config, const char *source, con
     return (double)NAN;
 }
 
-/* The order that the paper's ablation predicts, beside RoPE outliers; and a backend that computes
- * what the oracle of its format does. */
+/* The errors are in the order that the paper's ablation predicts for RoPE outliers, and the
+ * backend's error equals that of its format's oracle. */
 static void test_fidelity(void) {
     mla_backend *be = open_fake();
     fidelity_options opt = {
@@ -771,28 +773,28 @@ static void test_grid_list(void) {
 }
 
 CU_TestInfo tests_bench[] = {
-    {"shapes one by one", test_grid_list},
-    {"order of arms", test_order_is_abba},
-    {"order cancels drift", test_order_cancels_drift},
+    {"shapes in a list", test_grid_list},
+    {"the arms run in the order A B B A", test_order_is_abba},
+    {"the order cancels a linear drift", test_order_cancels_drift},
     {"grid", test_grid_product},
-    {"grid refuses", test_grid_refuses},
-    {"random numbers", test_numbers_are_what_they_say},
-    {"sinks are liked by all queries", test_sinks_are_liked},
+    {"bad grids are refused", test_grid_refuses},
+    {"the random numbers have their distributions", test_numbers_are_what_they_say},
+    {"all queries give much weight to sinks", test_sinks_are_liked},
     {"large products cancel", test_large_products_cancel},
-    {"sweep, end to end", test_sweep_end_to_end},
+    {"a whole sweep", test_sweep_end_to_end},
     {"wrong output has no speed", test_wrong_output_has_no_speed},
-    {"wrong after judging", test_wrong_after_judging},
-    {"wrong append", test_wrong_append},
-    {"broken device", test_broken_device},
-    {"too large is skipped", test_too_large_is_skipped},
-    {"ablation is the GPU's", test_ablation_is_the_gpus},
-    {"resume", test_resume},
-    {"floor by arithmetic", test_floor_by_arithmetic},
-    {"floor by bytes", test_floor_by_bytes},
-    {"the floor of the moment", test_paired},
+    {"output that becomes wrong after its check", test_wrong_after_judging},
+    {"a wrong append is found", test_wrong_append},
+    {"a broken device ends the sweep", test_broken_device},
+    {"shapes that are too large are skipped", test_too_large_is_skipped},
+    {"a backend without ablation skips its arms", test_ablation_is_the_gpus},
+    {"a sweep can be resumed", test_resume},
+    {"time floor from arithmetic", test_floor_by_arithmetic},
+    {"time floor from bytes", test_floor_by_bytes},
+    {"time floor from paired probes", test_paired},
     {"flags", test_flags},
-    {"rows of others", test_rows_of_others},
+    {"rows of other files", test_rows_of_others},
     {"fidelity", test_fidelity},
-    {"fidelity refuses", test_fidelity_refuses},
+    {"bad options of fidelity are refused", test_fidelity_refuses},
     CU_TEST_INFO_NULL,
 };

@@ -1,5 +1,5 @@
-/* Reports in a real browser: what it complains of, asks for, shows, and tells those who don't see.
- * Runs where Chromium is installed. */
+/* Checks reports in a real browser: its complaints, requests, pictures and accessibility tree. The
+ * tests run only if Chromium is installed. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { kCells = 500, kNarrow = 360, kWide = 1280 };
 static char page_path[64];
 static buf checks; /* page_checks.js */
 
-/* ---- what must hold ---- */
+/* ---- general checks ---- */
 
 static void expect_none(const char *page, const char *how, const js *faults) {
     for (size_t i = 0; i < js_len(faults); i++)
@@ -41,7 +41,7 @@ static void expect_check(browser *b, const char *page, const char *how, const ch
     js_free(faults);
 }
 
-/* No complaint of the browser, and no request but for the page itself. */
+/* The browser must not complain, and must not request anything but the page. */
 static void expect_quiet(const browser *b, const char *page) {
     const js *events = browser_events(b);
     for (size_t i = 0; i < js_len(events); i++) {
@@ -59,7 +59,7 @@ static void expect_quiet(const browser *b, const char *page) {
     }
 }
 
-/* ---- how it looks ---- */
+/* ---- appearance ---- */
 
 static void set_media(browser *b, const char *media, const char *scheme) {
     js_free(browser_callf(b, "Emulation.setEmulatedMedia",
@@ -74,7 +74,7 @@ static void set_width(browser *b, int width) {
                           width));
 }
 
-/* A picture of the window, base64 of PNG; one colour alone takes 4 KB at most. */
+/* A picture of the window, as base64 of PNG. A picture with one colour has at most 4 KB. */
 static char *picture(browser *b) {
     js *shot = browser_callf(b, "Page.captureScreenshot", "{\"format\":\"png\"}");
     const char *data = js_get_str(shot, "data");
@@ -94,8 +94,8 @@ static void expect_looks(browser *b, const char *page) {
         expect_check(b, page, how, "contrast");
         shots[i] = picture(b);
     }
-    CU_ASSERT_STRING_NOT_EQUAL(shots[0], shots[1]); /* dark is dark */
-    CU_ASSERT_STRING_NOT_EQUAL(shots[1], shots[2]); /* and paper is not */
+    CU_ASSERT_STRING_NOT_EQUAL(shots[0], shots[1]); /* dark differs from light */
+    CU_ASSERT_STRING_NOT_EQUAL(shots[1], shots[2]); /* and print differs from dark */
     for (size_t i = 0; i < 3; i++)
         free(shots[i]);
     set_media(b, "", "light");
@@ -116,9 +116,9 @@ static void expect_room(browser *b, const char *page) {
     }
 }
 
-/* ---- by keyboard ---- */
+/* ---- keyboard ---- */
 
-/* The tabulator comes by everything that can be used, each thing once, and shows where it is. */
+/* The tab key reaches every interactive element exactly once, and the focus is visible. */
 static void expect_keyboard(browser *b, const char *page) {
     js *stops = check(b, "stops");
     int n = (int)js_num(stops), seen = 0, last = -1;
@@ -137,11 +137,11 @@ static void expect_keyboard(browser *b, const char *page) {
         last = place;
         js_free(at);
     }
-    CU_ASSERT_EQUAL(seen, n); /* in the page's order */
+    CU_ASSERT_EQUAL(seen, n); /* in the order of the page */
     js_free(stops);
 }
 
-/* ---- to a screen reader ---- */
+/* ---- screen readers ---- */
 
 static const char *value_of(const js *node, const char *key) {
     const char *s = js_get_str(js_get_object(node, key), "value");
@@ -237,7 +237,7 @@ static void write_answers(const char *path) {
     buf_release(&rows);
 }
 
-/* With questions and answers of a run. */
+/* A page with questions and answers of a run. */
 static void eval_page(browser *b) {
     results *r = fixture_load();
     report_model *m = fixture_model(r);
@@ -260,7 +260,7 @@ static void paper_page(browser *b) {
     results_free(r);
 }
 
-/* The checks find faults: a page with one of each kind. */
+/* The checks themselves: a page with one fault of each kind must fail them. */
 static void bad_page(browser *b) {
     static const char bad[] =
         "<!DOCTYPE html><html><body><h1>a</h1><h3>b</h3><a href=\"#nowhere\">c</a>"
@@ -304,6 +304,6 @@ static void test_pages(void) {
 }
 
 CU_TestInfo tests_browser[] = {
-    {"pages", test_pages},
+    {"pages in a browser", test_pages},
     CU_TEST_INFO_NULL,
 };

@@ -16,7 +16,7 @@ static js *row(const results *r, size_t i) {
     return js_at(results_section(r, "bench"), i);
 }
 
-/* Both files with @prices; the caller looks at the model and frees it. */
+/* Compares both files with @prices. The caller checks the model and frees it. */
 static report_model *compare(results *a, results *b, const char *prices, snap_status want) {
     results *runs[] = {a, b};
     const char *const names[] = {"a.json", "b.json"};
@@ -36,7 +36,7 @@ static void test_ratios(void) {
         CU_ASSERT(js_set_num(perf, "median_ns", js_get_num(perf, "median_ns", 0) / 2) &&
                   js_set_num(perf, "tok_s", 1000) && js_set_num(perf, "tok_j", 7));
     }
-    CU_ASSERT(js_set_str(row(b, 1), "cold", "flush")); /* cold as well, by other means */
+    CU_ASSERT(js_set_str(row(b, 1), "cold", "flush")); /* cold as well, but by another method */
     CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
     CU_ASSERT(js_set_str(row(b, 2), "mode", "sustained") &&
               js_set_str(row(b, 2), "distribution", "mla"));
@@ -51,7 +51,7 @@ static void test_ratios(void) {
             CU_ASSERT(isnan(c->ratio) && isnan(c->tok_usd) && c->first == c->cell);
             continue;
         }
-        CU_ASSERT_DOUBLE_EQUAL(c->tok_usd, 1e6, 1e-6); /* the longest name counts */
+        CU_ASSERT_DOUBLE_EQUAL(c->tok_usd, 1e6, 1e-6); /* the longest matching name counts */
         CU_ASSERT(c->first->file == 0 && c->cell->perf->tok_j == 7);
         if (c->differs[0]) {
             marked++;
@@ -83,7 +83,7 @@ static void test_refusals(void) {
     report_model_free(compare(a, b, NULL, SNAP_E_ENV));
     results_free(b);
     b = load();
-    for (size_t i = 0; i < js_len(results_section(b, "bench")); i++) /* a paper's figures */
+    for (size_t i = 0; i < js_len(results_section(b, "bench")); i++) /* figures from a paper */
         CU_ASSERT(js_set_str(row(b, i), "origin", "reported"));
     report_model_free(compare(a, b, NULL, SNAP_E_ENV));
     results_free(a);
@@ -91,5 +91,5 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
-                               {"what can't be compared", test_refusals},
+                               {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

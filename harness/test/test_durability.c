@@ -1,5 +1,5 @@
-/* What a run survives: SIGKILL at random moments, a full disk, a folder that can't be written, a
- * second process, a clock that is set. SNAPMLA_TEST_KILLS is how often it is killed. */
+/* Runs must survive SIGKILL at random moments, a full disk, a folder that cannot be written, a
+ * second process and a change of the clock. SNAPMLA_TEST_KILLS is the number of kills. */
 #include <CUnit/CUnit.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 
 enum { PROBLEMS = 10, SAMPLES = 4, ARMS = 2, CELLS = PROBLEMS * SAMPLES * ARMS, KILLS = 20 };
 
-/* ---- a clock that can be set: every library of this program asks here ---- */
+/* ---- a clock that tests can set: every library of this program calls this function ---- */
 
 static _Atomic int64_t clock_set_s;
 
@@ -44,9 +44,9 @@ time_t time(time_t *out) {
 
 /* ---- a folder with problems ---- */
 
-static char folder[48], data[80], run[80]; /* the problems, the RUN folder */
+static char folder[48], data[80], run[80]; /* data: the problems; run: the RUN folder */
 
-/* A path in the folder. Static memory, eight at a time. */
+/* A path in the folder. Static memory for eight paths at a time. */
 static const char *in_folder(const char *name) {
     static char paths[8][120];
     static int next;
@@ -83,13 +83,13 @@ static void folder_close(void) {
     (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- a server in a process of its own, no two of whose answers are the same ---- */
+/* ---- a server in its own process; all its answers differ ---- */
 
 enum { REPLIES = 20000, ANSWER = 600 };
 
 typedef struct {
     pid_t pid;
-    int alive; /* closing it ends the server */
+    int alive; /* closing it stops the server */
     char arms[ARMS][120];
 } answering;
 
@@ -147,7 +147,7 @@ static void answering_stop(answering *a) {
     int status = -1;
     (void)close(a->alive);
     CU_ASSERT_EQUAL_FATAL(waitpid(a->pid, &status, 0), a->pid);
-    CU_ASSERT_EQUAL(status, 0); /* under a sanitizer also what it found in the server's process */
+    CU_ASSERT_EQUAL(status, 0); /* a sanitizer also reports faults of the server here */
 }
 
 static eval_options options_of(const answering *a) {
@@ -161,8 +161,8 @@ static eval_options options_of(const answering *a) {
                           .temperature = -1};
 }
 
-/* A process that evaluates; it exits with the status, and its message goes to @message, a pipe, or
- * -1. */
+/* Starts a process that evaluates. Its exit status is that of the run, and its error message is
+ * written to @message, a pipe, or -1. */
 static pid_t start_eval(const eval_options *o, int message) {
     (void)fflush(stdout);
     pid_t child = fork();
@@ -176,9 +176,9 @@ static pid_t start_eval(const eval_options *o, int message) {
     _exit((int)st);
 }
 
-/* ---- killed ---- */
+/* ---- kills ---- */
 
-/* What was seen of a cell: its answer, and in how many rows. */
+/* The known state of a cell: its answer, and the number of its rows. */
 typedef struct {
     char answer[40];
     int rows;
@@ -192,8 +192,8 @@ static seen *cell_of(seen *cells, const js *row) {
     return &cells[((arm[0] - 'a') * PROBLEMS + q) * SAMPLES + sample];
 }
 
-/* Reads the whole lines that are there: no cell twice, none with another answer than before, none
- * of those seen before gone. Returns how many. */
+/* Reads all complete lines. No cell may occur twice, have another answer than before, or be missing
+ * after it was there. Returns the number of lines. */
 static int check_rows(seen *before) {
     buf text = {0};
     static seen now[CELLS];
@@ -223,7 +223,7 @@ static int check_rows(seen *before) {
     return n;
 }
 
-/* The run is complete: every cell once, and that is what the result says. */
+/* The run is complete: every cell has one row, and the result has the same number. */
 static void check_complete(seen *cells) {
     results *r = NULL;
     CU_ASSERT_EQUAL(check_rows(cells), CELLS);
@@ -236,7 +236,7 @@ static void check_complete(seen *cells) {
     results_free(r);
 }
 
-static const int64_t kLong = INT64_C(300000000000); /* for a run that is to end by itself */
+static const int64_t kLong = INT64_C(300000000000); /* for a run that ends by itself */
 
 static int kills_wanted(void) {
     const char *set = getenv("SNAPMLA_TEST_KILLS");
@@ -244,7 +244,7 @@ static int kills_wanted(void) {
     return set && text_to_int(set, &n) && n > 0 && n < 100000 ? (int)n : KILLS;
 }
 
-/* Runs until it ends or the time is up; true when it was killed. */
+/* Runs until the process ends or the time is up. Returns true if it was killed. */
 static bool run_for(const eval_options *o, int64_t ns) {
     int status = 0;
     pid_t child = start_eval(o, -1), ended = 0;
@@ -262,8 +262,8 @@ static bool run_for(const eval_options *o, int64_t ns) {
     return WIFSIGNALED(status);
 }
 
-/* Every run is killed again and again, at moments that spread over its whole length, until it is
- * through; then the next one begins. */
+/* Each run is killed again and again, at moments spread over its whole length, until it is
+ * complete. Then the next run begins. */
 static void test_killed_at_random(void) {
     folder_open();
     answering at = answering_start();
@@ -301,7 +301,7 @@ static void test_killed_at_random(void) {
 
 /* ---- a full disk ---- */
 
-/* The status of a run, and what it said. */
+/* The status of a run and its message. */
 static int status_of(pid_t child, int message, char said[600]) {
     int status = 0;
     ssize_t n = read(message, said, 599);
@@ -311,7 +311,7 @@ static int status_of(pid_t child, int message, char said[600]) {
     return WEXITSTATUS(status);
 }
 
-/* No file may grow past @limit: a write that would fails, as on a full disk. */
+/* Limits the size of files to @limit: a write beyond it fails, as on a full disk. */
 static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     int ends[2];
     CU_ASSERT_EQUAL_FATAL(pipe2(ends, O_CLOEXEC), 0);
@@ -330,8 +330,8 @@ static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     return status;
 }
 
-/* Wherever the space ends, the message names a file, no row is cut or lost, nothing half-written
- * stays, and the run goes on when there is space. */
+/* Wherever the space ends, the message names a file, no row is cut or lost, no incomplete file
+ * stays, and the run continues when there is space again. */
 static void test_files_that_cannot_grow(void) {
     folder_open();
     answering at = answering_start();
@@ -348,7 +348,7 @@ static void test_files_that_cannot_grow(void) {
         int status = run_with_limit(&o, (rlim_t)sb.st_size * (rlim_t)i / 8 - 11, said);
         CU_ASSERT(status == SNAP_E_IO || status == SNAP_OK);
         failed += status == SNAP_E_IO;
-        told += strstr(said, "samples are kept") && strstr(said, "the same command goes on");
+        told += strstr(said, "samples are kept") && strstr(said, "the same command continues");
         if (status == SNAP_E_IO)
             CU_ASSERT_PTR_NOT_NULL(strstr(said, "File too large"));
         CU_ASSERT(check_rows(cells) <= CELLS);
@@ -371,7 +371,7 @@ static bool write_to(const char *path, const char *text) {
     return ok;
 }
 
-/* Mounts of this process alone: root may have them, anyone in a user namespace of his own. */
+/* Mounts that only this process sees: root may make them, any other user in a user namespace. */
 static bool own_mounts(void) {
     char users[40], groups[40];
     (void)snprintf(users, sizeof users, "0 %ld 1", (long)geteuid());
@@ -382,7 +382,7 @@ static bool own_mounts(void) {
            write_to("/proc/self/gid_map", groups) && write_to("/proc/self/uid_map", users);
 }
 
-/* The run on a disk of 56 KiB, then on the same one grown. */
+/* Runs on a disk of 56 KiB, and then on the same disk with more space. */
 static void run_on_small_disk(const eval_options *o, int message) {
     results *r = NULL;
     snap_err err = {0};
@@ -416,7 +416,7 @@ static void test_a_full_disk(void) {
         run_on_small_disk(&o, ends[1]);
     (void)close(ends[1]);
     int status = status_of(child, ends[0], said);
-    if (status && status != 98) /* 98: namespaces are forbidden here */
+    if (status && status != 98) /* 98: namespaces are not allowed */
         printf("\n%d: %s\n", status, said);
     CU_ASSERT(status == 0 || status == 98);
     (void)close(ends[0]);
@@ -424,7 +424,7 @@ static void test_a_full_disk(void) {
     folder_close();
 }
 
-/* ---- a folder that can't be written ---- */
+/* ---- a folder that cannot be written ---- */
 
 static int run_as_nobody(const eval_options *o, char said[600]) {
     int ends[2];
@@ -432,7 +432,8 @@ static int run_as_nobody(const eval_options *o, char said[600]) {
     (void)fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) /* root writes anywhere */
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) /* root may write
+                                                                             anywhere */
             _exit(98);
         pid_t grandchild = start_eval(o, ends[1]);
         int status = 0;
@@ -456,7 +457,7 @@ static void test_a_folder_that_cannot_be_written(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "Permission denied"));
     (void)chmod(folder, 0755);
     CU_ASSERT_FALSE(fs_exists(in_folder("run")));
-    CU_ASSERT_FALSE(run_for(&o, kLong)); /* complete, then taken away */
+    CU_ASSERT_FALSE(run_for(&o, kLong)); /* complete, then made read-only */
     (void)chmod(in_folder("run"), 0555);
     (void)chmod(in_folder("run/journal"), 0444);
     (void)chmod(in_folder("run/journal.lock"), 0444);
@@ -495,7 +496,7 @@ static void test_a_second_process(void) {
     (void)snprintf(wanted, sizeof wanted, "is held by process %ld", (long)first);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, wanted));
     CU_ASSERT_FALSE(fs_exists(in_folder("run/samples.jsonl")));
-    (void)kill(first, SIGKILL); /* a lock dies with its process */
+    (void)kill(first, SIGKILL); /* a lock ends with its process */
     (void)waitpid(first, NULL, 0);
     CU_ASSERT_FALSE(run_for(&o, kLong));
     (void)close(ends[0]);
@@ -505,7 +506,7 @@ static void test_a_second_process(void) {
     folder_close();
 }
 
-/* ---- a clock that is set ---- */
+/* ---- changes of the clock ---- */
 
 static bool is_time(const js *row, const char *key, double most_ms) {
     double ms = js_get_num(row, key, -1);
@@ -520,8 +521,8 @@ static void evaluate_here(const eval_options *o, int64_t *took_ns, results **out
     *took_ns = clock_now_ns() - start;
 }
 
-/* Set a year ahead and back while the program runs: times stay what they were, dates stay in
- * order. */
+/* The clock is set a year ahead and back while the program runs. Durations must not change, and
+ * dates must stay in order. */
 static void test_a_clock_that_is_set(void) {
     static const int64_t steps[] = {31536000, -31536000, 86400, -3600};
     static seen cells[CELLS];
@@ -559,11 +560,11 @@ static void test_a_clock_that_is_set(void) {
 }
 
 CU_TestInfo tests_durability[] = {
-    {"killed at random moments", test_killed_at_random},
+    {"kills at random moments", test_killed_at_random},
     {"files that can't grow", test_files_that_cannot_grow},
     {"a full disk", test_a_full_disk},
     {"a folder that can't be written", test_a_folder_that_cannot_be_written},
     {"a second process", test_a_second_process},
-    {"a clock that is set", test_a_clock_that_is_set},
+    {"changes of the clock", test_a_clock_that_is_set},
     CU_TEST_INFO_NULL,
 };

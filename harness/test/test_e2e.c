@@ -14,7 +14,7 @@ static model_shape shape_of(const char *path) {
     return s;
 }
 
-/* The published number of parameters, less what a step does not read or reads in FP32. */
+/* The published number of parameters, without those that a step does not read or reads in FP32. */
 static void test_weight_bytes_of_all_experts(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double all = 15706484224.0, embedding = 102400.0 * 2048, norms = 27 * (2 * 2048 + 512) + 2048,
@@ -23,8 +23,8 @@ static void test_weight_bytes_of_all_experts(void) {
                     2 * (all - embedding - norms - router) + 4 * router);
 }
 
-/* A token's products are two FLOP a weight that it touches, but for the router; and it attends to
- * itself. */
+/* The products of a token are two FLOP for each weight that it uses, except in the router; and it
+ * attends to itself. */
 static void test_flop_of_one_token(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double router = 26.0 * 64 * 2048, touched = e2e_weight_bytes(&s, 26 * 6) - 4 * router,
@@ -32,7 +32,7 @@ static void test_flop_of_one_token(void) {
     CU_ASSERT_EQUAL(e2e_prompt_flop(&s, 1), touched + 2 * itself);
 }
 
-/* Zero-computation experts take their share of the choices and no products. */
+/* Zero-computation experts are chosen like others but have no products. */
 static void test_flop_of_zero_computation_experts(void) {
     model_shape s = shape_of("configs/models/longcat-flash-rank-of-64.json"), none = s;
     double expert = 3.0 * 6144 * 2048;

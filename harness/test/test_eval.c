@@ -1,4 +1,4 @@
-/* The evaluation from options to the RUN folder, through the replay generator. */
+/* Tests the evaluation from options to the RUN folder, with the replay generator. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void write_text(const char *path, const buf *text) {
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, buf_str(text), text->len, NULL), SNAP_OK);
 }
 
-/* Arm a is wrong on sample 0 of every third problem, arm b on samples 1 and 2 as well. */
+/* Arm a is wrong on sample 0 of every third problem. Arm b is also wrong on samples 1 and 2. */
 static void record(const char *path, const char *arm, bool worse) {
     buf rows = {0};
     for (int i = 0; i < PROBLEMS; i++)
@@ -91,7 +91,7 @@ static snap_status evaluate(const eval_options *o, results **out, snap_err *err)
     return eval_run(o, NULL, out, err);
 }
 
-/* Runs to a complete result, which the caller frees. */
+/* Runs until the result is complete. The caller frees it. */
 static results *complete(const eval_options *o) {
     results *r = NULL;
     snap_err err = {0};
@@ -124,7 +124,7 @@ static double number(const js *o, const char *key) {
     return js_get_num(o, key, -1e9);
 }
 
-/* By hand: 3 of 9 problems lose one sample of three in arm a, all three in arm b. */
+/* Computed by hand: 3 of 9 problems lose one sample of three in arm a and all three in arm b. */
 static void test_scores(void) {
     place p;
     place_open(&p);
@@ -138,7 +138,7 @@ static void test_scores(void) {
     CU_ASSERT_DOUBLE_EQUAL(number(pair, "delta_pp"), -100 * 2.0 / 9, 1e-9);
     CU_ASSERT_EQUAL(js_get_int(js_get_object(pair, "discordant"), "baseline_only", -1), 3);
     CU_ASSERT_EQUAL(js_get_int(js_get_object(pair, "discordant"), "arm_only", -1), 0);
-    CU_ASSERT_DOUBLE_EQUAL(number(pair, "p_sign_flip"), 0.25, 1e-12); /* 2 of 2^3 patterns */
+    CU_ASSERT_DOUBLE_EQUAL(number(pair, "p_sign_flip"), 0.25, 1e-12); /* 2 of 2^3 sign patterns */
     CU_ASSERT_DOUBLE_EQUAL(number(js_get_object(pair, "length"), "delta_tokens"), 10, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(number(pair, "margin_pp"), 2, 1e-9);
     CU_ASSERT_EQUAL(js_get_int(a, "identical_samples", -1), 0);
@@ -153,7 +153,7 @@ static void test_scores(void) {
     place_close(&p);
 }
 
-/* Grading again, with or without the recordings, changes nothing and generates nothing. */
+/* Grading again, with or without the recordings, changes and generates nothing. */
 static void test_regrade(void) {
     place p;
     place_open(&p);
@@ -178,7 +178,7 @@ static js *config_of(const results *r) {
     return js_get_object(js_get_object(results_document(r), "provenance"), "config");
 }
 
-/* The result says how its samples were made, not how they were judged again. */
+/* The result describes how its samples were made, not how they were graded again. */
 static void test_a_regrade_keeps_the_configuration(void) {
     place p;
     place_open(&p);
@@ -191,7 +191,7 @@ static void test_a_regrade_keeps_the_configuration(void) {
     CU_ASSERT_EQUAL_FATAL(eval_run(&o, made, &r, NULL), SNAP_OK);
     CU_ASSERT(js_equal(config_of(r), made));
     results_free(r);
-    for (int again = 0; again < 2; again++) { /* a second one, too */
+    for (int again = 0; again < 2; again++) { /* also a second time */
         o = (eval_options){.report = run_report_write,
                            .out = p.run,
                            .regrade = true,
@@ -215,7 +215,7 @@ static void test_a_regrade_keeps_the_configuration(void) {
 
 /* ---- packed runs ---- */
 
-/* Into the folder; a member that names a folder of this machine fails. */
+/* Copies a member into the folder. It must not contain a path of this machine. */
 static snap_status unpack_one(void *ctx, const char *name, const buf *content, snap_err *err) {
     const place *p = ctx;
     char path[160];
@@ -242,8 +242,8 @@ static void move_by_bundle(place *p) {
     buf_release(&bytes);
 }
 
-/* What lies in a bundle says nothing of the machine's folders, the journal neither, and is a run
- * still: it can be graded again from other data. */
+/* No file of a bundle, including the journal, contains a folder of this machine. The bundle is
+ * still a run that can be graded again with other data. */
 static void test_a_packed_run_names_no_folder(void) {
     place p;
     place_open(&p);
@@ -270,8 +270,8 @@ static void test_a_packed_run_names_no_folder(void) {
 
 /* ---- killed runs ---- */
 
-/* Runs in a process that dies, without a chance to tidy up, when a file of it grows past @limit
- * bytes: the write that crosses it is cut in the middle. */
+/* Runs in a process that is killed, without cleaning up, when one of its files grows beyond @limit
+ * bytes. The last write is cut in the middle. */
 static bool killed_at(const eval_options *o, rlim_t limit) {
     (void)fflush(stdout);
     pid_t child = fork();
@@ -291,7 +291,7 @@ static int compare_texts(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The lines of a text, sorted in place; returns how many. */
+/* Sorts the lines of a text in place. Returns their number. */
 static size_t sorted_lines(char *text, char *lines[ROWS + 1]) {
     size_t n = 0;
     for (char *line = strtok(text, "\n"); line && n <= ROWS; line = strtok(NULL, "\n"))
@@ -384,7 +384,7 @@ static void test_another_configuration_is_refused(void) {
     place_close(&p);
 }
 
-/* ---- recordings of a run as an arm of another: only what answers the same question ---- */
+/* ---- recordings of one run as an arm of another: only for the same questions ---- */
 
 static void write_problems(const place *p, const char *wording, int add) {
     buf rows = {0};
@@ -395,7 +395,7 @@ static void write_problems(const place *p, const char *wording, int add) {
     buf_release(&rows);
 }
 
-/* A run of arms a and b; then one of a's samples against b's, from its samples.jsonl. */
+/* Runs arms a and b, and then one of a's samples (from its samples.jsonl) against b's. */
 static eval_options replayed(place *p) {
     static char a[160], b[160], run[100];
     eval_options o = options_of(p);
@@ -417,8 +417,7 @@ static void test_another_prompt_is_refused(void) {
     place p;
     place_open(&p);
     eval_options o = replayed(&p);
-    write_problems(&p, "is it not",
-                   0); /* the template, or the problem: the prompt is not the same */
+    write_problems(&p, "is it not", 0); /* another template or problem gives another prompt */
     expect(&o, SNAP_E_USAGE, "recorded with another prompt: not an answer");
     place_close(&p);
 }
@@ -442,8 +441,9 @@ static void test_other_sampling_is_refused(void) {
     place_close(&p);
 }
 
-/* The golds are the run's own: other data of the same prompts judges both arms alike, and the
- * result names the data by its hash. A run that goes on with other data is refused. */
+/* The reference answers are those of this run: other data with the same prompts grade both arms
+ * alike, and the result stores the hash of the data. Continuing a run with other data is
+ * refused. */
 static void test_other_data_is_refused_or_shared(void) {
     place p;
     place_open(&p);
@@ -451,7 +451,7 @@ static void test_other_data_is_refused_or_shared(void) {
     results *r = complete(&o);
     js *first = js_copy(js_at(results_section(r, "evals"), 0));
     results_free(r);
-    write_problems(&p, "is it", 1); /* every gold is another */
+    write_problems(&p, "is it", 1); /* all reference answers differ */
     expect(&o, SNAP_E_USAGE, "dataset_sha256 was");
     eval_options fresh = o;
     char run[100];
@@ -468,7 +468,8 @@ static void test_other_data_is_refused_or_shared(void) {
     place_close(&p);
 }
 
-/* Whatever grader judged a recording before: this run's judges both arms, and every row says so. */
+/* Whatever grader graded a recording before, this run's grader grades both arms, and every row says
+ * so. */
 static void test_one_grader_judges_all_arms(void) {
     static const char *const policies[] = {"strict", "field"};
     static const char *const graders[] = {"math-strict-4", "math-field-4"};
@@ -477,7 +478,7 @@ static void test_one_grader_judges_all_arms(void) {
     buf rows = {0};
     (void)buf_puts(&rows, "{\"problem\": \"half?\", \"answer\": \"1/2\", \"unique_id\": \"q0\"}\n");
     write_text(p.data, &rows);
-    for (int arm = 0; arm < 2; arm++) { /* 2/4: field takes it, strict does not */
+    for (int arm = 0; arm < 2; arm++) { /* 2/4: accepted by "field", not by "strict" */
         buf_clear(&rows);
         (void)buf_printf(&rows,
                          "{\"task\": \"math500\", \"problem\": \"q0\", \"sample\": 0, "
@@ -508,7 +509,7 @@ static void test_one_grader_judges_all_arms(void) {
     place_close(&p);
 }
 
-/* And what is the same is compared, with the same result. */
+/* Runs with the same question are compared, with the same result. */
 static void test_the_same_question_is_compared(void) {
     place p;
     place_open(&p);
@@ -524,7 +525,7 @@ static void test_the_same_question_is_compared(void) {
     place_close(&p);
 }
 
-/* A mistyped arm has generated nothing: the folder is free for the right one. */
+/* After an error in an arm, no sample exists, and the folder can be used for the corrected arm. */
 static void test_an_empty_run_can_be_corrected(void) {
     place p;
     place_open(&p);
@@ -570,7 +571,7 @@ static void test_a_run_can_grow(void) {
     place_close(&p);
 }
 
-/* Failed samples are rows that are counted, left out, and tried again. */
+/* Failed samples are rows. They are counted, not scored, and tried again. */
 static void test_failures_are_retried(void) {
     place p;
     place_open(&p);
@@ -586,7 +587,7 @@ static void test_failures_are_retried(void) {
     const js *b = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "arms"), 1);
     CU_ASSERT_EQUAL(js_get_int(b, "failed", -1), 4 * SAMPLES);
     CU_ASSERT_EQUAL(js_get_int(b, "scored", -1), 5 * SAMPLES);
-    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 60, 1e-9); /* q0 and q3 of q0..q4 */
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 60, 1e-9); /* problems 0 and 3 of 0..4 */
     results_free(r);
     buf all = {0};
     (void)buf_puts(&all, rows);
@@ -601,7 +602,8 @@ static void test_failures_are_retried(void) {
     place_close(&p);
 }
 
-/* An arm that answers nothing ends the run early; one that never did has not been evaluated. */
+/* An arm whose requests all fail ends the run early. An arm without any answer has not been
+ * evaluated. */
 static void test_a_dead_arm_is_an_error(void) {
     place p;
     place_open(&p);
@@ -615,7 +617,7 @@ static void test_a_dead_arm_is_an_error(void) {
     snap_err err = {0};
     CU_ASSERT_EQUAL(evaluate(&o, &r, &err), SNAP_E_NET);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "arm 'b': all 27 samples failed"));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(r); /* saved all the same */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r); /* the result is saved nevertheless */
     const js *row = js_at(results_section(r, "evals"), 0);
     CU_ASSERT_PTR_NULL(js_get(js_at(js_get_array(row, "arms"), 1), "accuracy_pct"));
     results_free(r);
@@ -630,7 +632,7 @@ static void test_arms_of_other_sampling_are_not_compared(void) {
     } cases[] = {{"top_p=0.5", "top_p differs: 0.95 against 0.5"},
                  {"temperature=0.6", "temperature differs: 1 against 0.6"},
                  {"max_tokens=100", "max_tokens differs: 32768 against 100"},
-                 {"seed=77", NULL}}; /* other seeds are another draw of the same */
+                 {"seed=77", NULL}}; /* other seeds: another sample of the same arm */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         place p;
         place_open(&p);
@@ -659,14 +661,14 @@ static void with_control(eval_options *o, const char *kind) {
     o->controls.items[o->controls.n++] = kind;
 }
 
-/* Recordings have no other seeds; names may be taken. */
+/* Recordings have no other seeds, and names may be in use already. */
 static void test_controls_that_cannot_be(void) {
     static const struct {
         const char *kind, *message;
     } bad[] = {{"seeds", "--control seeds: arm 'a' is recorded"},
                {"noise", "--control 'noise' is neither 'seeds' nor"},
                {"damaged", "--control 'damaged' is neither"},
-               {"damaged=", "--control damaged=: generator '' is none of"},
+               {"damaged=", "--control damaged=: generator '' must be http"},
                {"damaged=replay:f,color=red", "--control damaged=replay:f,color=red: unknown key"}};
     place p;
     place_open(&p);
@@ -702,9 +704,9 @@ static void record_damaged(const place *p, int wrong) {
     buf_release(&rows);
 }
 
-/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is seen; none,
- * and one problem more than a loses itself, are not. The damaged arm's numbers change nobody
- * else's. */
+/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is detected. No
+ * damage, and one more damaged problem than a has, are not. The damaged arm does not change the
+ * numbers of the others. */
 static void test_a_damaged_arm_shows_what_is_seen(void) {
     static const struct {
         int wrong;
@@ -742,7 +744,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
         results_free(alone);
         o = (eval_options){.report = run_report_write,
                            .out = p.run,
-                           .regrade = true}; /* the control is part of the run */
+                           .regrade = true}; /* the control belongs to the run */
         r = complete(&o);
         row = js_at(results_section(r, "evals"), 0);
         damaged = js_at(js_get_array(row, "pairs"), 1);
@@ -752,7 +754,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
     }
 }
 
-/* A damaged arm of other sampling says nothing. */
+/* A damaged arm with other sampling proves nothing. */
 static void test_a_damaged_arm_can_be_refused(void) {
     place p;
     char control[120];
@@ -794,13 +796,13 @@ static void test_arms(void) {
         {"x", "is not NAME=GENERATOR"},
         {"=replay:f", "the name must be"},
         {"a b=replay:f", "the name must be"},
-        {"x=ftp://h", "'ftp://h' is none of"},
+        {"x=ftp://h", "'ftp://h' must be http"},
         {"x=replay:f,", "--arm"},
         {"x=replay:f,model", "is not key=value"},
         {"x=replay:f,color=red", "unknown key 'color'"},
-        {"x=replay:f,stream=maybe", "'stream' can't be 'maybe'"},
-        {"x=replay:f,seed=-1", "'seed' can't be '-1'"},
-        {"x=replay:f,top_p=2", "'top_p' can't be '2'"},
+        {"x=replay:f,stream=maybe", "'stream' must not be 'maybe'"},
+        {"x=replay:f,seed=-1", "'seed' must not be '-1'"},
+        {"x=replay:f,top_p=2", "'top_p' must not be '2'"},
         {"x=http://user:pass@host/v1", "must not hold credentials"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -828,7 +830,7 @@ static void test_suites(void) {
          SNAP_E_INPUT},
         {"{\"tasks\": [{\"task\": \"aime24\", \"samples\": 1.5}]}", "'samples' must be an integer",
          SNAP_E_INPUT},
-        {"{\"tasks\": [{\"task\": \"aime24\"}, {\"task\": \"aime24\"}]}", "comes twice",
+        {"{\"tasks\": [{\"task\": \"aime24\"}, {\"task\": \"aime24\"}]}", "is given twice",
          SNAP_E_USAGE},
         {"{\"tasks\": [{\"task\": \"aime24\"}], \"color\": 1}", "unknown key 'color'",
          SNAP_E_INPUT},
@@ -856,7 +858,7 @@ static void test_suites(void) {
     (void)rmdir(dir);
 }
 
-/* No problem has answers in both arms. */
+/* No problem has answers from both arms. */
 static void test_nothing_paired_shows_no_number(void) {
     static const char text[] =
         "[{\"task\":\"aime24\",\"problems\":1,\"samples_per_problem\":1,\"grader\":\"aime-2\","
@@ -874,25 +876,25 @@ static void test_nothing_paired_shows_no_number(void) {
 
 CU_TestInfo tests_eval[] = {
     {"scores", test_scores},
-    {"nothing paired shows no number", test_nothing_paired_shows_no_number},
+    {"without pairs no number is shown", test_nothing_paired_shows_no_number},
     {"regrade", test_regrade},
     {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},
     {"a packed run names no folder", test_a_packed_run_names_no_folder},
-    {"killed runs go on", test_killed_runs_go_on},
-    {"cancelled runs go on", test_cancelled_runs_go_on},
+    {"killed runs can be continued", test_killed_runs_go_on},
+    {"cancelled runs can be continued", test_cancelled_runs_go_on},
     {"another configuration is refused", test_another_configuration_is_refused},
     {"the same question is compared", test_the_same_question_is_compared},
     {"another prompt is refused", test_another_prompt_is_refused},
     {"other sampling is refused", test_other_sampling_is_refused},
     {"other data is refused or shared", test_other_data_is_refused_or_shared},
     {"one grader judges all arms", test_one_grader_judges_all_arms},
-    {"an empty run can be corrected", test_an_empty_run_can_be_corrected},
+    {"a run without samples can be corrected", test_an_empty_run_can_be_corrected},
     {"a run has one process", test_a_run_has_one_process},
     {"a run can grow", test_a_run_can_grow},
     {"failures are retried", test_failures_are_retried},
-    {"a dead arm is an error", test_a_dead_arm_is_an_error},
-    {"controls that cannot be", test_controls_that_cannot_be},
-    {"a damaged arm shows what is seen", test_a_damaged_arm_shows_what_is_seen},
+    {"an arm without answers is an error", test_a_dead_arm_is_an_error},
+    {"impossible controls are refused", test_controls_that_cannot_be},
+    {"a damaged arm shows which loss is detected", test_a_damaged_arm_shows_what_is_seen},
     {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
     {"arms", test_arms},

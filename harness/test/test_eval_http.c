@@ -1,4 +1,4 @@
-/* The evaluation over HTTP, against a server that answers by script. */
+/* Tests the evaluation over HTTP, with a scripted server. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { PROBLEMS = 4, SAMPLES = 2, CELLS = PROBLEMS * SAMPLES };
 
 static char folder[48];
 
-/* A path in the folder. Static memory, two at a time. */
+/* A path in the folder. Static memory for two paths at a time. */
 static const char *in_folder(const char *name) {
     static char paths[2][120];
     static int next;
@@ -47,7 +47,7 @@ static void folder_close(void) {
     (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* One arm called a at the server, with a control. */
+/* One arm named a on the server, with a control. */
 static results *evaluate(const server *s, const char *control) {
     static char arm[100];
     results *r = NULL;
@@ -81,7 +81,7 @@ static void asked_of(const server *s, char questions[2 * CELLS][80]) {
     qsort(questions, 2 * CELLS, sizeof questions[0], (int (*)(const void *, const void *))strcmp);
 }
 
-/* How many of the sorted texts are there once only. */
+/* The number of texts that occur only once; the texts are sorted. */
 static int count_single(char questions[2 * CELLS][80]) {
     int n = 0;
     for (int i = 0; i < 2 * CELLS; i++) {
@@ -106,7 +106,7 @@ static void expect_in(const char *name, const char *what) {
     free(text);
 }
 
-/* Every question twice, each time with a seed of its own. */
+/* Each question is sent twice, each time with another seed. */
 static void test_other_seeds(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("it is \\\\boxed{", "2}")};
@@ -133,7 +133,7 @@ static void test_other_seeds(void) {
     folder_close();
 }
 
-/* The damaged arm is another model at the same place: the same seeds. */
+/* The damaged arm is another model on the same server. It has the same seeds. */
 static void test_a_damaged_server(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("\\\\boxed{", "2}")};
@@ -149,14 +149,13 @@ static void test_a_damaged_server(void) {
     const js *row = js_at(results_section(r, "evals"), 0);
     const js *pair = js_at(js_get_array(row, "pairs"), 0);
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
-    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind"); /* it answers the same */
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind"); /* its answers are the same */
     results_free(r);
     server_free(s);
     folder_close();
 }
 
-/* What the client says of itself is in the result, in the report, and still there after a
- * regrade. */
+/* The client's own statistics are in the result and in the report, also after a regrade. */
 static void test_the_client_s_lag(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("it is \\\\boxed{", "2}")};

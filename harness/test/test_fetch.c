@@ -1,5 +1,4 @@
-/* Data sets from a server that answers by script, through fetch_sets() and through
- * datasets/fetch.sh. */
+/* Fetches data sets from a scripted server, with fetch_sets() and with datasets/fetch.sh. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <signal.h>
@@ -44,8 +43,8 @@ typedef struct {
 
 typedef struct {
     bool no_sum, no_bytes, convert;
-    const char *mirror; /* a folder on the server */
-    const char *url;    /* instead of the server's */
+    const char *mirror; /* folder on the server */
+    const char *url;    /* instead of the server's URL */
     bool pages;
 } how;
 
@@ -145,8 +144,7 @@ static bool asked_for(const place *p, int i, const char *text) {
 
 /* ---- datasets/fetch.sh ---- */
 
-/* Runs the script without the program; what it says, both streams, in @out. Returns its exit
- * code. */
+/* Runs the script without the program. @out receives both output streams. Returns the exit code. */
 static int run_script(const char *const *arguments, buf *out) {
     const char *argv[24] = {"sh", "datasets/fetch.sh"};
     char path[] = "/tmp/snapmla-said-XXXXXX";
@@ -183,14 +181,14 @@ static int run_fetch_sh(const place *p, const char *mirror, buf *out) {
     return run_script(arguments, out);
 }
 
-/* ---- what goes well ---- */
+/* ---- success ---- */
 
 typedef struct {
     const char *name;
     reply replies[4];
     int n;
-    const char *part;  /* there from an earlier attempt */
-    const char *range; /* in the last request; NULL: none may be */
+    const char *part;  /* left by an earlier attempt */
+    const char *range; /* expected in the last request; NULL: no range */
     fetch_state state;
     how how;
 } good_case;
@@ -255,10 +253,10 @@ static void test_left_alone(void) {
     CU_ASSERT_EQUAL(p.state, FETCH_THERE);
     put(p.target, OTHER);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_INPUT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "is there with another checksum: sha256 "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "exists with another checksum: sha256 "));
     expect_text(p.target, OTHER);
     (void)unlink(p.target);
-    put(p.part, BODY); /* whole, but not moved: a kill between the two */
+    put(p.part, BODY); /* complete but not renamed: killed in between */
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK);
     expect_whole(&p, BODY);
     server_stop(p.s);
@@ -280,7 +278,7 @@ static void test_mirror(void) {
     place_close(&p);
 }
 
-/* ---- without a checksum, the ETag says whether the rest belongs to what is there ---- */
+/* ---- without a checksum, the ETag tells whether the rest belongs to the bytes kept ---- */
 
 static void test_etag(void) {
     static const struct {
@@ -316,7 +314,7 @@ static void test_etag(void) {
     }
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 typedef struct {
     const char *name;
@@ -325,7 +323,7 @@ typedef struct {
     snap_status status;
     const char *says;
     int requests;
-    bool keeps; /* the part */
+    bool keeps; /* the part file is kept */
     how how;
 } bad_case;
 
@@ -335,26 +333,26 @@ static const bad_case bad[] = {
      {{.body = "x"}},
      1,
      SNAP_E_INPUT,
-     "brings 1 bytes, the manifest says 34",
+     "has 1 bytes, but the manifest says 34",
      1,
      false,
      {0}},
-    {"long", {{.body = BODY BODY}}, 1, SNAP_E_INPUT, "brings 68 bytes", 1, false, {0}},
+    {"long", {{.body = BODY BODY}}, 1, SNAP_E_INPUT, "has 68 bytes", 1, false, {0}},
     {"404",
      {{.status = 404, .body = "no"}},
      1,
      SNAP_E_NET,
-     "the server answers 404",
+     "the server answered 404",
      1,
      false,
      {0}},
-    {"403", {{.status = 403}}, 1, SNAP_E_NET, "the server answers 403", 1, false, {0}},
-    {"500s", {{.status = 500}}, 1, SNAP_E_NET, "the server answers 500", 3, false, {0}},
+    {"403", {{.status = 403}}, 1, SNAP_E_NET, "the server answered 403", 1, false, {0}},
+    {"500s", {{.status = 500}}, 1, SNAP_E_NET, "the server answered 500", 3, false, {0}},
     {"cuts",
      {CUT, CUT},
      2,
      SNAP_E_NET,
-     "10 bytes are kept; the same command goes on",
+     "10 bytes are kept; the same command continues",
      3,
      true,
      {0}},
@@ -370,7 +368,7 @@ static const bad_case bad[] = {
      {CUT, {.status = 206, .headers = "Content-Range: bytes 5-33/34\r\n", .body = TAIL}},
      2,
      SNAP_E_NET,
-     "asked for the bytes from 10 on, got those from 5",
+     "requested the bytes from 10 on, but received those from 5 on",
      2,
      true,
      {0}},
@@ -437,7 +435,7 @@ static void test_interrupted(void) {
     place_close(&p);
 }
 
-/* A limit on the size of files stands for a full disk. */
+/* A limit on the size of files stands in for a full disk. */
 static void test_disk_full(void) {
     static const reply replies[] = {WHOLE, REST};
     place p;
@@ -457,7 +455,7 @@ static void test_disk_full(void) {
     CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT_FALSE(fs_exists(p.target));
-    CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK); /* there is room again */
+    CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK); /* there is space again */
     CU_ASSERT_EQUAL(p.state, FETCH_RESUMED);
     expect_whole(&p, BODY);
     place_close(&p);
@@ -474,7 +472,7 @@ static void test_lock(void) {
     CU_ASSERT_EQUAL_FATAL(fs_lock(lock, &fd, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "is held by process"));
-    if (access("/usr/bin/flock", X_OK) == 0) { /* the script takes the same one */
+    if (access("/usr/bin/flock", X_OK) == 0) { /* the script uses the same lock */
         buf said = {0};
         CU_ASSERT_EQUAL(run_fetch_sh(&p, server_url(p.s), &said), 3);
         CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&said), "another process fetches into"));
@@ -515,7 +513,8 @@ static void test_convert(void) {
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_OK);
     expect_whole(&p, LINES);
     (void)unlink(p.target);
-    CU_ASSERT_EQUAL(fetch(&p, server_url(p.s), 0), SNAP_OK); /* a mirror has it converted */
+    CU_ASSERT_EQUAL(fetch(&p, server_url(p.s), 0), SNAP_OK); /* the mirror's file is converted
+                                                                already */
     expect_whole(&p, LINES);
     place_close(&p);
 }
@@ -525,7 +524,7 @@ static void test_convert(void) {
     "}"
 #define AND(k) ", {\"row\": {\"n\": " #k "}}"
 
-/* Two answers are one file; what was asked says from where on. */
+/* Two responses make one file. The second request asks for the rows after the first response. */
 static void test_pages(void) {
     static const reply replies[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 3)}};
     static const reply changing[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 4)}};
@@ -539,12 +538,13 @@ static void test_pages(void) {
     place_close(&p);
     place_open(&p, changing, 2, paged);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_INPUT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "changes while it is fetched (3 rows, then 4)"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(p.err.text, "the data set changed during the download (3 rows, then 4)"));
     CU_ASSERT(!fs_exists(p.target) && !fs_exists(p.part));
     place_close(&p);
     place_open(&p, empty, 2, paged);
     CU_ASSERT_EQUAL(fetch(&p, NULL, 0), SNAP_E_INPUT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "holds 0 rows, not all of 3"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(p.err.text, "has 0 rows instead of 3"));
     CU_ASSERT(!fs_exists(p.target));
     place_close(&p);
 }
@@ -586,7 +586,7 @@ static void test_manifest_refused(void) {
     } cases[] = {
         {"{}", "not a manifest"},
         {"[]", "not a manifest"},
-        {"{\"schema\": {\"name\": \"snapmla.manifest\", \"major\": 2}}", "of version 2"},
+        {"{\"schema\": {\"name\": \"snapmla.manifest\", \"major\": 2}}", "has version 2"},
         {HEAD "3}", "sets"},
         {HEAD "[3]}", "set 1"},
         {HEAD "[{\"name\": \"\"}]}", "'name' must not be empty"},
@@ -625,7 +625,7 @@ static void test_manifest_refused(void) {
     (void)unlink(path);
 }
 
-/* Every task with data of others' has a set, in a file where its loader looks. */
+/* Every task with data from others has a set, with a file in a place where its loader looks. */
 static void test_shipped_manifest(void) {
     manifest m;
     snap_err err = {0};
@@ -685,7 +685,7 @@ static void test_script_good(void) {
         const good_case *c = &good[i];
         place p;
         buf said = {0};
-        if (c->n > 2) /* it waits whole seconds */
+        if (c->n > 2) /* the script waits whole seconds */
             continue;
         place_open(&p, c->replies, c->n, c->how);
         if (c->part)
@@ -736,7 +736,7 @@ static void test_script_usage(void) {
     buf_release(&said);
 }
 
-/* The script reads the shipped manifest by line as the program reads it as JSON. */
+/* The script, line by line, and the program, as JSON, read the same from the shipped manifest. */
 static void test_script_list(void) {
     manifest m;
     buf said = {0}, want = {0};
@@ -751,24 +751,24 @@ static void test_script_list(void) {
     manifest_release(&m);
 }
 
-CU_TestInfo tests_fetch[] = {{"what goes well", test_good},
-                             {"what is there is left alone", test_left_alone},
+CU_TestInfo tests_fetch[] = {{"success", test_good},
+                             {"existing files are not changed", test_left_alone},
                              {"mirror", test_mirror},
-                             {"ETag where no checksum is known", test_etag},
-                             {"what goes wrong", test_bad},
+                             {"ETag without checksum", test_etag},
+                             {"failures", test_bad},
                              {"a wrong checksum names both", test_both_sums},
                              {"interrupted", test_interrupted},
                              {"disk full", test_disk_full},
                              {"one process at a time", test_lock},
-                             {"what is there", test_look},
-                             {"rows to lines", test_convert},
+                             {"states of files", test_look},
+                             {"rows are converted to lines", test_convert},
                              {"pages of rows", test_pages},
-                             {"rows refused", test_rows_refused},
-                             {"manifest refused", test_manifest_refused},
+                             {"bad rows are refused", test_rows_refused},
+                             {"bad manifests are refused", test_manifest_refused},
                              {"shipped manifest", test_shipped_manifest},
-                             {"verdict on data", test_verdict},
-                             {"fetch.sh: what goes well", test_script_good},
-                             {"fetch.sh: what goes wrong", test_script_bad},
+                             {"verdict on a checksum", test_verdict},
+                             {"fetch.sh: success", test_script_good},
+                             {"fetch.sh: failures", test_script_bad},
                              {"fetch.sh: usage", test_script_usage},
                              {"fetch.sh: list", test_script_list},
                              CU_TEST_INFO_NULL};

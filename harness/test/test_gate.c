@@ -14,9 +14,9 @@
 
 #define NEAR(a, b, eps) CU_ASSERT_DOUBLE_EQUAL(a, b, eps)
 
-/* ---- ranks, against counting ---- */
+/* ---- ranks, compared with counting ---- */
 
-/* P(W+ >= w) by all 2^n signs. */
+/* P(W+ >= w), counted over all 2^n signs. */
 static double signed_brute(const double *x, int n, double limit) {
     int reached = 0;
     double rank[16];
@@ -47,10 +47,10 @@ static void test_signed_ranks(void) {
             NEAR(rank_p_above(x, (size_t)n, 0.2), signed_brute(x, n, 0.2), 1e-12);
         }
     CU_ASSERT_EQUAL(rank_p_above(NULL, 0, 0), 1.0);
-    NEAR(rank_p_above((double[]){1, 1, 1}, 3, 1), 1, 0); /* nothing but zeros */
+    NEAR(rank_p_above((double[]){1, 1, 1}, 3, 1), 1, 0); /* only zeros */
 }
 
-/* P(U >= u) by all choices of which values are y's. */
+/* P(U >= u), counted over all choices of the values that are y's. */
 static double sum_brute(const double *x, int n, const double *y, int m, double limit) {
     double all[16];
     int reached = 0, choices = 0;
@@ -96,7 +96,7 @@ static void test_rank_sums(void) {
         }
 }
 
-/* Where the normal approximation takes over it rejects as often as it says. */
+/* Where the normal approximation is used, it rejects as often as alpha says. */
 static void test_approximations(void) {
     rng r = rng_make(3, 3);
     enum { kRuns = 20000, kN = 30 };
@@ -112,14 +112,15 @@ static void test_approximations(void) {
     }
     NEAR(paired / (double)kRuns, 0.049, 0.005); /* three standard deviations */
     NEAR(shifted / (double)kRuns, 0.049, 0.005);
-    /* ties: half above, half below is no evidence */
+    /* ties: as many above as below are no evidence */
     double tied[30];
     for (int i = 0; i < 30; i++)
         tied[i] = i % 2 ? 1 : -1;
     NEAR(rank_p_above(tied, 30, 0), 0.5, 0.02);
 }
 
-/* An interval covers the centre as often as it says, and ends where the test turns. */
+/* An interval covers the centre as often as its level says, and it ends where the test's result
+ * changes. */
 static void test_intervals(void) {
     rng r = rng_make(3, 4);
     static const size_t sizes[] = {8, 12, 24, 40};
@@ -136,7 +137,7 @@ static void test_intervals(void) {
             CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* normal tails, n > 25 */
             CU_ASSERT(rank_p_above(x, n, e.lo + 1e-9) > 0.05 - 0.003);
         }
-        CU_ASSERT(covered > 0.89 * runs); /* 90 % and more: the distribution is discrete */
+        CU_ASSERT(covered > 0.89 * runs); /* at least 90 %, as the distribution is discrete */
         CU_ASSERT(covered < 0.95 * runs);
     }
     rank_estimate few;
@@ -166,7 +167,7 @@ static void test_decide(void) {
     CU_ASSERT(cells[2].state == GATE_INCONCLUSIVE && gate_open(cells, 3) == 1);
     NEAR(cells[0].p_holm, 3 * cells[0].p_slower, 1e-12);
     NEAR(gate_threshold(&l, 1e6), log(1.02), 1e-12);
-    NEAR(gate_threshold(&l, 1e4), log(1.05), 1e-12); /* half a microsecond of ten */
+    NEAR(gate_threshold(&l, 1e4), log(1.05), 1e-12); /* half a microsecond of ten microseconds */
     CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_OK);
     l.sessions = 400;
     CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_E_USAGE);
@@ -177,7 +178,7 @@ static void test_decide(void) {
     NEAR(log(mean.hi), 0.01 / sqrt(2), 1e-9);
 }
 
-/* ---- the promise: recorded noise, ten thousand comparisons ---- */
+/* ---- false alarms: ten thousand comparisons from recorded noise ---- */
 
 typedef struct {
     gate_noise cells[16];
@@ -214,10 +215,10 @@ static void test_false_alarms(void) {
     CU_ASSERT(share(rates.alarms, rates.comparisons) <= 0.05);
     CU_ASSERT(share(rates.good, rates.comparisons) >= 0.95);
     printf("\n    10000 comparisons of equal arms, %zu cells: %.4f with a false alarm, %.4f all ok,"
-           " %.1f sessions a cell\n",
+           " %.1f sessions per cell\n",
            rec->n, share(rates.alarms, rates.comparisons), share(rates.good, rates.comparisons),
            rates.sessions);
-    /* the hardest case: every cell exactly at its threshold */
+    /* The hardest case: every cell is exactly at its threshold. */
     for (size_t i = 0; i < rec->n; i++)
         effects[i] = gate_threshold(&l, rec->cells[i].baseline_ns);
     CU_ASSERT(gate_simulate(rec->cells, effects, rec->n, &l, 10000, 2, &rates, NULL) == SNAP_OK);
@@ -250,8 +251,8 @@ static void test_power(void) {
     free(rec);
 }
 
-/* Without the correction for many cells and looks the same simulation does raise false alarms: it
- * can tell a gate that keeps its promise from one that doesn't. */
+/* Without the correction for many cells and looks, the same simulation does find false alarms. So
+ * it can distinguish a gate that keeps its error rate from one that does not. */
 static void test_simulation_can_fail(void) {
     double x[400], effects[8];
     gate_noise noise[8];
@@ -271,7 +272,7 @@ static void test_simulation_can_fail(void) {
 
 /* ---- change points ---- */
 
-/* The definition, term by term. */
+/* The definition, computed term by term. */
 static double distance_brute(const double *x, size_t n, size_t at) {
     double across = 0, left = 0, right = 0, a = (double)at, b = (double)(n - at);
     for (size_t i = 0; i < n; i++)
@@ -302,7 +303,7 @@ static void test_change_points(void) {
     double x[90];
     for (int i = 0; i < 90; i++)
         x[i] = 0.01 * rng_normal(&r) + (i >= 30 ? 0.05 : 0) - (i >= 65 ? 0.08 : 0);
-    x[10] += 0.5; /* a wild run is no change */
+    x[10] += 0.5; /* one outlier is no change */
     CU_ASSERT_FATAL(change_find(x, 90, 0.01, 1, points, &found, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(found, 2);
     CU_ASSERT(points[0].at >= 29 && points[0].at <= 31);
@@ -318,7 +319,7 @@ static void test_change_points(void) {
     CU_ASSERT(change_find(x, 5, 0.05, 1, points, &found, NULL) == SNAP_OK && found == 0);
 }
 
-/* ---- what the verdicts come to, and how they are written ---- */
+/* ---- exit codes and outputs of verdicts ---- */
 
 static js *rows_of(const char *const (*rows)[3], size_t n) {
     js *all = js_new_array();
@@ -383,15 +384,15 @@ static void test_outputs(void) {
     js_free(all);
 }
 
-CU_TestInfo tests_gate[] = {{"signed ranks, by counting", test_signed_ranks},
-                            {"rank sums, by counting", test_rank_sums},
+CU_TestInfo tests_gate[] = {{"signed ranks, compared with counting", test_signed_ranks},
+                            {"rank sums, compared with counting", test_rank_sums},
                             {"approximations", test_approximations},
                             {"intervals cover", test_intervals},
                             {"decisions", test_decide},
                             {"false alarms under recorded noise", test_false_alarms},
                             {"power at 5 %", test_power},
                             {"the simulation can fail", test_simulation_can_fail},
-                            {"energy distance, by definition", test_change_distance},
+                            {"energy distance, compared with its definition", test_change_distance},
                             {"change points", test_change_points},
                             {"exit codes", test_status},
                             {"outputs", test_outputs},

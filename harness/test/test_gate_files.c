@@ -14,7 +14,7 @@
 #include "harness/gate/remote.h"
 #include "harness/gate/verdicts.h"
 
-/* The fixture, with nothing in it that failed. */
+/* The fixture without its failed rows. */
 static results *load(void) {
     results *r = NULL;
     CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/run.json", NULL) == SNAP_OK);
@@ -78,10 +78,10 @@ static void test_speed(void) {
     CU_ASSERT(check(before, same, &defaults, &rows) == SNAP_OK);
     CU_ASSERT(verdict_count(rows, "speed", "ok") >= 2);
     js_free(rows);
-    CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_OK); /* the same machine code */
+    CU_ASSERT(check(before, slow, &defaults, &rows) == SNAP_OK); /* the machine code is the same */
     CU_ASSERT(verdict_count(rows, "speed", "noise") >= 2);
     js_free(rows);
-    /* a GPU's kernels are launched by a program, which must be the same as well */
+    /* A GPU's kernels are launched by a program, which must be the same as well. */
     set_all(before, "backend", "cuda");
     set_all(slow, "backend", "cuda");
     set_program(before, "0123456789ab");
@@ -102,7 +102,7 @@ static void test_speed(void) {
         if (strcmp(js_get_str(js_at(rows, i), "kind"), "geomean") == 0)
             CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(rows, i), "ratio", 0), 1.05, 0.005);
     js_free(rows);
-    CU_ASSERT(check(slow, before, &defaults, &rows) == SNAP_OK); /* faster is good */
+    CU_ASSERT(check(slow, before, &defaults, &rows) == SNAP_OK); /* faster passes */
     js_free(rows);
     results_free(before);
     results_free(same);
@@ -159,7 +159,7 @@ static void test_missing_and_wrong(void) {
               js_set_new(cell, "performance", js_new_null()));
     CU_ASSERT(check(before, now, &defaults, &rows) == SNAP_E_WRONG);
     js_free(rows);
-    CU_ASSERT(check(now, now, &defaults, &rows) == SNAP_E_WRONG); /* also where it was before */
+    CU_ASSERT(check(now, now, &defaults, &rows) == SNAP_E_WRONG); /* even if it was wrong before */
     js_free(rows);
     CU_ASSERT(js_set_str(cell, "status", "skipped"));
     CU_ASSERT(check(before, now, &defaults, &rows) == SNAP_E_OPEN);
@@ -172,7 +172,7 @@ static void test_missing_and_wrong(void) {
 static void test_few_samples(void) {
     results *before = load(), *now = load();
     js *rows;
-    CU_ASSERT(check(before, now, &defaults, &rows) != SNAP_OK); /* five samples show nothing */
+    CU_ASSERT(check(before, now, &defaults, &rows) != SNAP_OK); /* five samples cannot decide */
     CU_ASSERT_EQUAL(verdict_count(rows, "speed", "ok"), 0);
     js_free(rows);
     results_free(before);
@@ -223,7 +223,7 @@ static void test_quality(void) {
     results *r = load();
     put_pair(r, "equivalent", 0.1, -1, 1.2, 0.9);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "ok");
-    put_pair(r, "not shown", 0.5, -1.5, 2.5, 0.6); /* not worse than the margin, at least */
+    put_pair(r, "not shown", 0.5, -1.5, 2.5, 0.6); /* at least not worse than the margin */
     CU_ASSERT_STRING_EQUAL(quality_of(r), "ok");
     put_pair(r, "not shown", -1, -2.5, 0.5, 0.2);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "inconclusive");
@@ -236,7 +236,7 @@ static void test_quality(void) {
     results_free(r);
 }
 
-/* 200 problems; of every @period-th one the answer is wrong. */
+/* 200 problems; the answer to every @period-th is wrong. */
 static void write_samples(const char *path, const char *task, int period) {
     buf text = {0};
     for (int i = 0; i < 200; i++)
@@ -315,9 +315,9 @@ static void test_history(void) {
     CU_ASSERT(record_read(&cell_type, js_at(results_section(first, "bench"), 0), &mem, &cell));
     history_cell_name(&cell, name);
     arena_release(&mem);
-    double spread = history_spread(h, name); /* of 0, 0.2 and 0.4 % since the change */
+    double spread = history_spread(h, name); /* of 0, 0.2 and 0.4 % after the change */
     CU_ASSERT_DOUBLE_EQUAL(spread, 0.00170, 0.0001);
-    /* a machine that wavers has a higher threshold */
+    /* A machine with more noise has a higher threshold. */
     gate_file_options opt = defaults;
     results *slow = load();
     resample(first, 1, 1);
@@ -413,7 +413,7 @@ static void test_hostile_programs(void) {
 }
 
 CU_TestInfo tests_gate_files[] = {{"speed from files", test_speed},
-                                  {"conditions", test_conditions},
+                                  {"other conditions", test_conditions},
                                   {"missing and wrong cells", test_missing_and_wrong},
                                   {"few samples decide nothing", test_few_samples},
                                   {"numerical error", test_fidelity},
@@ -421,5 +421,5 @@ CU_TestInfo tests_gate_files[] = {{"speed from files", test_speed},
                                   {"quality between runs", test_quality_between_runs},
                                   {"history", test_history},
                                   {"arms as text", test_arm_text},
-                                  {"programs that are no arms", test_hostile_programs},
+                                  {"programs that are not arms", test_hostile_programs},
                                   CU_TEST_INFO_NULL};

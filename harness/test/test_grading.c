@@ -1,5 +1,5 @@
-/* Graders in the program: their speed, their policies in results, and GPQA's text, which no run may
- * write to the disk. */
+/* Tests the graders in the program: their speed, their policies in results, and that no run writes
+ * GPQA's text to disk. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "harness/eval/eval_run.h"
 #include "harness/view/run_report.h"
 
-/* A wrong verdict on one of its pairs would be an error. */
+/* A wrong verdict on one of the pairs is an error. */
 static void test_bench(void) {
     grading_row rows[GRADING_ROWS];
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -82,7 +82,7 @@ static eval_options options_of(const place *p, const char *suite) {
                           .temperature = -1};
 }
 
-/* Files in a RUN folder that hold a word. */
+/* The number of files in a RUN folder that contain a word. */
 static const char *wanted;
 static char found[256];
 
@@ -135,7 +135,7 @@ static void test_gpqa_stays_off_the_disk(void) {
     place_close(&p);
 }
 
-/* A run is judged again under another policy: nothing but verdicts and the grader's name change. */
+/* A run is graded again with another policy. Only verdicts and the grader's name may change. */
 static void test_policies(void) {
     place p;
     buf data = {0}, rows = {0};

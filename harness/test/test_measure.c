@@ -20,7 +20,7 @@
 
 /* ---- quantiles ---- */
 
-/* Closed form: of 0, 1, .. n-1 type 7 gives p (n - 1). */
+/* Closed form: for the values 0, 1, .. n-1, type 7 gives p (n - 1). */
 static void test_quantile_ramp(void) {
     double x[101];
     for (size_t n = 1; n <= 101; n++) {
@@ -31,7 +31,7 @@ static void test_quantile_ramp(void) {
     }
 }
 
-/* The worked example of R's manual page: quantile(c(1, 2, 4, 8)). */
+/* The example of R's manual page: quantile(c(1, 2, 4, 8)). */
 static void test_quantile_known(void) {
     const double x[] = {1, 2, 4, 8};
     stats_summary s = stats_summarise(x, 4);
@@ -58,9 +58,9 @@ static void test_insert_sorts(void) {
     CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
 }
 
-/* The interval behind the noise must hold the true median in 95 of 100 experiments. On a sample
- * that is symmetric around 1 by construction the half width is known, so coverage is counted
- * directly: noise is half width over median. */
+/* The interval behind the noise must contain the true median in 95 of 100 experiments. A sample
+ * that is symmetric around 1 has a known half width: noise times median. So coverage is counted
+ * directly. */
 static void test_noise_coverage(void) {
     enum { kRuns = 4000, kN = 40 };
     int covered = 0;
@@ -72,7 +72,7 @@ static void test_noise_coverage(void) {
         double median = stats_quantile(x, kN, 0.5);
         covered += fabs(median - 100) <= stats_median_noise(x, kN) * median;
     }
-    /* the symmetric half width differs a little from the interval's own two sides */
+    /* the symmetric half width differs slightly from the two sides of the interval */
     CU_ASSERT(covered > 0.93 * kRuns);
     CU_ASSERT(covered < 0.99 * kRuns);
 }
@@ -96,7 +96,7 @@ static feed feed_start(stop_limits limits) {
     return f;
 }
 
-/* Feeds one sample of @ns and advances the wall clock by twice that. */
+/* Adds one sample of @ns and advances the wall clock by twice that time. */
 static void feed_one(feed *f, double ns) {
     f->wall += 2 * ns / 1e9;
     CU_ASSERT(stop_add(&f->rule, ns, f->wall, NULL) == SNAP_OK);
@@ -126,7 +126,7 @@ static void test_stop_waits_for_min_time(void) {
     stop_release(&f.rule);
 }
 
-/* Two modes far apart, in turns: the median's interval spans both for ever. */
+/* Two distant modes in alternation: the interval of the median always spans both. */
 static void test_stop_on_plateau(void) {
     feed f = feed_start(
         (stop_limits){.noise = 0.005, .min_samples = 10, .max_samples = 100000, .timeout_s = 1e9});
@@ -137,9 +137,9 @@ static void test_stop_on_plateau(void) {
     stop_release(&f.rule);
 }
 
-/* Independent noise of 2 %: the rule must reach half a percent, after about (1.25 * 1.96 * 2 /
- * 0.5)^2 = 96 samples (the median's standard error is 1.25 sigma / sqrt n), unless it meets a
- * plateau. */
+/* Independent noise of 2 %: the rule must reach half a percent after about (1.25 * 1.96 * 2 /
+ * 0.5)^2 = 96 samples (the standard error of the median is 1.25 sigma / sqrt n), unless it finds a
+ * plateau before. */
 static void test_stop_on_independent_noise(void) {
     int by_noise = 0;
     size_t samples = 0;
@@ -177,7 +177,7 @@ static void test_stop_on_samples_and_timeout(void) {
     stop_release(&f.rule);
 }
 
-/* Samples after the verdict are kept and don't change it. */
+/* Samples after the reason was found are kept and do not change it. */
 static void test_stop_verdict_stays(void) {
     feed f = feed_start(
         (stop_limits){.noise = 0.005, .min_samples = 6, .max_samples = 1000, .timeout_s = 60});
@@ -211,18 +211,18 @@ static void test_env_flags(void) {
     b.busy_s += 20.5;
     b.own_s += 20;
     CU_ASSERT(!env_between(&a, &b).throttled && !env_between(&a, &b).shared);
-    b.busy_s += 1; /* others: 1.5 s of 10 */
+    b.busy_s += 1; /* other processes: 1.5 s of 10 s */
     CU_ASSERT(env_between(&a, &b).shared);
     b.mhz = 2600;
     CU_ASSERT(env_between(&a, &b).throttled);
-    b.mhz = a.mhz = (double)NAN; /* the unknown raises no flag */
+    b.mhz = a.mhz = (double)NAN; /* unknown values set no flag */
     b.busy_s = (double)NAN;
     CU_ASSERT(!env_between(&a, &b).throttled && !env_between(&a, &b).shared);
     b.throttles++;
     CU_ASSERT(env_between(&a, &b).throttled);
 }
 
-/* ---- the code's hash ---- */
+/* ---- hash of the code ---- */
 
 static void test_code_hash(void) {
     char a[HASH_HEX], b[HASH_HEX];
@@ -232,7 +232,8 @@ static void test_code_hash(void) {
     CU_ASSERT(strlen(a) == 64);
 }
 
-/* No truncation and no flipped header byte may lead outside of the image (ASan watches). */
+/* No truncated image and no changed header byte may cause reads outside the image (checked by
+ * ASan). */
 static void test_code_find_hostile(void) {
     buf image = {0};
     size_t offset, size;
@@ -252,9 +253,9 @@ static void test_code_find_hostile(void) {
     buf_release(&image);
 }
 
-/* ---- looks at the ceilings in passing ---- */
+/* ---- probes of the ceilings between samples ---- */
 
-/* A second look right after the first would take more than its share of the time. */
+/* A second probe right after the first would take more than its share of the time. */
 static void test_paired_probes(void) {
     mla_backend *be;
     paired_probes g = {0};
@@ -297,7 +298,7 @@ static void test_ceilings_round_trip(void) {
     js_free(rows);
 }
 
-/* Limits stand beside the ceilings in a file, which are read as before. */
+/* Limits are stored beside the ceilings, and the ceilings are read as before. */
 static void test_limits_beside_ceilings(void) {
     mla_limits limits = {
         .timer_ns = 1280, .launch_ns = 2944, .cold_read_ns = 348, .bf16 = 8.8e14, .fp8 = 1.7e15};
@@ -321,7 +322,7 @@ static void test_limits_beside_ceilings(void) {
     mla_backend_close(be);
 }
 
-/* A cubin of one kernel as a linker would lay it out, somewhere in a larger file. */
+/* A cubin with one kernel, in the layout of a linker, inside a larger file. */
 static void test_device_code(void) {
     static const char names[] = "\0.shstrtab\0.text._ZN8sm90_fp86decodeE";
     enum { kAt = 100, kCode = 16 };
@@ -346,17 +347,18 @@ static void test_device_code(void) {
     buf_clear(&code);
     code_find_device(file, sizeof file, "sm90_bf16", &code);
     CU_ASSERT(code.len == 0);
-    for (size_t n = 0; n < kAt + 512 + sizeof sections; n++) { /* cut anywhere: nothing, no crash */
+    for (size_t n = 0; n < kAt + 512 + sizeof sections; n++) { /* cut anywhere: nothing is found */
         code_find_device(file, n, "sm90_fp8", &code);
         CU_ASSERT(code.len == 0);
     }
     buf_release(&code);
 }
 
-/* Bits as the NVML reference gives them. */
+/* The bits are those of the NVML reference. */
 static void test_gpu_reasons(void) {
     CU_ASSERT(!gpu_is_slowed(0) && !gpu_is_capped(0));
-    CU_ASSERT(!gpu_is_slowed(0x1 | 0x2) && !gpu_is_capped(0x1 | 0x2)); /* idle, set clocks */
+    CU_ASSERT(!gpu_is_slowed(0x1 | 0x2) && !gpu_is_capped(0x1 | 0x2)); /* idle; clocks set by the
+                                                                          user */
     CU_ASSERT(gpu_is_capped(0x4) && !gpu_is_slowed(0x4));
     for (uint64_t bit = 0; bit < 4; bit++)
         CU_ASSERT(gpu_is_slowed((uint64_t[]){0x8, 0x20, 0x40, 0x80}[bit]));
@@ -375,8 +377,8 @@ static void test_no_gpu(void) {
 
 CU_TestInfo tests_measure[] = {
     {"device code in a program", test_device_code},
-    {"reasons of a GPU's clock", test_gpu_reasons},
-    {"no GPU", test_no_gpu},
+    {"reasons for a reduced GPU clock", test_gpu_reasons},
+    {"without a GPU", test_no_gpu},
     {"quantiles of a ramp", test_quantile_ramp},
     {"quantiles, known values", test_quantile_known},
     {"insertion sorts", test_insert_sorts},
@@ -387,12 +389,12 @@ CU_TestInfo tests_measure[] = {
     {"stop: plateau", test_stop_on_plateau},
     {"stop: independent noise", test_stop_on_independent_noise},
     {"stop: samples, timeout", test_stop_on_samples_and_timeout},
-    {"stop: the verdict stays", test_stop_verdict_stays},
+    {"stop: the reason does not change", test_stop_verdict_stays},
     {"environment parsers", test_env_parsers},
     {"environment flags", test_env_flags},
     {"code hash", test_code_hash},
     {"code hash of broken images", test_code_find_hostile},
-    {"looks at the ceilings take a third of the time at most", test_paired_probes},
+    {"probes of the ceilings take at most a third of the time", test_paired_probes},
     {"ceilings through JSON", test_ceilings_round_trip},
     {"limits beside ceilings", test_limits_beside_ceilings},
     CU_TEST_INFO_NULL,

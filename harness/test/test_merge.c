@@ -1,4 +1,4 @@
-/* Shards of a run, merged: the same files as those of one process. */
+/* Merging the shards of a run must give the same files as one process. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { PROBLEMS = 11, SAMPLES = 3, SHARDS = 4 };
 
 static char folder[48], arm_a[120], arm_b[120];
 
-/* A path in the folder. Static memory, eight at a time. */
+/* A path in the folder. Static memory for eight paths at a time. */
 static const char *in_folder(const char *name) {
     static char paths[8][120];
     static int next;
@@ -32,7 +32,7 @@ static void write_file(const char *name, buf *text) {
     buf_release(text);
 }
 
-/* @wrong: every so manieth answer; a sample of it is no number at all. */
+/* @wrong: every n-th answer is wrong. One sample of it is not a number at all. */
 static void record(const char *name, int wrong) {
     buf rows = {0};
     for (int i = 0; i < PROBLEMS * SAMPLES; i++)
@@ -103,7 +103,7 @@ static void make_shards(void) {
         CU_ASSERT_FALSE(fs_exists(in_folder("s1/run.json")));
     }
     static char kept[SHARDS][120];
-    for (int i = 0; i < SHARDS; i++) { /* not in their order */
+    for (int i = 0; i < SHARDS; i++) { /* in another order */
         int at = (i * 3 + 2) % SHARDS;
         (void)snprintf(kept[i], sizeof kept[i], "%s", in_folder(shard_names[at]));
         shard_paths[i] = kept[i];
@@ -150,7 +150,7 @@ static void expect_same_file(const char *name) {
     free(b);
 }
 
-/* The Markdown but for the table of sources, which tells when and where. */
+/* The Markdown report without the table of sources, which has dates and paths. */
 static char *tables_of(const char *name) {
     char *text = text_of(in_folder(name)), *sources = strstr(text, "\n## Where the figures");
     CU_ASSERT_PTR_NOT_NULL(sources);
@@ -179,7 +179,7 @@ static void test_merged_is_whole(void) {
     folder_close();
 }
 
-/* A shard more each time; the last time everything is there. */
+/* One more shard is merged each time. The last merge is complete. */
 static void test_merge_again(void) {
     folder_open();
     make_shards();
@@ -199,7 +199,7 @@ static void test_merge_again(void) {
     folder_close();
 }
 
-/* The whole run goes on where the shards ended, and is then nobody's to overwrite. */
+/* The merged run can be continued by eval. After that, no merge may overwrite it. */
 static void test_eval_goes_on(void) {
     folder_open();
     make_shards();
@@ -212,7 +212,7 @@ static void test_eval_goes_on(void) {
     const js *arm = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "arms"), 1);
     CU_ASSERT_EQUAL(js_get_int(arm, "samples", -1), PROBLEMS * SAMPLES);
     results_free(r);
-    expect(&m, SNAP_E_USAGE, "holds samples of its own");
+    expect(&m, SNAP_E_USAGE, "has samples that were generated there");
     folder_close();
 }
 
@@ -220,7 +220,7 @@ static void test_refusals(void) {
     folder_open();
     make_shards();
     merge_options m = merging(3, "run");
-    expect(&m, SNAP_E_USAGE, "is absent: merge all 4, or give --partial");
+    expect(&m, SNAP_E_USAGE, "is missing: merge all 4, or give --partial");
     m = merging(2, "run");
     m.out = shard_paths[1];
     expect(&m, SNAP_E_USAGE, "is one of the shards");
@@ -232,7 +232,7 @@ static void test_refusals(void) {
     (void)snprintf(elsewhere, sizeof elsewhere, "%s", in_folder("elsewhere"));
     const char *others[] = {shard_paths[0], elsewhere};
     m.shards = others;
-    expect(&m, SNAP_E_USAGE, "holds no run");
+    expect(&m, SNAP_E_USAGE, "has no run");
     results *r = NULL;
     eval_options o = options_of("elsewhere", NULL);
     evaluate(&o, &r);
@@ -249,12 +249,12 @@ static void test_refusals(void) {
     o.seed = 2;
     evaluate(&o, &r);
     others[1] = in_folder("other");
-    expect(&m, SNAP_E_USAGE, "are of different runs");
+    expect(&m, SNAP_E_USAGE, "belong to different runs");
     CU_ASSERT_FALSE(fs_exists(in_folder("run/samples.jsonl")));
     folder_close();
 }
 
-/* Every question is one shard's, in all arms, also when the run grows. */
+/* Every question belongs to one shard, the same in all arms, also when the run grows. */
 static void test_shards_partition(void) {
     task_set set = {.n = PROBLEMS};
     eval_task task = {.set = set, .samples = SAMPLES};
@@ -311,12 +311,12 @@ static void test_arms_at_several_places(void) {
 }
 
 CU_TestInfo tests_merge[] = {
-    {"merged is whole", test_merged_is_whole},
-    {"merge again", test_merge_again},
-    {"eval goes on", test_eval_goes_on},
-    {"refusals", test_refusals},
+    {"a merged run equals a whole run", test_merged_is_whole},
+    {"more shards can be merged", test_merge_again},
+    {"eval continues a merged run", test_eval_goes_on},
+    {"bad merges are refused", test_refusals},
     {"shards partition the run", test_shards_partition},
-    {"I/N", test_shard_texts},
-    {"arms at several places", test_arms_at_several_places},
+    {"shards as text", test_shard_texts},
+    {"arms with several servers", test_arms_at_several_places},
     CU_TEST_INFO_NULL,
 };

@@ -1,4 +1,4 @@
-/* Tasks with several metrics, and those that a model judges, from recorded answers to result
+/* Tests tasks with several metrics and tasks that a model judges, from recorded answers to result
  * rows. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
@@ -115,7 +115,7 @@ static char *text_of(const char *path) {
 
 /* ---- several metrics ---- */
 
-/* Problems with 1, 2 and 3 instructions: what each word of an answer is there for. */
+/* Problems with 1, 2 and 3 instructions. Each word of an answer satisfies one of them. */
 static const char kPrompts[] =
     "{\"key\": 1, \"prompt\": \"a\", \"instruction_id_list\": [\"punctuation:no_comma\"], "
     "\"kwargs\": "
@@ -125,8 +125,8 @@ static const char kPrompts[] =
     "{\"key\": 3, \"prompt\": \"c\", \"instruction_id_list\": [\"punctuation:no_comma\", "
     "\"startend:quotation\", \"detectable_format:title\"], \"kwargs\": [{}, {}, {}]}\n";
 
-/* Strictly followed: a 1/1, 1/2, 3/3; b 0/1, 1/2, 1/3; loosely a as well, b 1/1 (without its first
- * line). */
+/* Strict: a 1/1, 1/2, 3/3; b 0/1, 1/2, 1/3. Loose: a the same; b 1/1 for the first, without its
+ * first line. */
 static void test_metrics(void) {
     static const answer a[] = {{"1", "yes", 0}, {"2", "no quotes", 0}, {"3", "\\\"<<t>> x\\\"", 0}};
     static const answer b[] = {{"1", "Sure, so:\\nyes", 0}, {"2", "no quotes", 0}, {"3", "x", 0}};
@@ -152,8 +152,8 @@ static void test_metrics(void) {
         CU_ASSERT(i == 0 || !js_get(pair_of(row), "p_holm"));
     }
     CU_ASSERT_STRING_EQUAL(js_get_str(row_of(r, 0), "metric"), "prompt_strict");
-    /* The ratio's standard error by its formula: sum of (w (x - R))^2, n / (n - 1), over (sum of
-     * w)^2. */
+    /* The ratio's standard error by its formula: sqrt(sum of (w (x - R))^2 * n / (n - 1)) / (sum of
+     * w). */
     double ratio = 5 / 6.0, sum = 0;
     const double followed[] = {1, 1, 3};
     for (int i = 0; i < 3; i++)
@@ -189,8 +189,8 @@ static void arena_open(place *p) {
     record(p, "b.jsonl", "arena_hard", of_b, 2);
 }
 
-/* Against the first arm: b wins one question clearly, ties the other. Games of arm 1 are samples 2
- * and 3. */
+/* Games against the first arm: b clearly wins one question and ties the other. The games of arm 1
+ * are samples 2 and 3. */
 static void test_games_against_the_first_arm(void) {
     static const answer judge[] = {{"q1", "Better: [[B>>A]]", 2},
                                    {"q1", "[[A>B]]", 3},
@@ -215,7 +215,7 @@ static void test_games_against_the_first_arm(void) {
         strstr(samples, "\"judgment\":\"Better: [[B>>A]]\",\"verdict\":\"B>>A\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(samples, "\"judge\":\"j\""));
     free(samples);
-    /* Judged already: nothing is asked again, by a judge that could not answer. */
+    /* These are judged already. Nothing is sent to this judge, which could not answer. */
     record(&p, "judge.jsonl", "arena_hard", of_a, 1);
     r = complete(&o);
     CU_ASSERT_DOUBLE_EQUAL(arm_number(row_of(r, 0), 1, "accuracy_pct"), 100 * 5 / 6.0, 1e-9);
@@ -228,8 +228,8 @@ static void test_games_against_the_first_arm(void) {
     place_close(&p);
 }
 
-/* Against the set's own baseline both arms play; an answer whose judge gave no verdict is left out,
- * and tried again. */
+/* With the baseline of the data set, both arms play. An answer without a verdict of the judge is
+ * not scored and is tried again. */
 static void test_games_against_the_baseline(void) {
     static const answer judge[] = {{"q1", "[[A>B]]", 0}, {"q1", "[[A>B]]", 1}, {"q1", "[[B>A]]", 2},
                                    {"q1", "[[A>B]]", 3}, {"q2", "[[A>B]]", 0}, {"q2", "[[B>A]]", 1},

@@ -32,7 +32,7 @@ static void make_dir(char dir[64]) {
     buf_release(&b);
 }
 
-/* Perplexity by score_text(), which is tested against sampling. */
+/* Perplexity by score_text(), which is itself tested against sampling. */
 static double perplexity(const char *dir, int *n) {
     static float logprobs[128];
     local_model m;
@@ -106,7 +106,7 @@ static void test_refusals(void) {
     tiny_remove(dir);
 }
 
-/* ---- layers -------------------------------------------------------------------------------------- */
+/* ---- layers ---- */
 
 static snap_status keep_row(void *ctx, js *row, snap_err *err) {
     (void)err;
@@ -120,7 +120,7 @@ static int count_kind(const js *rows, const char *kind) {
     return n;
 }
 
-/* Every number of a layer's row lies where it must; formats without damage are the reference itself. */
+/* Every number of a layer's row is in its range. Formats that lose nothing equal the reference. */
 static void check_layer_row(const js *row) {
     const char *kind = js_get_str(row, "kind");
     if (strcmp(kind, "layer") == 0) {
@@ -163,7 +163,7 @@ static void test_layers(void) {
         CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
         for (size_t i = 0; i < js_len(list); i++)
             check_layer_row(js_at(list, i));
-        /* two moments, three layers; D and E need 128 columns */
+        /* two moments, three layers; formats D and E need 128 columns */
         CU_ASSERT_EQUAL(count_kind(list, "layer"), 2 * 3 * (ORACLE_CONFIGS - 2));
         CU_ASSERT_EQUAL(count_kind(list, "values"), 2 * 3 * 2);
         CU_ASSERT_EQUAL(count_kind(list, "bound"), 2 * 3);
@@ -197,7 +197,7 @@ static void test_values(void) {
     layer_values_count(&v, x, ROWS, STRIDE, FIRST, WIDTH);
     qsort(sorted, N, sizeof *sorted, by_size);
     CU_ASSERT_EQUAL(v.n, N);
-    for (int part = 1; part <= 32; part++) /* shares that binary fractions hold */
+    for (int part = 1; part <= 32; part++) /* shares that binary fractions represent exactly */
         CU_ASSERT_EQUAL(layer_values_quantile(&v, part / 32.0), sorted[part * N / 32 - 1]);
     arena mem = {0};
     model_record values = model_record_new("values");
@@ -237,10 +237,10 @@ static void test_spectral_norm(void) {
 }
 
 CU_TestInfo tests_model_fidelity[] = {
-    {"formats against the first", test_formats_against_the_first},
-    {"what layers hold, and their bound", test_layers},
+    {"formats compared with the first", test_formats_against_the_first},
+    {"values of layers, and their bound", test_layers},
     {"quantiles of magnitudes", test_values},
     {"the norm of a matrix", test_spectral_norm},
-    {"refusals", test_refusals},
+    {"bad options are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

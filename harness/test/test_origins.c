@@ -1,4 +1,4 @@
-/* Which files an arm had: kept, and refused when they change. */
+/* Tests that the hashes of an arm's files are kept, and that a run is refused when they change. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ typedef struct {
     results_journal *journal;
 } fixture;
 
-/* A baseline, the same checkpoint behind a plugin, and a server. */
+/* A baseline, the same checkpoint with a plugin, and a server. */
 static void start(fixture *f) {
     make_dir(f->model);
     make_dir(f->run);
@@ -64,7 +64,7 @@ static void test_kept(void) {
     CU_ASSERT_PTR_NULL(js_get_object(bf16, "plugin"));
     const js *plugin = js_get_object(there, "plugin");
     CU_ASSERT_STRING_EQUAL(js_get_str(plugin, "file"), "vendor.so");
-    CU_ASSERT_STRING_EQUAL(js_get_str(plugin, "sha256"), /* of "code" */
+    CU_ASSERT_STRING_EQUAL(js_get_str(plugin, "sha256"), /* hash of "code" */
                            "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b");
     CU_ASSERT_PTR_NULL(origins_find(f.journal, "server"));
     stop(&f);
@@ -107,8 +107,8 @@ static void test_shards(void) {
 }
 
 CU_TestInfo tests_origins[] = {
-    {"kept", test_kept},
-    {"changed", test_changed},
+    {"hashes are kept", test_kept},
+    {"changed files are refused", test_changed},
     {"shards", test_shards},
     CU_TEST_INFO_NULL,
 };

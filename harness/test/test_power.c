@@ -1,4 +1,5 @@
-/* `eval plan` against the planning table that was computed for the design, and from a run. */
+/* Compares `eval plan` with a table that was computed independently, and with the variances of a
+ * run. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static double number(const js *row, const char *key) {
     return js_get_num(row, key, -1);
 }
 
-/* SE = sqrt(2 v / (n K)), by hand: AIME sqrt(.16/960), MATH-500 sqrt(.07/500), GPQA
+/* SE = sqrt(2 v / (n K)), computed by hand: AIME sqrt(.16/960), MATH-500 sqrt(.07/500), GPQA
  * sqrt(.23/3168). */
 static void test_planning_values(void) {
     static const struct {
@@ -41,7 +42,7 @@ static void test_planning_values(void) {
     }
 }
 
-/* The number that is named is enough, one less is not. */
+/* The number named is enough, and one less is not. */
 static void test_what_is_needed_is_least(void) {
     static const double wanted[] = {0.5, 0.8, 0.95};
     for (size_t i = 0; i < 3; i++) {
@@ -61,8 +62,9 @@ static void test_what_is_needed_is_least(void) {
     }
 }
 
-/* A run with SE 2 pp over 100 problems: variance of a difference .04, of it .032 noise (.04 + .024
- * over K = 2), .008 between: with more samples the SE falls to sqrt(.008/100) = .894 pp at best. */
+/* A run with SE 2 pp over 100 problems: the variance of a difference is .04; of this, .032 is noise
+ * (.04 + .024 over K = 2) and .008 is between problems. With more samples the SE approaches
+ * sqrt(.008/100) = .894 pp. */
 static void test_variances_of_a_run(void) {
     buf text = {0};
     CU_ASSERT_EQUAL_FATAL(fs_read("harness/test/fixtures/run.json", &text, NULL), SNAP_OK);
@@ -121,7 +123,7 @@ static void test_what_cannot_be_planned(void) {
 }
 
 CU_TestInfo tests_power[] = {{"planning values", test_planning_values},
-                             {"what is needed is least", test_what_is_needed_is_least},
+                             {"the number named is the smallest", test_what_is_needed_is_least},
                              {"variances of a run", test_variances_of_a_run},
-                             {"what cannot be planned", test_what_cannot_be_planned},
+                             {"impossible plans are refused", test_what_cannot_be_planned},
                              CU_TEST_INFO_NULL};

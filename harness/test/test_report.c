@@ -1,4 +1,4 @@
-/* What reports say, against a plain walk over the rows. */
+/* Compares the numbers of reports with a simple loop over the rows. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ static js *sampling(double temperature, int seed) {
     return s;
 }
 
-/* A run is not compared with another one of other data, prompts, grader or sampling; of another seed it
- * is. Every format that is read by people says so. */
+/* Runs with other data, prompts, grader or sampling are not compared; runs with another seed are.
+ * Every format for people says so. */
 static void test_other_runs_are_not_compared(void) {
     const struct {
         const char *key, *says;
@@ -83,7 +83,7 @@ static void test_other_runs_are_not_compared(void) {
     }
 }
 
-/* ---- what the model says, against a plain walk over the rows ---- */
+/* ---- numbers of the model, compared with a simple loop over the rows ---- */
 
 static const js *partner_of(const js *bench, const js *cell) {
     for (size_t i = 0; i < js_len(bench); i++) {
@@ -116,7 +116,7 @@ static void test_speedups(void) {
         CU_ASSERT_EQUAL(m->gains[k].n, n[k]);
         CU_ASSERT_DOUBLE_EQUAL(m->gains[k].mean, exp(logs[k] / (double)n[k]), 1e-12);
     }
-    CU_ASSERT_EQUAL(n[0], 7); /* eight shapes, one with a wrong FP8 result */
+    CU_ASSERT_EQUAL(n[0], 7); /* eight shapes; one FP8 result is wrong */
     CU_ASSERT_EQUAL(n[1], 1);
     report_model_free(m);
     results_free(r);
@@ -159,7 +159,7 @@ static void test_figures_show_every_cell(void) {
             speedups++;
         }
     CU_ASSERT_EQUAL(count_of(buf_str(&out), "</title></rect>"),
-                    speedups + 1); /* and the wrong one */
+                    speedups + 1); /* and the wrong result */
     CU_ASSERT_EQUAL(count_of(buf_str(&out), ">wrong</text>"), 1);
     buf_clear(&out);
     CU_ASSERT(figure_roofline(m, 0, false, &out));
@@ -201,7 +201,7 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     report_model *m = fixture_model(r);
     arena mem = {0};
     table t;
-    CU_ASSERT(m->n_speeds == speeds); /* it is no arm of the comparison */
+    CU_ASSERT(m->n_speeds == speeds); /* it is not an arm of the comparison */
     CU_ASSERT_FATAL(report_table_ablation(m, &mem, &t) && t.n_rows == 1);
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "FP32 sums: added up in the tensor cores");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 7), "1.25×");
@@ -222,7 +222,7 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     results_free(r);
 }
 
-/* Three layers of two configs, with errors 1e-3 * (layer + 1) and 1e-2 / (layer + 1). */
+/* Three layers of two configurations, with errors 1e-3 * (layer + 1) and 1e-2 / (layer + 1). */
 static void add_layers(results *r, const char *model) {
     for (int i = 0; i < 6; i++) {
         int layer = i / 2;
@@ -253,7 +253,7 @@ static void test_layers_of_a_model(void) {
     CU_ASSERT_FATAL(report_table_layers(m, &mem, &t) && t.n_rows == 2);
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "snapmla");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 3), "2.00e-03"); /* median */
-    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 4), "3.00e-03"); /* worst, in layer */
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 4), "3.00e-03"); /* worst, and its layer */
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 5), "2");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 4), "1.00e-02");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 5), "0");
@@ -300,9 +300,9 @@ static void test_an_empty_run_makes_an_empty_report(void) {
 CU_TestInfo tests_report[] = {
     {"other runs are not compared", test_other_runs_are_not_compared},
     {"speed-ups", test_speedups},
-    {"reported rows stand apart", test_reported_rows_stand_apart},
+    {"reported rows have their own table", test_reported_rows_stand_apart},
     {"figures show every cell", test_figures_show_every_cell},
-    {"the ablation is held against the whole arm", test_ablation_is_held_against_the_whole_arm},
+    {"the ablation is compared with the full arm", test_ablation_is_held_against_the_whole_arm},
     {"layers of a model", test_layers_of_a_model},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
     CU_TEST_INFO_NULL,

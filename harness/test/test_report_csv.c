@@ -1,4 +1,4 @@
-/* The sheet, by a reader of its own (RFC 4180). */
+/* Reads the CSV file with a separate reader (RFC 4180). */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct {
     int n;
 } record;
 
-/* Reads a record, its fields unquoted in place; false at the end of the text. */
+/* Reads a record and unquotes its fields in place. Returns false at the end of the text. */
 static bool next_record(char **text, record *r) {
     char *p = *text;
     r->n = 0;
@@ -100,7 +100,7 @@ static void test_csv_brings_every_number_back(void) {
     results_free(r);
 }
 
-/* No text field may start a formula; the reader's own numbers may be negative. */
+/* No text field may start a formula, but numbers may be negative. */
 static void test_csv_has_no_formulas(void) {
     static const char *const texts[] = {"=1+1", "+1",   "-1",    "@x", "\tx",
                                         "a,b",  "a\"b", "plain", ""};
@@ -115,7 +115,7 @@ static void test_csv_has_no_formulas(void) {
 }
 
 CU_TestInfo tests_report_csv[] = {
-    {"CSV brings every number back", test_csv_brings_every_number_back},
+    {"CSV keeps every number exactly", test_csv_brings_every_number_back},
     {"CSV has no formulas", test_csv_has_no_formulas},
     CU_TEST_INFO_NULL,
 };

@@ -1,4 +1,4 @@
-/* What every format does with texts and numbers, friendly or not. */
+/* Tests all formats with ordinary and hostile texts and numbers. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static void poison(js *object, const char *key) {
     CU_ASSERT(js_set_str(object, key, kEvil));
 }
 
-/* Beside an accuracy stands what became of the answers, whatever the format. */
+/* Every format shows the rates of failed and truncated answers beside an accuracy. */
 static void test_rates_in_every_format(void) {
     static const char *const files[] = {"report.md", "report.csv", "parity.tex", "report.html"};
     static const char *const heads[] = {"truncated", "empty", "unparsed", "failed"};
@@ -204,7 +204,7 @@ static void set_all(js *rows, const char *object, const char *key, double value)
     }
 }
 
-/* Numbers that a file may hold and no figure can show: pictures stay pictures. */
+/* Numbers that a file may contain but no figure can show: the pictures must stay valid. */
 static void test_absurd_numbers(void) {
     static const double values[] = {1e308, 1e-308, 1};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

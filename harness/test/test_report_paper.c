@@ -1,4 +1,4 @@
-/* Oracles: numbers computed by hand from the rows given here; a LaTeX where one is installed. */
+/* Compares with numbers computed by hand from the rows here, and runs LaTeX if it is installed. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,14 +39,15 @@ static const char *cell(const table *t, size_t row, const char *head, const char
     return "no such column";
 }
 
-/* What a table says with a row for a shape: heads, batch, context, s_q, TFLOPS of both arms. */
+/* The table for one row per shape: heads, batch, context, s_q, TFLOPS of both arms. */
 typedef struct {
     int heads, batch, context, s_q;
     double bf16, fp8;
 } point;
 
-/* Over heads: 16, 64, 128 at 8/4096/1; over batch 8, 16 at 64; over s_q 1, 2 at 128. The cell at
- * 64/4/1024 varies two numbers at once, and belongs to no row of heads or context. */
+/* Series over heads: 16, 64, 128 at batch 8, context 4096, s_q 1; over batch: 8, 16 at 64 heads;
+ * over s_q: 1, 2 at 128 heads. The cell with 64 heads, batch 4, context 1024 differs in two
+ * numbers, so it belongs to no series of heads or context. */
 static const point kPoints[] = {{16, 8, 4096, 1, 100, 150},  {64, 8, 4096, 1, 200, 320},
                                 {128, 8, 4096, 1, 300, 450}, {64, 16, 4096, 1, 210, 336},
                                 {128, 8, 4096, 2, 310, 480}, {64, 4, 1024, 1, 50, 60}};
@@ -125,7 +126,7 @@ static void test_rows_vary_one_number(void) {
     size_t circles = 0;
     for (const char *at = buf_str(&svg); (at = strstr(at, "<circle")); at++)
         circles++;
-    CU_ASSERT_EQUAL(circles, 2 * 7 + 2); /* and two of the legend */
+    CU_ASSERT_EQUAL(circles, 2 * 7 + 2); /* and two in the legend */
     CU_ASSERT_FALSE(figure_axes(m, 1, true, &svg));
     buf_release(&svg);
     arena_release(&mem);
@@ -213,7 +214,7 @@ static void test_steps_of_whole_models(void) {
     report_model_free(m);
 }
 
-/* A result file: each row names its model. */
+/* A result file, in which each row names its model. */
 static void test_steps_of_a_result_file(void) {
     report_model *m = paper_of(NULL);
     arena mem = {0};
@@ -281,7 +282,7 @@ static void test_hostile_documents(void) {
     report_model_free(m);
 }
 
-/* A section without runs says so, and still shows what is reported. */
+/* A section without measured rows says so, and still shows the reported figures. */
 static void test_what_is_absent_is_said(void) {
     report_model *m = paper_of(NULL);
     buf md = {0}, html = {0};
@@ -301,7 +302,7 @@ static void test_what_is_absent_is_said(void) {
 
 /* ---- LaTeX ---- */
 
-/* The exit status of pdflatex on DIR/main.tex; 127 where there is none. */
+/* The exit status of pdflatex for DIR/main.tex; 127 if it is not installed. */
 static int latex(const char *dir) {
     pid_t child = fork();
     if (child == 0) {
@@ -344,7 +345,8 @@ static int compile(const char *dir, const char *body) {
     return latex(dir);
 }
 
-/* Where a LaTeX with the packages is installed; that it refuses a broken file is checked first. */
+/* Runs if LaTeX and the packages are installed. It first checks that LaTeX refuses a broken
+ * file. */
 static void test_latex_compiles(void) {
     results *r = fixture_load();
     report_model *m;
@@ -367,13 +369,13 @@ static void test_latex_compiles(void) {
 }
 
 CU_TestInfo tests_report_paper[] = {
-    {"rows vary one number", test_rows_vary_one_number},
-    {"quality stands beside what is reported", test_quality_stands_beside_what_is_reported},
+    {"series vary one number", test_rows_vary_one_number},
+    {"measured and reported quality side by side", test_quality_stands_beside_what_is_reported},
     {"granularity is shown at one context", test_granularity_is_shown_at_one_context},
     {"steps of whole models", test_steps_of_whole_models},
-    {"steps of whole models, from a result file", test_steps_of_a_result_file},
+    {"steps of whole models from a result file", test_steps_of_a_result_file},
     {"hostile documents", test_hostile_documents},
-    {"what is absent is said", test_what_is_absent_is_said},
+    {"missing sections are named", test_what_is_absent_is_said},
     {"LaTeX compiles", test_latex_compiles},
     CU_TEST_INFO_NULL,
 };

@@ -1,4 +1,5 @@
-/* The samples on the page: which, in what order, how much, and what is never shown. */
+/* Tests the samples on the page: which are shown, their order, their number, and texts that must
+ * never be shown. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void add_row(buf *rows, const char *task, const char *arm, int problem, c
         task, arm, problem, verdict, response);
 }
 
-/* The section of these rows, which the caller releases. */
+/* The section for these rows. The caller releases it. */
 static buf shown(buf *rows, bool confidential) {
     report_samples s = {.name = "run", .confidential = confidential};
     buf out = {0};
@@ -87,13 +88,13 @@ static void test_hostile_texts(void) {
             "</pre><script>alert(1)</script>\\u0000\\u001b");
     buf page = shown(&rows, false);
     CU_ASSERT_EQUAL(count(&page, "<script"), 0);
-    CU_ASSERT_EQUAL(count(&page, "<b>"), 1); /* the problem's own */
+    CU_ASSERT_EQUAL(count(&page, "<b>"), 1); /* only that of the problem */
     CU_ASSERT_PTR_NULL(strchr(buf_str(&page), 27));
     (void)place(&page, "&lt;script&gt;alert(1)");
     buf_release(&page);
 }
 
-/* The authors of GPQA ask that no question is published; an answer may quote it. */
+/* The authors of GPQA ask not to publish any question. An answer may quote one. */
 static void test_confidential_texts(void) {
     for (int asked = 0; asked < 2; asked++) {
         buf rows = {0};
@@ -103,12 +104,12 @@ static void test_confidential_texts(void) {
         CU_ASSERT_EQUAL(count(&page, "the question says that"), (size_t)asked);
         CU_ASSERT_EQUAL(count(&page, "is not published"), (size_t)!asked);
         CU_ASSERT_EQUAL(count(&page, "an open answer"), 1);
-        CU_ASSERT_EQUAL(count(&page, "<b>q1</b>"), 2); /* verdicts stay */
+        CU_ASSERT_EQUAL(count(&page, "<b>q1</b>"), 2); /* verdicts are shown */
         buf_release(&page);
     }
 }
 
-/* However many samples, however long: the page stays one that a browser opens. */
+/* The page has a limited size, whatever the number and length of samples. */
 static void test_the_page_is_bounded(void) {
     enum { QUESTIONS = 1500, LENGTH = 20000, TASKS = 3 };
     static char text[LENGTH + 1];
@@ -124,10 +125,11 @@ static void test_the_page_is_bounded(void) {
     buf page = shown(&rows, false);
     CU_ASSERT(page.len < SAMPLES_BYTES + TASKS * 20000);
     CU_ASSERT_EQUAL(count(&page, "<details>"), TASKS * SAMPLES_QUESTIONS);
-    CU_ASSERT_EQUAL(count(&page, "240 of 500 questions; 'snapmla eval show' has all."), TASKS);
+    CU_ASSERT_EQUAL(count(&page, "240 of 500 questions; 'snapmla eval show' shows all of them."),
+                    TASKS);
     CU_ASSERT_EQUAL(count(&page, ">begin"), TASKS * SAMPLES_QUESTIONS);
     CU_ASSERT_EQUAL(count(&page, "end</pre>"), TASKS * SAMPLES_QUESTIONS);
-    CU_ASSERT_EQUAL(count(&page, "[… 16000 bytes are left out …]"), TASKS * SAMPLES_QUESTIONS);
+    CU_ASSERT_EQUAL(count(&page, "[… 16000 bytes left out …]"), TASKS * SAMPLES_QUESTIONS);
     buf_release(&page);
 }
 
@@ -145,7 +147,7 @@ CU_TestInfo tests_report_samples[] = {
     {"disagreements first", test_disagreements_first},
     {"hostile texts", test_hostile_texts},
     {"confidential texts", test_confidential_texts},
-    {"the page is bounded", test_the_page_is_bounded},
-    {"nothing", test_nothing},
+    {"the page has a limited size", test_the_page_is_bounded},
+    {"no samples", test_nothing},
     CU_TEST_INFO_NULL,
 };

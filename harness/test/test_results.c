@@ -12,7 +12,7 @@
 #include "harness/record/results.h"
 #include "harness/record/schema.h"
 
-/* Made by hand from the shapes of real runs, with hostile names in it. */
+/* Written by hand in the form of real runs, with hostile names. */
 static const char kFixture[] = "harness/test/fixtures/run.json";
 
 static char dir[] = "/tmp/snapmla-results-XXXXXX";
@@ -44,7 +44,7 @@ static void put(const char *path, const char *text) {
 
 /* ---- schema ---- */
 
-/* Follows "bench.3.performance" to the container, and leaves the last part in @last. */
+/* Follows "bench.3.performance" to its container. @last is the last part of the path. */
 static js *container_of(js *v, const char *path, char last[64]) {
     for (const char *p = path;; p++) {
         size_t n = strcspn(p, ".");
@@ -57,7 +57,7 @@ static js *container_of(js *v, const char *path, char last[64]) {
     }
 }
 
-/* @json: the new value, NULL = delete the key */
+/* json: the new value; NULL = delete the key */
 static void mutate(js *document, const char *path, const char *json) {
     char last[64];
     js *object = container_of(document, path, last);
@@ -168,12 +168,12 @@ static snap_status load_version(const char *major, const char *minor, snap_err *
 
 static void test_versions(void) {
     snap_err err = {0};
-    CU_ASSERT_EQUAL(load_version("1", "1", &err), SNAP_OK); /* a newer minor adds keys */
+    CU_ASSERT_EQUAL(load_version("1", "1", &err), SNAP_OK); /* a newer minor version may add keys */
     CU_ASSERT_EQUAL(load_version("2", "0", &err), SNAP_E_UNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(err.text, "version.json: schema version 2.0 is newer than this program's 1.0"));
     err = (snap_err){0};
-    CU_ASSERT_EQUAL(load_version("1", "0", &err), SNAP_E_INPUT); /* ours has no such key */
+    CU_ASSERT_EQUAL(load_version("1", "0", &err), SNAP_E_INPUT); /* this version has no such key */
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "bench[0].new_key"));
 }
 
@@ -220,7 +220,7 @@ static void test_bad_rows_stay_out(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "bench[1].performance.median_ns: must be above 0");
     CU_ASSERT_EQUAL(js_len(results_section(r, "bench")), 1);
     CU_ASSERT_EQUAL(results_add(r, "bench", NULL, NULL), SNAP_E_NOMEM);
-    /* a row that was spoilt after it was added: nothing is written */
+    /* A row that was made invalid after it was added: nothing is written. */
     CU_ASSERT(js_delete(js_at(results_section(r, "bench"), 0), "arm"));
     err = (snap_err){0};
     CU_ASSERT_EQUAL(results_save(r, in_dir("spoilt.json"), &err), SNAP_E_INPUT);
@@ -241,7 +241,7 @@ static void test_configuration_hash_tells_configurations_apart(void) {
         results_free(r);
         js_free(config);
     }
-    CU_ASSERT_STRING_EQUAL(hex[0], hex[1]); /* order of keys is no difference */
+    CU_ASSERT_STRING_EQUAL(hex[0], hex[1]); /* the order of keys does not matter */
     CU_ASSERT_STRING_NOT_EQUAL(hex[0], hex[2]);
     /* sha256sum of {"a":1,"b":2} */
     CU_ASSERT_STRING_EQUAL(hex[0],
@@ -254,7 +254,7 @@ static void test_join(void) {
     CU_ASSERT_EQUAL_FATAL(results_load(&from, kFixture, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(results_join(to, from, NULL), SNAP_OK);
     js *ceilings = results_section(from, "ceilings");
-    CU_ASSERT(js_set_num(js_at(ceilings, 0), "value", 1e15)); /* higher: takes the place */
+    CU_ASSERT(js_set_num(js_at(ceilings, 0), "value", 1e15)); /* higher: replaces the ceiling */
     CU_ASSERT(js_set_num(js_at(ceilings, 1), "value", 1));    /* lower: does not */
     CU_ASSERT_EQUAL(results_join(to, from, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_len(results_section(to, "bench")),
@@ -402,7 +402,7 @@ static void test_journal_keeps_rows(void) {
     results_journal *j = open_journal();
     add(j, "a", 1);
     add(j, "b\n\"x", 2);
-    add(j, "a", 3); /* the last of a key counts */
+    add(j, "a", 3); /* the last row of a key counts */
     CU_ASSERT_EQUAL(value_of(j, "a"), 3);
     results_journal_close(j);
     j = open_journal();
@@ -414,7 +414,8 @@ static void test_journal_keeps_rows(void) {
     CU_ASSERT_FALSE(fs_exists(in_dir("journal.lock")));
 }
 
-/* Whatever length a kill leaves, the whole rows before it are there and the journal goes on. */
+/* Wherever a kill cuts the file, the complete rows before it remain and the journal can be
+ * continued. */
 static void test_journal_cut_anywhere(void) {
     (void)unlink(in_dir("journal"));
     results_journal *j = open_journal();
@@ -450,7 +451,7 @@ static void refuse_journal(const char *text, const char *sha, snap_status want,
     if (!strstr(err.text, message))
         printf("\n  got '%s'", err.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, message));
-    buf after = {0}; /* a refusal leaves the file as it was */
+    buf after = {0}; /* a refused file is not changed */
     CU_ASSERT_EQUAL(fs_read(in_dir("journal"), &after, NULL), SNAP_OK);
     CU_ASSERT_STRING_EQUAL(buf_str(&after), text);
     buf_release(&after);
@@ -469,7 +470,8 @@ static void test_journal_refusals(void) {
     refuse_journal(text, kShaA, SNAP_E_INPUT, "journal:3:");
 }
 
-/* A process killed while it appends: the next one has every row that append() returned for. */
+/* A process is killed while it appends. The next one finds every row for which append()
+ * returned. */
 static void test_journal_survives_kill(void) {
     (void)unlink(in_dir("journal"));
     int told[2];
@@ -511,20 +513,20 @@ static void test_journal_survives_kill(void) {
 }
 
 CU_TestInfo tests_results[] = {
-    {"the schema refuses with the path", test_schema_refuses_with_the_path},
-    {"messages are one printable line", test_messages_are_one_printable_line},
+    {"the schema's errors name the path", test_schema_refuses_with_the_path},
+    {"messages are one line of printable text", test_messages_are_one_printable_line},
     {"versions", test_versions},
-    {"a saved run loads equal", test_saved_run_loads_equal},
-    {"bad rows stay out", test_bad_rows_stay_out},
+    {"a saved run is loaded unchanged", test_saved_run_loads_equal},
+    {"bad rows are refused", test_bad_rows_stay_out},
     {"configuration hash", test_configuration_hash_tells_configurations_apart},
     {"joining", test_join},
     {"FILE or DIR", test_file_of},
     {"provenance fields", test_provenance_fields},
-    {"folders of absolute paths are cut", test_folders_are_cut},
+    {"folders of absolute paths are removed", test_folders_are_cut},
     {"passwords are hidden", test_passwords_are_hidden},
-    {"no names or keys in plain", test_no_names_in_plain},
+    {"no names or keys in plain text", test_no_names_in_plain},
     {"a journal keeps rows", test_journal_keeps_rows},
-    {"a journal cut anywhere goes on", test_journal_cut_anywhere},
-    {"a journal refuses what is not its own", test_journal_refusals},
+    {"a journal cut anywhere can be continued", test_journal_cut_anywhere},
+    {"a journal refuses other files", test_journal_refusals},
     {"a journal survives a kill", test_journal_survives_kill},
     CU_TEST_INFO_NULL};

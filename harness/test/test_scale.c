@@ -1,7 +1,8 @@
-/* A long run: what it takes of memory, and how busy its client is.
+/* Measures the memory of a long run and the load of its client.
  *
- * SNAPMLA_TEST_SCALE is the number of samples, of a thousand requests in flight on one processor
- * and answers that take a second; without it a small run is made, as fast as it goes. */
+ * SNAPMLA_TEST_SCALE is the number of samples of such a run, with a thousand requests in flight on
+ * one processor and answers that take one second. If it is not set, a small run is made as fast as
+ * possible. */
 #include <CUnit/CUnit.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -61,12 +62,12 @@ static void use_processor(int i) {
 
 #define WORDS(n) CHAT_DELTA("{\"content\":\"we see that in step " n " something follows \"}")
 
-/* Ten pieces of text, a stop, a count; a piece a write. */
+/* Ten pieces of text, a stop and a count, each in its own write. */
 static const char answer[] = WORDS("1") WORDS("2") WORDS("3") WORDS("4") WORDS("5") WORDS("6")
     WORDS("7") WORDS("8") WORDS("9") CHAT_DELTA("{\"content\":\"\\\\boxed{7}\"}")
         CHAT_FINISH("stop") CHAT_USAGE "data: [DONE]\n\n";
 
-/* A server in a process of its own; it ends when *until, the caller's, is closed. */
+/* Starts a server in its own process. It ends when *until, which the caller owns, is closed. */
 static pid_t start_server(int64_t pause_ns, int *until, char url[64]) {
     int alive[2];
     int ends[2];
@@ -106,7 +107,7 @@ typedef struct {
     int64_t scored;
 } outcome;
 
-/* What a run of two arms took, in a process of its own. */
+/* The memory and load of a run of two arms in its own process. */
 static outcome run_of(const char *url, int samples, int in_flight, bool pinned) {
     outcome out = {0};
     char arms[2][120], data[80];
@@ -161,11 +162,12 @@ static outcome run_of(const char *url, int samples, int in_flight, bool pinned) 
     return out;
 }
 
-static const double kBytesEach = kSanitized ? 1e9 : 400; /* sanitizers keep what was freed */
+static const double kBytesEach = kSanitized ? 1e9 : 400; /* sanitizers keep freed memory */
 
 enum { PROBLEMS = 500, IN_FLIGHT = 64 };
 
-/* Ten times the samples: what a run keeps of each is a few hundred bytes, of its answer nothing. */
+/* With ten times the samples, a run keeps a few hundred bytes for each sample, and nothing of its
+ * answer. */
 static void test_memory(void) {
     enum { FEW = 1, MANY = 10 };
     int until;
@@ -198,6 +200,6 @@ static void test_memory(void) {
 }
 
 CU_TestInfo tests_scale[] = {
-    {"memory", test_memory},
+    {"memory of a long run", test_memory},
     CU_TEST_INFO_NULL,
 };

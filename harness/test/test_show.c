@@ -1,4 +1,4 @@
-/* eval show: what a reader sees of a file of samples. */
+/* Tests eval show: the output for a file of samples. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +31,15 @@ static void test_columns(void) {
     const char *word[] = {"0123456789012345678901234567890123456789"};
     expect_columns(word, 1, 32, "01234567890123456789012345678901\n23456789\n");
     const char *wide[] = {"\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57"
-                          "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57"}; /* 18 of two cells each */
+                          "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57"}; /* 18 characters of two columns
+                                                                      each */
     expect_columns(wide, 1, 32,
                    "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22"
                    "\u5b57\u6f22\u5b57\n\u6f22\u5b57\n");
     expect_columns(NULL, 0, 80, "");
 }
 
-/* Escape sequences, C1 controls, broken UTF-8 and marks of direction don't reach the terminal. */
+/* Escape sequences, C1 controls, broken UTF-8 and direction marks must not reach the terminal. */
 static void test_hostile_texts(void) {
     const char *texts[] = {"a\033[2Jb\x07\tc\r\nd\xC2\x9B"
                            "e\xFF\xE2\x80\xAE"
@@ -155,6 +156,6 @@ static void test_refusals(void) {
 CU_TestInfo tests_show[] = {
     {"columns", test_columns}, {"hostile texts", test_hostile_texts},
     {"table", test_table},     {"side by side", test_side_by_side},
-    {"json", test_json},       {"refusals", test_refusals},
+    {"json", test_json},       {"bad options are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

@@ -23,12 +23,12 @@ static void test_refusals(void) {
     tokenizing_row row;
     snap_err err = {0};
     CU_ASSERT_EQUAL(tokenizing_bench(kDir, "a\xFF", 2, 0.01, &row, &err), SNAP_E_WRONG);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "does not give the text back"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "does not return the text"));
     CU_ASSERT_EQUAL(tokenizing_bench("generator/test", "a", 1, 0.01, &row, NULL), SNAP_E_IO);
 }
 
 CU_TestInfo tests_tokenizing[] = {
-    {"a text that comes back", test_a_text_that_comes_back},
-    {"refusals", test_refusals},
+    {"decoding returns the text", test_a_text_that_comes_back},
+    {"bad texts are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

@@ -34,7 +34,7 @@ static js *perf(const results *r, size_t i) {
     return js_get_object(row(r, i), "performance");
 }
 
-/* What a document comes to; the first finding of that kind must mention @what. */
+/* Checks the verdict on a document. The first finding of that kind must mention @what. */
 static void expect(const results *r, snap_status want, const char *what) {
     verify_findings f = {0};
     snap_err err = {0};
@@ -47,7 +47,7 @@ static void expect(const results *r, snap_status want, const char *what) {
     verify_release(&f);
 }
 
-/* Changes the loaded fixture in one way and says what must be found. */
+/* Changes the loaded fixture in one way and names the finding that must follow. */
 typedef void (*forge_fn)(results *r);
 static void forged(forge_fn forge, snap_status want, const char *what) {
     results *r = load();
@@ -70,7 +70,7 @@ static void times(results *r) {
                          "2001-01-01T00:00:00Z"));
 }
 
-static void median(results *r) { /* a speed-up without touching the samples */
+static void median(results *r) { /* faster, but the samples do not change */
     CU_ASSERT(js_set_num(perf(r, 1), "median_ns", js_get_num(perf(r, 1), "median_ns", 0) * 0.9));
 }
 
@@ -91,7 +91,7 @@ static void generous(results *r) {
     CU_ASSERT(js_set_num(c, "error", 0.5) && js_set_num(c, "tolerance", 1));
 }
 
-/* All samples and what follows from them a tenth: consistent, and impossible. */
+/* All samples and derived values become a tenth: consistent, but impossible. */
 static void impossible(results *r) {
     static const char *const shorter[] = {"min_ns", "q1_ns", "median_ns", "q3_ns", "max_ns"};
     static const char *const higher[] = {"tflops", "gb_s", "tok_s", "roofline_pct"};
@@ -125,12 +125,12 @@ static void bad_hash(results *r) {
     CU_ASSERT(js_set_str(row(r, 0), "kernel_hash", "DEADBEEF"));
 }
 
-static void vendor(results *r) { /* the backend of a plugin that is not named */
+static void vendor(results *r) { /* a plugin's backend without its name */
     js *p = js_get_object(results_document(r), "provenance");
     CU_ASSERT(js_set_str(js_get_object(p, "backend"), "name", "vendor"));
 }
 
-/* A plugin's run, but for one row that came from elsewhere. */
+/* A run of a plugin with one row from elsewhere. */
 static void two_plugins(results *r) {
     const js *rows = results_section(r, "bench");
     const char *code = js_get_str(row(r, 0), "kernel_hash");
@@ -164,7 +164,7 @@ static void test_forgeries(void) {
 
 /* ---- files ---- */
 
-/* Against the fixture's own text as the plugin, and as the checkpoint of an arm. */
+/* Uses the fixture's own text as the plugin and as the checkpoint of an arm. */
 static void test_files(void) {
     static const char plugin[] = "harness/test/fixtures/bench.json";
     static const char checkpoint[] = "harness/test/fixtures";
@@ -185,7 +185,7 @@ static void test_files(void) {
     results_free(r);
 }
 
-/* Two arms of one folder that held two checkpoints; of two folders it is worth a note. */
+/* Two arms with the same folder that had two checkpoints. For two folders there is only a note. */
 static void test_checkpoints(void) {
     static const char *const hashes[] = {
         "0000000000000000000000000000000000000000000000000000000000000000",
@@ -286,7 +286,7 @@ static snap_status open_bundle(snap_err *err) {
     return st;
 }
 
-/* Members of a bundle, to be changed and packed again. */
+/* The members of a bundle, to be changed and packed again. */
 typedef struct {
     char names[8][32];
     buf contents[8];
@@ -371,9 +371,9 @@ static void test_bundle(void) {
     (void)rmdir(dir);
 }
 
-CU_TestInfo tests_verify[] = {{"the files that were measured", test_files},
+CU_TestInfo tests_verify[] = {{"files of plugins", test_files},
                               {"checkpoints of arms", test_checkpoints},
-                              {"forgeries", test_forgeries},
+                              {"forged results are found", test_forgeries},
                               {"verdicts against intervals", test_verdicts},
                               {"accuracies against samples", test_samples},
                               {"bundles", test_bundle},
