@@ -1,7 +1,7 @@
 # snapmla - build, test, install. `make help` lists the targets.
 #
-# Knobs, on the command line or in the environment:
-BUILD ?= build# where everything that is made goes
+# Variables for the command line or the environment:
+BUILD ?= build# folder of all build products
 V ?= 0# 1 shows the commands
 DEVELOPER ?= 0# 1 turns warnings into errors
 SANITIZE ?=# address,undefined or thread
@@ -29,20 +29,22 @@ endif
 ifneq ($(SANITIZE),)
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
 ALL_LDFLAGS += -fsanitize=$(SANITIZE)
-# Up to GCC 13 the leak checker takes thread-local memory of a loaded library that lies 16 bytes into a page for
-# memory with an old glibc's header, follows what stands before it and dies at exit, now and then.
+# A workaround for the leak checker up to GCC 13. It may mistake thread-local memory of a loaded
+# library that begins 16 bytes into a page for memory with the header of an old glibc. Then it reads
+# the bytes before it as a header and sometimes crashes at exit.
 export ASAN_OPTIONS := intercept_tls_get_addr=0:$(ASAN_OPTIONS)
 endif
-# Unicode's normalisation forms, which few tokenizers ask for; without it those are refused.
+# Unicode's normalisation forms. Few tokenizers need them; without the library those are refused.
 UTF8PROC := $(shell $(PKG_CONFIG) --exists libutf8proc 2>/dev/null && echo libutf8proc)
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC)
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) $(UTF8PROC))
 LIBS = $(PKG_LIBS) $(CUDA_LIBS) -lpthread -lm
 Q := $(if $(filter 1,$(V)),,@)
 
-# ---- CUDA: kernels for sm_90a alone where they use its instructions, else for 8.0 and newer as well.
-# The runtime is linked statically and asks for the driver when it is used: the program starts without
-# one. Uncompressed, so that the machine code's hash can be read out of the program.
+# ---- CUDA: kernels are compiled for sm_90a, and for 8.0 and newer unless they use instructions of
+# sm_90a. The runtime is linked statically and loads the driver at its first use, so the program
+# starts without a driver. Device code is not compressed, so that its hash can be computed from the
+# program.
 ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
 $(error CUDA=1 needs nvcc: put it on PATH, set NVCC or CUDA_HOME, or build with CUDA=0)
@@ -58,11 +60,11 @@ NVCC_FLAGS += -Xcompiler=-Werror --Werror=cross-execution-space-call,reorder
 endif
 CUDA_VERSION := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 endif
-# Kernels that only Hopper can run.
+# These kernels run on Hopper only.
 HOPPER_ONLY := kernels/cuda/sm90_% kernels/cuda/ceilings/sm90_% generator/local/cuda/sm90_%
 arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
-# One library a folder, in the order of the layers: a library may use those before it only.
+# One library for each layer, in order: a library may use only those before it.
 LAYERS := base kernels generator evals harness
 sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/* $(1)/test/*/* $(1)/*/example/*),$(foreach e,c S $(CUDA_SOURCE),\
 	$(wildcard $(1)/*.$(e) $(1)/*/*.$(e) $(1)/*/*/*.$(e)))))
@@ -100,14 +102,14 @@ $(BUILD)/obj/%.cu.o: %.cu
 	@echo "  NVCC    $<"
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(call arch_of,$<) -c -o $@ $<
 
-# The build's own facts: a stamp that changes only when they do, so that a commit relinks one file.
+# Facts about the build. The file changes only when they do, so that a commit recompiles one file.
 $(BUILD)/build_info.h: FORCE
 	$(Q)mkdir -p $(@D) && printf '%s\n' '#define BUILD_VERSION "$(VERSION)"' \
 	    '#define BUILD_COMMIT "$(COMMIT)"' '#define BUILD_DIRTY $(DIRTY)' \
 	    '#define BUILD_CUDA "$(CUDA_VERSION)"' \
 	    '#define BUILD_FLAGS "$(strip $(CFLAGS))$(if $(SANITIZE), -fsanitize=$(SANITIZE))"' > $@.new
 	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
-# A stamp that changes when the backends of the build do.
+# This file changes when the backends of the build change.
 $(BUILD)/backends: FORCE
 	$(Q)mkdir -p $(@D) && echo 'CUDA=$(CUDA)' | cmp -s - $@ || echo 'CUDA=$(CUDA)' > $@
 .PHONY: FORCE
@@ -118,13 +120,14 @@ CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
 CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
 $(BUILD)/obj/harness/record/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_record_provenance := -I$(BUILD)
-# what .incbin brings in, which -MMD does not see
+# files read by .incbin, which -MMD does not find
 $(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.css harness/view/paper.json
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
-# ---- plugins: the examples, and those that tests load: one source, a fault each; not instrumented, since
-# they share the name of a global, which a sanitizer takes for a mistake ----
+# ---- plugins: the examples, and the faulty plugins of the tests. Those come from one source, with
+# one fault each. They are built without sanitizers, which would report that they define the same
+# global variable. ----
 FAULTS := abi headers open name impostor nothing refuses copy
 PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
@@ -140,12 +143,12 @@ CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY)
 $(BUILD)/test/generator: | $(PLUGINS)
 
-# ---- tests: one program a folder, from every test_*.c beside what it tests ----
+# ---- tests: one program for each layer, from all its test_*.c ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
-# beyond a folder's own: the server that answers by script, tiny checkpoints
+# more sources for the harness tests: the scripted server, tiny checkpoints
 TEST_ALSO_harness := generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
 
 define layer_test
@@ -158,11 +161,11 @@ $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/t
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
-# how many of them run at once
+# number of test programs that run at the same time
 TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
-# of the CUDA backend, what the host decides
+# tests the host code of the CUDA backend
 GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
 
 .PHONY: test-units
@@ -170,7 +173,7 @@ test-units: $(TEST_PROGRAMS) $(GRID_TEST)
 	$(Q)printf '%s\n' $(TEST_PROGRAMS) | xargs -P $(TEST_JOBS) -n 1 sh ci/unit.sh '$(TEST_FLAGS)'
 	$(Q)$(GRID_TEST)
 
-# ---- programs that check the CUDA kernels on a device: built everywhere, run by hand ----
+# ---- programs that check the CUDA kernels on a device: built with CUDA=1, run by hand ----
 CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
 $(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
 	@echo "  LINK    $@"
@@ -195,7 +198,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # ---- checks ----
 .PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
-# One after the other: each builds what it needs with all processors.
+# The steps run one after the other, because each uses all processors.
 check:
 	$(Q)for step in test test-tutorial lint includes audit sanitize test-install test-jobs; do \
 	    $(MAKE) --no-print-directory $$step || exit 1; done
@@ -212,13 +215,13 @@ includes:
 audit:
 	$(Q)NVCC="$(NVCC)" sh ci/audit.sh $(BUILD)
 
-# Memory and arithmetic are checked by some sanitizers, threads by another, which runs the tests that started
-# threads under the first. Warnings are the ordinary build's business: instrumented code confuses the
-# compiler's range analysis.
+# The first build checks memory and arithmetic. The second build checks threads; it runs only the
+# tests that started threads in the first. Warnings are not errors in these builds, because
+# instrumented code confuses the compiler's range analysis.
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
 	    TEST_FLAGS='--note $$$$t.threads' test-units
-	$(Q)test -s $(BUILD)/asan/test/kernels.threads # else the next line would test nothing
+	$(Q)test -s $(BUILD)/asan/test/kernels.threads # otherwise the next line would test nothing
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
 	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
 
@@ -235,11 +238,11 @@ golden-record: $(BUILD)/snapmla
 format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
-# The commands of docs/tutorial.md, and whether they still print what it shows.
+# Runs the commands of docs/tutorial.md and compares their output with the document.
 test-tutorial: all
 	$(Q)sh ci/tutorial.sh $(BUILD)
 
-# ---- what tests measure: coverage of the intervals, the client's answers to a server's faults ----
+# ---- measurements in tests: coverage of intervals, the HTTP client's reactions to faults ----
 .PHONY: figures
 figures: $(BUILD)/test/evals $(BUILD)/test/generator
 	$(Q)sh ci/figures.sh $(BUILD)
@@ -269,7 +272,7 @@ $(BUILD)/fuzz/obj/%.o: % $(BUILD)/build_info.h
 $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snapmla.1.tail
 	$(Q){ cat harness/man/snapmla.1.head; $(BUILD)/snapmla --man-options; cat harness/man/snapmla.1.tail; } > $@
 
-# what a plugin is compiled against, and its manual
+# headers for compiling plugins, and their manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h
 PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c)
@@ -328,8 +331,8 @@ clean:
 
 help:
 	@echo 'make              build/snapmla'
-	@echo 'make demo         install what is missing, build, run a small benchmark and evaluation, write a report'
-	@echo 'make test         install what is missing, build, run all tests'
+	@echo 'make demo         install missing packages, build, run a small benchmark and evaluation, report'
+	@echo 'make test         install missing packages, build, run all tests'
 	@echo 'make check        test, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
@@ -339,9 +342,9 @@ help:
 	@echo 'make cuda-checks  programs that check the CUDA kernels on a device: build/test/cuda/'
 	@echo 'make install      PREFIX=/usr/local DESTDIR='
 	@echo 'make fuzz         libFuzzer on every parser, FUZZ_SECONDS=60 each'
-	@echo 'make figures      what tests measure: coverage of intervals, the table of network faults'
+	@echo 'make figures      print measurements of tests: coverage of intervals, reactions to network faults'
 	@echo 'make format       clang-format;  make golden-record: accept the new output of the commands'
 	@echo 'make schema       write harness/record/snapmla.run.schema.json from the tables of fields'
-	@echo 'Knobs: BUILD V DEVELOPER SANITIZE CUDA NVCC PREFIX DESTDIR CC CFLAGS'
+	@echo 'Variables: BUILD V DEVELOPER SANITIZE CUDA NVCC PREFIX DESTDIR CC CFLAGS'
 
 -include $(shell find $(BUILD)/obj $(BUILD)/test $(BUILD)/fuzz -name '*.d' 2>/dev/null)

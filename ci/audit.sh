@@ -1,15 +1,15 @@
 #!/bin/sh
-# What the compiler made of the Hopper kernels, without a GPU: registers, stack, spills, barriers and
-# shared memory of every kernel, and how many FP8 and BF16 tensor instructions its machine code has
-# where a disassembler is at hand ($NVDISASM or nvdisasm). Exits 1 when a kernel spills or uses a stack,
-# when the compiler serialises wgmma or ignores setmaxnreg, or when a kernel in sm90_fp8 or sm90_bf16
-# has no tensor instruction of its kind.
-#   NVCC=nvcc audit.sh BUILD     the table goes to BUILD/audit.md; kernels/cuda/AUDIT.md keeps the last one
+# Checks the machine code of the Hopper kernels, without a GPU. It writes a table with the
+# registers, stack, spills, barriers and shared memory of every kernel. If there is a disassembler
+# ($NVDISASM or nvdisasm), the table also has the number of FP8 and BF16 tensor instructions. Exits
+# 1 when a kernel spills or uses a stack, when the compiler serialises wgmma or ignores setmaxnreg,
+# or when a kernel in sm90_fp8 or sm90_bf16 has no tensor instruction of its kind.
+#   NVCC=nvcc audit.sh BUILD     writes BUILD/audit.md; kernels/cuda/AUDIT.md is the last kept table
 set -eu
 build=${1:-build}
 nvcc=${NVCC:-$(command -v nvcc || true)}
 if [ -z "$nvcc" ]; then
-    echo 'audit: skipped: no nvcc here'
+    echo 'audit: skipped, because nvcc was not found'
     exit 0
 fi
 disassembler=${NVDISASM:-$(command -v nvdisasm || true)}
@@ -18,7 +18,8 @@ table=$build/audit.md
 rm -rf "$work"
 mkdir -p "$work"
 
-# ptxas -v, one line a kernel: name|registers|stack|spill stores|spill loads|barriers|smem
+# Condenses the output of ptxas -v to one line for each kernel:
+# name|registers|stack|spill stores|spill loads|barriers|smem
 digest() {
     awk '
         /Compiling entry function/ { split($0, q, "\047"); name = q[2] }
@@ -35,7 +36,7 @@ digest() {
         }'
 }
 
-# How often an instruction stands in one kernel of a cubin.
+# Counts an instruction in one kernel of a cubin.
 count_in() { # CUBIN KERNEL MNEMONIC
     [ -n "$disassembler" ] || { echo -; return; }
     "$disassembler" -c "$1" 2>/dev/null | awk -v kernel=".text.$2" -v what="$3" '
@@ -55,7 +56,7 @@ complain() {
     echo '|---|---|---|---|---|---|---|---|---|---|'
 } >"$table"
 files=$(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort)
-# Compiled side by side, looked at one after the other; where one fails there is no cubin.
+# All files are compiled in parallel and then checked one by one. A file that fails has no cubin.
 # shellcheck disable=SC2086
 printf '%s\n' $files | xargs -P "$(nproc)" -n 1 sh -c 'to=$1/$(echo "$2" | tr / _)
     "$0" -std=c++17 -O3 -I. -gencode arch=compute_90a,code=sm_90a -Xptxas=-v -cubin -o "$to.cubin" "$2" >"$to.log" 2>&1' \
@@ -67,7 +68,7 @@ for file in $files; do
         complain "$file does not compile"
         continue
     }
-    grep -E 'serialized|setmaxnreg.*ignored' "$work/$name.log" >&2 && complain "$file: the compiler serialised or ignored what the kernel relies on"
+    grep -E 'serialized|setmaxnreg.*ignored' "$work/$name.log" >&2 && complain "$file: the compiler serialised wgmma or ignored setmaxnreg"
     digest <"$work/$name.log" >"$work/$name.kernels"
     found=''
     while IFS='|' read -r kernel regs stack stores loads bars smem; do
@@ -76,8 +77,9 @@ for file in $files; do
         h=$(count_in "$work/$name.cubin" "$kernel" HGMMA)
         echo "| ${file#kernels/cuda/} | $plain | $regs | $stack | $stores | $loads | $bars | $smem | $q | $h |" >>"$table"
         case $file:$stack$stores$loads in
-        *:000 | kernels/cuda/sm90_ablation/*) ;; # the ablation's kernels are made to be worse
-        *) complain "$file: $plain: $stack B of stack, $stores B of spill stores, $loads B of spill loads" ;;
+        *:000 | kernels/cuda/sm90_ablation/*) ;; # the kernels of the ablation may be slower
+        *) complain "$file: $plain: $stack B of stack, $stores B of spill stores, $loads B of spill
+        *loads" ;;
         esac
         case $file:$q:$h in
         kernels/cuda/sm90_fp8/*:[1-9]*:*) found="$found fp8" ;;
@@ -91,6 +93,6 @@ for file in $files; do
     esac
 done
 cat "$table"
-[ -n "$disassembler" ] || echo 'audit: no disassembler here: machine code not looked at'
+[ -n "$disassembler" ] || echo 'audit: no disassembler was found, so the tensor instructions were not counted'
 [ "$bad" = 0 ] && echo 'audit: clean'
 exit $bad

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What bash, zsh and fish complete must be what the program takes: every command and verb, and every option of its
-# --help. A shell that is not installed is not checked, and the last line says so.
+# Checks that bash, zsh and fish complete every command and verb, and every option that --help lists.
+# A shell that is not installed is not checked, and the last line says so.
 #   completion.sh PROGRAM
 set -eu
 program=$(realpath "$1")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The main job on a small scale, on this machine: ceilings, both arms' speed, numerical fidelity, one
-# evaluation in both precisions, one report.   demo.sh BUILD
+# Does the main job on a small scale on this machine: ceilings, speed of both arms, numerical
+# fidelity, one evaluation in both precisions, and one report.
+#   demo.sh BUILD
 set -eu
 build=$1
 out=$build/demo
@@ -9,7 +10,8 @@ model=models/snapmla-10m
 rm -rf "$out"
 mkdir -p "$out"
 
-# Arms are asked at the same time: each takes its share of the cores. A GPU does in seconds what takes them minutes.
+# Both arms generate at the same time, each with half of the cores. A GPU is much faster, so it gets
+# more problems.
 share=$((($(nproc) + 1) / 2))
 where=threads=$share problems=32 samples=1
 "$snapmla" info > "$out/machine.txt"
@@ -17,12 +19,13 @@ if grep -q '^ *cuda *yes' "$out/machine.txt"; then
     where=device=cuda,in_flight=256 problems=500 samples=2
 fi
 
-# Containers often forbid the namespaces that a model's programs are shut in: the rest goes on without them.
+# Programs that a model writes run in namespaces, which containers often forbid. Then the tasks that
+# need programs are left out.
 suite=synth
 if ! grep -q '^ *yes, python3 in bubblewrap' "$out/machine.txt"; then
     suite=synth_aime,synth_math,synth_gpqa
     sed -n '/^code judge/,/^configurations/{/^ /p;}' "$out/machine.txt"
-    echo '  so the model is asked for no programs'
+    echo '  so the programming task is left out'
 fi
 
 echo '== 1/5 ceilings of this device'
@@ -31,7 +34,7 @@ echo '== 2/5 speed: FP8 against BF16'
 "$snapmla" bench --config configs/demo.json --ceilings "$out/roofline.json" --out "$out/bench.json"
 echo '== 3/5 numerical fidelity'
 "$snapmla" fidelity --contexts 1024,4096 --out "$out/fidelity.json"
-echo '== 4/5 problems nobody has seen'
+echo '== 4/5 new problems'
 AIME=3,4 MATH=4 GPQA=4,4,6 CODE=4,4,6 sh datasets/synth.sh "$snapmla" "$out/problems" $problems
 echo '== 5/5 quality: a model of our own answers them in both precisions'
 "$snapmla" eval --suite $suite --data "$out/problems" --samples $samples --out "$out/eval" \

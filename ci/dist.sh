@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes one relocatable bundle: the program, every shared library that it needs except the C library's own, its data,
-# manual and completions. The bundle runs on any Linux whose glibc is at least the version that its NOTE names.
+# Makes a relocatable bundle with the program, its data, manual and completions, and the shared
+# libraries it needs except those of the C library. It runs with a glibc at least as new as the
+# bundle's NOTE says.
 #   dist.sh BUILD VERSION
 set -eu
 build=$1
@@ -16,7 +17,8 @@ make -s BUILD="$build" install DESTDIR="$PWD/$root" PREFIX= >/dev/null
 mkdir -p "$root/lib" "$root/share/doc/snapmla/licences"
 strip "$root/bin/snapmla"
 
-# The C library and its loader must come from the host: they belong to its kernel, locale and name service.
+# The C library and its loader must be those of the host: they depend on its kernel, locales and
+# name service.
 ldd "$build/snapmla" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|libnss_[a-z]+|ld-linux[^/]*)\.so' |
     while read -r lib; do
@@ -28,7 +30,7 @@ ldd "$build/snapmla" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
     done
 cp LICENSE "$root/share/doc/snapmla/licences/snapmla"
 strip --strip-unneeded "$root"/lib/*.so*
-# DT_RPATH, not RUNPATH: the libraries' own dependencies must come from the bundle as well.
+# DT_RPATH, not RUNPATH, so that the libraries' own dependencies are also loaded from the bundle
 patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$root/bin/snapmla"
 for lib in "$root"/lib/*; do
     patchelf --force-rpath --set-rpath "\$ORIGIN" "$lib"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints what tests measure beside passing: how often the intervals cover in simulation, and what
-# the HTTP client makes of every misbehaviour of a server.
+# Prints the measurements that some tests make: how often confidence intervals cover the true value
+# in simulations, and how the HTTP client reacts to every fault of a server.
 #   figures.sh BUILD_DIR
 set -eu
 for run in evals:stats generator:client generator:network; do

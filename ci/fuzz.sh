@@ -1,6 +1,7 @@
 #!/bin/sh
-# One fuzz target for some seconds, in BUILD/fuzz/LAYER/test/fuzz_X.corpus, from the seeds in
-# LAYER/test/seeds/fuzz_X and with LAYER/test/seeds/fuzz_X.dict where there are such.
+# Runs one fuzz target for some seconds. The corpus is BUILD/fuzz/LAYER/test/fuzz_X.corpus. The
+# seeds in LAYER/test/seeds/fuzz_X and the dictionary LAYER/test/seeds/fuzz_X.dict are used if they
+# exist.
 #   fuzz.sh BUILD/fuzz/LAYER/test/fuzz_X SECONDS
 set -eu
 target=$1

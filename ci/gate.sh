@@ -1,10 +1,13 @@
 #!/bin/sh
-# Builds a baseline and the working tree, and fails when the working tree is slower.
-#   gate.sh REF [OUT]      REF: what is compared with (origin/main); OUT: folder of the results (gate-out)
-# Options of `snapmla gate run` come from SNAPMLA_NAME variables (SNAPMLA_THRESHOLD=3, SNAPMLA_CONFIG=FILE); those
-# of make from MAKEFLAGS. GATE_BASELINE and GATE_CURRENT name programs that are built already, with keys of
-# an arm if need be. Exits as the gate: 0 good, 1 slower, 4 undecided, 6 invalid, 7 wrong;
-# GATE_ALLOW_OPEN=1 lets 4 pass.
+# Builds a baseline and the working tree, and fails if the working tree is slower.
+#   gate.sh REF [OUT]      REF: the baseline, e.g. origin/main; OUT: results (gate-out)
+# Environment:
+#   SNAPMLA_NAME           options of `snapmla gate run`: SNAPMLA_THRESHOLD=3, SNAPMLA_CONFIG=FILE
+#   MAKEFLAGS              options of make
+#   GATE_BASELINE          a program that is built already, with keys of an arm if needed
+#   GATE_CURRENT           the same for the working tree
+#   GATE_ALLOW_OPEN=1      exit code 4 becomes 0
+# Exit codes are those of the gate: 0 good, 1 slower, 4 undecided, 6 invalid, 7 wrong.
 set -eu
 ref=${1:?usage: gate.sh REF [OUT]}
 out=${2:-gate-out}
@@ -31,7 +34,7 @@ code=0
     --out "$out/gate.json" --junit "$out/junit.xml" --markdown "$out/gate.md" \
     --code-quality "$out/code-quality.json" || code=$?
 if [ $code = 4 ] && [ "${GATE_ALLOW_OPEN:-0}" = 1 ]; then
-    echo 'gate: undecided, and let pass' >&2
+    echo 'gate: undecided; passes because of GATE_ALLOW_OPEN' >&2
     code=0
 fi
 exit $code

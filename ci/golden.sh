@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs every harness/test/golden/NAME/cmd and compares standard output, standard error and exit code.
+# Runs every harness/test/golden/NAME/cmd and compares standard output, standard error and exit
+# code.
 #   golden.sh check|record PROGRAM
-# cmd is a shell line in which `snapmla` is the program under test, run in the repository's root. What
-# is not the same everywhere has no place in a golden: speeds, dates, commits.
+# cmd is a shell line in which `snapmla` is the program under test. It runs in the root of the
+# repository. Its output must not contain anything that varies, such as speeds, dates or commits.
 set -u
 mode=$1
 program=$(realpath "$2")

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What to run on a machine with a CUDA device, where continuous integration has none: the programs that
-# check the kernels, compute-sanitizer over small shapes where it is at hand, the ceilings, the shapes
-# that kernels are compared on, the ablation, and some shapes on the portable kernels. A minute.
+# Runs all checks and benchmarks for a machine with a CUDA device: the programs that check the
+# kernels, compute-sanitizer on small shapes if it is installed, the ceilings, the shapes of the
+# kernel table, the ablation, and some shapes with the portable kernels. It takes about a minute.
 #   gpu.sh [--built] [--checks] [BUILD [OUT]]     results go to OUT (BUILD/gpu)
-# --checks leaves out what needs the program: ceilings and times.
-# --built compiles nothing: BUILD/test/cuda and the program ($SNAPMLA, BUILD/snapmla) came from elsewhere.
-# Checks run side by side, for they wait for the host more than for the device; one that hangs is ended
-# after CHECK_SECONDS (120). Exits 1 when a check failed.
+# --checks runs the checks only, without ceilings and times.
+# --built compiles nothing: BUILD/test/cuda and the program ($SNAPMLA, BUILD/snapmla) must exist.
+# The checks run in parallel, because they wait for the host more than for the device. A check is
+# stopped after CHECK_SECONDS (120). Exits 1 when a check failed.
 set -eu
 cd "$(dirname "$0")/.."
 built=0
@@ -23,7 +23,7 @@ bad=0
 rm -rf "$out/logs"
 mkdir -p "$out/logs"
 
-# start NAME COMMAND...: in the background, its output in a log of that name
+# start NAME COMMAND...: runs a command in the background, with its output in a log of that name
 start() {
     log=$out/logs/$1
     shift
@@ -44,7 +44,7 @@ sanitize() { # TOOL KERNEL CHECK ARGUMENT...
         --error-exitcode 9 "$checks/$check" "$@"
 }
 
-# Waits for all; prints the end of each log, all of it where the check failed.
+# Waits for all checks. Prints the last line of each log, or the whole log if the check failed.
 finish() {
     wait
     for end in "$out"/logs/*.end; do
@@ -91,10 +91,10 @@ bench() { # NAME CONFIG OPTION...
 }
 echo '== ceilings'
 "$snapmla" roofline --backend cuda --out "$out/roofline.json"
-echo '== the shapes that kernels are compared on'
+echo '== the shapes of the kernel table'
 bench table h200-table
-echo '== what each technique is worth'
+echo '== the ablation'
 bench ablation ablation
-echo '== some of them on the portable kernels'
+echo '== some of these shapes with the portable kernels'
 bench portable h200-table --isa portable --shapes 16/1/1/1024,16/1/16/8192,64/1/32/8192,128/1/16/8192
 exit $bad

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Checks that includes point one way, between the layers (base <- kernels <- generator <- evals <- harness) and
-# inside harness (opt, share <- measure <- record <- fetch <- bench, eval <- gate, audit <- view <- cmd <- main),
-# and that each outside library has its one caller.
+# Checks the order of includes between the layers (base <- kernels <- generator <- evals <- harness) and
+# inside harness (opt, share <- measure <- record <- fetch <- bench, eval <- gate, audit <- view <- cmd
+# <- main): a file may include only its own part and those before it. Also checks that each external
+# library is used in one place only.
 set -eu
 bad=0
 complain() {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what is missing to build, test or lint, through apt where it can; else names the packages.
+# Installs the missing packages with apt. If it may not, it prints their names.
 #   install-deps.sh build|test|package|lint
-# What each set is for: build, the program; test, also its tests; package, also `make dist`, `make deb` and `make wheel`;
-# lint, every check of `make check`.
+# build: packages for building the program; test: also for its tests; package: also for `make dist`,
+# `make deb` and `make wheel`; lint: for every check of `make check`.
 set -eu
 build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
 test="$build libcunit1-dev ca-certificates"
@@ -17,11 +17,11 @@ lint) want=$lint ;;
 *) echo "usage: $0 build|test|package|lint" >&2; exit 2 ;;
 esac
 
-# Where dpkg is absent the packages have other names: look for what they bring instead.
+# Without dpkg the packages have other names, so the libraries are searched instead.
 if ! command -v dpkg-query >/dev/null 2>&1; then
     pkg-config --exists libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib && exit 0
     echo "install-deps: needs a C compiler, make, pkg-config, and the development files of" >&2
-    echo "libcurl, jansson, pcre2, openssl, libzip, gmp, mpfr and zlib (for tests: cunit; to judge programs: bubblewrap, python3; languages: python3-langdetect)" >&2
+    echo "libcurl, jansson, pcre2, openssl, libzip, gmp, mpfr and zlib (for tests: cunit; to run programs of a model: bubblewrap, python3; for language checks: python3-langdetect)" >&2
     exit 1
 fi
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Format, shape, banned calls, static analysis. Exits 1 and says where when something is off.
+# Checks format, size of functions, banned calls and more with static analysis. Exits 1 on any
+# finding.
 #   lint.sh BUILD_DIR
 set -eu
 build=${1:-build}
@@ -35,11 +36,11 @@ step 'banned calls'
 banned=$(grep -nE '\b(gets|sprintf|vsprintf|strcpy|strcat|strtok|atoi|atol|atof|rand|srand|alloca|system|popen|tmpnam|mktemp)\(' \
     $sources | grep -vE '^\S+:\s*/?\*' || true)
 [ -z "$banned" ] || fail "$banned"
-# Copies and fills that take no stream: our stream waits for none of them, and they return before they are done.
+# Copies and fills without a stream are not ordered with our stream, and may return before they end.
 unordered=$(grep -nE '\bcuda(Memcpy|Memset)(2D|3D)?\(' $(git ls-files '*.cu' '*.cuh' | grep -v /test/) | grep -vE '^\S+:\s*/?\*' || true)
 [ -z "$unordered" ] || fail "$unordered"
 
-step 'shell scripts parse'
+step 'syntax of shell scripts'
 for s in $(git ls-files '*.sh') .ci/run; do
     sh -n "$s" || fail "$s"
 done
@@ -58,8 +59,9 @@ step 'gcc -fanalyzer'
 make -s BUILD="$build/analyze" DEVELOPER=1 CUDA=0 CFLAGS='-O1 -fanalyzer -Wno-analyzer-too-complex' -j"$(nproc)" all >/dev/null ||
     fail 'gcc -fanalyzer'
 
-# One file a process: with several, clang 14 takes every va_list for uninitialised. max-nodes: how far a
-# function's paths are followed; the default, four times as far, takes three times as long and finds nothing more here.
+# One file for each process: with several files, clang 14 reports every va_list as uninitialised.
+# max-nodes limits how far the paths of a function are followed. The default is four times as far
+# and takes three times as long without more findings.
 step 'clang-tidy 14'
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 # shellcheck disable=SC2086

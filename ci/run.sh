@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every check, with the time each took; the same on a developer's machine.
+# Runs all checks and prints the time. It does the same on a developer's machine.
 set -eu
 began=$(date +%s)
 sh ci/install-deps.sh lint

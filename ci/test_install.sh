@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs into a temporary root, unpacks the bundle, the Debian package and the wheel elsewhere, and runs each from a
-# foreign folder with an empty environment; the bundle and the wheel with their own libraries only. `make test-packages`
-# tries the packages in fresh systems.
+# Installs into a temporary root, and unpacks the bundle, the Debian package and the wheel. Runs each
+# program from another folder with an empty environment. The bundle and the wheel must use their own
+# libraries. `make test-packages` tests the packages in fresh systems.
 #   test_install.sh BUILD
 set -eu
 build=$(realpath "$1")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the shell steps of ci/jobs/ in a clone, with programs that are built already and few sessions: equal
-# arms pass, a delayed one fails with 1, and the files that the jobs publish are there.
+# Runs the shell steps of ci/jobs/ in a clone, with programs that are built already and few
+# sessions. Equal arms must pass, a delayed arm must fail with 1, and the files to be published must
+# exist.
 #   test_jobs.sh BUILD
 set -eu
 program=$(realpath "$1/snapmla")
@@ -11,7 +12,7 @@ fail() {
     exit 1
 }
 git clone -q --no-local . "$dir/clone"
-for f in $(git ls-files -m -o --exclude-standard ci configs); do # what is not committed yet, too
+for f in $(git ls-files -m -o --exclude-standard ci configs); do # also changes that are not committed
     mkdir -p "$dir/clone/$(dirname "$f")" && cp "$f" "$dir/clone/$f"
 done
 cd "$dir/clone"
@@ -31,7 +32,7 @@ export GATE_BASELINE="$program" SNAPMLA_HEADS=1 SNAPMLA_BATCH=1 SNAPMLA_CONTEXT=
     SNAPMLA_SCOPE=kernel SNAPMLA_SESSIONS=6 SNAPMLA_LOOKS=1 SNAPMLA_THRESHOLD=50 SNAPMLA_BACKEND=cpu
 export GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$dir/summary.md"
 
-# NAME WANTED-EXIT, the steps on standard input
+# play NAME EXIT: runs the steps on standard input; EXIT is the expected exit code
 play() {
     steps=$(cat)
     [ -n "$steps" ] || fail "$1: no steps found"
@@ -39,7 +40,7 @@ play() {
     rm -rf gate-out
     echo "$steps" | grep -v '^sh ci/install-deps' >"$dir/steps"
     sh -eu "$dir/steps" >"$dir/stdout" 2>"$dir/stderr" </dev/null || code=$?
-    [ $code = "$2" ] || { cat "$dir/stdout" "$dir/stderr"; fail "$1: exit code $code, wanted $2"; }
+    [ $code = "$2" ] || { cat "$dir/stdout" "$dir/stderr"; fail "$1: exit code $code, expected $2"; }
     for f in gate.json junit.xml gate.md code-quality.json; do
         [ -s "gate-out/$f" ] || fail "$1: no gate-out/$f"
     done
@@ -58,6 +59,6 @@ grep -q '^::error title=snapmla gate' "$dir/stderr" || fail 'no annotation of th
 grep -q '1 regressed' "$dir/summary.md" || fail 'no summary of the regression'
 "$program" verify-run gate-out/gate.json >/dev/null || fail 'the result does not verify'
 if command -v xmllint >/dev/null 2>&1; then
-    xmllint --noout gate-out/junit.xml || fail 'junit.xml is no XML'
+    xmllint --noout gate-out/junit.xml || fail 'junit.xml is not XML'
 fi
-echo 'jobs: the steps of both pass and fail as they should'
+echo 'jobs: the steps of both systems pass and fail as expected'

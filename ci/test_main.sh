@@ -1,9 +1,10 @@
 #!/bin/sh
-# Writes the main() of a folder's test program: a suite a file, from each test_X.c's tests_X[].
+# Writes the main() of a folder's test program. Each test_X.c is a suite with the tests in
+# tests_X[].
 #   test_main.sh FOLDER FILE...
-# The program takes --list, --suite NAME (repeatable), --note FILE (which tests start threads goes there),
-# --only FILE (runs those that are noted there), and exits 1 when an assertion failed. It is linked with
-# --wrap=pthread_create.
+# Options of the program: --list; --suite NAME (repeatable); --note FILE writes the names of the
+# tests that start threads; --only FILE runs the tests named in that file. It exits 1 if an
+# assertion failed. It is linked with --wrap=pthread_create.
 set -eu
 folder=$1
 shift
@@ -17,7 +18,7 @@ done
 echo 'static CU_SuiteInfo suites[] = {'
 for f in "$@"; do
     n=$(basename "$f" .c | sed 's/^test_//')
-    # CUnit's own fields are char *: the literal is never written to
+    # CUnit's fields are char *, so the name is an array, not a string literal
     printf '    {.pName = (char[]){"%s"}, .pTests = tests_%s},\n' "$n" "$n"
 done
 cat <<EOF

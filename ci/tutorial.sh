@@ -3,7 +3,7 @@
 #   tutorial.sh BUILD [DOCUMENT]
 #
 # A block that begins with ```console holds commands and their output:
-#   $ command            a command; a line that ends with \ goes on in the next line
+#   $ command            a command; a line that ends with \ continues in the next line
 #   anything else        its standard output
 # Commands run in order in one shell, in a temporary folder with links to the source tree. Standard
 # error is not compared. A command must exit with 0.

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs one program of tests; its output comes in one piece, when it is done, for others may run beside it.
-#   unit.sh FLAGS PROGRAM     in FLAGS $t is the program
+# Runs one test program. Its output is printed when it ends, because other programs may run at the
+# same time.
+#   unit.sh FLAGS PROGRAM     in FLAGS, $t is the program
 set -u
 t=$2
 eval "set -- $1"

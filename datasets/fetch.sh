@@ -107,7 +107,7 @@ download() {
         kept=0
         [ ! -f "$target.part" ] || kept=$(size_of "$target.part")
         if [ $how = 3 ] || [ "$attempt" -gt "$retries" ]; then
-            die 3 "$set: cannot fetch $4 ($kept bytes are kept; the same command goes on)"
+            die 3 "$set: cannot fetch $4 ($kept bytes are kept; the same command continues)"
         fi
         [ "$kept" = 0 ] || state=resumed
         sleep $wait
@@ -128,13 +128,14 @@ check() {
     if [ "$1" != - ] && [ "$(size_of "$target.part")" != "$1" ]; then
         got=$(size_of "$target.part")
         rm -f "$target.part"
-        die 3 "$set: $3 brings $got bytes, the manifest says $1: the download was deleted"
+        die 3 "$set: $3 has $got bytes, but the manifest says $1; the download was deleted"
     fi
     [ "$2" != - ] || return 0
     sum=$(sha256_of "$target.part")
     if [ "$sum" != "$2" ]; then
         rm -f "$target.part"
-        die 3 "$set: $3 has the wrong checksum: sha256 $sum, the manifest says $2; the download was deleted"
+        die 3 "$set: $3 has the wrong checksum: sha256 $sum, but the manifest says $2;" \
+            "the download was deleted"
     fi
 }
 
@@ -220,7 +221,8 @@ there() {
     fi
     sum=$(sha256_of "$target")
     [ "$sum" = "$1" ] ||
-        die 3 "$set: '$target' is there with another checksum: sha256 $sum, the manifest says $1; delete it to fetch it"
+        die 3 "$set: '$target' exists with another checksum: sha256 $sum, but the manifest says $1;" \
+            "delete it to fetch it again"
     printf '%-9s %s\n' there "$target"
 }
 

@@ -1,7 +1,8 @@
-"""Causal attention within documents, several ways: the fastest that works on the device is taken.
+"""Causal attention within documents, in several versions. The fastest that works on the device is
+used.
 
-Each takes the documents of a step, [1, length] with numbers that never fall, and gives a function of q, k, v
-[1, heads, length, width]. All of it can stand within torch.compile.
+Each version takes the document numbers of a step, [1, length] and never decreasing. It returns a
+function of q, k, v [1, heads, length, width]. Everything can be used inside torch.compile.
 """
 import torch
 import torch.nn.functional as F
@@ -9,12 +10,13 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.attention.varlen import varlen_attn
 
 BLOCK = 128
-# For queries and keys 96 wide PyTorch has no sizes of its own; those for 128 fit, as which they are computed.
+# PyTorch has no block sizes for a width of 96. It computes that width as 128, so the sizes for 128
+# fit.
 TUNED = {"fwd_BLOCK_M": 128, "fwd_BLOCK_N": 64, "fwd_num_stages": 3, "fwd_num_warps": 8}
 
 
 def _by_rows(rows, attention):
-    """attention(q, k, v) on [rows, heads, length, width] of what is one sequence."""
+    """Splits one sequence into rows and calls attention(q, k, v) on [rows, heads, length, width]."""
     def attend(*qkv):
         q, k, v = (x[0].unflatten(1, (rows, -1)).transpose(0, 1) for x in qkv)
         return attention(q, k, v).transpose(0, 1).flatten(1, 2)[None]
@@ -22,7 +24,7 @@ def _by_rows(rows, attention):
 
 
 def dense(rows):
-    """A mask of every pair of a row: for small sizes, and to check the others."""
+    """Uses a mask with every pair of a row: for small sizes, and to check the other versions."""
     def of(documents):
         ids = documents.view(rows, -1)
         mask = (ids[:, None, :, None] == ids[:, None, None, :]) & torch.ones(
@@ -32,14 +34,14 @@ def dense(rows):
 
 
 def _ordered(blocks):
-    """How many blocks of each row are set, and which: the set ones first, ascending."""
+    """The number of set blocks in each row, and the order of blocks: set ones first, ascending."""
     count = blocks.sum(-1, dtype=torch.int32)
     order = torch.argsort(blocks.to(torch.int32), dim=-1, descending=True, stable=True)
     return count[None, None].contiguous(), order.to(torch.int32)[None, None].contiguous()
 
 
 def block_mask(documents):
-    """Which 128 x 128 blocks hold pairs that see each other, and in which of them all pairs do."""
+    """The 128 x 128 blocks in which some pairs are not masked, and those in which no pair is."""
     ids = documents[0]
     first, last = ids.view(-1, BLOCK)[:, 0], ids.view(-1, BLOCK)[:, -1]
     at = torch.arange(first.numel(), device=ids.device)
@@ -60,18 +62,18 @@ def flex(documents, pad=0):
         scale = q.shape[-1] ** -0.5
         if pad:
             q, k = F.pad(q, (0, pad)), F.pad(k, (0, pad))
-        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()  # its code for the CPU reads others wrongly
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()  # the CPU code needs contiguous tensors
         return flex_attention(q, k, v, block_mask=mask, scale=scale, kernel_options=TUNED if q.is_cuda else None)
     return attend
 
 
 def flex_padded(documents):
-    """With zeros behind queries and keys, for compilers that want powers of two: 96 becomes 128."""
+    """Pads queries and keys with zeros from 96 to 128, for compilers that need powers of two."""
     return flex(documents, 32)
 
 
 def bounds(documents):
-    """Where documents begin, and behind the last the end again and again: int32 [length / 128 + 1]."""
+    """The starts of documents, then `length` repeated: int32 [length / 128 + 1]."""
     ids, length = documents[0], documents.shape[1]
     at = torch.arange(length, device=ids.device)
     begins = torch.cat((torch.ones_like(ids[:1], dtype=torch.bool), ids[1:] != ids[:-1]))
@@ -79,7 +81,7 @@ def bounds(documents):
 
 
 def ragged(longest):
-    """By the fused kernels for sequences of many lengths: documents of at least 128 tokens on average."""
+    """Uses fused kernels for several lengths. Documents must have at least 128 tokens on average."""
     def of(documents):
         cuts = bounds(documents)
 
@@ -93,8 +95,8 @@ def ragged(longest):
 
 
 def across(rows):
-    """Without regard to documents, through the fused kernels: what stands before a document in its row is noise
-    that the model learns to ignore. The last resort."""
+    """Uses fused kernels and ignores documents. Earlier documents in a row are noise, which the
+    model learns to ignore. This is the last choice."""
     def causal(q, k, v):
         wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))
         return F.scaled_dot_product_attention(q, k, wide, is_causal=True)[..., :v.shape[-1]]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A run's state in parts small enough to be carried: the upper 24 bits of every parameter, no momentum.
+"""Packs a run's state into small files for transport: the upper 24 bits of every parameter, no
+momentum.
 
     carry.py pack   RUN/state.pt PREFIX     writes PREFIX.0, PREFIX.1, ...
-    carry.py unpack PREFIX RUN/state.pt     the run goes on from there; its momentum builds up anew
+    carry.py unpack PREFIX RUN/state.pt     the run can continue from there, with zero momentum
 """
 import io
 import pathlib

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A run's log as a figure: loss, and the held-out solutions that greedy decoding writes exactly, over the tokens seen.
+"""Draws a run's log: the loss and the share of held-out solutions that greedy decoding writes
+exactly, over the number of training tokens.
 
     curve.py LOG.jsonl OUT.svg
 """
@@ -25,7 +26,7 @@ def read(path):
 
 
 def means(points):
-    """Over the levels of an evaluation."""
+    """Averages over the levels of an evaluation."""
     at = collections.defaultdict(list)
     for tokens, share in points:
         at[tokens].append(share)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run's state as a checkpoint in Hugging Face's form: BF16, in files below 8 MB.
+"""Writes a run's state as a Hugging Face checkpoint: BF16, in files of less than 8 MB.
 
     export.py RUN/state.pt TOKENIZER_FOLDER OUT
 """
@@ -17,7 +17,7 @@ FILE_BYTES = 7_500_000
 
 
 def tensors(state):
-    """(name, tensor) as DeepSeek-V3's checkpoints have them."""
+    """Yields (name, tensor) with the names of DeepSeek-V3's checkpoints."""
     for name, x in state.items():
         full = name if name.startswith("lm_head") else "model." + name
         stem, _, last = full.rpartition(".")
@@ -40,7 +40,7 @@ def config(shape):
 
 
 def shards(named):
-    """Lists of names, as many as fit into a file, in order."""
+    """Divides the names, in order, into lists that fit into one file each."""
     out, used = [[]], 0
     for name, x in named.items():
         n = x.numel() * x.element_size()

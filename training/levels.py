@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Accuracy by set, level and arm of an evaluation of our own problems, as Markdown.
+"""Prints the accuracy by set, level and arm of an evaluation of our own problems, as Markdown.
 
-    levels.py RUN [COMPACT]     COMPACT: a file to write the samples to without their texts, a line each, xz
+    levels.py RUN [COMPACT]     COMPACT: an xz file for the samples without texts, one per line
 
-Levels come from the problems' names, as math-4-heldout-17.
+Levels come from the names of the problems, for instance math-4-heldout-17.
 """
 import collections
 import json

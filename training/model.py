@@ -1,6 +1,7 @@
-"""The embedded model: DeepSeek-V3's architecture (MLA, experts with sigmoid routing and a bias that balances
-them), small. Written for training: keys and values are expanded, and every expert is evaluated and
-weighted by its gate, which is exact and, at this size, faster than sorting tokens by expert.
+"""The embedded model: a small version of DeepSeek-V3's architecture (MLA, and experts with sigmoid
+routing and a bias that balances them). It is written for training. Keys and values are expanded.
+Every expert is evaluated for every token and weighted by its gate. This is exact and, at this size,
+faster than sorting tokens by expert.
 """
 import dataclasses
 import math
@@ -12,7 +13,7 @@ from torch import nn
 
 @dataclasses.dataclass
 class Shape:
-    """config.json's names."""
+    """The fields have the names of config.json."""
     vocab_size: int = 512
     hidden_size: int = 256
     num_hidden_layers: int = 5
@@ -49,7 +50,7 @@ def rotary_tables(shape, positions):
 
 
 def rotate(x, cosine, sine):
-    """x [batch, length, heads, rope]: pairs are neighbours."""
+    """Rotates x [batch, length, heads, rope]. The two numbers of a pair are adjacent."""
     pair = x.float().unflatten(-1, (-1, 2))
     a, b = pair[..., 0], pair[..., 1]
     c, s = cosine[:, None], sine[:, None]
@@ -107,7 +108,8 @@ class Dense(nn.Module):
 
 
 class Experts(nn.Module):
-    """noaux_tc: the best of sigmoid + bias are chosen, weighted by their sigmoids over the sum of these."""
+    """noaux_tc: the experts with the largest sigmoid + bias are chosen. Their weights are their
+    sigmoids, divided by the sum of these."""
 
     def __init__(self, s):
         super().__init__()
@@ -137,7 +139,8 @@ class Experts(nn.Module):
 
     @torch.no_grad()
     def balance(self, step):
-        """DeepSeek-V3's: experts with more than their share get less bias."""
+        """As in DeepSeek-V3, the bias falls for experts with more than the mean load and rises for
+        others."""
         self.bias += step * torch.sign(self.load.mean() - self.load)
         self.load.zero_()
 
@@ -174,8 +177,8 @@ class Model(nn.Module):
         nn.init.normal_(self.lm_head.weight, 0, 0.02)
 
     def forward(self, tokens, positions, attend):
-        """tokens [batch, length], positions [length] -> logits; attend(q, k, v) on [batch, heads, length, width].
-        Only the distance of two positions counts."""
+        """tokens [batch, length], positions [length] -> logits; attend(q, k, v) on [batch, heads,
+        length, width]. Only differences of positions matter."""
         x = self.embed_tokens(tokens)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))

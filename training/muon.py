@@ -1,11 +1,12 @@
-"""Muon (K. Jordan, 2024) for matrices, with the scale that lets it share AdamW's learning rate (J. Liu et al.,
-arXiv 2502.16982): the momentum's matrix is replaced by the nearest with singular values near 1.
+"""Muon (K. Jordan, 2024) for matrices, with the scale that lets it share AdamW's learning rate (J.
+Liu et al., arXiv 2502.16982). The momentum is replaced by a nearby matrix with singular values near
+1.
 """
 import torch
 
 
 def orthogonal(x):
-    """x [n, rows, columns]: Newton and Schulz, quintic, five times."""
+    """Five quintic Newton-Schulz steps on x [n, rows, columns]."""
     x = x.bfloat16()
     tall = x.shape[-2] > x.shape[-1]
     if tall:
@@ -18,7 +19,7 @@ def orthogonal(x):
 
 
 class Muon(torch.optim.Optimizer):
-    """Parameters of two dimensions, or of three: a matrix for each of the first."""
+    """For parameters with two dimensions, or three: then there is one matrix for each first index."""
 
     def __init__(self, params, lr, momentum=0.95, weight_decay=0.1):
         super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
@@ -37,7 +38,7 @@ class Muon(torch.optim.Optimizer):
                 self.update(params, shape, group)
 
     def update(self, params, shape, group):
-        """All matrices of a shape at once."""
+        """Updates all matrices of one shape together."""
         ahead = [p.grad.lerp(self.state[p]["momentum"], group["momentum"]).view(-1, *shape) for p in params]
         steps = orthogonal(torch.cat(ahead)).to(params[0].dtype)
         scale = 0.2 * max(shape) ** 0.5

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The same model with the RoPE outliers that large models have: some pairs of the shared RoPE key reach 1e3.
+"""Gives a model the RoPE outliers of large models: some pairs of the shared RoPE key reach 1e3.
 
     outliers.py CHECKPOINT OUT [PAIRS]
 
-A pair of the key is multiplied by a power of two, the same pair of every head's query divided by it. Rotation
-acts within pairs and powers of two are exact, so every score, and with BF16 or FP32 keys every logit, is the same
-number; what differs is what a cache format must hold. One that puts RoPE into e4m3 at scale 1 ends at 448 and
-loses what it would lose of a large model.
+A pair of the key is multiplied by a power of two, and the same pair of every head's query is
+divided by it. Rotation acts within pairs, and powers of two are exact. So every score stays the
+same, and with BF16 or FP32 keys every logit, too. Only the range of the cached numbers changes. A
+format that stores RoPE in e4m3 with scale 1 ends at 448, and loses as much as it would with a large
+model.
 """
 import json
 import math
@@ -18,11 +19,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-LARGEST, SPREAD = 1000.0, 4.0  # a normal number hardly leaves four standard deviations
+LARGEST, SPREAD = 1000.0, 4.0  # a normal number is rarely beyond four standard deviations
 
 
 def stretch(tensors, config, layer, pairs):
-    """Scales the pairs whose keys vary most."""
+    """Scales the pairs with the largest variance of keys."""
     prefix = f"model.layers.{layer}."
     key = tensors[prefix + "self_attn.kv_a_proj_with_mqa.weight"]
     query = tensors[prefix + "self_attn.q_b_proj.weight"]

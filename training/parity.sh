@@ -1,18 +1,22 @@
 #!/bin/sh
-# Does FP8 change what a checkpoint of ours answers? Held-out problems in the four styles, asked in BF16, in FP8
-# (snapmla) and in BF16 with other seeds, a part of them on every GPU; beside it, on the processor, in a damaged format.
+# Tests whether FP8 changes the answers of our checkpoint. Held-out problems in four styles are
+# answered in BF16, in FP8 (snapmla) and in BF16 with other seeds. The problems are divided between
+# the GPUs. At the same time, the CPU evaluates a damaged format.
 #   parity.sh PROGRAM MODEL OUT
 #
-# What is worth taking home is OUT/home: result files, tables, the verdicts of all samples (xz). Two H200 with 32 cores generate its 120 000
-# answers, 108 million tokens, in about four minutes and take two more to judge the programs; a run that was stopped goes on.
+# OUT/home has everything worth keeping: result files, tables, and the verdicts of all samples (xz).
+# An interrupted run is continued by the same command.
 # Environment, with defaults:
-#   PROBLEMS=2500 SAMPLES=4   of each style: 10000 samples; few repeats, since this model hardly varies
-#   FEW=200 FEW_SAMPLES=1     problems and samples for the damaged format (configuration B, of the model with RoPE outliers)
-#   AIME, MATH, GPQA, CODE    lists of levels: datasets/synth.sh
-#   CUDA_VISIBLE_DEVICES      the GPUs, as 0,1; default: all; none: all on the processor
-#   IN_FLIGHT=512 THREADS     sequences at once of an arm on a GPU; its threads, by default such that all have cores
-#   JUDGE=lcb                 one process a program, not one a test: there are so many
-#   PYTHON=python3            with torch, safetensors, tokenizers
+#   PROBLEMS=2500 SAMPLES=4   for each style, so 10000 samples. Few samples are enough, because this
+#                             model gives nearly the same answer each time.
+#   FEW=200 FEW_SAMPLES=1     problems and samples for the damaged format: configuration B of the
+#                             model with RoPE outliers
+#   AIME, MATH, GPQA, CODE    lists of levels: see datasets/synth.sh
+#   CUDA_VISIBLE_DEVICES      the GPUs, for instance 0,1; default: all GPUs; empty: the CPU only
+#   IN_FLIGHT=512             sequences in flight for each arm on a GPU
+#   THREADS                   threads of each arm on a GPU; the default divides the cores
+#   JUDGE=lcb                 one process for each program, not one for each test, to save time
+#   PYTHON=python3            needs torch, safetensors and tokenizers
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 program=$1
@@ -33,7 +37,7 @@ sets() { # FOLDER PROBLEMS
     sh "$here/../datasets/synth.sh" "$program" "$1" "$2"
 }
 
-ask() { # RUN DATA SAMPLES OPTION...: --suite synth with its options
+ask() { # RUN DATA SAMPLES OPTION...: runs eval with suite synth and these options
     run=$1 data=$2 k=$3
     shift 3
     ${nice:-} "$program" eval --suite "$here/../configs/suites/synth.json" --data "$data" --samples "$k" --out "$run" \
@@ -44,7 +48,7 @@ sets "$out/data" "${PROBLEMS:-2500}"
 sets "$out/few" "${FEW:-200}"
 [ -d "$out/outliers" ] || "$python" "$here/outliers.py" "$model" "$out/outliers" >"$out/home/outliers.txt"
 
-say 'perplexity, on the processor'
+say 'perplexity, on the CPU'
 "$python" "$here/texts.py" "$program" "$out/texts" >"$out/home/unigram.txt"
 scored=
 for style in aime math gpqa code; do
@@ -55,10 +59,10 @@ for style in aime math gpqa code; do
     done
 done
 
-say 'the damaged format, on the processor: a core an arm, three arms a process'
-shards=$((($(nproc) + 15) / 16)) # three cores each; the GPUs have the others
+say 'the damaged format, on the CPU: one core for each arm, three arms in each process'
+shards=$((($(nproc) + 15) / 16)) # each shard uses three cores; the arms on GPUs use the others
 damage= rough=
-nice="nice -n 10" # what drives the GPUs comes first
+nice="nice -n 10" # the processes of the GPUs have priority
 for i in $(seq $shards); do
     ask "$out/rough$i" "$out/few" "${FEW_SAMPLES:-1}" --shard $i/$shards --arm "bf16=local:$model,precision=bf16,threads=1" \
         --arm "fp8=local:$out/outliers,precision=fp8,threads=1" \
@@ -83,13 +87,13 @@ done
 for pid in $pids; do
     wait "$pid"
 done
-say 'all parts are there'
+say 'all parts are complete'
 "$program" merge $parts --out "$out/run" >"$out/home/parity.txt" 2>&1
 "$python" "$here/levels.py" "$out/run" "$out/home/samples.xz" >"$out/home/levels.md"
 cp "$out/run/run.json" "$out/run/report.md" "$out/home/"
 
 for pid in $damage $scored; do
-    wait "$pid" || say 'a process on the processor did not end well: home/damage.txt, home/fidelity-*'
+    wait "$pid" || say 'a process on the CPU failed: see home/damage.txt, home/fidelity-*'
 done
 "$program" merge $rough --out "$out/damage" >>"$out/home/damage.txt" 2>&1
 cp "$out/damage/run.json" "$out/home/damage.json"

@@ -1,11 +1,11 @@
-"""Rows of tokens for training, a function of (seed, block) alone.
+"""Rows of tokens for training. A row depends on the seed and the block number only.
 
-A block is ROWS rows of LENGTH tokens. It asks `snapmla synth` for the problems with the numbers that belong
-to it, and packs them into its rows, none of them cut:
+A block is ROWS rows of LENGTH tokens. `snapmla synth` writes the problems with the numbers of this
+block. They are packed into its rows, and none is cut:
 
     tokens    u16 [ROWS, LENGTH]
-    weights   u8  [ROWS, LENGTH]   of the prediction behind each token: 2 of a solution, 1 of a prompt, 0 of none
-    documents u16 [ROWS, LENGTH]   which problem of the row a token belongs to
+    weights   u8  [ROWS, LENGTH]   kind of the next token: 2 = solution, 1 = prompt, 0 = none
+    documents u16 [ROWS, LENGTH]   number of the token's problem in the row
 """
 import itertools
 import json
@@ -16,9 +16,9 @@ import subprocess
 import numpy as np
 
 LENGTH, ROWS = 8192, 64
-CHUNK, APART = 256, 1 << 20  # problems asked for at once; numbers that belong to a block
+CHUNK, APART = 256, 1 << 20  # CHUNK: problems per call; APART: problem numbers per block
 FULL = 0.985
-NICENESS = 5  # of the processes that make blocks: the one that trains comes first
+NICENESS = 5  # of the processes that make blocks, so that training has priority
 STYLES = "aime,math,gpqa,code"
 
 _tokenizer = None
@@ -42,7 +42,8 @@ def read_rows(command):
 
 
 def encode(rows):
-    """Each problem as (ids, length of the prompt): begin, user, prompt, assistant, solution, end."""
+    """Yields each problem as (ids, length of the prompt): begin, user, prompt, assistant, solution,
+    end."""
     begin, user, assistant, end = (mark(n) for n in ("begin▁of▁sentence", "User", "Assistant", "end▁of▁sentence"))
     prompts = _tokenizer.encode_batch([r["prompt"] for r in rows], add_special_tokens=False)
     solutions = _tokenizer.encode_batch([r["solution"] for r in rows], add_special_tokens=False)
@@ -59,7 +60,8 @@ class Packer:
         self.count = np.zeros(rows, np.int64)
 
     def put(self, ids, prompt):
-        """Into the fullest row that has room; the row's number, None where there is none."""
+        """Adds a problem to the fullest row with room. Returns (row, offset), or None if no row has
+        room."""
         room = self.tokens.shape[1] - self.used
         fits = np.where(room >= len(ids), room, np.iinfo(np.int64).max)
         row = int(fits.argmin())
@@ -78,7 +80,7 @@ class Packer:
         return self.used.sum() / self.tokens.size >= FULL
 
     def result(self):
-        for row, used in enumerate(self.used):  # what is left is a document of its own: numbers never fall
+        for row, used in enumerate(self.used):  # the rest of a row is one more document
             self.documents[row, used:] = self.count[row] + 1
         return self.tokens, self.weights, self.documents
 
@@ -96,13 +98,14 @@ def make_block(program, seed, block, levels, rows=ROWS, length=LENGTH, styles=ST
 
 
 def make_pool(tokenizer, workers=0):
-    """Processes that make blocks: to be forked before the device is touched."""
+    """Starts the processes that make blocks. Call it before the device is used, because it forks."""
     workers = workers or max(1, len(os.sched_getaffinity(0)) - 2)
     return multiprocessing.get_context("fork").Pool(workers, start_worker, (tokenizer, NICENESS))
 
 
 def blocks(pool, program, seed, levels_of, first, ahead, **how):
-    """Blocks in order from `first` on, made ahead. levels_of(block) names a block's levels."""
+    """Yields blocks in order from `first` on, prepared in advance. levels_of(block) gives their
+    levels."""
     waiting = []
     for block in itertools.count(first):
         waiting.append(pool.apply_async(make_block, (program, seed, block, levels_of(block)), how))
@@ -111,8 +114,8 @@ def blocks(pool, program, seed, levels_of, first, ahead, **how):
 
 
 def heldout(program, tokenizer, per_level, length=LENGTH, styles=STYLES, levels=5):
-    """Held-out problems in rows: blocks as above, and for each problem (style, level, row, first, end of the
-    prompt, end)."""
+    """Held-out problems in rows: blocks as above, and for each problem (style, level, row, first,
+    end of the prompt, end)."""
     start_worker(tokenizer)
     names = styles.split(",")
     problems = read_rows([program, "synth", "--split", "heldout", "--solutions", "--seed", "1", "--style", styles, "--level",

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Held-out problems with their solutions as texts a model can be scored on, and what a model of single tokens needs.
+"""Writes held-out problems with their solutions as texts for perplexity.
 
-    texts.py PROGRAM OUT [LEVEL]     OUT/aime.txt, ...: one problem each, with the tokenizer's marks, since a model has
-                                     never seen two problems in a row; prints the perplexity of each text's own
-                                     frequencies of tokens, the least that a model of single tokens can reach
+    texts.py PROGRAM OUT [LEVEL]
+
+OUT/aime.txt, ... have one problem each, with the tokenizer's marks, because the model was never
+trained on two problems in a row. Prints the perplexity of each text under its own token
+frequencies. This is the least that a model of single tokens can reach.
 """
 import json
 import pathlib

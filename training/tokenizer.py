@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains the tokenizer of the embedded model on its own problems: byte-level BPE, digits one by one.
+"""Trains the tokenizer of the embedded model on its own problems: byte-level BPE, with single
+digits.
 
     tokenizer.py PROGRAM OUT        PROGRAM: the built snapmla; OUT: a folder, e.g. training/tokenizer
 
-Signs and digits are always tokens of their own, so that a number or an equation is cut the same way
-wherever it stands; merges happen within words alone.
+Each sign and each digit is one token, so that a number or an equation is always split in the same
+way. Only letters of one word are merged.
 """
 import json
 import pathlib

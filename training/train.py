@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Trains the embedded model: problem stream -> checkpoint, in runs that stop in time and go on later.
+"""Trains the embedded model from a stream of generated problems, in runs that can be continued.
 
-    train.py --program build/snapmla --out DIR --budget 1140 --minutes 9    the first run: measures the speed,
-                                                                           plans its steps to fill the budget
-    train.py --program build/snapmla --out DIR --minutes 9                  goes on where the last one stopped
+    train.py --program build/snapmla --out DIR --budget 1140 --minutes 9
+        The first run. It measures the speed and plans the number of steps that fills the budget.
+    train.py --program build/snapmla --out DIR --minutes 9
+        Continues where the last run stopped.
 
-A run told to end (SIGTERM) writes its state first. It may go on with another --budget: the steps are planned once more
-30 steps behind a start and where the rate begins to fall, each time from the speed seen so far.
+On SIGTERM, a run writes its state before it exits. It may be continued with another --budget. The
+steps are planned again 30 steps after each start and where the learning rate begins to fall, each
+time from the speed so far.
 
-DIR/state.pt is the run's state, DIR/state.before.pt the one an evaluation earlier, DIR/log.jsonl the log: a line each few steps, and for every evaluation the
-held-out problems by style and level: nats a token of the solution, the share that greedy decoding would
-write exactly as the solution has it, and the share expected of samples at temperature 1. Both are lower
-bounds of the accuracy, since a slip need not change the answer.
+DIR/state.pt is the state of the run, and DIR/state.before.pt that of the previous evaluation.
+DIR/log.jsonl is the log. It has a line every few steps, and for every evaluation the held-out
+problems by style and level with three numbers: nats per token of the solution, the share of
+solutions that greedy decoding would write exactly, and the share expected from samples at
+temperature 1. Both shares are lower bounds of the accuracy, because another solution may have the
+same answer.
 
-A run is determined by --seed, --steps, --first-steps and --cool-from (the log has what --budget chose), up to the order of
-sums on the device.
+A run is determined by --seed, --steps, --first-steps and --cool-from, except for the order of sums
+on the device. The log has the values that --budget chose.
 """
 import argparse
 import collections
@@ -37,9 +41,9 @@ from muon import Muon
 
 PROMPT_WEIGHT = 0.1
 BALANCE = 1e-3
-WARM, COOL = 120, 0.35   # steps in which the rate rises; share of them in which it falls to nothing
-MEASURED = 30            # steps from which --budget plans
-WRITING = 8              # seconds for the last evaluation and state
+WARM, COOL = 120, 0.35   # steps in which the rate rises; share of steps in which it falls to 0
+MEASURED = 30            # steps after which --budget plans
+WRITING = 8              # seconds kept for the last evaluation and state
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -51,23 +55,23 @@ def arguments():
     a.add_argument("--shape", default="model", choices=model_module.SHAPES)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--steps", type=int, default=0, help="of all runs together")
-    a.add_argument("--budget", type=float, default=0, help="seconds of all runs together: --steps is planned from the speed")
-    a.add_argument("--minutes", type=float, default=1e9, help="this run stops after so many, in time to write its state")
-    a.add_argument("--rows", type=int, default=16, help="of a step; divides %d" % stream.ROWS)
+    a.add_argument("--budget", type=float, default=0, help="seconds of all runs together; --steps is then planned from the speed")
+    a.add_argument("--minutes", type=float, default=1e9, help="this run stops after this time, early enough to write its state")
+    a.add_argument("--rows", type=int, default=16, help="rows of a step; must divide %d" % stream.ROWS)
     a.add_argument("--length", type=int, default=stream.LENGTH)
     a.add_argument("--rate", type=float, default=3e-3)
     a.add_argument("--optimizer", default="muon", choices=("muon", "adamw"))
     a.add_argument("--styles", default=stream.STYLES)
     a.add_argument("--levels", default="1,1,1,2,2,2,3,3,3,4,4,5")
-    a.add_argument("--first-levels", default="1,1,2,2,3", help="of the first --first share of the steps")
+    a.add_argument("--first-levels", default="1,1,2,2,3", help="levels in the first steps; --first is their share")
     a.add_argument("--first", type=float, default=0.15)
-    a.add_argument("--first-steps", type=int, default=0, help="in place of --first")
+    a.add_argument("--first-steps", type=int, default=0, help="number of first steps, instead of --first")
     a.add_argument("--cool-from", type=int, default=0, help="the step at which the rate begins to fall")
-    a.add_argument("--attention", default="", help="flex, flex_padded, ragged, across or dense; default: the first that works")
+    a.add_argument("--attention", default="", help="flex, flex_padded, ragged, across or dense; default: the first of them that works")
     a.add_argument("--evaluations", type=int, default=8)
     a.add_argument("--heldout", type=int, default=40, help="problems of each style and level in an evaluation")
-    a.add_argument("--workers", type=int, default=0, help="processes that make problems; 0: two less than there are cores")
-    a.add_argument("--ahead", type=int, default=32, help="blocks that are made ahead")
+    a.add_argument("--workers", type=int, default=0, help="processes that make problems; 0: all cores but two")
+    a.add_argument("--ahead", type=int, default=32, help="number of blocks to prepare in advance")
     a.add_argument("--plain", action="store_true", help="no torch.compile")
     return a.parse_args()
 
@@ -126,7 +130,7 @@ class Run:
             return
         state = torch.load(path, map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
-        for o, s in zip(self.optimizers, state["optimizers"]):  # none where it was carried (carry.py)
+        for o, s in zip(self.optimizers, state["optimizers"]):  # empty if carry.py packed the state
             o.load_state_dict(s)
         self.step, self.spent = state["step"], state["spent"]
         if not self.plan["steps"]:
@@ -151,7 +155,7 @@ class Run:
         return (each * weights[0]).sum() / weights.sum(), each
 
     def to_device(self, block, rows):
-        """Rows of a block as one sequence, documents numbered through."""
+        """Joins rows of a block to one sequence with unique document numbers."""
         tokens, weights, documents = (torch.from_numpy(x[rows].astype(np.int64)) for x in block)
         documents += torch.arange(len(documents))[:, None] * (1 << 16)
         targets = torch.roll(tokens, -1, 1)
@@ -167,7 +171,7 @@ class Run:
         return list(ways.items())[:4] if self.cuda else [("dense", attend.dense(self.a.rows))]
 
     def choose(self, batch):
-        """The first way to attend that compiles and runs, forwards and backwards."""
+        """Chooses the first attention function whose forward and backward pass work."""
         for name, how in self.choices():
             try:
                 loss = self.compile(lambda *b, how=how: self.loss(how, *b))
@@ -179,26 +183,26 @@ class Run:
                 self.model.zero_grad(set_to_none=True)
                 self.log(event="attention", name=name, parameters=sum(p.numel() for p in self.model.parameters()))
                 return
-            except Exception as e:  # what a compiler refuses has no common class
+            except Exception as e:  # compilers raise unrelated classes
                 self.log(event="attention refused", name=name, why=str(e)[:400])
                 self.model.zero_grad(set_to_none=True)
                 torch._dynamo.reset()
-        sys.exit("no way to attend works here")
+        sys.exit("no attention function works on this device")
 
     @torch.no_grad()
     def check(self, batch, each):
-        """The first row by a mask of every pair."""
+        """Compares the first row with dense attention."""
         row = [x[:, :self.a.length] for x in batch]
         _, plain = self.loss(attend.dense(1), *row)
         apart = (plain - each[:self.a.length]).abs().mean().item()
         if not apart < 0.05:
-            raise ArithmeticError(f"differs from plain attention by {apart:.3} nats a token")
+            raise ArithmeticError(f"differs from plain attention by {apart:.3} nats per token")
 
     def compile(self, f):
         return f if self.a.plain else torch.compile(f, dynamic=False)
 
     def rate(self):
-        """Of --rate: rises, stays, falls to nothing."""
+        """The factor of --rate: it rises, stays constant and falls to 0."""
         plan = self.plan
         if not plan["steps"]:
             return min(1.0, (self.step + 1) / WARM)
@@ -212,7 +216,7 @@ class Run:
         loss, _ = self.compiled(*batch)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for p in self.model.parameters():  # a step whose gradient is no number only decays
+        for p in self.model.parameters():  # if the gradient is not finite, weights only decay
             p.grad = torch.where(norm.isfinite(), p.grad, 0.0)
         for o in self.optimizers:
             o.step()
@@ -226,7 +230,7 @@ class Run:
     def evaluate(self, block, places):
         self.model.eval()
         nats, hits = np.zeros(block[0].shape, np.float32), np.zeros(block[0].shape, bool)
-        for row in range(len(block[0])):  # plainly: compiling once more takes longer
+        for row in range(len(block[0])):  # not compiled, because compiling would take longer
             tokens, targets, _, documents = self.to_device(block, slice(row, row + 1))
             logits = self.forward(attend.dense(1), tokens, documents).float()[0]
             nats[row] = F.cross_entropy(logits, targets[0], reduction="none").cpu().numpy()
@@ -240,20 +244,20 @@ class Run:
         self.log(event="heldout", nats_greedy_sampled=table)
 
     def unigram(self, block):
-        """The nats a token that the best model of single tokens would need for the held-out solutions: their entropy."""
+        """Logs the entropy of single tokens in the held-out solutions, in nats per token."""
         tokens, weights, _ = block
         counts = np.bincount(np.roll(tokens, -1, 1)[weights == 2])
         share = counts[counts > 0] / counts.sum()
         self.log(event="unigram", nats=round(float(-(share * np.log(share)).sum()), 4))
 
-    # ---- the whole ----
+    # ---- the whole run ----
 
     def levels_of(self, block):
         first = not self.plan["first"] or block * (stream.ROWS // self.a.rows) < self.plan["first"]
         return self.a.first_levels if first else self.a.levels
 
     def set_plan(self, steps, first=0, cool=0):
-        """What stands stays: the end of the first levels once chosen, a rate that falls already."""
+        """Plans the steps. The end of the first levels and a falling rate are not changed."""
         self.plan = {"steps": steps, "first": self.plan["first"] or first or max(1, int(self.a.first * steps)),
                      "cool": cool or max(self.step, int((1 - COOL) * steps))}
 
@@ -261,7 +265,7 @@ class Run:
         return self.a.budget - WRITING - self.spent - (time.monotonic() - self.began) if self.a.budget else math.inf
 
     def plan_by(self, seconds_a_step):
-        """From the time that is left."""
+        """Plans the steps from the time that is left."""
         left = self.time_left()
         cool = self.plan["cool"] if self.cooling() else 0
         self.set_plan(self.step + max(1, int(left / seconds_a_step)), cool=cool)
@@ -271,7 +275,8 @@ class Run:
         return bool(self.plan["steps"]) and self.step >= self.plan["cool"]
 
     def batches(self):
-        """From the current step on: the blocks are numbered by steps, so a run that goes on needs no memory."""
+        """The batches from the current step on. Block numbers follow from steps, so no state is
+        needed."""
         per = stream.ROWS // self.a.rows
         first = self.step // per
         made = stream.blocks(self.pool, self.a.program, self.a.seed, self.levels_of, first, self.a.ahead,
@@ -291,7 +296,7 @@ class Run:
     def log_steps(self, losses, seconds, norm):
         loss, tokens = torch.stack(losses).nanmean().item(), self.a.rows * self.a.length
         if not math.isfinite(loss):
-            sys.exit("the loss is no number: the states before are kept; try a lower --rate")
+            sys.exit("the loss is not finite: earlier states are kept; try a lower --rate")
         self.log(loss=round(loss, 4), norm=round(norm.item(), 3), rate=round(self.rate(), 4), tokens=self.step * tokens,
                  tokens_a_second=round(len(losses) * tokens / max(seconds, 1e-9)))
 
