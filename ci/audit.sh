@@ -87,7 +87,7 @@ for file in $files; do
         esac
     done <"$work/$name.kernels"
     case $file in
-    kernels/cuda/sm90_*/launch.cu)
+    kernels/cuda/sm90_*/*_launch.cu)
         [ -z "$disassembler" ] || [ -n "$found" ] || complain "$file: no tensor instruction of its kind in the machine code"
         ;;
     esac
