@@ -127,7 +127,7 @@ static void write_zsh(command_list commands, buf *out) {
 
 /* ---- fish ---- */
 
-/* What opt_each() hands on: where to write, and the condition under which the options are
+/* Context of fish_option(): where to write, and the fish condition under which the options are
  * offered. */
 typedef struct {
     buf *out;
@@ -150,7 +150,7 @@ static void fish_option(const opt *o, void *ctx) {
         fish_line(f, "-l", "no-", o->name, false, o->help);
 }
 
-/* A command's own options are offered where no verb follows it. */
+/* The options of a command are offered only if no verb follows the command. */
 static void fish_command(const opt_command *c, buf *out) {
     buf condition = {0};
     (void)buf_printf(&condition, "__snapmla_at %s", c->name);

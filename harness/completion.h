@@ -1,6 +1,5 @@
-/* completion.h - scripts that teach a shell the commands, verbs and options of the program. All
- * three follow from the tables that the parser reads, so they cannot differ from what the program
- * takes. */
+/* completion.h - scripts that let a shell complete the commands, verbs and options of the program.
+ * They are generated from the tables that the parser uses, so they always match the parser. */
 #ifndef SNAPMLA_HARNESS_COMPLETION_H
 #define SNAPMLA_HARNESS_COMPLETION_H
 

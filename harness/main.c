@@ -1,4 +1,5 @@
-/* main.c - the table of commands, and the only place that turns a status into an exit code. */
+/* main.c - the program's entry point: it selects a command, runs it, and turns its status into an
+ * exit code. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -31,9 +32,9 @@ static void install_signals(void) {
     (void)sigemptyset(&sa.sa_mask);
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
-    sa.sa_handler = SIG_IGN; /* a closed pipe is an error of write(), reported as such */
+    sa.sa_handler = SIG_IGN; /* after that, writing to a closed pipe fails with an error */
     (void)sigaction(SIGPIPE, &sa, NULL);
-    (void)sigaction(SIGXFSZ, &sa, NULL); /* so is a limit on the size of files */
+    (void)sigaction(SIGXFSZ, &sa, NULL); /* and so does writing beyond the file size limit */
 }
 
 static void usage(FILE *to) {
@@ -44,10 +45,12 @@ static void usage(FILE *to) {
     for (const opt_command *const *c = cmd_table; *c; c++)
         (void)fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
     (void)fputs(
-        "\n'snapmla COMMAND --help' lists a command's options; 'snapmla --version' this build;\n"
-        "'snapmla --completion SHELL' prints a script for bash, zsh or fish.\n"
-        "\nExit codes: 0 done, 1 gate failed on speed, 2 usage or configuration, 3 runtime "
-        "(files,\n"
+        "\n"
+        "'snapmla COMMAND --help' lists the options of a command.\n"
+        "'snapmla --version' prints the version and the commit of this build.\n"
+        "'snapmla --completion SHELL' prints a completion script for bash, zsh or fish.\n"
+        "\n"
+        "Exit codes: 0 done, 1 gate failed on speed, 2 usage or configuration, 3 runtime (files,\n"
         "device, network), 4 gate inconclusive, 5 gate failed on quality, 6 environment invalid,\n"
         "7 wrong result\n",
         to);
@@ -76,7 +79,7 @@ static void print_help(const opt_command *spec) {
     buf_release(&out);
 }
 
-/* @argv: what follows the command's name. */
+/* @argv: the arguments after the command's name. */
 static snap_status run(const opt_command *command, int argc, const char **argv, snap_err *err) {
     const opt_command *c;
     opt_shared shared;
@@ -100,7 +103,7 @@ static snap_status run(const opt_command *command, int argc, const char **argv, 
     return st;
 }
 
-/* A result that could not be written, to a full disk for example, is a failure. */
+/* A result that could not be written completely, for example to a full disk, is a failure. */
 static snap_status flush_stdout(snap_status st, snap_err *err) {
     bool failed = ferror(stdout) != 0;
     if (fclose(stdout) != 0 || failed)
@@ -131,7 +134,8 @@ static snap_status completion(const char *shell, snap_err *err) {
 static snap_status dispatch(int argc, const char **argv, snap_err *err) {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name)
-        return err_set(err, SNAP_E_USAGE, "no command: 'snapmla --help' lists them");
+        return err_set(err, SNAP_E_USAGE,
+                       "no command is given: 'snapmla --help' lists the commands");
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         usage(stdout);
     else if (strcmp(name, "--version") == 0)
@@ -141,15 +145,15 @@ static snap_status dispatch(int argc, const char **argv, snap_err *err) {
     else if (strcmp(name, "--completion") == 0)
         return completion(argc > 2 ? argv[2] : NULL, err);
     else if (!find(name))
-        return err_set(err, SNAP_E_USAGE, "unknown command '%s': 'snapmla --help' lists them",
-                       name);
+        return err_set(err, SNAP_E_USAGE,
+                       "unknown command '%s': 'snapmla --help' lists the commands", name);
     else
         return run(find(name), argc - 2, argv + 2, err);
     return SNAP_OK;
 }
 
 int main(int argc, char **argv) {
-    (void)setlocale(LC_ALL, "C"); /* numbers in files read the same everywhere */
+    (void)setlocale(LC_ALL, "C"); /* numbers in files have the same form in every locale */
     install_signals();
     snap_err err = {0};
     snap_status st = dispatch(argc, (const char **)(void *)argv, &err);

@@ -16,14 +16,16 @@ void opt_shared_table(opt_shared *sh, opt table[OPT_SHARED]) {
     const opt all[OPT_SHARED] = {
         {.type = OPT_GROUP, .help = "Common"},
         {OPT_STR, "config", 0, &sh->config, "FILE",
-         "read options from a JSON object: a file, or the name of a shipped one that info lists", 0,
-         0},
+         "read options from a JSON file, or from the shipped configuration of that name ('snapmla "
+         "info' lists them)",
+         0, 0},
         {OPT_FLAG, "print-config", 0, &sh->print_config, NULL,
-         "print the resolved configuration as JSON and stop", 0, 0},
+         "print the values of all options as JSON, and run nothing", 0, 0},
         {OPT_FLAG, "json", 0, &sh->json, NULL, "print the result as JSON", 0, 0},
-        {OPT_FLAG, "quiet", 'q', &sh->quiet, NULL, "no progress, no warnings", 0, 0},
-        {OPT_STR, "color", 0, &sh->color, "WHEN", "auto, always or never", 0, 0},
-        {OPT_FLAG, "help", 'h', &sh->help, NULL, "show this help and stop", 0, 0},
+        {OPT_FLAG, "quiet", 'q', &sh->quiet, NULL, "print no progress and no warnings", 0, 0},
+        {OPT_STR, "color", 0, &sh->color, "WHEN",
+         "use colours: auto (on a terminal), always or never", 0, 0},
+        {OPT_FLAG, "help", 'h', &sh->help, NULL, "print this help", 0, 0},
     };
     memcpy(table, all, sizeof all);
 }
@@ -103,7 +105,7 @@ static bool match_letter(const opt *o, const void *key) {
     return o->letter && o->letter == *(const char *)key;
 }
 
-/* ---- one value from text; @from says where it stands: "--batch", "SNAPMLA_BATCH" ---- */
+/* ---- one value from text; @from names its origin: "--batch", "SNAPMLA_BATCH" ---- */
 
 static snap_status set_flag(const opt *o, const char *text, const char *from, snap_err *err) {
     bool yes = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
@@ -154,8 +156,8 @@ static snap_status add_item(const opt *o, const char *text, const char *from, sn
 static snap_status refuse_gone(const opt *o, const char *text, const char *from, snap_err *err) {
     for (const opt_gone *g = o->value; g->value; g++)
         if (strcmp(g->value, text) == 0)
-            return err_set(err, SNAP_E_USAGE, "%s is gone: write '%s'", from, g->now);
-    return err_set(err, SNAP_E_USAGE, "%s is gone, and so is '%s'", from, text);
+            return err_set(err, SNAP_E_USAGE, "%s was removed: write '%s' instead", from, g->now);
+    return err_set(err, SNAP_E_USAGE, "%s was removed: '%s' has no replacement", from, text);
 }
 
 static snap_status set_text(const opt *o, const char *text, const char *from, snap_err *err) {
@@ -174,7 +176,7 @@ static snap_status set_text(const opt *o, const char *text, const char *from, sn
     case OPT_GONE:
         return refuse_gone(o, text, from, err);
     default:
-        SNAP_BUG("an option of no type");
+        SNAP_BUG("an option without a type");
     }
 }
 
@@ -203,7 +205,7 @@ static snap_status config_array(opt_shared *sh, const opt *o, const js *v, const
             st = err_set(err, SNAP_E_USAGE, "%s does not take this array", from);
     }
     if (st == SNAP_OK && o->type == OPT_STR) {
-        js *text = js_new_str(buf_str(&joined)); /* lives as long as the file's other strings */
+        js *text = js_new_str(buf_str(&joined)); /* freed with sh->file */
         *(const char **)o->value = js_str(text);
         if (!js_set_new(sh->file, o->name, text))
             st = err_set(err, SNAP_E_NOMEM, "out of memory for %s", from);
@@ -229,7 +231,8 @@ static snap_status config_value(opt_shared *sh, const opt *o, const js *v, const
     return st;
 }
 
-/* A name without a slash and without ".json" is that of a shipped configuration. Owned. */
+/* The path of a configuration file, which the caller frees. A name without a slash and without
+ * ".json" denotes a shipped configuration. */
 static char *config_path(const char *name, snap_err *err) {
     char *path = NULL;
     if (!strchr(name, '/') && !text_ends(name, ".json")) {
@@ -238,10 +241,11 @@ static char *config_path(const char *name, snap_err *err) {
         path = shipped.failed ? NULL : share_find(buf_str(&shipped));
         buf_release(&shipped);
         if (!path && !fs_exists(name)) {
-            (void)err_set(err, SNAP_E_USAGE,
-                          "no configuration '%s': 'snapmla info' lists the shipped ones; a file's "
-                          "name has a slash or ends in .json",
-                          name);
+            (void)err_set(
+                err, SNAP_E_USAGE,
+                "no configuration '%s': 'snapmla info' lists the shipped ones; the name of a file "
+                "must contain a slash or end in .json",
+                name);
             return NULL;
         }
     }
@@ -258,7 +262,7 @@ static bool has_option(const opt_command *cmd, const char *name) {
     return false;
 }
 
-/* The command or verb of the same family that has the option; NULL = none. */
+/* The other command or verb of the same family that has the option; NULL = none. */
 static const opt_command *owner_of(const opt_command *cmd, const char *name) {
     const opt_command *family = cmd->of ? cmd->of : cmd;
     for (const opt_command *const *v = family->verbs; v && *v; v++)
@@ -271,10 +275,11 @@ static snap_status config_key(const tables *t, const char *path, const char *key
     char from[300];
     const opt *o = search(t, match_name, key);
     (void)snprintf(from, sizeof from, "%s: key '%s'", path, key);
-    if (strcmp(key, "why") == 0 || (!o && owner_of(t->cmd, key))) /* a comment; another verb's */
+    /* "why" is a comment. An option of another verb of this command is ignored. */
+    if (strcmp(key, "why") == 0 || (!o && owner_of(t->cmd, key)))
         return SNAP_OK;
     if (!o || strcmp(o->name, "config") == 0)
-        return err_set(err, SNAP_E_USAGE, "%s is no option of '%s'", from, t->cmd->name);
+        return err_set(err, SNAP_E_USAGE, "%s is not an option of '%s'", from, t->cmd->name);
     return config_value(t->sh, o, js_get(t->sh->file, key), from, err);
 }
 
@@ -284,14 +289,14 @@ static snap_status load_config(const tables *t, const char *name, snap_err *err)
     sh->file = path ? js_parse_file(path, kConfigLimit, err) : NULL;
     if (sh->file && !js_is_object(sh->file))
         (void)err_set(err, SNAP_E_USAGE, "%s: a configuration must be a JSON object", path);
-    js *keys = js_copy(sh->file); /* config_array() rewrites values while we walk */
+    js *keys = js_copy(sh->file); /* config_array() changes sh->file during the loop */
     snap_status st = keys && js_is_object(keys) ? SNAP_OK : SNAP_E_USAGE;
     for (void *it = js_first(keys); it && st == SNAP_OK; it = js_next(keys, it))
         st = config_key(t, path, js_key(it), err);
     js_free(keys);
     free(path);
     if (st != SNAP_OK && err)
-        err->code = SNAP_E_USAGE; /* whatever is wrong with a configuration is a usage error */
+        err->code = SNAP_E_USAGE; /* every error in a configuration is a usage error */
     return st == SNAP_OK ? SNAP_OK : SNAP_E_USAGE;
 }
 
@@ -328,7 +333,7 @@ typedef struct {
     int argc;
     const char **argv;
     int i;
-    bool cleared[256]; /* lists that the first flag on the line has emptied */
+    bool cleared[256]; /* by the option's index: this list was emptied for the command line */
 } cursor;
 
 static snap_status unknown(const cursor *c, const char *arg, snap_err *err) {
@@ -341,7 +346,8 @@ static snap_status unknown(const cursor *c, const char *arg, snap_err *err) {
                    c->t->cmd->name);
 }
 
-/* A list on the line replaces what the config file or the environment gave. */
+/* A list on the command line replaces the values from the configuration file and the environment.
+ * Its first occurrence therefore empties the list. */
 static void clear_list_once(cursor *c, const opt *o) {
     if (o->type != OPT_LIST)
         return;
@@ -358,7 +364,7 @@ static snap_status take_value(cursor *c, const opt *o, const char *attached, con
     if (!value && c->i + 1 < c->argc)
         value = c->argv[++c->i];
     if (!value)
-        return err_set(err, SNAP_E_USAGE, "%s needs a value %s", from, o->argument);
+        return err_set(err, SNAP_E_USAGE, "%s needs a value: %s", from, o->argument);
     clear_list_once(c, o);
     return set_text(o, value, from, err);
 }
@@ -413,7 +419,8 @@ static snap_status parse_line(const tables *t, int argc, const char **argv, snap
     return st;
 }
 
-/* --config stands on the line or in the environment but must be read before both. */
+/* --config may be given on the command line or in the environment. The file must be read first,
+ * because both override its values. */
 static const char *find_config(int argc, const char **argv) {
     const char *path = getenv("SNAPMLA_CONFIG");
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -1,10 +1,17 @@
-/* opt_help.c - writes a table of options as --help, as a part of the man page, and for
- * completion. */
+/* opt_help.c - writes a table of options as --help and as a part of the man page, and lists it for
+ * completion scripts. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "harness/opt_inside.h"
+
+/* Columns of --help: its width, and where the text of an option begins. */
+enum { kHelpWidth = 100, kHelpColumn = 31 };
+
+/* The exit codes of a command that names none. */
+static const char kExits[] =
+    "0 done, 2 usage or configuration, 3 runtime, 6 environment invalid, 7 wrong result";
 
 /* A flag that is on by default: only its --no- form changes anything. */
 static bool flag_is_on(const opt *o) {
@@ -13,30 +20,58 @@ static bool flag_is_on(const opt *o) {
 
 static void help_default(const opt *o, buf *out) {
     if (flag_is_on(o))
-        (void)buf_puts(out, " [on]");
+        (void)buf_puts(out, " (on by default)");
     if (o->type == OPT_NUM && o->value) {
-        (void)buf_printf(out, " [%g]", *(const double *)o->value);
+        (void)buf_printf(out, " (default %g)", *(const double *)o->value);
         return;
     }
     js *v = o->type == OPT_FLAG || !o->value ? NULL : opt_value_json(o);
     buf text = {0};
     bool empty = !v || js_is_null(v) || (js_is_array(v) && !js_len(v));
     if (!empty && opt_scalar_text(v, &text) && text.len)
-        (void)buf_printf(out, " [%s]", buf_str(&text));
+        (void)buf_printf(out, " (default %s)", buf_str(&text));
     js_free(v);
     buf_release(&text);
 }
 
+/* Appends @text, which begins at column @at of its line, and breaks it between words so that no
+ * line has more than kHelpWidth columns. Further lines are indented to @indent. */
+static void put_wrapped(const char *text, size_t at, size_t indent, buf *out) {
+    for (bool first = true; *text; first = false) {
+        bool whole = strncmp(text, "(default ", 9) == 0; /* is not broken */
+        size_t n = whole ? strlen(text) : strcspn(text, " ");
+        if (!first && at + 1 + n > kHelpWidth) {
+            (void)buf_printf(out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (!first) {
+            (void)buf_puts(out, " ");
+            at++;
+        }
+        (void)buf_append(out, text, n);
+        at += n;
+        text += n + strspn(text + n, " ");
+    }
+}
+
+/* The text begins at column kHelpColumn, on a line of its own if the option's name is too long. */
 static void help_option(const opt *o, buf *out) {
     char left[80];
+    buf text = {0};
     char letter[5] = "    ";
     if (o->letter)
         (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
     (void)snprintf(left, sizeof left, "%s--%s%s%s%s", letter, flag_is_on(o) ? "[no-]" : "", o->name,
                    o->argument ? " " : "", o->argument ? o->argument : "");
-    (void)buf_printf(out, "  %-28s %s", left, o->help);
-    help_default(o, out);
+    if (strlen(left) > kHelpColumn - 3)
+        (void)buf_printf(out, "  %s\n%*s", left, kHelpColumn, "");
+    else
+        (void)buf_printf(out, "  %-*s ", kHelpColumn - 3, left);
+    (void)buf_puts(&text, o->help);
+    help_default(o, &text);
+    put_wrapped(buf_str(&text), kHelpColumn, kHelpColumn, out);
     (void)buf_puts(out, "\n");
+    out->failed |= text.failed;
+    buf_release(&text);
 }
 
 typedef void (*opt_show_fn)(const opt *o, buf *out);
@@ -73,14 +108,15 @@ void opt_help(const opt_command *cmd, buf *out) {
         (void)buf_puts(out, "\nOptions\n");
     show_tables(cmd, help_group, help_option, out);
     (void)buf_printf(out, "\nExamples\n%s\n", cmd->examples);
-    (void)buf_printf(out, "\nExit codes: %s\n",
-                     cmd->exits ? cmd->exits
-                                : "0 done, 2 usage or configuration, 3 runtime, 6 environment "
-                                  "invalid, 7 wrong result");
+    static const char exits[] = "Exit codes: ";
+    (void)buf_printf(out, "\n%s", exits);
+    put_wrapped(cmd->exits ? cmd->exits : kExits, strlen(exits), 2, out);
+    (void)buf_puts(out, "\n");
 }
 
-/* roff: a backslash begins an escape, a dot or quote at the start of a line a request, a new
- * sentence wants a new line, and an empty line is a paragraph. */
+/* Escapes text for roff. A backslash begins an escape sequence. A dot or a quote at the start of a
+ * line begins a request. Each sentence must begin on a new line, and an empty line is written as a
+ * paragraph request. */
 static void mdoc_text(const char *text, buf *out) {
     bool line_start = true;
     for (const char *p = text; *p; p++) {
@@ -125,7 +161,7 @@ static void mdoc_command(const opt_command *cmd, buf *out) {
     (void)buf_puts(out, "\n.Ed\n");
 }
 
-/* A verb that is its command's default has the command's table, and no section of its own. */
+/* The default verb of a command has the same table as the command, so it gets no section. */
 void opt_mdoc(const opt_command *cmd, buf *out) {
     mdoc_command(cmd, out);
     for (const opt_command *const *v = cmd->verbs; v && *v; v++)

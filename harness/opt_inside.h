@@ -1,17 +1,18 @@
-/* opt_inside.h - what opt.c and opt_help.c share. */
+/* opt_inside.h - private declarations shared by opt.c and opt_help.c. */
 #ifndef SNAPMLA_HARNESS_OPT_INSIDE_H
 #define SNAPMLA_HARNESS_OPT_INSIDE_H
 
 #include "harness/opt.h"
 
-/* The options that every command has, bound to @sh. */
+/* Fills @table with the options that every command has. Their values are fields of @sh. */
 enum { OPT_SHARED = 7 };
 void opt_shared_table(opt_shared *sh, opt table[OPT_SHARED]);
 
-/* A scalar of JSON as the text that a flag would bring, appended; false for anything else. */
+/* Appends a JSON scalar in the form that the command line uses. Returns false for any other type,
+ * and if memory is exhausted. */
 bool opt_scalar_text(const js *v, buf *out);
 
-/* The value of an option, as the resolved configuration has it; NULL when out of memory. */
+/* The value of an option in the form of the resolved configuration; NULL if memory is exhausted. */
 js *opt_value_json(const opt *o);
 
 #endif

@@ -1,10 +1,15 @@
-/* share.h - where the program's own data files are: configs/ and datasets/ as shipped. */
+/* share.h - finds the data files that are shipped with the program, such as configs/ and
+ * datasets/. */
 #ifndef SNAPMLA_HARNESS_SHARE_H
 #define SNAPMLA_HARNESS_SHARE_H
 
-/* The path of a shipped file or folder, e.g. "configs/suites/aime.json": the first that exists of
- * the name as it is, $SNAPMLA_SHARE, the folder above the program's (a build tree) and
- * ../share/snapmla beside it (an installation, a bundle). Owned (free()); NULL when nowhere. */
+/* Finds a shipped file or folder, for example "configs/suites/aime.json". It tries these folders
+ * and returns the first path that exists:
+ *   1. the working directory (or @name itself if it is absolute)
+ *   2. $SNAPMLA_SHARE
+ *   3. the parent of the program's folder: a build tree
+ *   4. ../share/snapmla from the program's folder: an installation or a bundle
+ * The caller frees the path with free(). NULL if the file is in none of them. */
 char *share_find(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* bench_judging.c - `snapmla bench grading` and `snapmla bench tokenizer`: work that one core does
- * beside the generators. */
+/* bench_judging.c - `snapmla bench grading` and `snapmla bench tokenizer`, which time graders and
+ * tokenizers on one core. */
 #include "base/fs.h"
 #include "harness/bench/grading.h"
 #include "harness/bench/tokenizing.h"
@@ -15,8 +15,9 @@ static double min_time = 0.25;
 
 #define MEASURING                                                                                  \
     {.type = OPT_GROUP, .help = "Measuring"},                                                      \
-        {OPT_INT, "seed", 0, &seed, "N", "of the made-up input", 0, 1e15}, {                       \
-        OPT_NUM, "min-time", 0, &min_time, "S", "measured time of a row, at least", 0, 3600        \
+        {OPT_INT, "seed", 0, &seed, "N", "seed of the generated input", 0, 1e15}, {                \
+        OPT_NUM, "min-time", 0, &min_time, "S", "minimum measured time of one row, in seconds", 0, \
+            3600                                                                                   \
     }
 
 /* ---- bench grading ---- */
@@ -38,11 +39,10 @@ static snap_status run_grading(opt_shared *shared, snap_err *err) {
 
 const opt_command cmd_bench_grading = {
     .name = "bench grading",
-    .summary = "gradings of answers per second, on one core",
+    .summary = "measure how many answers one core grades per second",
     .synopsis = "[options]",
-    .about =
-        "Times the graders on answers that are made up here, half of them right. A rate counts\n"
-        "only where every verdict was the known one.",
+    .about = "Times the graders on generated answers, half of which are correct. A rate is\n"
+             "reported only if every verdict is the known one.",
     .examples = "  snapmla bench grading\n"
                 "  snapmla bench grading --min-time 2 --json",
     .options = grading_options,
@@ -54,9 +54,9 @@ const opt_command cmd_bench_grading = {
 
 static const opt tokenizer_options[] = {
     {.type = OPT_GROUP, .help = "What"},
-    {OPT_STR, "model", 'm', &dir, "DIR", "the folder of a checkpoint", 0, 0},
+    {OPT_STR, "model", 'm', &dir, "DIR", "folder of the checkpoint", 0, 0},
     {OPT_STR, "text", 0, &text, "FILE",
-     "the text; default: 4 MiB of made-up words, numbers and code", 0, 0},
+     "file with the text; default: 4 MiB of generated words, numbers and code", 0, 0},
     MEASURING,
     {.type = OPT_END}};
 
@@ -68,7 +68,7 @@ static snap_status run_tokenizer(opt_shared *shared, snap_err *err) {
     js *all = NULL;
     if (!dir)
         return err_set(err, SNAP_E_USAGE,
-                       "bench tokenizer needs a checkpoint's folder: give --model DIR");
+                       "no checkpoint is given: name its folder with --model DIR");
     if (text)
         TRY(fs_read(text, &input, err));
     else
@@ -87,11 +87,10 @@ cleanup:
 
 const opt_command cmd_bench_tokenizer = {
     .name = "bench tokenizer",
-    .summary = "speed of a checkpoint's tokenizer, on one core",
+    .summary = "measure the speed of a checkpoint's tokenizer on one core",
     .synopsis = "--model DIR [options]",
-    .about =
-        "Times a checkpoint's tokenizer in both directions. A speed counts only where decoding\n"
-        "gives the text back.",
+    .about = "Times the tokenizer of a checkpoint in both directions. A speed is reported only\n"
+             "if decoding the tokens gives the original text.",
     .examples = "  snapmla bench tokenizer --model models/snapmla-10m\n"
                 "  snapmla bench tokenizer --model DIR --text book.txt",
     .options = tokenizer_options,

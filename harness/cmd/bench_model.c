@@ -16,18 +16,19 @@ static model_bench_options o = {.device = DEVICE_DEFAULTS,
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
     {OPT_STR, "model-config", 0, &o.model_config, "FILE",
-     "the model's config.json, or the name of a file in configs/models", 0, 0},
-    {OPT_STR, "arms", 0, &o.arms, "LIST", "bf16, fp8", 0, 0},
-    {OPT_STR, "batch", 0, &o.batches, "LIST", "sequences; max: as many as the cache has room for",
-     0, 0},
+     "config.json of the model, or the name of a file in configs/models", 0, 0},
+    {OPT_STR, "arms", 0, &o.arms, "LIST", "precisions: bf16, fp8", 0, 0},
+    {OPT_STR, "batch", 0, &o.batches, "LIST",
+     "numbers of sequences; max: as many as fit into the cache", 0, 0},
     {OPT_STR, "context", 0, &o.contexts, "LIST", "cached tokens per sequence", 0, 0},
     {OPT_NUM, "memory", 0, &o.memory_gb, "GB",
-     "memory of the cache, the same for both arms; 0 = what the batches take", 0, 1e6},
-    {OPT_INT, "prompt", 0, &o.prompt, "N", "time a prompt of so many tokens as well; 0 = none", 0,
+     "memory for the cache in GB, the same for both arms; 0 = what the batches need", 0, 1e6},
+    {OPT_INT, "prompt", 0, &o.prompt, "N", "also time a prompt of N tokens; 0 = no prompt", 0,
      1 << 20},
     DEVICE_OPTIONS(o.device),
     {.type = OPT_GROUP, .help = "Measuring"},
-    {OPT_NUM, "min-time", 0, &o.seconds, "S", "measured time of a row, at least", 0, 3600},
+    {OPT_NUM, "min-time", 0, &o.seconds, "S", "minimum measured time of one row, in seconds", 0,
+     3600},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &o.out, "PATH", "write the result file: a .json file or a run's folder",
      0, 0},
@@ -59,13 +60,14 @@ cleanup:
 
 const opt_command cmd_bench_model = {
     .name = "bench model",
-    .summary = "decode steps of a whole model with random weights, on a GPU",
+    .summary = "time decode steps of a whole model with random weights, on a GPU",
     .synopsis = "--model-config FILE [options]",
     .about = "Times decode steps of a whole model in both arms, on a CUDA device. The model is\n"
-             "given by its config.json; its weights are random. Each batch and context of the\n"
-             "lists is one row per arm. '% roof' is the shortest possible time in percent of the\n"
-             "measured one: the time to read the step's bytes at the measured bandwidth, or for a\n"
-             "prompt the time of its arithmetic at the measured rate.",
+             "given by its config.json, and its weights are random. Each pair of a batch and a\n"
+             "context from the lists is one row per arm. The column '% roof' is the shortest\n"
+             "possible time in percent of the measured time. For a decode step, the shortest\n"
+             "possible time is the time to read the step's bytes at the measured bandwidth. For\n"
+             "a prompt, it is the time of the arithmetic at the measured rate.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN",

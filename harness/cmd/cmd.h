@@ -1,4 +1,5 @@
-/* cmd.h - the commands of the program: one file and one function each. */
+/* cmd.h - the commands of the program. Each has a file cmd_NAME.c with its options and its run
+ * function. */
 #ifndef SNAPMLA_HARNESS_CMD_CMD_H
 #define SNAPMLA_HARNESS_CMD_CMD_H
 
@@ -9,11 +10,11 @@ extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_me
     cmd_report, cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack,
     cmd_compare, cmd_conformance;
 
-/* Verbs that have files of their own. */
+/* The verbs that are defined in separate files. */
 extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_check,
     cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show;
 
-/* Set by SIGINT and SIGTERM; commands that run long check it between units of work. */
+/* Set by SIGINT and SIGTERM. Long-running commands check it between units of work. */
 #include <signal.h>
 extern volatile sig_atomic_t cmd_cancelled;
 

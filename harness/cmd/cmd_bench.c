@@ -21,7 +21,7 @@ static bench_options o = {.device = DEVICE_DEFAULTS,
                           .min_samples = 10,
                           .rest = 2};
 
-/* What --what chose before the verbs. */
+/* The verbs that replaced the values of the removed option --what. */
 static opt_gone verbs_of_what[] = {{"kernel", "snapmla bench kernel"},
                                    {"e2e", "snapmla bench model"},
                                    {"grading", "snapmla bench grading"},
@@ -29,50 +29,53 @@ static opt_gone verbs_of_what[] = {{"kernel", "snapmla bench kernel"},
                                    {NULL, NULL}};
 
 static const opt options[] = {
-    {.type = OPT_GROUP, .help = "Grid (comma lists; the sweep is their product)"},
-    {OPT_STR, "arms", 0, &o.grid.arms, "LIST", "bf16, fp8", 0, 0},
+    {.type = OPT_GROUP, .help = "Grid (lists separated by commas; every combination is measured)"},
+    {OPT_STR, "arms", 0, &o.grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},
     {OPT_FLAG, "ablation", 0, &o.grid.ablation, NULL,
-     "on a GPU: time the FP8 arm also with one technique left out at a time: BF16 arithmetic on "
-     "what is dequantised on chip, sums in place, no deep pipeline, no fused dataflow, the cache "
-     "copied to BF16",
+     "on a GPU: also time variants of the FP8 arm that each leave out one technique: FP8 "
+     "arithmetic, FP32 accumulation outside the tensor cores, the deep pipeline, the fused "
+     "dataflow, reading FP8 from memory",
      0, 0},
     {OPT_STR, "scope", 0, &o.grid.scopes, "LIST",
-     "kernel: attention alone; served: quantising, append and metadata as well", 0, 0},
-    {OPT_STR, "heads", 0, &o.grid.heads, "LIST", "query heads on the device, 1..128", 0, 0},
-    {OPT_STR, "s-q", 0, &o.grid.s_q, "LIST", "query tokens per sequence, 1..4", 0, 0},
-    {OPT_STR, "batch", 0, &o.grid.batch, "LIST", "sequences", 0, 0},
-    {OPT_STR, "context", 0, &o.grid.context, "LIST", "cached tokens per sequence", 0, 0},
+     "kernel: attention alone; served: also quantising, appending to the cache and scheduling", 0,
+     0},
+    {OPT_STR, "heads", 0, &o.grid.heads, "LIST", "numbers of query heads on the device, 1..128", 0,
+     0},
+    {OPT_STR, "s-q", 0, &o.grid.s_q, "LIST", "numbers of query tokens per sequence, 1..4", 0, 0},
+    {OPT_STR, "batch", 0, &o.grid.batch, "LIST", "numbers of sequences", 0, 0},
+    {OPT_STR, "context", 0, &o.grid.context, "LIST", "numbers of cached tokens per sequence", 0, 0},
     {OPT_STR, "shapes", 0, &o.grid.shapes, "LIST",
-     "H/s_q/batch/context, instead of the four lists above", 0, 0},
+     "shapes as H/s_q/batch/context, instead of the four lists above", 0, 0},
     {OPT_INT, "d-c", 0, &o.grid.d_c, "N", "latent width", 32, MLA_MAX_CONTENT},
     {OPT_INT, "d-r", 0, &o.grid.d_r, "N", "RoPE width", 32, MLA_MAX_ROPE},
     {OPT_STR, "distribution", 0, &o.distribution, "NAME",
-     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: one token in a thousand "
-     "gets a large share of every query; adversarial: norms over octaves, large products that "
-     "cancel",
+     "random input; normal: N(0,1); mla: outliers up to 1e3 in the RoPE columns; sink: one token "
+     "in a thousand has a large weight for every query; adversarial: norms that span powers of "
+     "two, and large products that cancel",
      0, 0},
-    {OPT_INT, "seed", 0, &o.seed, "N", "of the random numbers", 0, 1e15},
+    {OPT_INT, "seed", 0, &o.seed, "N", "seed of the random numbers", 0, 1e15},
     DEVICE_OPTIONS(o.device),
     {.type = OPT_GROUP, .help = "Measuring"},
-    {OPT_NUM, "min-time", 0, &o.min_time_s, "S", "measured time of a cell, at least", 0, 3600},
-    {OPT_NUM, "timeout", 0, &o.timeout_s, "S", "wall time of one shape and scope, at most", 0,
+    {OPT_NUM, "min-time", 0, &o.min_time_s, "S", "minimum measured time of one cell, in seconds", 0,
      3600},
+    {OPT_NUM, "timeout", 0, &o.timeout_s, "S",
+     "maximum wall time of one shape and scope, in seconds", 0, 3600},
     {OPT_NUM, "rest", 0, &o.rest, "N",
-     "on a GPU: idle time between samples, in multiples of a sample's time: steps then run at the "
-     "clock of a burst and not at the one that the power limit allows in the long run",
+     "on a GPU: idle time between samples, as a multiple of the sample's time; with pauses the "
+     "clock is not lowered by the power limit",
      0, 100},
     {OPT_NUM, "sustained", 0, &o.sustained_s, "S",
-     "instead of single steps on a cold cache: two loops per arm, each so many seconds long "
-     "without a pause; 2 or more for power and tokens per joule",
+     "instead of single steps with a cold cache, run two loops per arm, each S seconds long "
+     "without a pause; power and tokens per joule need at least 2 seconds",
      0, 600},
-    {OPT_INT, "min-samples", 0, &o.min_samples, "N", "samples of a cell, unless time runs out", 1,
-     10000},
+    {OPT_INT, "min-samples", 0, &o.min_samples, "N",
+     "minimum number of samples of one cell, unless --timeout ends it earlier", 1, 10000},
     {OPT_STR, "ceilings", 0, &o.ceilings_path, "PATH",
-     "take the ceilings from this result file or run's folder instead of measuring them", 0, 0},
+     "result file or run folder with the ceilings; without it they are measured", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &o.out, "PATH",
-     "write the result file: a .json file or a run's folder; a run that was killed goes on where "
-     "it stopped",
+     "write the result to this .json file or run folder; an interrupted run continues where it "
+     "stopped",
      0, 0},
     {OPT_GONE, "what", 0, verbs_of_what, "NAME", NULL, 0, 0},
     {.type = OPT_END},
@@ -97,15 +100,16 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 
 #define ABOUT_KERNEL                                                                               \
     "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"         \
-    "after its output passed against the FP64 oracle of its own arithmetic; the two arms\n"        \
-    "take turns in one run, on a cold cache. '% roof' is against the ceilings, the best\n"         \
-    "rates that any probe reached; '% then' is against the median of short windows of\n"           \
-    "the same probes between the row's own samples: on a shared machine it separates the\n"        \
-    "kernel's speed from the load of others."
+    "after its output agrees with the FP64 oracle of its own arithmetic. The two arms\n"           \
+    "take turns in one run, with a cold cache. The column '% roof' is relative to the\n"           \
+    "ceilings, the best rates that any probe reached. The column '% then' is relative\n"           \
+    "to the median of short runs of the same probes between the row's own samples. On a\n"         \
+    "shared machine, '% then' separates the speed of the kernel from the load of other\n"          \
+    "programs."
 
 static const opt_command verb_kernel = {
     .name = "bench kernel",
-    .summary = "one MLA decode step of both arms over a grid of shapes",
+    .summary = "time one MLA decode step of both arms over a grid of shapes",
     .synopsis = "[options]",
     .about = ABOUT_KERNEL,
     .examples = "  snapmla bench kernel --heads 16,128 --batch 8 --context 8192\n"

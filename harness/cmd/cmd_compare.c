@@ -1,4 +1,4 @@
-/* cmd_compare.c - `snapmla compare`: machines side by side. */
+/* cmd_compare.c - `snapmla compare` */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,14 @@ static const char *out_dir, *format_list = "html,md,csv,tex", *prices_path;
 
 static const opt options[] = {
     {OPT_STR, "prices", 0, &prices_path, "FILE",
-     "JSON object from (part of) a device's name to dollars per hour; shows tokens per dollar", 0,
-     0},
-    {.type = OPT_GROUP, .help = "Output"},
-    {OPT_STR, "out", 'o', &out_dir, "DIR", "write the files here; without it Markdown is printed",
+     "JSON object that maps a device's name, or a part of it, to dollars per hour; adds tokens per "
+     "dollar to the table",
      0, 0},
+    {.type = OPT_GROUP, .help = "Output"},
+    {OPT_STR, "out", 'o', &out_dir, "DIR",
+     "folder for the files; without it the report is printed as Markdown", 0, 0},
     {OPT_STR, "format", 0, &format_list, "LIST",
-     "which files: html, md, csv, tex, svg (figures), or all", 0, 0},
+     "files to write: html, md, csv, tex, svg (figures), or all", 0, 0},
     {.type = OPT_END},
 };
 
@@ -39,7 +40,7 @@ static snap_status load_prices(js **prices, snap_err *err) {
         return SNAP_E_INPUT;
     return js_is_object(*prices)
                ? SNAP_OK
-               : err_set(err, SNAP_E_USAGE, "%s: must be an object of prices", prices_path);
+               : err_set(err, SNAP_E_USAGE, "%s: must be a JSON object of prices", prices_path);
 }
 
 static snap_status print(const report_model *m, const buf *paths, snap_err *err) {
@@ -103,13 +104,13 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 
 const opt_command cmd_compare = {
     .name = "compare",
-    .summary = "results of several machines, side by side",
+    .summary = "compare results of several machines",
     .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
-    .about =
-        "Puts results of several machines side by side, of any vendor: times, percent of each\n"
-        "device's own measured roofline, tokens per joule, tokens per dollar, and speed relative\n"
-        "to the first file. Rows measured under other conditions than the first file's are marked\n"
-        "and get no ratio. Files without a cell in common are refused with exit code 6.",
+    .about = "Puts results of several machines side by side, of any vendor: times, percent of\n"
+             "each device's own measured roofline, tokens per joule, tokens per dollar, and\n"
+             "speed relative to the first file. A row that was measured under other conditions\n"
+             "than the first file's row is marked and has no relative speed. Files without a\n"
+             "common cell are refused with exit code 6.",
     .examples = "  snapmla compare a.json b.json\n"
                 "  snapmla compare a.json b.json c.json --prices prices.json --out comparison",
     .options = options,

@@ -11,11 +11,12 @@ static device_options device = {.backend = "all", .isa = "auto"};
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Device"},
     {OPT_STR, "backend", 0, &device.backend, "NAME",
-     "all (that open here, the CPU with each of its instruction sets), a name that info lists, or "
-     "plugin:PATH",
+     "all: every backend that can be used here, and the CPU with each instruction set; or a name "
+     "that 'snapmla info' lists; or plugin:PATH",
      0, 0},
-    {OPT_INT, "threads", 0, &device.threads, "N", "cpu: threads, 0 = all cores", 0, 1024},
-    {OPT_STR, "isa", 0, &device.isa, "NAME", "of one backend: as for bench", 0, 0},
+    {OPT_INT, "threads", 0, &device.threads, "N", "CPU threads; 0 = all cores", 0, 1024},
+    {OPT_STR, "isa", 0, &device.isa, "NAME",
+     "instruction set or device of one backend, as in 'snapmla bench'", 0, 0},
     {.type = OPT_END},
 };
 
@@ -36,14 +37,15 @@ cleanup:
 
 const opt_command cmd_conformance = {
     .name = "conformance",
-    .summary = "whether a backend computes what it must, as a table",
+    .summary = "check that a backend computes correct results",
     .synopsis = "[options]",
-    .about = "Checks that a backend computes what kernels/mla.h promises: both arms against the\n"
-             "FP64 oracle of their own arithmetic; what must not change a bit (order of pages,\n"
-             "unused slots, other sequences, reruns); steps with a known answer; the dataflow\n"
-             "against scalar code; bad arguments. A cell of the table is the largest error of a\n"
-             "check, next to its bound. Checks of equality have no bound. The exit code is 7 if a\n"
-             "check fails.",
+    .about = "Checks that a backend computes what kernels/mla.h promises. Both arms are compared\n"
+             "with the FP64 oracle of their own arithmetic. Some changes must not alter a single\n"
+             "bit of the output: another order of pages, other content of unused slots, other\n"
+             "sequences in the batch, a second run. Steps with a known answer, the dataflow\n"
+             "against scalar code, and bad arguments are checked too. A cell of the table is the\n"
+             "largest error of a check, followed by its bound. Checks for equality have no\n"
+             "bound. The exit code is 7 if a check fails.",
     .examples = "  snapmla conformance\n"
                 "  snapmla conformance --backend plugin:./acme.so --json",
     .options = options,

@@ -15,76 +15,83 @@ static bool stream = true;
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Questions"},
     {OPT_STR, "suite", 's', &o.suite, "LIST",
-     "tasks and suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, "
-     "beyond_aime, mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, "
-     "livecodebench, humaneval, mbpp, synth_aime, synth_math, synth_gpqa, synth_code, "
-     "configs/suites/NAME.json, a path",
+     "tasks or suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
+     "mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, livecodebench, humaneval, mbpp, "
+     "synth_aime, synth_math, synth_gpqa, synth_code, the NAME of a file configs/suites/NAME.json, "
+     "or the path of a suite file",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
-     "folder of the data sets, or the one file; default: the "
-     "program's own datasets/",
-     0, 0},
-    {OPT_INT, "samples", 'n', &o.samples, "N", "samples of each problem; 0 = the suite's", 0,
+     "folder of the data sets, or the file of the only task; default: the shipped datasets/", 0, 0},
+    {OPT_INT, "samples", 'n', &o.samples, "N", "samples per problem; 0 = as in the suite", 0,
      100000},
-    {OPT_INT, "limit", 0, &o.limit, "N", "the first N problems of each task; 0 = all", 0, INT_MAX},
+    {OPT_INT, "limit", 0, &o.limit, "N", "use only the first N problems of each task; 0 = all", 0,
+     INT_MAX},
     {OPT_STR, "gpqa-password", 0, &o.gpqa_password, "WORD",
-     "of GPQA's archive; default: the one its authors publish", 0, 0},
+     "password of GPQA's archive; default: the one that its authors publish", 0, 0},
     {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,
-     "write GPQA's prompts into samples.jsonl; its authors ask not to publish them", 0, 0},
+     "also write the prompts of GPQA into samples.jsonl; its authors ask not to publish them", 0,
+     0},
     {OPT_STR, "shard", 0, &o.shard, "I/N",
-     "run only part I of N, in a RUN folder of its own; 'snapmla merge' joins the parts", 0, 0},
+     "run only part I of N, into a separate RUN folder; 'snapmla merge' joins the parts", 0, 0},
     {OPT_STR, "lcb-version", 0, &o.lcb_version, "NAME",
-     "of LiveCodeBench: release_v1..release_v6, release_latest, one part (v6) or several (v2_v4); "
-     "default: all files that are there",
+     "version of LiveCodeBench: release_v1..release_v6, release_latest, one part (v6) or several "
+     "parts (v2_v4); default: all files that are present",
      0, 0},
     {OPT_STR, "lcb-from", 0, &o.lcb_from, "DATE",
-     "LiveCodeBench: contests from that day on, as 2024-08-01", 0, 0},
-    {OPT_STR, "lcb-to", 0, &o.lcb_to, "DATE", "LiveCodeBench: contests up to that day", 0, 0},
+     "LiveCodeBench: only contests on or after this day, for example 2024-08-01", 0, 0},
+    {OPT_STR, "lcb-to", 0, &o.lcb_to, "DATE", "LiveCodeBench: only contests on or before this day",
+     0, 0},
     {.type = OPT_GROUP, .help = "Arms"},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=GENERATOR[,KEY=VALUE...]",
-     "repeatable, the first is the baseline; GENERATOR: http(s)://HOST/v1, several of them as "
-     "URL|URL*WEIGHT, local:DIR (a checkpoint, run here), or replay:FILE; keys: model precision "
-     "stream retries timeout deadline in_flight rpm tpm (requests and tokens per minute) seed "
-     "temperature top_p max_tokens; local: precision (bf16, fp8; fp32; A to F, noPV: damaged), "
-     "device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, template",
+     "one arm; give the option once for each arm, the baseline first. GENERATOR: "
+     "http(s)://HOST/v1, several servers as URL|URL*WEIGHT, local:DIR (a checkpoint that this "
+     "program runs), or replay:FILE (recorded answers). Keys: model precision stream retries "
+     "timeout deadline in_flight rpm tpm (requests and tokens per minute) seed temperature top_p "
+     "max_tokens. Keys of local: precision (bf16; fp8; fp32; A to F and noPV: other quantisations, "
+     "for experiments), device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, "
+     "template",
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",
-     "requests at once for each arm; 0 = the generator's default", 0, 4096},
+     "requests in flight for each arm; 0 = the default of the generator", 0, 4096},
     {OPT_LIST, "control", 0, &o.controls, "KIND",
-     "repeatable; seeds: run the baseline once more with other seeds, the noise floor of the "
-     "comparison; damaged=GENERATOR[,KEY=VALUE...]: an arm that is known to be worse, which shows "
-     "whether the set can see damage",
+     "control arm; may be given again. seeds: the baseline with other seeds, which shows the noise "
+     "of the comparison. damaged=GENERATOR[,KEY=VALUE...]: an arm that is known to be worse, which "
+     "shows whether the task detects damage",
      0, 0},
-    {OPT_FLAG, "stream", 0, &stream, NULL, "server-sent events, which give the time to first token",
-     0, 0},
+    {OPT_FLAG, "stream", 0, &stream, NULL,
+     "receive answers as server-sent events, which gives the time to first token", 0, 0},
     {.type = OPT_GROUP, .help = "Sampling"},
-    {OPT_NUM, "temperature", 't', &o.temperature, "T", "-1 = the suite's", -1, 100},
-    {OPT_NUM, "top-p", 0, &o.top_p, "P", "0 = the suite's", 0, 1},
-    {OPT_INT, "max-tokens", 0, &o.max_tokens, "N", "completion tokens at most; 0 = the suite's", 0,
-     INT_MAX},
+    {OPT_NUM, "temperature", 't', &o.temperature, "T", "temperature; -1 = as in the suite", -1,
+     100},
+    {OPT_NUM, "top-p", 0, &o.top_p, "P", "top-p; 0 = as in the suite", 0, 1},
+    {OPT_INT, "max-tokens", 0, &o.max_tokens, "N",
+     "maximum number of completion tokens; 0 = as in the suite", 0, INT_MAX},
     {OPT_INT, "seed", 0, &o.seed, "N",
-     "each sample's seed follows from it, the task, the problem and the sample's number", 0,
-     9007199254740991.0},
+     "seed of the run; the seed of each sample is computed from it, the task, the problem and the "
+     "number of the sample",
+     0, 9007199254740991.0},
     {.type = OPT_GROUP, .help = "Result"},
-    {OPT_STR, "out", 'o', &o.out, "RUN", "folder of the run; a run that was stopped continues", 0,
-     0},
+    {OPT_STR, "out", 'o', &o.out, "RUN", "folder of the run; an interrupted run continues", 0, 0},
     {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
-     "largest difference in accuracy that counts as none, in points; 0 = the suite's", 0, 100},
+     "equivalence margin: the largest difference in accuracy that counts as no difference, in "
+     "percentage points; 0 = as in the suite",
+     0, 100},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
-     "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
-     0},
-    {OPT_STR, "judge", 0, &o.judge, "KIND",
-     "of programs; real: each test in a Python process of its own; lcb: as LiveCodeBench's own "
-     "checker, to agree with published figures; default: real",
+     "grading of mathematics; field: accepts what any of the usual graders accepts; strict: as "
+     "prm800k; default: field",
      0, 0},
-    {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N", "programs judged at once; 0 = one per processor",
-     0, 1024},
+    {OPT_STR, "judge", 0, &o.judge, "KIND",
+     "how programs are tested; real: one Python process for each test; lcb: like LiveCodeBench's "
+     "own checker, to match published figures; default: real",
+     0, 0},
+    {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N",
+     "programs that are tested at the same time; 0 = one per processor", 0, 1024},
     {OPT_STR, "judge-model", 0, &o.judge_model, "GENERATOR[,KEY=VALUE...]",
-     "the model that judges open answers (arena_hard), given like an arm but without a name; "
-     "default: temperature 0 and 16000 tokens",
+     "the model that judges open answers (arena_hard), written like an arm without its name; "
+     "default: temperature 0 and at most 16000 tokens",
      0, 0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
-     "judge the samples in --out again, and generate nothing", 0, 0},
+     "grade the samples in --out again, and generate nothing", 0, 0},
     {.type = OPT_END},
 };
 
@@ -102,7 +109,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (r)
         printed = print_evals(r, shared, st == SNAP_OK ? err : NULL);
     else if (st == SNAP_OK && o.shard && !shared->json)
-        (void)printf("shard %s is done: join all with snapmla merge\n", o.shard);
+        (void)printf("shard %s is done: join all shards with 'snapmla merge'\n", o.shard);
     results_free(r);
     return st == SNAP_OK ? printed : st;
 }
@@ -111,14 +118,14 @@ static const opt_command *const verbs[] = {&cmd_eval_plan, &cmd_eval_show, NULL}
 
 const opt_command cmd_eval = {
     .name = "eval",
-    .summary = "ask two precisions the same questions, compare the answers",
+    .summary = "compare the answers of two precisions to the same questions",
     .synopsis = "--suite LIST --arm NAME=GENERATOR... --out RUN [options]",
-    .about =
-        "Gives every arm the same questions with the same seeds, judges the answers, and compares\n"
-        "each arm with the first one: paired differences with confidence intervals and a test of\n"
-        "equivalence. Failed requests are counted and left out, never scored as wrong. An API key\n"
-        "is read from SNAPMLA_API_KEY, else OPENAI_API_KEY. GPQA is read from its archive in\n"
-        "memory; no text of it is written except what a model quotes.",
+    .about = "Gives every arm the same questions with the same seeds, grades the answers, and\n"
+             "compares each arm with the first one. The result has paired differences with\n"
+             "confidence intervals and a test of equivalence. Failed requests are counted and\n"
+             "left out; they are never graded as wrong. The API key is read from SNAPMLA_API_KEY\n"
+             "or else from OPENAI_API_KEY. GPQA is read from its archive in memory, and its text\n"
+             "is not written to the disk; only the answer of a model may quote it.",
     .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
                 "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
                 "fp8=http://127.0.0.1:8001/v1,model=b\n"

@@ -13,17 +13,17 @@ static bool list, accepted;
 static int64_t retries = 4;
 
 static const opt options[] = {
-    {OPT_STR, "dir", 'd', &o.dir, "DIR", "the data folder", 0, 0},
+    {OPT_STR, "dir", 'd', &o.dir, "DIR", "folder of the data sets", 0, 0},
     {OPT_STR, "mirror", 'm', &o.mirror, "URL",
-     "fetch from here, a copy of a data folder, instead of the official homes", 0, 0},
-    {OPT_FLAG, "list", 'l', &list, NULL, "show the sets and what DIR holds of them, fetch nothing",
-     0, 0},
-    {OPT_FLAG, "accept-licences", 0, &accepted, NULL,
-     "the licences and notices are known: don't show them", 0, 0},
-    {OPT_INT, "retries", 0, &retries, "N", "how many attempts in a row may fail, after the first",
-     0, 100},
+     "download from this copy of a data folder instead of the official sources", 0, 0},
+    {OPT_FLAG, "list", 'l', &list, NULL,
+     "list the data sets and which of them DIR contains; download nothing", 0, 0},
+    {OPT_FLAG, "accept-licences", 0, &accepted, NULL, "do not print the licences and notices", 0,
+     0},
+    {OPT_INT, "retries", 0, &retries, "N",
+     "how many times in a row a failed download is tried again", 0, 100},
     {OPT_STR, "manifest", 0, &wanted.path, "FILE",
-     "another list of sets; default: the program's own datasets/manifest.json", 0, 0},
+     "list of data sets; default: the shipped datasets/manifest.json", 0, 0},
     {.type = OPT_END},
 };
 
@@ -109,14 +109,14 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 
 const opt_command cmd_fetch = {
     .name = "fetch",
-    .summary = "bring the public data sets, checked, from their homes",
+    .summary = "download the public data sets and check them",
     .synopsis = "[options] [NAME...]",
-    .about = "Downloads the named data sets into the data folder; a set has the name of its task.\n"
-             "Without a name it downloads all but the large ones. Every file is checked against\n"
-             "the sha256 in the manifest, if there is one, and moved to its place only when it is\n"
-             "complete. A broken transfer continues where it stopped. datasets/fetch.sh does the\n"
-             "same with curl or wget. The sets belong to their authors: their licences and\n"
-             "notices are shown.",
+    .about = "Downloads the named data sets into the data folder. A data set has the name of its\n"
+             "task. Without a name it downloads all data sets except the large ones. Every file\n"
+             "is compared with the sha256 in the manifest, if there is one, and gets its final\n"
+             "name only when it is complete. An interrupted transfer continues where it stopped.\n"
+             "datasets/fetch.sh does the same with curl or wget. The data sets belong to their\n"
+             "authors, so their licences and notices are printed.",
     .examples = "  snapmla fetch --list\n"
                 "  snapmla fetch aime24 aime25 math500\n"
                 "  snapmla fetch --dir ../data --mirror http://mirror.example/datasets gsm8k",

@@ -19,35 +19,36 @@ static fidelity_model_args model = {.precisions = "bf16,fp8,A"};
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
     {OPT_STR, "configs", 0, &configs, "LIST",
-     "cache formats: bf16, snapmla, the ablation's A to F, noPV (snapmla with P in bf16)", 0, 0},
-    {OPT_STR, "contexts", 0, &contexts, "LIST", "tokens in the cache", 0, 0},
+     "cache formats: bf16, snapmla, A to F (other scales), noPV (snapmla with P in bf16)", 0, 0},
+    {OPT_STR, "contexts", 0, &contexts, "LIST", "numbers of cached tokens", 0, 0},
     {OPT_STR, "distribution", 0, &distributions, "LIST",
-     "normal: N(0,1); mla: RoPE columns with outliers up to 1e3; sink: one token in a thousand "
-     "gets a large share of every query; adversarial: norms over octaves, large products that "
-     "cancel",
+     "random input; normal: N(0,1); mla: outliers up to 1e3 in the RoPE columns; sink: one token "
+     "in a thousand has a large weight for every query; adversarial: norms that span powers of "
+     "two, and large products that cancel",
      0, 0},
-    {OPT_INT, "heads", 0, &heads, "N", "query heads, each a compared row", 1, MLA_MAX_HEADS},
-    {OPT_INT, "seed", 0, &seed, "N", "of the random numbers", 0, 1e15},
+    {OPT_INT, "heads", 0, &heads, "N", "query heads; each one is a row that is compared", 1,
+     MLA_MAX_HEADS},
+    {OPT_INT, "seed", 0, &seed, "N", "seed of the random numbers", 0, 1e15},
     {.type = OPT_GROUP, .help = "Predictions of a model"},
     {OPT_STR, "model", 'm', &model.dir, "DIR",
-     "a checkpoint: perplexity, KL divergence and changed tokens on --text; on the CPU, or "
-     "with --backend cuda bf16 and fp8 on a device",
+     "folder of a checkpoint: measure perplexity, KL divergence and changed tokens on --text; on "
+     "the CPU, or on a device with --backend cuda (bf16 and fp8 only)",
      0, 0},
-    {OPT_STR, "text", 0, &model.text, "FILE", "- = standard input", 0, 0},
+    {OPT_STR, "text", 0, &model.text, "FILE", "file with the text; - = standard input", 0, 0},
     {OPT_STR, "precisions", 0, &model.precisions, "LIST",
-     "of the cache: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},
-    {OPT_INT, "max-tokens", 0, &model.max_tokens, "N", "of the text; 0 = up to 32768", 0,
-     MLA_MAX_CONTEXT},
+     "cache formats: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},
+    {OPT_INT, "max-tokens", 0, &model.max_tokens, "N",
+     "maximum number of tokens of the text; 0 = 32768", 0, MLA_MAX_CONTEXT},
     {OPT_FLAG, "prefill", 0, &model.prefill, NULL,
-     "process the text as a prompt instead of decoding it", 0, 0},
+     "process the text as a prompt instead of decoding it token by token", 0, 0},
     {OPT_FLAG, "layers", 0, &model.layers, NULL,
-     "also measure each layer, at --contexts and at the end of the text: the errors of all configs "
-     "on the layer's own numbers, the sizes of these, and the bound by the norms of W_UK and W_UV",
+     "also measure each layer, at --contexts and at the end of the text: the errors of all cache "
+     "formats on the layer's own values, the magnitudes of these values, and an error bound from "
+     "the norms of W_UK and W_UV",
      0, 0},
     DEVICE_OPTIONS(device),
     {.type = OPT_GROUP, .help = "Output"},
-    {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
-     0},
+    {OPT_STR, "out", 'o', &out, "PATH", "write the result to this .json file or run folder", 0, 0},
     {.type = OPT_END},
 };
 
@@ -101,13 +102,13 @@ cleanup:
 
 const opt_command cmd_fidelity = {
     .name = "fidelity",
-    .summary = "numerical error of each cache format against FP64",
+    .summary = "measure the numerical error of each cache format",
     .synopsis = "[options]",
     .about = "Measures the numerical error of attention in each cache format against FP64\n"
-             "attention over the unquantised numbers. The FP64 oracle of each format's arithmetic\n"
-             "shows what the format costs; the arms of the backend show what this implementation\n"
-             "adds. With --model it measures how the formats change a model's predictions of a\n"
-             "text.",
+             "attention over unquantised values. The error of the FP64 oracle of a format's\n"
+             "arithmetic is the cost of the format. The error of the backend's arms shows what\n"
+             "this implementation adds to it. With --model it measures how the formats change a\n"
+             "model's predictions of a text.",
     .examples = "  snapmla fidelity\n"
                 "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
                 "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"

@@ -12,19 +12,21 @@ static gate_deciding deciding = GATE_DECIDING_DEFAULTS;
 static gate_output output = GATE_OUTPUT_DEFAULTS;
 
 static const opt options[] = {
-    {.type = OPT_GROUP, .help = "Two result files or runs' folders"},
-    {OPT_STR, "baseline", 0, &o.baseline, "PATH", "what is compared with", 0, 0},
-    {OPT_STR, "current", 0, &o.current, "PATH", "what is judged", 0, 0},
+    {.type = OPT_GROUP, .help = "Two result files or run folders"},
+    {OPT_STR, "baseline", 0, &o.baseline, "PATH", "the result to compare with", 0, 0},
+    {OPT_STR, "current", 0, &o.current, "PATH", "the result to judge", 0, 0},
     {OPT_NUM, "error-growth", 0, &error_growth_pct, "PCT",
-     "growth of a numerical error that counts as none", 0, 1e6},
+     "largest growth of a numerical error that counts as no change, in percent", 0, 1e6},
     {OPT_FLAG, "allow-shared", 0, &o.allow_shared, NULL,
-     "judge also cells during which other work used the processors", 0, 0},
-    {OPT_FLAG, "any-machine", 0, &o.any_machine, NULL, "compare results of different machines", 0,
+     "also judge cells that were measured while other programs used the processors", 0, 0},
+    {OPT_FLAG, "any-machine", 0, &o.any_machine, NULL, "allow results of two different machines", 0,
      0},
     {OPT_STR, "history", 0, &o.history, "FILE",
-     "append this run's times to a history, and widen thresholds by its spread from run to run", 0,
-     0},
-    {OPT_INT, "seed", 0, &seed, "N", "of the resampling behind intervals of quality", 0, 1e15},
+     "append the times of the current result to this history, and widen the thresholds by the "
+     "history's spread from run to run",
+     0, 0},
+    {OPT_INT, "seed", 0, &seed, "N",
+     "seed of the resampling for the confidence intervals of quality", 0, 1e15},
     GATE_DECIDING_OPTIONS(deciding),
     GATE_OUTPUT_OPTIONS(output),
     {.type = OPT_END},
@@ -50,9 +52,8 @@ static const opt_command verb_check = {
     .name = "gate check",
     .summary = "compare two result files in speed, numerical error and quality",
     .synopsis = "--baseline PATH --current PATH [options]",
-    .about =
-        "Compares two result files or runs by their samples, and fails where the current one is\n"
-        "slower or worse than the baseline by more than the thresholds.",
+    .about = "Compares two result files or runs by their samples, and fails if the current one\n"
+             "is slower or worse than the baseline by more than the thresholds.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate check --baseline base.json --current now.json\n"
                 "  snapmla gate check --baseline OLD_RUN --current RUN --history times.jsonl",
@@ -73,7 +74,7 @@ static const opt no_options[] = {{.type = OPT_END}};
 static const opt_command verb_worker = {
     .name = "gate worker",
     .synopsis = "",
-    .about = "Builds cells and takes steps for a gate, which writes a request per line.",
+    .about = "Builds and times cells for 'snapmla gate run', which writes one request per line.",
     .examples = "  snapmla gate worker",
     .options = no_options,
     .run = serve,
@@ -85,14 +86,13 @@ static const opt_command *const verbs[] = {&verb_check,       &cmd_gate_run, &cm
 
 const opt_command cmd_gate = {
     .name = "gate",
-    .summary = "fail on a regression in speed or quality",
+    .summary = "detect regressions in speed and quality",
     .synopsis = "[VERB] [options]",
-    .about =
-        "Fails when something became slower or worse, and measures how far its own verdicts can\n"
-        "be trusted. check compares two result files. run times two builds, backends or\n"
-        "precisions in mirrored turns. selftest runs this build against itself, as it is and\n"
-        "delayed by 1, 2 and 5 %, and reports the rate of false alarms and the smallest effect\n"
-        "that it finds. history lists when times changed.",
+    .about = "Fails if something became slower or worse, and measures how reliable its own\n"
+             "verdicts are. 'check' compares two result files. 'run' times two builds, backends\n"
+             "or precisions in alternating turns. 'selftest' runs this build against itself,\n"
+             "unchanged and delayed by 1, 2 and 5 %, and reports the rate of false alarms and\n"
+             "the smallest slow-down that it detects. 'history' lists when times changed.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate run old/snapmla,name=old self,name=new --junit gate.xml\n"
                 "  snapmla gate check --baseline base.json --current now.json\n"

@@ -19,47 +19,61 @@ static answer_options answer = {
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
     {OPT_STR, "prompt", 'p', &prompt_text, "TEXT",
-     "one answer; without it and --file each line of standard input is a question", 0, 0},
-    {OPT_STR, "file", 'f', &prompt_file, "FILE",
-     "the prompt is the file's text; - = standard input", 0, 0},
-    {OPT_STR, "system", 0, &system_text, "TEXT", "system message", 0, 0},
+     "answer this prompt; without --prompt and --file, each line of standard input is a prompt", 0,
+     0},
+    {OPT_STR, "file", 'f', &prompt_file, "FILE", "read one prompt from a file; - = standard input",
+     0, 0},
+    {OPT_STR, "system", 0, &system_text, "TEXT", "text of the system message", 0, 0},
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
-     "none (plain text goes on), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
+     "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
      "kimi-k2, longcat, chatml; default: the checkpoint's own",
      0, 0},
     {OPT_FLAG, "thinking", 0, &model.thinking, NULL,
-     "deepseek-v3.1: the answer begins with a thought", 0, 0},
+     "deepseek-v3.1: the model reasons before it answers", 0, 0},
     {.type = OPT_GROUP, .help = "How"},
     {OPT_STR, "precision", 0, &model.precision, "NAME",
-     "of the cache and its attention: bf16, fp8; fp32 for debugging; A to F, noPV: damaged", 0, 0},
+     "precision of the cache and of attention: bf16; fp8; fp32 (for debugging); A to F and noPV: "
+     "other quantisations, for experiments",
+     0, 0},
     {OPT_INT, "samples", 'n', &answer.samples, "N",
-     "answers to each prompt, which they share in the cache; streamed when 1", 1, 4096},
-    {OPT_NUM, "temperature", 't', &answer.sampling.temperature, "T", "0 = greedy", 0, 100},
+     "answers to each prompt; they share its tokens in the cache, and a single answer is printed "
+     "while it is generated",
+     1, 4096},
+    {OPT_NUM, "temperature", 't', &answer.sampling.temperature, "T",
+     "sampling temperature; 0 = greedy", 0, 100},
     {OPT_NUM, "top-p", 0, &answer.sampling.top_p, "P",
-     "the fewest tokens that reach this probability", 0, 1},
-    {OPT_INT, "top-k", 0, &top_k, "K", "0 = off", 0, 1e6},
+     "sample from the fewest tokens whose probabilities add up to P", 0, 1},
+    {OPT_INT, "top-k", 0, &top_k, "K", "sample from the K likeliest tokens; 0 = off", 0, 1e6},
     {OPT_NUM, "min-p", 0, &answer.sampling.min_p, "P",
-     "a share of the best token's probability; 0 = off", 0, 1},
-    {OPT_NUM, "repetition-penalty", 0, &answer.sampling.repetition_penalty, "X", "1 = off", 0, 100},
-    {OPT_INT, "max-tokens", 0, &max_tokens, "N", "of an answer", 1, 1e6},
-    {OPT_LIST, "stop", 0, &stops, "TEXT", "ends an answer, which is cut before it; repeatable", 0,
+     "sample from tokens with at least P times the probability of the likeliest token; 0 = off", 0,
+     1},
+    {OPT_NUM, "repetition-penalty", 0, &answer.sampling.repetition_penalty, "X",
+     "factor that lowers the logits of tokens that occurred before; 1 = off", 0, 100},
+    {OPT_INT, "max-tokens", 0, &max_tokens, "N", "maximum number of tokens of an answer", 1, 1e6},
+    {OPT_LIST, "stop", 0, &stops, "TEXT", "end an answer before this text; may be given again", 0,
      0},
-    {OPT_INT, "seed", 0, &answer.seed, "N", "sample i of a prompt draws from seed + i", 0, 1e15},
+    {OPT_INT, "seed", 0, &answer.seed, "N",
+     "seed of the sampling; answer i to a prompt uses seed + i", 0, 1e15},
     {.type = OPT_GROUP, .help = "Machine"},
     {OPT_STR, "device", 0, &model.device, "NAME",
-     "cpu; cuda: weights, cache and products there; opencl, plugin:PATH: cache and attention there",
+     "cpu; cuda: weights, cache and matrix products are on the device; opencl, plugin:PATH: cache "
+     "and attention are on the device",
      0, 0},
     {OPT_INT, "context", 0, &model.context, "N",
-     "tokens per sequence; 0 = 32768, or what the model takes", 0, 1 << 20},
+     "maximum number of tokens of a sequence; 0 = 32768, or the limit of the model if that is "
+     "smaller",
+     0, 1 << 20},
     {OPT_INT, "cache-mb", 0, &cache_mb, "N",
-     "MiB of cache; 0 = 4096, or an eighth of a CUDA device, or less where less will do", 0,
-     1 << 24},
+     "size of the cache in MiB; 0 = 4096, or one eighth of the memory of a CUDA device, or less if "
+     "that is enough",
+     0, 1 << 24},
     {OPT_FLAG, "recompute", 0, &model.recompute, NULL,
-     "a sequence that is evicted from the cache is computed again later instead of being swapped "
-     "to memory; its tokens may change",
+     "compute a sequence again after it was evicted from the cache, instead of swapping it to "
+     "memory; its tokens may change",
      0, 0},
-    {OPT_INT, "threads", 0, &threads, "N", "0 = all cores", 0, 1024},
-    {OPT_FLAG, "stats", 0, &stats, NULL, "tokens, times and batch on standard error", 0, 0},
+    {OPT_INT, "threads", 0, &threads, "N", "CPU threads; 0 = all cores", 0, 1024},
+    {OPT_FLAG, "stats", 0, &stats, NULL,
+     "print numbers of tokens, times and the batch size to standard error", 0, 0},
     {.type = OPT_END},
 };
 
@@ -115,7 +129,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     char *shipped = NULL;
     complete_options(shared);
     if (prompt_text && prompt_file)
-        return err_set(err, SNAP_E_USAGE, "--prompt and --file: give one of them");
+        return err_set(err, SNAP_E_USAGE,
+                       "--prompt and --file exclude each other: give one of them");
     if (prompt_file)
         TRY(fs_read(prompt_file, &text, err));
     shipped = share_find(shared->args[0]);
@@ -132,13 +147,12 @@ cleanup:
 
 const opt_command cmd_generate = {
     .name = "generate",
-    .summary = "answer with a checkpoint, in either precision",
+    .summary = "generate answers with a checkpoint, in either precision",
     .synopsis = "[options] DIR",
-    .about =
-        "Answers with the checkpoint in DIR (config.json, *.safetensors, tokenizer.json): "
-        "DeepSeek\n"
-        "V2, V3 and related models, LongCat-Flash, MiniCPM3. Both precisions share everything but\n"
-        "the cache's format and the arithmetic of attention.",
+    .about = "Generates answers with the checkpoint in DIR (config.json, *.safetensors,\n"
+             "tokenizer.json): DeepSeek V2, V3 and related models, LongCat-Flash, MiniCPM3. The\n"
+             "two precisions differ only in the format of the cache and the arithmetic of\n"
+             "attention.",
     .examples = "  snapmla generate --prompt 'What is 17 * 23?' DeepSeek-V2-Lite-Chat\n"
                 "  snapmla generate --precision fp8 --samples 8 --stats --file question.txt DIR",
     .options = options,

@@ -8,18 +8,20 @@ static int64_t jobs;
 
 static const opt options[] = {
     {OPT_STR, "task", 't', &o.task, "NAME",
-     "the task: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
+     "task of the answers: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
      "mmlu_pro, mmlu_redux, ifeval, zebralogic, livecodebench, humaneval, mbpp, synth_aime, "
      "synth_math, synth_gpqa, synth_code",
      0, 0},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
-     "field: what the field's graders accept between them; strict: as prm800k; default: field", 0,
-     0},
-    {OPT_STR, "judge", 0, &o.judge, "KIND",
-     "of programs; real: each test in a Python process of its own; lcb: as LiveCodeBench's own "
-     "checker, to agree with published figures; default: real",
+     "grading of mathematics; field: accepts what any of the usual graders accepts; strict: as "
+     "prm800k; default: field",
      0, 0},
-    {OPT_INT, "jobs", 'j', &jobs, "N", "programs judged at once; 0 = one per processor", 0, 1024},
+    {OPT_STR, "judge", 0, &o.judge, "KIND",
+     "how programs are tested; real: one Python process for each test; lcb: like LiveCodeBench's "
+     "own checker, to match published figures; default: real",
+     0, 0},
+    {OPT_INT, "jobs", 'j', &jobs, "N",
+     "programs that are tested at the same time; 0 = one per processor", 0, 1024},
     {.type = OPT_END},
 };
 
@@ -36,18 +38,19 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 
 const opt_command cmd_grade = {
     .name = "grade",
-    .summary = "judge recorded answers again, without generating",
+    .summary = "grade recorded answers",
     .synopsis = "--task NAME [FILE]",
-    .about = "Judges recorded answers, one JSON object per line: {\"gold\", \"response\"}\n"
-             "searches the response for its answer, {\"gold\", \"answer\"} takes the answer as it\n"
-             "is. Other keys are ignored, so the samples.jsonl of a run is an input. Writes one\n"
-             "object per line in the same order: the verdict (correct, wrong, unparsed), what was\n"
-             "extracted, by which rule, and the reason. Rows of ifeval and zebralogic may have\n"
-             "the layout of their data, with a response. Nothing is written if a line is\n"
-             "malformed. If answers are programs, a line is {\"code\" or \"response\",\n"
-             "\"inputs\", \"outputs\", \"fn_name\"}, or has the tests as the data set publishes\n"
-             "them; the verdict is pass, wrong, timeout or error. Programs run in a sandbox\n"
-             "(bubblewrap). Without a sandbox no program is run, and the exit code is 6.",
+    .about = "Grades recorded answers, one JSON object per line. For {\"gold\", \"response\"}\n"
+             "the answer is extracted from the response; for {\"gold\", \"answer\"} it is taken\n"
+             "as it is. Other keys are ignored, so the samples.jsonl of a run can be graded. One\n"
+             "object is written per line, in the same order: the verdict (correct, wrong,\n"
+             "unparsed), the extracted answer, the rule that extracted it, and the reason. A\n"
+             "line for ifeval or zebralogic may also have the layout of its data set plus a\n"
+             "response. If a line is malformed, nothing is written. If the answers are programs,\n"
+             "a line is {\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or\n"
+             "contains the tests as the data set publishes them, and the verdict is pass, wrong,\n"
+             "timeout or error. Programs run in a sandbox (bubblewrap). Without a sandbox no\n"
+             "program is run, and the exit code is 6.",
     .examples =
         "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
         "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"

@@ -32,12 +32,12 @@ cleanup:
 
 const opt_command cmd_info = {
     .name = "info",
-    .summary = "what this build and this machine can do, and why not",
+    .summary = "show what this build and this machine support",
     .synopsis = "[options]",
-    .about =
-        "Lists what this build and this machine can do, and why not: program, processor, backends\n"
-        "and their instruction sets, configurations. With --backend it opens that backend alone;\n"
-        "the exit code is 0 only if it can be used.",
+    .about = "Lists what this build and this machine support: program, processor, backends with\n"
+             "their instruction sets, and configurations. It gives the reason if a backend\n"
+             "cannot be used. With --backend it opens only that backend, and the exit code is 0\n"
+             "only if it can be used.",
     .examples = "  snapmla info\n"
                 "  snapmla info --json\n"
                 "  snapmla info --backend plugin:./vendor.so",

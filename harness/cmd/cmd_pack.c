@@ -9,7 +9,8 @@
 static const char *out;
 
 static const opt options[] = {
-    {OPT_STR, "out", 'o', &out, "FILE", "the bundle; default: the run's name and .zip", 0, 0},
+    {OPT_STR, "out", 'o', &out, "FILE",
+     "path of the bundle; default: the name of the run with .zip", 0, 0},
     {.type = OPT_END},
 };
 
@@ -42,11 +43,11 @@ cleanup:
 
 const opt_command cmd_pack = {
     .name = "pack",
-    .summary = "bundle a run into one zip that can be checked",
+    .summary = "pack a run into one zip file that can be verified",
     .synopsis = "FILE_or_DIR [options]",
-    .about = "Packs a run into one zip: result file, samples, log, configuration, report, and a\n"
-             "manifest with the sha256 of each. 'snapmla verify-run' checks it on any machine.\n"
-             "Prints the path of the zip.",
+    .about = "Packs a run into one zip file: result file, samples, log, configuration, report,\n"
+             "and a manifest with the sha256 of each file. 'snapmla verify-run' checks the zip\n"
+             "file on any machine. The path of the zip file is printed.",
     .examples = "  snapmla pack RUN\n"
                 "  snapmla pack bench.json --out bench.zip",
     .options = options,

@@ -20,9 +20,10 @@ static opt_list reported, e2e;
 static const opt options[] = {
     OUTPUT_OPTIONS,
     {OPT_FLAG, "samples", 0, &o.samples, NULL,
-     "questions and answers on the HTML page, where a DIR has them", 0, 0},
+     "show questions and answers on the HTML page, if a DIR contains them", 0, 0},
     {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,
-     "also the answers to GPQA, which may quote it; its authors ask not to publish it", 0, 0},
+     "also show the answers to GPQA, which may quote it; its authors ask not to publish its text",
+     0, 0},
     {.type = OPT_END},
 };
 
@@ -44,11 +45,11 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 /* ---- report paper ---- */
 
 static const opt paper_options[] = {
-    {.type = OPT_GROUP, .help = "Beside the result files"},
-    {OPT_LIST, "e2e", 0, &e2e, "FILE", "what 'bench model' wrote to --out; may be given again", 0,
-     0},
+    {.type = OPT_GROUP, .help = "Further input"},
+    {OPT_LIST, "e2e", 0, &e2e, "FILE",
+     "result file of 'snapmla bench model --out'; may be given again", 0, 0},
     {OPT_LIST, "reported", 0, &reported, "FILE",
-     "further figures that papers report, JSON; may be given again", 0, 0},
+     "JSON file with further figures that papers report; may be given again", 0, 0},
     OUTPUT_OPTIONS,
     {.type = OPT_END},
 };
@@ -64,9 +65,9 @@ static const opt_command verb_paper = {
     .name = "report paper",
     .summary = "the tables and figures of the SnapMLA paper",
     .synopsis = "[FILE_or_DIR...] [options]",
-    .about = "Makes the tables and figures of the SnapMLA paper from result files. What the paper\n"
-             "reports stands beside what was measured, and is marked as reported. A table without\n"
-             "measurements says which command measures it.",
+    .about = "Makes the tables and figures of the SnapMLA paper from result files. Figures that\n"
+             "the paper reports are shown beside the measured ones and are marked as reported.\n"
+             "If a table has no measurements, the report names the command that measures them.",
     .examples = "  snapmla report paper\n"
                 "  snapmla report paper bench.json fidelity.json RUN --out paper --format all",
     .options = paper_options,
@@ -79,13 +80,12 @@ static const opt_command *const verbs[] = {&verb_paper, NULL};
 
 const opt_command cmd_report = {
     .name = "report",
-    .summary = "tables, figures and a page from result files",
+    .summary = "make tables, figures and an HTML page from result files",
     .synopsis = "FILE_or_DIR... [options]",
-    .about =
-        "Makes tables and figures from one or more result files: one HTML page, Markdown, CSV, "
-        "and\n"
-        "LaTeX tables for \\input. A DIR is a RUN folder with a run.json. Prints the paths of the\n"
-        "files. A folder called paper is written ./paper, since paper is a verb.",
+    .about = "Makes tables and figures from one or more result files: one HTML page, Markdown,\n"
+             "CSV, and LaTeX tables for \\input. A DIR is the folder of a run, which contains\n"
+             "run.json. The paths of the written files are printed. 'paper' is a verb, so write\n"
+             "./paper for a folder of that name.",
     .examples = "  snapmla report run.json\n"
                 "  snapmla report bench.json RUN --out report --format html,tex\n"
                 "  snapmla report paper bench.json fidelity.json RUN --out paper --format all",

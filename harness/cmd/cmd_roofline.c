@@ -19,15 +19,16 @@ static const char *out;
 static const opt options[] = {
     DEVICE_OPTIONS(device),
     {.type = OPT_GROUP, .help = "Measuring"},
-    {OPT_INT, "rounds", 0, &rounds, "N", "repetitions of each probe; the best one counts", 1, 64},
-    {OPT_NUM, "seconds", 0, &seconds, "S", "time of a probe and repetition", 0.01, 60},
+    {OPT_INT, "rounds", 0, &rounds, "N", "repetitions of each probe; the best one is the ceiling",
+     1, 64},
+    {OPT_NUM, "seconds", 0, &seconds, "S", "time of one repetition of a probe, in seconds", 0.01,
+     60},
     {OPT_NUM, "sustained", 0, &sustained, "S",
-     "on a GPU: seconds of each loop that shows what the power limit leaves; 0 = none, and no "
-     "latencies either",
+     "on a GPU: seconds of each loop that measures the rates under the power limit; 0 = no such "
+     "loops, and no latencies",
      0, 60},
     {.type = OPT_GROUP, .help = "Output"},
-    {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
-     0},
+    {OPT_STR, "out", 'o', &out, "PATH", "write the result to this .json file or run folder", 0, 0},
     {.type = OPT_END},
 };
 
@@ -36,7 +37,7 @@ static int compare_double(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Best, median and lowest round in units that people read: GB/s, GFLOP/s and ns. */
+/* Adds the best, median and lowest round in readable units: GB/s, GFLOP/s and ns. */
 static void add_row(table *t, const js *row) {
     double v[CEILINGS_MAX_ROUNDS];
     const js *samples = js_get_array(row, "samples");
@@ -55,14 +56,15 @@ static void add_row(table *t, const js *row) {
     table_cell(t, "%s", js_get_str(row, "method"));
 }
 
-/* On the processors themselves other work lowers what the probes see. */
+/* If the backend runs on the host's processors, other programs lower the measured rates. */
 static void warn_if_shared(const mla_backend *be, const env_state *before) {
     mla_backend_info info;
     mla_backend_describe(be, &info);
     env_state after = env_now();
     if (info.host_memory && env_between(before, &after).shared)
-        term_warn("other work shared the processors: the ceilings may be too low; repeat on an "
-                  "idle machine, or give the probes more chances with --rounds");
+        term_warn(
+            "other programs used the processors, so the ceilings may be too low; measure again on "
+            "an idle machine, or repeat the probes more often with --rounds");
 }
 
 static snap_status measure(ceilings *c, mla_backend *be, snap_err *err) {
@@ -119,11 +121,12 @@ cleanup:
 
 const opt_command cmd_roofline = {
     .name = "roofline",
-    .summary = "measure the ceilings of this device",
+    .summary = "measure the highest rates of this device",
     .synopsis = "[options]",
-    .about = "Measures the highest rates that this device reaches: cold read bandwidth, and\n"
-             "multiply-accumulate on BF16 and FP8 operands with FP32 sums, on random data. Every\n"
-             "percentage that 'bench' reports is relative to these.",
+    .about = "Measures the highest rates that this device reaches, on random data: reading\n"
+             "memory with a cold cache, and multiply-accumulate of BF16 and of FP8 operands with\n"
+             "FP32 sums. These ceilings are the 100 % of every percentage that 'snapmla bench'\n"
+             "reports.",
     .examples = "  snapmla roofline\n"
                 "  snapmla roofline --threads 1 --out roofline.json",
     .options = options,

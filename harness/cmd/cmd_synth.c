@@ -1,4 +1,4 @@
-/* cmd_synth.c - problems of our own, for training and for asking. */
+/* cmd_synth.c - `snapmla synth`: generated problems for training and evaluation. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,27 +13,27 @@ static int64_t count = 100, start, seed = 1, threads;
 static bool solutions;
 
 static const opt options[] = {
-    {OPT_STR, "style", 's', &style_list, "LIST", "aime, math, gpqa, code", 0, 0},
+    {OPT_STR, "style", 's', &style_list, "LIST", "styles: aime, math, gpqa, code", 0, 0},
     {OPT_STR, "level", 'l', &level_list, "LIST",
-     "1 to 6, in turn; one named twice comes twice as often; 6: longer than what the shipped model "
-     "was trained on",
+     "levels 1 to 6, used in turn; a level that is listed twice is used twice as often; level 6 is "
+     "longer than the training data of the shipped model",
      0, 0},
     {OPT_STR, "split", 0, &split_name, "NAME",
-     "heldout: for evaluation, no problem twice; train: for training, without the held-out ones", 0,
-     0},
-    {OPT_INT, "count", 'n', &count, "N", "problems", 1, 1e9},
-    {OPT_INT, "start", 0, &start, "N", "number of the first problem in the stream", 0, 1e12},
-    {OPT_INT, "seed", 0, &seed, "N", "of the stream", 0, 1e15},
-    {OPT_FLAG, "solutions", 0, &solutions, NULL, "with worked solutions", 0, 0},
-    {OPT_STR, "out", 'o', &out_path, "FILE", "default: standard output", 0, 0},
-    {OPT_INT, "threads", 0, &threads, "N", "0 = all cores", 0, 1024},
+     "heldout: for evaluation, without repetitions; train: for training, without held-out problems",
+     0, 0},
+    {OPT_INT, "count", 'n', &count, "N", "number of problems", 1, 1e9},
+    {OPT_INT, "start", 0, &start, "N", "position of the first problem in the stream", 0, 1e12},
+    {OPT_INT, "seed", 0, &seed, "N", "seed of the stream", 0, 1e15},
+    {OPT_FLAG, "solutions", 0, &solutions, NULL, "add worked solutions", 0, 0},
+    {OPT_STR, "out", 'o', &out_path, "FILE", "file to write; default: standard output", 0, 0},
+    {OPT_INT, "threads", 0, &threads, "N", "CPU threads; 0 = all cores", 0, 1024},
     {.type = OPT_END},
 };
 
 static snap_status add_style(void *ctx, const char *part, snap_err *err) {
     synth_plan *p = ctx;
     if (p->styles == SYNTH_STYLES)
-        return err_set(err, SNAP_E_USAGE, "--style: at most %d", SYNTH_STYLES);
+        return err_set(err, SNAP_E_USAGE, "--style has more than %d entries", SYNTH_STYLES);
     return synth_style_parse(part, &p->style[p->styles++], err);
 }
 
@@ -43,7 +43,7 @@ static snap_status add_level(void *ctx, const char *part, snap_err *err) {
     if (!text_to_int(part, &level) || level < 1 || level > SYNTH_LEVELS)
         return err_set(err, SNAP_E_USAGE, "--level '%.20s': must be 1 to %d", part, SYNTH_LEVELS);
     if (p->levels == SYNTH_LEVEL_LIST)
-        return err_set(err, SNAP_E_USAGE, "--level: at most %d", SYNTH_LEVEL_LIST);
+        return err_set(err, SNAP_E_USAGE, "--level has more than %d entries", SYNTH_LEVEL_LIST);
     p->level[p->levels++] = (int)level;
     return SNAP_OK;
 }
@@ -86,14 +86,13 @@ cleanup:
 
 const opt_command cmd_synth = {
     .name = "synth",
-    .summary = "problems of our own, with worked solutions",
+    .summary = "generate problems, with worked solutions if wanted",
     .synopsis = "[options]",
-    .about =
-        "Writes generated problems, one JSON object per line, in four styles of the evaluations:\n"
-        "integers (aime), LaTeX (math), one of four options (gpqa), programs with tests (code).\n"
-        "The tasks synth_aime, synth_math, synth_gpqa and synth_code read them. A problem depends\n"
-        "only on its style, level, split, seed and number. No training stream contains a held-out\n"
-        "problem, whatever the seed.",
+    .about = "Writes generated problems, one JSON object per line. There are four styles, which\n"
+             "follow the evaluations: integers (aime), LaTeX (math), one of four options (gpqa),\n"
+             "and programs with tests (code). The tasks synth_aime, synth_math, synth_gpqa and\n"
+             "synth_code read them. A problem depends only on its style, level, split, seed and\n"
+             "position. No training stream contains a held-out problem, whatever its seed.",
     .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
                 "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
     .options = options,

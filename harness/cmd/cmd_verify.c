@@ -13,13 +13,12 @@
 static const char *plugin, *checkpoint;
 
 static const opt options[] = {
-    {OPT_STR, "plugin", 0, &plugin, "FILE", "the shared object that must have been measured", 0, 0},
-    {OPT_STR, "checkpoint", 0, &checkpoint, "DIR", "the checkpoint that an arm must have had", 0,
-     0},
+    {OPT_STR, "plugin", 0, &plugin, "FILE", "check that this shared object was measured", 0, 0},
+    {OPT_STR, "checkpoint", 0, &checkpoint, "DIR", "check that an arm used this checkpoint", 0, 0},
     {.type = OPT_END},
 };
 
-/* A RUN's samples lie beside its result file. */
+/* Reads the samples.jsonl of a RUN folder. The samples stay empty if there is no such file. */
 static snap_status read_beside(const char *dir, buf *samples, snap_err *err) {
     char *path = fs_join(dir, "samples.jsonl");
     if (!path)
@@ -68,15 +67,17 @@ cleanup:
 
 const opt_command cmd_verify = {
     .name = "verify-run",
-    .summary = "check whether a result can be what it says",
+    .summary = "check a result for consistency",
     .synopsis = "FILE_or_DIR_or_ZIP [options]",
-    .about = "Checks whether a result can be what it claims to be. The argument is a result file,\n"
-             "a RUN folder or a bundle of pack. Checked are keys, hashes, statistics against\n"
-             "samples, rates against time and shape, times against the file's own ceilings,\n"
-             "speeds without a passed check, mixed conditions, accuracies against samples,\n"
-             "verdicts against intervals, and which files were measured.",
-    .exits = "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, "
-             "7 a speed or verdict that can't be",
+    .about = "Checks whether the statements of a result are consistent. The argument is a result\n"
+             "file, a RUN folder or a bundle that 'snapmla pack' wrote. These things are\n"
+             "checked: keys, hashes, statistics against samples, rates against times and shapes,\n"
+             "times against the file's own ceilings, speeds without a passed correctness check,\n"
+             "mixed conditions, accuracies against samples, verdicts against intervals, and the\n"
+             "hashes of the measured files.",
+    .exits =
+        "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, 7 an impossible speed "
+        "or verdict",
     .examples = "  snapmla verify-run run.json\n"
                 "  snapmla verify-run RUN.zip --json\n"
                 "  snapmla verify-run bench.json --plugin ./vendor.so",

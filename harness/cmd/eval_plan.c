@@ -10,16 +10,19 @@
 static power_options o;
 
 static const opt options[] = {
-    {OPT_STR, "suite", 's', &o.suite, "LIST", "tasks and suites, as for eval", 0, 0},
-    {OPT_INT, "samples", 'n', &o.samples, "N", "samples of each problem; 0 = the suite's", 0,
+    {OPT_STR, "suite", 's', &o.suite, "LIST", "tasks or suites, as in 'snapmla eval'", 0, 0},
+    {OPT_INT, "samples", 'n', &o.samples, "N", "samples per problem; 0 = as in the suite", 0,
      100000},
-    {OPT_INT, "limit", 0, &o.limit, "N", "the first N problems of each task; 0 = all", 0, INT_MAX},
+    {OPT_INT, "limit", 0, &o.limit, "N", "use only the first N problems of each task; 0 = all", 0,
+     INT_MAX},
     {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
-     "largest difference in accuracy that counts as none, in points; 0 = the suite's", 0, 100},
+     "equivalence margin: the largest difference in accuracy that counts as no difference, in "
+     "percentage points; 0 = as in the suite",
+     0, 100},
     {OPT_NUM, "power", 0, &o.power, "P",
-     "chance to show equivalence when there is no difference; 0 = 0.9", 0, 0.999},
+     "probability that equivalence is shown if there is no difference; 0 = 0.9", 0, 0.999},
     {OPT_STR, "from", 0, &o.from, "RUN",
-     "take the variances from an earlier run; default: planning values", 0, 0},
+     "take the variances from this earlier run; default: typical values", 0, 0},
     {.type = OPT_END},
 };
 
@@ -43,12 +46,11 @@ cleanup:
 
 const opt_command cmd_eval_plan = {
     .name = "eval plan",
-    .summary = "how many samples it takes to show equivalence",
+    .summary = "compute how many samples are needed to show equivalence",
     .synopsis = "--suite LIST [options]",
-    .about =
-        "Computes for each task what a comparison with so many samples can show: the standard\n"
-        "error of the difference, the power of the test of equivalence, and the samples or\n"
-        "problems that the wanted power takes.",
+    .about = "Computes for each task what a comparison with the given samples can show: the\n"
+             "standard error of the difference, the power of the test of equivalence, and the\n"
+             "number of samples or problems that the wanted power needs.",
     .examples = "  snapmla eval plan --suite aime24,math500 --margin 2 --power 0.9\n"
                 "  snapmla eval plan --from RUN",
     .options = options,

@@ -25,7 +25,7 @@ typedef struct {
     term_progress progress;
 } sink;
 
-/* The folder's name: what a model is called. */
+/* The last component of the path, which is used as the name of the model. */
 static const char *name_of(const char *dir) {
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')
@@ -58,7 +58,7 @@ static void show_progress(void *ctx, int64_t done, int64_t all) {
     term_progress_update(&s->progress, done, "tokens");
 }
 
-/* A kind without rows has no table. */
+/* Prints the table of one kind, or nothing if the kind has no rows. */
 static snap_status print_kind(const js *rows, model_fidelity_kind kind, snap_err *err) {
     table t = model_fidelity_table(rows, kind);
     snap_status st = SNAP_OK;
@@ -71,7 +71,8 @@ static snap_status print_kind(const js *rows, model_fidelity_kind kind, snap_err
     return st;
 }
 
-/* A device is used where it is named: what is measured by default is the same everywhere. */
+/* A CUDA device is used only if it is named. The default is the CPU on every machine, so that
+ * results of different machines are comparable. */
 static bool on_cuda(const fidelity_model_args *a) {
     return text_equal(a->device->backend, "cuda");
 }
@@ -126,9 +127,11 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
     table last = {0};
     sink s = {.args = a};
     if (!a->text)
-        return err_set(err, SNAP_E_USAGE, "--model needs a text: give --text FILE");
+        return err_set(err, SNAP_E_USAGE,
+                       "no text is given for --model: name a file with --text FILE");
     if (a->layers && on_cuda(a))
-        return err_set(err, SNAP_E_USAGE, "--layers looks into a model on the CPU");
+        return err_set(err, SNAP_E_USAGE,
+                       "--layers works on the CPU only: leave out --backend cuda");
     TRY(fs_read(a->text, &text, err));
     TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
     (void)snprintf(s.reference, sizeof s.reference, "%.*s", (int)strcspn(a->precisions, ","),

@@ -1,4 +1,4 @@
-/* fidelity_model.h - `fidelity --model`: what the cache's formats do to a model. */
+/* fidelity_model.h - `fidelity --model`: how the cache formats change a model's predictions. */
 #ifndef SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
 #define SNAPMLA_HARNESS_CMD_FIDELITY_MODEL_H
 
@@ -12,8 +12,8 @@ typedef struct {
     const device_options *device;
 } fidelity_model_args;
 
-/* Measures a model, prints the tables and saves the result file that @a names. SNAP_E_USAGE
- * without a text; errors of reading, running and saving. */
+/* Measures a model, prints the tables and saves the result file that @a names. SNAP_E_USAGE if no
+ * text is given; also errors of reading, running and saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

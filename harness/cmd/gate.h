@@ -1,4 +1,5 @@
-/* gate.h - the options that verbs of `snapmla gate` share, and how their verdicts leave. */
+/* gate.h - the options that several verbs of `snapmla gate` share, and the output of their
+ * verdicts. */
 #ifndef SNAPMLA_HARNESS_CMD_GATE_H
 #define SNAPMLA_HARNESS_CMD_GATE_H
 
@@ -37,21 +38,26 @@ typedef struct {
 
 /* clang-format off */
 #define GATE_TIMING_OPTIONS(t)                                                                     \
-    {.type = OPT_GROUP, .help = "What is timed (comma lists)"},                                    \
+    {.type = OPT_GROUP, .help = "What is timed (lists separated by commas)"},                      \
     {OPT_STR, "arms", 0, &(t).grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},                   \
-    {OPT_STR, "scope", 0, &(t).grid.scopes, "LIST", "kernel, served", 0, 0},                       \
-    {OPT_STR, "heads", 0, &(t).grid.heads, "LIST", "query heads, 1..128", 0, 0},                   \
-    {OPT_STR, "s-q", 0, &(t).grid.s_q, "LIST", "query tokens per sequence, 1..4", 0, 0},           \
-    {OPT_STR, "batch", 0, &(t).grid.batch, "LIST", "sequences", 0, 0},                             \
-    {OPT_STR, "context", 0, &(t).grid.context, "LIST", "cached tokens per sequence", 0, 0},        \
+    {OPT_STR, "scope", 0, &(t).grid.scopes, "LIST",                                                \
+     "kernel: attention alone; served: also quantising, appending to the cache and scheduling",    \
+     0, 0},                                                                                        \
+    {OPT_STR, "heads", 0, &(t).grid.heads, "LIST", "numbers of query heads, 1..128", 0, 0},        \
+    {OPT_STR, "s-q", 0, &(t).grid.s_q, "LIST",                                                     \
+     "numbers of query tokens per sequence, 1..4", 0, 0},                                          \
+    {OPT_STR, "batch", 0, &(t).grid.batch, "LIST", "numbers of sequences", 0, 0},                  \
+    {OPT_STR, "context", 0, &(t).grid.context, "LIST",                                             \
+     "numbers of cached tokens per sequence", 0, 0},                                               \
     {OPT_STR, "shapes", 0, &(t).grid.shapes, "LIST",                                               \
-     "H/s_q/batch/context, instead of the four lists above", 0, 0},                                \
+     "shapes as H/s_q/batch/context, instead of the four lists above", 0, 0},                      \
     {OPT_STR, "distribution", 0, &(t).distribution, "NAME",                                        \
-     "normal, mla, sink, adversarial", 0, 0},                                                      \
+     "random input: normal, mla, sink or adversarial, as in 'snapmla bench'", 0, 0},               \
     {OPT_FLAG, "cold", 0, &(t).cold, NULL,                                                         \
-     "cpu: steps on a cold cache, through copies of the data; the copies take longer to make, "    \
-     "and times vary with other programs' use of memory; a GPU always flushes its caches", 0, 0}, \
-    {OPT_INT, "seed", 0, &(t).seed, "N", "of the random numbers", 0, 1e15}
+     "cpu: time every step on another copy of the data, so that the cache is cold; this takes "    \
+     "longer, and other programs' use of memory changes the times more; a GPU always flushes "     \
+     "its caches", 0, 0},                                                                          \
+    {OPT_INT, "seed", 0, &(t).seed, "N", "seed of the random numbers", 0, 1e15}
 
 /* ---- deciding: every verb but history ---- */
 
@@ -65,18 +71,21 @@ typedef struct {
 
 #define GATE_DECIDING_OPTIONS(d)                                                                   \
     {.type = OPT_GROUP, .help = "Deciding"},                                                       \
-    {OPT_NUM, "threshold", 0, &(d).share_pct, "PCT", "slow-down that counts as none", 0, 900},     \
+    {OPT_NUM, "threshold", 0, &(d).share_pct, "PCT",                                               \
+     "largest slow-down that counts as no change, in percent", 0, 900},                            \
     {OPT_NUM, "threshold-us", 0, &(d).us, "US",                                                    \
-     "and in microseconds; the larger one holds", 0, 1e9},                                         \
+     "the same in microseconds; the larger of the two thresholds is used", 0, 1e9},                \
     {OPT_NUM, "alpha", 0, &(d).alpha_pct, "PCT",                                                   \
-     "chance of a false alarm of the whole gate", 1e-4, 49}
+     "probability of a false alarm of the whole gate, in percent", 1e-4, 49}
 
 /* gate run, gate selftest */
 #define GATE_SESSIONS_OPTIONS(d)                                                                   \
     {OPT_INT, "sessions", 0, &(d).sessions, "N",                                                   \
-     "pairs of processes at first, each with mirrored turns of every cell", 5, 512},               \
+     "sessions of the first test; a session starts both programs anew and times every cell",       \
+     5, 512},                                                                                      \
     {OPT_INT, "looks", 0, &(d).looks, "N",                                                         \
-     "undecided cells get as many sessions again; tests per cell, at most", 1, 7}
+     "maximum number of tests per cell; before each further test of an undecided cell the "        \
+     "number of its sessions is doubled", 1, 7}
 
 /* ---- where verdicts go ---- */
 
@@ -88,32 +97,33 @@ typedef struct {
 
 #define GATE_OUT_OPTION(o)                                                                         \
     {OPT_STR, "out", 'o', &(o).out, "PATH",                                                        \
-     "write the result file, verdicts with all samples", 0, 0}
+     "write the verdicts and all samples to this .json file or run folder", 0, 0}
 
 #define GATE_OUTPUT_OPTIONS(o)                                                                     \
     {.type = OPT_GROUP, .help = "Output"},                                                         \
     GATE_OUT_OPTION(o),                                                                            \
-    {OPT_STR, "junit", 0, &(o).junit, "FILE", "write JUnit XML", 0, 0},                            \
+    {OPT_STR, "junit", 0, &(o).junit, "FILE", "write the verdicts as JUnit XML", 0, 0},            \
     {OPT_STR, "markdown", 0, &(o).markdown, "FILE", "write a summary as Markdown", 0, 0},          \
     {OPT_STR, "code-quality", 0, &(o).code_quality, "FILE",                                        \
-     "write GitLab's code quality report", 0, 0},                                                  \
+     "write the verdicts as a GitLab code quality report", 0, 0},                                  \
     {OPT_STR, "annotations", 0, &(o).annotations, "KIND",                                          \
-     "github: ::error lines on standard error, and the job's summary; none; auto: github where "   \
-     "GITHUB_ACTIONS is true", 0, 0}
+     "github: print ::error lines to standard error and append to the summary of the job; none; "  \
+     "auto: github if the variable GITHUB_ACTIONS is true", 0, 0}
 /* clang-format on */
 
 #define GATE_EXITS                                                                                 \
-    "0 good, 1 slower, 2 usage or configuration, 3 runtime, 4 undecided, 5 worse in quality, "     \
-    "6 invalid, 7 wrong"
+    "0 no regression, 1 slower, 2 usage or configuration, 3 runtime, 4 inconclusive, 5 worse in "  \
+    "quality, 6 environment invalid, 7 wrong result"
 
 gate_limits gate_limits_of(const gate_deciding *d);
 
-/* The options of a run of two arms; the arms are the caller's. Both @t and @grid stay borrowed. */
+/* The options of gate_run(), without the two arms, which the caller adds. The result borrows @t and
+ * @grid. */
 gate_run_options gate_run_options_of(const gate_timing *t, const gate_deciding *d,
                                      const bench_grid *grid);
 
 /* Adds @rows to the section `verdicts` of @r, saves and prints them, and writes the files that @o
- * names. @rows stays the caller's. Returns verdict_status() of the rows, unless writing failed. */
+ * names. The caller keeps @rows. Returns verdict_status() of the rows, unless writing failed. */
 snap_status gate_finish(results *r, const js *rows, const gate_output *o, const opt_shared *shared,
                         snap_err *err) SNAP_CHECK_RESULT;
 

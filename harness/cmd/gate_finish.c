@@ -1,4 +1,4 @@
-/* gate_finish.c - how the verdicts of `snapmla gate` leave: result file, table, CI's files. */
+/* gate_finish.c - writes the verdicts of `snapmla gate`: result file, table, and files for CI. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static bool wants_github(const gate_output *o) {
     return strcmp(o->annotations, "github") == 0;
 }
 
-/* Appends to the page that GitHub shows of a job; other steps write to it too. */
+/* Appends to the summary page of a GitHub job. Other steps of the job write to the same file. */
 static snap_status add_job_summary(const buf *text, snap_err *err) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !path[0])
@@ -36,8 +36,8 @@ static snap_status annotate(const js *rows, snap_err *err) {
     snap_status st = SNAP_OK;
     verdicts_github(rows, &text);
     verdicts_markdown(rows, "snapmla gate", &page);
-    TRY(buf_check(&text, "annotations", err));
-    TRY(buf_check(&page, "a summary", err));
+    TRY(buf_check(&text, "the annotations", err));
+    TRY(buf_check(&page, "the summary", err));
     (void)fputs(buf_str(&text), stderr);
     TRY(add_job_summary(&page, err));
 cleanup:

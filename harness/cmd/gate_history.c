@@ -38,11 +38,11 @@ cleanup:
 
 const opt_command cmd_gate_history = {
     .name = "gate history",
-    .summary = "when the times in a history changed for good",
+    .summary = "list lasting changes of the times in a history",
     .synopsis = "FILE [options]",
-    .about =
-        "Lists the runs in a history of times at which a cell became faster or slower for good\n"
-        "(E-divisive). 'gate check --history FILE' writes the history.",
+    .about = "Lists the runs in a history of times after which a cell stayed faster or slower\n"
+             "(change-point test: E-divisive). 'snapmla gate check --history FILE' writes the\n"
+             "history.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate history times.jsonl\n"
                 "  snapmla gate history times.jsonl --json",

@@ -1,8 +1,8 @@
-/* gate_options.c - from the options that verbs of `snapmla gate` share to what gate/ takes. */
+/* gate_options.c - converts the shared options of `snapmla gate` to the structs of gate/. */
 #include "base/term.h"
 #include "harness/cmd/gate.h"
 
-static const double kTimeout = 600; /* seconds that an arm may take for an answer */
+static const double kTimeout = 600; /* longest wait for an answer of an arm, in seconds */
 
 gate_limits gate_limits_of(const gate_deciding *d) {
     return (gate_limits){.share = d->share_pct / 100,

@@ -26,7 +26,7 @@ static snap_status parse_arms(gate_side arms[2], const opt_shared *shared, snap_
     return SNAP_OK;
 }
 
-/* The result file names the backend of the current arm. */
+/* The result file names the backend of the second arm, which is the one being judged. */
 static snap_status describe(results *r, const gate_run_options *o, const gate_measured *m,
                             snap_err *err) {
     const remote_about *now = &m->about[1];
@@ -62,11 +62,11 @@ cleanup:
 
 const opt_command cmd_gate_run = {
     .name = "gate run",
-    .summary = "time two builds, backends or precisions in mirrored turns",
+    .summary = "time two builds, backends or precisions in alternating turns",
     .synopsis = "A B [options]",
-    .about = "Times two arms beside each other until every cell is decided. An arm is PROGRAM or\n"
-             "self, followed by keys: name, backend, isa, threads, precision, delay (percent).\n"
-             "A is the baseline.",
+    .about = "Times two arms in alternating turns until every cell has a verdict. An arm is the\n"
+             "path of a program, or 'self' for this program, followed by any of these keys:\n"
+             "name, backend, isa, threads, precision, delay (percent). A is the baseline.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate run old/snapmla,name=old self,name=new --junit gate.xml\n"
                 "  snapmla gate run self,precision=bf16 self,precision=fp8 --heads 16",

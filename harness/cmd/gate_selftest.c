@@ -17,7 +17,7 @@ static gate_output output;
 
 static const opt options[] = {
     GATE_TIMING_OPTIONS(timing),
-    {OPT_NUM, "minutes", 0, &minutes, "N", "time to spend, about", 0.1, 600},
+    {OPT_NUM, "minutes", 0, &minutes, "N", "approximate run time in minutes", 0.1, 600},
     DEVICE_OPTIONS(timing.device),
     GATE_DECIDING_OPTIONS(deciding),
     GATE_SESSIONS_OPTIONS(deciding),
@@ -38,7 +38,7 @@ static snap_status print(const results *r, const selftest *s, const opt_shared *
     return st;
 }
 
-/* Both arms are this program: the delay is the only difference. */
+/* Both arms are this program. The delay is their only difference. */
 static void set_arms(gate_run_options *o) {
     for (int i = 0; i < 2; i++) {
         gate_side *a = &o->arms[i];
@@ -83,12 +83,11 @@ cleanup:
 
 const opt_command cmd_gate_selftest = {
     .name = "gate selftest",
-    .summary = "how often this machine alarms falsely, and what it finds",
+    .summary = "measure the gate's false alarms and detection on this machine",
     .synopsis = "[options]",
-    .about =
-        "Runs this build against itself, as it is and delayed by 1, 2 and 5 %, and reports the\n"
-        "rate of false alarms and the smallest slow-down that is found. Says whether this\n"
-        "machine can be a gate.",
+    .about = "Runs this build against itself, unchanged and delayed by 1, 2 and 5 %, and reports\n"
+             "the rate of false alarms and the smallest slow-down that is detected. The exit\n"
+             "code says whether this machine can be used for a gate.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate selftest --out selftest.json\n"
                 "  snapmla gate selftest --minutes 10 --heads 16 --context 8192",

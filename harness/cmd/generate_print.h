@@ -1,20 +1,21 @@
-/* generate_print.h - what `snapmla generate` prints. */
+/* generate_print.h - the output of `snapmla generate`. */
 #ifndef SNAPMLA_HARNESS_CMD_GENERATE_PRINT_H
 #define SNAPMLA_HARNESS_CMD_GENERATE_PRINT_H
 
 #include "generator/local/answer.h"
 
-/* Prints a part of an answer as it comes: answer_options.part. */
+/* Prints the next part of an answer; a callback for answer_options.part. */
 void print_part(void *ctx, const char *text, size_t n);
 
-/* Ends an answer that was printed in parts, or prints several, numbered. */
+/* One answer: ends the line, because its text was printed by print_part(). Several answers: prints
+ * them with numbers. */
 void print_answers(const local_answers *all);
 
-/* {"prompt_tokens", "answers": [{"text", "ids", "tokens", "finish_reason"}]}, on one line. Takes
- * the ids. */
+/* Prints {"prompt_tokens", "answers": [{"text", "ids", "tokens", "finish_reason"}]} on one line.
+ * Takes ownership of the ids. */
 snap_status print_answers_json(local_answers *all, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Tokens, times and batch on standard error. */
+/* Prints numbers of tokens, times and the batch size to standard error. */
 void print_answer_stats(const local_answers *all);
 
 #endif

@@ -1,4 +1,4 @@
-/* print.h - how results reach standard output. */
+/* print.h - prints results to standard output. */
 #ifndef SNAPMLA_HARNESS_CMD_PRINT_H
 #define SNAPMLA_HARNESS_CMD_PRINT_H
 
@@ -9,20 +9,21 @@
 
 snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Prints @text, which messages call @what, and empties it. SNAP_E_NOMEM where it is incomplete. */
+/* Prints @text and empties it. @what names the text in messages. SNAP_E_NOMEM if the text is
+ * incomplete. */
 snap_status print_text(buf *text, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Prints a value over several lines, as --json does. NULL: SNAP_E_NOMEM. */
+/* Prints a value as indented JSON, the form of --json. SNAP_E_NOMEM if @value is NULL. */
 snap_status print_json(const js *value, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Prints the columns, their heads in bold where the terminal takes colours. */
+/* Prints a table as text. Heads are bold if colours are used. */
 snap_status print_table(const table *t, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The document with --json, else the table. */
+/* Prints the result document with --json, else the table. */
 snap_status print_results(const results *r, const opt_shared *shared, const table *t,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The document with --json, else the table of its evaluations. */
+/* Prints the result document with --json, else the tables of its evaluations. */
 snap_status print_evals(const results *r, const opt_shared *shared,
                         snap_err *err) SNAP_CHECK_RESULT;
 
