@@ -68,7 +68,7 @@ snap_status opt_select(const opt_command *cmd, int *argc, const char ***argv,
     } else if (word && word[0] != '-' && cmd->max_args == 0) {
         buf names = {0};
         list_verbs(cmd, &names);
-        (void)err_set(err, SNAP_E_USAGE, "'%s %s' is unknown: %s", cmd->name, word,
+        (void)err_set(err, SNAP_E_USAGE, "'%s %s' is unknown: use %s", cmd->name, word,
                       buf_str(&names));
         buf_release(&names);
         return SNAP_E_USAGE;

@@ -152,7 +152,7 @@ static void expect_same_file(const char *name) {
 
 /* The Markdown report without the table of sources, which has dates and paths. */
 static char *tables_of(const char *name) {
-    char *text = text_of(in_folder(name)), *sources = strstr(text, "\n## Where the figures");
+    char *text = text_of(in_folder(name)), *sources = strstr(text, "\n## Sources of the figures");
     CU_ASSERT_PTR_NOT_NULL(sources);
     if (sources)
         *sources = '\0';

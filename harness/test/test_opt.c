@@ -72,7 +72,7 @@ static void test_refusals_name_the_option(void) {
         {"--bat 3", "unknown option '--bat': see 'snapmla try --help'"},
         {"-x", "unknown option '-x': see 'snapmla try --help'"},
         {"--", NULL},
-        {"--batch", "--batch needs a value N"},
+        {"--batch", "--batch needs a value: N"},
         {"--batch 0", "--batch must be 1..1024, got '0'"},
         {"--batch 1e3", "--batch must be an integer, got '1e3'"},
         {"--margin nan", "--margin must be a number, got 'nan'"},
@@ -132,14 +132,14 @@ static void test_bad_config_files(void) {
     static const struct {
         const char *json, *message;
     } cases[] = {
-        {"{\"bach\": 1}", "key 'bach' is no option of 'try'"},
+        {"{\"bach\": 1}", "key 'bach' is not an option of 'try'"},
         {"{\"batch\": \"x\"}", "key 'batch' must be an integer, got 'x'"},
         {"{\"batch\": 1.5}", "key 'batch' must be an integer, got '1.5'"},
         {"{\"batch\": [1]}", "key 'batch' does not take this array"},
         {"{\"batch\": {}}", "key 'batch' does not take a value of type object"},
         {"{\"batch\": null}", "does not take a value of type"},
         {"{\"out-file\": 3}", "key 'out-file' does not take a value of type integer"},
-        {"{\"config\": \"x\"}", "key 'config' is no option"},
+        {"{\"config\": \"x\"}", "key 'config' is not an option"},
         {"[1]", "a configuration must be a JSON object"},
         {"{\"batch\": 1,}", ".json:1:"},
     };
@@ -160,7 +160,7 @@ static void test_help_lists_every_option(void) {
     for (const opt *o = options; o->type != OPT_END; o++)
         CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), o->help));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "-b, --batch N"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "how many [8]"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "how many (default 8)"));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&text), "--print-config"));
     buf_release(&text);
     opt_release(&shared);
@@ -224,7 +224,7 @@ static void test_verbs(void) {
     CU_ASSERT_EQUAL(parse_verb("deep", "--batch", "7", &selected, &err), SNAP_E_USAGE);
     CU_ASSERT_STRING_EQUAL(err.text, "--batch belongs to 'snapmla dig wide'");
     CU_ASSERT_EQUAL(parse_verb("down", NULL, NULL, &selected, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "'dig down' is unknown: wide or deep");
+    CU_ASSERT_STRING_EQUAL(err.text, "'dig down' is unknown: use wide or deep");
     CU_ASSERT_EQUAL(parse_verb("--batch", "7", "deep", &selected, &err), SNAP_E_USAGE);
     CU_ASSERT_STRING_EQUAL(err.text, "the verb comes first: write 'snapmla dig deep ...'");
     opt_release(&shared);
@@ -236,11 +236,11 @@ static void test_options_that_are_gone(void) {
     snap_err err = {0};
     buf help = {0};
     CU_ASSERT_EQUAL(parse_verb("--mode", "deep", NULL, &selected, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "--mode is gone: write 'snapmla dig deep'");
+    CU_ASSERT_STRING_EQUAL(err.text, "--mode was removed: write 'snapmla dig deep' instead");
     CU_ASSERT_EQUAL(fs_write_atomic(path, text, strlen(text), NULL), SNAP_OK);
     CU_ASSERT_EQUAL(parse_verb("--config", path, NULL, &selected, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "/tmp/snapmla-opt-gone.json: key 'mode' is gone: write "
-                                     "'snapmla dig deep'");
+    CU_ASSERT_STRING_EQUAL(err.text, "/tmp/snapmla-opt-gone.json: key 'mode' was removed: write "
+                                     "'snapmla dig deep' instead");
     (void)unlink(path);
     opt_help(&dig, &help);
     CU_ASSERT_PTR_NULL(strstr(buf_str(&help), "mode"));

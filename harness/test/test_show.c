@@ -147,9 +147,9 @@ static void expect_refused(show_options o, const char *message) {
 }
 
 static void test_refusals(void) {
-    expect_refused((show_options){.only = "wrong,odd"}, "--only 'odd' is none of differs");
-    expect_refused((show_options){.arm = "c"}, "no arm 'c' here: there are a, b");
-    expect_refused((show_options){.tasks = "u"}, "no task 'u' here: there are t");
+    expect_refused((show_options){.only = "wrong,odd"}, "--only 'odd' is unknown: use differs");
+    expect_refused((show_options){.arm = "c"}, "no arm 'c' in this run: it has a, b");
+    expect_refused((show_options){.tasks = "u"}, "no task 'u' in this run: it has t");
     expect_refused((show_options){.problem = "q9"}, "no question of");
 }
 

@@ -1,11 +1,11 @@
-/* annotations.c - a gate's verdicts where GitHub and GitLab show them beside a change. */
+/* annotations.c - a gate's verdicts in the formats that GitHub and GitLab show next to a change. */
 #include <string.h>
 
 #include "base/hash.h"
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"
 
-/* As the runner unescapes: % CR LF in data, and : , in properties. */
+/* Escapes text for a GitHub workflow command: % CR LF everywhere, and also : , in properties. */
 static void put_escaped(buf *out, const char *s, bool property) {
     for (; *s; s++) {
         bool special = *s == '%' || *s == '\r' || *s == '\n';

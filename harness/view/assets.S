@@ -1,4 +1,4 @@
-/* assets.S - the style sheets and the paper's own figures as strings in the program. */
+/* assets.S - embeds the style sheets and the paper's reported figures as strings. */
     .section .rodata
     .global asset_page_css
     .type asset_page_css, @object

@@ -1,5 +1,4 @@
-/* assets.h - the style sheets, from page.css and figure.css, and paper.json (assets.S).
- * NUL-terminated. */
+/* assets.h - the files page.css, figure.css and paper.json as NUL-terminated strings (assets.S). */
 #ifndef SNAPMLA_HARNESS_VIEW_ASSETS_H
 #define SNAPMLA_HARNESS_VIEW_ASSETS_H
 

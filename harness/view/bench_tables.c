@@ -72,7 +72,7 @@ static void add_step(table *t, const e2e_row *rows, int n, int i) {
 }
 
 table model_bench_table(const e2e_row *rows, int n) {
-    static const char *const heads[] = {"arm",    "what",     "context",    "batch",
+    static const char *const heads[] = {"arm",    "phase",    "context",    "batch",
                                         "ms",     "tokens/s", "weights GB", "cache GB",
                                         "TFLOPS", "% roof",   "FP8/BF16"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
@@ -115,7 +115,7 @@ js *grading_json(const grading_row *rows) {
 /* ---- bench tokenizer ---- */
 
 table tokenizer_table(const tokenizing_row *r) {
-    static const char *const heads[] = {"on one core", "bytes", "tokens", "MB/s", "tokens/s"};
+    static const char *const heads[] = {"one core", "bytes", "tokens", "MB/s", "tokens/s"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     for (int decoding = 0; decoding < 2; decoding++) {
         table_cell(&t, "%s", decoding ? "decode" : "encode");

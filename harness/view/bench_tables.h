@@ -1,5 +1,6 @@
-/* bench_tables.h - what `snapmla bench` prints: one table for each verb, and JSON where no result
- * file has the rows. The caller releases the tables; JSON is NULL when out of memory. */
+/* bench_tables.h - the output of `snapmla bench`: one table for each verb, and JSON for the verbs
+ * that write no result file. The caller releases the tables and frees the JSON, which is NULL if
+ * memory is exhausted. */
 #ifndef SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 #define SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 
@@ -8,7 +9,7 @@
 #include "harness/bench/tokenizing.h"
 #include "harness/view/table.h"
 
-table bench_table(const js *rows); /* of the "bench" section */
+table bench_table(const js *rows); /* @rows: the "bench" section */
 table model_bench_table(const e2e_row *rows, int n);
 table grading_table(const grading_row *rows); /* [GRADING_ROWS] */
 table tokenizer_table(const tokenizing_row *row);

@@ -12,7 +12,7 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* 0 for rows of one cell. */
+/* Returns 0 for two rows of the same cell. */
 static int by_cell(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->scope, b->row->scope);
     d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
@@ -24,12 +24,12 @@ static int by_cell(const report_cell *a, const report_cell *b) {
     return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 
-/* Rotating through copies and flushing are two ways to a cold cache. */
+/* Any value except "none" means a cold cache: by rotating through copies or by flushing. */
 static bool is_warm(const report_cell *c) {
     return strcmp(c->row->cold, "none") == 0;
 }
 
-/* Files from before there were two modes have single steps. */
+/* Older files have no mode: their rows are single steps. */
 static bool is_sustained(const report_cell *c) {
     return strcmp(c->row->mode, "sustained") == 0;
 }
@@ -51,7 +51,8 @@ static bool is_comparable(const report_cell *c) {
     return strcmp(c->row->origin, "measured") == 0 && strcmp(c->row->status, "passed") == 0;
 }
 
-/* In the arena; "" also where memory is out. */
+/* The conditions in which two rows differ: "input, mode". Allocated in @mem. "" if there are none,
+ * and if memory is exhausted. */
 static const char *differences(arena *mem, const report_cell *a, const report_cell *b) {
     buf text = {0};
     if (strcmp(a->row->distribution, b->row->distribution) != 0)
@@ -65,7 +66,8 @@ static const char *differences(arena *mem, const report_cell *a, const report_ce
     return s ? s : "";
 }
 
-/* Within rows[0 .. n) of one cell: the first under the same conditions, else the first of all. */
+/* The row to compare @c with, among the @n rows of its cell: the first row under the same
+ * conditions if it is from an earlier file, else the first row of all. */
 static const report_cell *first_like(const compared *rows, size_t n, const report_cell *c) {
     for (size_t i = 0; i < n; i++)
         if (by_conditions(rows[i].cell, c) == 0)
@@ -151,7 +153,9 @@ snap_status report_compare(report_model *m, js *prices, snap_err *err) {
     if (!m->compared)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
     if (!m->n_compared)
-        return err_set(err, SNAP_E_ENV,
-                       "nothing to compare: no arm, scope and shape is measured in two files");
+        return err_set(
+            err, SNAP_E_ENV,
+            "nothing to compare: no two files have a measured row with the same arm, scope and "
+            "shape");
     return SNAP_OK;
 }

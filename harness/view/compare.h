@@ -1,8 +1,9 @@
-/* compare.h - the same cells on several machines, side by side.
+/* compare.h - compares the rows of one cell that were measured on several machines.
  *
- * Rows are one cell if arm, scope and shape agree. A row is compared with the first file that has its cell
- * under the same conditions (input, state of the cache, mode); where only other conditions are there, the
- * row says which differ and has no ratio. Each percentage is of the device's own measured roofline. */
+ * Rows belong to the same cell if arm, scope and shape agree. A row is compared with the first file
+ * that has the cell under the same conditions (input, state of the cache, mode). If the earlier
+ * files have the cell only under other conditions, the row names the differences and has no ratio.
+ * Percentages are relative to each device's own measured roofline. */
 #ifndef SNAPMLA_HARNESS_VIEW_COMPARE_H
 #define SNAPMLA_HARNESS_VIEW_COMPARE_H
 
@@ -10,14 +11,14 @@
 
 typedef struct compared {
     const report_cell *cell;
-    const report_cell *first; /* what it is compared with; itself in the first file that has it */
-    double ratio;        /* times as fast as the first; NAN for the first, and where @differs */
-    double tok_usd;      /* tokens a dollar; NAN without a price */
-    const char *differs; /* "input, mode"; "" = nothing */
+    const report_cell *first; /* the row it is compared with; the row itself in the first file */
+    double ratio;   /* speed relative to @first; NAN for the first file or if @differs is set */
+    double tok_usd; /* tokens per dollar; NAN without a price */
+    const char *differs; /* conditions that differ from @first: "input, mode"; "" = none */
 } compared;
 
-/* All rows whose cell is in two files or more, by cell, then by file; in the model's own arena. NULL: no
- * memory. */
+/* Returns the rows of all cells that at least two files have, sorted by cell and then by file. They
+ * are allocated in the model's arena. NULL if memory is exhausted. */
 const compared *compare_cells(report_model *m, size_t *n);
 
 #endif

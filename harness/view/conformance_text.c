@@ -37,22 +37,23 @@ static snap_status put_table(const conformance_result *s, bool color, buf *out, 
     return st;
 }
 
-/* The bounds in the table are those of the paper's arithmetic. A backend that rounds P otherwise
- * has another. */
+/* The bounds in the table belong to the paper's arithmetic. A backend that rounds P by another rule
+ * has another bound, which is printed here. */
 static void put_own_rules(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++)
             if (s->backends[i].rows[r].exact) {
-                (void)buf_printf(out,
-                                 "* FP8 that rounds P by a rule of its own, not in a unit a page: "
-                                 "against exact probabilities, bound of a row %.1e\n",
-                                 s->backends[i].rows[r].bound);
+                (void)buf_printf(
+                    out,
+                    "* this backend rounds P in FP8 by its own rule, not in one unit per page; "
+                    "it is compared with exact probabilities, bound per row %.1e\n",
+                    s->backends[i].rows[r].bound);
                 return;
             }
 }
 
-/* The rows whose log-sum-exp exceeds its bound only because the tensor cores keep fewer bits of a
- * sum. */
+/* Lists the rows with a log-sum-exp that exceeds its bound only because the tensor cores keep fewer
+ * bits of a sum. */
 static void put_short_sums(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++) {
@@ -61,8 +62,9 @@ static void put_short_sums(const conformance_result *s, buf *out) {
             if (row->lse > row->lse_bound && row->lse_alike <= row->lse_bound)
                 (void)buf_printf(
                     out,
-                    "%s %s: %s, %s: lse is off by %.1e, bound %.1e; by %.1e from scores "
-                    "summed in %d bits, as its tensor cores do\n",
+                    "%s %s: %s, %s: the log-sum-exp differs by %.1e (bound %.1e); it differs by "
+                    "%.1e from scores that are summed with %d bits like those of its tensor "
+                    "cores\n",
                     info->name, info->kernel, row->check, row->arm, row->lse, row->lse_bound,
                     row->lse_alike, info->fp8_sums.bits);
         }

@@ -1,12 +1,12 @@
-/* conformance_text.h - what `snapmla conformance` prints. */
+/* conformance_text.h - the output of `snapmla conformance`. */
 #ifndef SNAPMLA_HARNESS_VIEW_CONFORMANCE_TEXT_H
 #define SNAPMLA_HARNESS_VIEW_CONFORMANCE_TEXT_H
 
 #include "base/json.h"
 #include "harness/bench/conformance_run.h"
 
-/* Appends a table with one row per check and one column per backend, then what the reader must know
- * about single cells. @color: heads in bold. */
+/* Appends a table with one row per check and one column per backend, then explanations of single
+ * cells. @color: heads in bold. */
 snap_status conformance_text(const conformance_result *r, bool color, buf *out,
                              snap_err *err) SNAP_CHECK_RESULT;
 

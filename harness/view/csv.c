@@ -1,9 +1,10 @@
-/* csv.c - every row of the result files in one sheet: one column for each field, empty where a row does
- * not have it.
+/* csv.c - writes every row of the result files to one CSV file. Each field has a column, which is
+ * empty in rows that do not have the field.
  *
- * Numbers have the digits to come back exactly. The column `section` says what a row is: ceiling,
- * bench, fidelity, arm, pair, and of a model predictions, layer, values, bound, depth. 'report paper'
- * adds quote (what others report) and step (of a whole model, in tokens per second). */
+ * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
+ * ceiling, bench, fidelity, arm, pair; for a model predictions, layer, values, bound, depth.
+ * 'report paper' adds quote (figures that others report) and step (speed of a whole model in tokens
+ * per second). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include "harness/view/pages.h"
 #include "harness/view/paper.h"
 
-/* The order of columns in published sheets, which stays. Columns that the tables of fields have beside
- * these follow after them. */
+/* The order of the columns in files that are already published. It must not change. Other fields of
+ * the record types follow after these columns. */
 static const char *const kOrder[] = {
     "section",       "file",          "origin",         "source",
     "name",          "value",         "unit",           "method",
@@ -53,7 +54,7 @@ enum { COLUMNS_MAX = 192, NAME_MAX_BYTES = 48 };
 
 typedef struct {
     char name[NAME_MAX_BYTES];
-    buf text; /* of the row in the making */
+    buf text; /* cell of the row that is being written */
 } column;
 
 typedef struct {
@@ -153,7 +154,7 @@ static void write_comparison(const report_model *m, const report_cell *c, line *
     }
 }
 
-/* The speed-up stands in the FP8 row. */
+/* The speed-up is written in the row of the FP8 arm. */
 static void write_cells(const report_model *m, line *l, buf *out) {
     for (size_t i = 0, s = 0; i < m->n_cells; i++) {
         const report_cell *c = &m->cells[i];

@@ -25,11 +25,11 @@ typedef struct {
     void *ctx;
 } show;
 
-/* ---- texts that a file brought ---- */
+/* ---- texts from files ---- */
 
 enum { kName = 48, kGold = 32, kShortBytes = 64 };
 
-/* Appends what fits in a cell, without what a terminal would obey. */
+/* Appends as much of @s as fits in a cell, without control characters for the terminal. */
 static void put_short(buf *out, const char *s, int width) {
     buf line = {0};
     columns_write(&s, 1, width, &line);
@@ -56,7 +56,7 @@ static snap_status clean_names(arena *mem, const char *const *from, int n, const
     return st;
 }
 
-/* ---- what is chosen ---- */
+/* ---- selection of questions ---- */
 
 static snap_status add_kind(void *ctx, const char *name, snap_err *err) {
     show *s = ctx;
@@ -65,10 +65,10 @@ static snap_status add_kind(void *ctx, const char *name, snap_err *err) {
             s->kinds[s->n_kinds++] = sample_kinds[i];
             return SNAP_OK;
         }
-    return err_set(err, SNAP_E_USAGE,
-                   "--only '%s' is none of differs, wrong, unparsed, truncated, empty, failed, "
-                   "correct",
-                   name);
+    return err_set(
+        err, SNAP_E_USAGE,
+        "--only '%s' is unknown: use differs, wrong, unparsed, truncated, empty, failed or correct",
+        name);
 }
 
 static int find_name(const char *const *names, int n, const char *name) {
@@ -84,7 +84,7 @@ static snap_status unknown(const char *what, const char *name, const char *const
     for (int i = 0; i < n; i++)
         (void)buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
     snap_status st =
-        err_set(err, SNAP_E_USAGE, "no %s '%s' here: there are %s", what, name, buf_str(&list));
+        err_set(err, SNAP_E_USAGE, "no %s '%s' in this run: it has %s", what, name, buf_str(&list));
     buf_release(&list);
     return st;
 }
@@ -113,7 +113,7 @@ cleanup:
     return st;
 }
 
-/* The rows of a question that count: all, or the one of --arm. */
+/* The rows of a question that are shown: all, or only the row of --arm. */
 static sample_question part_of(const show *s, const sample_question *q) {
     sample_question part = *q;
     for (size_t i = 0; s->arm >= 0 && i < q->n; i++)
@@ -136,7 +136,8 @@ static bool is_chosen(const show *s, const sample_question *q) {
 
 typedef snap_status (*question_fn)(show *s, const sample_question *q, void *ctx, snap_err *err);
 
-/* Calls @fn for the chosen questions, up to the limit; *n: how many are chosen. */
+/* Calls @fn for the selected questions, at most --rows of them. *n: the number of all selected
+ * questions. */
 static snap_status each(show *s, question_fn fn, void *ctx, size_t *n, snap_err *err) {
     snap_status st = SNAP_OK;
     *n = 0;
@@ -148,7 +149,7 @@ static snap_status each(show *s, question_fn fn, void *ctx, size_t *n, snap_err 
     return st;
 }
 
-/* ---- a line a question ---- */
+/* ---- one line per question ---- */
 
 static const char *outcome(const sample_row *r) {
     return r->failed ? "failed" : r->verdict ? r->verdict : "not judged";
@@ -227,7 +228,7 @@ static void put_field(buf *out, const char *name, const char *value) {
         (void)buf_printf(out, "%s: %s\n", name, value);
 }
 
-/* What stands in the column of an arm. */
+/* Writes the column of one arm: outcome, grading, time and the answer. */
 static void describe(const show *s, const sample_row *r, const js *row, buf *out) {
     (void)buf_printf(out, "%s: %s%s%s\n", s->clean_arms[r->arm], outcome(r),
                      r->truncated ? ", truncated" : "", r->empty && !r->failed ? ", empty" : "");
@@ -301,7 +302,7 @@ static snap_status show_answers(show *s, question_fn fn, snap_err *err) {
     size_t n;
     snap_status st = each(s, fn, &again, &n, err);
     if (st == SNAP_OK && !n)
-        st = err_set(err, SNAP_E_USAGE, "no question of '%s' is like that", s->opt->run);
+        st = err_set(err, SNAP_E_USAGE, "no question of '%s' matches the options", s->opt->run);
     return st;
 }
 

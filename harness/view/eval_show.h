@@ -1,4 +1,4 @@
-/* eval_show.h - `eval show RUN`: the questions and answers of a run as text. */
+/* eval_show.h - `snapmla eval show RUN`: the questions and answers of a run as text. */
 #ifndef SNAPMLA_HARNESS_VIEW_EVAL_SHOW_H
 #define SNAPMLA_HARNESS_VIEW_EVAL_SHOW_H
 
@@ -9,25 +9,25 @@
 typedef struct {
     const char *run;     /* a RUN folder, or a file of samples */
     const char *tasks;   /* "aime24,aime25"; NULL: all */
-    const char *only;    /* kinds, any of which must hold (sample_kinds); NULL: everything */
+    const char *only;    /* list of sample_kinds, one of which must apply; NULL: all questions */
     const char *problem; /* id; NULL: all */
     int64_t sample;      /* -1: all */
-    const char *arm;     /* whose answers count for @only and are shown; NULL: everybody's */
-    int64_t rows;        /* questions at most; 0: all */
-    bool full;           /* the answers themselves, side by side */
-    bool json;           /* the rows as they are stored, a line each */
+    const char *arm;     /* only this arm is shown and counts for @only; NULL: all arms */
+    int64_t rows;        /* maximum number of questions; 0: all */
+    bool full;           /* print full answers, arms side by side */
+    bool json;           /* print the stored rows, one per line */
     bool color;
-    int width; /* of the terminal, characters */
+    int width; /* width of the terminal in characters */
 } show_options;
 
-/* Takes a piece of the output. */
+/* Writes one piece of the output. */
 typedef snap_status (*show_sink)(void *ctx, const buf *text, snap_err *err);
 
 /**
- * eval_show - a table of questions, a line each with what every arm answered; or the answers
+ * eval_show - show a table with one question per line and the answer of each arm, or full answers
  *
- * One problem and one sample mean @full. A run that is still going on can be read. SNAP_E_USAGE for
- * a kind, task, arm or problem that is unknown here; what reading the file gives.
+ * Setting both @problem and @sample has the effect of @full. A run that is still in progress can be
+ * shown. SNAP_E_USAGE for an unknown kind, task, arm or problem; also errors of reading the file.
  */
 snap_status eval_show(const show_options *o, show_sink sink, void *ctx,
                       snap_err *err) SNAP_CHECK_RESULT;

@@ -52,7 +52,7 @@ static snap_status arms_table(const eval_record *row, bool color, buf *out, snap
     return st;
 }
 
-/* What a control is there for; "" for any other arm. */
+/* The purpose of a control arm; "" for any other arm. */
 static const char *purpose(const pair_record *pair) {
     if (strcmp(pair->control, "seeds") == 0)
         return " (noise floor)";

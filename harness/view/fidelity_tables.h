@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "harness/view/table.h"
 
-/* Errors of the cache formats: an empty table, and one row of the "fidelity" section added to
- * it. */
+/* The errors of the cache formats. fidelity_table() returns the table without rows, and
+ * fidelity_table_add() adds one row of the "fidelity" section. */
 table fidelity_table(void);
 void fidelity_table_add(table *t, const js *row);
 
@@ -21,7 +21,7 @@ typedef enum {
 
 const char *model_fidelity_title(model_fidelity_kind kind); /* "" for predictions */
 
-/* The rows of one kind; it has no rows where the section has none. @rows: the section. */
+/* The table of one kind of rows, which may be empty. @rows: the "model_fidelity" section. */
 table model_fidelity_table(const js *rows, model_fidelity_kind kind);
 
 #endif

@@ -5,8 +5,9 @@
 #include "harness/view/writers.h"
 
 static table table_of(const selftest *s) {
-    static const char *const heads[] = {"delay %", "runs",       "with alarm",       "cells",
-                                        "found",   "measured %", "simulated alarms", "sessions"};
+    static const char *const heads[] = {
+        "delay %",  "runs",       "runs with alarm",      "cells",
+        "detected", "measured %", "simulated alarm rate", "sessions"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     for (int i = 0; i < SELFTEST_DELAYS; i++) {
         const selftest_delay *d = &s->delays[i];
@@ -24,18 +25,21 @@ static table table_of(const selftest *s) {
 
 static void put_summary(buf *out, const selftest *s) {
     const selftest_delay *equal = &s->delays[0];
-    (void)buf_printf(out,
-                     "false alarms: %zu of %zu runs of equal arms, %.4f of %zu simulated ones\n"
-                     "largest difference measured where there is none: %.2f %%\n",
-                     equal->alarms, equal->runs,
-                     (double)equal->simulated.alarms / (double)equal->simulated.comparisons,
-                     equal->simulated.comparisons, s->spread_pct);
+    (void)buf_printf(
+        out,
+        "false alarms: %zu of %zu runs with equal arms; rate %.4f in %zu simulated runs\n"
+        "largest measured difference between equal arms: %.2f %%\n",
+        equal->alarms, equal->runs,
+        (double)equal->simulated.alarms / (double)equal->simulated.comparisons,
+        equal->simulated.comparisons, s->spread_pct);
     if (isnan(s->smallest_pct))
-        (void)buf_puts(out, "smallest slow-down of one cell found 19 times of 20: none\n");
+        (void)buf_puts(
+            out, "smallest slow-down of one cell that is detected 19 times out of 20: none\n");
     else
-        (void)buf_printf(out, "smallest slow-down of one cell found 19 times of 20: %.1f %%\n",
-                         s->smallest_pct);
-    (void)buf_printf(out, "took %.0f s\n", s->seconds);
+        (void)buf_printf(
+            out, "smallest slow-down of one cell that is detected 19 times out of 20: %.1f %%\n",
+            s->smallest_pct);
+    (void)buf_printf(out, "run time: %.0f s\n", s->seconds);
 }
 
 snap_status selftest_text(const selftest *s, bool color, buf *out, snap_err *err) {

@@ -17,8 +17,8 @@ static void put_interval(char *to, size_t size, const double ci[2], bool ratio) 
         (void)snprintf(to, size, "[%+.2f, %+.2f] pp", ci[0], ci[1]);
 }
 
-/* The change, its interval and its limit as text; "" where a row has none. Accuracies are in
- * points, ratios in percent. */
+/* The change of a row, its interval and its limit as text; "" if the row has none. Accuracies are
+ * in percentage points, ratios in percent. */
 typedef struct {
     char change[48], interval[64], limit[48];
 } verdict_figures;
@@ -62,7 +62,7 @@ static bool same_reason(const verdict_record *a, const verdict_record *b) {
     return strcmp(a->reason, b->reason) == 0 && strcmp(a->verdict, b->verdict) == 0;
 }
 
-/* Each reason once, with the first row that has it and how many do. */
+/* Writes each reason once, with the first row that has it and the number of further rows. */
 static void put_reasons(const verdict_list *all, buf *out) {
     for (size_t i = 0; i < all->n; i++) {
         const verdict_record *v = &all->at[i];
@@ -82,7 +82,7 @@ static void put_reasons(const verdict_list *all, buf *out) {
 }
 
 void verdicts_text(const js *rows, bool color, buf *out) {
-    static const char *const heads[] = {"kind",          "what",  "verdict", "change",
+    static const char *const heads[] = {"kind",          "name",  "verdict", "change",
                                         "90 % interval", "limit", "p",       "sessions"};
     table t = table_new(heads, 8);
     arena mem = {0};
@@ -124,7 +124,7 @@ static void summary(const verdict_list *all, buf *out) {
 
 void verdicts_markdown(const js *rows, const char *title, buf *out) {
     table t = {.columns = {{"kind", "", TABLE_TEXT, true},
-                           {"what", "", TABLE_TEXT, true},
+                           {"name", "", TABLE_TEXT, true},
                            {"verdict", "", TABLE_TEXT, true},
                            {"change", "", TABLE_NUMBER, true},
                            {"90 % interval", "", TABLE_TEXT, true},

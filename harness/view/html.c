@@ -1,6 +1,9 @@
-/* html.c - the page: what matters first, then speed, quality, fidelity, sources. It is XML as well as
- * HTML, runs no script and asks nothing of any server; the policy in its head holds a browser to
- * that whatever a task or model is called. */
+/* html.c - writes the report as an HTML page: summary, warnings, then the sections of the outline
+ * and the sources.
+ *
+ * The page is also well-formed XML. It contains no script and loads nothing from a server. The
+ * content security policy in its head makes the browser enforce this, even if the name of a task or
+ * model contains markup. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,8 @@ static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena_release(&mem);
 }
 
-/* Named by its drawing, and in reach of the keyboard: where it is wider than the window it scrolls. */
+/* The figure is labelled by the title in its SVG. It can get the keyboard focus, because it scrolls
+ * if it is wider than the window. */
 static void one_figure(buf *out, const buf *svg) {
     static const char kId[] = " id=\"";
     const char *id = strstr(buf_str(svg), kId);
@@ -44,7 +48,7 @@ static void add_figures(const report_model *m, figure_fn draw, buf *out) {
     buf_release(&svg);
 }
 
-/* ---- what matters first ---- */
+/* ---- summary ---- */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -68,10 +72,11 @@ static void card_gains(const report_model *m, buf *out) {
     for (int k = 0; k < REPORT_SCOPES; k++) {
         const report_gain *g = &m->gains[k];
         if (g->n)
-            (void)buf_printf(out,
-                             "<li><b>%.2f×</b><span>FP8 over BF16, scope %s</span><small>geometric "
-                             "mean of %zu shape%s, %.2f× to %.2f×</small></li>\n",
-                             g->mean, g->scope, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
+            (void)buf_printf(
+                out,
+                "<li><b>%.2f×</b><span>speed-up of FP8 over BF16, scope "
+                "%s</span><small>geometric mean of %zu shape%s, %.2f× to %.2f×</small></li>\n",
+                g->mean, g->scope, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
     }
 }
 
@@ -84,12 +89,12 @@ static void card_roofline(const report_model *m, buf *out) {
     format_fixed(fp8, 0, b);
     (void)buf_printf(
         out,
-        "<li><b>%s %% · %s %%</b><span>of the roofline, BF16 · FP8</span><small>median "
-        "over all cells, measured ceilings</small></li>\n",
+        "<li><b>%s %% · %s %%</b><span>of the roofline, BF16 · FP8</span><small>median over all "
+        "cells, relative to measured ceilings</small></li>\n",
         a, b);
 }
 
-/* Controls compare nothing that a reader came for. */
+/* Counts the verdicts on quality. Controls are not counted, because they only test the method. */
 static void card_parity(const report_model *m, buf *out) {
     size_t n = 0, equivalent = 0, different = 0, refused = 0;
     for (size_t i = 0; i < m->n_evals; i++)
@@ -103,11 +108,11 @@ static void card_parity(const report_model *m, buf *out) {
             refused += p->refused[0] != '\0';
         }
     if (n)
-        (void)buf_printf(out,
-                         "<li><b>%zu of %zu</b><span>comparisons show equivalent "
-                         "quality</span><small>%zu different, %zu not shown, %zu "
-                         "refused</small></li>\n",
-                         equivalent, n, different, n - equivalent - different - refused, refused);
+        (void)buf_printf(
+            out,
+            "<li><b>%zu of %zu</b><span>comparisons show equivalent quality</span><small>%zu "
+            "different, %zu not shown to be equivalent, %zu refused</small></li>\n",
+            equivalent, n, different, n - equivalent - different - refused, refused);
 }
 
 static void card_damage(const report_model *m, buf *out) {
@@ -119,14 +124,14 @@ static void card_damage(const report_model *m, buf *out) {
             seen += strcmp(p->sensitivity, "sees damage") == 0;
         }
     if (n)
-        (void)buf_printf(out,
-                         "<li><b>%zu of %zu</b><span>damaged controls were told from the "
-                         "baseline</span><small>where none was, equivalence says "
-                         "little</small></li>\n",
-                         seen, n);
+        (void)buf_printf(
+            out,
+            "<li><b>%zu of %zu</b><span>damaged controls were detected</span><small>if a "
+            "damaged control is not detected, equivalence is weak evidence</small></li>\n",
+            seen, n);
 }
 
-/* The largest error of the configuration over all rows: nobody's best case. */
+/* The largest relative L2 error of a configuration over all rows. */
 static double worst_error(const report_model *m, const char *config) {
     double worst = (double)NAN;
     for (size_t i = 0; i < m->n_fidelity; i++)
@@ -150,7 +155,7 @@ static void card_fidelity(const report_model *m, buf *out) {
 
 static void cards(const report_model *m, buf *out) {
     buf items = {0};
-    if (!m->n_compared) { /* means over machines say nothing of any */
+    if (!m->n_compared) { /* a mean over several machines describes none of them */
         card_gains(m, &items);
         card_roofline(m, &items);
     }
@@ -162,16 +167,17 @@ static void cards(const report_model *m, buf *out) {
     buf_release(&items);
 }
 
-/* ---- what to be careful about ---- */
+/* ---- warnings ---- */
 
 static const char *const kFlags[][2] = {
     {"throttled", "the clock fell or the processor throttled during the samples"},
-    {"power_capped", "the power limit held the clock down during the samples"},
-    {"below_floor", "faster than the roofline admits with a cold cache: a measuring error"},
+    {"power_capped", "the power limit lowered the clock during the samples"},
+    {"below_floor",
+     "faster than the roofline allows with a cold cache, which is a measuring error"},
     {"weak_baseline",
-     "a speed-up above the ratio of the two floors: the BF16 side is slow there, or "
-     "something is wrong"},
-    {"noisy", "the quartiles lie more than 5 % of the median apart"},
+     "the speed-up is above the ratio of the shortest possible times of the two arms, so BF16 is "
+     "slow there or the measurement is wrong"},
+    {"noisy", "the quartiles differ by more than 5 % of the median"},
     {"shared", "other programs used the processors during the samples"},
 };
 
@@ -214,7 +220,9 @@ static void warnings(const report_model *m, buf *out) {
                              kFlags[i][0], n, m->n_measured, kFlags[i][1]);
     }
     if (any_dirty(m))
-        (void)buf_puts(&items, "<li>A build with uncommitted changes took part.</li>\n");
+        (void)buf_puts(
+            &items,
+            "<li>At least one result was measured with uncommitted changes in the source.</li>\n");
     if (items.len)
         (void)buf_printf(out,
                          "<aside class=\"warn\" aria-label=\"Cautions\"><ul>\n%s</ul></aside>\n",
@@ -236,7 +244,7 @@ static void facts(buf *out, const table *t, size_t row) {
     (void)buf_puts(out, "</dl>\n");
 }
 
-/* @value: taken over; a failure to make it is shown as nothing. */
+/* Takes ownership of @value. Writes nothing if it is NULL. */
 static void json_block(buf *out, const char *summary, js *value) {
     buf json = {0};
     snap_status st = value ? js_write(value, JS_PRETTY, &json, NULL) : SNAP_E_NOMEM;
@@ -271,7 +279,7 @@ static void sources(const report_model *m, buf *out) {
 
 /* ---- the page ---- */
 
-/* A section with its heading, left out where it stays empty. */
+/* Writes a section with its heading and its link in the navigation, unless it is empty. */
 static void section(buf *page, buf *nav, const char *id, const char *title, buf *content) {
     if (content->len) {
         (void)buf_printf(page, "<section id=\"s-%s\"><h2>%s</h2>\n%s</section>\n", id, title,

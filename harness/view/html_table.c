@@ -1,10 +1,10 @@
-/* html_table.c - a table of the page: caption, heads, rows, note. */
+/* html_table.c - writes a table as HTML: caption, heads, rows, note. */
 #include <string.h>
 
 #include "harness/view/format.h"
 #include "harness/view/writers.h"
 
-enum { kCellMax = 300 }; /* characters of a cell */
+enum { kCellMax = 300 }; /* longer cells are cut after so many characters */
 
 static void text(buf *out, const char *s) {
     format_xml(out, s);

@@ -12,11 +12,12 @@ snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
         (void)buf_printf(out, "memory %.1f GiB, last-level cache %.0f MiB\n",
                          js_get_num(o, "memory_bytes", 0) / 0x1p30,
                          js_get_num(o, "cache_bytes", 0) / 0x1p20);
-    (void)buf_printf(out,
-                     "works in the host's memory: %s; makes caches cold by a flush: %s; records "
-                     "steps: %s; computes FP64 references: %s\n",
-                     yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
-                     yes(o, "judges_in_fp64"));
+    (void)buf_printf(
+        out,
+        "works in host memory: %s; flushes caches for cold steps: %s; records steps: %s; computes "
+        "FP64 references: %s\n",
+        yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
+        yes(o, "judges_in_fp64"));
     if (plugin)
         (void)buf_printf(out, "plugin %s, sha256 %s\n", js_get_str(plugin, "file"),
                          js_get_str(plugin, "sha256"));
@@ -38,7 +39,7 @@ static void show_program(const js *doc, bool color, buf *out) {
     heading(out, color, "program");
     (void)buf_printf(out, "  snapmla %s, commit %s%s\n", or_unknown(js_get_str(program, "version")),
                      or_unknown(js_get_str(program, "commit")),
-                     js_get_bool(program, "dirty", false) ? ", with local changes" : "");
+                     js_get_bool(program, "dirty", false) ? ", with uncommitted changes" : "");
     (void)buf_printf(out, "  %s, %s, glibc %s\n", or_unknown(js_get_str(build, "compiler")),
                      or_unknown(js_get_str(build, "flags")), or_unknown(js_get_str(doc, "libc")));
 }
@@ -93,6 +94,7 @@ snap_status machine_info_text(const js *doc, bool color, buf *out, snap_err *err
         (void)buf_printf(out, "  %-13s %s\n", or_unknown(js_get_str(js_at(files, i), "name")),
                          or_unknown(js_get_str(js_at(files, i), "why")));
     if (!js_len(files))
-        (void)buf_puts(out, "  none found: set SNAPMLA_SHARE to the folder that holds configs/\n");
+        (void)buf_puts(out,
+                       "  none found: set SNAPMLA_SHARE to the folder that contains configs/\n");
     return buf_check(out, "the text", err);
 }

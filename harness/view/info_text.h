@@ -1,4 +1,4 @@
-/* info_text.h - what `snapmla info` prints. */
+/* info_text.h - the output of `snapmla info`. */
 #ifndef SNAPMLA_HARNESS_VIEW_INFO_TEXT_H
 #define SNAPMLA_HARNESS_VIEW_INFO_TEXT_H
 

@@ -1,4 +1,4 @@
-/* junit.c - a gate's verdicts as JUnit XML. */
+/* junit.c - writes a gate's verdicts as JUnit XML. */
 #include "base/text.h"
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"

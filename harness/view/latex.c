@@ -1,11 +1,11 @@
-/* latex.c - a table for \input: booktabs, the columns that fit a page, numbers right-aligned; what
- * is still too wide is shrunk. */
+/* latex.c - writes a table for \input. It uses booktabs and prints only the columns with `paper`
+ * set. Numbers are aligned to the right. A table that is still too wide is scaled down. */
 #include <string.h>
 
 #include "harness/view/format.h"
 #include "harness/view/writers.h"
 
-enum { kPageRows = 40 }; /* more than that breaks over pages */
+enum { kPageRows = 40 }; /* a table with more rows is a longtable, which breaks over pages */
 
 static int paper_columns(const table *t) {
     int n = 0;
@@ -20,7 +20,8 @@ static void alignment(buf *out, const table *t) {
             (void)buf_puts(out, t->columns[c].kind == TABLE_NUMBER ? "r" : "l");
 }
 
-/* How many printed columns from c on belong to c's group. */
+/* The number of printed columns in the group that begins at column c. *next: the column after the
+ * group. */
 static int span(const table *t, int c, int *next) {
     int n = 0, i = c;
     for (; i < t->n_columns && strcmp(t->columns[i].group, t->columns[c].group) == 0; i++)
@@ -83,7 +84,7 @@ static void caption(buf *out, const table *t) {
     (void)buf_printf(out, "}\\label{tab:snapmla-%s}", t->id);
 }
 
-/* Breaks over pages, in small type. */
+/* Writes a table that breaks over pages, in small type. */
 static void write_long(const table *t, buf *out) {
     (void)buf_puts(out, "{\\scriptsize\\setlength{\\tabcolsep}{2pt}\n\\begin{longtable}{");
     alignment(out, t);
@@ -97,7 +98,7 @@ static void write_long(const table *t, buf *out) {
     (void)buf_puts(out, "\\end{longtable}}\n");
 }
 
-/* Shrunk where it is wider than the text, never enlarged. */
+/* Writes a table on one page. It is scaled down if it is wider than the text. */
 static void write_float(const table *t, buf *out) {
     (void)buf_puts(out, "\\begin{table*}\n\\centering\\small\n");
     caption(out, t);

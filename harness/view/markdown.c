@@ -52,10 +52,12 @@ static void gains(const report_model *m, buf *out) {
     for (int k = 0; k < REPORT_SCOPES; k++) {
         const report_gain *g = &m->gains[k];
         if (g->n)
-            (void)buf_printf(out,
-                             "\nFP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shapes, "
-                             "%.2f× to %.2f×).\n",
-                             g->scope, g->mean, g->n, g->lowest, g->highest);
+            (void)buf_printf(
+                out,
+                "\n"
+                "Speed-up of FP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shapes, "
+                "%.2f× to %.2f×).\n",
+                g->scope, g->mean, g->n, g->lowest, g->highest);
     }
 }
 
@@ -82,7 +84,7 @@ static void outline_section(const report_model *m, const report_section *s, buf 
 
 void report_markdown(const report_model *m, buf *out) {
     (void)buf_puts(out, "# snapmla report\n");
-    if (!m->n_compared) /* a mean over machines says nothing of any */
+    if (!m->n_compared) /* a mean over several machines describes none of them */
         gains(m, out);
     for (const report_section *s = m->outline->sections; s->title; s++)
         outline_section(m, s, out);

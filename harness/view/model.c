@@ -16,7 +16,7 @@ static report_ceiling ceiling_of(const ceiling_record *row, int file) {
     return c;
 }
 
-/* "a, b" in the arena; "" when there is none or no memory. */
+/* The flags as "a, b", allocated in @mem; "" if there are none or if memory is exhausted. */
 static const char *join_flags(arena *mem, record_texts flags) {
     buf text = {0};
     for (size_t i = 0; i < flags.n; i++)
@@ -36,12 +36,13 @@ static report_model_row model_row_of(const model_record *row, int file) {
     return (report_model_row){file, row, name[0] ? name : row->part};
 }
 
-/* Older files leave out what was not set. */
+/* Older files do not contain sampling parameters that were not set. */
 static double or_0(double x) {
     return isnan(x) ? 0 : x;
 }
 
-/* Without the seed, in which two runs may differ; NULL when out of memory. */
+/* The sampling parameters as text, without the seed, which may differ between comparable runs. NULL
+ * if memory is exhausted. */
 static const char *sampling_of(report_model *m, const eval_sampling *s) {
     char text[160];
     (void)snprintf(text, sizeof text, "T %.10g, top_p %.10g, top_k %.10g, %.10g tokens",
@@ -56,7 +57,7 @@ static size_t sources_of(const run_record *r) {
     return r->sources.at ? r->sources.n : 1;
 }
 
-/* All files' rows as structs, in the arena; NULL when out of memory. */
+/* Reads the rows of all files into structs in the arena. NULL if memory is exhausted. */
 static run_record *read_runs(report_model *m, results *const *runs, int n) {
     run_record *all = arena_alloc(&m->mem, (size_t)n + 1, sizeof *all);
     bool ok = all != NULL;
@@ -115,7 +116,7 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* 0 for the two arms of one shape. */
+/* Returns 0 for two arms of the same shape. */
 static int by_shape(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->origin, b->row->origin); /* "measured" before "reported" */
     d = d ? d : by_number(a->file, b->file);

@@ -1,5 +1,5 @@
-/* pages.h - the files of a report that show all of it. Each writer appends to a buffer, whose
- * `failed` says whether memory ran out. */
+/* pages.h - the report formats that contain the whole report. Each writer appends to a buffer and
+ * sets its field `failed` if memory is exhausted. */
 #ifndef SNAPMLA_HARNESS_VIEW_PAGES_H
 #define SNAPMLA_HARNESS_VIEW_PAGES_H
 

@@ -11,7 +11,7 @@ enum { kDocumentLimit = 16 << 20 };
 typedef struct {
     const report_files_options *o;
     report_paths files;
-    results **runs; /* [n_runs]; NULL where a file was not read, or joined */
+    results **runs; /* [n_runs]; an entry is NULL before its file is read and after joining */
     int n_runs;
     report_model *model;
     buf written; /* the paths of the files written, one per line */
@@ -45,15 +45,16 @@ static snap_status check_one_machine(const request *q, snap_err *err) {
         if (js_len(results_section(q->runs[i], "ceilings")) == 0)
             continue;
         if (first >= 0 && strcmp(machine_of(q->runs[first]), machine_of(q->runs[i])) != 0)
-            return err_set(err, SNAP_E_USAGE,
-                           "'%s' and '%s' are of two machines: report them without --join",
-                           q->files.paths[first], q->files.paths[i]);
+            return err_set(
+                err, SNAP_E_USAGE,
+                "'%s' and '%s' were measured on different machines: report them without --join",
+                q->files.paths[first], q->files.paths[i]);
         first = first < 0 ? i : first;
     }
     return SNAP_OK;
 }
 
-/* Replaces the files by one document with the rows of all. */
+/* Replaces the files by one document with the rows of all files. */
 static snap_status join(request *q, snap_err *err) {
     static const char *const kName[] = {"run.json"};
     results *joined = NULL;
@@ -87,7 +88,7 @@ cleanup:
     return st;
 }
 
-/* ---- what a model has beside the result files ---- */
+/* ---- further input ---- */
 
 static snap_status add_samples(request *q, report_paths folders, snap_err *err) {
     snap_status st = SNAP_OK;
@@ -156,7 +157,8 @@ snap_status report_files(report_paths files, const report_files_options *o, buf 
     q.runs = calloc((size_t)files.n + 1, sizeof *q.runs);
     TRY(q.runs ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a report"));
     TRY(report_parse_formats(o->formats, &formats, err));
-    TRY(o->join && !o->out ? err_set(err, SNAP_E_USAGE, "--join needs --out") : SNAP_OK);
+    TRY(o->join && !o->out ? err_set(err, SNAP_E_USAGE, "--join needs a folder: give --out DIR")
+                           : SNAP_OK);
     TRY(load(&q, err));
     if (o->join || (o->json && files.n > 1))
         TRY(join(&q, err));

@@ -1,5 +1,5 @@
-/* run_report.h - the report of one run: what eval_run() writes beside a result file and what a
- * bundle holds. */
+/* run_report.h - the report of one run, which eval_run() writes next to a result file and which a
+ * bundle contains. */
 #ifndef SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 #define SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 
@@ -8,7 +8,7 @@
 /**
  * run_report_write - write the pages and tables of an evaluation into its RUN folder
  *
- * @dir:            the RUN folder; its samples.jsonl gives the page questions and answers
+ * @dir:            the RUN folder; the page shows the questions and answers of its samples.jsonl
  * @keep_gpqa_text: also show the answers to GPQA, which may quote it
  *
  * Errors: as report_model_add_samples() and report_write().
@@ -16,7 +16,7 @@
 snap_status run_report_write(results *r, const char *dir, bool keep_gpqa_text,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the report of a result file as Markdown. @name: what the report calls the file. */
+/* Appends the report of a result file as Markdown. @name: the file's name in the report. */
 snap_status run_report_markdown(results *r, const char *name, buf *out,
                                 snap_err *err) SNAP_CHECK_RESULT;
 

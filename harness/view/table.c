@@ -17,7 +17,7 @@ void table_release(table *t) {
     *t = (table){0};
 }
 
-/* Arenas free nothing before their end, so the array doubles. */
+/* Doubles the capacity. An arena cannot free the old array, so small steps would waste memory. */
 static bool grow(table *t, arena *mem) {
     size_t capacity = t->capacity ? 2 * t->capacity : 128;
     const char **cells = arena_alloc(mem, capacity, sizeof *cells);

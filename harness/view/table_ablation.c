@@ -5,11 +5,11 @@
 
 static const char *left_out(const char *arm) {
     static const char *const names[][2] = {
-        {"fp8-widened", "FP8 arithmetic: BF16 on what is dequantised on chip"},
-        {"fp8-in-place", "FP32 sums: added up in the tensor cores"},
-        {"fp8-shallow", "deep pipeline: three pages on chip"},
-        {"fp8-unfused", "fused dataflow: a pass a thing"},
-        {"fp8-copied", "FP8 in memory: a BF16 copy of the cache"}};
+        {"fp8-widened", "FP8 arithmetic (dequantised on chip, products in BF16)"},
+        {"fp8-in-place", "FP32 accumulation (sums stay in the tensor cores)"},
+        {"fp8-shallow", "deep pipeline (three pages on chip)"},
+        {"fp8-unfused", "fused dataflow (separate launches)"},
+        {"fp8-copied", "FP8 in memory (reads a BF16 copy of the cache)"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(arm, names[i][0]) == 0)
             return names[i][1];
@@ -33,17 +33,18 @@ bool report_table_ablation(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "ablation",
         .caption = "The FP8 arm with one technique left out",
-        .note = "Time against the whole arm's, in turns with it in one run; error is the relative "
-                "norm against FP64 with exact probabilities on the same cache. Sums in place are "
-                "allowed four times the tolerance: their error is what the row is there to show.",
+        .note = "The relative time is the time divided by that of the complete FP8 arm, which took "
+                "turns with it in one run. The error is the relative norm against FP64 with exact "
+                "probabilities on the same cache. The row without FP32 accumulation may have four "
+                "times the tolerance, because the row is there to show its error.",
         .columns = {{"without", "", TABLE_TEXT, true},
                     {"scope", "", TABLE_TEXT, true},
                     PEN_SHAPE_COLUMNS,
                     {"µs", "", TABLE_NUMBER, true},
-                    {"time", "", TABLE_NUMBER, true},
-                    {"whole µs", "", TABLE_NUMBER, false},
+                    {"relative time", "", TABLE_NUMBER, true},
+                    {"complete µs", "", TABLE_NUMBER, false},
                     {"error", "", TABLE_NUMBER, true},
-                    {"whole error", "", TABLE_NUMBER, true},
+                    {"complete error", "", TABLE_NUMBER, true},
                     {"tolerance", "", TABLE_NUMBER, false},
                     {"status", "", TABLE_TEXT, false}}};
     size_t n = 0;

@@ -1,4 +1,5 @@
-/* table_compare.c - machines side by side: what each is, and each cell on each of them. */
+/* table_compare.c - the tables that compare machines: one summary per machine and arm, and every
+ * cell on every machine. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,10 @@ const char *report_device_of(const report_model *m, int file) {
     return "";
 }
 
-/* Over the rows of a file and arm that have a ratio to the first file. */
+/* A summary of the rows of one file and arm. */
 typedef struct {
-    size_t n, rows, differ;
-    double sum;
+    size_t n, rows, differ; /* rows with a ratio, all rows, rows under other conditions */
+    double sum;             /* sum of the logarithms of the ratios */
 } gain;
 
 static gain gain_of(const report_model *m, int file, const char *arm) {
@@ -53,7 +54,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median of the file's and arm's percentages of the roofline. */
+/* The median percentage of the roofline over the rows of a file and arm. */
 static double roofline_of(const report_model *m, int file, const char *arm) {
     double *x = malloc((m->n_compared + 1) * sizeof *x);
     size_t n = 0;
@@ -73,19 +74,20 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
     *t = (table){
         .id = "machines",
-        .caption = "Machines side by side",
+        .caption = "Comparison of the machines",
         .note =
-            "Over the cells that two files or more have. The mean is geometric, of times as fast "
-            "as the first file that has the cell under the same conditions; the percentage of the "
-            "roofline is of the device's own, measured, and a median.",
+            "Only cells that at least two files have are counted. The relative speed is the "
+            "geometric mean of the speed relative to the first file that has the cell under the "
+            "same conditions. The percentage of the roofline is a median, relative to the "
+            "device's own measured roofline.",
         .columns = {{"#", "", TABLE_NUMBER, true},
                     {"device", "", TABLE_TEXT, true},
                     {"file", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"cells", "", TABLE_NUMBER, true},
                     {"not comparable", "", TABLE_NUMBER, true},
-                    {"against the first", "", TABLE_NUMBER, true},
-                    {"% own roofline", "", TABLE_NUMBER, true},
+                    {"speed vs first file", "", TABLE_NUMBER, true},
+                    {"% of own roofline", "", TABLE_NUMBER, true},
                     {"$/h", "", TABLE_NUMBER, true}}};
     size_t rows = 0;
     for (int f = 0; f < m->n_files; f++)
@@ -127,26 +129,26 @@ static void put_marks(pen *p, const compared *c) {
 
 bool report_table_compare(const report_model *m, arena *mem, table *t) {
     bool priced = any_price(m);
-    *t = (table){.id = "compare",
-                 .caption = "Each cell on each machine",
-                 .note = "# is the file's number in the table above. A row marked 'other ...' "
-                         "was measured under other conditions than the "
-                         "first file's and "
-                         "has no ratio. tok/J is energy at the device where it tells its power.",
-                 .columns = {{"arm", "", TABLE_TEXT, true},
-                             {"scope", "", TABLE_TEXT, true},
-                             PEN_SHAPE_COLUMNS,
-                             {"device", "", TABLE_TEXT, true},
-                             {"#", "", TABLE_NUMBER, true},
-                             {"µs", "", TABLE_NUMBER, true},
-                             {"against the first", "", TABLE_NUMBER, true},
-                             {"% own roofline", "", TABLE_NUMBER, true},
-                             {"TFLOPS", "", TABLE_NUMBER, false},
-                             {"GB/s", "", TABLE_NUMBER, false},
-                             {"tok/s", "", TABLE_NUMBER, true},
-                             {"tok/J", "", TABLE_NUMBER, true},
-                             {"marks", "", TABLE_FLAGS, true},
-                             {"tok/$", "", TABLE_NUMBER, true}}};
+    *t = (table){
+        .id = "compare",
+        .caption = "Every cell on every machine",
+        .note = "# is the number of the file in the table above. A row marked 'other ...' was "
+                "measured under other conditions than the first file's row and has no relative "
+                "speed. tok/J is computed from the power that the device reports.",
+        .columns = {{"arm", "", TABLE_TEXT, true},
+                    {"scope", "", TABLE_TEXT, true},
+                    PEN_SHAPE_COLUMNS,
+                    {"device", "", TABLE_TEXT, true},
+                    {"#", "", TABLE_NUMBER, true},
+                    {"µs", "", TABLE_NUMBER, true},
+                    {"speed vs first file", "", TABLE_NUMBER, true},
+                    {"% of own roofline", "", TABLE_NUMBER, true},
+                    {"TFLOPS", "", TABLE_NUMBER, false},
+                    {"GB/s", "", TABLE_NUMBER, false},
+                    {"tok/s", "", TABLE_NUMBER, true},
+                    {"tok/J", "", TABLE_NUMBER, true},
+                    {"marks", "", TABLE_FLAGS, true},
+                    {"tok/$", "", TABLE_NUMBER, true}}};
     pen_drop_last_unless(t, priced);
     if (!pen_start(t, mem, m->n_compared))
         return false;

@@ -1,9 +1,9 @@
-/* table_mismatch.c - tasks that were evaluated several times and can't be compared with one another. */
+/* table_mismatch.c - lists evaluations of the same task that cannot be compared. */
 #include <string.h>
 
 #include "harness/view/pen.h"
 
-/* What two evaluations of a task must share before their accuracies say anything of each other. */
+/* Two evaluations of a task are comparable only if they agree in these properties. */
 enum { MUST_AGREE = 4 };
 static const char *const kNames[MUST_AGREE] = {"data", "prompts", "grader", "sampling"};
 
@@ -13,7 +13,7 @@ static const char *value(const report_eval *e, int i) {
     return values[i];
 }
 
-/* The first evaluation of the same task; NULL where there is none before. */
+/* The first evaluation of the same task before this one; NULL if there is none. */
 static const report_eval *earlier(const report_model *m, size_t index) {
     const report_eval *e = &m->evals[index];
     for (size_t i = 0; i < index; i++)
@@ -26,7 +26,7 @@ static bool differ(const report_eval *a, const report_eval *b, int i) {
     return a && strcmp(value(a, i), value(b, i)) != 0;
 }
 
-/* A digest by its first digits. */
+/* The first two properties are digests: only their first 12 digits are shown. */
 static void put_value(pen *p, const report_eval *e, int i) {
     if (i < 2)
         pen_printf(p, "%.12s", value(e, i));
@@ -35,17 +35,17 @@ static void put_value(pen *p, const report_eval *e, int i) {
 }
 
 bool report_table_mismatches(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "mismatches",
-                 .caption = "Not comparable",
-                 .note =
-                     "These runs of a task were asked or judged differently: their accuracies are "
-                     "compared within each run, not between them.",
-                 .columns = {{"task", "", TABLE_TEXT, true},
-                             {"differs", "", TABLE_TEXT, true},
-                             {"file", "first", TABLE_TEXT, true},
-                             {"value", "first", TABLE_TEXT, true},
-                             {"file", "other", TABLE_TEXT, true},
-                             {"value", "other", TABLE_TEXT, true}}};
+    *t = (table){
+        .id = "mismatches",
+        .caption = "Runs of a task that are not comparable",
+        .note = "These runs of a task differ in their data, prompts, grader or sampling. Their "
+                "accuracies are compared within each run but not between runs.",
+        .columns = {{"task", "", TABLE_TEXT, true},
+                    {"differs", "", TABLE_TEXT, true},
+                    {"file", "first", TABLE_TEXT, true},
+                    {"value", "first", TABLE_TEXT, true},
+                    {"file", "other", TABLE_TEXT, true},
+                    {"value", "other", TABLE_TEXT, true}}};
     size_t n = 0;
     for (size_t k = 0; k < m->n_evals; k++)
         for (int i = 0; i < MUST_AGREE; i++)

@@ -1,12 +1,12 @@
-/* table_model.c - what the cache's formats do to a model: its predictions, and its layers in groups. The page
- * and the sheet name the same rows; the sheet has every layer. */
+/* table_model.c - the tables of a model's predictions and layers in each cache format. The tables
+ * summarise the layers of a group in one row. The CSV file has every layer. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/view/pen.h"
 
-/* ---- groups of layers -------------------------------------------------------------------------------- */
+/* ---- groups of layers ---- */
 
 static bool same_group(const report_model_row *a, const report_model_row *b) {
     return a->file == b->file && a->row->context == b->row->context &&
@@ -14,7 +14,7 @@ static bool same_group(const report_model_row *a, const report_model_row *b) {
            strcmp(a->row->model, b->row->model) == 0;
 }
 
-/* Whether row @i is of this kind and the first of its group. */
+/* Whether row @i has this kind and is the first row of its group. */
 static bool leads(const report_model *m, size_t i, const char *kind) {
     if (strcmp(m->model_rows[i].row->kind, kind) != 0)
         return false;
@@ -31,13 +31,13 @@ static size_t count_groups(const report_model *m, const char *kind) {
     return n;
 }
 
-/* Of a layer's row; infinite where it was not a number, which is the worst error of all. */
+/* A number of a layer's row. NaN is returned as infinity, because it is the worst error. */
 static double number_of(const report_model_row *r, const char *key) {
     double x = record_number(&model_type, r->row, key);
     return isnan(x) ? (double)INFINITY : x;
 }
 
-/* The row of a group whose number @key is the largest; not a number counts as most. */
+/* The row of a group with the largest number @key. */
 static const report_model_row *worst_of(const report_model *m, const report_model_row *group,
                                         const char *key) {
     const report_model_row *worst = group;
@@ -60,7 +60,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of the numbers @key in a group. */
+/* The median of the numbers @key in a group. */
 static double median_of(const report_model *m, const report_model_row *group, const char *key,
                         arena *mem) {
     double *all = arena_alloc(mem, m->n_model_rows + 1, sizeof *all);
@@ -74,7 +74,7 @@ static double median_of(const report_model *m, const report_model_row *group, co
     return all[n / 2];
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 static void science(pen *p, const report_model_row *r, const char *key) {
     pen_science(p, record_number(&model_type, r->row, key));
@@ -91,7 +91,7 @@ static void layer_of(pen *p, const report_model_row *r) {
     pen_fixed(p, (double)r->row->layer, 0);
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------- */
+/* ---- predictions ---- */
 
 static void put_predictions(pen *p, const report_model *m, const report_model_row *r) {
     const model_record *row = r->row;
@@ -118,9 +118,10 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
         .id = "predictions",
         .caption = "A model's predictions of a text in each cache format",
         .note =
-            "Against the first format's, at the same positions of the same text: KL divergence in "
-            "nats, other likeliest tokens, relative L2 of the logits. Peak memory is the whole "
-            "process's, which holds all formats at once.",
+            "Each format is compared with the first one at the same positions of the same text. "
+            "KL divergence is in nats. Changed tokens are positions where another token is the "
+            "likeliest. Logits L2 is the relative L2 error of the logits. Peak memory is that "
+            "of the whole process, which holds all formats at once.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"cache", "", TABLE_TEXT, true},
                     {"positions", "", TABLE_NUMBER, true},
@@ -128,9 +129,9 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
                     {"perplexity", "", TABLE_NUMBER, true},
                     {"mean KL", "", TABLE_NUMBER, true},
                     {"max KL", "", TABLE_NUMBER, false},
-                    {"flips, %", "", TABLE_NUMBER, true},
+                    {"changed tokens, %", "", TABLE_NUMBER, true},
                     {"logits L2", "", TABLE_NUMBER, true},
-                    {"cache bytes a token", "", TABLE_NUMBER, false},
+                    {"cache bytes per token", "", TABLE_NUMBER, false},
                     {"peak memory, MiB", "", TABLE_NUMBER, false},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
@@ -146,7 +147,7 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------ */
+/* ---- layers ---- */
 
 static void put_layers(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *l2 = worst_of(m, r, "rel_l2");
@@ -165,16 +166,16 @@ static void put_layers(pen *p, const report_model *m, const report_model_row *r)
 bool report_table_layers(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "layers",
-        .caption = "Error of each configuration over a model's layers, against FP64 attention",
-        .note =
-            "One token's queries and the cached rows before it, as the model computed them; errors "
-            "of the oracle of each configuration's arithmetic.",
+        .caption = "Error of each configuration in the layers of a model, against FP64 attention",
+        .note = "The input is the queries of one token and the cached rows before it, as the model "
+                "computed them. The errors are those of the FP64 oracle of each configuration's "
+                "arithmetic.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"context", "", TABLE_NUMBER, true},
                     {"configuration", "", TABLE_TEXT, true},
                     {"median layer", "relative L2", TABLE_NUMBER, true},
                     {"worst layer", "relative L2", TABLE_NUMBER, true},
-                    {"which", "relative L2", TABLE_NUMBER, true},
+                    {"in layer", "relative L2", TABLE_NUMBER, true},
                     {"worst RMSE", "", TABLE_NUMBER, true},
                     {"worst 1 − cosine", "", TABLE_NUMBER, true},
                     {"file", "", TABLE_TEXT, false}}};
@@ -188,7 +189,7 @@ bool report_table_layers(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- magnitudes -------------------------------------------------------------------------------------- */
+/* ---- magnitudes ---- */
 
 static void put_values(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *most = worst_of(m, r, "max");
@@ -206,20 +207,21 @@ static void put_values(pen *p, const report_model *m, const report_model_row *r)
 }
 
 bool report_table_values(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "values",
-                 .caption = "Magnitudes of what a model caches",
-                 .note = "Over all cached tokens of a layer. Quantiles are exact; histograms by "
-                         "powers of two are in the result file.",
-                 .columns = {{"model", "", TABLE_TEXT, true},
-                             {"context", "", TABLE_NUMBER, true},
-                             {"part", "", TABLE_TEXT, true},
-                             {"rms", "median layer", TABLE_NUMBER, true},
-                             {"p50", "median layer", TABLE_NUMBER, true},
-                             {"p99", "largest layer", TABLE_NUMBER, true},
-                             {"p99.9", "largest layer", TABLE_NUMBER, true},
-                             {"max", "largest layer", TABLE_NUMBER, true},
-                             {"which", "largest layer", TABLE_NUMBER, true},
-                             {"file", "", TABLE_TEXT, false}}};
+    *t = (table){
+        .id = "values",
+        .caption = "Magnitudes of the values that a model caches",
+        .note = "Each figure is over all cached tokens of a layer. Quantiles are exact. The result "
+                "file also has histograms by powers of two.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"part", "", TABLE_TEXT, true},
+                    {"rms", "median layer", TABLE_NUMBER, true},
+                    {"p50", "median layer", TABLE_NUMBER, true},
+                    {"p99", "largest layer", TABLE_NUMBER, true},
+                    {"p99.9", "largest layer", TABLE_NUMBER, true},
+                    {"max", "largest layer", TABLE_NUMBER, true},
+                    {"in layer", "largest layer", TABLE_NUMBER, true},
+                    {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "values")))
         return false;
@@ -230,7 +232,7 @@ bool report_table_values(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- bounds and drift -------------------------------------------------------------------------------- */
+/* ---- bounds and drift ---- */
 
 static void put_bounds(pen *p, const report_model *m, const report_model_row *r) {
     const report_model_row *logit = worst_of(m, r, "logit_error"),
@@ -250,19 +252,20 @@ static void put_bounds(pen *p, const report_model *m, const report_model_row *r)
 bool report_table_bounds(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "bounds",
-        .caption = "What rounding the cached rows moves, beside what the weights' norms allow",
-        .note =
-            "In the layer where the measured move is largest. The bound multiplies the spectral "
-            "norms of a head's W_UK and W_UV with the largest rounding that e4m3 and bf16 can "
-            "make of the layer's rows: it holds for any text, so it lies far above.",
+        .caption =
+            "Effect of rounding the cached rows, and its bound from the norms of the weights",
+        .note = "Each row shows the layer with the largest measured effect. The bound is the "
+                "product of the spectral norms of a head's W_UK and W_UV and the largest rounding "
+                "error that e4m3 and bf16 can have on the layer's rows. It holds for any text, so "
+                "it is far above the measured effect.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"context", "", TABLE_NUMBER, true},
-                    {"measured", "a logit", TABLE_NUMBER, true},
-                    {"bound", "a logit", TABLE_NUMBER, true},
-                    {"layer", "a logit", TABLE_NUMBER, true},
-                    {"measured", "an output behind W_UV", TABLE_NUMBER, true},
-                    {"bound", "an output behind W_UV", TABLE_NUMBER, true},
-                    {"layer", "an output behind W_UV", TABLE_NUMBER, true},
+                    {"measured", "change of a logit", TABLE_NUMBER, true},
+                    {"bound", "change of a logit", TABLE_NUMBER, true},
+                    {"layer", "change of a logit", TABLE_NUMBER, true},
+                    {"measured", "change of an output after W_UV", TABLE_NUMBER, true},
+                    {"bound", "change of an output after W_UV", TABLE_NUMBER, true},
+                    {"layer", "change of an output after W_UV", TABLE_NUMBER, true},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "bound")))
@@ -297,20 +300,20 @@ static void put_depth(pen *p, const report_model *m, const report_model_row *r) 
 }
 
 bool report_table_depth(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "depth",
-                 .caption = "Drift of the residual stream through the layers",
-                 .note = "Relative L2 of one token's residual stream against the first "
-                         "format's run of the same text, behind each layer. Where another "
-                         "expert is chosen it jumps.",
-                 .columns = {{"model", "", TABLE_TEXT, true},
-                             {"context", "", TABLE_NUMBER, true},
-                             {"cache", "", TABLE_TEXT, true},
-                             {"first layer", "", TABLE_NUMBER, true},
-                             {"median layer", "", TABLE_NUMBER, true},
-                             {"last layer", "", TABLE_NUMBER, true},
-                             {"worst layer", "", TABLE_NUMBER, true},
-                             {"which", "", TABLE_NUMBER, true},
-                             {"file", "", TABLE_TEXT, false}}};
+    *t = (table){
+        .id = "depth",
+        .caption = "Error of the residual stream across the layers",
+        .note = "Relative L2 difference of one token's residual stream after each layer from a run "
+                "of the same text with the first format. It jumps where another expert is chosen.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"cache", "", TABLE_TEXT, true},
+                    {"first layer", "", TABLE_NUMBER, true},
+                    {"median layer", "", TABLE_NUMBER, true},
+                    {"last layer", "", TABLE_NUMBER, true},
+                    {"worst layer", "", TABLE_NUMBER, true},
+                    {"in layer", "", TABLE_NUMBER, true},
+                    {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "depth")))
         return false;

@@ -1,4 +1,5 @@
-/* table_paper.c - the paper's tables: measured rows, and reported ones beside them, marked as such. */
+/* table_paper.c - the tables of the paper. They contain measured rows, and rows that are marked as
+ * reported. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,8 @@
 static const char kMeasured[] = "measured", kReported[] = "reported";
 
 #define REPORTED_NOTE                                                                              \
-    " Rows marked reported are what the source says of its own machines and models: shown "        \
-    "beside, "                                                                                     \
-    "never ranked with measured ones."
+    " Rows marked 'reported' are figures that the source states for its own machines and models. " \
+    "They are shown for comparison and are not ranked with measured rows."
 
 static size_t count_quotes(const report_model *m, const char *about) {
     size_t n = 0;
@@ -26,7 +26,7 @@ static void blank(pen *p, int n) {
         pen_text(p, "");
 }
 
-/* The name of a file without folders and ".json": enough to tell runs apart, short enough for a page. */
+/* Writes the name of a file without its folders and without ".json". */
 static void put_name(pen *p, const char *path) {
     static const char kEnd[] = ".json";
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -42,7 +42,7 @@ static void put_run(pen *p, const report_model *m, int file) {
         pen_put(p, "this run");
 }
 
-/* ---- decoding over configurations -------------------------------------------------------------------- */
+/* ---- decoding over configurations ---- */
 
 static void put_step(pen *p, const report_step *s) {
     pen_put(p, kMeasured);
@@ -68,20 +68,21 @@ static void put_speed_quote(pen *p, const report_quote *q) {
 }
 
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "paper-speed",
-                 .caption = "Decoding of whole models over configurations, tokens/s",
-                 .note = "A step from token to token, random weights. Rows of one model and "
-                         "context at different batches include the largest that a given "
-                         "memory holds, where BF16's is smaller." REPORTED_NOTE,
-                 .columns = {{"origin", "", TABLE_TEXT, true},
-                             {"model", "", TABLE_TEXT, true},
-                             {"device or conditions", "", TABLE_TEXT, true},
-                             {"context", "", TABLE_NUMBER, true},
-                             {"FP8 batch", "", TABLE_NUMBER, true},
-                             {"BF16", "", TABLE_NUMBER, true},
-                             {"FP8", "", TABLE_NUMBER, true},
-                             {"speed-up", "", TABLE_NUMBER, true},
-                             {"source", "", TABLE_TEXT, true}}};
+    *t = (table){
+        .id = "paper-speed",
+        .caption = "Decoding speed of whole models in tokens/s",
+        .note = "Measured rows are decode steps of a model with random weights. The rows of one "
+                "model and context include the largest batch that fits into a given memory; it is "
+                "smaller for BF16." REPORTED_NOTE,
+        .columns = {{"origin", "", TABLE_TEXT, true},
+                    {"model", "", TABLE_TEXT, true},
+                    {"device or conditions", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"FP8 batch", "", TABLE_NUMBER, true},
+                    {"BF16", "", TABLE_NUMBER, true},
+                    {"FP8", "", TABLE_NUMBER, true},
+                    {"speed-up", "", TABLE_NUMBER, true},
+                    {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_steps + count_quotes(m, "speed")))
         return false;
     pen p = {t, mem, 0, false};
@@ -93,7 +94,7 @@ bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- the kernel over each axis ----------------------------------------------------------------------- */
+/* ---- the kernel over each axis ---- */
 
 static void put_point(pen *p, const report_model *m, int axis, const report_speed *s) {
     const report_cell *c = s->any;
@@ -134,13 +135,13 @@ static size_t count_points(const report_model *m) {
 bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "paper-kernel",
-        .caption = "TFLOPS of the kernel over one number of the shape, all others held",
+        .caption = "TFLOPS of the kernel when one dimension of the shape varies",
         .note =
-            "The longest row of cells that a run has for each, scope kernel. The peak is that of "
-            "the FP8 arm's mix of products, 16 tiles of 17 in FP8 at 512 + 64, from the "
-            "device's own measured ceilings." REPORTED_NOTE,
+            "For each dimension, the longest series of cells with scope kernel that a run has. "
+            "The peak is computed from the device's own measured ceilings for the FP8 arm's mix "
+            "of products: at widths 512 + 64, 16 of 17 tiles are in FP8." REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
-                    {"over", "", TABLE_TEXT, true},
+                    {"varies", "", TABLE_TEXT, true},
                     {"heads", "", TABLE_NUMBER, true},
                     {"batch", "", TABLE_NUMBER, true},
                     {"context", "", TABLE_NUMBER, true},
@@ -165,19 +166,19 @@ bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- granularity ------------------------------------------------------------------------------------- */
+/* ---- granularity ---- */
 
 static const char *meaning_of(const char *config) {
     static const char *const meanings[][2] = {
-        {"bf16", "BF16 cache"},
-        {"snapmla", "a scale a token, RoPE in BF16"},
-        {"A", "a scale a token, RoPE as well"},
-        {"B", "a tensor, scale 1"},
-        {"C", "a tensor, dynamic"},
-        {"D", "blocks of 64 tokens x 128, RoPE in BF16"},
-        {"E", "4 scales a token, RoPE in BF16"},
-        {"F", "a token, powers of two, RoPE in BF16"},
-        {"noPV", "a token, BF16 products of P and V"},
+        {"bf16", "none (BF16 cache)"},
+        {"snapmla", "one per token, RoPE in BF16"},
+        {"A", "one per token, also for RoPE"},
+        {"B", "one per tensor, always 1"},
+        {"C", "one per tensor, dynamic"},
+        {"D", "one per 64 tokens x 128 columns, RoPE in BF16"},
+        {"E", "4 per token, RoPE in BF16"},
+        {"F", "one per token, powers of two, RoPE in BF16"},
+        {"noPV", "one per token, product of P and V in BF16"},
     };
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (strcmp(config, meanings[i][0]) == 0)
@@ -192,15 +193,15 @@ static bool same_input(const report_fidelity *a, const report_fidelity *b) {
            strcmp(a->row->source, b->row->source) == 0;
 }
 
-enum { kPaperContext = 32768 }; /* the paper's, where it compares granularities */
+enum { kPaperContext = 32768 }; /* the context of the paper's comparison of granularities */
 
-/* The paper's context, or else the longest there is. */
+/* Whether context @a is preferred to @b: the paper's context is best, then the longest one. */
 static bool is_nearer(int64_t a, int64_t b) {
     return b != kPaperContext && (a == kPaperContext || a > b);
 }
 
-/* The context at which this row's input is shown, and whether the row is the first one there of its
- * configuration (seeds differ). */
+/* Whether a row is shown: it has the preferred context for its input, and no earlier row has the
+ * same context and configuration (with another seed). */
 static bool is_shown(const report_model *m, const report_fidelity *f) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
         const report_fidelity *o = &m->fidelity[i];
@@ -252,14 +253,15 @@ bool report_table_paper_granularity(const report_model *m, arena *mem, table *t)
     *t = (table){
         .id = "paper-granularity",
         .caption = "Granularity of quantisation: error against FP64",
-        .note = "At 32k tokens where a run has them, else at its longest context." REPORTED_NOTE,
+        .note =
+            "Errors at 32k tokens, or at the longest context of a run without 32k." REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
                     {"configuration", "", TABLE_TEXT, true},
-                    {"a scale for", "", TABLE_TEXT, true},
+                    {"scales", "", TABLE_TEXT, true},
                     {"input", "", TABLE_TEXT, true},
                     {"context", "", TABLE_NUMBER, true},
                     {"relative L2", "", TABLE_NUMBER, true},
-                    {"to snapmla's", "", TABLE_NUMBER, true},
+                    {"relative to snapmla", "", TABLE_NUMBER, true},
                     {"RMSE", "", TABLE_NUMBER, true},
                     {"1 − cosine", "", TABLE_NUMBER, true},
                     {"source", "", TABLE_TEXT, true}}};
@@ -278,25 +280,26 @@ bool report_table_paper_granularity(const report_model *m, arena *mem, table *t)
     return !p.failed;
 }
 
-/* ---- quality ----------------------------------------------------------------------------------------- */
+/* ---- quality ---- */
 
-/* A comparison, or where @quote is set what somebody reports. */
+/* A measured comparison, or a reported one if @quote is set. */
 typedef struct {
     const char *task;
-    const report_eval *eval; /* of the pair */
+    const report_eval *eval; /* the evaluation that contains the pair */
     const pair_record *pair;
     const report_quote *quote;
-    size_t at; /* among all, for a stable order */
+    size_t at; /* index before sorting, which makes the order stable */
 } quality;
 
-/* By task; within one, measured before reported. */
+/* Sorts by task. Within a task, measured comparisons are before reported ones. */
 static int by_task(const void *x, const void *y) {
     const quality *a = x, *b = y;
     int d = strcmp(a->task, b->task);
     return d ? d : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Controls are none of the paper's arms. Returns how many; NULL @out only counts. */
+/* Collects all comparisons except controls, which the paper does not have. Returns their number.
+ * @out may be NULL to count only. */
 static size_t collect(const report_model *m, quality *out) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
@@ -346,20 +349,21 @@ static void put_quality_quote(pen *p, const report_quote *q) {
 }
 
 bool report_table_paper_quality(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "paper-quality",
-                 .caption = "Accuracy of each arm and of its baseline",
-                 .note = "Measured differences are paired by problem and have a verdict; "
-                         "reported ones are subtracted." REPORTED_NOTE,
-                 .columns = {{"task", "", TABLE_TEXT, true},
-                             {"origin", "", TABLE_TEXT, true},
-                             {"model", "", TABLE_TEXT, true},
-                             {"baseline, arm", "", TABLE_TEXT, true},
-                             {"K", "", TABLE_NUMBER, true},
-                             {"baseline", "accuracy, %", TABLE_NUMBER, true},
-                             {"arm", "accuracy, %", TABLE_NUMBER, true},
-                             {"Δ", "", TABLE_NUMBER, true},
-                             {"verdict", "", TABLE_VERDICT, true},
-                             {"source", "", TABLE_TEXT, true}}};
+    *t =
+        (table){.id = "paper-quality",
+                .caption = "Accuracy of each arm and of its baseline",
+                .note = "Measured differences are paired by problem and have a verdict. A reported "
+                        "difference is one reported accuracy minus the other." REPORTED_NOTE,
+                .columns = {{"task", "", TABLE_TEXT, true},
+                            {"origin", "", TABLE_TEXT, true},
+                            {"model", "", TABLE_TEXT, true},
+                            {"baseline, arm", "", TABLE_TEXT, true},
+                            {"K", "", TABLE_NUMBER, true},
+                            {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                            {"arm", "accuracy, %", TABLE_NUMBER, true},
+                            {"Δ", "", TABLE_NUMBER, true},
+                            {"verdict", "", TABLE_VERDICT, true},
+                            {"source", "", TABLE_TEXT, true}}};
     size_t n = collect(m, NULL);
     quality *all = arena_alloc(mem, n + 1, sizeof *all);
     if (!all || !pen_start(t, mem, n))

@@ -54,9 +54,9 @@ static void put_pair(pen *p, const report_model *m, const report_eval *e, const 
 }
 
 #define PARITY_NOTE                                                                                \
-    "Accuracies in percent, Δ and the margin in percentage points, paired by problem. "           \
-    "Equivalent: the 90 % interval lies within ±margin (two one-sided tests at 5 %). "            \
-    "Not shown: the data can't tell. Different: the 95 % interval excludes 0."
+    "Accuracies are in percent, Δ and the margin in percentage points. Differences are "          \
+    "paired by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests "  \
+    "at 5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0."
 
 static bool any_control(const report_model *m) {
     for (size_t i = 0; i < m->n_evals; i++)
@@ -68,9 +68,9 @@ static bool any_control(const report_model *m) {
 
 static const char *parity_note(const report_model *m) {
     return any_control(m) ? PARITY_NOTE
-               " Controls: other seeds show how far chance alone goes; a damaged arm "
-               "shows whether these problems and samples see damage (its 95 % "
-               "interval lies below 0) or are blind to it."
+               " Controls: other seeds show how large differences by chance are. A damaged arm "
+               "shows whether these problems and samples can detect damage: 'sees damage' if "
+               "its 95 % interval lies below 0, 'blind' if not."
                           : PARITY_NOTE;
 }
 
@@ -133,12 +133,12 @@ static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
 bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
     *t = (report_table){
         .id = "arms",
-        .caption = "Accuracy of each arm, and what became of its answers",
+        .caption = "Accuracy of each arm, and the outcome of its answers",
         .note =
-            "Truncated, empty and unparsed answers count as wrong; failed ones (lost to the "
-            "network) are left out of the accuracy, and their share is of all samples. Accuracy "
-            "is the mean over problems of the mean of their K samples (mean@K). The client's lag, "
-            "from bytes being there to their handling, is in the times beside it.",
+            "Truncated, empty and unparsed answers count as wrong. Failed requests are left out "
+            "of the accuracy; their percentage is of all samples. Accuracy is the mean over "
+            "problems of the mean of their K samples (mean@K). The client lag is the time from "
+            "the arrival of bytes until the client handles them. TTFT and ITL include it.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, false},
@@ -152,12 +152,12 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
                     {"unparsed", "% of answers", TABLE_NUMBER, true},
                     {"failed", "% of answers", TABLE_NUMBER, true},
                     {"mean tokens", "", TABLE_NUMBER, true},
-                    {"identical", "", TABLE_NUMBER, false},
+                    {"identical samples", "", TABLE_NUMBER, false},
                     {"median TTFT, ms", "", TABLE_NUMBER, false},
                     {"median ITL, ms", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, false},
                     {"client lag p99, ms", "", TABLE_NUMBER, false},
-                    {"from", "", TABLE_TEXT, false}}};
+                    {"generator", "", TABLE_TEXT, false}}};
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->arms.n;
@@ -171,23 +171,23 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
 }
 
 bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
-    *t =
-        (report_table){.id = "fidelity",
-                       .caption = "Numerical error against FP64 attention without quantisation",
-                       .note = "Relative L2 and RMSE of the output, 1 − cosine similarity, largest "
-                               "absolute error of the log-sum-exp.",
-                       .columns = {{"configuration", "", TABLE_TEXT, true},
-                                   {"computed by", "", TABLE_TEXT, true},
-                                   {"input", "", TABLE_TEXT, true},
-                                   {"context", "", TABLE_NUMBER, true},
-                                   {"heads", "", TABLE_NUMBER, true},
-                                   {"relative L2", "", TABLE_NUMBER, true},
-                                   {"RMSE", "", TABLE_NUMBER, true},
-                                   {"1 − cosine", "", TABLE_NUMBER, true},
-                                   {"LSE error", "", TABLE_NUMBER, true},
-                                   {"max error", "", TABLE_NUMBER, false},
-                                   {"rows", "", TABLE_NUMBER, false},
-                                   {"file", "", TABLE_TEXT, false}}};
+    *t = (report_table){
+        .id = "fidelity",
+        .caption = "Numerical error against FP64 attention without quantisation",
+        .note = "Relative L2 error, RMSE and 1 − cosine similarity of the output, and the largest "
+                "absolute error of the log-sum-exp.",
+        .columns = {{"configuration", "", TABLE_TEXT, true},
+                    {"computed by", "", TABLE_TEXT, true},
+                    {"input", "", TABLE_TEXT, true},
+                    {"context", "", TABLE_NUMBER, true},
+                    {"heads", "", TABLE_NUMBER, true},
+                    {"relative L2", "", TABLE_NUMBER, true},
+                    {"RMSE", "", TABLE_NUMBER, true},
+                    {"1 − cosine", "", TABLE_NUMBER, true},
+                    {"LSE error", "", TABLE_NUMBER, true},
+                    {"max error", "", TABLE_NUMBER, false},
+                    {"rows", "", TABLE_NUMBER, false},
+                    {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_fidelity))
         return false;

@@ -1,10 +1,10 @@
 #include "harness/view/pen.h"
 
 static void put_program(pen *p, const origin_program *o) {
-    pen_printf(p, "%s (%s%s)", o->version, o->commit, o->dirty ? ", with changes" : "");
+    pen_printf(p, "%s (%s%s)", o->version, o->commit, o->dirty ? ", with uncommitted changes" : "");
 }
 
-/* The backend's device where one measured, else the processor. */
+/* The backend's device, or the processor if no backend was used. */
 static void put_device(pen *p, const origin_record *o) {
     if (o->backend.exists)
         pen_printf(p, "%s, kernel %s", o->backend.device, o->backend.kernel);
@@ -18,7 +18,7 @@ static void put_host(pen *p, const origin_host *o) {
 
 bool report_table_sources(const report_model *m, arena *mem, report_table *t) {
     *t = (report_table){.id = "sources",
-                        .caption = "Where the figures come from",
+                        .caption = "Sources of the figures",
                         .note = "",
                         .columns = {{"command", "", TABLE_TEXT, true},
                                     {"program", "", TABLE_TEXT, true},

@@ -9,7 +9,7 @@ static const char *ceiling_name(const char *name) {
                                            {"fp8_mma", "FP8 multiply-add"},
                                            {"bf16_mma_sustained", "BF16 multiply-add, sustained"},
                                            {"fp8_mma_sustained", "FP8 multiply-add, sustained"},
-                                           {"timer", "clock around nothing"},
+                                           {"timer", "empty timed interval"},
                                            {"launch", "empty launch"},
                                            {"cold_read", "cold read"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -18,7 +18,8 @@ static const char *ceiling_name(const char *name) {
     return name;
 }
 
-/* B/s as GB/s; FLOP/s as TFLOPS, as GFLOPS where that is more readable; times as they are. */
+/* The unit to print, and the factor to it: GB/s for B/s; TFLOPS for FLOP/s, or GFLOPS below 10
+ * TFLOPS; ns for times. */
 static const char *readable_unit(const ceiling_record *c, double *factor) {
     *factor = 1;
     if (strcmp(c->unit, "ns") == 0)
@@ -29,17 +30,19 @@ static const char *readable_unit(const ceiling_record *c, double *factor) {
 }
 
 bool report_table_ceilings(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "ceilings",
-                 .caption = "Ceilings of the device, as measured",
-                 .note = "Every percentage of the roofline is against these, not against a data "
-                         "sheet. The best repetition counts; the lowest shows how steady it was.",
-                 .columns = {{"ceiling", "", TABLE_TEXT, true},
-                             {"value", "", TABLE_NUMBER, true},
-                             {"unit", "", TABLE_TEXT, true},
-                             {"lowest", "", TABLE_NUMBER, true},
-                             {"samples", "", TABLE_NUMBER, true},
-                             {"method", "", TABLE_TEXT, false},
-                             {"file", "", TABLE_TEXT, false}}};
+    *t = (table){
+        .id = "ceilings",
+        .caption = "Ceilings of the device, as measured",
+        .note = "Every percentage of the roofline is relative to these measured rates, not to a "
+                "data sheet. The value is the best repetition. The lowest repetition shows how "
+                "steady the measurement was.",
+        .columns = {{"ceiling", "", TABLE_TEXT, true},
+                    {"value", "", TABLE_NUMBER, true},
+                    {"unit", "", TABLE_TEXT, true},
+                    {"lowest", "", TABLE_NUMBER, true},
+                    {"samples", "", TABLE_NUMBER, true},
+                    {"method", "", TABLE_TEXT, false},
+                    {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_ceilings))
         return false;
@@ -97,10 +100,10 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "speed",
         .caption = "Time of one decode step, FP8 against BF16",
-        .note = "Medians. A speed stands only where the output passed its check against FP64. "
-                "Scope kernel is attention and combine; served adds quantising the query, "
-                "appending to the cache and the schedule. TFLOPS counts 2 (2 d_c + d_r) per row "
-                "and token for both arms.",
+        .note = "Times are medians. A speed is shown only if the output passed its check against "
+                "FP64. Scope kernel is attention and combine. Scope served adds quantising the "
+                "query, appending to the cache and the schedule. TFLOPS counts 2 (2 d_c + d_r) "
+                "operations per row and token for both arms.",
         .columns = {{"scope", "", TABLE_TEXT, true},
                     PEN_SHAPE_COLUMNS,
                     {"speed-up", "", TABLE_NUMBER, true},
@@ -142,7 +145,7 @@ static bool is_missing(const report_cell *c) {
 bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
     *t = (table){.id = "not-measured",
                  .caption = "Cells without a speed",
-                 .note = "A cell whose output is wrong has no speed.",
+                 .note = "A cell with a wrong output has no speed.",
                  .columns = {{"cell", "", TABLE_TEXT, true},
                              {"status", "", TABLE_TEXT, true},
                              {"reason", "", TABLE_TEXT, true},
@@ -170,16 +173,18 @@ bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
 }
 
 bool report_table_reported(const report_model *m, arena *mem, table *t) {
-    *t = (table){.id = "reported",
-                 .caption = "Figures reported by others",
-                 .note = "Taken from the source named, not measured here: shown for orientation, "
-                         "never ranked with measured ones.",
-                 .columns = {{"arm", "", TABLE_TEXT, true},
-                             {"scope", "", TABLE_TEXT, true},
-                             PEN_SHAPE_COLUMNS,
-                             {"µs", "", TABLE_NUMBER, true},
-                             {"TFLOPS", "", TABLE_NUMBER, true},
-                             {"source", "", TABLE_TEXT, true}}};
+    *t = (table){
+        .id = "reported",
+        .caption = "Figures reported by others",
+        .note =
+            "These figures are from the named source and were not measured here. They are shown "
+            "for orientation and are not ranked with measured figures.",
+        .columns = {{"arm", "", TABLE_TEXT, true},
+                    {"scope", "", TABLE_TEXT, true},
+                    PEN_SHAPE_COLUMNS,
+                    {"µs", "", TABLE_NUMBER, true},
+                    {"TFLOPS", "", TABLE_NUMBER, true},
+                    {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_cells - m->n_measured))
         return false;
     pen p = {t, mem, 0, false};

@@ -5,8 +5,8 @@
 #include "harness/view/model.h"
 #include "harness/view/table.h"
 
-/* Each builds its table in the arena; false when out of memory. n_rows is 0 where the model has
- * nothing to show. */
+/* Each function builds its table in the arena and returns false if memory is exhausted. The table
+ * has no rows if the model has no data for it. */
 bool report_table_ceilings(const report_model *m, arena *mem, table *t);
 bool report_table_machines(const report_model *m, arena *mem, table *t);
 bool report_table_compare(const report_model *m, arena *mem, table *t);
@@ -27,7 +27,7 @@ bool report_table_sources(const report_model *m, arena *mem, table *t);
 
 typedef bool (*report_table_fn)(const report_model *m, arena *mem, table *t);
 
-/* The device that a file's rows were measured on; "" = not said. */
+/* The device on which a file's rows were measured; "" = unknown. */
 const char *report_device_of(const report_model *m, int file);
 
 #endif

@@ -1,4 +1,4 @@
-/* text.c - a table as columns of text for a terminal. */
+/* text.c - writes a table as columns of text for a terminal. */
 #include <ctype.h>
 
 #include "harness/view/writers.h"
@@ -7,7 +7,7 @@ static bool is_number(const char *cell) {
     return isdigit((unsigned char)*cell) || *cell == '-' || *cell == '\0';
 }
 
-/* Characters, not bytes. */
+/* The width in characters, not bytes: counts all bytes except UTF-8 continuation bytes. */
 static int width_of(const char *s) {
     int n = 0;
     for (; *s; s++)
