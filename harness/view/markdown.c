@@ -54,10 +54,9 @@ static void gains(const report_model *m, buf *out) {
         if (g->n)
             (void)buf_printf(
                 out,
-                "\n"
-                "Speed-up of FP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shapes, "
+                "\nSpeed-up of FP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shape%s, "
                 "%.2f× to %.2f×).\n",
-                g->scope, g->mean, g->n, g->lowest, g->highest);
+                g->scope, g->mean, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
     }
 }
 
