@@ -64,7 +64,7 @@ typedef struct {
      * is true. shards = 0: one process runs all. */
     int shard, shards; /* 0..shards-1 */
 
-    /* For answers that are programs. */
+    /* The next two are for tasks whose answers are programs. */
     int judge_jobs;                      /* programs run at once; 0: one per processor */
     bool rejudge;                        /* also run programs that have a verdict */
     const volatile sig_atomic_t *cancel; /* a signal handler sets it to stop; may be NULL */

@@ -19,8 +19,8 @@ static bool is_scored(const sample_outcome *o) {
 /* Collects values of samples, and the weight of each. */
 typedef size_t (*gather_fn)(const sample_outcome *o, size_t count, int slot, double *x, double *w);
 
-/* Stores the values of the scored samples among @count in @x and their weights in @w; returns their
- * number. @slot: index in `also`; -1: the verdict, as 1 or 0. */
+/* Stores the values of the scored samples among the @count samples at @o in @x, and their weights
+ * in @w. Returns the number of values. @slot: index in `also`; -1: the verdict, as 1 or 0. */
 static size_t gather_scores(const sample_outcome *o, size_t count, int slot, double *x, double *w) {
     size_t n = 0;
     for (size_t k = 0; k < count; k++) {

@@ -202,7 +202,8 @@ static double mean_drawn(const double *x, size_t n, rng *r) {
     return sum / (double)n;
 }
 
-/* Deviation of the mean of drawn samples, scaled to the spread that new samples would have. */
+/* Draws n samples with replacement and returns how far their mean is from @mean, scaled to the
+ * spread that the mean of n new samples would have. */
 static double noise_drawn(const double *x, size_t n, double mean, rng *r) {
     if (n < 2)
         return 0;

@@ -25,7 +25,8 @@ typedef struct {
     uint64_t seed;
 } judge_sample;
 
-/* Sums over all elements of all compared rows: of squares, and of products out * ref. */
+/* Sums over all elements of all compared rows: the squares of out - ref, of ref and of out, and the
+ * products out * ref. */
 typedef struct {
     double diff2, ref2, out2, dot;
 } judge_sums;
@@ -37,9 +38,9 @@ typedef struct {
     double out_abs; /* largest absolute difference of one element */
     double cosine;  /* 1 - cosine similarity, over all rows together */
     double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 if lse was not judged */
-    /* Largest such error among the rows above judge_bound.lse_err, each taken against the reference
-     * or, if nearer, against scores summed as the backend declares (cut_sums.h). 0 if no row is
-     * above. */
+    /* The same for rows whose error is above judge_bound.lse_err. For each of them, the error is
+     * taken against the reference or against scores summed as the backend declares (cut_sums.h),
+     * whichever is nearer. 0 if there is no such row. */
     double lse_alike;
     int64_t nonfinite; /* NaN or infinite numbers in out, lse or the reference, except an expected
                           -inf in lse */

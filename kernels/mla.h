@@ -142,7 +142,8 @@ snap_status mla_timer_stop(mla_backend *be, double *ns, snap_err *err) SNAP_CHEC
 typedef struct {
     mla_precision precision;
     int heads;          /* 1..MLA_MAX_HEADS; every run has exactly this many */
-    int d_c, d_r;       /* multiples of 32: 512 + 64 (fast), 256 + 32 (MiniCPM3) */
+    int d_c, d_r;       /* multiples of 32; the Hopper kernels take 512 + 64 only; MiniCPM3 has 256
+                           + 32 */
     int batch;          /* sequences, >= 1 */
     int s_q;            /* query tokens per sequence, 1..MLA_MAX_SQ */
     int64_t max_tokens; /* longest sequence, 1..MLA_MAX_CONTEXT */

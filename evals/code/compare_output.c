@@ -123,9 +123,7 @@ static bool read_exponent(span s, int64_t *out) {
  * point. */
 static bool read_mantissa(span s, decimal *out) {
     size_t first = s.n, last = 0;
-    int64_t before =
-        0; /* digits before the point, from the first nonzero one; negative for zeros after the
-              point */
+    int64_t before = 0; /* position of the point, counted from the first nonzero digit */
     bool any = false, point = false;
     for (size_t i = 0; i < s.n; i++) {
         if (s.s[i] == '.' && !point) {

@@ -33,7 +33,8 @@ static void add_all(sandbox *s, const char *const *args) {
         add(s, *args);
 }
 
-/* Adds a top-level folder, which on most systems is a link into /usr. */
+/* Makes a top-level folder visible in the sandbox. On most systems it is a link into /usr, and the
+ * sandbox gets the same link. */
 static snap_status add_link(sandbox *s, const char *path, snap_err *err) {
     char target[256];
     struct stat sb;
@@ -73,7 +74,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
                                          NULL};
     static const char *const environment[] = {
         "--clearenv", "--setenv", "PATH", "/usr/bin", "--setenv", "LANG", "C.UTF-8",
-        /* a fixed order of set items, so the same program gets the same verdict */
+        /* Python then visits the items of a set in a fixed order, so a program always gets the same
+         * verdict */
         "--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv",
         "OMP_NUM_THREADS", "1", "--setenv", "OPENBLAS_NUM_THREADS", "1", NULL};
     /* From /etc, only what the loader needs to find libraries, for example numpy's. */
@@ -98,7 +100,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     add_all(s, (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs",
                                      "/tmp", "--ro-bind-data", "5", "/box/driver.py",
                                      "--ro-bind-data", "6", "/box/program.py",
-                                     /* otherwise these would be memory without a limit */
+                                     /* read-only; otherwise files written there would be memory
+                                      * without a limit */
                                      "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp",
                                      "--seccomp", "7", "--", NULL});
     if (s->n_args + 1 == kBoxArguments)

@@ -1,10 +1,12 @@
 /* seccomp.h - a filter for the system calls of a judged program.
  *
  * The filter is a classic BPF program for the kernel. It is a second barrier in addition to the
- * name spaces: it also refuses calls that a name space contains already (mounts, tracing, other
- * address families). It alone refuses what name spaces do not limit: new processes, so that one
- * address-space limit bounds all memory; memory outside the address space (memfd, System V); and
- * io_uring. Threads are allowed. */
+ * name spaces: it also refuses calls whose effects the name spaces already confine (mounts,
+ * tracing, other address families). Only the filter refuses what name spaces do not limit:
+ *   - new processes, so that one address-space limit bounds all memory
+ *   - memory outside the address space (memfd, System V)
+ *   - io_uring
+ * Threads are allowed. */
 #ifndef SNAPMLA_EVALS_CODE_SECCOMP_H
 #define SNAPMLA_EVALS_CODE_SECCOMP_H
 

@@ -263,7 +263,7 @@ static uint32_t normal(uint32_t c) {
 typedef struct {
     uint32_t letters[kGroup];
     int n;
-    bool capitals; /* inside a run of capitals, which does not count */
+    bool capitals; /* inside a run of capitals; its groups are not rated */
 } window;
 
 static void push(window *w, uint32_t c) {

@@ -247,7 +247,7 @@ void sentences_each(span text, sentence_fn fn, void *ctx) {
         candidate c = {.stop = at + 1, .following = groups[1], .next = groups[2]};
         c.word = word_start(text, open ? last.stop - 1 : 0, at);
         if (open && c.word == last.stop - 1)
-            c.word = last.word; /* still the same word */
+            c.word = last.word; /* both marks are in the same word */
         else if (open)
             close_at(&w, &last);
         last = c;

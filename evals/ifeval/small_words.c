@@ -127,7 +127,7 @@ static void count_word(const char *word, int of, size_t hits[LANGUAGES]) {
         hits[i] += languages[i].script == of && strstr(languages[i].words, word) != NULL;
 }
 
-/* The language that most of the text's words are small words of. */
+/* Among the languages of script @of, the one with the most small words in the text. */
 static const char *by_words(span text, int of) {
     size_t hits[LANGUAGES] = {0}, n = 1;
     char word[kWord * 4] = " ";

@@ -92,8 +92,8 @@ static uint16_t parse_fraction(parser *p) {
     return new_quotient(p, a, b);
 }
 
-/* Checks a mixed number. In -7 1/2 the sign would apply only to the 7, and 3 4/4 is not a mixed
- * number. */
+/* Checks a mixed number such as 3 1/2. It is compared only literally if it is -7 1/2, where the
+ * sign would apply to the 7 alone, or 3 4/4, which is not a mixed number. */
 static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative) {
     int64_t a, b;
     if (!fraction)
@@ -357,8 +357,8 @@ static bool has_fraction(const parser *p) {
     return k->kind == TOK_FRAC;
 }
 
-/* Marks a case of log as literal: if the answer has a \frac, the public graders read \log_{9} 19 as
- * 9 times the logarithm of 1. */
+/* Marks \log_{9} 19 to be compared only literally if the answer also has a \frac. The public
+ * graders then read it as 9 times the logarithm of 1. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

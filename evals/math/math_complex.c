@@ -119,7 +119,7 @@ math_eval_status cx_exp(cx *v) {
         mpfr_sin_cos(angle.im, angle.re, v->im, MPFR_RNDN);
         mpfr_mul(t.im, t.re, angle.im, MPFR_RNDN);
         mpfr_mul(t.re, t.re, angle.re, MPFR_RNDN);
-        mpfr_exp(angle.re, v->re, MPFR_RNDN); /* the error scales with this */
+        mpfr_exp(angle.re, v->re, MPFR_RNDN); /* |e^v|, to which the error is proportional */
         err += cx_larger(cx_part_magnitude(angle.re), cx_magnitude(&t));
     } else {
         err += cx_magnitude(&t);

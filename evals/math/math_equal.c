@@ -106,7 +106,8 @@ static bool is_ambiguous(const math_tokens *g, const math_tokens *a) {
     return a->separated && math_is_statement(a) && !(g->separated && math_is_short_naming(a));
 }
 
-/* True for x = 100, y = 200. Then 100,200 on the other side is one number. */
+/* True for an answer with several relations, such as x = 100, y = 200. A 100,200 on the other side
+ * is then read as one number. */
 static bool names_several(const math_tokens *t) {
     int relations = 0;
     for (size_t i = 0; i < t->count; i++)

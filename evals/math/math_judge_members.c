@@ -27,8 +27,9 @@ static bool are_numerals(const part *p, int n) {
 }
 
 static bool same_in_order(judge *j, const part *g, const part *a, int n) {
-    if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* 61,328 may be one number, and 61,
-                                                                   328+0 may not */
+    if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* a list of numerals such as 61,328
+                                                                   may also be one number; 61, 328+0
+                                                                   may not */
         return decide(j, false, "an expression in a list that may be one number");
     for (int k = 0; k < n; k++)
         if (!math_judge_parts(j, g[k], a[k]))

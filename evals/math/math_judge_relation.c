@@ -25,7 +25,7 @@ static bool is_solved(part p) {
  * a multiple of c - d. But a solved one, such as x = 20, matches only a - b or b - a, because no
  * public grader accepts 2x = 40 for it. */
 bool math_judge_relations(judge *j, part g, part a) {
-    if (g.t->chained || a.t->chained) /* their middles have been dropped */
+    if (g.t->chained || a.t->chained) /* the middle parts of the chain were dropped */
         return decide(j, false, "a chain of equations");
     int rg = at(g)->arg, ra = at(a)->arg;
     part left = child(a, 0), right = child(a, 1);

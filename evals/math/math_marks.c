@@ -102,8 +102,8 @@ const char *math_check_marks(const math_tokens *t) {
     return why ? why : check_units(t);
 }
 
-/* The letter of a unit at the end of the answer, after a space, a digit or a brace; 0 if there is
- * none. */
+/* The one-letter unit at the end of the answer, such as the t of x + y + 2t. It follows a space, a
+ * digit or a brace. 0 if there is none. */
 static char unit_letter(const math_tokens *t) {
     const math_token *k = t->count > 1 ? &t->tok[t->count - 1] : t->tok;
     if (t->count < 2 || k->kind != TOK_SYM || k->text.len != 1 || !strchr("cdghlmost", *k->text.s))

@@ -83,7 +83,7 @@ static bool unit_fraction(const math_tree *t, uint16_t i, int64_t *degree) {
     return false;
 }
 
-/* True if a real value has at most six decimals, which the root of 66 has not. */
+/* True if a value is real and has at most six decimals. The root of 66, for example, has more. */
 static bool is_short_decimal(const cx *v) {
     cx scaled;
     cx_init(&scaled);

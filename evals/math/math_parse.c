@@ -40,8 +40,8 @@ static uint16_t parse_degree(parser *p, uint16_t a) {
     return a;
 }
 
-/* Parses the word "percent". It must follow an integer that is the whole answer, except for "x
- * =". */
+/* Parses the word "percent". It must follow an integer that is the whole answer, or the whole right
+ * side of an equation ("x = 5 percent"). */
 static uint16_t parse_percent_word(parser *p, uint16_t a) {
     const math_token *number = p->k - 1;
     bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);

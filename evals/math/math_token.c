@@ -12,8 +12,7 @@ typedef struct {
     bool group;      /* a plain comma may separate thousands */
     bool spaced;     /* white space since the last token */
     bool inside;     /* between \( and \) */
-    char gap;        /* the last character of that white space that was '~', or ',' for \, ; else
-                        0 */
+    char gap;        /* the last '~' in that white space, or ',' for a \, in it; 0: neither */
     math_span size;  /* \big or another size command since the last token */
     bool quoted;     /* inside a \text */
     int brackets;    /* number of open ( [ \{ */
@@ -221,7 +220,7 @@ static void lex_piece(lexer *l, const char *s, const char *end) {
     l->end = whole_end;
 }
 
-/* Used for numbers in a \text or in bold. */
+/* True if the text has a digit. Used to detect numbers in a \text or in bold. */
 static bool has_digit(const char *s, const char *end) {
     while (s < end && !is_digit(*s))
         s++;

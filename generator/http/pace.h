@@ -4,8 +4,8 @@
  * the permitted rate. A request starts only when the debt is zero, and adds the tokens that it is
  * expected to use; when it ends, the actual number replaces the expected one. The answer is
  * expected to be as long as its limit until a first answer has come, and then as long as the mean
- * answer so far. So within any minute at most one request more than the limit starts, and in the
- * long run the tokens stay within theirs.
+ * answer so far. So at most one request more than the limit starts within any minute, and the
+ * tokens stay within their limit in the long run.
  *
  * Times are CLOCK_MONOTONIC and come from the caller. */
 #ifndef SNAPMLA_GENERATOR_HTTP_PACE_H

@@ -200,8 +200,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Alone, the logits agree with the CPU's except for tokens with other experts. Beside another
- * model, they are the same bit for bit. */
+/* Without another model, the logits are close to the CPU's in the median; a token whose experts
+ * differ may be farther off. Beside another model, they are the same bit for bit. */
 static void check_steps(const stepper *s, const float *alone) {
     static float cpu[kSteps * kVocab];
     double apart[kSteps];

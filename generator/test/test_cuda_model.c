@@ -158,8 +158,9 @@ static void check(const subject *s, const char *what, comparison c, double bound
 /* ---- what is checked ------------------------------------------------------------------------- */
 
 static const double kRounding = 2e-2; /* between two orders of BF16 sums */
-static const double kUnits = 1.5;     /* P in units of a power of two, compared with units of its
-                                     largest number */
+static const double kUnits = 1.5;     /* largest permitted ratio of the device's FP8 error to the
+                                         CPU's; the device rounds P in units of a power of two, the
+                                         CPU in units of the largest P */
 
 static void check_bf16(const subject *s) {
     runner *cpu = start(s, CACHE_BF16, NULL), *cuda = start(s, CACHE_BF16, "cuda");
@@ -178,8 +179,9 @@ static void check_bf16(const subject *s) {
     runner_free(cuda);
 }
 
-/* A prompt reads the same rounded cache on both devices. The decode kernels round P in different
- * units, so each may be as far from BF16 as FP8 is, and they need not be closer to each other. */
+/* A prompt reads the same rounded cache on both devices, so its results must be close. In decoding,
+ * the two devices round P in different units. Each may be about as far from BF16 as FP8 is, and
+ * they need not be closer to each other than that. */
 static void check_fp8(const subject *s) {
     runner *exact = start(s, CACHE_BF16, NULL), *cpu = start(s, CACHE_FP8, NULL),
            *cuda = start(s, CACHE_FP8, "cuda");

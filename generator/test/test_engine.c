@@ -74,8 +74,8 @@ static void add(engine_stats *sum, const engine *e) {
     sum->most_pages = s.most_pages > sum->most_pages ? s.most_pages : sum->most_pages;
 }
 
-/* Runs all samples: @together at once, or with 1 each in its own engine. The pages and the decode
- * rows are limited. */
+/* Runs all samples, at most @together at the same time. If @together is 1, each sample has its own
+ * engine. @pages and @decode limit the cache and the sequences of a step. */
 static engine_stats run_all(const tiny_model *t, cache_format format, int64_t pages, int decode,
                             int together, bool recompute, sample *samples) {
     engine *e = NULL;

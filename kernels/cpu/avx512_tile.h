@@ -69,8 +69,8 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
     return bytes;
 }
 
-/* Returns the same address three cycles later. The core drops prefetches that follow each other too
- * closely. */
+/* Returns the same address, delayed by the three cycles of a multiplication. Without the delay,
+ * prefetches follow each other too closely, and the core drops some of them. */
 INLINE const char *delay_address(const char *p) {
     __asm__("imul $1, %0, %0" : "+r"(p));
     return p;

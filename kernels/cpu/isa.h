@@ -19,8 +19,8 @@ enum {
 
 typedef enum {
     CPU_READ_PLAIN,      /* one stream per thread */
-    CPU_READ_NEAR,       /* the same, prefetching 1 KB ahead */
-    CPU_READ_FAR,        /* the same, prefetching 8 KB ahead */
+    CPU_READ_NEAR,       /* one stream per thread, prefetching 1 KB ahead */
+    CPU_READ_FAR,        /* one stream per thread, prefetching 8 KB ahead */
     CPU_READ_TWO,        /* two streams per thread */
     CPU_READ_FOUR,       /* four streams per thread */
     CPU_READ_FOUR_AHEAD, /* four streams per thread, prefetching 2 KB ahead */
@@ -56,8 +56,8 @@ typedef struct {
     /* Computes, for each row:
      *   o [rows][d_c] = sum_j P_j c_j, l = sum_j P_j, with P_j = 2^(logit_j - m)
      *   m = the maximum of the logits, which are in base 2
-     * Without a visible token, o = 0 and m = -inf. @scratch is aligned to MLA_ALIGN, o to 64 bytes.
-     * */
+     * Without a visible token, o = 0 and m = -inf. @scratch is aligned to MLA_ALIGN, and o to 64
+     * bytes. */
     void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
 
     /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */

@@ -113,7 +113,7 @@ int64_t slots_of(cuda_plan *plan, int s_q) {
 }
 
 /* The most rows of partial results of any step within the capacity. Steps whose CTAs take at most
- * few_rows rows do not count, because few_slots() does. */
+ * few_rows rows are left out: few_slots() counts those. */
 int64_t partial_rows(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     int64_t most = 1;
@@ -123,8 +123,8 @@ int64_t partial_rows(cuda_plan *plan) {
     return most;
 }
 
-/* The number of slots of few_bytes each, over all tiles of rows. Steps of few pages may use them
- * with any number of heads. */
+/* The number of slots of few_bytes each, over all tiles of rows. If the number of splits is not
+ * fixed, steps with few pages may use such slots with any number of heads. */
 int64_t few_slots(cuda_plan *plan) {
     const bool any = cuts_of(plan) == 0 && plan->kernel->few_rows > 0;
     return any                                              ? 2 * cuda_of(plan->base.be)->sms
@@ -283,8 +283,8 @@ snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache
                       "append", err);
 }
 
-/* Prepares a step with three launches, where it has more parts than the fused launch has threads
- * for. */
+/* Prepares a step with three launches. Used if the step has more parts than the fused launch has
+ * threads. */
 static snap_status prepare_apart(cuda_plan *plan, const mla_step *step, const mla_cache *cache,
                                  const mla_fresh *fresh, snap_err *err) {
     const mla_capacity &cap = plan->base.cap;

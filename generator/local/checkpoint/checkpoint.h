@@ -13,10 +13,9 @@ typedef struct checkpoint checkpoint; /* immutable: threads may share it */
  *
  * @out: caller owns it, release with checkpoint_close(); NULL on failure
  *
- * SNAP_E_IO; SNAP_E_INPUT, naming the file and the tensor, for a shard that is not a plain file
- * name in
- * this folder, a tensor that is not in the shard that the index states, a tensor in two shards, and
- * whatever safetensors_open() refuses. */
+ * SNAP_E_IO. SNAP_E_INPUT, naming the file and the tensor, if a shard is not a plain file name in
+ * this folder, if a tensor is not in the shard that the index states, if a tensor is in two shards,
+ * or if safetensors_open() refuses a file. */
 snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
 

@@ -13,7 +13,7 @@ enum { kConfigMax = 4 << 20 };
 
 typedef struct {
     const char *key;
-    const char *longcat; /* LongCat-Flash's name of the key; NULL: the same */
+    const char *longcat; /* the key's name in LongCat-Flash; NULL: the same */
     size_t at;           /* offset of an int */
     int low, high;
     int fallback; /* if the key is absent or null */

@@ -30,8 +30,8 @@ struct expert_list {
     const int *count;
     const int *row; /* [pairs] the row of x for each pair; NULL = x has one row per pair */
     int known,
-        first_known; /* the list begins with `known` experts, from first_known on, that get all
-                        rows */
+        first_known; /* the first `known` entries of `active` are the experts from first_known on;
+                        all rows use them */
     bool settled;    /* the lists were complete before the previous kernel began */
 };
 

@@ -34,8 +34,10 @@ int cuda_model_cublaslt(const cuda_model *m);
 typedef struct {
     float *logits;    /* [rows] with rows = the sum of piece.logits; each row has vocab numbers */
     int32_t *next;    /* [rows] the likeliest token of each row */
-    int32_t *experts; /* [all rows][MoE layers][experts per token], ascending; see below */
-    const reading *wanted; /* [rows] what to read of each row (reading.h); see below */
+    int32_t *experts; /* [all rows][MoE layers][experts per token], ascending; order of rows:
+                         cuda_model_step() */
+    const reading *wanted; /* [rows] what to read of each row (reading.h); changes @logits:
+                              cuda_model_step() */
     reading_result *got;   /* [rows] the results of @wanted */
 } cuda_model_results;
 

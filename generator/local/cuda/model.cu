@@ -190,8 +190,7 @@ struct bound {
 
 enum {
     MAX_EXPERTS = 3072
-}; /* eight rows at a time choose among so many in shared memory
-                                (choose.cuh) */
+}; /* the scores of eight rows fit into shared memory (choose.cuh) */
 
 /* The limits of the kernels: rows in multiples of 16 bytes, and head sizes that chunk attention
  * supports. */

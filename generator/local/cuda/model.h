@@ -115,8 +115,8 @@ cudaError_t product(cuda_model *m, const device::gemm_args &a);
  * whose logits are wanted: step.wanted of them. */
 snap_status forward(cuda_model *m, const step_shape &step, snap_err *err);
 
-/* Gives the caller what it wants of the wanted rows first .. first + count - 1, whose logits are in
- * b.logits. Waits for the device. */
+/* Writes the requested results of the wanted rows first .. first + count - 1 to @out. The logits of
+ * these rows are in b.logits. Waits for the device. */
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err);
 

@@ -235,8 +235,8 @@ struct tile_sums {
     float (*scratch)[kWarps][kRows];
     int count;
 
-    /* In one warp, gives row lane % 16 of the tile to each lane and returns true; returns false in
-     * the others. */
+    /* Returns true in one warp only. In that warp, *sum of each lane becomes the sum of row lane %
+     * 16 of the tile. */
     __device__ bool add_up(const float2 &own, float *sum) {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         float(*now)[kRows] = scratch[count % 2];

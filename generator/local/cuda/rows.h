@@ -72,7 +72,8 @@ cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const
 cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
                        unsigned long long *key);
 
-/* Uniform random numbers: in [-spread, spread], [centre - spread, centre + spread], [-256, 256]. */
+/* Fill memory with uniform random numbers: fill_bf16() from [-spread, spread], fill_f32() from
+ * [centre - spread, centre + spread], fill_e4m3() from [-256, 256]. */
 cudaError_t fill_bf16(const stream_of &s, bf16 *to, int64_t n, float spread, uint64_t seed);
 cudaError_t fill_f32(const stream_of &s, float *to, int64_t n, float centre, float spread,
                      uint64_t seed);
@@ -83,7 +84,8 @@ cudaError_t fill_e4m3(const stream_of &s, uint8_t *to, int64_t n, uint64_t seed)
 cudaError_t transpose_heads(const stream_of &s, const bf16 *w, int heads, int rows, int n_width,
                             int k_width, bf16 *to);
 
-/* to [context][pairs] = cosine and sine of the angle of every position. */
+/* to [context][pairs] = cosine and sine of the rotation angle, for every position and rotary
+ * pair. */
 cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, float2 *to);
 
 } // namespace device

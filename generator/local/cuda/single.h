@@ -9,7 +9,8 @@
 
 namespace device {
 
-/* Applies W_UV of every head, then x += factor * o. uv is NULL if no attention comes before. */
+/* The end of attention: W_UV is applied to the output of every head, and x += factor * W_O times
+ * the result. uv is NULL if no attention comes before. */
 struct single_attention {
     const bf16 *uv; /* [heads][v][rank], heads uv_head elements apart */
     int64_t uv_head;
@@ -18,8 +19,9 @@ struct single_attention {
     int heads, v, rank;
 };
 
-/* Norm, choice of experts, the experts, and x += factor * their weighted sum. A dense layer is
- * treated as one shared expert. up is NULL if there is no feed-forward. */
+/* The feed-forward part of a layer: the norm, the choice of experts, the experts, and x += factor *
+ * the weighted sum of their outputs. A dense layer is treated as one shared expert. up is NULL if
+ * there is no feed-forward. */
 struct single_experts {
     const float *norm; /* [hidden] */
     float eps;
@@ -28,8 +30,8 @@ struct single_experts {
     int inner;
 };
 
-/* Norm, the products that read its result, and then the work of project_decode(). in is NULL if
- * only packed is wanted. */
+/* The beginning of the next layer: its norm, the products that read the result of the norm, and the
+ * work of project_decode(). in is NULL if only packed is wanted. */
 struct single_next {
     const float *norm; /* [hidden] */
     float eps, factor;

@@ -14,8 +14,7 @@ static int cache_width(const model_shape *s) {
     return s->kv_lora_rank + s->qk_rope_head_dim;
 }
 
-/* ---- queries, and the new rows of the cache
- * --------------------------------------------------- */
+/* ---- queries, and the new rows of the cache ------------------------------------------------- */
 
 typedef struct {
     runner *r;

@@ -4,7 +4,7 @@
 
 struct added_node {
     uint32_t child, sibling; /* 0 = none, because the root is neither a child nor a sibling */
-    int32_t token;           /* index; -1 = no content ends here */
+    int32_t token;           /* index of the token whose content ends here; -1 = none */
     unsigned char byte;
 };
 

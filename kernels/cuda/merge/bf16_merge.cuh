@@ -6,10 +6,11 @@
  * and then merges an equal share of the sequence's rows and columns. Each sequence and tile of rows
  * has one counter (cut_sequence.cuh).
  *
- * A partial result is not divided by its sum: it is O as a group of warps has it. So nothing has to
- * be divided, or waited for, before O can be stored. It is stored as fp16, with a scale that
- * follows the row's largest number. The rounding error is an eighth of that of bf16, for numbers
- * down to 2^-28 of the largest. Beside O lie E, the exponent of its unit, and the sum of P. So
+ * A partial result is O as a group of warps holds it in registers, not divided by the sum of P. So
+ * O can be stored without a division and without waiting for the sum of the other group. It is
+ * stored as fp16, with a scale that follows the row's largest number. The rounding error is an
+ * eighth of that of bf16, for numbers down to 2^-28 of the largest. Each partial result also stores
+ * E, the reference exponent (O is in units of 2^E), and the sum of P. So
  * out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions depends on the number of slots
  * only, so reruns are bit-identical. */
 #pragma once

@@ -95,7 +95,8 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
                 if (other.most != -INFINITY) {
                     const float factor = exp2f(other.most - most);
                     add(r, factor, other.out);
-                    r.sum += (other.sum - 1) * factor; /* add() has counted other.sum as one */
+                    r.sum += (other.sum - 1) * factor; /* corrects the sum: add() has added 1 x
+                                                          factor instead of other.sum x factor */
                 }
             }
             __syncthreads();

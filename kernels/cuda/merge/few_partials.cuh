@@ -18,8 +18,8 @@
 namespace merging {
 
 enum { kLanes = 8 };
-/* As two bf16 or one FP32 it is a NaN, but not the one that instructions produce: the bits of that
- * one begin with 7fff. */
+/* Read as two bf16 numbers or as one FP32 number, kAbsent is NaN. No result has this NaN: when an
+ * instruction produces a NaN, its bits begin with 7fff. */
 constexpr uint32_t kAbsent = ~0u;
 
 /* These loads and stores are predicated, so that they need no jump. */

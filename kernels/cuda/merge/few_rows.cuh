@@ -39,8 +39,9 @@ enum {
     kOctetsWarp = 32 / kLanes,
     kLogMostUnits = 8, /* log2 of the units of 32 rows */
     kLoadsAtOnce = 4,    /* 16-byte pieces that a lane loads at once */
-    kLaneSlots = 5, /* slots whose LSE one lane reads: 32 lanes read 160, and no device of this kind
-                       has more SMs */
+    kLaneSlots = 5, /* most slots whose LSE one lane reads. 32 lanes read up to 160 slots. A
+                       sequence has at most one slot per SM, and no Hopper GPU has more than 160
+                       SMs */
 };
 static_assert(kOctets * kLanes == kMergeThreads, "every merging thread belongs to an octet");
 
@@ -298,8 +299,9 @@ __device__ __forceinline__ void add_groups(float (&x)[N], int groups, int barrie
         if (lane < kLanes)
             scratch[mine] = lane_sums<N>(x);
         ptx::named_sync(barrier, kMergeThreads);
-        groups /= OCTETS; /* from here on, `groups` counts warps; an octet adds up one or two of
-                             them, from its own warp on */
+        groups /= OCTETS; /* from here on, `groups` counts the warps that share a unit. Octet i of
+                             warp w takes the sums of warp w + i and, with more than four such
+                             warps, those of warp w + i + 4 */
         const lane_sums<N> one = scratch[mine & (ALL - 1)];
         const lane_sums<N> other = scratch[(mine + 32) & (ALL - 1)];
 #pragma unroll

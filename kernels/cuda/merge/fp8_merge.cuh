@@ -256,8 +256,8 @@ __device__ __forceinline__ void merge_part(Shared &s, const params &p, int row_t
             continue;
         if (thread == 0)
             wait_and_leave(p, item, row_tile, RESULTS);
-        ptx::named_sync(kMergeBarrier, kMergeThreads); /* also: the previous merge has read its
-                                                          partial outputs */
+        ptx::named_sync(kMergeBarrier, kMergeThreads); /* now all partial results are stored, and
+                                                          the previous merge has read its own */
         merge(s, p, item, row_tile * ROWS, thread, parity);
         ptx::mbarrier_arrive(&s.empty_parts);
     }

@@ -140,8 +140,9 @@ __device__ void place_sequence(shared &s, const sched_plan &plan, int own, uint3
     }
 }
 
-/* The number of parts without a piece that merge each split sequence. It is 0 if there are fewer
- * such parts than parts with a piece, because their shares would then be larger. */
+/* The number of mergers of each split sequence. A merger is a part that has no piece of its own.
+ * The result is 0, and the parts with pieces merge, if fewer parts are without a piece than with
+ * one: the shares of the mergers would then be larger. */
 __device__ int mergers_of(int parts, int pieces, int cut) {
     return cut > 0 && parts - pieces >= pieces ? quotient_of(parts - pieces, cut) : 0;
 }

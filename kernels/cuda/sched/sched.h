@@ -31,7 +31,7 @@ struct sched_tile {
 
 /* What the host knows about the size of a step. The lengths are on the device. */
 struct sched_room {
-    int64_t sequences, pages; /* sequences; most pages of a sequence */
+    int64_t sequences, pages; /* number of sequences; upper bound of the pages of one sequence */
 };
 
 /* How a kernel distributes a step over a device. */
@@ -63,7 +63,7 @@ struct alignas(16) sched_part {
 
 struct sched_cut {
     int seq;
-    int slot, items; /* its slots are consecutive */
+    int slot, items; /* first slot, and number of items; their slots are consecutive */
 };
 
 /* The schedule of one step. Device memory. */

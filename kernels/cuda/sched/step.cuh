@@ -129,8 +129,8 @@ __device__ void least_from(shared &s, int *entries, int n) {
     int least = t < n ? entries[t] : INT_MAX;
 #pragma unroll 1
     for (int step = 1; step < 32; step *= 2)
-        least = min(least, __shfl_down_sync(~0u, least, step)); /* without a source lane, a lane
-                                                                   gets its own value */
+        least = min(least, __shfl_down_sync(~0u, least, step)); /* a lane without a source lane gets
+                                                                   its own value */
     if (lane == 0)
         s.warp_sum[warp] = least;
     __syncthreads();

@@ -219,7 +219,8 @@ begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
         r.unit[k] = fmaxf(r.unit[k], most_of(s.few.tops[1][few_rows<Rows>::row_of(k, me.t)]));
 }
 
-/* Chooses E of that tile as a whole, after E of page 0. */
+/* Chooses E of the whole tile, after begin_units() has chosen E of page 0 in an item's first
+ * tile. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_thread &me,
                                             const few_rows<Rows> &r, float (&last)[Rows / 4]) {
@@ -281,7 +282,8 @@ __device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_ro
     }
 }
 
-/* Chooses E of the tile again, and changes the rows to E of page 0. */
+/* Chooses E of page 0 and of the tile, because the E so far does not suit the tile. Changes the
+ * thread's rows to E of page 0. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void
 choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
@@ -320,7 +322,7 @@ __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows
     }
 }
 
-/* Changes the rows to the E that page 1 has raised, and rescales P of page 0. */
+/* Changes the rows to E of the tile, which page 1 may have raised, and rescales P of page 0. */
 template <int Rows>
 __device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_rows<Rows> &r,
                                             uint32_t (&packed)[Rows / 8]) {

@@ -153,8 +153,8 @@ cudaError_t fp8_decode_launch(const decode_args &a, cudaStream_t stream) {
     p.partial_lse = a.work.partial_lse;
     p.counters = a.work.counters;
     p.few_partials = static_cast<uint8_t *>(a.work.few_partials);
-    /* With a fixed number of splits there is only one tile of few rows, and the distance between
-     * tiles does not matter. */
+    /* The distance between the partial results of two tiles of few rows. With a fixed number of
+     * splits there is only one such tile, so the distance does not matter. */
     p.few_bytes = static_cast<size_t>(2 * a.grid.parts) * FP8_FEW_BYTES;
     p.heads = a.heads;
     p.s_q = a.step.s_q;

@@ -110,7 +110,8 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
         }
         change = choose_units(s, me, turn, r, tops, scaling, score0);
     }
-    /* Of the five stages, that of the second page is freed last, so its S cannot start earlier. */
+    /* The second page uses the stage that becomes free last of the five, so it arrives last and its
+     * S cannot start earlier. */
     page.wait();
     next.issue<0>(r, score1);
     next.issue<1>(r, score1);

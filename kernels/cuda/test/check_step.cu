@@ -408,11 +408,13 @@ void check_choice() {
         plan_case step;
         bool cut;
     } cases[] = {
-        {{{256}, {64, 2, 10}, 132, 0}, true}, /* unsplit: four tiles; split: one tile and a merge of
-                                                 two */
+        {{{256}, {64, 2, 10}, 132, 0}, true}, /* unsplit, the longest part has four tiles; split, it
+                                                 has one tile and a merge that costs two */
         {{{256}, {64, 4, 1}, 132, 0}, false},
-        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* unsplit: 130; on the line:
-                                                                        123 and ten */
+        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* unsplit, the longest part
+                                                                        costs 130; on the line it
+                                                                        costs 123 and a merge of
+                                                                        ten */
         {{std::vector<int>(120, 8192), {64, 10, 6}, 132, 0}, true},
     };
     for (const auto &c : cases) {

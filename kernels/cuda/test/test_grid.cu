@@ -101,7 +101,8 @@ void check_measured(const char *path) {
            "(%d,%d,%d,%d)\n",
            count, 100 * (sum / count - 1), 100 * (most - 1), worst.heads, worst.s_q, worst.batch,
            worst.context);
-    /* half of the loss of fixed thresholds; rounding to 0.1 us is up to 1 % of a time */
+    /* The mean loss may be half of that of fixed thresholds. The largest loss includes rounding to
+     * 0.1 us, which is up to 1 % of a time. */
     if (count < 50 || sum / count > 1.005 || most > 1.07)
         exit(1);
 }
