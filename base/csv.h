@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-enum { CSV_FIELDS_MAX = 1024 }; /* in one row */
+enum { CSV_FIELDS_MAX = 1024 }; /* largest number of fields in one row */
 
 /* One field. A NUL follows its n bytes, which may hold NULs themselves. Valid during the call. */
 typedef struct {

@@ -28,7 +28,7 @@ snap_status zip_member_read(const void *bytes, size_t n, const char *name, const
 /* Limits for an archive from an untrusted source. */
 typedef struct {
     size_t members;
-    size_t bytes; /* of all members together, unpacked */
+    size_t bytes; /* unpacked size of all members together */
 } zip_limits;
 
 /* Receives a member's name and content, which are valid during the call. An error stops the

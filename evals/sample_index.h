@@ -32,7 +32,8 @@ typedef struct {
 enum { SAMPLE_NAMES = 64 };
 
 typedef struct {
-    const char *tasks[SAMPLE_NAMES], *arms[SAMPLE_NAMES]; /* in order of appearance */
+    const char *tasks[SAMPLE_NAMES], *arms[SAMPLE_NAMES]; /* names, in the order in which they first
+                                                             appear in the file */
     int n_tasks, n_arms;
     sample_row *rows; /* sorted by task, problem and sample */
     size_t n_rows, room;

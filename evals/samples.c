@@ -457,7 +457,7 @@ static snap_status copy_open(const sample_store *s, graded_copy *c, snap_err *er
     c->foreign = calloc(s->n_foreign + 1, sizeof *c->foreign);
     if (!c->path || !c->slots || !c->foreign)
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->path);
-    if (unlink(c->path) != 0 && errno != ENOENT) /* left over from a killed run */
+    if (unlink(c->path) != 0 && errno != ENOENT) /* a killed run may have left this file */
         return err_set_errno(err, "cannot remove '%s'", c->path);
     return fs_log_open(&c->log, c->path, err);
 }

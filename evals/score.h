@@ -16,7 +16,7 @@ typedef struct {
     size_t scored;       /* samples that did not fail */
     size_t failed;       /* samples that failed or have no verdict yet */
     size_t missing;      /* planned samples without a row */
-    size_t problems;     /* with at least one scored sample */
+    size_t problems;     /* number of problems with at least one scored sample */
     stats_mean accuracy; /* mean over problems of the mean over their samples; standard error
                             clustered by problem */
     int n_pass;          /* pass@k for k = 1, 2, 4, ... and for the planned samples per problem */

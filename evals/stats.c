@@ -220,7 +220,7 @@ typedef struct {
     const stats_problem *problems;
     size_t n;
     double *a, *b;          /* [n] means */
-    double mean;            /* of the differences */
+    double mean;            /* mean of the differences */
     double between, within; /* factors for the spread between problems and within them */
 } resampling;
 

@@ -36,10 +36,10 @@ enum { TASK_FILES = 8 };
 /* Choices of the user. All zero: the defaults. */
 typedef struct {
     math_policy policy;
-    uint64_t seed;             /* for the order in which options are shown */
+    uint64_t seed;             /* determines the order in which options are shown */
     const char *gpqa_password; /* NULL: the password that the authors publish */
     bool keep_text;            /* prompts of confidential sets may be written to disk */
-    judge_kind judge;          /* for programs */
+    judge_kind judge;          /* the judge for answers that are programs */
     const char *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what the folder
                                 holds */
     const char *lcb_from,
@@ -59,8 +59,8 @@ struct task_spec {
                                       Mean@samples */
     bool confidential;             /* the authors ask that no plain text is published */
     const grader *grader;
-    const grader *strict_grader;        /* for MATH_STRICT; NULL: same as grader */
-    const grader *lcb_grader;           /* for JUDGE_LCB; NULL: same as grader */
+    const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: same as grader */
+    const grader *lcb_grader;           /* the grader under JUDGE_LCB; NULL: same as grader */
     const grader *(*pick_grader)(void); /* chooses a grader that this machine can run; NULL: use the
                                            fields above */
     /* Reads a row of a .jsonl file. */
@@ -91,8 +91,8 @@ typedef struct {
     const gen_message *messages;
     int n_messages;
     const char *gold;             /* accepted by the grader */
-    task_source source;           /* for task_tests() */
-    char prompt_sha256[HASH_HEX]; /* of the messages as JSON */
+    task_source source;           /* the place from which task_tests() reads */
+    char prompt_sha256[HASH_HEX]; /* SHA-256 of the messages as JSON */
 } task_problem;
 
 typedef struct {
@@ -101,12 +101,13 @@ typedef struct {
     bool keep_prompts;            /* a confidential set whose prompts go into samples.jsonl: only if
                                      requested */
     char *file;                   /* path of the data file; owned by mem */
-    char sha256[HASH_HEX];        /* of the file; if the set has several files, of their digests */
+    char sha256[HASH_HEX];        /* SHA-256 of the file; if the set has several files, of their
+                                     digests */
     size_t rows;                  /* rows in the file */
     task_problem *problems;       /* [n], in file order */
-    size_t n;                     /* at most the limit, if there is one */
+    size_t n;                     /* number of problems; at most the limit, if there is one */
     const task_problem **by_id;   /* [n], sorted by id, for task_problem_find() */
-    char prompt_sha256[HASH_HEX]; /* of the n prompt hashes together */
+    char prompt_sha256[HASH_HEX]; /* SHA-256 of the n prompt hashes together */
     arena mem;
 } task_set;
 

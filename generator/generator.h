@@ -42,21 +42,23 @@ typedef struct {
     int sample;                 /* 0 .. repeats-1 */
     const gen_message *messages;
     int n_messages;
-    const char *prompt_sha256; /* of the messages; NULL = unknown, then replay skips the
+    const char *prompt_sha256; /* hash of the messages; NULL = unknown, then replay skips the
                                   comparison */
     gen_sampling sampling;
 } gen_request;
 
 typedef struct {
-    bool failed;           /* for good: `error` says why; text may be partial */
+    bool failed;           /* no attempt succeeded: `error` says why; text may be partial */
     const char *error;     /* NULL unless failed */
     const char *text;      /* the answer, UTF-8; without the reasoning if the server separates it */
     const char *reasoning; /* what the server returned as reasoning_content; NULL if nothing */
     const char *finish_reason; /* "stop", "length", or the server's own word; NULL if failed */
-    int64_t prompt_tokens, completion_tokens; /* as reported by the server; -1 = unknown */
+    int64_t prompt_tokens, completion_tokens; /* token counts as the server reported them; -1 =
+                                                 unknown */
     int64_t start_ns;                         /* when the first attempt was sent, CLOCK_MONOTONIC */
-    int64_t first_token_ns; /* since the last attempt's start; -1 = not streamed */
-    int64_t total_ns;       /* from the last attempt's start to its end */
+    int64_t first_token_ns; /* time from the last attempt's start to the first token; -1 = not
+                               streamed */
+    int64_t total_ns;       /* duration of the last attempt */
     /* Inter-token latency: the gaps between the pieces of text of a stream, as they arrived.
      * Percentiles are within 1 %. A piece is what the server sends in one event, usually one token.
      * -1 = fewer than two pieces. */
@@ -70,7 +72,8 @@ typedef struct {
     int64_t connections; /* opened for the transfers; fewer where connections were reused */
     int64_t outages;     /* how often one of several servers was taken out of service */
     int64_t lag_p99_ns,
-        lag_max_ns; /* from bytes being readable to their handling; -1 = no bytes came */
+        lag_max_ns; /* 99th percentile and maximum of the time from bytes being readable to their
+                       handling; -1 = no bytes came */
 } generator_load;
 
 /* Fills *out and returns true, or returns false when there are no more requests. */

@@ -232,8 +232,8 @@ snap_status mla_append_kv(mla_plan *plan, const mla_step *step, const mla_cache 
 
 /* The new tokens and queries of one layer. Device memory, borrowed. */
 typedef struct {
-    const void *kv; /* as for mla_append_kv() */
-    const void *q;  /* as for mla_quant_q(); NULL: there are no queries to quantise */
+    const void *kv; /* the new tokens, as for mla_append_kv() */
+    const void *q;  /* the queries, as for mla_quant_q(); NULL: there are no queries to quantise */
     void *q8, *q_rope;
     float *q_scale;
 } mla_fresh;

@@ -30,7 +30,8 @@ typedef struct {
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    place lengths, table; /* of the scheduled step; valid until the next one is scheduled */
+    place lengths, table; /* lengths and block table of the scheduled step; valid until the next
+                             step is scheduled */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */

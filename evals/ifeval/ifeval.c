@@ -128,7 +128,8 @@ static grade_result grade_with(const language_profiles *languages, const char *g
     span answer = in.extracted ? in.response : extract_visible(in.response, &thinking);
     r.reason = grade_why_nothing(in, answer, thinking);
     if (answer.s != in.response.s)
-        answer = letters_trim(answer); /* white space between the reasoning and the answer */
+        answer = letters_trim(answer); /* removes the white space between the reasoning and the
+                                          answer */
     text_append_utf8_lossy(&text, answer.s, answer.n);
     make_variants((span){buf_str(&text), text.len}, bare, v);
     judge(parsed, v, languages, &t);

@@ -39,7 +39,7 @@ bool letters_is_upper(uint32_t c) {
     return false;
 }
 
-/* As Python's str.isspace(). */
+/* White space in the sense of Python's str.isspace(). */
 static bool is_space(uint32_t c) {
     return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||

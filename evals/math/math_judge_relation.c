@@ -67,7 +67,8 @@ part math_without_name(part p, bool any) {
     bool based = is_kind(right, NODE_BASED);
     bool named = is_name(left, (based || is_expression(right)) && !at(right)->pm) &&
                  !is_kind(right, NODE_WORD);
-    bool alike = is_expression(right) && !at(right)->pm && same_tree(left, right); /* as in i = i */
+    bool alike = is_expression(right) && !at(right)->pm && same_tree(left, right); /* such as i =
+                                                                                      i */
     bool constant = math_is_constant(right.t, right.i) || alike;
     if ((at(p)->arg == REL_EQ && (named || (any && constant))) ||
         (at(p)->arg == REL_IN && named && !is_expression(right) && !is_kind(right, NODE_MATRIX)))

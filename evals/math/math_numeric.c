@@ -295,6 +295,7 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
             st = here;
         }
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); /* for this thread, which may end after the call */
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); /* frees the cache of this thread, which may end after
+                                                the call */
     return seen >= needed || (seen > 0 && !*match) ? EVAL_OK : st;
 }

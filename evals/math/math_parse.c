@@ -65,7 +65,7 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         if (p->k->arg == 1)
             return parse_percent_word(p, a);
         if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
-            return a; /* in a \text after an expression: ignored like a unit */
+            return a; /* a percent sign in a \text after an expression is ignored like a unit */
         if (p->t->node[a].kind == NODE_PERCENT)
             return fail(p, "a percentage of something that is not a number");
         if (p->t->node[a].kind == NODE_BASED)

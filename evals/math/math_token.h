@@ -90,12 +90,12 @@ typedef enum {
     FN_TANH,
     FN_EXP,
     FN_LN,
-    FN_LOG, /* to the base of the second argument, or to base 10 */
+    FN_LOG, /* the base is the second argument; without one it is 10 */
     FN_ABS,
     FN_FLOOR,
     FN_CEIL,
     FN_SQRT,
-    FN_ROOT, /* of degree (second argument) */
+    FN_ROOT, /* the second argument is the degree of the root */
     FN_FACTORIAL,
     FN_BINOMIAL,
 } math_fn;

@@ -42,7 +42,8 @@ typedef struct {
     buf solution; /* ends with the answer in the form that graders expect */
     buf answer;   /* gold: an integer, LaTeX or a letter; empty if tests judge a program */
     int n_tests;
-    buf input[SYNTH_TESTS], output[SYNTH_TESTS]; /* of a program's tests */
+    buf input[SYNTH_TESTS], output[SYNTH_TESTS]; /* standard input and expected output of each test
+                                                    of a program */
 } synth_problem;
 
 /**

@@ -204,7 +204,7 @@ static void test_lists(void) {
     CU_ASSERT_EQUAL(extract_list(text_of("a, b"), parts, 2), 0);
 }
 
-/* A megabyte of each piece. */
+/* Grades responses of a megabyte that repeat one piece. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {"$",        "$$a",      "\\[",      "\\(a", "\\boxed{1}, ",
                                          "{",        "}",        "answer: ", "####", "\\",

@@ -160,7 +160,7 @@ static void test_golds(void) {
         CU_ASSERT_EQUAL(grader_letter.check_gold(bad[i], NULL), SNAP_E_INPUT);
 }
 
-/* A megabyte of each piece that the searches look for. */
+/* Grades responses of a megabyte that repeat one piece which the searches look for. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {
         "answer: ",      "answer is the ", "option ",         "**", "**C ", "(",      "\\boxed{",

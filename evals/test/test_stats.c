@@ -367,7 +367,8 @@ static void test_bootstrap_width(void) {
     for (int i = 0; i < N; i++)
         problems[i] = problems[0];
     CU_ASSERT_EQUAL(stats_bootstrap(problems, N, 99, 9, &ci, NULL), SNAP_OK);
-    CU_ASSERT(isnan(ci.lo) && isnan(ci.hi)); /* as in stats_compare(): no interval without spread */
+    CU_ASSERT(isnan(ci.lo) && isnan(ci.hi)); /* without spread there is no interval, as in
+                                                stats_compare() */
 }
 
 /* If problems differ, the bootstrap agrees with the t interval. */

@@ -12,7 +12,7 @@
 enum {
     kRefusalLimit = 16 << 10, /* bytes kept of the body of a response whose status is not 2xx */
     kBodyLimit = 64 << 20,    /* bytes of a whole answer */
-    kIdleLimit = 16 << 20,    /* bytes of a stream in a row that carry no text */
+    kIdleLimit = 16 << 20,    /* largest number of consecutive bytes of a stream without text */
 };
 
 void attempt_init(attempt *a, bool stream, bool alternatives) {

@@ -23,7 +23,7 @@ typedef struct {
     int max_retries, in_flight;
     double silence_s, deadline_s;
     double rpm, tpm;     /* limits per minute on requests and tokens; 0 = no limit */
-    generator_load load; /* of the last run */
+    generator_load load; /* statistics of the last run */
     const volatile sig_atomic_t *cancel;
     retry_policy policy;
 } client;
@@ -36,13 +36,13 @@ typedef struct session session;
 typedef struct {
     session *session;
     slot_state state;
-    endpoint *server; /* of the last attempt */
+    endpoint *server; /* the server of the last attempt */
     gen_request req;
     buf request;     /* the JSON body */
     double expected; /* tokens that the last attempt was expected to use */
     int attempts;
     int64_t due_ns;                   /* SLOT_WAITING: when to start the next attempt */
-    int64_t first_start_ns, start_ns; /* of the first attempt and of the last one */
+    int64_t first_start_ns, start_ns; /* start times of the first and of the last attempt */
     rng jitter;
 
     attempt last; /* state of the last attempt */
@@ -62,7 +62,7 @@ struct session {
     slot *slots;
     probe probes[ENDPOINTS_MAX];
     pace pace;
-    rng jitter; /* of the probes */
+    rng jitter; /* randomises the delays between probes */
     gen_source_fn source;
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;

@@ -130,7 +130,8 @@ int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns) {
 }
 
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused) {
-    if (refused && at->held_ns <= now_ns) /* halve once for requests refused together */
+    if (refused && at->held_ns <= now_ns) /* halves only once for requests that are refused
+                                             together */
         at->window = at->in_flight > 3 ? at->in_flight / 2 : 1;
     at->held_ns = until_ns > at->held_ns ? until_ns : at->held_ns;
 }

@@ -28,7 +28,7 @@ typedef snap_status (*sse_event_fn)(void *ctx, const char *data, size_t n, snap_
 
 /* An empty parser: no allocation yet. */
 sse sse_make(void);
-void sse_clear(sse *p);   /* for the next stream; keeps the memory allocated */
+void sse_clear(sse *p);   /* prepares for the next stream; keeps the memory allocated */
 void sse_release(sse *p); /* frees */
 
 /* Calls @fn for every event that is complete after @bytes. SNAP_E_NOMEM past SSE_EVENT_LIMIT; any

@@ -12,7 +12,7 @@ typedef struct {
     tok_stream stream;
     int64_t last_ns;
     size_t shown;    /* bytes of the text that were passed to part() */
-    bool stopped;    /* by a stop string */
+    bool stopped;    /* a stop string has ended the answer */
     bool out_of_ids; /* no memory for an id */
 } growing;
 

@@ -36,7 +36,7 @@ typedef struct {
     local_answer *all; /* [n] */
     int64_t n, prompt_tokens, ns;
     hist gaps;          /* between the tokens of each answer */
-    engine_stats stats; /* of the engine when the last answer was done */
+    engine_stats stats; /* statistics of the engine when the last answer was done */
 } local_answers;
 
 /**

@@ -30,7 +30,7 @@ struct local {
     int in_flight;
     const volatile sig_atomic_t *cancel;
     task *all;
-    task *done, **done_end; /* in the order in which they finished */
+    task *done, **done_end; /* finished tasks, in the order in which they finished */
 };
 
 static bool take_token(void *user, int32_t token, float logprob) {

@@ -41,7 +41,7 @@ static void collect_stops(local_model *m) {
 
 /* The default size limit of a cache. */
 static snap_status cache_limit(bool cuda, int64_t *bytes, snap_err *err) {
-    enum { kShare = 8 }; /* of a device's memory, because several arms share it */
+    enum { kShare = 8 }; /* 1 / kShare of a device's memory, because several arms share it */
     snap_status st = SNAP_OK;
     mla_backend *be = NULL;
     mla_backend_info info;

@@ -8,7 +8,8 @@
 
 typedef struct {
     const char *precision; /* cache.h: the cache format, and so the attention; NULL = "bf16" */
-    int64_t cache_bytes;   /* of all layers, the same for every arm; 0 = the default, see below */
+    int64_t cache_bytes;   /* bytes of the cache over all layers, the same for every arm; 0 = the
+                              default, see below */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
     int sequences;   /* most sequences at once; 0 = LOCAL_SEQUENCES */
     bool recompute;  /* engine_recompute() */

@@ -83,7 +83,7 @@ bool recording_mismatch(const recorded *row, const gen_request *req, char *why, 
 
 typedef struct {
     recording *out;
-    const char *name; /* of the file */
+    const char *name; /* name of the file in messages */
     const char *arm;  /* the arm to read; NULL = any one */
     const char *seen; /* arm of the first row that states one; NULL = none yet */
     long seen_line;

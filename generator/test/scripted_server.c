@@ -38,7 +38,7 @@ struct server {
     pthread_t thread;
     bool stopped;
 
-    pthread_mutex_t lock; /* for all of the following */
+    pthread_mutex_t lock; /* guards all members below */
     pthread_cond_t changed;
     connection connections[kConnectionsMax];
     int n_connections;

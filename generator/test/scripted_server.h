@@ -13,8 +13,8 @@
 
 typedef enum {
     END_KEEP,  /* the answer is complete; the connection stays open */
-    END_CLOSE, /* closed after what was sent */
-    END_RESET, /* RST after what was sent */
+    END_CLOSE, /* the connection is closed after the reply */
+    END_RESET, /* the connection is reset (RST) after the reply */
     END_STALL, /* kept open and silent until the client leaves */
 } reply_end;
 
@@ -27,7 +27,7 @@ typedef struct {
     const char *raw;  /* these bytes instead of all of the above */
     bool chunked;     /* Transfer-Encoding: chunked, one chunk per write */
     int step;         /* bytes per write; 0 = all at once */
-    int64_t pause_ns; /* before every write after the first */
+    int64_t pause_ns; /* pause before every write after the first */
     size_t fill;      /* this many bytes 'x' after the body */
     size_t cut;       /* > 0: send only this many bytes of the body, then `end` */
     int gather;       /* > 0: wait until this many requests are being answered at once (30 s) */

@@ -9,7 +9,7 @@
 #include "kernels/cpu/softmax.h"
 
 enum {
-    kContent = 512, /* for these widths, strides are compile-time constants */
+    kContent = 512, /* the widths for which strides are compile-time constants */
     kRope = 64,
     kFewRows = 4,
     kStreamRows = 2,

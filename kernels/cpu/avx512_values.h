@@ -12,8 +12,8 @@ typedef struct {
     size_t row_bytes;
     int pair_stride, row_stride;
     int lines; /* lines of the next page to prefetch per 64 columns of two tokens */
-    bool few;  /* for few rows: prefetches are exact, and pairs go from the last, still in L1, to
-                  the first */
+    bool few;  /* the variant for few rows: prefetches are exact, and pairs go from the last, which
+                  is still in L1, to the first */
 } pv;
 
 /* Decodes 64 columns of two tokens to pairs of bf16. Vector i holds columns 4i .. 4i + 3 of each

@@ -33,7 +33,7 @@ struct cpu_probe {
     multiplier isa[kMaxIsas]; /* widest first */
     cpu_read_loop best_loop;  /* fastest so far */
     int best_isa;
-    cpu_read_loop loop; /* of the current window */
+    cpu_read_loop loop; /* the loop of the current window */
     const multiplier *with;
 };
 typedef struct cpu_probe probe;

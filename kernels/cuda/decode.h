@@ -16,7 +16,7 @@
 /* Device memory that a plan owns and its launches use. A slot holds the partial results of one
  * item. The launch header of each kernel gives the format and the size of its partial results. */
 struct decode_workspace {
-    sched_plan metadata; /* of the scheduled step */
+    sched_plan metadata; /* the schedule of the current step */
     void *partial_out;   /* [slots][rows] partial outputs */
     float *partial_lse;  /* [slots][rows] their log-sum-exp, base 2 */
     int *counters;       /* [slots][row tiles], zero between launches */
@@ -27,7 +27,7 @@ struct decode_args {
     mla_precision precision;
     int heads, d_c, d_r;
     decode_workspace work;
-    decode_grid grid; /* of the scheduled step */
+    decode_grid grid; /* the grid of the current step */
     mla_step step;    /* these three: as mla_run() got them */
     mla_cache cache;
     mla_attn attn;

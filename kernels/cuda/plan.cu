@@ -27,7 +27,7 @@ struct decode_kernel {
 struct cuda_plan {
     mla_plan base;
     const decode_kernel *kernel;
-    decode_args args; /* of the next launch; its workspace is the plan's */
+    decode_args args; /* arguments of the next launch; their workspace belongs to the plan */
     void *metadata;   /* the allocation behind args.work.metadata */
 };
 

@@ -33,7 +33,7 @@ typedef struct {
     uint32_t ops_bytes; /* sizeof(mla_backend_ops) */
     uint32_t err_bytes; /* sizeof(snap_err) */
     const char *name;   /* 1..31 letters, digits, '-' and '_'; not the name of a built-in backend */
-    mla_backend_opener open; /* as for the built-in backends */
+    mla_backend_opener open; /* opens the backend, like the openers of the built-in backends */
 } snapmla_plugin;
 
 /* err_set() for a plugin, which cannot call functions of the program. */

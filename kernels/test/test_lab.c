@@ -148,7 +148,7 @@ static void expect_parts_add_up(judge_known in, const judge_error *whole) {
 /* Rows with references from another source are judged like rows with the oracle's references. */
 static void test_known_rows(void) {
     enum { kHeads = 2, kSq = 2, kRows = 3 };
-    const int64_t row[kRows] = {0, 3, 6}; /* in a batch of 2 */
+    const int64_t row[kRows] = {0, 3, 6}; /* rows of a batch of 2 sequences */
     uint16_t out[8 * kContent];
     float lse[8];
     double ref[kRows * kContent], ref_lse[kRows] = {0.5, 2, -4};

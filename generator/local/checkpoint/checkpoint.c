@@ -12,9 +12,9 @@ enum { kShardsMax = 4096, kIndexMax = 64 << 20 };
 
 struct checkpoint {
     safetensors *shards;
-    char **names; /* of the shards, without the folder */
+    char **names; /* file names of the shards, without the folder */
     size_t n_shards;
-    tensor *tensors; /* of all shards, sorted by name */
+    tensor *tensors; /* tensors of all shards, sorted by name */
     size_t n;
 };
 

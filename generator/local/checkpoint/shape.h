@@ -41,7 +41,8 @@ typedef struct {
     model_arch arch;
     int vocab_size, hidden_size, num_hidden_layers, num_attention_heads, max_position_embeddings;
     bool tie_word_embeddings;             /* lm_head is embed_tokens */
-    double rms_norm_eps, latent_norm_eps; /* of the hidden state; of the q_a and kv_a norms */
+    double rms_norm_eps, latent_norm_eps; /* eps of the norms of the hidden state, and of the q_a
+                                             and kv_a norms */
 
     /* attention; a layer of LongCat-Flash has two, and two dense feed-forwards */
     int q_lora_rank; /* 0: a single q_proj */

@@ -30,7 +30,7 @@ struct project_args {
     int64_t start;
     const int *table; /* [rows][table_width] pages; one row for all if length is NULL */
     int table_width;
-    mla_cache cache; /* of one layer; rope and scale are NULL for MLA_BF16 */
+    mla_cache cache; /* cache of one layer; rope and scale are NULL for MLA_BF16 */
     bf16 *packed;    /* [rows][heads][nope + rope] queries with RoPE, for the rows of a chunk */
 };
 

@@ -34,7 +34,7 @@ struct loader {
     uint64_t seed;
     std::vector<float> row;
     std::vector<uint16_t> band;
-    staging code, scale; /* of an e4m3 matrix */
+    staging code, scale; /* codes and scales of an e4m3 matrix */
 
     void check(cudaError_t e, const char *what) {
         if (st == SNAP_OK)

@@ -16,8 +16,9 @@ namespace {
 enum {
     kWarps = 8,
     kThreads = 32 * kWarps,
-    kRows = 16,     /* of weights, per tile */
-    kUnit = 64,     /* of k: 64 bf16 numbers fill one 128-byte line */
+    kRows = 16,     /* rows of weights per tile */
+    kUnit = 64,     /* numbers of k that are loaded as one unit: 64 bf16 numbers fill a 128-byte
+                       line */
     kPitch = 20,    /* floats per token in the reduction buffer; avoids bank conflicts */
     kFewTokens = 8, /* tokens per mma instruction */
     kReduceBarrier = 1,
@@ -33,8 +34,8 @@ __device__ __forceinline__ void multiply_half(float (&sum)[4], const uint4 &top,
 
 /* The rows of x and y that belong to a group. */
 struct token_rows {
-    int first, count; /* in y */
-    const int *row;   /* in x; NULL = as in y */
+    int first, count; /* the rows of the group in y: first .. first + count - 1 */
+    const int *row;   /* the row of x for each row of the group; NULL = the same as in y */
 
     __device__ const bf16 *of(const gemm_args &a, const bf16 *x, int token) const {
         const int at = first + (token < count ? token : count - 1);

@@ -54,8 +54,9 @@ struct row_buffers {
     int *expert, *place;
     float *weight;
     int *first, *active, *count, *pair_row, *ticket, *total;
-    device::bf16 *kv, *expanded; /* of one chunk: [context][rank + rope], [context][heads_at_once *
-                                    (nope + v)] */
+    device::bf16 *kv, *expanded; /* fetched rows of the cache and expanded keys and values of one
+                                    chunk: [context][rank + rope], [context][heads_at_once * (nope +
+                                    v)] */
     float *logits;               /* [logit_rows][vocab] */
     unsigned long long *key;     /* [max_rows] best_token()'s key */
     int *want;                   /* [max_rows] rows whose logits are wanted */

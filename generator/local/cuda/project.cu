@@ -11,7 +11,7 @@ namespace {
 enum {
     kThreads = 512,
     kWarps = kThreads / 32,
-    kRows = 8, /* of the step, per block */
+    kRows = 8, /* rows of the step per block */
     kMaxRank = MLA_MAX_CONTENT,
     kUnit = 64,
     kNopePitch = MAX_NOPE + 8,

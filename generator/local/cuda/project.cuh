@@ -74,7 +74,7 @@ struct warp_team {
 struct row_place {
     int64_t position, slot;
     float norm;   /* weight for this thread's first number */
-    float2 angle; /* for this thread's first number */
+    float2 angle; /* angle of this thread's first number */
 
     row_place() = default;
     template <typename T>
@@ -132,7 +132,7 @@ struct query_to {
     const absorb_to &to;
     int64_t at;
     int rank, rope;
-    float scale; /* of the FP8 query; 0 for MLA_BF16 */
+    float scale; /* scale of the FP8 query; 0 for MLA_BF16 */
 
     __device__ query_to(const project_args &a, const absorb_to &to, int row, int head,
                         float largest)

@@ -17,13 +17,13 @@ enum {
     kWarps = 8,
     kThreads = 32 * kWarps,
     kOtherThreads = 64, /* one warp that fills the ring, one that chooses experts */
-    kRows = 16,         /* of weights, per tile */
-    kSlice = 704,       /* of k, per stage; both widths of DeepSeek-V2-Lite's experts are near a
-                           multiple of it */
+    kRows = 16,         /* rows of weights per tile */
+    kSlice = 704,       /* numbers of k per stage; both widths of DeepSeek-V2-Lite's experts are
+                           near a multiple of it */
     kPitch = kSlice * 2 + 64,
     kStageBytes = kRows * kPitch,
     kMostStages = 9,
-    kHalf = 32, /* of k, per warp and instruction */
+    kHalf = 32, /* numbers of k per warp and instruction */
     kStride = kHalf * kWarps,
     kFlatMost = 128, /* longest k for feed_flat() */
     kFlatRows = 64,  /* rows per stage of feed_flat(): eight per warp */

@@ -52,7 +52,7 @@ struct single_exchange {
     uint64_t *gated;       /* [shared + chosen][inner / 2] two BF16 numbers each */
     uint64_t *x;           /* [hidden] */
     uint64_t *in;          /* [columns] */
-    const uint32_t *epoch; /* of the step; embed() increments it */
+    const uint32_t *epoch; /* counter of the step; embed() increments it */
 };
 
 struct single_args {

@@ -32,7 +32,8 @@ struct shared_memory {
     uint64_t choice_made, weights_ready;
     float scratch[2][kWarps][kRows];
     float2 team[2][kWarps];
-    float in[kMostIn], absorbed[kMostRank]; /* of one head, or of the cache's new row */
+    float in[kMostIn], absorbed[kMostRank]; /* projections of one head or of the cache's new row,
+                                               and one head's absorbed query */
     float weight[kMostSlots];
     int expert[kMostSlots];
 };

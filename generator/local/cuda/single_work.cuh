@@ -31,7 +31,8 @@ struct worker {
     int totals;
     uint32_t tag;
     numbers norm, gate_row, next_norm; /* loaded before the previous kernel has ended */
-    row_place place; /* of the cache's new row; computed while the blocks wait for each other */
+    row_place place; /* place of the cache's new row; computed while the blocks wait for each
+                        other */
 
     __device__ float2 total(float2 x) {
         float2 *scratch = s.team[totals++ % 2], all = {};

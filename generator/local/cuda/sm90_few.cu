@@ -17,7 +17,7 @@ namespace {
 
 enum {
     kLoadThreads = 32,
-    kSlice = 1024, /* of k, per stage */
+    kSlice = 1024, /* numbers of k per stage */
     kMostStages = 4,
     kBlocksPerSm = 2,
     kRingBytes = 100 * 1024,

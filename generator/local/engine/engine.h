@@ -34,7 +34,7 @@ typedef struct {
     const int32_t *prompt; /* [n_prompt], copied; 1 .. context - 1 tokens */
     int n_prompt;
     sampling sampling;
-    uint64_t seed; /* of this sample */
+    uint64_t seed; /* seed of this sample */
     int max_tokens;
     bool logprobs;           /* compute log-probabilities; costs a second pass over the logits */
     const int32_t *stop_ids; /* [n_stop_ids], borrowed until done */

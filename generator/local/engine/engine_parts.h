@@ -23,7 +23,7 @@ typedef struct prompt {
 } prompt;
 
 typedef struct sequence {
-    struct sequence *next, *prev; /* in the queue, the running list or the swapped list */
+    struct sequence *next, *prev; /* links in the queue, the running list or the swapped list */
     engine_request req;           /* its prompt pointer is not valid any more */
     prompt *from;                 /* NULL once the sequence runs */
     rng rng;

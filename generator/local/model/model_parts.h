@@ -81,7 +81,7 @@ struct runner {
     kv_cache *cache;
     cuda_model *cuda; /* if not NULL, it runs the steps, and the members below are empty */
     parallel *pool;
-    gemm *g, *g32; /* in the arithmetic of the format; in FP32, for the router */
+    gemm *g, *g32; /* g uses the arithmetic of the format; g32 uses FP32 and serves the router */
     rope rope;
     router router;
     float softmax_scale;

@@ -37,7 +37,7 @@ typedef struct {
                                 particular order */
     const token_logit *list; /* valid until the next step */
     float largest;
-    double sum; /* of all p */
+    double sum; /* sum of all p */
 } reading_result;
 
 #endif

@@ -22,7 +22,7 @@ typedef struct {
     int pairs;
     bool halves;                       /* a pair's numbers lie half a vector apart */
     float frequency[MLA_MAX_ROPE / 2]; /* radians per token */
-    float factor;                      /* of cosine and sine */
+    float factor;                      /* multiplies cosine and sine */
 } rope;
 
 rope rope_make(const model_shape *shape);

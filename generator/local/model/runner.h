@@ -24,7 +24,7 @@
  * hold the cache and compute the attention, while the CPU does the rest. */
 typedef struct {
     cache_format format;
-    int64_t pages;      /* in the cache */
+    int64_t pages;      /* number of pages in the cache */
     int64_t context;    /* longest sequence in tokens */
     int max_rows;       /* most tokens in a step */
     int max_decode;     /* most decoded sequences in a step */
@@ -54,9 +54,10 @@ parallel *runner_pool(runner *r); /* idle between steps */
 typedef struct {
     const int32_t *tokens; /* [count] */
     int count;             /* >= 1 */
-    int64_t position;      /* of the first token; the cache holds this many before it */
+    int64_t position;      /* position of the first token; the cache holds this many before it */
     const int32_t *pages;  /* [ceil((position + count) / MLA_PAGE)] */
-    int logits;            /* compute logits of the last so many tokens, 0 .. count */
+    int logits;            /* number of tokens at the end of the piece whose logits are computed, 0
+                              .. count */
     bool chunk;            /* part of a prompt, even if it is one token */
 } model_piece;
 

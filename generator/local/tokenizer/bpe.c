@@ -10,7 +10,7 @@
 struct bpe_symbol {
     int32_t id;
     int32_t made;  /* the token that the merge makes */
-    uint32_t rank; /* of the merge; NO_MERGE = it can't be merged */
+    uint32_t rank; /* rank of the merge; NO_MERGE = the two can't be merged */
     uint32_t left, right;
 };
 

@@ -33,7 +33,7 @@ static_assert(1 << kLogMerged == 2 * kMergeThreads, "two units for each thread")
 struct alignas(16) half_row {
     float unit;  /* E, the same in both halves */
     float sum;   /* sum of P over the group's pages */
-    float scale; /* of the fp16 numbers: a power of two, never zero */
+    float scale; /* scale of the fp16 numbers: a power of two, never zero */
     float unused;
 };
 

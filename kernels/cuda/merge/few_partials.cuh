@@ -83,8 +83,8 @@ __device__ __forceinline__ bool any_absent(uint4 x) {
 template <int Units>
 struct partials {
     enum { BYTES = Units * (kLanes * 16 + 4) };           /* per slot */
-    enum { OUT_STEP = BYTES / 16, LSE_STEP = BYTES / 4 }; /* from one slot to the next: in uint4, in
-                                                             words */
+    enum { OUT_STEP = BYTES / 16, LSE_STEP = BYTES / 4 }; /* distance from one slot to the next:
+                                                             OUT_STEP in uint4, LSE_STEP in words */
     uint8_t *slots;
 
     __device__ uint4 *out(int slot, int unit, int lane) const {

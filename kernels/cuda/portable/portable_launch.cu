@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int kCtasPerSm = 2; /* as the registers allow; with wide rows, shared memory allows only
+constexpr int kCtasPerSm = 2; /* the registers allow two; with wide rows, shared memory allows only
                                  one */
 
 /* Bytes of shared memory that one CTA and one SM may use, as portable_init() found them. */

@@ -74,7 +74,8 @@ struct shared {
     union {
         border borders[kMaxParts];
         struct {
-            int tokens[kMostThreads], tiles[kMostThreads]; /* of the sequences, one per thread */
+            int tokens[kMostThreads], tiles[kMostThreads]; /* tokens and tiles of the sequences, one
+                                                              sequence per thread */
         };
     };
     union {

@@ -16,7 +16,7 @@ enum { kPasses = PAGE / 16 };
 
 /* The position of a thread in a unit. */
 struct widener {
-    int row, chunk; /* in pass 0 */
+    int row, chunk; /* row and chunk of the thread in pass 0 */
 
     __device__ widener() : row((threadIdx.x & 127) / 8), chunk(threadIdx.x & 7) {
     }

@@ -16,7 +16,7 @@ enum {
     ROWS = 64,     /* query rows of one sequence per CTA: the M of one wgmma */
     PAGE = 64,     /* tokens per page */
     TILE = 128,    /* tokens per step: two pages */
-    CONTENT = 512, /* d_c; also bytes of e4m3 */
+    CONTENT = 512, /* d_c; also the bytes of a token's e4m3 content */
     ROPE = 64,     /* d_r, bf16 */
     SWIZZLE = 128, /* bytes of a swizzled row; content is four such columns */
     COLUMNS = CONTENT / SWIZZLE,

@@ -95,7 +95,7 @@ void check_attend(mla_backend *be, const source &tokens, const source &queries, 
                   int64_t context, mla_cut_sums sums = {}) {
     snap_err err = {};
     const int heads = 3, s_q = 2;
-    const int64_t rows[] = {0, 5, 7, 9}; /* of sequences 0 and 1, both query tokens */
+    const int64_t rows[] = {0, 5, 7, 9}; /* rows of sequences 0 and 1, with both query tokens */
     const ref_format f = p == MLA_FP8 ? REF_SNAPMLA : REF_BF16;
     double out[4 * kContent], lse[4], want[kContent], want_lse, worst = 0;
     const lab_step step = {

@@ -55,7 +55,7 @@ void check_all() {
 
 struct measured {
     int heads, s_q, batch, context;
-    double us[3]; /* with tiles of up to 16, 32 and 64 rows; infinite: not possible */
+    double us[3]; /* times with tiles of up to 16, 32 and 64 rows; infinite: not possible */
 };
 
 bool read_line(const char *line, measured *m) {

@@ -105,7 +105,7 @@ static uint16_t bf16_encode(double exact) {
     float x = (float)exact;
     uint32_t u;
     memcpy(&u, &x, sizeof u);
-    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16); /* to nearest, ties to even */
+    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16); /* rounds to nearest, ties to even */
 }
 
 /* Lengths and page numbers are device data, which the caller cannot check. Values out of range are
