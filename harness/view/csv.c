@@ -111,12 +111,13 @@ static void put_record(line *l, const record_type *type, const void *record) {
 }
 
 static void add_columns(line *l) {
-    static const record_type *const types[] = {
-        &ceiling_type, &cell_type, &fidelity_type, &model_type, &eval_type, &arm_type, &pair_type};
+    static const record_type *const types[] = {&ceiling_type, &cell_type, &fidelity_type,
+                                               &model_type,   &eval_type, &arm_type,
+                                               &pair_type,    NULL};
     for (size_t i = 0; i < sizeof kOrder / sizeof *kOrder; i++)
         add_column(l, kOrder[i]);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        l->failed |= !record_columns(types[i], NULL, add_visited, l);
+    for (const record_type *const *t = types; *t; t++)
+        l->failed |= !record_columns(*t, NULL, add_visited, l);
 }
 
 static void start(line *l, const char *section, const char *file) {
