@@ -1,4 +1,5 @@
-/* ceiling.h - a row of the section `ceilings`: a rate or a time that the device reached at best. */
+/* ceiling.h - a row of the section `ceilings`: the highest rate, or the shortest time, that the
+ * device reached. */
 #ifndef SNAPMLA_HARNESS_RECORD_CEILING_H
 #define SNAPMLA_HARNESS_RECORD_CEILING_H
 

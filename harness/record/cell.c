@@ -85,7 +85,7 @@ static const field performance_fields[] = {
     {P(tok_j), FIELD_NUMBER, FROM_0 | OPT, .parts = CELL_DERIVED, .csv = "tok_j",
      .about = "tokens per joule"},
     {P(floor_ns), FIELD_NUMBER, ABOVE_0, .parts = CELL_DERIVED, .csv = "floor_ns",
-     .about = "the least time that the ceilings admit"},
+     .about = "the shortest time that the ceilings admit"},
     {P(roofline_pct), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "roofline_pct"},
     {P(bound), FIELD_TEXT, NUL, .parts = CELL_DERIVED, .words = kBounds, .csv = "bound"},
 };
@@ -119,7 +119,7 @@ static const field cell_fields[] = {
 #undef C
 static const record_rule cell_rules[] = {
     {"performance", "status", "passed"}, /* no speed without a passed correctness check */
-    {"source", "origin", "reported"},    /* somebody else's figure names where it stands */
+    {"source", "origin", "reported"},    /* a figure of somebody else must name its source */
 };
 const record_type cell_type = {
     .name = "cell", .size = sizeof(cell_record), RECORD_FIELDS(cell_fields),

@@ -5,14 +5,15 @@
 #include "harness/measure/device.h"
 #include "harness/record/results.h"
 
-/* A result document that names the command, its configuration and the backend; caller owns it,
- * results_free().
- * @d: as @be was opened with it. */
+/* Makes a result document that names the command, its configuration and the backend. The caller
+ * owns it (results_free()).
+ * @d: the options that @be was opened with. */
 snap_status results_of_device(results **out, const mla_backend *be, const device_options *d,
                               const char *command, const js *config, int64_t seed,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* Writes the result file at @out_path, a file or a run's folder, and makes the folders above it. */
+/* Writes the result file. @out_path is a file or a run's folder. Missing folders above it are
+ * created. */
 snap_status results_save_run(results *r, const char *out_path, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

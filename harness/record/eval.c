@@ -54,7 +54,7 @@ static const field client_fields[] = {
 };
 const record_type client_type = {
     .name = "client",
-    .about = "the last session's connections and its own delay in handling what came",
+    .about = "connections of the HTTP client in the last session, and its delay in handling events",
     .size = sizeof(client_record), RECORD_FIELDS(client_fields),
     .exists = RECORD_MEMBER(client_record, exists)};
 
@@ -63,7 +63,7 @@ static const field plugin_fields[] = {
     {FIELD_OF(plugin_record, sha256), FIELD_TEXT, FIELD_SHA256},
 };
 const record_type plugin_type = {
-    .name = "plugin", .about = "the shared object that a backend came from",
+    .name = "plugin", .about = "the shared object of a plugin backend",
     .size = sizeof(plugin_record), RECORD_FIELDS(plugin_fields),
     .exists = RECORD_MEMBER(plugin_record, exists)};
 
@@ -77,7 +77,7 @@ static const field arm_fields[] = {
     {A(source), FIELD_TEXT, NUL | OPT},
     {A(device), FIELD_TEXT, NUL | OPT},
     {A(checkpoint_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256,
-     .about = "of what sha256sum prints of the checkpoint's files, by name"},
+     .about = "of the text that sha256sum prints for the checkpoint's files, sorted by name"},
     {A(plugin), FIELD_RECORD, NUL | OPT, .of = &plugin_type},
     {A(samples), FIELD_COUNT, .csv = "samples"},
     {A(scored), FIELD_COUNT, .csv = "scored"},
@@ -89,7 +89,7 @@ static const field arm_fields[] = {
      .about = "pass@k, unbiased; k = 1 is the accuracy of problems with a scored sample"},
     {A(maj_at_k_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "maj_at_k_pct"},
     {A(sampling_variance), FIELD_NUMBER, FROM_0 | OPT,
-     .about = "mean over problems of p (1-p), what `eval plan --from` reads"},
+     .about = "mean of p (1-p) over the problems; `eval plan --from` reads it"},
     {A(truncated_pct), FIELD_NUMBER, PERCENT, .csv = "truncated_pct"},
     {A(empty_pct), FIELD_NUMBER, PERCENT, .csv = "empty_pct"},
     {A(unparsed_pct), FIELD_NUMBER, PERCENT, .csv = "unparsed_pct"},
@@ -130,11 +130,11 @@ static const field pair_fields[] = {
     {P(baseline), FIELD_TEXT, FIELD_NAME, .csv = "baseline"},
     {P(arm), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
     {P(control), FIELD_TEXT, NUL | OPT | FIELD_WAS_BOOL, .words = kControls, .csv = "control",
-     .about = "what the arm is there to show. seeds: the baseline with other seeds, the noise "
-              "floor; damaged: known to be worse; true was seeds, before there were two"},
+     .about = "kind of control. seeds: the baseline with other seeds, which gives the noise floor; "
+              "damaged: an arm known to be worse. Older files have true instead of seeds"},
     {P(sensitivity), FIELD_TEXT, NUL | OPT, .words = kSensitivity, .csv = "sensitivity",
-     .about = "of a damaged arm: whether these problems and samples see that it is worse (its "
-              "95 % interval lies below 0)"},
+     .about = "of a damaged arm: whether the comparison detects that it is worse (its 95 % "
+              "interval lies below 0)"},
     {P(problems), FIELD_COUNT, .csv = "problems"},
     {P(delta_pp), FIELD_NUMBER, NUL, .csv = "delta_pp"},
     {P(se_pp), FIELD_NUMBER, FROM_0, .csv = "se_pp"},
@@ -153,7 +153,8 @@ static const field pair_fields[] = {
 };
 #undef P
 static const record_rule pair_rules[] = {
-    {"verdict", "refused", NULL}, /* a comparison has a verdict or a reason why it has none */
+    {"verdict", "refused", NULL}, /* a comparison has either a verdict or a reason why it was
+                                     refused */
 };
 const record_type pair_type = {
     .name = "pair", .size = sizeof(pair_record), RECORD_FIELDS(pair_fields),
@@ -163,8 +164,8 @@ const record_type pair_type = {
 static const field eval_fields[] = {
     {E(task), FIELD_TEXT, FIELD_NAME, .csv = "task"},
     {E(metric), FIELD_TEXT, OPT,
-     .about = "what the accuracies of this row are of, where a task has several; its further ones "
-              "have rows of their own, task:metric"},
+     .about = "what the accuracies of this row measure, in a task with several metrics; the other "
+              "metrics have rows of their own, named task:metric"},
     {E(dataset), FIELD_RECORD, .of = &eval_dataset_type},
     {E(prompt_sha256), FIELD_TEXT, FIELD_SHA256, .csv = "prompt_sha256"},
     {E(grader), FIELD_TEXT, FIELD_NAME, .csv = "grader"},

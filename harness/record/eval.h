@@ -8,7 +8,8 @@
 typedef struct {
     const char *file, *sha256;
     int64_t rows;
-    const char *manifest; /* of datasets/manifest.json: "match", "differs", "unknown" */
+    const char *manifest; /* the file compared with datasets/manifest.json: "match", "differs",
+                             "unknown" */
 } eval_dataset;
 
 typedef struct {
@@ -16,7 +17,7 @@ typedef struct {
     int64_t top_k, max_tokens, seed;
 } eval_sampling;
 
-/* pass@k in percent; k = 1 is the accuracy of problems with a scored sample. */
+/* pass@k in percent. For k = 1 it is the accuracy, over the problems that have a scored sample. */
 typedef struct {
     int64_t k;
     double pct;
@@ -27,8 +28,8 @@ typedef struct {
     size_t n;
 } pass_list;
 
-/* The connections of an arm's client in its last session, and its own delay in handling what
- * came. */
+/* What an arm's HTTP client counted in the last session. The lag is the delay with which the client
+ * itself handled network events. */
 typedef struct {
     bool exists;
     int64_t transfers, connections, outages;
@@ -42,15 +43,16 @@ typedef struct {
     const char *model, *precision;
     const char *source; /* what the arm's option named: "local:DIR" */
     const char *device;
-    const char *checkpoint_sha256; /* of what sha256sum prints of the checkpoint's files, by name */
-    plugin_record plugin;          /* of a backend from a plugin */
+    const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
+                                      files, sorted by name */
+    plugin_record plugin;          /* the shared object, where the arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;
-    int64_t identical_samples; /* equal to the baseline's, byte by byte */
+    int64_t identical_samples; /* samples that equal the baseline's byte for byte */
     double accuracy_pct, se_pct, ci95_pct[2];
     pass_list pass_at;
-    double maj_at_k_pct;      /* majority of all samples of a problem */
-    double sampling_variance; /* mean over problems of p (1 - p) */
+    double maj_at_k_pct;      /* accuracy of the majority answer over all samples of a problem */
+    double sampling_variance; /* mean of p (1 - p) over the problems */
     double truncated_pct, empty_pct, unparsed_pct, failed_pct;
     double completion_tokens_mean;
     double ttft_ms_median;            /* time to the first token */
@@ -64,31 +66,33 @@ typedef struct {
     size_t n;
 } arm_list;
 
-/* Problems that only one of two arms solved, or solved more often. */
+/* Problems that only one of the two arms solved, or that it solved more often than the other. */
 typedef struct {
     bool exists;
     int64_t baseline_only, arm_only;
 } discordant_record;
 
-/* The arm's completions against the baseline's. */
+/* Lengths of the arm's completions compared with those of the baseline. */
 typedef struct {
     bool exists;
     double ratio, ci95_ratio[2];
     double delta_tokens, ci95_tokens[2];
 } length_record;
 
-/* An arm against its baseline; differences in percentage points, the arm's minus the baseline's. */
+/* An arm compared with its baseline. Differences are the arm's value minus the baseline's, in
+ * percentage points. */
 typedef struct {
     const char *baseline, *arm;
-    const char *control;     /* "seeds", "damaged"; "" for an arm that is to be compared */
-    const char *sensitivity; /* "sees damage", "blind"; "" for any but a damaged arm */
+    const char *control;     /* "seeds", "damaged"; "" for an arm that is no control */
+    const char *sensitivity; /* "sees damage", "blind"; "" unless the arm is damaged */
     int64_t problems;
     double delta_pp, se_pp, ci90_pp[2], ci95_pp[2], bootstrap95_pp[2], margin_pp;
-    const char *verdict; /* "equivalent", "not shown", "different"; "" where it is refused */
+    const char *verdict; /* "equivalent", "not shown", "different"; "" if the comparison was
+                            refused */
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
     discordant_record discordant;
     length_record length;
-    const char *refused; /* why the arms are not compared; "" where they are */
+    const char *refused; /* why the arms were not compared; "" if they were */
 } pair_record;
 
 typedef struct {
@@ -98,7 +102,7 @@ typedef struct {
 
 typedef struct {
     const char *task;   /* "ifeval", "ifeval:prompt_loose" */
-    const char *metric; /* what the accuracies are of, where a task has several */
+    const char *metric; /* what the accuracies measure, for tasks that have several metrics */
     eval_dataset dataset;
     const char *prompt_sha256, *grader;
     eval_sampling sampling;
@@ -115,10 +119,10 @@ typedef struct {
     size_t n;
 } eval_list;
 
-/* The arm of that name; NULL where there is none. */
+/* The arm with the name @name, or NULL. */
 const arm_record *eval_arm_of(const eval_record *e, const char *name);
 
-/* pass@k of all samples of a problem, in percent; NAN where each has one sample. */
+/* pass@k in percent, with k = all samples of a problem. NAN if problems have one sample each. */
 double arm_pass_of_all(const arm_record *a);
 
 #endif

@@ -1,5 +1,5 @@
-/* fidelity_record.h - a row of the section `fidelity`: the numerical error of attention in one
- * cache format, against FP64 attention over the same unquantised numbers. */
+/* fidelity_record.h - a row of the section `fidelity`: the numerical error of attention with one
+ * cache format, compared with FP64 attention over the same unquantised numbers. */
 #ifndef SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
 #define SNAPMLA_HARNESS_RECORD_FIDELITY_RECORD_H
 
@@ -10,10 +10,11 @@ typedef struct {
     const char *config;       /* the cache format: "bf16", "snapmla", "A" .. "F", "noPV" */
     const char *source;       /* "reference" (the FP64 oracle), or the backend's name */
     const char *distribution; /* of the random inputs */
-    int64_t context, heads;   /* tokens of one sequence; heads */
+    int64_t context, heads;   /* context in tokens of one sequence; number of heads */
     int64_t seed;
-    double rmse, cosine_diff, rel_l2, max_abs; /* of the outputs, all heads together */
-    double lse_error;                          /* the largest, over max(1, |log-sum-exp|) */
+    double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
+    double lse_error;                          /* the largest |difference| / max(1,
+                                                  |log-sum-exp|) */
     int64_t rows;                              /* rows compared: query tokens x heads */
     const char *origin;                        /* "measured", "reported" */
 } fidelity_record;

@@ -6,7 +6,7 @@
 
 static const double kCountMax = 9007199254740991; /* 2^53 - 1: exact in a double */
 
-/* The layout that every list has: of numbers, texts, bins and records. */
+/* Every list type (numbers, texts, bins, records) has this layout. */
 typedef struct {
     const void *at;
     size_t n;
@@ -164,7 +164,7 @@ static const char *word_of(const field *f, const js *v) {
     return js_str(v);
 }
 
-/* The schema admits 8.0 where it says integer. */
+/* JSON Schema counts 8.0 as an integer, so a count may be written that way. */
 static int64_t count_of(const js *v) {
     double x = js_num(v);
     bool is_count = js_is_num(v) && x >= 0 && x <= kCountMax && floor(x) == x;
@@ -298,7 +298,7 @@ bool record_read_all(const record_type *type, const js *rows, arena *mem, void *
 
 /* ---- writing ---- */
 
-/* @v where it is whole; else frees it and returns NULL. */
+/* Returns @v if @ok, else frees it and returns NULL. */
 static js *whole(js *v, bool ok) {
     if (ok)
         return v;
@@ -348,7 +348,7 @@ static bool has_ends(const double ends[2]) {
     return isfinite(ends[0]) && isfinite(ends[1]);
 }
 
-/* Does the field have a value? */
+/* Whether the field has a value. */
 static bool is_there(const field *f, const void *record) {
     double ends[2];
     switch (f->type) {
@@ -409,7 +409,7 @@ static js *value_json(const field *f, const void *record) {
     return NULL;
 }
 
-/* A list or a text that must exist is written empty; of all else null says that it is missing. */
+/* A missing value as JSON: an empty list or "" where the field must not be null, else null. */
 static js *missing_json(const field *f, const void *record) {
     bool may_be_empty = f->type == FIELD_TEXT || f->type == FIELD_NUMBERS ||
                         f->type == FIELD_TEXTS || f->type == FIELD_BINS || f->type == FIELD_RECORDS;

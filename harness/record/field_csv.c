@@ -6,7 +6,7 @@
 
 enum { kNameMax = 64 };
 
-/* "a, b" of a list of texts. */
+/* Writes the texts separated by ", ". */
 static void join(const record_texts *list, buf *out) {
     for (size_t i = 0; i < list->n; i++)
         (void)buf_printf(out, "%s%s", i ? ", " : "", list->at[i]);
@@ -31,7 +31,7 @@ static void visit_interval(const field *f, const double *ends, record_column_fn 
     }
 }
 
-/* @member: NULL for the column alone. */
+/* @member: the value, or NULL to visit the column as empty. */
 static bool visit_column(const field *f, const void *member, record_column_fn visit, void *ctx) {
     buf text = {0};
     bool ok = true;

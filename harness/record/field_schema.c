@@ -1,5 +1,5 @@
-/* field_schema.c - the JSON Schema that follows from the tables of fields. The words are those that
- * record/schema.c checks. */
+/* field_schema.c - makes the JSON Schema from the tables of fields. It uses only keywords that
+ * record/schema.c can check. */
 #include <string.h>
 
 #include "harness/record/field.h"
@@ -8,7 +8,7 @@ enum { kCountMax53 = 53 };
 
 /* ---- building ---- */
 
-/* @node where it is whole; else frees it and returns NULL. */
+/* Returns @node if @ok, else frees it and returns NULL. */
 static js *whole(js *node, bool ok) {
     if (ok)
         return node;
@@ -33,7 +33,7 @@ static js *type_node(const char *type, bool nullable) {
 /* {key: value} */
 static js *pair(const char *key, js *value) {
     js *o = js_new_object();
-    bool ok = js_set_new(o, key, value); /* also where there is no object: it takes the value */
+    bool ok = js_set_new(o, key, value); /* frees the value if there is no object */
     return whole(o, ok);
 }
 
@@ -140,7 +140,7 @@ static js *value_node(const field *f, bool nullable) {
     return NULL;
 }
 
-/* Does a rule say whether the record @f exists? */
+/* Whether a rule decides if the record @f exists. */
 static bool is_decided(const record_type *type, const field *f) {
     bool decided = false;
     for (size_t i = 0; i < type->n_rules; i++)
@@ -148,8 +148,8 @@ static bool is_decided(const record_type *type, const field *f) {
     return decided;
 }
 
-/* Of a record that a rule decides on, the rule's own message is the better one: nothing is checked
- * before it. */
+/* A property that a rule decides on gets no check of its own: the message of the rule is
+ * clearer. */
 static js *property_node(const record_type *type, const field *f) {
     js *o = is_decided(type, f) ? js_new_object() : value_node(f, (f->flags & FIELD_NULLABLE) != 0);
     return whole(o, o && (!f->about || js_set_str(o, "description", f->about)));
@@ -157,7 +157,7 @@ static js *property_node(const record_type *type, const field *f) {
 
 /* ---- the node of a record ---- */
 
-/* The keys that rows with these parts must have; @all: also those that belong to no part. */
+/* The keys that rows with these parts must have. @all adds the keys that belong to no part. */
 static js *required_of(const record_type *type, unsigned parts, bool all) {
     js *keys = js_new_array();
     bool ok = keys != NULL;
@@ -183,7 +183,7 @@ static js *one_property(const char *key, js *node) {
     return pair("properties", pair(key, node));
 }
 
-/* The words of a text are checked by its property. */
+/* The node of a value that must exist. For a text, its property checks the allowed words. */
 static js *existing_node(const field *f) {
     return f->type == FIELD_TEXT ? text_node(f->flags, false) : value_node(f, false);
 }
@@ -229,7 +229,7 @@ static bool describe(const record_type *type, js *o) {
     return ok;
 }
 
-/* Adds the definitions of all records that @type's fields are made of. */
+/* Adds the definitions of all record types in @type's fields. */
 static bool define_all(const record_type *type, js *defs) {
     bool ok = defs != NULL;
     for (size_t i = 0; i < type->n && ok; i++) {

@@ -18,7 +18,8 @@ enum { kConfigLimit = 1 << 20 };
 
 /* ---- backends ---- */
 
-/* Whether a backend opens so, as {"name", "present", "reason", "device", "kernel"}. */
+/* Opens a backend and returns {"name", "present", "reason"}, with "device", "kernel" and sizes of
+ * its memories if it opened. @shown: the value of "name". */
 static js *try_backend(const char *name, const char *isa, const char *shown) {
     mla_backend_options wanted = {.isa = isa};
     mla_backend *be = NULL;
@@ -108,7 +109,7 @@ static js *configs(void) {
     return rows;
 }
 
-/* Whether programs can be judged here. */
+/* Whether this machine can run the programs that graded answers contain. */
 static js *code_judge_state(void) {
     js *o = js_new_object();
     sandbox *s = NULL;

@@ -1,4 +1,5 @@
-/* info.h - what this build and this machine can do, as a document: `snapmla info`. */
+/* info.h - what this build and this machine can do, as a JSON document: the output of `snapmla
+ * info`. */
 #ifndef SNAPMLA_HARNESS_RECORD_INFO_H
 #define SNAPMLA_HARNESS_RECORD_INFO_H
 
@@ -6,12 +7,12 @@
 #include "harness/measure/device.h"
 
 /* {"program", "build", "host", "cpu", "libc", "threads", "backends": [{"name", "present", "reason",
- * ...}], "code_judge", "configs": [{"name", "path", "why"}]}. Caller owns *out, also after an
+ * ...}], "code_judge", "configs": [{"name", "path", "why"}]}. The caller owns *out, also after an
  * error. */
 snap_status machine_info(js **out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* What one backend is, once it has opened. Errors of device_open(). Caller owns *out, also after an
- * error. */
+/* Properties of one backend, which is opened for that. Errors: those of device_open(). The caller
+ * owns *out, also after an error. */
 snap_status backend_info(const device_options *device, js **out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -1,4 +1,5 @@
-/* journal.c - lines of JSON: a header that names the configuration, then one finished row each.
+/* journal.c - a file with one JSON object in each line: first a header with the hash of the
+ * configuration, then the finished rows.
  *
  *   {"config_sha256":"9f86...","journal":1}
  *   {"key":"fp8 served H16 s1 b8 c8192 mla","row":{...}}                                         */
@@ -25,7 +26,7 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a journal");
 }
 
-/* Writes @v as one line and waits for the disk. */
+/* Appends @v as one line and returns when it is on disk. */
 static snap_status write_line(results_journal *j, const js *v, snap_err *err) {
     buf line = {0};
     snap_status st = SNAP_OK;
@@ -48,7 +49,7 @@ static snap_status write_header(results_journal *j, const char *sha256, snap_err
     return st;
 }
 
-/* ---- reading what is there ---- */
+/* ---- reading an existing journal ---- */
 
 typedef struct {
     results_journal *j;
@@ -108,7 +109,7 @@ static snap_status open_locked(results_journal *j, const char *path, const char 
     j->rows = js_new_object();
     TRY(j->lock_path && j->rows ? SNAP_OK : no_memory(err));
     TRY(fs_lock(j->lock_path, &j->lock, err));
-    TRY(fs_log_open(&j->log, path, err)); /* cuts off what a kill left of a line */
+    TRY(fs_log_open(&j->log, path, err)); /* cuts off an incomplete last line */
     TRY(read_rows(j, path, sha256, err));
 cleanup:
     return st;

@@ -1,11 +1,12 @@
-/* model_record.h - a row of the section `model_fidelity`: what a cache format does to a model.
- * Which fields a row has follows from its kind:
+/* model_record.h - a row of the section `model_fidelity`: how a cache format changes a model.
+ * The others are compared with the first format of the run. Which fields a row has follows from its
+ * kind:
  *
- *   predictions  a format's next-token distributions against the first format's, over positions
- *   layer        error of a configuration in one layer, against FP64 attention on the same numbers
- *   values       magnitudes of what one layer caches
- *   bound        the error of rounding in one layer, beside what the norms of its weights admit
- *   depth        drift of the residual stream up to one layer, against the first format's run */
+ *   predictions  next-token distributions of a format compared with those of the first format
+ *   layer        error of attention in one layer, compared with FP64 on the same numbers
+ *   values       magnitudes of the numbers that one layer caches
+ *   bound        rounding error in one layer, and the bound that the norms of its weights give
+ *   depth        difference of the residual stream after one layer from the first format's run */
 #ifndef SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
 #define SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
 
@@ -22,24 +23,26 @@ enum {
 };
 
 typedef struct {
-    unsigned parts;   /* the kind's, and MODEL_TEXT */
+    unsigned parts;   /* those of the kind, and MODEL_TEXT */
     const char *kind; /* "predictions", "layer", "values", "bound", "depth" */
     const char *model, *origin;
     const char *checkpoint_sha256;
     /* MODEL_TEXT */
     const char *text_sha256;
-    bool decoded; /* step by step, not as a prompt */
+    bool decoded; /* the text was decoded step by step, not read as a prompt */
     /* predictions */
-    int64_t first, last; /* positions; do not exist where the row is of all positions */
-    int64_t tokens;      /* positions that predict a token */
-    double perplexity, kl_mean, kl_max, flips_pct, logits_rel_l2; /* KL in nats */
-    int64_t cache_bytes_a_token;                                  /* over all layers */
-    int64_t peak_rss_bytes;                                       /* of the whole process */
+    int64_t first, last; /* range of positions; missing if the row covers all positions */
+    int64_t tokens;      /* number of positions at which a token is predicted */
+    double perplexity, kl_mean, kl_max, flips_pct, logits_rel_l2; /* the KL divergence is in nats */
+    int64_t cache_bytes_a_token;                                  /* bytes of the cache per token,
+                                                                     over all layers */
+    int64_t peak_rss_bytes;                                       /* peak memory of the whole
+                                                                     process */
     /* predictions, depth */
-    const char *precision, *reference; /* the cache format, and the one it is compared with */
-    /* layer, values, bound, depth */
+    const char *precision, *reference; /* the cache format, and the first format */
+    /* layer, values, bound, depth: index of the layer */
     int64_t layer, context; /* context in tokens */
-    /* layer; rel_l2 also of depth */
+    /* layer; rel_l2 also in rows of kind depth */
     const char *config;
     double rmse, cosine_diff, rel_l2, lse_error, max_abs;
     /* values */
@@ -58,7 +61,7 @@ typedef struct {
     size_t n;
 } model_list;
 
-/* A row of that kind without values: kind and parts are set. */
+/* A row of that kind without values. Only `kind` and `parts` are set. */
 model_record model_record_new(const char *kind);
 
 #endif

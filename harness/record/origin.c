@@ -25,7 +25,7 @@ static const field host_fields[] = {
     {FIELD_OF(origin_host, machine), FIELD_TEXT, NUL | OPT},
     {FIELD_OF(origin_host, container), FIELD_BOOL},
     {FIELD_OF(origin_host, name_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256,
-     .about = "of the host's name: tells runs of one machine from runs of another"},
+     .about = "of the host's name: equal for runs on one machine"},
 };
 static const record_type host_type = {
     .name = "host", .size = sizeof(origin_host), RECORD_FIELDS(host_fields)};

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     const char *os, *kernel, *machine;
     bool container;
-    const char *name_sha256; /* of the host's name: the same for runs of one machine */
+    const char *name_sha256; /* SHA-256 of the host's name: equal for runs on one machine */
 } origin_host;
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
     const char *governor;
 } origin_cpu;
 
-/* Does not exist where no backend measured anything. */
+/* The backend that measured; does not exist if none did. */
 typedef struct {
     bool exists;
     const char *name, *device, *kernel;
@@ -45,12 +45,12 @@ typedef struct {
     const char *command; /* "bench" */
     origin_host host;
     origin_cpu cpu;
-    const js *gpu; /* the device's own account; NULL = none */
+    const js *gpu; /* what gpu_json() reports of the device; NULL = no GPU */
     origin_backend backend;
     const js *config; /* the resolved options */
     const char *config_sha256;
     int64_t seed;
-    const char *started, *ended; /* UTC */
+    const char *started, *ended; /* UTC, "2026-01-31T12:00:00Z" */
 } origin_record;
 
 extern const record_type origin_type, origin_program_type, origin_backend_type;

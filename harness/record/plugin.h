@@ -1,12 +1,12 @@
-/* plugin.h - the shared object that a backend came from, as results keep it. */
+/* plugin.h - the shared object of a plugin backend, as a result file names it. */
 #ifndef SNAPMLA_HARNESS_RECORD_PLUGIN_H
 #define SNAPMLA_HARNESS_RECORD_PLUGIN_H
 
 #include "harness/record/field.h"
 
 typedef struct {
-    bool exists;      /* false for a backend of the program */
-    const char *file; /* its name without folders */
+    bool exists;      /* false for a backend that is part of the program */
+    const char *file; /* file name without folders */
     const char *sha256;
 } plugin_record;
 

@@ -1,18 +1,19 @@
-/* reported.h - a row of a file of figures that others report. It is no part of result files. */
+/* reported.h - a row of a file with figures that other authors published. It is not part of result
+ * files. */
 #ifndef SNAPMLA_HARNESS_RECORD_REPORTED_H
 #define SNAPMLA_HARNESS_RECORD_REPORTED_H
 
 #include "harness/record/field.h"
 
-/* "about" decides what the numbers mean (view/paper.h). */
+/* `about` decides what the numbers mean (view/paper.h). */
 typedef struct {
     const char *about; /* "speed", "kernel", "granularity", "quality" */
-    const char *what;  /* a condition, a configuration or a task */
+    const char *what;  /* the condition, configuration or task */
     const char *model;
-    const char *where; /* in the source: "table 3" */
+    const char *where; /* the place in the source: "table 3" */
     double bf16, fp8;
-    double speedup;  /* FP8 over BF16 */
-    double peak_pct; /* FP8's percent of the peak of its mix of products */
+    double speedup;  /* of FP8 over BF16 */
+    double peak_pct; /* the FP8 speed in percent of the peak of its mix of FP8 and BF16 products */
 } reported_record;
 
 extern const record_type reported_type;

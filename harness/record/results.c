@@ -178,7 +178,7 @@ snap_status results_save(results *r, const char *path, snap_err *err) {
     return js_write_file(r->document, path, err);
 }
 
-/* The version decides what the rest means, so it is looked at first. */
+/* The version is checked first, because it decides what the rest of the document means. */
 static snap_status check_version(const js *document, int64_t *minor, snap_err *err) {
     const js *version = js_get_object(document, "schema");
     const char *name = version ? js_get_str(version, "name") : NULL;
@@ -205,7 +205,8 @@ static snap_status check_document(const results *r, snap_err *err) {
     return st;
 }
 
-/* Takes the document over; @why has what kept it from being read where it is NULL. */
+/* Makes results of @document and takes it over. If @document is NULL, @why holds the error of
+ * reading it. */
 static snap_status adopt(results **out, js *document, const char *name, snap_err *why,
                          snap_err *err) {
     results *r = calloc(1, sizeof *r);
@@ -251,7 +252,7 @@ static bool copy_keys(js *to, js *from) {
     return ok;
 }
 
-/* The row of the same ceiling, NULL when there is none. */
+/* The row of the same ceiling, or NULL. */
 static js *same_ceiling(const js *rows, const js *row) {
     for (size_t i = 0; i < js_len(rows); i++)
         if (text_equal(js_get_str(js_at(rows, i), "name"), js_get_str(row, "name")) &&
@@ -260,7 +261,7 @@ static js *same_ceiling(const js *rows, const js *row) {
     return NULL;
 }
 
-/* A ceiling is the best that was reached: of two measurements the higher one stands. */
+/* A ceiling is the best value reached. Of two measurements the higher one is kept. */
 static bool join_ceilings(js *to, const js *from) {
     bool ok = true;
     for (size_t i = 0; i < js_len(from) && ok; i++) {
@@ -280,7 +281,7 @@ static bool join_rows(js *to, const js *from) {
     return ok;
 }
 
-/* A joined file has sources of its own; any other is its own source. */
+/* A joined file lists its sources. For any other file, its own provenance is the source. */
 static bool join_sources(js *to, const js *from) {
     js *sources = js_get_array(to, "sources");
     if (!sources && js_set_new(to, "sources", js_new_array()))
@@ -291,7 +292,7 @@ static bool join_sources(js *to, const js *from) {
     return sources && js_push_new(sources, js_copy(js_get_object(from, "provenance")));
 }
 
-/* A section that an older file may lack. */
+/* A section by its name; added if an older file lacks it. */
 static js *section_of(results *r, const char *name) {
     if (!results_section(r, name))
         (void)js_set_new(r->document, name, js_new_array());

@@ -1,16 +1,16 @@
-/* results.h - the result file of a run: one JSON document that stands on its own.
+/* results.h - the result file of a run: one JSON document that needs no other file.
  *
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
- * "e2e", "evals", "verdicts"}. Each section's rows are C structs with a table of fields (field.h,
- * run.h), and the schema of the document follows from these tables. Every file is checked against
- * the schema when it is written and when it is read. harness/record/snapmla.run.schema.json is the
- * schema as published; a test keeps it equal to the tables, and "make schema" writes it anew.
- * Numbers that do not exist are null (js_new_num() does that for NAN), never 0.
+ * "e2e", "evals", "verdicts"}. The rows of each section are C structs with a table of fields
+ * (field.h, run.h), and the schema of the document follows from these tables. Every file is checked
+ * against the schema when it is written and when it is read. The published schema is
+ * harness/record/snapmla.run.schema.json. A test compares it with the tables; "make schema" writes
+ * it. Numbers that do not exist are null (js_new_num() writes null for NAN), never 0.
  *
- * Versions: a higher major is refused; a higher minor only adds, and is read without what it
- * adds. */
+ * Versions: a file with a higher major version is refused. A higher minor version only adds keys.
+ * Such a file is read, and the keys that this program does not have are ignored. */
 #ifndef SNAPMLA_HARNESS_RECORD_RESULTS_H
 #define SNAPMLA_HARNESS_RECORD_RESULTS_H
 
@@ -22,34 +22,37 @@ enum { RESULTS_MAJOR = 1, RESULTS_MINOR = 0 };
 
 typedef struct results results;
 
-/* This build: "0.1.0"; "1a2b3c4d5e6f", "1a2b3c4d5e6f-dirty" or "unknown". Static memory. */
+/* Version and commit of this build: "0.1.0"; "1a2b3c4d5e6f", "1a2b3c4d5e6f-dirty" or "unknown".
+ * Static memory. */
 const char *results_program_version(void);
 const char *results_program_commit(void);
 
 /**
- * results_new - start a document: collects provenance and notes the time
+ * results_new - start a document: collects the provenance and notes the time
  *
  * @out:     caller owns it, release with results_free(); NULL on failure
  * @command: "bench"
- * @config:  the resolved options (opt_shared.resolved); copied. May be NULL: an empty object
- * @seed:    of everything random in the run
+ * @config:  the resolved options (opt_shared.resolved); copied. NULL is an empty object
+ * @seed:    of all random numbers of the run
  *
- * The command line is taken from the process itself. Of an absolute path both keep the last name only: a
- * machine's folders are nobody's business. Errors: SNAP_E_NOMEM.
+ * The command line is read from /proc. Absolute paths in it and in the configuration are shortened
+ * to their last name, so that a result does not show the folders of the machine. Errors:
+ * SNAP_E_NOMEM.
  */
 snap_status results_new(results **out, const char *command, const js *config, int64_t seed,
                         snap_err *err) SNAP_CHECK_RESULT;
 void results_free(results *r); /* NULL is allowed */
 
-/* Which backend measured; @threads 0 = not applicable. SNAP_E_NOMEM. */
+/* Sets the backend that measures. @threads: 0 = not applicable. SNAP_E_NOMEM. */
 snap_status results_set_backend(results *r, const char *name, const char *device,
                                 const char *kernel, int threads, snap_err *err) SNAP_CHECK_RESULT;
 
-/* After results_set_backend(): which file it came from, where @backend is "plugin:PATH"; nothing
- * for any other. SNAP_E_IO, SNAP_E_NOMEM. */
+/* Call after results_set_backend(). If @backend is "plugin:PATH", this adds the name and the hash
+ * of that file. For any other backend it does nothing. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_set_plugin(results *r, const char *backend, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The device's own account (gpu_json()); @gpu is taken over, also on failure. SNAP_E_NOMEM. */
+/* Sets the description of the GPU (gpu_json()). @gpu is taken over, also on failure.
+ * SNAP_E_NOMEM. */
 snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
@@ -58,73 +61,78 @@ snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESUL
  * @section: "ceilings", "bench", "fidelity", "model_fidelity", "e2e", "evals" or "verdicts"
  * @row:     taken over, also on failure; NULL counts as out of memory
  *
- * SNAP_E_INPUT with the path and the reason ("bench[3].performance.median_ns: must be number, got
- * null") when the schema refuses the row, which then is not in the document; SNAP_E_NOMEM.
+ * Returns SNAP_E_INPUT if the row does not fit the schema; it is then not added. The message has
+ * the path and the reason ("bench[3].performance.median_ns: must be number, got null").
+ * SNAP_E_NOMEM.
  */
 snap_status results_add(results *r, const char *section, js *row, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for every element of an array of rows. */
+/* Appends every element of an array of rows, which is taken over. Errors: those of
+ * results_add(). */
 snap_status results_add_all(results *r, const char *section, js *rows,
                             snap_err *err) SNAP_CHECK_RESULT;
 
-/* The rows so far, an array; borrowed. Rows may be changed in place until results_save(). */
+/* The rows of a section, an array; borrowed. They may be changed in place until results_save(). */
 js *results_section(const results *r, const char *section);
 
-/* The whole document, borrowed: what --json prints. */
+/* The whole document, borrowed: the output of --json. */
 js *results_document(const results *r);
 
-/* SHA-256 of the configuration as stored, 64 hexadecimal digits; borrowed. */
+/* SHA-256 of the stored configuration, 64 hexadecimal digits; borrowed. */
 const char *results_config_sha256(const results *r);
 
-/* Sets "ended", checks, and writes the file atomically. Errors as results_add(), and SNAP_E_IO. */
+/* Sets "ended", checks the document, and writes the file atomically. Errors: those of
+ * results_add(), and SNAP_E_IO. */
 snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Reads a result file. SNAP_E_INPUT names the file and what is wrong in it; SNAP_E_UNSUPPORTED is a
- * newer major; SNAP_E_IO. Caller owns *out. */
+/* Reads a result file; the caller owns *out. SNAP_E_INPUT: the message names the file and what is
+ * wrong in it. SNAP_E_UNSUPPORTED: the file has a newer major version. SNAP_E_IO. */
 snap_status results_load(results **out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from memory; @name is what messages call it. */
+/* The same from memory. @name is the name of the text in messages. */
 snap_status results_parse(results **out, const char *text, size_t n, const char *name,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* Copies all rows of @from to the end of @to and its provenance to @to's "sources". Of two
- * measurements of one ceiling the higher stays: both must be of one machine. SNAP_E_NOMEM. */
+/* Appends all rows of @from to @to, and the provenance of @from to the "sources" of @to. If both
+ * have the same ceiling, the higher value is kept, so both files must be from one machine.
+ * SNAP_E_NOMEM. */
 snap_status results_join(results *to, const results *from, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The file that a FILE_or_DIR argument means: a name in .json or an existing file is itself, all
- * else a RUN folder with run.json in it. Owned (free()); NULL when out of memory. */
+/* The file that a FILE_or_DIR argument means. A name that ends in .json, or an existing file, is
+ * that file. Anything else is a run's folder, and the file is run.json in it. The caller owns the
+ * path (free()). NULL: out of memory. */
 char *results_file_of(const char *path);
 
-/* ---- journal: what a killed run need not do again ---- */
+/* ---- journal: the finished rows of a run, which a killed run can continue from ---- */
 
-/* An append-only file of finished rows. It belongs to one configuration and to one process at a
- * time. Lookups are by a key of the caller's making, e.g. the name of a cell: whatever else a row
- * must agree with to be used again (the kernel's hash) belongs into the key. */
+/* An append-only file of finished rows. It belongs to one configuration, and one process at a time
+ * may have it open. The caller chooses the key of each row, e.g. the name of a cell. The key must
+ * contain everything that a row must match to be used again, such as the kernel's hash. */
 typedef struct results_journal results_journal;
 
 /**
- * results_journal_open - open or create
+ * results_journal_open - open or create a journal
  *
  * @path:          e.g. RUN/journal; "<path>.lock" beside it is held while the journal is open
- * @config_sha256: results_config_sha256(), or the hash of the part of it that rows depend on
+ * @config_sha256: hash of the configuration, or of the part of it that the rows depend on
  *
- * A last line cut by a kill is dropped; of rows with one key the last counts. SNAP_E_USAGE when the
- * journal is of another configuration (the message says what to do); SNAP_E_INPUT for a malformed
- * line; SNAP_E_IO, also when another process has it open.
+ * An incomplete last line, left by a killed process, is dropped. Of rows with the same key the last
+ * one counts. SNAP_E_USAGE: the journal has another configuration (the message says what to do).
+ * SNAP_E_INPUT: a malformed line. SNAP_E_IO: also if another process has the journal open.
  */
 snap_status results_journal_open(results_journal **out, const char *path, const char *config_sha256,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
-/* The finished row of a key, borrowed; NULL when there is none. */
+/* The finished row of a key, borrowed; NULL if there is none. */
 const js *results_journal_find(const results_journal *j, const char *key);
 
-/* Adds a row and returns when it is on disk. @row stays the caller's. SNAP_E_IO, SNAP_E_NOMEM. */
+/* Appends a row and returns when it is on disk. The caller keeps @row. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_journal_append(results_journal *j, const char *key, const js *row,
                                    snap_err *err) SNAP_CHECK_RESULT;
 
-void results_journal_close(results_journal *j); /* NULL is allowed; keeps the file */
+void results_journal_close(results_journal *j); /* NULL is allowed; the file stays */
 
-/* Closes and deletes: the run's result file is written. SNAP_E_IO. */
+/* Closes the journal and deletes its file; call it when the result file is written. SNAP_E_IO. */
 snap_status results_journal_remove(results_journal *j, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

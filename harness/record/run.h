@@ -20,7 +20,8 @@ typedef struct {
 typedef struct {
     run_schema schema;
     origin_record provenance;
-    origin_list sources; /* of a joined file: of each file that rows came from; else none */
+    origin_list sources; /* in a joined file: the provenance of each file it was joined from; else
+                            empty */
     ceiling_list ceilings;
     cell_list bench;
     fidelity_list fidelity;
@@ -32,7 +33,7 @@ typedef struct {
 
 extern const record_type run_type;
 
-/* All rows of a result file as structs: the lists lie in @mem, the strings are borrowed from @r.
+/* Reads all rows of a result file. @mem owns the lists; the texts are borrowed from @r.
  * SNAP_E_NOMEM. */
 snap_status run_read(run_record *out, const results *r, arena *mem,
                      snap_err *err) SNAP_CHECK_RESULT;

@@ -7,11 +7,11 @@
 
 #include "harness/record/run.h"
 
-/* Where the walk is: the schema's options, the path so far, whom to tell. */
+/* State of one check: the schema, the path of the value that is being checked, the error to set. */
 typedef struct {
     const schema *s;
     char path[400];
-    snap_err *err; /* NULL while trying the branch of an anyOf or an if */
+    snap_err *err; /* NULL while a branch of anyOf or a condition of if is tried */
 } walk;
 
 static bool check(walk *w, js *node, js *value);
@@ -23,7 +23,8 @@ static bool refuse(const walk *w, const char *what) {
     return false;
 }
 
-/* Keys come from the file: a message stays one printable line. */
+/* Appends a key to the path. Keys come from the file, so control characters are replaced to keep
+ * the message one printable line. */
 static size_t push_key(walk *w, const char *key) {
     size_t len = strlen(w->path);
     (void)snprintf(w->path + len, sizeof w->path - len, "%s%s", len ? "." : "", key);
@@ -49,7 +50,7 @@ static bool refuse_key(walk *w, const char *key, const char *what) {
 /* ---- types ---- */
 
 static const char *type_of(const js *v) {
-    if (js_is_num(v)) /* 1.0 is an integer, as JSON Schema has it */
+    if (js_is_num(v)) /* JSON Schema counts 1.0 as an integer */
         return js_is_int(v) || floor(js_num(v)) == js_num(v) ? "integer" : "number";
     return js_type_name(v);
 }
@@ -68,9 +69,9 @@ static bool equal(const js *a, const js *b) {
 /* ---- keywords ---- */
 
 typedef struct {
-    js *node;  /* the schema object that the keyword stands in */
+    js *node;  /* the object of the schema that has the keyword */
     js *arg;   /* the keyword's value */
-    js *value; /* what is checked */
+    js *value; /* the value to check */
 } rule;
 
 static bool check_type(walk *w, const rule *r) {
@@ -174,7 +175,7 @@ static bool check_max_items(walk *w, const rule *r) {
     return check_bound(w, "have a number of elements of at most", kept, r->arg);
 }
 
-/* Lengths count code points: every byte of UTF-8 that continues none. */
+/* A length counts code points: all bytes except the continuation bytes of UTF-8. */
 static double length_of(const js *v) {
     size_t points = 0;
     for (const char *s = js_str(v); s && *s; s++)
@@ -212,7 +213,7 @@ static bool matches(const walk *w, js *node, js *value) {
     return check(&silent, node, value);
 }
 
-/* Tells what the first branch misses: ours put the null last. */
+/* The message is that of the first branch: in our schemas null is the last branch. */
 static bool check_any_of(walk *w, const rule *r) {
     for (size_t i = 0; i < js_len(r->arg); i++)
         if (matches(w, js_at(r->arg, i), r->value))
@@ -232,7 +233,7 @@ static bool check_if(walk *w, const rule *r) {
     return !branch || check(w, branch, r->value);
 }
 
-/* Follows "#/a/b" from the root; NULL where there is nothing. */
+/* The node that a pointer such as "#/a/b" names; NULL if there is none. */
 static js *resolve(js *root, const char *pointer) {
     js *node = *pointer == '#' ? root : NULL;
     for (const char *p = pointer + 1; node && *p == '/';) {
@@ -279,7 +280,7 @@ static const struct {
     {"allOf", check_all_of},
     {"if", check_if},
     {"$ref", check_ref},
-    {"then", annotation}, /* read by "if" */
+    {"then", annotation}, /* "then" and "else" are read by "if" */
     {"else", annotation},
     {"title", annotation},
     {"description", annotation},

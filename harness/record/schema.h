@@ -1,8 +1,8 @@
-/* schema.h - the part of JSON Schema 2020-12 that our own schema uses.
+/* schema.h - checks JSON values against the part of JSON Schema 2020-12 that our own schema uses.
  *
  * Keywords: type const enum required properties additionalProperties (false) items minItems
  * maxItems minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref
- * (#/...). A schema with another keyword is a bug of this program, not of the file that is
+ * (#/...). Another keyword in a schema is a bug of this program, not of the file that is
  * checked. */
 #ifndef SNAPMLA_HARNESS_RECORD_SCHEMA_H
 #define SNAPMLA_HARNESS_RECORD_SCHEMA_H
@@ -10,16 +10,16 @@
 #include "base/json.h"
 
 typedef struct {
-    js *root;  /* the whole schema, borrowed: $ref starts here */
-    bool open; /* accept unknown keys: the document is of a newer minor */
+    js *root;  /* the whole schema, borrowed; each $ref is a path from here */
+    bool open; /* accept unknown keys, because the document has a newer minor version */
 } schema;
 
 /**
- * schema_check - does a value keep to the schema?
+ * schema_check - check a value against the schema
  *
- * @at:    which part of the schema, "#" or "#/properties/bench/items"
+ * @at:    the part of the schema to check against, "#" or "#/properties/bench/items"
  * @value: not changed
- * @path:  what messages call the value: "" for the document, "bench[3]"
+ * @path:  name of the value in messages: "" for the document, "bench[3]"
  *
  * SNAP_E_INPUT with the path of the first violation: "bench[3].performance.median_ns: must be
  * number, got null".
@@ -27,7 +27,7 @@ typedef struct {
 snap_status schema_check(const schema *s, const char *at, js *value, const char *path,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The schema of result files, made from the tables of fields. Caller owns it; NULL when out of
+/* The schema of result files, made from the tables of fields. The caller owns it. NULL: out of
  * memory. */
 js *schema_of_results(snap_err *err);
 

@@ -26,7 +26,7 @@ static const field fields[] = {
 #undef S
 const record_type step_type = {
     .name = "e2e",
-    .about = "a step of a whole model with random weights; without median_ns where there was no "
-             "room",
+    .about = "a step of a whole model with random weights; a row without median_ns: the memory was "
+             "too small",
     .size = sizeof(step_record), RECORD_FIELDS(fields), .parts = RECORD_MEMBER(step_record, parts)};
 /* clang-format on */

@@ -8,19 +8,19 @@
 enum { STEP_TIMED = 1 };
 
 typedef struct {
-    unsigned parts;           /* STEP_TIMED; 0 where the memory had no room for one sequence */
-    const char *model_config; /* name of the model's config.json */
+    unsigned parts;           /* STEP_TIMED; 0 if one sequence did not fit into the memory */
+    const char *model_config; /* file name of the model's configuration */
     const char *arm;          /* the cache format: "bf16", "fp8" */
     const char *step;         /* "decode", "prompt" */
-    int64_t context, batch;   /* tokens per sequence, sequences; batch 0: no room */
+    int64_t context, batch;   /* tokens per sequence; sequences, 0 = not one fits into the memory */
     double fp8_over_bf16;     /* speed-up over the BF16 row of the same step */
     /* STEP_TIMED */
     int64_t samples;
     double median_ns, best_ns, worst_ns;
-    double tokens_s;                  /* tokens per second, at the median */
-    double weight_bytes, cache_bytes; /* that one step reads */
-    double flop;                      /* of a prompt */
-    int64_t cublaslt; /* version of cuBLASLt where it did dense products; 0 = it did not */
+    double tokens_s;                  /* tokens per second at the median time */
+    double weight_bytes, cache_bytes; /* bytes that one step reads */
+    double flop;                      /* floating-point operations of a prompt */
+    int64_t cublaslt; /* version of cuBLASLt if it computed dense products; 0 = it did not */
     double roofline_pct;
 } step_record;
 

@@ -78,8 +78,8 @@ static const field fields[] = {
 #undef V
 const record_type verdict_type = {
     .name = "verdict",
-    .about = "what a gate decided about a cell or a comparison; which keys a row has follows from "
-             "its kind",
+    .about = "what a gate decided about a cell or a comparison; the kind of a row decides which "
+             "keys it has",
     .size = sizeof(verdict_record), RECORD_FIELDS(fields),
     .parts = RECORD_MEMBER(verdict_record, parts)};
 /* clang-format on */

@@ -1,22 +1,22 @@
 /* verdict.h - a row of the section `verdicts`: what a gate decided about a cell or a comparison.
- * Every row has kind, name, verdict and reason; the parts say what else it has. */
+ * Every row has kind, name, verdict and reason. The parts say which other fields it has. */
 #ifndef SNAPMLA_HARNESS_RECORD_VERDICT_H
 #define SNAPMLA_HARNESS_RECORD_VERDICT_H
 
 #include "harness/record/field.h"
 
 enum {
-    VERDICT_COMPARED = 1 << 0, /* two times of one cell */
-    VERDICT_TIMED = 1 << 1,    /* sessions in which two arms took turns */
-    VERDICT_MEAN = 1 << 2,     /* the geometric mean over cells */
-    VERDICT_ERROR = 1 << 3,    /* two numerical errors */
-    VERDICT_QUALITY = 1 << 4,  /* two accuracies */
+    VERDICT_COMPARED = 1 << 0, /* two times of one cell are compared */
+    VERDICT_TIMED = 1 << 1,    /* two arms were timed alternately, in several sessions */
+    VERDICT_MEAN = 1 << 2,     /* the geometric mean of the ratios over cells */
+    VERDICT_ERROR = 1 << 3,    /* two numerical errors are compared */
+    VERDICT_QUALITY = 1 << 4,  /* two accuracies are compared */
     VERDICT_DELAY = 1 << 5,    /* a self-test with an arm that is delayed on purpose */
-    VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would see */
-    VERDICT_CHANGE = 1 << 7,   /* a change point of a history */
+    VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would detect */
+    VERDICT_CHANGE = 1 << 7,   /* a change point in the history of a cell */
 };
 
-/* The log-ratios of one cell in a self-test. */
+/* The log-ratios of one cell in a self-test without a delay. */
 typedef struct {
     const char *name;
     double baseline_ns;
@@ -32,11 +32,11 @@ typedef struct {
     unsigned parts;
     const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", ... */
     const char *name; /* of the cell or comparison */
-    const char
-        *verdict; /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong" */
+    /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong" */
+    const char *verdict;
     const char *reason;
-    double ratio;   /* current over baseline: times (Hodges-Lehmann estimate) or errors */
-    double ci90[2]; /* of the ratio; of delta_pp in rows of kind quality */
+    double ratio;   /* current over baseline: of times (Hodges-Lehmann estimate) or of errors */
+    double ci90[2]; /* of the ratio; in rows of kind "quality", of delta_pp */
     double threshold;
     double p_slower, p_holm, p_within;
     double baseline_ns, current_ns;
@@ -45,7 +45,7 @@ typedef struct {
     const char *baseline, *current; /* names of the arms */
     int64_t sessions;
     record_numbers log_ratios;                              /* one for each session */
-    record_numbers baseline_samples_ns, current_samples_ns; /* times of turns */
+    record_numbers baseline_samples_ns, current_samples_ns; /* times of single turns */
     record_texts flags;                                     /* "throttled", "shared" */
     int64_t cells;                                          /* VERDICT_MEAN, VERDICT_DELAY */
     double delta_pp, margin_pp;                             /* VERDICT_QUALITY */
@@ -57,7 +57,7 @@ typedef struct {
     double smallest_pct, power, spread_pct, seconds;
     noise_list noise;
     /* VERDICT_CHANGE */
-    int64_t at; /* the run in the history, from 1 */
+    int64_t at; /* index of the run in the history, from 1 */
     const char *started, *commit;
     double p;
 } verdict_record;

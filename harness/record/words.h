@@ -1,8 +1,8 @@
-/* words.h - words that several record types admit. */
+/* words.h - lists of words that fields of several record types share. */
 #ifndef SNAPMLA_HARNESS_RECORD_WORDS_H
 #define SNAPMLA_HARNESS_RECORD_WORDS_H
 
-/* "measured": by this program; "reported": by others. NULL at the end. */
+/* "measured" by this program, or "reported" by others. NULL-terminated. */
 extern const char *const record_origins[];
 
 #endif
