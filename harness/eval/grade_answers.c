@@ -103,14 +103,6 @@ static bool write_verdict(grading *g, const grade_result *r) {
     return ok;
 }
 
-/* Also where the value is null, as the response of a failed sample is. */
-static bool has_key(js *row, const char *key) {
-    for (void *it = js_first(row); it; it = js_next(row, it))
-        if (strcmp(js_key(it), key) == 0)
-            return true;
-    return false;
-}
-
 static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
     grading *g = ctx;
     snap_status st;
@@ -119,7 +111,7 @@ static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
     grade_input in;
     buf json = {0};
     (void)snprintf(where, sizeof where, "%.240s:%ld", g->name, line);
-    if (!has_key(row, "answer") && !has_key(row, "response"))
+    if (!js_has(row, "answer") && !js_has(row, "response"))
         TRY(err_set(err, SNAP_E_INPUT, "%s: neither 'response' nor 'answer'", where));
     TRY(gold_of(g, row, where, gold_number, &json, &gold, err));
     TRY(input_of(row, where, number, &in, err));

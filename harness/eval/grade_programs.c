@@ -30,20 +30,12 @@ typedef struct {
 
 /* ---- a row ---- */
 
-/* Also where the value is null, as the response of a failed sample is. */
-static bool has_key(js *row, const char *key) {
-    for (void *it = js_first(row); it; it = js_next(row, it))
-        if (strcmp(js_key(it), key) == 0)
-            return true;
-    return false;
-}
-
 /* "code" is a program, "response" holds one. */
 static snap_status read_input(js *row, const char *where, grade_input *in, snap_err *err) {
     const js *code = js_get(row, "code"), *response = js_get(row, "response");
     *in = (grade_input){.response = {"", 0}, .extracted = code != NULL};
     in->truncated = text_equal(js_get_str(row, "finish_reason"), "length");
-    if (!code && !has_key(row, "response"))
+    if (!code && !js_has(row, "response"))
         return err_set(err, SNAP_E_INPUT, "%s: neither 'code' nor 'response'", where);
     if (code ? !js_is_str(code) : response && !js_is_str(response))
         return err_set(err, SNAP_E_INPUT, "%s: '%s' must be a string", where,

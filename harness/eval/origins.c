@@ -58,27 +58,31 @@ static bool known(const results_journal *j, const eval_plan *plan, size_t a, cha
     return found;
 }
 
+/* The row of an arm; NULL when out of memory. */
+static js *row_of(const arm_record *files) {
+    js *row = js_new_object();
+    bool ok = row && js_set_str(row, "checkpoint_sha256", files->checkpoint_sha256);
+    ok = js_set_new(row, "plugin", record_value(&arm_type, files, "plugin")) && ok;
+    if (ok)
+        return row;
+    js_free(row);
+    return NULL;
+}
+
 static snap_status record(results_journal *j, const eval_plan *plan, size_t a, snap_err *err) {
     const eval_arm *arm = &plan->arms[a];
     char hex[HASH_HEX];
-    js *plugin = NULL;
+    arena mem = {0};
+    arm_record files = {.checkpoint_sha256 = hex};
     snap_status st = SNAP_OK;
     if (!text_equal(arm->kind, "local"))
         return SNAP_OK;
     TRY(known(j, plan, a, hex) ? SNAP_OK
                                : checkpoint_digest(arm->spec + sizeof kLocal - 1, hex, err));
-    TRY(provenance_plugin(arm->device, &plugin, err));
-    js *row = js_new_object();
-    bool ok = row && js_set_str(row, "checkpoint_sha256", hex);
-    ok = js_set_new(row, "plugin", plugin) && ok;
-    plugin = NULL; /* the row has it */
-    if (!ok) {
-        js_free(row);
-        row = NULL;
-    }
-    TRY(put(j, arm->name, row, "it has", err));
+    TRY(provenance_plugin(arm->device, &mem, &files.plugin, err));
+    TRY(put(j, arm->name, row_of(&files), "it has", err));
 cleanup:
-    js_free(plugin);
+    arena_release(&mem);
     if (st != SNAP_OK)
         err_prefix(err, "arm '%s'", arm->name);
     return st;

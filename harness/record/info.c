@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "evals/code/sandbox.h"
+#include "harness/record/origin.h"
 #include "harness/record/provenance.h"
 #include "harness/record/results.h"
 #include "harness/share.h"
@@ -152,8 +153,10 @@ snap_status backend_info(const device_options *device, js **out, snap_err *err) 
     if (st != SNAP_OK)
         return st;
     mla_backend_describe(be, &info);
-    js *o = js_new_object(), *plugin = js_new_null();
-    st = provenance_plugin(device->backend, &plugin, err);
+    js *o = js_new_object();
+    origin_backend origin = {0};
+    arena mem = {0};
+    st = provenance_plugin(device->backend, &mem, &origin.plugin, err);
     bool ok = o && js_set_str(o, "name", info.name) && js_set_str(o, "device", info.device) &&
               js_set_str(o, "kernel", info.kernel) &&
               js_set_int(o, "memory_bytes", (int64_t)info.memory_bytes) &&
@@ -163,8 +166,9 @@ snap_status backend_info(const device_options *device, js **out, snap_err *err) 
               js_set_bool(o, "records_steps", lab_can_record(be)) &&
               js_set_bool(o, "judges_in_fp64", lab_can_attend(be)) &&
               js_set_new(o, "pci", js_new_str(info.pci[0] ? info.pci : NULL)) &&
-              js_set_new(o, "plugin", plugin);
+              js_set_new(o, "plugin", record_value(&origin_backend_type, &origin, "plugin"));
     mla_backend_close(be);
+    arena_release(&mem);
     if (st == SNAP_OK && !ok)
         st = err_set(err, SNAP_E_NOMEM, "out of memory");
     *out = o;

@@ -13,11 +13,12 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "build_info.h" /* made by the Makefile */
+#include "build_info.h" /* written by the Makefile */
 #include "harness/measure/env.h"
+#include "harness/record/origin.h"
 #include "harness/record/results.h"
 
-enum { kTextLimit = 1 << 22 }; /* bytes of /proc/cpuinfo at most: 500 processors and room */
+enum { kTextLimit = 1 << 22 }; /* bytes: more than the /proc/cpuinfo of 500 processors */
 
 const char *results_program_version(void) {
     return BUILD_VERSION;
@@ -27,7 +28,7 @@ const char *results_program_commit(void) {
     return BUILD_DIRTY ? BUILD_COMMIT "-dirty" : BUILD_COMMIT;
 }
 
-/* ---- small texts of the kernel ---- */
+/* ---- reading small text files ---- */
 
 static buf read_text(const char *path) {
     buf text = {.limit = kTextLimit};
@@ -58,29 +59,30 @@ bool provenance_field(const char *text, const char *key, char separator, char *o
     return false;
 }
 
-/* A field of a file as a JSON string, null where it is not told. */
-static js *field_of(const char *text, const char *key, char separator) {
-    char value[512];
-    return js_new_str(provenance_field(text, key, separator, value, sizeof value) ? value : NULL);
+/* A copy of @text in @mem, or NULL if @text is empty. Sets *failed when out of memory. */
+static const char *copy_of(arena *mem, const char *text, bool *failed) {
+    const char *copy = text[0] ? arena_strdup(mem, text) : NULL;
+    *failed |= text[0] && !copy;
+    return copy;
 }
 
-static js *line_of(const char *path) {
+/* The first line of a file, "" if it cannot be read. */
+static void read_line(const char *path, char *line, size_t size) {
     buf text = read_text(path);
-    char line[128];
-    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
+    (void)snprintf(line, size, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
     trim(line);
     buf_release(&text);
-    return js_new_str(line[0] ? line : NULL);
 }
 
-/* ---- a machine's folders are nobody's business ---- */
+/* ---- leaving out what others must not see: folders and passwords ---- */
 
 static bool follows(const char *text, size_t i, const char *word) {
     size_t n = strlen(word);
     return i >= n && memcmp(text + i - n, word, n) == 0;
 }
 
-/* At the start, behind an option's letter, "=", ":" or ","; the "//" of an address is no path. */
+/* Whether an absolute path begins at text[i]: at the start of the text, after the letter of a short
+ * option, or after "=", ":" or ",". The "//" of an http address is not a path. */
 static bool begins_path(const char *text, size_t i) {
     if (text[i] != '/')
         return false;
@@ -89,7 +91,8 @@ static bool begins_path(const char *text, size_t i) {
     return i == 0 || (i == 2 && text[0] == '-') || strchr("=:,", text[i - 1]);
 }
 
-/* Of a path of @n bytes: its last name begins there, a slash at its end included; 0 where it has none. */
+/* The offset of the last name in a path of @n bytes; 0 if it has none. A slash at the end of the path
+ * belongs to its last name. */
 static size_t last_name(const char *path, size_t n) {
     size_t from = 0;
     for (size_t i = 0; i + 1 < n; i++)
@@ -118,7 +121,7 @@ bool provenance_set_path(js *o, const char *key, const char *text) {
     return ok;
 }
 
-static js *hidden(const char *text) {
+static js *cut_text(const char *text) {
     char *clean = provenance_cut_folders(text);
     js *v = clean ? js_new_str(clean) : NULL;
     free(clean);
@@ -127,7 +130,7 @@ static js *hidden(const char *text) {
 
 js *provenance_cut_copy(js *v) {
     if (js_is_str(v))
-        return hidden(js_str(v));
+        return cut_text(js_str(v));
     if (!js_is_object(v) && !js_is_array(v))
         return js_copy(v);
     js *copy = js_is_object(v) ? js_new_object() : js_new_array();
@@ -155,192 +158,212 @@ size_t provenance_public_part(const char *argument, bool *next) {
     return value ? name + 1 : n;
 }
 
-static js *argument_json(const char *argument, bool *next) {
+/* An argument of the command line in @mem, without folders and passwords. */
+static const char *public_argument(arena *mem, const char *argument, bool *next) {
     size_t n = provenance_public_part(argument, next);
     buf text = {0};
     (void)buf_append(&text, argument, n);
     (void)buf_puts(&text, argument[n] ? "***" : "");
-    js *v = text.failed ? NULL : hidden(buf_str(&text));
+    char *clean = text.failed ? NULL : provenance_cut_folders(buf_str(&text));
+    const char *copy = clean ? arena_strdup(mem, clean) : NULL;
+    free(clean);
     buf_release(&text);
-    return v;
+    return copy;
 }
 
-static js *argv_json(void) {
-    buf line = read_text("/proc/self/cmdline"); /* NUL after every argument */
-    js *argv = js_new_array();
-    bool ok = argv != NULL, next = false;
-    for (size_t i = 0; i < line.len && ok; i += strlen(line.data + i) + 1)
-        ok = js_push_new(argv, argument_json(line.data + i, &next));
+static size_t count_arguments(const buf *line) {
+    size_t n = 0;
+    for (size_t i = 0; i < line->len; i += strlen(line->data + i) + 1)
+        n++;
+    return n;
+}
+
+static record_texts command_line(arena *mem, bool *failed) {
+    buf line = read_text("/proc/self/cmdline"); /* a NUL ends each argument */
+    const char **at = arena_alloc(mem, count_arguments(&line) + 1, sizeof *at);
+    size_t n = 0;
+    bool next = false;
+    for (size_t i = 0; at && i < line.len; i += strlen(line.data + i) + 1) {
+        at[n] = public_argument(mem, line.data + i, &next);
+        *failed |= !at[n++];
+    }
+    *failed |= !at;
     buf_release(&line);
-    if (ok)
-        return argv;
-    js_free(argv);
-    return NULL;
+    return (record_texts){at, n};
 }
 
 /* ---- parts ---- */
 
-static js *or_null(js *object, bool ok) {
-    if (ok)
-        return object;
-    js_free(object);
-    return NULL;
+static origin_program this_program(void) {
+    return (origin_program){.version = BUILD_VERSION, .commit = BUILD_COMMIT, .dirty = BUILD_DIRTY};
 }
 
-static js *program_json(void) {
-    js *o = js_new_object();
-    return or_null(o, o && js_set_str(o, "version", BUILD_VERSION) &&
-                          js_set_str(o, "commit", BUILD_COMMIT) &&
-                          js_set_bool(o, "dirty", BUILD_DIRTY));
-}
-
-static js *build_json(void) {
+static origin_build this_build(void) {
 #ifdef __clang__
     const char *compiler = __VERSION__;
 #else
     const char *compiler = "gcc " __VERSION__;
 #endif
-    js *o = js_new_object();
-    return or_null(o, o && js_set_str(o, "compiler", compiler) &&
-                          js_set_str(o, "flags", BUILD_FLAGS) &&
-                          js_set_new(o, "cuda", js_new_str(BUILD_CUDA[0] ? BUILD_CUDA : NULL)));
+    return (origin_build){.compiler = compiler, .flags = BUILD_FLAGS, .cuda = BUILD_CUDA};
 }
 
-/* A hint only: the files that docker and podman leave, and what systemd notes. */
+/* Only a hint: files that docker, podman and systemd leave, and a variable of Kubernetes. */
 static bool in_container(void) {
     return fs_exists("/.dockerenv") || fs_exists("/run/.containerenv") ||
            fs_exists("/run/systemd/container") || getenv("KUBERNETES_SERVICE_HOST");
 }
 
-static js *name_hash(const char *name) {
-    char hex[HASH_HEX];
-    bool ok = name[0] && hash_bytes(name, strlen(name), hex, NULL) == SNAP_OK;
-    return js_new_str(ok ? hex : NULL);
-}
-
-static js *host_json(void) {
+static origin_host this_host(arena *mem, bool *failed) {
     buf release = read_text("/etc/os-release");
+    char os[512] = "", hex[HASH_HEX] = "";
     struct utsname u;
     if (uname(&u) != 0)
         memset(&u, 0, sizeof u);
-    js *o = js_new_object();
-    bool ok = o && js_set_new(o, "os", field_of(buf_str(&release), "PRETTY_NAME", '=')) &&
-              js_set_str(o, "kernel", u.release[0] ? u.release : NULL) &&
-              js_set_str(o, "machine", u.machine[0] ? u.machine : NULL) &&
-              js_set_new(o, "name_sha256", name_hash(u.nodename)) &&
-              js_set_bool(o, "container", in_container());
+    (void)provenance_field(buf_str(&release), "PRETTY_NAME", '=', os, sizeof os);
+    if (!u.nodename[0] || hash_bytes(u.nodename, strlen(u.nodename), hex, NULL) != SNAP_OK)
+        hex[0] = '\0';
     buf_release(&release);
-    return or_null(o, ok);
+    return (origin_host){.os = copy_of(mem, os, failed),
+                         .kernel = copy_of(mem, u.release, failed),
+                         .machine = copy_of(mem, u.machine, failed),
+                         .container = in_container(),
+                         .name_sha256 = copy_of(mem, hex, failed)};
 }
 
-js *provenance_isa(const char *flags) {
+/* The known word that @text begins with and that ends after @n bytes; NULL if there is none. */
+static const char *known_isa(const char *text, size_t n) {
     static const char *const known[] = {
         "sse4_2",      "avx",      "f16c",     "fma",         "avx2",        "avx512f",
         "avx512bw",    "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
         "avx512_vbmi", "avx_vnni", "amx_tile", "amx_bf16",    "amx_int8",    "asimd",
         "asimdhp",     "bf16",     "i8mm",     "sve",         "sve2"};
-    js *isa = js_new_array();
-    bool ok = isa != NULL;
-    for (const char *p = flags; *p && ok;) {
-        size_t n = strcspn(p, " ");
-        for (size_t i = 0; i < sizeof known / sizeof *known && ok; i++)
-            if (strlen(known[i]) == n && strncmp(p, known[i], n) == 0)
-                ok = js_push_new(isa, js_new_str(known[i]));
-        p += n + strspn(p + n, " ");
-    }
-    return or_null(isa, ok);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i]) == n && strncmp(text, known[i], n) == 0)
+            return known[i];
+    return NULL;
 }
 
-static js *isa_json(const char *cpuinfo) {
+bool provenance_isa(const char *flags, arena *mem, record_texts *out) {
+    const char **at = arena_alloc(mem, strlen(flags) / 2 + 2, sizeof *at);
+    size_t n = 0;
+    for (const char *p = flags; at && *p;) {
+        size_t len = strcspn(p, " ");
+        const char *word = known_isa(p, len);
+        if (word)
+            at[n++] = word;
+        p += len + strspn(p + len, " ");
+    }
+    *out = (record_texts){at, n};
+    return at != NULL;
+}
+
+static bool read_isa(const char *cpuinfo, arena *mem, record_texts *out) {
     char *flags = malloc(kTextLimit);
     if (!flags)
-        return NULL;
-    bool told = provenance_field(cpuinfo, "flags", ':', flags, kTextLimit) ||
-                provenance_field(cpuinfo, "Features", ':', flags, kTextLimit);
-    js *isa = provenance_isa(told ? flags : "");
+        return false;
+    bool found = provenance_field(cpuinfo, "flags", ':', flags, kTextLimit) ||
+                 provenance_field(cpuinfo, "Features", ':', flags, kTextLimit);
+    bool ok = provenance_isa(found ? flags : "", mem, out);
     free(flags);
-    return isa;
+    return ok;
 }
 
-static js *positive_or_null(long value, long unit) {
-    return value > 0 ? js_new_int((int64_t)value * unit) : js_new_null();
+static int64_t cache_bytes(void) {
+    long level3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    long bytes = level3 > 0 ? level3 : sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? bytes : RECORD_NO_COUNT;
 }
 
-static js *cpu_json(void) {
+static int64_t memory_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : RECORD_NO_COUNT;
+}
+
+static origin_cpu this_cpu(arena *mem, bool *failed) {
     buf info = read_text("/proc/cpuinfo");
     double mhz = env_parse_mhz(buf_str(&info));
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    js *o = js_new_object();
-    bool ok =
-        o && js_set_new(o, "model", field_of(buf_str(&info), "model name", ':')) &&
-        js_set_int(o, "cores", parallel_cpus()) && js_set_new(o, "isa", isa_json(buf_str(&info))) &&
-        js_set_new(o, "cache_bytes",
-                   positive_or_null(cache > 0 ? cache : sysconf(_SC_LEVEL2_CACHE_SIZE), 1)) &&
-        js_set_new(o, "memory_bytes",
-                   positive_or_null(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE))) &&
-        js_set_num(o, "mhz_before", mhz > 0 ? mhz : (double)NAN) &&
-        js_set_new(o, "governor", line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+    char model[512] = "", governor[128];
+    origin_cpu cpu = {.cores = parallel_cpus(),
+                      .cache_bytes = cache_bytes(),
+                      .memory_bytes = memory_bytes(),
+                      .mhz_before = mhz > 0 ? mhz : (double)NAN};
+    (void)provenance_field(buf_str(&info), "model name", ':', model, sizeof model);
+    read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor);
+    cpu.model = copy_of(mem, model, failed);
+    cpu.governor = copy_of(mem, governor, failed);
+    *failed |= !read_isa(buf_str(&info), mem, &cpu.isa);
     buf_release(&info);
-    return or_null(o, ok);
+    return cpu;
 }
 
-snap_status provenance_plugin(const char *backend, js **out, snap_err *err) {
+snap_status provenance_plugin(const char *backend, arena *mem, plugin_record *out, snap_err *err) {
     static const char kPlugin[] = "plugin:";
     char hex[HASH_HEX];
-    bool is_plugin = backend && text_starts(backend, kPlugin);
-    const char *path = is_plugin ? backend + sizeof kPlugin - 1 : "";
-    const char *slash = strrchr(path, '/');
-    *out = js_new_null();
-    if (!is_plugin)
+    bool failed = false;
+    *out = (plugin_record){0};
+    if (!backend || !text_starts(backend, kPlugin))
         return SNAP_OK;
+    const char *path = backend + sizeof kPlugin - 1, *slash = strrchr(path, '/');
     snap_status st = hash_file(path, hex, err);
     if (st != SNAP_OK)
         return st;
-    js *o = js_new_object();
-    *out = or_null(o, o && js_set_str(o, "file", slash ? slash + 1 : path) &&
-                          js_set_str(o, "sha256", hex));
-    return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a plugin's name");
+    out->exists = true;
+    out->file = copy_of(mem, slash ? slash + 1 : path, &failed);
+    out->sha256 = copy_of(mem, hex, &failed);
+    return failed ? err_set(err, SNAP_E_NOMEM, "out of memory for a plugin's name") : SNAP_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole provenance ---- */
 
-static snap_status set_config(js *p, const js *config, snap_err *err) {
-    js *copy = js_copy(config);
-    js *clean = config ? provenance_cut_copy(copy) : js_new_object();
+/* Sets the configuration and its hash. @config: borrowed by @o; NULL counts as out of memory. */
+static snap_status set_config(origin_record *o, const js *config, arena *mem, snap_err *err) {
     buf text = {0};
     char hex[HASH_HEX];
+    bool failed = false;
     snap_status st = SNAP_OK;
-    TRY(clean ? js_write(clean, JS_COMPACT, &text, err) : SNAP_E_NOMEM);
+    TRY(config ? SNAP_OK : SNAP_E_NOMEM);
+    TRY(js_write(config, JS_COMPACT, &text, err));
     TRY(hash_bytes(text.data, text.len, hex, err));
-    bool ok = js_set_new(p, "config", clean) && js_set_str(p, "config_sha256", hex);
-    clean = NULL; /* p has it */
-    TRY(ok ? SNAP_OK : SNAP_E_NOMEM);
+    o->config = config;
+    o->config_sha256 = copy_of(mem, hex, &failed);
+    st = failed ? SNAP_E_NOMEM : SNAP_OK;
 cleanup:
     if (st == SNAP_E_NOMEM)
         (void)err_set(err, st, "out of memory for the configuration");
-    js_free(clean);
-    js_free(copy);
     buf_release(&text);
     return st;
+}
+
+/* A copy of the configuration without folders; an empty object for NULL. */
+static js *public_config(const js *config) {
+    js *copy = config ? js_copy(config) : NULL;
+    js *clean = config ? provenance_cut_copy(copy) : js_new_object();
+    js_free(copy);
+    return clean;
 }
 
 snap_status provenance_collect(js **out, const char *command, const js *config, int64_t seed,
                                snap_err *err) {
     char now[21];
+    arena mem = {0};
+    origin_record o;
+    bool failed = false;
+    js *clean = public_config(config);
     clock_utc(now);
-    js *p = js_new_object();
-    bool ok = p && js_set_new(p, "program", program_json()) &&
-              js_set_new(p, "build", build_json()) && js_set_new(p, "argv", argv_json()) &&
-              js_set_str(p, "command", command) && js_set_new(p, "host", host_json()) &&
-              js_set_new(p, "cpu", cpu_json()) && js_set_new(p, "gpu", js_new_null()) &&
-              js_set_new(p, "backend", js_new_null()) && js_set_int(p, "seed", seed) &&
-              js_set_str(p, "started", now) && js_set_new(p, "ended", js_new_null());
-    snap_status st = ok ? set_config(p, config, err)
-                        : err_set(err, SNAP_E_NOMEM, "out of memory for the provenance");
-    if (st != SNAP_OK) {
-        js_free(p);
-        p = NULL;
-    }
-    *out = p;
+    record_init(&origin_type, &o);
+    o.program = this_program();
+    o.build = this_build();
+    o.argv = command_line(&mem, &failed);
+    o.command = command;
+    o.host = this_host(&mem, &failed);
+    o.cpu = this_cpu(&mem, &failed);
+    o.seed = seed;
+    o.started = now;
+    snap_status st = set_config(&o, clean, &mem, err);
+    *out = st == SNAP_OK && !failed ? record_write(&origin_type, &o) : NULL;
+    if (st == SNAP_OK && !*out)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for the provenance");
+    js_free(clean);
+    arena_release(&mem);
     return st;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "harness/record/plugin.h"
 
 /* Collects the `provenance` object of a result file; "gpu", "backend" and "ended" are null. The
  * caller owns *out.
@@ -16,18 +17,19 @@
 snap_status provenance_collect(js **out, const char *command, const js *config, int64_t seed,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* What a result keeps of the file of the backend "plugin:PATH": {"file": its name without folders,
- * "sha256"}. For any other backend and for NULL it is null. The caller owns *out. SNAP_E_IO,
- * SNAP_E_NOMEM. */
-snap_status provenance_plugin(const char *backend, js **out, snap_err *err) SNAP_CHECK_RESULT;
+/* Name and hash of the file of the backend "plugin:PATH"; @mem owns the texts. For any other backend
+ * and for NULL, out->exists is false. SNAP_E_IO, SNAP_E_NOMEM. */
+snap_status provenance_plugin(const char *backend, arena *mem, plugin_record *out,
+                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* Copies the value of a key from a file of the kernel or of the distribution: the first line
  * "key : value" of /proc/cpuinfo (@separator ':'), or the line KEY=value of os-release without its
  * quotes (@separator '='). Returns false if there is none. */
 bool provenance_field(const char *text, const char *key, char separator, char *out, size_t size);
 
-/* The words of a "flags" line that decide which kernels run, as an array of strings. */
-js *provenance_isa(const char *flags);
+/* The words of a "flags" line that decide which kernels run. @mem owns the list. Returns false when
+ * out of memory. */
+bool provenance_isa(const char *flags, arena *mem, record_texts *out);
 
 /* Shortens every absolute path in @text to its last name. A path begins at the start of the text,
  * after "=", ":" or ",", or after the letter of a short option. It ends before the next ",".

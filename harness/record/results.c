@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/text.h"
+#include "harness/record/origin.h"
 #include "harness/record/provenance.h"
 #include "harness/record/schema.h"
 
@@ -85,27 +86,25 @@ static js *provenance_of(const results *r) {
 
 snap_status results_set_backend(results *r, const char *name, const char *device,
                                 const char *kernel, int threads, snap_err *err) {
-    js *o = js_new_object();
-    bool ok = o && js_set_str(o, "name", name) && js_set_str(o, "device", device) &&
-              js_set_str(o, "kernel", kernel) &&
-              js_set_new(o, "threads", threads > 0 ? js_new_int(threads) : js_new_null());
-    if (!ok) {
-        js_free(o);
-        return no_memory(err);
-    }
+    const origin_backend backend = {.exists = true,
+                                    .name = name,
+                                    .device = device,
+                                    .kernel = kernel,
+                                    .threads = threads > 0 ? threads : RECORD_NO_COUNT};
+    js *o = record_write(&origin_backend_type, &backend);
     return js_set_new(provenance_of(r), "backend", o) ? SNAP_OK : no_memory(err);
 }
 
 snap_status results_set_plugin(results *r, const char *backend, snap_err *err) {
-    js *plugin = NULL;
-    snap_status st = provenance_plugin(backend, &plugin, err);
-    if (st != SNAP_OK || !js_is_object(plugin)) {
-        js_free(plugin);
-        return st;
-    }
-    return js_set_new(js_get_object(provenance_of(r), "backend"), "plugin", plugin)
-               ? SNAP_OK
-               : no_memory(err);
+    plugin_record plugin;
+    arena mem = {0};
+    snap_status st = provenance_plugin(backend, &mem, &plugin, err);
+    js *to = js_get_object(provenance_of(r), "backend");
+    if (st == SNAP_OK && plugin.exists &&
+        !js_set_new(to, "plugin", record_write(&plugin_type, &plugin)))
+        st = no_memory(err);
+    arena_release(&mem);
+    return st;
 }
 
 snap_status results_set_gpu(results *r, js *gpu, snap_err *err) {
@@ -150,11 +149,6 @@ js *results_section(const results *r, const char *section) {
 
 js *results_document(const results *r) {
     return r->document;
-}
-
-const char *results_config_sha256(const results *r) {
-    const char *hex = js_get_str(provenance_of(r), "config_sha256");
-    return hex ? hex : "";
 }
 
 /* ---- files ---- */

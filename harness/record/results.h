@@ -78,9 +78,6 @@ js *results_section(const results *r, const char *section);
 /* The whole document, borrowed: the output of --json. */
 js *results_document(const results *r);
 
-/* SHA-256 of the stored configuration, 64 hexadecimal digits; borrowed. */
-const char *results_config_sha256(const results *r);
-
 /* Sets "ended", checks the document, and writes the file atomically. Errors: those of
  * results_add(), and SNAP_E_IO. */
 snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
