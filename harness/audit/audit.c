@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 
-const char *verify_kind_name(verify_kind k) {
+static const char *kind_name(verify_kind k) {
     static const char *const names[] = {"form", "correctness", "physics", "mixed", "note"};
     return names[k];
 }
@@ -28,8 +28,8 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
     if (!f->rows)
         f->rows = js_new_array();
     js *row = js_new_object();
-    bool ok = row && js_set_str(row, "kind", verify_kind_name(kind)) &&
-              js_set_str(row, "where", where) && js_set_str(row, "what", text);
+    bool ok = row && js_set_str(row, "kind", kind_name(kind)) && js_set_str(row, "where", where) &&
+              js_set_str(row, "what", text);
     if (f->rows)
         ok = js_push_new(f->rows, row) && ok;
     else
@@ -60,7 +60,7 @@ static void check_config(const origin_record *o, const char *where, verify_findi
     buf_release(&text);
 }
 
-/* Times are written as text that sorts. */
+/* Times in UTC text sort as strings. */
 static void check_times(const origin_record *o, const char *where, verify_findings *f) {
     f->checks++;
     if (!o->ended[0])
@@ -89,7 +89,7 @@ static void check_provenance(const origin_record *o, const char *where, verify_f
 static void check_hash(const char *hex, const char *key, const char *where, verify_findings *f) {
     f->checks += hex[0] != '\0';
     if (hex[0] && !is_hex(hex))
-        verify_add(f, VERIFY_FORM, where, "%s is no SHA-256 in lower-case hexadecimal", key);
+        verify_add(f, VERIFY_FORM, where, "%s is not a SHA-256 in lower-case hexadecimal", key);
 }
 
 static void check_hashes(const run_record *r, verify_findings *f) {
@@ -128,7 +128,7 @@ void verify_document(const results *r, verify_findings *f) {
     arena_release(&mem);
 }
 
-/* ---- what they come to ---- */
+/* ---- the status of all findings ---- */
 
 snap_status verify_status(const verify_findings *f, snap_err *err) {
     static const struct {
@@ -143,10 +143,10 @@ snap_status verify_status(const verify_findings *f, snap_err *err) {
     for (size_t o = 0; o < sizeof order / sizeof *order; o++)
         for (size_t i = 0; i < js_len(f->rows); i++) {
             const js *row = js_at(f->rows, i);
-            if (strcmp(js_get_str(row, "kind"), verify_kind_name(order[o].kind)) == 0)
+            if (strcmp(js_get_str(row, "kind"), kind_name(order[o].kind)) == 0)
                 return err_set(err, order[o].status, "%zu finding%s of %s, first: %s: %s",
                                f->n[order[o].kind], f->n[order[o].kind] == 1 ? "" : "s",
-                               verify_kind_name(order[o].kind), js_get_str(row, "where"),
+                               kind_name(order[o].kind), js_get_str(row, "where"),
                                js_get_str(row, "what"));
         }
     return SNAP_OK;

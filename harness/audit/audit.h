@@ -1,22 +1,24 @@
-/* audit.h - can a result file be what it says? Asked of files from elsewhere, before anybody compares with
- * them.
+/* audit.h - checks whether a result file is consistent with itself. It is for files from other
+ * people, before anything is compared with them. There are five kinds of findings; the number is
+ * the exit code:
  *
- *   form         keys and types (results_load() has seen to these), hashes, order of times, sums     3
- *   correctness  a speed without a passed check, or one judged by too generous a tolerance           7
- *   physics      faster than the file's own ceilings admit and not flagged, rates that don't follow
- *                from time and shape, a speed-up that two floors rule out and no flag says so        7
- *   mixed        rows of one run under different conditions                                          6
- *   note         nothing wrong, but to be known: an uncommitted build, other work on the machine     0
+ *   form         3  wrong keys or types (results_load() checks these), hashes, order of times, sums
+ *   correctness  7  a speed without a passed check, or checked with too large a tolerance
+ *   physics      7  a time below the floor that the file's own ceilings set; rates that do not
+ *                   follow from time and shape; a speed-up above the ratio of the two floors
+ *                   without the flag weak_baseline
+ *   mixed        6  rows of one run under different conditions
+ *   note         0  not an error, but worth knowing: an uncommitted build, other work
  *
- * The number is the exit code; of several 3, 7, 6 in that order. What is not checked: whether somebody
- * measured at all. A consistent invention passes. */
+ * With several kinds the exit code is the first of 3, 7, 6. The audit cannot find out whether
+ * anything was measured: a consistent invention passes. */
 #ifndef SNAPMLA_HARNESS_AUDIT_AUDIT_H
 #define SNAPMLA_HARNESS_AUDIT_AUDIT_H
 
 #include "harness/record/run.h"
 
-/* What was found: an array of {"kind", "where", "what"}, the first VERIFY_MAX of each kind, and how many of
- * each there are. */
+/* The findings: an array of {"kind", "where", "what"} with the first VERIFY_MAX of each kind, and
+ * the number of findings of each kind. */
 enum { VERIFY_MAX = 40 };
 typedef enum {
     VERIFY_FORM,
@@ -26,35 +28,36 @@ typedef enum {
     VERIFY_NOTE
 } verify_kind;
 enum { VERIFY_KINDS = 5 };
-const char *verify_kind_name(verify_kind k);
 
 typedef struct {
     js *rows; /* owned */
     size_t n[VERIFY_KINDS];
-    size_t checks; /* statements of the file that were compared with something */
+    size_t checks; /* how many statements of the file were checked */
     bool failed;   /* out of memory */
 } verify_findings;
 void verify_release(verify_findings *f);
 
-/* Notes one finding. */
+/* Adds one finding. */
 void verify_add(verify_findings *f, verify_kind kind, const char *where, const char *fmt, ...)
     SNAP_PRINTF(4, 5);
 
-/* Checks everything in a document and adds what it finds. */
+/* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* Its parts: rows of bench and ceilings; of evals and verdicts; which plugin and checkpoints. */
+/* The parts of verify_document(): bench rows and ceilings; evals and verdicts; plugin and
+ * checkpoints. */
 void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
 
-/* Is that file or folder what the run had? A finding of form where not. SNAP_E_IO where it can't be read. */
+/* Compare a file or folder with the hash that the result has for it. A difference is a finding of
+ * kind form. SNAP_E_IO if it cannot be read. */
 snap_status verify_plugin(const results *r, const char *path, verify_findings *f,
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* SNAP_OK, or the status of the table above with the first finding. SNAP_E_NOMEM. */
+/* SNAP_OK, or the status of the table above with the first finding as its message. SNAP_E_NOMEM. */
 snap_status verify_status(const verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -11,12 +11,12 @@
 #include "harness/record/provenance.h"
 
 enum { kMembers = 64, kVersion = 1 };
-static const size_t kBytes = (size_t)1 << 30; /* of a bundle, unpacked */
+static const size_t kBytes = (size_t)1 << 30; /* bytes of all files of a bundle, unpacked */
 static const char *const kParts[] = {"samples.jsonl", "log",        "report.html", "report.md",
                                      "report.csv",    "parity.tex", "speed.tex"};
 enum { PARTS = sizeof kParts / sizeof *kParts };
 
-/* What goes into a bundle, or came out of one. */
+/* A file of a bundle. */
 typedef struct {
     char *name; /* owned */
     buf content;
@@ -84,7 +84,8 @@ static snap_status write_manifest(const members *m, buf *out, snap_err *err) {
     return st;
 }
 
-/* Names without the folders of the machine, as run.json has them: in a bundle there are none. */
+/* The journal holds absolute paths; in a bundle they are shortened to the last name, as in
+ * run.json. */
 static snap_status add_journal_line(void *ctx, js *object, long line, snap_err *err) {
     (void)line;
     js *clean = provenance_cut_copy(object);
@@ -208,7 +209,7 @@ static snap_status check_file(const members *m, const js *row, const char *path,
         return err_set(err, SNAP_E_INPUT, "%s: a file of the manifest lacks its name or sha256",
                        path);
     if (!content)
-        return err_set(err, SNAP_E_INPUT, "%s: '%s' of the manifest is missing", path, name);
+        return err_set(err, SNAP_E_INPUT, "%s: '%s' is in the manifest, but missing", path, name);
     snap_status st = hash_bytes(buf_str(content), content->len, hex, err);
     if (st == SNAP_OK && strcmp(hex, sha256) != 0)
         st = err_set(err, SNAP_E_INPUT, "%s: '%s' has another sha256 than the manifest says", path,
@@ -228,13 +229,13 @@ static snap_status check_manifest(const members *m, const char *path, snap_err *
     js *o = NULL;
     snap_status st = SNAP_OK;
     if (!text)
-        return err_set(err, SNAP_E_INPUT, "%s: no manifest.json: no bundle of snapmla", path);
+        return err_set(err, SNAP_E_INPUT, "%s: no manifest.json: not a bundle of snapmla", path);
     o = js_parse(buf_str(text), text->len, "manifest.json", err);
     TRY(o ? SNAP_OK : SNAP_E_INPUT);
     const js *schema = js_get_object(o, "schema"), *files = js_get_array(o, "files");
     if (!schema || !files || !text_equal(js_get_str(schema, "name"), "snapmla.bundle") ||
         js_get_int(schema, "major", 0) != kVersion)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: no manifest of this version of snapmla", path));
+        TRY(err_set(err, SNAP_E_INPUT, "%s: not a manifest of this version of snapmla", path));
     for (size_t i = 0; i < js_len(files); i++)
         TRY(check_file(m, js_at(files, i), path, err));
     for (size_t i = 0; i < m->n; i++)
@@ -249,15 +250,16 @@ cleanup:
 static snap_status check_config(const members *m, const results *r, const char *path,
                                 snap_err *err) {
     const buf *text = member_find(m, "config.json");
-    const js *said = js_get_object(js_get_object(results_document(r), "provenance"), "config");
+    const js *stored = js_get_object(js_get_object(results_document(r), "provenance"), "config");
     js *config = text ? js_parse(buf_str(text), text->len, "config.json", err) : NULL;
-    bool same = config && js_equal(config, said);
+    bool same = config && js_equal(config, stored);
     js_free(config);
     return same ? SNAP_OK
-                : err_set(err, SNAP_E_INPUT, "%s: config.json is missing or not run.json's", path);
+                : err_set(err, SNAP_E_INPUT, "%s: config.json is missing or differs from run.json",
+                          path);
 }
 
-/* What a bundle holds, checked as far as one file can be without the others' meaning. */
+/* Reads all files of a bundle and checks them against the manifest. */
 static snap_status read_members(members *m, const char *path, snap_err *err) {
     buf bytes = {.limit = kBytes};
     snap_status st = SNAP_OK;

@@ -1,5 +1,5 @@
-/* verify_bench.c - speeds: statistics against samples, rates against time and shape, time against the
- * ceilings. */
+/* verify_bench.c - checks speeds: statistics against samples, rates against time and shape, times
+ * against the ceilings. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "harness/measure/stats.h"
 #include "kernels/judge.h"
 
-static const double kSame = 1e-6; /* relative: numbers go through text */
+static const double kSame = 1e-6; /* relative difference that rounding in the JSON text may cause */
 
 typedef struct {
     verify_findings *f;
     const cell_list *rows;
     mla_ceilings ceilings;
     bool has_ceilings, is_joined;
-    arena *mem; /* of rows that are worked out again */
+    arena *mem; /* for rows that are derived again */
 } checker;
 
 static bool is_passed(const cell_record *row) {
@@ -41,10 +41,11 @@ static int by_value(const void *a, const void *b) {
 
 static void check_figure(const checker *c, const cell_performance *perf, const char *key,
                          double want, const char *where) {
-    double said = record_number(&cell_performance_type, perf, key);
+    double stored = record_number(&cell_performance_type, perf, key);
     c->f->checks++;
-    if (!isnan(said) && !is_near(said, want))
-        verify_add(c->f, VERIFY_FORM, where, "%s is %.10g, the samples say %.10g", key, said, want);
+    if (!isnan(stored) && !is_near(stored, want))
+        verify_add(c->f, VERIFY_FORM, where, "%s is %.10g, but the samples give %.10g", key, stored,
+                   want);
 }
 
 static void check_samples(const checker *c, const cell_record *row, const char *where) {
@@ -75,28 +76,30 @@ static void check_correctness(const checker *c, const cell_record *row, const ch
     const cell_correctness *o = &row->correctness;
     bench_kind kind = BENCH_BF16;
     (void)bench_kind_parse(row->arm, &kind);
-    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* of any arithmetic of the arm */
+    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* the largest tolerance of any
+                                                                   arithmetic that the arm may
+                                                                   use */
     c->f->checks++;
     if (!o->exists || o->rows_checked < 1)
-        verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output nobody checked");
+        verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output was not checked");
     else if (!(o->error <= o->tolerance) || o->lse_error > o->lse_tolerance)
         verify_add(c->f, VERIFY_CORRECTNESS, where,
                    "passed with an error of %.3g, its tolerance is %.3g", o->error, o->tolerance);
     else if (o->tolerance > widest)
-        verify_add(c->f, VERIFY_CORRECTNESS, where, "a tolerance of %.3g, where %.3g is allowed",
-                   o->tolerance, widest);
+        verify_add(c->f, VERIFY_CORRECTNESS, where,
+                   "a tolerance of %.3g, but at most %.3g is allowed", o->tolerance, widest);
 }
 
 /* ---- physics ---- */
 
-static void check_rate(const checker *c, const cell_record *said, const cell_record *want,
+static void check_rate(const checker *c, const cell_record *stored, const cell_record *want,
                        const char *key, const char *where) {
-    double a = record_number(&cell_performance_type, &said->performance, key);
+    double a = record_number(&cell_performance_type, &stored->performance, key);
     double b = record_number(&cell_performance_type, &want->performance, key);
     c->f->checks++;
     if (!isnan(a) && !isnan(b) && !is_near(a, b))
-        verify_add(c->f, VERIFY_PHYSICS, where, "%s is %.6g; shape and time make it %.6g", key, a,
-                   b);
+        verify_add(c->f, VERIFY_PHYSICS, where, "%s is %.6g; from shape and time it is %.6g", key,
+                   a, b);
 }
 
 static void check_floor(const checker *c, const cell_record *row, const char *where) {
@@ -104,18 +107,19 @@ static void check_floor(const checker *c, const cell_record *row, const char *wh
     double ns = row->performance.median_ns, floor_ns = row->performance.floor_ns;
     c->f->checks++;
     if (cell_has_flag(row, "below_floor") || (cold && ns < floor_ns * (1 - kSame)))
-        verify_add(c->f, VERIFY_PHYSICS, where,
-                   "%.6g us, where the device's own ceilings need %.6g us", ns / 1e3,
-                   floor_ns / 1e3);
+        verify_add(c->f, VERIFY_PHYSICS, where, "a time of %.6g us, below the floor of %.6g us",
+                   ns / 1e3, floor_ns / 1e3);
 }
 
-/* Works the row out again. Of a joined file the ceilings may have risen since. */
+/* Derives the row again and compares. In a joined file the ceilings may be higher than those that
+ * the row was derived from, so floors and percentages are not compared. */
 static void check_physics(const checker *c, const cell_record *row, const char *where) {
     static const char *const rates[] = {"tflops", "gb_s", "tok_s"};
     static const char *const against[] = {"floor_ns", "roofline_pct"};
     cell_record again = *row;
     if (!c->has_ceilings) {
-        verify_add(c->f, VERIFY_NOTE, where, "the file has no ceilings to judge it by");
+        verify_add(c->f, VERIFY_NOTE, where,
+                   "the file has no ceilings, so no floor can be computed");
     } else if (cell_derive(&again, &c->ceilings, c->mem, NULL) != SNAP_OK) {
         verify_add(c->f, VERIFY_FORM, where, "a shape that this program does not know");
     } else {
@@ -135,7 +139,7 @@ static bool is_pair(const cell_record *a, const cell_record *b) {
            strcmp(a->scope, b->scope) == 0 && is_passed(a) && is_passed(b);
 }
 
-/* Do two rows have the same text of that key? */
+/* Whether two rows have the same text in the field @key. */
 static bool agree(const cell_record *a, const cell_record *b, const char *key) {
     return strcmp(record_text(&cell_type, a, key), record_text(&cell_type, b, key)) == 0;
 }
@@ -153,13 +157,14 @@ static void check_pair(const checker *c, const cell_record *bf16, const cell_rec
     c->f->checks++;
     if (times > floors * (1 + kSame) && !cell_has_flag(fp8, "weak_baseline"))
         verify_add(c->f, VERIFY_PHYSICS, where,
-                   "a speed-up of %.3f, the floors allow %.3f, and no flag weak_baseline", times,
-                   floors);
+                   "a speed-up of %.3f, above the ratio %.3f of the floors, without the flag "
+                   "weak_baseline",
+                   times, floors);
 }
 
-/* ---- the whole ---- */
+/* ---- all rows together ---- */
 
-/* What all rows of one run share; a joined file has several runs. */
+/* All rows of one run must agree in these fields. A joined file has several runs. */
 static void check_mixture(const checker *c) {
     static const char *const keys[] = {"distribution", "mode", "backend"};
     const cell_record *first = NULL;
@@ -173,14 +178,14 @@ static void check_mixture(const checker *c) {
             (void)snprintf(where, sizeof where, "bench[%zu]", i);
             c->f->checks++;
             if (!agree(first, row, keys[k]))
-                verify_add(c->f, VERIFY_MIXED, where, "%s is '%s', and '%s' before", keys[k],
-                           record_text(&cell_type, row, keys[k]),
+                verify_add(c->f, VERIFY_MIXED, where, "%s is '%s', but '%s' in an earlier row",
+                           keys[k], record_text(&cell_type, row, keys[k]),
                            record_text(&cell_type, first, keys[k]));
         }
     }
 }
 
-/* One kernel has one machine code in a run. */
+/* Within one run, a kernel must always have the same machine code. */
 static void check_code(const checker *c) {
     for (size_t i = 1; i < c->rows->n && !c->is_joined; i++) {
         const cell_record *row = &c->rows->at[i], *before = row - 1;
@@ -205,7 +210,7 @@ static void check_flags(const checker *c) {
     }
 }
 
-/* The value of a ceiling, 0 where the file has none of that name. */
+/* The value of a ceiling; 0 if the file has none with that name. */
 static double ceiling_of(const ceiling_list *all, const char *name) {
     for (size_t i = 0; i < all->n; i++)
         if (strcmp(all->at[i].name, name) == 0)

@@ -1,4 +1,4 @@
-/* verify_origin.c - the files behind a result: a plugin's shared object, checkpoints. */
+/* verify_origin.c - checks the hashes of files: a plugin's shared object, checkpoints. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,14 +19,13 @@ static void check_backend(const origin_backend *backend, verify_findings *f) {
     f->checks += backend->exists;
     if (backend->exists && !backend->plugin.exists && !is_ours(backend->name))
         verify_add(f, VERIFY_FORM, "provenance.backend",
-                   "'%s' is no backend of the program, and no plugin is named that it came from",
-                   backend->name);
+                   "'%s' is not a backend of the program, and no plugin is named", backend->name);
     if (backend->plugin.exists && is_ours(backend->name))
-        verify_add(f, VERIFY_FORM, "provenance.backend", "'%s' is not what a plugin may be called",
-                   backend->name);
+        verify_add(f, VERIFY_FORM, "provenance.backend",
+                   "a plugin must not have the name of the built-in backend '%s'", backend->name);
 }
 
-/* The code that was measured is the plugin's file. */
+/* With a plugin, the hash of the code in each row is the hash of the plugin's file. */
 static void check_rows(const run_record *r, verify_findings *f) {
     const plugin_record *plugin = &r->provenance.backend.plugin;
     char where[64];
@@ -35,25 +34,26 @@ static void check_rows(const run_record *r, verify_findings *f) {
         (void)snprintf(where, sizeof where, "bench[%zu]", i);
         f->checks++;
         if (hash[0] && strcmp(hash, plugin->sha256) != 0)
-            verify_add(f, VERIFY_FORM, where, "code with the hash %.12s, the plugin's is %.12s",
-                       hash, plugin->sha256);
+            verify_add(f, VERIFY_FORM, where,
+                       "the code has the hash %.12s, but the plugin has %.12s", hash,
+                       plugin->sha256);
     }
 }
 
-/* One folder is one checkpoint, and two arms of a comparison have the same one. */
+/* All arms of a comparison should use the same checkpoint. One folder with two hashes is an
+ * error. */
 static void check_arm(const arm_list *arms, size_t a, const char *where, verify_findings *f) {
     const arm_record *arm = &arms->at[a], *first = &arms->at[0];
     const char *digest = arm->checkpoint_sha256, *other = first->checkpoint_sha256;
     f->checks += digest[0] != '\0';
     if (!digest[0] && strcmp(arm->generator, "local") == 0)
-        verify_add(f, VERIFY_NOTE, where, "arm '%s': which checkpoint answered is not told",
-                   arm->name);
+        verify_add(f, VERIFY_NOTE, where, "arm '%s': its checkpoint is not recorded", arm->name);
     if (!digest[0] || !other[0] || strcmp(digest, other) == 0)
         return;
     bool folder = strcmp(arm->source, first->source) == 0;
     verify_add(f, folder ? VERIFY_MIXED : VERIFY_NOTE, where,
-               "arms '%s' and '%s' are of two checkpoints, %.12s and %.12s", first->name, arm->name,
-               other, digest);
+               "arms '%s' and '%s' have different checkpoints, %.12s and %.12s", first->name,
+               arm->name, other, digest);
 }
 
 void verify_origin(const run_record *r, verify_findings *f) {

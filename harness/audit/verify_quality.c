@@ -1,4 +1,4 @@
-/* verify_quality.c - accuracies, their comparisons, and the verdicts of gates. */
+/* verify_quality.c - checks accuracies, their comparisons, and the verdicts of gates. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 #include "harness/audit/audit.h"
 #include "harness/measure/rank.h"
 
-static const double kSlack = 1e-6; /* points */
+static const double kSlack = 1e-6; /* percentage points */
 
 static bool exists(const double ci[2]) {
     return !isnan(ci[0]) && !isnan(ci[1]);
 }
 
-static bool lies_in(double x, const double ci[2]) {
+static bool is_inside(double x, const double ci[2]) {
     return x >= ci[0] - kSlack && x <= ci[1] + kSlack;
 }
 
@@ -23,9 +23,9 @@ static void check_arm(const arm_record *arm, const char *where, verify_findings 
     double accuracy = arm->accuracy_pct;
     f->checks += 2;
     if (arm->scored + arm->failed > arm->samples)
-        verify_add(f, VERIFY_FORM, where, "%s: more scored and failed samples than samples",
+        verify_add(f, VERIFY_FORM, where, "%s: the scored and failed samples outnumber all samples",
                    arm->name);
-    if (!isnan(accuracy) && exists(arm->ci95_pct) && !lies_in(accuracy, arm->ci95_pct))
+    if (!isnan(accuracy) && exists(arm->ci95_pct) && !is_inside(accuracy, arm->ci95_pct))
         verify_add(f, VERIFY_FORM, where, "%s: an accuracy of %.2f outside its interval", arm->name,
                    accuracy);
     if (!isnan(accuracy) && arm->scored == 0)
@@ -33,7 +33,7 @@ static void check_arm(const arm_record *arm, const char *where, verify_findings 
                    arm->name);
 }
 
-/* A verdict must follow from its intervals and margin. */
+/* A verdict must follow from the confidence intervals and the margin. */
 static void check_verdict(const pair_record *pair, const char *where, verify_findings *f) {
     const double *ci90 = pair->ci90_pp, *ci95 = pair->ci95_pp, margin = pair->margin_pp;
     bool has90 = exists(ci90), has95 = exists(ci95);
@@ -56,11 +56,11 @@ static void check_eval(const eval_record *eval, const char *where, verify_findin
         const pair_record *pair = &eval->pairs.at[i];
         f->checks++;
         if (!eval_arm_of(eval, pair->arm) || !eval_arm_of(eval, pair->baseline))
-            verify_add(f, VERIFY_FORM, where, "a comparison of arms that are not there");
+            verify_add(f, VERIFY_FORM, where, "a comparison of arms that the row does not have");
         check_verdict(pair, where, f);
     }
     if (strcmp(eval->dataset.manifest, "differs") == 0)
-        verify_add(f, VERIFY_NOTE, where, "%s: the data are not the manifest's", eval->task);
+        verify_add(f, VERIFY_NOTE, where, "%s: the data differ from the manifest", eval->task);
 }
 
 /* ---- verdicts of a gate ---- */
@@ -73,7 +73,7 @@ static void check_gate_row(const verdict_record *row, const char *where, verify_
     if (rank_centre(row->log_ratios.at, row->log_ratios.n, 0.05, &e, NULL) != SNAP_OK)
         f->failed = true;
     else if (!isnan(row->ratio) && fabs(row->ratio - exp(e.centre)) > 1e-6 * row->ratio)
-        verify_add(f, VERIFY_FORM, where, "a ratio of %.6g; its sessions say %.6g", row->ratio,
+        verify_add(f, VERIFY_FORM, where, "a ratio of %.6g; its sessions give %.6g", row->ratio,
                    exp(e.centre));
 }
 

@@ -1,4 +1,4 @@
-/* verify_samples.c - the accuracies of a result, taken again from its samples. */
+/* verify_samples.c - computes the accuracies of a result again from its samples. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "harness/audit/bundle.h"
 #include "harness/record/run.h"
 
-static const double kSlack = 1e-6; /* points */
+static const double kSlack = 1e-6; /* percentage points */
 
 /* {"<task>\n<arm>": {"scored", "failed", "problems": {"<problem>": {"n", "correct"}}}} */
 typedef struct {
@@ -49,7 +49,7 @@ static snap_status count_line(void *ctx, js *row, long line, snap_err *err) {
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for samples");
 }
 
-/* Mean over problems of the mean over samples, percent. */
+/* The accuracy in percent: mean over the problems of the mean over their samples. */
 static double accuracy_of(const js *cell) {
     js *problems = js_get_object(cell, "problems");
     double sum = 0, n = 0;
@@ -66,18 +66,19 @@ static void check_arm(const counter *c, const char *task, const arm_record *arm,
     key_of(task, name, key);
     const js *cell = js_get_object(c->arms, key);
     int64_t scored = arm->scored;
-    double said = arm->accuracy_pct;
+    double stored = arm->accuracy_pct;
     f->checks += 2;
     if (!cell) {
-        verify_add(f, VERIFY_FORM, where, "%s: no sample of it", name);
+        verify_add(f, VERIFY_FORM, where, "%s: samples.jsonl has no sample of this arm", name);
         return;
     }
     if (js_get_int(cell, "scored", 0) != scored)
-        verify_add(f, VERIFY_FORM, where, "%s: %lld scored samples, samples.jsonl has %lld", name,
-                   (long long)scored, (long long)js_get_int(cell, "scored", 0));
-    else if (!isnan(said) && fabs(said - accuracy_of(cell)) > kSlack)
-        verify_add(f, VERIFY_CORRECTNESS, where, "%s: an accuracy of %.4f, its samples say %.4f",
-                   name, said, accuracy_of(cell));
+        verify_add(f, VERIFY_FORM, where, "%s: %lld scored samples, but samples.jsonl has %lld",
+                   name, (long long)scored, (long long)js_get_int(cell, "scored", 0));
+    else if (!isnan(stored) && fabs(stored - accuracy_of(cell)) > kSlack)
+        verify_add(f, VERIFY_CORRECTNESS, where,
+                   "%s: an accuracy of %.4f, but its samples give %.4f", name, stored,
+                   accuracy_of(cell));
 }
 
 snap_status verify_samples(const results *r, const buf *samples, const char *name,

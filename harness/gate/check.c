@@ -8,7 +8,7 @@
 
 typedef struct {
     results *run;
-    char *samples; /* RUN/samples.jsonl; NULL = the argument is a file, or has none */
+    char *samples; /* RUN/samples.jsonl; NULL if the argument is a file or the run has none */
 } side;
 
 static snap_status load(side *s, const char *option, const char *argument, snap_err *err) {

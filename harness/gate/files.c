@@ -12,7 +12,9 @@
 
 enum { kStretches = 25 };
 static const double kInterval = 0.05;
-static const double kTwoRuns = 1.96 * 1.4142135623730951; /* of sd: how far two runs lie apart */
+static const double kTwoRuns = 1.96 * 1.4142135623730951; /* times the standard deviation: 95 % of
+                                                             differences between two runs are
+                                                             smaller */
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
@@ -21,13 +23,13 @@ static snap_status no_memory(snap_err *err) {
 /* ---- pairs of rows ---- */
 
 typedef struct {
-    const cell_record *before, *after; /* after NULL: the current run does not have it */
+    const cell_record *before, *after; /* after is NULL if the current run lacks the cell */
     char name[160];
     double x[kStretches], y[kStretches];
     size_t n, m;
     gate_cell cell;
     rank_estimate estimate;
-    const char *fault; /* a verdict that needs no test; NULL = none */
+    const char *fault; /* a verdict that needs no test; NULL: the test decides */
     char reason[400];
 } pair;
 
@@ -58,7 +60,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Logarithms of the medians of consecutive stretches of samples. */
+/* Splits the samples into consecutive stretches and returns the logarithm of each stretch's
+ * median. */
 static size_t stretches(const cell_record *row, double out[kStretches], snap_err *err) {
     record_numbers samples = row->performance.samples_ns;
     size_t n = samples.n, parts = n < kStretches ? n : kStretches;
@@ -87,7 +90,7 @@ static void blame(pair *p, const char *verdict, const char *fmt, ...) {
     p->fault = verdict;
 }
 
-/* What must agree before two times say anything of each other. */
+/* Two times can be compared only if these fields agree. */
 static void compare_conditions(pair *p) {
     static const char *const keys[] = {"distribution", "cold"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !p->fault; i++)
@@ -98,21 +101,20 @@ static void compare_conditions(pair *p) {
         }
 }
 
-static void heed_flags(pair *p, const gate_file_options *opt) {
+static void check_flags(pair *p, const gate_file_options *opt) {
     const cell_record *rows[2] = {p->before, p->after};
     static const char *const sides[2] = {"the baseline", "the current run"};
     for (int i = 0; i < 2 && !p->fault; i++) {
         if (cell_has_flag(rows[i], "throttled"))
             blame(p, "invalid", "%s throttled", sides[i]);
         else if (cell_has_flag(rows[i], "shared") && !opt->allow_shared)
-            blame(
-                p, "invalid",
-                "other work used the processors during %s (--allow-shared judges it all the same)",
-                sides[i]);
+            blame(p, "invalid",
+                  "other work used the processors during %s (--allow-shared accepts that)",
+                  sides[i]);
     }
 }
 
-static void heed_status(pair *p) {
+static void check_status(pair *p) {
     const char *status = p->after ? p->after->status : "";
     if (!p->after)
         blame(p, "missing", "the current run does not have it");
@@ -128,7 +130,8 @@ static double threshold_of(const pair *p, const gate_file_options *opt) {
     if (!opt->history)
         return limit;
     history_cell_name(p->before, name);
-    return fmax(limit, kTwoRuns * history_spread(opt->history, name)); /* NAN: limit stands */
+    /* Without a history of this cell the spread is NAN, and fmax() returns the limit. */
+    return fmax(limit, kTwoRuns * history_spread(opt->history, name));
 }
 
 static snap_status prepare(pair *p, const cell_record *before, const cell_list *rows,
@@ -137,11 +140,11 @@ static snap_status prepare(pair *p, const cell_record *before, const cell_list *
     p->before = before;
     p->after = find(rows, before);
     history_cell_name(before, p->name);
-    heed_status(p);
+    check_status(p);
     if (!p->fault)
         compare_conditions(p);
     if (!p->fault)
-        heed_flags(p, opt);
+        check_flags(p, opt);
     p->cell.threshold = threshold_of(p, opt);
     p->cell.p_slower = p->cell.p_within = 1;
     p->estimate = (rank_estimate){(double)NAN, (double)NAN, (double)NAN};
@@ -163,14 +166,14 @@ static bool same_backend(const run_record *a, const run_record *b) {
     return x->exists && record_equal(&origin_backend_type, x, y);
 }
 
-/* One commit, and nothing beside it. */
+/* Whether both files come from the same commit without uncommitted changes. */
 static bool same_program(const run_record *a, const run_record *b) {
     const origin_program *x = &a->provenance.program, *y = &b->provenance.program;
     return x->commit[0] && strcmp(x->commit, "unknown") != 0 && !x->dirty &&
            record_equal(&origin_program_type, x, y);
 }
 
-/* What both files have in common. */
+/* What both files share. */
 typedef struct {
     bool backend, program;
 } common;
@@ -181,7 +184,8 @@ static bool same_kernels(const pair *p, const common *same) {
            strcmp(a->kernel, b->kernel) == 0;
 }
 
-/* On a GPU the hash is of the kernels alone; the processor launches them and chooses their plan. */
+/* On a GPU the hash covers the kernels only. The host launches them and plans the split-KV work, so
+ * the program must be the same too. */
 static bool same_code(const pair *p, const common *same) {
     bool whole = strcmp(p->before->backend, "cuda") != 0;
     return same_kernels(p, same) && (whole || same->program);
@@ -194,8 +198,8 @@ static const char *judge(pair *p, const common *same) {
         return "ok";
     if (p->cell.state == GATE_INCONCLUSIVE) {
         blame(p, "inconclusive",
-              "neither slower nor not slower was shown: more samples, or gate run, which takes "
-              "turns");
+              "not enough evidence for either slower or not slower: take more samples, or use gate "
+              "run, which times both builds alternately");
         return p->fault;
     }
     if (!same_code(p, same)) {
@@ -246,12 +250,13 @@ static bool check_machine(const run_record *a, const run_record *b, js *rows) {
     if (strcmp(before, after) == 0)
         return true;
     (void)snprintf(reason, sizeof reason,
-                   "the baseline is of '%s', the current run of '%s' (--any-machine compares them)",
+                   "the baseline ran on '%s', the current run on '%s' (--any-machine compares "
+                   "them anyway)",
                    before, after);
     return js_push_new(rows, verdict_new("environment", "machine", "invalid", reason));
 }
 
-/* Wrong results count also where the baseline has no such cell. */
+/* A wrong result counts even if the baseline lacks the cell. */
 static bool add_new_failures(const cell_list *before, const cell_list *after, js *rows) {
     bool ok = true;
     for (size_t i = 0; i < after->n && ok; i++) {
@@ -265,7 +270,7 @@ static bool add_new_failures(const cell_list *before, const cell_list *after, js
     return ok;
 }
 
-/* The tests of all pairs, which Holm's correction needs together. */
+/* Decides all cells together, because Holm's correction needs all p-values. */
 static snap_status settle(pair *pairs, size_t n, const gate_limits *l, snap_err *err) {
     gate_cell *cells = calloc(n + 1, sizeof *cells);
     if (!cells)
@@ -320,7 +325,7 @@ cleanup:
 
 /* ---- fidelity ---- */
 
-static bool is_same_question(const fidelity_record *a, const fidelity_record *b) {
+static bool is_same_case(const fidelity_record *a, const fidelity_record *b) {
     return strcmp(a->kind, b->kind) == 0 && strcmp(a->config, b->config) == 0 &&
            strcmp(a->source, b->source) == 0 && strcmp(a->distribution, b->distribution) == 0 &&
            a->context == b->context && a->heads == b->heads && a->seed == b->seed &&
@@ -356,7 +361,7 @@ snap_status gate_check_fidelity(const results *baseline, const results *current,
     for (size_t i = 0; i < before.fidelity.n && ok; i++)
         for (size_t k = 0; k < after.fidelity.n; k++) {
             const fidelity_record *a = &before.fidelity.at[i], *b = &after.fidelity.at[k];
-            if (is_same_question(a, b)) {
+            if (is_same_case(a, b)) {
                 ok = js_push_new(rows, fidelity_row(a, b, opt));
                 break;
             }

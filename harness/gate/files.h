@@ -1,11 +1,13 @@
-/* files.h - `gate check`: what became slower or worse between two result files.
+/* files.h - `gate check`: finds what became slower or less accurate between two result files.
  *
- * Speed: the samples of a cell in both files, as medians of up to 25 stretches each, so that neighbours that
- * look alike count once; Wilcoxon's rank sum and the rules of decide.h, one look. Two runs were not taken
- * in turns: what a machine does differently from day to day is in their difference. With a history, each
- * cell's threshold is at least what two runs differ by once in twenty times without a cause.
+ * Speed. The samples of a cell are split into up to 25 consecutive stretches, and each stretch is
+ * reduced to its median: neighbouring samples resemble each other and would count several times.
+ * The medians of both files are compared with Wilcoxon's rank-sum test and the rules of decide.h,
+ * once. The two runs were not timed alternately, so their difference includes how the machine
+ * changes from day to day. With a history, the threshold of a cell is at least the difference that
+ * two runs without a cause exceed once in twenty times.
  *
- * Rows are not comparable where the machine, the input, the cache's state or the mode differ. */
+ * Rows are not comparable if the machine, the input, the state of the cache or the mode differ. */
 #ifndef SNAPMLA_HARNESS_GATE_FILES_H
 #define SNAPMLA_HARNESS_GATE_FILES_H
 
@@ -14,18 +16,18 @@
 
 typedef struct {
     gate_limits limits;
-    double error_growth; /* of a numerical error, as a share, that counts as none */
-    bool allow_shared;   /* judge cells whose processors others used */
+    double error_growth; /* relative growth of a numerical error that is still accepted */
+    bool allow_shared;   /* judge cells although other work used the processors */
     bool any_machine;
     const gate_history *history; /* NULL = none; borrowed */
 } gate_file_options;
 
-/* Rows of kind speed, appended, and one of kind environment where the machines differ. SNAP_E_NOMEM. */
+/* Appends rows of kind speed, and one of kind environment if the machines differ. SNAP_E_NOMEM. */
 snap_status gate_check_speed(const results *baseline, const results *current,
                              const gate_file_options *opt, js *rows,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Rows of kind fidelity: errors that grew, for the rows that both files have. SNAP_E_NOMEM. */
+/* Appends a row of kind fidelity for each error that both files have. SNAP_E_NOMEM. */
 snap_status gate_check_fidelity(const results *baseline, const results *current,
                                 const gate_file_options *opt, js *rows,
                                 snap_err *err) SNAP_CHECK_RESULT;

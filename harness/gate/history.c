@@ -12,10 +12,10 @@
 
 enum { kFewestRuns = 5, kSeed = 1 };
 static const size_t kLimit = (size_t)256 << 20;
-static const double kAlpha = 0.01; /* many cells, each with a series */
+static const double kAlpha = 0.01; /* low, because every cell is a series that is tested */
 
 struct gate_history {
-    js *runs; /* the lines of the machine */
+    js *runs; /* the lines of one machine */
     char machine[200];
 };
 
@@ -162,7 +162,8 @@ size_t history_runs(const gate_history *h) {
 
 /* ---- series ---- */
 
-/* Logarithms of a cell's times; run[i] is the run of x[i]. Both have room for every run. */
+/* Writes the logarithms of a cell's times to @x; x[i] belongs to run run[i]. Both arrays have room
+ * for every run. */
 static size_t series_of(const gate_history *h, const char *cell, double *x, size_t *run) {
     size_t n = 0;
     for (size_t i = 0; i < js_len(h->runs); i++) {
@@ -207,7 +208,7 @@ static double mean_of(const double *x, size_t from, size_t to) {
     return sum / (double)(to - from);
 }
 
-/* The change at points[k] of a series, between the levels before and after it. */
+/* The row of the change at points[k]: the ratio of the geometric means after and before it. */
 static js *change_row(const gate_history *h, const char *cell, const double *x, const size_t *run,
                       size_t n, const change_point *points, size_t k, size_t found) {
     size_t from = k ? points[k - 1].at : 0, at = points[k].at;
@@ -236,7 +237,7 @@ static snap_status cell_changes(const gate_history *h, const char *cell, double 
     return st;
 }
 
-/* The names of all cells of all runs, as keys. */
+/* An object with the names of all cells of all runs as keys. */
 static js *names_of(const gate_history *h) {
     js *names = js_new_object();
     bool ok = names != NULL;

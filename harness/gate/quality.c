@@ -11,21 +11,21 @@
 #include "harness/gate/verdicts.h"
 #include "harness/record/run.h"
 
-static const size_t kLimit = (size_t)1 << 30; /* bytes of samples */
-static const double kMargin = 2;              /* points, where a run names none */
+static const size_t kLimit = (size_t)1 << 30; /* bytes of samples.jsonl */
+static const double kMargin = 2;              /* percentage points, if a run has no margin */
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
 }
 
-/* ---- a comparison, whatever it comes from ---- */
+/* ---- one comparison ---- */
 
 typedef struct {
     char name[160];
-    double delta, ci90[2], margin; /* points */
-    double p;                      /* of "no difference" */
-    const char *verdict;           /* "equivalent", ...; "" = refused */
-    const char *refused;           /* why; "" = it was not */
+    double delta, ci90[2], margin; /* percentage points */
+    double p;                      /* for the hypothesis of no difference */
+    const char *verdict;           /* "equivalent", "different", ...; "" if refused */
+    const char *refused;           /* why it was refused; "" if it was not */
 } comparison;
 
 static const char *judge(const comparison *c, double p_holm, double alpha, const char **reason) {
@@ -41,7 +41,8 @@ static const char *judge(const comparison *c, double p_holm, double alpha, const
         return "ok";
     if (different && p_holm <= alpha)
         return "regressed";
-    *reason = "neither worse nor as good was shown: more problems or samples are needed";
+    *reason = "not enough evidence for either worse or equivalent: more problems or samples are "
+              "needed";
     return "inconclusive";
 }
 
@@ -58,7 +59,8 @@ static js *row_of(const comparison *c, double p_holm, double alpha) {
 
 /* ---- within the current run ---- */
 
-/* Of "no difference": the run's own test, else the normal's from the standard error. */
+/* The p-value for "no difference": that of the run's sign-flip test, else that of a normal
+ * distribution with the standard error. */
 static double p_of(const pair_record *pair) {
     double p = isnan(pair->p_sign_flip) ? erfc(fabs(pair->delta_pp / pair->se_pp) / sqrt(2.0))
                                         : pair->p_sign_flip;
@@ -109,7 +111,7 @@ static bool add_pairs(list *l, const eval_list *evals) {
 
 /* ---- between two runs ---- */
 
-/* A problem's score: {"<task>\n<arm>": {"<problem>": [sum, n]}}. */
+/* Scores of problems: {"<task>\n<arm>": {"<problem>": {"n", "correct"}}}. */
 typedef struct {
     js *cells;
     const char *path;
@@ -129,7 +131,7 @@ static snap_status read_sample(void *ctx, js *row, long line, snap_err *err) {
     if (!task || !arm || !problem)
         return err_set(err, SNAP_E_INPUT, "%s:%ld: a sample must have 'task', 'arm' and 'problem'",
                        s->path, line);
-    if (!verdict) /* failed, or not judged yet: no evidence */
+    if (!verdict) /* the sample failed or was not judged yet */
         return SNAP_OK;
     (void)snprintf(key, sizeof key, "%.120s\n%.120s", task, arm);
     js *cell = object_at(s->cells, key), *score = cell ? object_at(cell, problem) : NULL;
@@ -155,7 +157,7 @@ static double score_of(const js *score) {
     return (double)js_get_int(score, "correct", 0) / (double)js_get_int(score, "n", 1);
 }
 
-/* Both runs' scores of the problems that they share; n of them. */
+/* The scores of both runs for the problems that both have. Returns how many these are. */
 static size_t shared_problems(js *a, const js *b, double *x, double *y) {
     size_t n = 0;
     for (void *it = js_first(a); it; it = js_next(a, it)) {
@@ -175,10 +177,10 @@ static const eval_record *eval_of(const run_record *r, const char *task) {
     return NULL;
 }
 
-/* Why two runs of a task say nothing of each other; "" if they do. */
+/* Why the two runs of a task cannot be compared; "" if they can. */
 static const char *why_not(const eval_record *a, const eval_record *b) {
     if (!a || !b)
-        return "a run has samples of it and no row";
+        return "a run has samples of this task but no row";
     if (strcmp(a->dataset.sha256, b->dataset.sha256) != 0)
         return "not comparable: the data differ";
     if (strcmp(a->prompt_sha256, b->prompt_sha256) != 0)
@@ -240,7 +242,7 @@ cleanup:
     return st;
 }
 
-/* A task that only the baseline has. */
+/* Adds a row for each task that only the baseline has. */
 static bool add_missing(const run_record *a, const run_record *b, js *rows) {
     bool ok = true;
     for (size_t i = 0; i < a->evals.n && ok; i++) {

@@ -1,14 +1,16 @@
-/* quality.h - the quality side of `gate check`: did an arm answer worse?
+/* quality.h - the quality part of `gate check`: did an arm's accuracy fall?
  *
- * Within the current run: each comparison of its arms with the baseline arm, as evals decided it. Between two
- * runs, where both are folders with samples.jsonl: each arm against itself, problem by problem, by the same
- * paired statistics (evals/stats.h). Of both kinds:
+ * Within the current run, each arm is compared with the baseline arm; the comparisons are those
+ * that the evaluation wrote. Between two runs, if both are folders with samples.jsonl, each arm is
+ * compared with itself, paired by problem, with the same statistics (evals/stats.h). The verdicts
+ * of both:
  *
- *   regressed      the verdict is "different", the arm is worse, and the sign-flip test says so after Holm
- *                  over all comparisons
- *   ok             equivalent, or the 90 % interval's lower end is above minus the margin, or it is better
- *   inconclusive   neither
- *   invalid        not comparable: other questions, prompts, graders or sampling, or refused by the run */
+ *   regressed      the comparison says "different", the arm is worse, and the sign-flip test is
+ *                  significant after Holm's correction over all comparisons
+ *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
+ *   inconclusive   none of these
+ *   invalid        not comparable: other data, prompts, graders or sampling, or the run refused the
+ *                  comparison */
 #ifndef SNAPMLA_HARNESS_GATE_QUALITY_H
 #define SNAPMLA_HARNESS_GATE_QUALITY_H
 
@@ -16,12 +18,12 @@
 
 typedef struct {
     double alpha;
-    const char *baseline_samples, *current_samples; /* samples.jsonl; NULL = none */
+    const char *baseline_samples, *current_samples; /* paths of samples.jsonl; NULL = none */
     uint64_t seed;
 } gate_quality_options;
 
-/* Rows of kind quality, appended. SNAP_E_INPUT with file and line for a malformed sample; SNAP_E_IO,
- * SNAP_E_NOMEM. */
+/* Appends rows of kind quality. SNAP_E_INPUT: a malformed sample; the message names file and line.
+ * SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status gate_check_quality(const results *baseline, const results *current,
                                const gate_quality_options *opt, js *rows,
                                snap_err *err) SNAP_CHECK_RESULT;

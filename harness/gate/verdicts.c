@@ -32,8 +32,8 @@ static bool same_kernels(const gate_timed *t, const gate_side arms[2]) {
            !(arms[1].delay_pct > 0);
 }
 
-/* The same code under the same conditions, the part of the processor included, which launches the
- * kernels and chooses their plan: what differs then is the machine's mood. */
+/* Whether both arms ran the same code. The program must match too: the host launches the kernels
+ * and plans the split-KV work. A difference between two such arms is noise of the machine. */
 static bool same_code(const gate_timed *t, const gate_side arms[2]) {
     const remote_cell *a = &t->about[0], *b = &t->about[1];
     return same_kernels(t, arms) && a->program_hash[0] &&
@@ -58,11 +58,12 @@ static const char *judge(const gate_timed *t, const gate_cell *c, const gate_sid
     if (c->state == GATE_OK)
         return "ok";
     if (t->throttled) {
-        *reason = "the machine throttled during the turns";
+        *reason = "the machine throttled during the measurement";
         return "invalid";
     }
     if (c->state == GATE_INCONCLUSIVE) {
-        *reason = "neither slower nor not slower was shown: more sessions, or a quieter machine";
+        *reason = "not enough evidence for either slower or not slower: use more sessions or a "
+                  "quieter machine";
         return "inconclusive";
     }
     if (!same_code(t, arms)) {
@@ -117,7 +118,7 @@ js *verdict_of_mean(const rank_estimate *cells, size_t n) {
     return record_write(&verdict_type, &v);
 }
 
-/* ---- what they come to ---- */
+/* ---- the status of all verdicts ---- */
 
 static bool is(const verdict_record *v, const char *kind, const char *verdict) {
     return (!kind || strcmp(v->kind, kind) == 0) && strcmp(v->verdict, verdict) == 0;
@@ -150,9 +151,9 @@ bool verdict_is_bad(const verdict_record *v) {
 }
 
 typedef struct {
-    const char *kind, *verdict; /* kind NULL = any */
+    const char *kind, *verdict; /* kind NULL = any kind */
     snap_status status;
-    const char *says;
+    const char *text;
 } outcome;
 
 static const outcome kOutcomes[] = {
@@ -172,7 +173,7 @@ static snap_status report(const verdict_list *all, const outcome *o, size_t n, s
     char by[48] = "";
     if (!isnan(first->ratio))
         (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (first->ratio - 1));
-    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s", n, all->n, o->says,
+    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s", n, all->n, o->text,
                    first->name, by, first->reason[0] ? ": " : "", first->reason);
 }
 

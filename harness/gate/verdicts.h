@@ -1,17 +1,17 @@
-/* verdicts.h - the rows of a result file's `verdicts` section that a gate writes, and what they
- * come to.
+/* verdicts.h - the rows that a gate writes to the section `verdicts` of a result file, and the
+ * gate's exit code.
  *
- *   verdict        of a row                                           exit code of the gate
- *   ok             not slower (worse) than the threshold              0
- *   noise          slower, but the same machine code: reported only   0
- *   inconclusive   neither shown                                      4
- *   missing        the baseline has it, the current one does not      4
- *   regressed      kind speed                                         1
- *                  kinds quality and fidelity                         5
- *   invalid        throttled, or not comparable                       6
- *   wrong          the output failed its check                        7
+ *   verdict        meaning                                                 exit code
+ *   ok             not slower (or worse) by more than the threshold        0
+ *   noise          slower, but with the same machine code: only reported   0
+ *   inconclusive   neither was shown                                       4
+ *   missing        the baseline has the cell, the current run lacks it     4
+ *   regressed      slower: a row of kind speed                             1
+ *                  worse: a row of kind quality or fidelity                5
+ *   invalid        throttled, or not comparable                            6
+ *   wrong          the output failed its check                             7
  *
- * If several hold: 7, 6, 5, 1, 4 in that order. */
+ * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. */
 #ifndef SNAPMLA_HARNESS_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_GATE_VERDICTS_H
 
@@ -19,33 +19,34 @@
 #include "harness/gate/cells.h"
 #include "harness/record/verdict.h"
 
-/* A row with its kind, name, verdict, reason (NULL = none) and parts; all else does not exist.
- * Strings are borrowed. */
+/* A row with these values and parts (@reason: NULL = none). Every other value is missing. The
+ * strings are borrowed. */
 verdict_record verdict_start(const char *kind, const char *name, const char *verdict,
                              const char *reason, unsigned parts);
 
-/* The JSON of a row without parts; the caller owns it. NULL: out of memory. */
+/* A row without parts as JSON, owned by the caller. NULL: out of memory. */
 js *verdict_new(const char *kind, const char *name, const char *verdict, const char *reason);
 
-/* The row of a timed cell: @c its tests, @est its estimate. */
+/* The row of a timed cell. @c: its tests. @est: the estimated log-ratio. NULL: out of memory. */
 js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
                     const gate_side arms[2]);
 
-/* The row of the geometric mean over @n cells; NULL when out of memory. */
+/* The row of the geometric mean over @n cells. NULL: out of memory. */
 js *verdict_of_mean(const rank_estimate *cells, size_t n);
 
-/* The rows as structs; none, and *failed is set, when out of memory. The lists lie in @mem, strings
- * are borrowed from @rows. */
+/* Reads rows as structs. @mem owns the lists; the texts are borrowed from @rows. When out of memory
+ * the list is empty and *failed is set. */
 verdict_list verdict_read(const js *rows, arena *mem, bool *failed);
 
-/* How many rows have that verdict (and, unless NULL, that kind). */
+/* How many rows have the verdict @verdict and the kind @kind (NULL: any kind). */
 size_t verdict_list_count(const verdict_list *all, const char *kind, const char *verdict);
 size_t verdict_count(const js *rows, const char *kind, const char *verdict);
 
-/* SNAP_OK, or the status of the table above with a message that counts and quotes the first. */
+/* SNAP_OK, or the status of the table above. The message has the number of such rows and the first
+ * one. */
 snap_status verdict_status(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Does a row stop a merge? */
+/* Whether the row blocks a merge. */
 bool verdict_is_bad(const verdict_record *v);
 
 #endif

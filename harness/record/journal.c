@@ -60,8 +60,8 @@ typedef struct {
 static snap_status read_header(reader *rd, const js *object, long line, snap_err *err) {
     const char *sha256 = js_get_str(object, "config_sha256");
     if (!sha256 || js_get_int(object, "journal", 0) != kVersion)
-        return err_set(err, SNAP_E_INPUT, "%s:%ld: no journal of this version of snapmla", rd->path,
-                       line);
+        return err_set(err, SNAP_E_INPUT, "%s:%ld: not a journal of this version of snapmla",
+                       rd->path, line);
     if (strcmp(sha256, rd->sha256) != 0)
         return err_set(err, SNAP_E_USAGE,
                        "'%s' belongs to a run with another configuration: run with the same "

@@ -91,8 +91,8 @@ static bool begins_path(const char *text, size_t i) {
     return i == 0 || (i == 2 && text[0] == '-') || strchr("=:,", text[i - 1]);
 }
 
-/* The offset of the last name in a path of @n bytes; 0 if it has none. A slash at the end of the path
- * belongs to its last name. */
+/* The offset of the last name in a path of @n bytes; 0 if it has none. A slash at the end belongs
+ * to the last name. */
 static size_t last_name(const char *path, size_t n) {
     size_t from = 0;
     for (size_t i = 0; i + 1 < n; i++)

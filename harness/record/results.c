@@ -180,7 +180,7 @@ static snap_status check_version(const js *document, int64_t *minor, snap_err *e
     *minor = js_get_int(version, "minor", -1);
     if (!text_equal(name, kName) || major < 0 || *minor < 0)
         return err_set(err, SNAP_E_INPUT,
-                       "no result file of snapmla: key 'schema' must be "
+                       "not a result file of snapmla: key 'schema' must be "
                        "{\"name\":\"%s\",\"major\":N,\"minor\":N}",
                        kName);
     if (major > RESULTS_MAJOR)

@@ -28,8 +28,8 @@ static const field fields[] = {
 #undef R
 const record_type run_type = {
     .name = "run",
-    .about = "The result file of one run of snapmla. A new key raises the minor version, a changed or "
-             "removed key the major version. Numbers that do not exist are null. Percentages "
+    .about = "The result file of one run of snapmla. A new key raises the minor version, a changed "
+             "or removed key the major version. Numbers that do not exist are null. Percentages "
              "are 0..100.",
     .size = sizeof(run_record), RECORD_FIELDS(fields)};
 /* clang-format on */

@@ -142,7 +142,7 @@ static bool check_additional(walk *w, const rule *r) {
         return true;
     for (void *it = js_first(r->value); it; it = js_next(r->value, it))
         if (!js_get_object(known, js_key(it)))
-            return refuse_key(w, js_key(it), "is no key of this version");
+            return refuse_key(w, js_key(it), "is not a key of this version");
     return true;
 }
 

@@ -81,14 +81,14 @@ static void test_schema_refuses_with_the_path(void) {
     } cases[] = {
         {"bench", NULL, "bench: is missing"},
         {"bench", "{}", "bench: must be array, got object"},
-        {"more", "1", "more: is no key of this version"},
+        {"more", "1", "more: is not a key of this version"},
         {"schema.minor", "-1", "no result file"},
         {"schema.name", "\"other\"", "no result file"},
         {"provenance.seed", "1.5", "provenance.seed: must be integer, got number"},
         {"provenance.argv", "[\"a\", 1]", "provenance.argv[1]: must be string, got integer"},
         {"provenance.program.dirty", "\"no\"",
          "provenance.program.dirty: must be boolean, got string"},
-        {"provenance.host.name", "\"me\"", "provenance.host.name: is no key of this version"},
+        {"provenance.host.name", "\"me\"", "provenance.host.name: is not a key of this version"},
         {"provenance.config_sha256", "\"ab\"",
          "provenance.config_sha256: must have a length of at least 64"},
         {"provenance.ended", "5", "provenance.ended: must be string, got integer"},
@@ -152,7 +152,7 @@ static void test_messages_are_one_printable_line(void) {
     snap_err err = {0};
     schema s = {.root = schema_root};
     CU_ASSERT_EQUAL(schema_check(&s, "#", doc, "", &err), SNAP_E_INPUT);
-    CU_ASSERT_STRING_EQUAL(err.text, "bench[0].a?b?[31m: is no key of this version");
+    CU_ASSERT_STRING_EQUAL(err.text, "bench[0].a?b?[31m: is not a key of this version");
     js_free(schema_root);
     js_free(doc);
 }

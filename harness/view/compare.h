@@ -17,8 +17,4 @@ typedef struct compared {
     const char *differs; /* conditions that differ from @first: "input, mode"; "" = none */
 } compared;
 
-/* Returns the rows of all cells that at least two files have, sorted by cell and then by file. They
- * are allocated in the model's arena. NULL if memory is exhausted. */
-const compared *compare_cells(report_model *m, size_t *n);
-
 #endif
