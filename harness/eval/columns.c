@@ -29,14 +29,16 @@ static bool is_in(const range *r, size_t n, uint32_t c) {
     return false;
 }
 
-/* Controls, and what changes the direction of writing: Unicode's Bidi_Control. */
+/* Control characters, and characters that change the direction of writing (Unicode's
+ * Bidi_Control). */
 static bool is_harmful(uint32_t c) {
     static const range harmful[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
                                     {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
     return is_in(harmful, sizeof harmful / sizeof *harmful, c);
 }
 
-/* How many cells a terminal gives a character: East Asian Width W and F take two, marks none. */
+/* How many cells a character takes on a terminal: two for East Asian Width W and F, none for
+ * combining marks. */
 static int cells_of(uint32_t c) {
     static const range wide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
                                  {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
@@ -47,10 +49,10 @@ static int cells_of(uint32_t c) {
     return is_in(wide, sizeof wide / sizeof *wide, c) ? 2 : 1;
 }
 
-/* A character as it is shown. */
+/* A character as it is printed. */
 typedef struct {
     const char *s;
-    size_t n, from; /* bytes of s, bytes of the text that it stands for */
+    size_t n, from; /* bytes of s; bytes of the input that it replaces */
     int cells;
 } glyph;
 
@@ -66,7 +68,7 @@ static glyph glyph_at(const char *s, size_t left) {
 
 /* ---- lines ---- */
 
-/* Bytes of the text's next line, which takes at most @width cells. */
+/* Bytes of the next line of the text, which takes at most @width cells. */
 static size_t line_length(const char *s, size_t left, int width) {
     size_t at = 0, space = 0;
     int cells = 0;
@@ -82,7 +84,7 @@ static size_t line_length(const char *s, size_t left, int width) {
     return at;
 }
 
-/* Appends a line; returns its cells. Spaces at its end are dropped. */
+/* Appends a line without trailing spaces. Returns its cells. */
 static int put_line(const char *s, size_t n, buf *out) {
     int cells = 0;
     while (n && (s[n - 1] == ' ' || s[n - 1] == '\t' || s[n - 1] == '\r'))
@@ -101,7 +103,7 @@ typedef struct {
     size_t left;
 } cursor;
 
-/* The next line of a column, and the cursor behind it; returns its cells. */
+/* Appends the next line of a column and moves the cursor behind it. Returns the line's cells. */
 static int put_next(cursor *c, int width, buf *out) {
     if (!c->left)
         return 0;

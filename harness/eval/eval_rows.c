@@ -9,7 +9,7 @@
 #include "harness/record/eval.h"
 #include "harness/record/provenance.h"
 
-/* A row in the making. */
+/* State while the rows are made. */
 typedef struct {
     const eval_plan *plan;
     const results_journal *journal;
@@ -17,13 +17,13 @@ typedef struct {
     bool failed; /* out of memory */
 } maker;
 
-/* NAN, which becomes null, where one end does not exist. */
+/* If one end does not exist it is NAN, which is written as null. */
 static void set_interval(double to[2], stats_interval ci, double scale) {
     to[0] = scale * ci.lo;
     to[1] = scale * ci.hi;
 }
 
-/* A text without the folders of absolute paths, in the arena. */
+/* Shortens absolute paths in a text to their last name. The arena owns the copy. */
 static const char *without_folders(maker *m, const char *text) {
     char *name = text ? provenance_cut_folders(text) : NULL;
     const char *copy = name ? arena_strdup(m->mem, name) : NULL;
@@ -54,7 +54,7 @@ static void set_passes(maker *m, arm_record *a, const arm_score *s) {
 
 static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_score *s) {
     bool http = strcmp(arm->kind, "http") == 0;
-    /* The journal's row of which files answered has the arm's own keys. */
+    /* The journal's row about the arm's files has keys of an arm. */
     m->failed |= !record_read(&arm_type, origins_find(m->journal, arm->name), m->mem, a);
     a->name = arm->name;
     a->generator = arm->kind;
@@ -81,7 +81,7 @@ static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_sco
 
 /* ---- pairs ---- */
 
-/* What a damaged arm says of the problems; NULL for any other. */
+/* Whether the comparison detected that a damaged arm is worse; NULL for any other arm. */
 static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
     if (plan->arms[p->arm].control != CONTROL_DAMAGED || p->refused[0])
         return NULL;

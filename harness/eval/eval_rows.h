@@ -1,4 +1,4 @@
-/* eval_rows.h - scores as rows of the result file's "evals" section. */
+/* eval_rows.h - makes the rows of the result file's section "evals" from scores. */
 #ifndef SNAPMLA_HARNESS_EVAL_EVAL_ROWS_H
 #define SNAPMLA_HARNESS_EVAL_EVAL_ROWS_H
 
@@ -6,9 +6,9 @@
 #include "evals/score.h"
 #include "harness/eval/clients.h"
 
-/* The row of one metric of a task, 0 for the verdict's; the caller owns it. The further ones have rows of
- * their own, whose "task" is "TASK:METRIC". @score: of the task. @journal: what the clients did
- * (clients.h). NULL when out of memory. */
+/* The row of one metric of a task; the caller owns it. Metric 0 is that of the verdict. The row of
+ * any other metric has the task name "TASK:METRIC". @score: of the task. @journal: has the
+ * statistics of the HTTP clients (clients.h). NULL: out of memory. */
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal);
 

@@ -19,15 +19,15 @@ typedef struct {
 
 enum { kNumberMax = 32 };
 
-/* A JSON number as the text it stands for. */
+/* A JSON number as text. */
 static span number_text(const js *v, char out[kNumberMax]) {
     int n = js_is_int(v) ? snprintf(out, kNumberMax, "%lld", (long long)js_int(v))
                          : snprintf(out, kNumberMax, "%.15g", js_num(v));
     return (span){out, (size_t)n};
 }
 
-/* A gold that is JSON, as text: of a row of the data's own layout, or an object in place of
- * text. */
+/* Writes the gold answer if it is JSON: an object, or made from a row in the layout of the data
+ * set. */
 static snap_status write_gold(const grading *g, const js *row, buf *out, snap_err *err) {
     const js *given = js_get(row, "gold");
     js *made = given || !g->task->gold_of ? NULL : g->task->gold_of(row);
@@ -38,7 +38,8 @@ static snap_status write_gold(const grading *g, const js *row, buf *out, snap_er
     return st;
 }
 
-/* The gold as text, from a string, a number or JSON; borrowed from the row, @number or @json. */
+/* The gold answer as text, from a string, a number or JSON. It is borrowed from the row, @number or
+ * @json. */
 static snap_status gold_of(const grading *g, const js *row, const char *where,
                            char number[kNumberMax], buf *json, const char **out, snap_err *err) {
     const js *gold = js_get(row, "gold");
@@ -61,7 +62,7 @@ static snap_status gold_of(const grading *g, const js *row, const char *where,
     return SNAP_OK;
 }
 
-/* The answer may be a number; the response is text, or null where there is none. */
+/* Reads the answer, a string or a number, or else the response, a string or null. */
 static snap_status input_of(const js *row, const char *where, char number[kNumberMax],
                             grade_input *in, snap_err *err) {
     const js *answer = js_get(row, "answer"), *response = js_get(row, "response");
@@ -80,7 +81,7 @@ static snap_status input_of(const js *row, const char *where, char number[kNumbe
     return SNAP_OK;
 }
 
-/* {"instruction_strict": 0.5, ...}, where the grader measures more than its verdict. */
+/* Adds {"instruction_strict": 0.5, ...} if the grader has more metrics than the verdict. */
 static bool set_scores(js *row, const grader *g, const grade_result *r) {
     if (grade_metrics(g) == 1)
         return true;

@@ -9,12 +9,12 @@
 typedef struct {
     const task_spec *task;
     const grader *grader;
-    int jobs; /* programs at once; 0 = one per processor */
+    int jobs; /* how many programs run at once; 0 = one per processor */
     const volatile sig_atomic_t *cancel;
 } grade_programs_options;
 
-/* Judges every line of @text, called @name in messages, and appends one verdict per line to @out,
- * in the same order. A malformed line is an error before any program is run. */
+/* Grades every line of @text and appends one verdict per line to @out, in the same order. @name:
+ * name of the text in messages. If a line is malformed, no program is run. */
 snap_status grade_programs(const grade_programs_options *o, const buf *text, const char *name,
                            buf *out, snap_err *err) SNAP_CHECK_RESULT;
 

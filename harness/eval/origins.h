@@ -1,23 +1,25 @@
-/* origins.h - which files answered for an arm, kept in the run's journal: a checkpoint's digest
- * (generator/local/checkpoint/digest.h), and the plugin that served its attention.
+/* origins.h - the files that an arm used, kept in the run's journal: the digest of its checkpoint
+ * (generator/local/checkpoint/digest.h), and the plugin that computed its attention. Only arms
+ * with local:DIR have such a row:
  *
- *   {"checkpoint_sha256": "...", "plugin": null | {"file", "sha256"}}        of arms with local:DIR */
+ *   {"checkpoint_sha256": "...", "plugin": null | {"file", "sha256"}} */
 #ifndef SNAPMLA_HARNESS_EVAL_ORIGINS_H
 #define SNAPMLA_HARNESS_EVAL_ORIGINS_H
 
 #include "evals/plan.h"
 #include "harness/record/results.h"
 
-/* Of all arms, before they generate: hashes the files, a folder once. SNAP_E_USAGE where the journal has
- * samples of others under that name; SNAP_E_IO, SNAP_E_INPUT, SNAP_E_NOMEM. */
+/* Hashes the files of all arms before they generate; each folder is hashed once. SNAP_E_USAGE: the
+ * journal has samples of an arm with the same name and other files. SNAP_E_IO, SNAP_E_INPUT,
+ * SNAP_E_NOMEM. */
 snap_status origins_record(results_journal *j, const eval_plan *plan,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Of an arm, borrowed; NULL where it has none. */
+/* The row of an arm, borrowed; NULL if it has none. */
 const js *origins_find(const results_journal *j, const char *arm);
 
-/* Takes over what a part of the run (@folder) says of an arm. SNAP_E_USAGE where another part said
- * otherwise. */
+/* Copies the row of an arm from @part, the journal of one part of the run in @folder. SNAP_E_USAGE:
+ * another part used other files. */
 snap_status origins_add(results_journal *j, const char *arm, const results_journal *part,
                         const char *folder, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,4 +1,4 @@
-/* planning.h - from options to a plan: tasks with their data, arms, controls, shard. */
+/* planning.h - makes a plan from options: tasks with their data, arms, controls, shard. */
 #ifndef SNAPMLA_HARNESS_EVAL_PLANNING_H
 #define SNAPMLA_HARNESS_EVAL_PLANNING_H
 
@@ -6,12 +6,14 @@
 #include "harness/eval/eval_run.h"
 
 /**
- * planning_make - everything that a run asks, and of whom
+ * planning_make - plan a run: tasks, problems, arms and sampling
  *
- * @plan:    plan_release() also after a failure; its texts are borrowed from @options and @mem
- * @options: where it names no data folder it does afterwards
+ * @plan:    release with plan_release(), also after a failure; its texts are borrowed from
+ *           @options and @mem
+ * @options: the data folder is set if it was not given
  *
- * SNAP_E_USAGE naming the option that is wrong; what reading data and judging programs need.
+ * SNAP_E_USAGE: the message names the option that is wrong. Also the errors of reading the data and
+ * of checking that programs can be judged.
  */
 snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem,
                           snap_err *err) SNAP_CHECK_RESULT;

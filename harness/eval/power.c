@@ -10,9 +10,10 @@
 #include "harness/record/results.h"
 #include "harness/record/run.h"
 
-static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: more is no plan */
+static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: larger plans are not
+                                                  useful */
 
-/* Usual mean of p (1-p) of models that do well, and the size of the set. */
+/* For each task: the number of problems, and the mean of p (1-p) that good models usually have. */
 static const struct {
     const char *task;
     int problems;
@@ -31,7 +32,7 @@ typedef struct {
     double within, between, margin; /* fractions */
 } question;
 
-/* ---- the answer ---- */
+/* ---- from a question to a row ---- */
 
 static double se_of(const question *q, int64_t problems, int64_t samples) {
     return sqrt((q->between + q->within / (double)samples) / (double)problems);
@@ -53,9 +54,10 @@ static double power_by_problems(const question *q, int64_t problems) {
     return power_of(q, problems, q->samples);
 }
 
-/* The smallest number with so much power, which grows with it; 0 where kMost has less. */
+/* The smallest x whose power is at least @wanted; 0 if kMost is not enough. The power must grow
+ * with x. */
 static int64_t smallest(const question *q, power_fn power, double wanted) {
-    int64_t lo = 0, hi = 1; /* not enough; maybe enough */
+    int64_t lo = 0, hi = 1; /* lo is not enough; hi may be enough */
     while (hi < kMost && power(q, hi) < wanted) {
         lo = hi;
         hi *= 2;
@@ -91,7 +93,7 @@ static js *row_of(const question *q, double wanted) {
     return NULL;
 }
 
-/* ---- the question ---- */
+/* ---- where the variances come from ---- */
 
 static bool from_planning(question *q) {
     for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
@@ -104,7 +106,7 @@ static bool from_planning(question *q) {
     return false;
 }
 
-/* The first comparison of the row; NULL when there is none. */
+/* The first comparison of the row whose arms differ; NULL if there is none. */
 static const pair_record *compared(const eval_record *row) {
     for (size_t i = 0; i < row->pairs.n; i++)
         if (row->pairs.at[i].se_pp > 0)
@@ -117,8 +119,8 @@ static double variance_of(const eval_record *row, const char *name) {
     return arm ? arm->sampling_variance : (double)NAN;
 }
 
-/* The part of the difference's variance that the noise of its samples does not explain. With one
- * sample per problem the two parts cannot be separated: all of it then counts as noise. */
+/* Splits the variance of the difference: `within` is the noise of the samples, `between` is the
+ * rest. With one sample per problem the two cannot be separated, and all of it counts as noise. */
 static snap_status from_row(question *q, const eval_record *row, snap_err *err) {
     const pair_record *pair = compared(row);
     if (!pair)

@@ -4,33 +4,31 @@
  *
  *   SE^2 = (between + within / K) / n
  *
- * within: the sampling variances p (1-p) of a sample, mean over problems, of both arms together;
- * between: by how much the arms really differ from problem to problem. Planned is with no true
- * difference on average. Both come from an earlier run, or from planning values: what is usual for
- * a task, and no difference between. */
+ * within:  variance of one sample, p (1-p), as a mean over problems, summed over both arms
+ * between: variance over the problems of the arms' true difference
+ *
+ * The plan assumes that the true difference is 0 on average. Both variances come from an earlier
+ * run or from planning values: a usual `within` for the task, and 0 for `between`. */
 #ifndef SNAPMLA_HARNESS_EVAL_POWER_H
 #define SNAPMLA_HARNESS_EVAL_POWER_H
 
 #include "base/json.h"
 
 typedef struct {
-    const char *suite;      /* NULL: the tasks of `from` that compare something */
-    const char *from;       /* a RUN or result file; NULL: planning values */
-    int64_t samples, limit; /* of each problem, problems of each task; 0: the suite's, all */
+    const char *suite;      /* NULL: the tasks of `from` that have a comparison */
+    const char *from;       /* a RUN or a result file; NULL: planning values */
+    int64_t samples, limit; /* samples per problem (0: the suite's); problems per task (0: all) */
     double margin_pp;       /* 0: the suite's */
     double power;           /* 0..1 */
 } power_options;
 
 /**
- * power_plan - a row a task
+ * power_plan - one row for each task
  *
- * @out: [{"task", "source", "problems", "samples", "margin_pp", "within", "between", "se_pp",
- *       "ci95_pp" (half width), "power" (of these samples), "power_wanted", "samples_needed" (at
- *       these problems), "problems_needed" (at these samples)}]; null where no number is enough;
- *       caller owns it
+ * @out: the rows (record/power_record.h); @mem owns them
  *
- * SNAP_E_USAGE without a suite or a run, for a task that the run does not compare, and for one of
- * unknown size; what reading the run gives.
+ * SNAP_E_USAGE without a suite and a run, for a task that the run does not compare, and for a task
+ * without planning values. Also the errors of reading the run.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 
