@@ -6,7 +6,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 
-/* The rows depend on the configuration, but not on where ceilings come from and results go. */
+/* The hash of the options that the rows depend on: all except where ceilings are read and results
+ * are written. */
 static snap_status rows_hash(const js *config, char hash[HASH_HEX], snap_err *err) {
     buf text = {0};
     js *copy = js_copy(config);

@@ -1,11 +1,11 @@
-/* bench_journal.h - the journal of a benchmark: its finished rows, while it lasts. */
+/* bench_journal.h - the journal of a benchmark: its finished rows, while the run lasts. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
 
 #include "harness/record/results.h"
 
-/* Opens RUN/journal (makes the folder), or FILE.journal, of this configuration; where ceilings come
- * from and results go does not count. Errors of results_journal_open(). */
+/* Opens RUN/journal, whose folder is created, or FILE.journal. It belongs to the configuration
+ * without the paths of ceilings and results. Errors: those of results_journal_open(). */
 snap_status bench_journal_open(results_journal **journal, const char *run, const js *config,
                                snap_err *err) SNAP_CHECK_RESULT;
 

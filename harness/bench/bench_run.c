@@ -9,7 +9,8 @@
 
 enum { kProbeRounds = 3, kRetries = 3, kMaxSamples = 10000 };
 static const double kProbeSeconds = 0.15;
-static const double kNoise = 0.005; /* relative standard error at which a cell has enough samples */
+static const double kNoise = 0.005; /* a cell has enough samples at this relative standard error of
+                                       the median */
 
 typedef struct {
     const bench_options *o;
@@ -19,7 +20,7 @@ typedef struct {
     results *results;
     results_journal *journal; /* NULL without a result file */
     ceilings ceilings;
-    js *rows; /* of the "bench" section */
+    js *rows; /* of the section "bench" */
     term_progress progress;
 } bench;
 
@@ -99,8 +100,8 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 
 /* ---- what follows from the samples ---- */
 
-/* A ceiling is the best rate ever seen, also between samples. Where a row undercuts its floor,
- * either the probes met a busy moment, and reach more when they are repeated, or the row is
+/* A ceiling is the best rate ever measured, also by probes between samples. If a row is below its
+ * floor, either the probes ran at a busy moment and reach more when repeated, or the row is
  * wrong. */
 static snap_status derive(bench *b, snap_err *err) {
     mla_ceilings *best = &b->ceilings.best;

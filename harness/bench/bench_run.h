@@ -1,9 +1,9 @@
-/* bench_run.h - one benchmark of the kernels, from options to a result file:
+/* bench_run.h - a benchmark of the kernels, from options to a result file:
  *
  *   RUN/run.json, or FILE.json     the result file, with sections "ceilings" and "bench"
- *   RUN/journal, or FILE.journal   the cells that are done, while the run lasts
+ *   RUN/journal, or FILE.journal   the finished cells, while the run lasts
  *
- * A run that was killed goes on where it stopped when the same command is given again. */
+ * A killed run continues where it stopped when the same command is given again. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 
@@ -16,33 +16,32 @@
 typedef struct {
     device_options device;
     bench_grid_text grid;
-    const char *distribution; /* of the numbers: "normal", "mla" ... (numbers.h) */
+    const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     int64_t seed;
-    double min_time_s, timeout_s; /* of one shape and scope, both arms together */
+    double min_time_s, timeout_s; /* of one shape and scope, all arms together */
     int64_t min_samples;
-    double rest;        /* idle time between samples (interleave.h) */
-    double sustained_s; /* of a loop (sustained.h); 0 = single steps */
-    const char
-        *ceilings_path; /* a result file or a run's folder to take them from; NULL = measure */
-    const char *out;    /* a result file or a run's folder; NULL = none, and no journal */
+    double rest;               /* idle time between samples (interleave.h) */
+    double sustained_s;        /* length of a loop in seconds (sustained.h); 0 = single steps */
+    const char *ceilings_path; /* a result file or a run's folder to read the ceilings from; NULL =
+                           measure */
+    const char *out;           /* a result file or a run's folder; NULL = none, and no journal */
     const volatile sig_atomic_t *cancel;
 } bench_options;
 
 /**
- * bench_run - time the cells of a grid against the ceilings of the device
+ * bench_run - time the cells of a grid and compare them with the ceilings of the device
  *
- * @config: the resolved options, for the result file; the journal belongs to them
- * @out:    the result, saved where @o says so; caller owns it, results_free(); NULL where the run
- *          did not get to its end
+ * @config: the resolved options, for the result file; the journal belongs to this configuration
+ * @out:    the result, saved if @o names a file; caller owns it, results_free(); NULL if the run
+ *          did not finish
  *
- * SNAP_E_DEVICE and SNAP_E_WRONG with *out set where a cell had an error or failed
- * (sweep_verdict()); SNAP_E_USAGE for wrong options, SNAP_E_ENV for ceilings of another device,
- * SNAP_E_CANCELLED.
+ * SNAP_E_DEVICE or SNAP_E_WRONG, with *out set: a cell had an error or failed (sweep_verdict()).
+ * SNAP_E_USAGE: wrong options. SNAP_E_ENV: the ceilings are of another device. SNAP_E_CANCELLED.
  */
 snap_status bench_run(const bench_options *o, const js *config, results **out,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Warnings about the rows of a "bench" section, on standard error: noise, other work, weak
+/* Prints warnings about the rows of a section "bench" to standard error: noise, other work, weak
  * baselines. */
 void bench_warn(const js *rows);
 

@@ -8,7 +8,7 @@
 typedef struct {
     conformance_result *out;
     const volatile sig_atomic_t *cancel;
-    conformance_backend *now; /* the one that is checked */
+    conformance_backend *now; /* the backend that is being checked */
     term_progress progress;
 } checking;
 
@@ -48,7 +48,7 @@ static snap_status check_named(checking *c, const device_options *d, snap_err *e
     return st;
 }
 
-/* A backend that this machine lacks is no failure of those that it has. */
+/* A backend that does not open on this machine is skipped. */
 static snap_status check_if_present(checking *c, const device_options *d, snap_err *err) {
     mla_backend_options wanted = {.isa = d->isa};
     mla_backend *be = NULL;

@@ -1,5 +1,5 @@
-/* conformance_run.h - the checks of kernels/conformance on one backend, or on all that open
- * here. */
+/* conformance_run.h - runs the checks of kernels/conformance on one backend, or on all that open on
+ * this machine. */
 #ifndef SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 #define SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 
@@ -10,10 +10,10 @@
 
 enum { CONFORMANCE_BACKENDS = 17 };
 
-/* The rows of one backend. */
+/* The results of one backend. */
 typedef struct {
     mla_backend_info info;
-    conformance_row *rows; /* [n], of conformance_count() */
+    conformance_row *rows; /* [n]; room for conformance_count() */
     int n, failed, skipped;
 } conformance_backend;
 
@@ -25,18 +25,19 @@ typedef struct {
 /**
  * conformance_run_on - check the backends that @d names
  *
- * @d:   backend "all" means all that open here, the CPU with each of its instruction sets; a
- *       backend that does not open is no failure then
+ * @d:   backend "all" means all that open here, and the CPU with each of its instruction sets. A
+ *       backend that does not open is then skipped
  * @out: release with conformance_release(), also after an error
  *
- * What opening and running a backend give; SNAP_E_CANCELLED. A failed check is no error here.
+ * Errors: those of opening and running a backend, SNAP_E_CANCELLED. A failed check is not an error;
+ * see conformance_status().
  */
 snap_status conformance_run_on(conformance_result *out, const device_options *d,
                                const volatile sig_atomic_t *cancel,
                                snap_err *err) SNAP_CHECK_RESULT;
 void conformance_release(conformance_result *r);
 
-/* SNAP_E_WRONG where a check failed. */
+/* SNAP_E_WRONG if a check failed. */
 snap_status conformance_status(const conformance_result *r, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

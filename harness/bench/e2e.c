@@ -9,7 +9,7 @@
 
 enum { kWarmup = 3, kLeastSamples = 5, kMostSamples = 2000 };
 
-/* ---- what a step takes ------------------------------------------------------------------------- */
+/* ---- the work of a step ---- */
 
 static double attention_numbers(const model_shape *s) {
     double hidden = s->hidden_size, heads = s->num_attention_heads, rank = s->kv_lora_rank,
@@ -20,7 +20,7 @@ static double attention_numbers(const model_shape *s) {
 }
 
 typedef struct {
-    double attention, dense, sparse; /* how many of each the model has */
+    double attention, dense, sparse; /* number of blocks of each kind in the model */
 } block_counts;
 
 static block_counts count_blocks(const model_shape *s) {
@@ -39,7 +39,7 @@ static double expert_numbers(const model_shape *s) {
     return 3.0 * s->hidden_size * s->moe_intermediate_size;
 }
 
-/* All but the routed experts and the router. */
+/* Weights outside the routed experts and the router. */
 static double fixed_numbers(const model_shape *s) {
     block_counts c = count_blocks(s);
     return c.attention * attention_numbers(s) +
@@ -65,7 +65,7 @@ double e2e_prompt_flop(const model_shape *s, double tokens) {
     return 2 * (tokens * products + head + c.attention * pairs * widths);
 }
 
-/* ---- a model with a full cache ------------------------------------------------------------------ */
+/* ---- a model with a full cache ---- */
 
 typedef struct {
     const e2e_options *opt;
@@ -94,7 +94,8 @@ static int64_t token_bytes(const bench *b, int blocks) {
            blocks;
 }
 
-/* Sequences of a row: as named, or as many as the pool holds. */
+/* Sequences of a row: the number given, or as many as the pool holds; 0 if the pool is too
+ * small. */
 static int batch_of(const bench *b, int64_t named, int64_t context) {
     int64_t room = b->pool / pages_for(context);
     if (named)
@@ -167,7 +168,7 @@ static void bench_close(bench *b) {
     free(b->prompt);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 typedef snap_status (*step_fn)(bench *b, const e2e_row *row, snap_err *err);
 
@@ -215,7 +216,7 @@ cleanup:
     return st;
 }
 
-/* Experts that the last step's tokens chose, over all layers. */
+/* How many experts the tokens of the last step chose, summed over the layers. */
 static double chosen_experts(const bench *b, int batch) {
     double all = 0;
     int k = b->shape->num_experts_per_tok, routed = b->shape->n_routed_experts;

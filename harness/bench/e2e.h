@@ -1,11 +1,12 @@
-/* e2e.h - decode steps and prompts of whole models, in either arm.
+/* e2e.h - times decode steps and prompts of whole models, in either arm.
  *
- * A model is a config.json; its weights are random, drawn on the device. Every sequence has a context of
- * random rows in the cache, and each step feeds it the token that the step before found likeliest. A step's
- * time is the host's, from one token back to the next: lengths and tables out, the step, tokens in.
+ * A model is a config.json. Its weights are random and drawn on the device. The cache of every
+ * sequence is filled with random rows, and each step decodes the token that the step before found
+ * most likely. The time of a step is measured on the host, from one token to the next: copying
+ * lengths and block tables to the device, the step, copying tokens back.
  *
- * The floor of a decode step is bytes over bandwidth: the weights that it touches, each once (experts:
- * those that the step's tokens chose), and the cache that it reads. */
+ * The floor of a decode step is bytes over bandwidth: each weight that the step uses, once (of the
+ * experts, those that the tokens of the step chose), and the cache that it reads. */
 #ifndef SNAPMLA_HARNESS_BENCH_E2E_H
 #define SNAPMLA_HARNESS_BENCH_E2E_H
 
@@ -18,16 +19,17 @@ enum { E2E_ROWS = 128, E2E_MOST_BATCH = 1024 };
 
 typedef struct {
     cache_format arm;
-    int batch; /* sequences; 0 where there was no room for one */
+    int batch; /* sequences; 0 if not one fits into the memory */
     int64_t context;
     bool prompt;  /* a prompt of `context` tokens at once instead of a decode step */
-    bool largest; /* batch is the most that the memory had room for */
+    bool largest; /* the batch is the largest that fits into the memory */
     double median_ns, best_ns, worst_ns;
     int samples;
-    double weight_bytes, cache_bytes; /* that a step reads */
-    double flop;                      /* of a prompt */
+    double weight_bytes, cache_bytes; /* bytes that a step reads */
+    double flop;                      /* floating-point operations of a prompt */
     double floor_ns;
-    int cublaslt; /* its version where it did dense products: runner_cublaslt() */
+    int cublaslt; /* version of cuBLASLt if it computed dense products (runner_cublaslt()); else
+                     0 */
 } e2e_row;
 
 typedef struct {
@@ -35,28 +37,30 @@ typedef struct {
     const char *device, *isa;
     cache_format arms[2];
     int n_arms;
-    const int64_t *contexts, *batches; /* a batch of 0: as many as fit */
+    const int64_t *contexts, *batches; /* a batch of 0 means as many sequences as fit */
     int n_contexts, n_batches;
-    int64_t prompt; /* tokens of a prompt to time; 0 = none */
-    int64_t
-        cache_bytes; /* of both arms alike; 0 = as much as the BF16 arm needs for the batches named */
-    double seconds; /* measured time of a row, at least */
+    int64_t prompt;      /* tokens of the prompt to time; 0 = none */
+    int64_t cache_bytes; /* of each arm's cache; 0 = the BF16 arm's need for the given batches */
+    double seconds;      /* least measuring time of a row */
     const mla_ceilings *ceilings;
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* Bytes of weights that a step reads, in BF16, routers in FP32. @experts: routed experts over all layers. */
+/* Bytes of weights that a step reads: BF16, and FP32 for the routers. @experts: number of routed
+ * experts that are read, summed over the layers. */
 double e2e_weight_bytes(const model_shape *s, double experts);
 
-/* Multiplications and additions of a prompt of @tokens: products, and attention over expanded heads. */
+/* Multiplications and additions of a prompt of @tokens tokens: dense products, and attention over
+ * expanded heads. */
 double e2e_prompt_flop(const model_shape *s, double tokens);
 
 /**
- * e2e_run - all rows, an arm after the other
+ * e2e_run - time all rows, first those of the first arm
  *
- * @rows: [E2E_ROWS]; *n of them are filled
+ * @rows: [E2E_ROWS]; the first *n are filled
  *
- * SNAP_E_USAGE for more rows than that; SNAP_E_NOMEM where weights and cache do not fit; SNAP_E_CANCELLED.
+ * SNAP_E_USAGE: more than E2E_ROWS rows. SNAP_E_NOMEM: weights and cache do not fit.
+ * SNAP_E_CANCELLED.
  */
 snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "harness/bench/bench_arm.h"
 #include "harness/bench/oracle.h"
-#include "harness/record/fidelity_record.h"
 #include "kernels/formats.h"
 
 /* ---- options ---- */
@@ -51,7 +50,7 @@ static int count_on(const bool *on, int n) {
     return sum;
 }
 
-/* The configs that a backend's arms are: the first two of the table. */
+/* How many configs the backend has arms for: only bf16 and snapmla, the first two of the table. */
 static int backend_configs(const fidelity_options *opt) {
     return opt->backend ? opt->config[MLA_BF16] + opt->config[MLA_FP8] : 0;
 }
@@ -68,7 +67,7 @@ typedef struct {
     numbers_kind kind;
     int64_t context;
     numbers from;
-    float *q, *kv; /* [heads], [context] rows of d_c + d_r */
+    float *q, *kv; /* [heads] and [context] rows of d_c + d_r numbers */
     oracle_result truth, now;
     parallel *pool;
 } problem;
@@ -90,7 +89,7 @@ static snap_status draw(float **out, const numbers *from, row_fn make, int64_t r
     return SNAP_OK;
 }
 
-/* What the oracle computes. */
+/* The input of the oracle. */
 static oracle_step step_of(const problem *p) {
     return (oracle_step){.pool = p->pool,
                          .q = p->q,
@@ -139,31 +138,24 @@ cleanup:
 
 /* ---- rows ---- */
 
-static js *row_of(const problem *p, const char *name, const char *source) {
-    oracle_errors e = oracle_compare(&p->now, &p->truth, p->opt->heads, p->opt->d_c);
-    fidelity_record r = {.kind = "kernel",
-                         .config = name,
-                         .source = source,
-                         .distribution = numbers_kind_name(p->kind),
-                         .context = p->context,
-                         .heads = p->opt->heads,
-                         .seed = (int64_t)p->opt->seed,
-                         .rmse = e.rmse,
-                         .cosine_diff = e.cosine_diff,
-                         .rel_l2 = e.rel_l2,
-                         .max_abs = e.max_abs,
-                         .lse_error = e.lse_error,
-                         .rows = p->opt->heads,
-                         .origin = "measured"};
-    return record_write(&fidelity_type, &r);
-}
-
 static snap_status emit_row(const problem *p, const char *name, const char *source,
                             fidelity_emit emit, void *ctx, snap_err *err) {
-    js *row = row_of(p, name, source);
-    if (!row)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-    return emit(ctx, row, err);
+    oracle_errors e = oracle_compare(&p->now, &p->truth, p->opt->heads, p->opt->d_c);
+    const fidelity_record r = {.kind = "kernel",
+                               .config = name,
+                               .source = source,
+                               .distribution = numbers_kind_name(p->kind),
+                               .context = p->context,
+                               .heads = p->opt->heads,
+                               .seed = (int64_t)p->opt->seed,
+                               .rmse = e.rmse,
+                               .cosine_diff = e.cosine_diff,
+                               .rel_l2 = e.rel_l2,
+                               .max_abs = e.max_abs,
+                               .lse_error = e.lse_error,
+                               .rows = p->opt->heads,
+                               .origin = "measured"};
+    return emit(ctx, &r, err);
 }
 
 static snap_status check_cancel(const fidelity_options *opt, snap_err *err) {

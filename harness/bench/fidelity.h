@@ -1,21 +1,22 @@
-/* fidelity.h - the numerical error of attention in each cache format, against FP64 attention over
- * the same unquantised numbers.
+/* fidelity.h - the numerical error of attention with each cache format, compared with FP64
+ * attention over the same unquantised numbers.
  *
- * One sequence, one query token, `heads` rows. The numbers are bf16, as activations are, so BF16
- * itself errs by the rounding of P only. Formats come from the FP64 oracle (source "reference":
- * what a format costs, whatever runs it; outputs not rounded) and from a backend's two arms (source:
- * its name, outputs bf16: what this implementation adds). */
+ * There is one sequence with one query token and `heads` rows. The inputs are BF16 numbers, as
+ * activations are, so the BF16 arm loses only by rounding P. Rows of source "reference" come from
+ * the FP64 oracle with outputs that are not rounded: the error of the format itself. Rows with a
+ * backend's name come from its two arms, whose outputs are BF16: they add the implementation's
+ * error. */
 #ifndef SNAPMLA_HARNESS_BENCH_FIDELITY_H
 #define SNAPMLA_HARNESS_BENCH_FIDELITY_H
 
 #include <signal.h>
 
-#include "base/json.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/numbers.h"
 #include "harness/bench/oracle.h"
+#include "harness/record/fidelity_record.h"
 
-/* "bf16", "snapmla", "A" .. "F", and "noPV": snapmla's cache with P in bf16 */
+/* "bf16", "snapmla", "A" .. "F", and "noPV": the cache of snapmla, but P in BF16 */
 enum { FIDELITY_CONFIGS = ORACLE_CONFIGS };
 
 typedef struct {
@@ -24,22 +25,22 @@ typedef struct {
     int n_context;
     int heads, d_c, d_r;
     uint64_t seed;
-    mla_backend *backend;                /* NULL = reference only; borrowed */
-    int threads;                         /* of the reference; 0 = all */
+    mla_backend *backend;                /* NULL = only the reference; borrowed */
+    int threads;                         /* for the reference; 0 = all processors */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } fidelity_options;
 
-/* Comma lists into @opt; SNAP_E_USAGE naming the part that is wrong. */
+/* Parses comma-separated lists into @opt. SNAP_E_USAGE: the message names the wrong part. */
 snap_status fidelity_parse(fidelity_options *opt, const char *configs, const char *distributions,
                            const char *contexts, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Rows that fidelity_run() will emit. */
+/* How many rows fidelity_run() emits. */
 int fidelity_count(const fidelity_options *opt);
 
-/* Takes a row of the result file's `fidelity` section; the row is the callee's. */
-typedef snap_status (*fidelity_emit)(void *ctx, js *row, snap_err *err);
+/* Receives a row of the section `fidelity`. The row is borrowed during the call. */
+typedef snap_status (*fidelity_emit)(void *ctx, const fidelity_record *row, snap_err *err);
 
-/* Errors: those of the callback and the backend, SNAP_E_NOMEM, SNAP_E_CANCELLED. */
+/* Emits all rows. Errors: those of @emit and of the backend, SNAP_E_NOMEM, SNAP_E_CANCELLED. */
 snap_status fidelity_run(const fidelity_options *opt, fidelity_emit emit, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;
 

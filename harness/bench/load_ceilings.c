@@ -14,8 +14,8 @@ static snap_status check_device(const results *from, const mla_backend *be, cons
     mla_backend_describe(be, &info);
     if (device_name && strcmp(device_name, info.device) == 0)
         return SNAP_OK;
-    return err_set(err, SNAP_E_ENV, "%s: its ceilings are of '%s', this device is '%s'", path,
-                   device_name ? device_name : "none", info.device);
+    return err_set(err, SNAP_E_ENV, "%s: its ceilings were measured on '%s', this device is '%s'",
+                   path, device_name ? device_name : "none", info.device);
 }
 
 snap_status load_ceilings(ceilings *c, const mla_backend *be, const char *argument, snap_err *err) {

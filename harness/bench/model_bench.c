@@ -46,7 +46,7 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return cache_format_parse(part, &r->run.arms[r->run.n_arms++], err);
 }
 
-/* FILE as it is, else configs/models/NAME.json as shipped. */
+/* Reads @name, a file, or if there is no such file the shipped configs/models/NAME.json. */
 static snap_status open_model(request *r, const char *name, snap_err *err) {
     snap_status st;
     buf path = {0}, text = {0};
@@ -161,7 +161,7 @@ cleanup:
 
 /* ---- the run ---- */
 
-/* Measures the device's ceilings. Its memory is free again when this returns. */
+/* Measures the device's ceilings. The backend is closed again, so its memory is free afterwards. */
 static snap_status probe_device(request *r, const model_bench_options *o, const js *config,
                                 model_bench *m, snap_err *err) {
     snap_status st;

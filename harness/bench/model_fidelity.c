@@ -7,9 +7,8 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "harness/record/model_record.h"
 
-/* Of one position. */
+/* The comparison of one format with the first one at one position. */
 typedef struct {
     double nll, kl, moved;
     bool flip;
@@ -21,14 +20,15 @@ typedef struct {
     int n;
     local_model model[MODEL_FIDELITY_FORMATS];
     float *logits[MODEL_FIDELITY_FORMATS]; /* [piece][vocab] */
-    difference *difference;                /* [formats][piece] of the running piece */
-    int64_t at, count;                     /* its first position; positions that predict a token */
+    difference *difference;                /* [formats][positions of the current piece] */
+    int64_t at, count;                     /* first position of the piece; how many of its positions
+                                              predict a token */
     parallel *threads;
     int32_t *pages;
     tok_ids ids;
     int64_t tokens;
     int piece, vocab;
-    model_layers *layers; /* NULL = not looked into */
+    model_layers *layers; /* NULL: the layers are not studied */
 } comparison;
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
@@ -43,7 +43,7 @@ static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The text's ids, by the tokenizer of the first model that is opened. */
+/* Tokenises the text with the tokenizer of the first model. */
 static snap_status encode(comparison *c, int64_t longest, snap_err *err) {
     local_model *m = &c->model[0];
     int64_t limit = c->opt->max_tokens ? c->opt->max_tokens : longest;
@@ -102,7 +102,7 @@ static int likeliest(const float *x, int n) {
     return at;
 }
 
-/* ln of the sum of exponentials. */
+/* Natural logarithm of the sum of exponentials. */
 static double log_sum(const float *x, int n) {
     double most = (double)x[likeliest(x, n)], sum = 0;
     for (int i = 0; i < n; i++)
@@ -146,7 +146,7 @@ static int range_of(int64_t position) {
     return r;
 }
 
-/* What a format's logits at a position of the piece are apart from the first one's. */
+/* Compares the logits of one format at one position of the piece with those of the first format. */
 static void compare_one(void *ctx, int worker, int64_t index) {
     (void)worker;
     comparison *c = ctx;
@@ -162,7 +162,7 @@ static void compare_one(void *ctx, int worker, int64_t index) {
 }
 
 static void compare(comparison *c, int64_t at, int count) {
-    int64_t left = c->tokens - 1 - at; /* the text's last token predicts none of it */
+    int64_t left = c->tokens - 1 - at; /* the last token of the text has no successor */
     c->at = at;
     c->count = count < left ? count : left;
     parallel_for(c->threads, c->n * c->count, compare_one, c);
@@ -174,7 +174,8 @@ static void compare(comparison *c, int64_t at, int count) {
         }
 }
 
-/* The first format whose runs show what the cache rounds: bf16 numbers, absorbed queries. */
+/* The first model in BF16: its queries and cached rows are the numbers that the formats round. -1
+ * if there is none. */
 static int source_of(const comparison *c) {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->rows[i].format, "bf16") == 0)
@@ -191,8 +192,8 @@ static snap_status watch_layers(comparison *c, snap_err *err) {
                         : SNAP_OK;
 }
 
-/* The position, @at or later, of the next token at which the layers are looked into: the text's last one where no
- * moment is left. */
+/* The first position from @at on at which the layers are studied. After the last moment of the
+ * options this is the last token of the text. */
 static int64_t next_moment(const comparison *c, int64_t at) {
     if (!c->layers)
         return INT64_MAX;
@@ -205,16 +206,16 @@ static int64_t next_moment(const comparison *c, int64_t at) {
 
 static snap_status run_piece(comparison *c, model_piece *p, snap_err *err) {
     snap_status st = SNAP_OK;
-    bool look = p->position == next_moment(c, p->position);
-    p->chunk = c->opt->chunks && !look;
-    if (look)
+    bool watched = p->position == next_moment(c, p->position);
+    p->chunk = c->opt->chunks && !watched;
+    if (watched)
         model_layers_start(c->layers);
     for (int f = 0; f < c->n; f++)
         TRY(runner_step(c->model[f].runner, p, 1, c->logits[f], err));
     compare(c, p->position, p->count);
-    if (look) {
+    if (watched) {
         model_layers_stop(c->layers);
-        TRY(model_layers_tell(c->layers, p->position + 1, c->opt->emit, c->opt->ctx, c->opt->cancel,
+        TRY(model_layers_emit(c->layers, p->position + 1, c->opt->emit, c->opt->ctx, c->opt->cancel,
                               err));
     }
 cleanup:
@@ -227,7 +228,7 @@ static snap_status run_text(comparison *c, snap_err *err) {
         int64_t moment = next_moment(c, at), left = c->tokens - at;
         count = left < c->piece ? left : c->piece;
         if (moment < at + count)
-            count = moment > at ? moment - at : 1; /* a moment's token is decoded alone */
+            count = moment > at ? moment - at : 1; /* the token of a moment is decoded alone */
         model_piece p = {.tokens = c->ids.v + at,
                          .count = (int)count,
                          .position = at,
@@ -272,7 +273,7 @@ cleanup:
 
 /* ---- rows of the result file ---- */
 
-/* The most memory that this process ever held. */
+/* Peak memory of this process in bytes. */
 static int64_t peak_bytes(void) {
     struct rusage u;
     return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
@@ -292,17 +293,12 @@ static model_record row_of(const model_fidelity_row *r, const model_fidelity_sum
     return row;
 }
 
-static snap_status give(const model_record *r, model_fidelity_emit emit, void *ctx, snap_err *err) {
-    js *row = record_write(&model_type, r);
-    return row ? emit(ctx, row, err) : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-}
-
-static snap_status tell_format(const model_fidelity_row *r, model_fidelity_emit emit, void *ctx,
+static snap_status emit_format(const model_fidelity_row *r, model_fidelity_emit emit, void *ctx,
                                snap_err *err) {
     snap_status st;
     model_record row = row_of(r, &r->all);
     row.peak_rss_bytes = peak_bytes();
-    TRY(give(&row, emit, ctx, err));
+    TRY(emit(ctx, &row, err));
     int64_t from = 0, end = MODEL_FIDELITY_FIRST;
     for (int i = 0; i < MODEL_FIDELITY_RANGES; i++, from = end, end *= 2) {
         if (!r->range[i].tokens)
@@ -310,16 +306,16 @@ static snap_status tell_format(const model_fidelity_row *r, model_fidelity_emit 
         row = row_of(r, &r->range[i]);
         row.first = from;
         row.last = end - 1;
-        TRY(give(&row, emit, ctx, err));
+        TRY(emit(ctx, &row, err));
     }
 cleanup:
     return st;
 }
 
-snap_status model_fidelity_tell(const model_fidelity_row *rows, int n, model_fidelity_emit emit,
-                                void *ctx, snap_err *err) {
+snap_status model_fidelity_emit_rows(const model_fidelity_row *rows, int n,
+                                     model_fidelity_emit emit, void *ctx, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int i = 0; i < n && st == SNAP_OK; i++)
-        st = tell_format(&rows[i], emit, ctx, err);
+        st = emit_format(&rows[i], emit, ctx, err);
     return st;
 }

@@ -1,12 +1,13 @@
-/* model_fidelity.h - what a cache format does to a model's predictions: the same text, token by token,
- * through the same weights with each format, against the first one.
+/* model_fidelity.h - how a cache format changes a model's predictions. Each format runs the same
+ * text through the same weights, and the results are compared with those of the first format.
  *
- * Of every position the KL divergence of the next-token distribution, its perplexity, whether the
- * likeliest token is another, and how far the logits moved; means by position, in ranges that double from
- * MODEL_FIDELITY_FIRST on, and over all. Decoded step by step, the ranges show how errors grow over the
- * steps. Each format sees the text itself, never its own errors' choice of words.
+ * For every position: the KL divergence of the next-token distribution, the perplexity, whether the
+ * most likely token differs, and how far the logits moved. The means are over all positions and
+ * over ranges of positions, which double in length from MODEL_FIDELITY_FIRST on. If the text is
+ * decoded step by step, the ranges show how errors grow with the steps. Every format is given the
+ * tokens of the text, never the tokens that its own errors would choose.
  *
- * At chosen lengths of the context the layers are looked into as well (model_layers.h). */
+ * At chosen context lengths the layers are studied too (model_layers.h). */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 
@@ -24,46 +25,49 @@ enum {
 };
 
 typedef struct {
-    int64_t tokens; /* positions that predict a token of the text */
-    double nll;     /* sum of -ln p(next), nats */
-    double kl;      /* sum of KL(first format || this one), nats */
+    int64_t tokens; /* number of positions that predict a token of the text */
+    double nll;     /* sum of -ln p(next token), in nats */
+    double kl;      /* sum of KL(first format || this format), in nats */
     double kl_max;
-    int64_t flips; /* another likeliest token than the first format's */
-    double moved;  /* sum of |logits - first format's| / |first format's| */
+    int64_t flips; /* positions whose most likely token differs from the first format's */
+    double moved;  /* sum of |logits - logits of the first format| / |logits of the first format| */
 } model_fidelity_sums;
 
 typedef struct {
-    const char *format;                               /* static */
+    const char *format;                               /* static memory */
     model_fidelity_sums all;                          /* every position */
     model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ... */
-    int64_t cache_bytes;                              /* of one token over all layers */
+    int64_t cache_bytes;                              /* of one token, over all layers */
 } model_fidelity_row;
 
 typedef struct {
     const char *dir;     /* the checkpoint */
     const char *text;    /* NUL-terminated */
-    const char *formats; /* "bf16,fp8,A": names of cache.h; the first is the reference */
-    int64_t max_tokens;  /* of the text; 0 = all, as far as the model reaches */
-    bool chunks;         /* as a prompt, by chunks, in place of decoding step by step */
+    const char *formats; /* comma-separated names of cache.h; the first is the reference */
+    int64_t max_tokens;  /* at most so many tokens of the text; 0 = as many as the model allows */
+    bool chunks;         /* run the text as a prompt in chunks, not step by step */
     int threads;
-    const char *device; /* runner.h; layers are looked into on the CPU (NULL) alone */
-    int64_t moments[MODEL_FIDELITY_MOMENTS]; /* contexts to look into the layers at; those beyond
-                                                the text fall to its end */
+    const char *device; /* see runner.h; the layers can be studied only on the CPU (NULL) */
+    int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,
+                                                besides the end of the text */
     int n_moments;
-    model_fidelity_emit emit;            /* of the layers; NULL = they are not looked into */
+    model_fidelity_emit emit;            /* receives the rows of the layers; NULL: they are not
+                                            studied */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     void (*progress)(void *ctx, int64_t done, int64_t all); /* may be NULL */
-    void *ctx;                                              /* of emit and progress */
+    void *ctx;                                              /* for emit and progress */
 } model_fidelity_options;
 
-/* Fills rows[0 .. *n - 1], one a format. SNAP_E_USAGE for a format that is unknown, SNAP_E_INPUT for a text of
- * fewer than two tokens, SNAP_E_CANCELLED; what opening and running the model can give. */
+/* Fills rows[0 .. *n - 1], one for each format. SNAP_E_USAGE: an unknown format. SNAP_E_INPUT: a
+ * text of fewer than two tokens. SNAP_E_CANCELLED. Also the errors of opening and running the
+ * model. */
 snap_status model_fidelity_run(const model_fidelity_options *opt, model_fidelity_row *rows, int *n,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Rows of the result file's `model_fidelity` section, kind "predictions": each format's of all positions and
- * of each range, in this order. */
-snap_status model_fidelity_tell(const model_fidelity_row *rows, int n, model_fidelity_emit emit,
-                                void *ctx, snap_err *err) SNAP_CHECK_RESULT;
+/* Emits the rows of kind "predictions": for each format the row of all positions, then the row of
+ * each range. */
+snap_status model_fidelity_emit_rows(const model_fidelity_row *rows, int n,
+                                     model_fidelity_emit emit, void *ctx,
+                                     snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

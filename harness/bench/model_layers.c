@@ -9,14 +9,14 @@
 #include "harness/bench/layer_values.h"
 #include "kernels/formats.h"
 
-/* What one model's last decoded token went through. */
+/* What was copied while one model decoded its last token. */
 typedef struct {
     const model_shape *shape;
     local_model *model;
     const char *name;
-    float *absorbed; /* [blocks][heads][d_c + d_r], of the source only */
-    double *nope;    /* [blocks][heads] norms, of the source only */
-    float *x;        /* [blocks][hidden] */
+    float *absorbed; /* [blocks][heads][d_c + d_r] absorbed queries; only in the source */
+    double *nope;    /* [blocks][heads] norms of the queries without RoPE; only in the source */
+    float *x;        /* [blocks][hidden] residual stream after each block */
 } watched;
 
 struct model_layers {
@@ -29,7 +29,7 @@ static int width_of(const model_shape *s) {
     return s->kv_lora_rank + s->qk_rope_head_dim;
 }
 
-/* ---- watching ------------------------------------------------------------------------------------ */
+/* ---- copying ---- */
 
 static void take_query(watched *w, const runner_block_view *v) {
     const model_shape *s = w->shape;
@@ -62,7 +62,7 @@ void model_layers_stop(model_layers *l) {
         runner_watch_blocks(l->run[i].model->runner, NULL, NULL);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- creating and freeing ---- */
 
 static snap_status watch(watched *w, local_model *m, const char *name, bool source, snap_err *err) {
     const model_shape *s = &m->shape;
@@ -87,7 +87,7 @@ snap_status model_layers_create(model_layers **out, local_model *models, const c
         return err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
     l->source = source;
     l->blocks = models[0].weights.blocks;
-    l->run = calloc((size_t)n + 1, sizeof *l->run); /* one more: see model_layers_free() */
+    l->run = calloc((size_t)n + 1, sizeof *l->run); /* one more for model_layers_free() */
     if (!l->run) {
         st = err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
         goto cleanup;
@@ -106,7 +106,8 @@ void model_layers_free(model_layers *l) {
     if (!l)
         return;
     model_layers_stop(l);
-    for (int i = 0; l->run && i <= l->n; i++) { /* the last may be half made */
+    for (int i = 0; l->run && i <= l->n; i++) { /* watch() may have failed halfway for the last
+                                                   one */
         free(l->run[i].absorbed);
         free(l->run[i].nope);
         free(l->run[i].x);
@@ -116,7 +117,7 @@ void model_layers_free(model_layers *l) {
     free(l);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 typedef struct {
     const model_layers *l;
@@ -137,19 +138,14 @@ static model_record row_of(const study *t, const char *kind) {
     return row;
 }
 
-static snap_status give(const study *t, const model_record *r, snap_err *err) {
-    js *row = record_write(&model_type, r);
-    return row ? t->emit(t->ctx, row, err) : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-}
-
-static snap_status tell_configs(study *t, snap_err *err) {
+static snap_status emit_configs(study *t, snap_err *err) {
     snap_status st = SNAP_OK;
     const oracle_step *s = &t->step;
     TRY(oracle_exact(s, &t->truth, err));
     for (int i = 0; i < ORACLE_CONFIGS; i++) {
         const oracle_config *c = &oracle_configs[i];
         if (s->d_c % 128 && (c->tokens == REF_D || c->tokens == REF_E))
-            continue; /* their scales are of 128 columns */
+            continue; /* the scales of D and E cover 128 columns */
         TRY(oracle_attend(s, c, &t->now, err));
         oracle_errors e = oracle_compare(&t->now, &t->truth, s->heads, s->d_c);
         model_record row = row_of(t, "layer");
@@ -159,13 +155,13 @@ static snap_status tell_configs(study *t, snap_err *err) {
         row.rel_l2 = e.rel_l2;
         row.lse_error = e.lse_error;
         row.max_abs = e.max_abs;
-        TRY(give(t, &row, err));
+        TRY(t->emit(t->ctx, &row, err));
     }
 cleanup:
     return st;
 }
 
-static snap_status tell_values(const study *t, const char *part, int first, int width,
+static snap_status emit_values(const study *t, const char *part, int first, int width,
                                snap_err *err) {
     const oracle_step *s = &t->step;
     model_record row = row_of(t, "values");
@@ -174,13 +170,13 @@ static snap_status tell_values(const study *t, const char *part, int first, int 
     layer_values_count(t->values, t->rows, s->context, s->d_c + s->d_r, first, width);
     row.part = part;
     snap_status st = layer_values_fill(t->values, &mem, &row)
-                         ? give(t, &row, err)
+                         ? t->emit(t->ctx, &row, err)
                          : err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     arena_release(&mem);
     return st;
 }
 
-static snap_status tell_bound(const study *t, snap_err *err) {
+static snap_status emit_bound(const study *t, snap_err *err) {
     layer_bound b;
     const watched *w = &t->l->run[t->l->source];
     const attention_weights *a = &w->model->weights.block[t->layer].attention;
@@ -193,10 +189,10 @@ static snap_status tell_bound(const study *t, snap_err *err) {
     row.logit_bound = b.logit_bound;
     row.value_error = b.value_error;
     row.value_bound = b.value_bound;
-    return give(t, &row, err);
+    return t->emit(t->ctx, &row, err);
 }
 
-static snap_status tell_depth(const study *t, snap_err *err) {
+static snap_status emit_depth(const study *t, snap_err *err) {
     snap_status st = SNAP_OK;
     const model_layers *l = t->l;
     int64_t n = l->run[0].shape->hidden_size;
@@ -211,12 +207,12 @@ static snap_status tell_depth(const study *t, snap_err *err) {
         model_record row = row_of(t, "depth");
         row.precision = l->run[i].name;
         row.rel_l2 = sqrt(apart / size);
-        st = give(t, &row, err);
+        st = t->emit(t->ctx, &row, err);
     }
     return st;
 }
 
-/* ---- a moment ------------------------------------------------------------------------------------ */
+/* ---- one moment ---- */
 
 static snap_status study_init(study *t, snap_err *err) {
     oracle_step *s = &t->step;
@@ -249,7 +245,8 @@ static void study_release(study *t) {
     oracle_result_release(&t->now);
 }
 
-/* The layer's query, rounded as an arm gets it, and its rows, which lie in pages 0, 1, 2, ... */
+/* Copies the query of the layer, rounded to BF16 as an arm gets it, and the layer's cached rows,
+ * which lie in the pages 0, 1, 2, ... */
 static void take_numbers(study *t) {
     const watched *w = &t->l->run[t->l->source];
     int64_t width = width_of(w->shape), n = t->step.heads * width;
@@ -261,21 +258,21 @@ static void take_numbers(study *t) {
         t->kv[i] = bf16_to_f32(t->rows[i]);
 }
 
-static snap_status tell_layer(study *t, snap_err *err) {
+static snap_status emit_layer(study *t, snap_err *err) {
     snap_status st;
-    TRY(tell_depth(t, err));
+    TRY(emit_depth(t, err));
     if (t->l->source < 0)
         return SNAP_OK;
     take_numbers(t);
-    TRY(tell_configs(t, err));
-    TRY(tell_values(t, "content", 0, t->step.d_c, err));
-    TRY(tell_values(t, "rope", t->step.d_c, t->step.d_r, err));
-    TRY(tell_bound(t, err));
+    TRY(emit_configs(t, err));
+    TRY(emit_values(t, "content", 0, t->step.d_c, err));
+    TRY(emit_values(t, "rope", t->step.d_c, t->step.d_r, err));
+    TRY(emit_bound(t, err));
 cleanup:
     return st;
 }
 
-snap_status model_layers_tell(const model_layers *l, int64_t context, model_fidelity_emit emit,
+snap_status model_layers_emit(const model_layers *l, int64_t context, model_fidelity_emit emit,
                               void *ctx, const volatile sig_atomic_t *cancel, snap_err *err) {
     snap_status st = SNAP_OK;
     study t = {.l = l, .step = {.context = context}, .emit = emit, .ctx = ctx};
@@ -284,7 +281,7 @@ snap_status model_layers_tell(const model_layers *l, int64_t context, model_fide
     for (; t.layer < l->blocks; t.layer++) {
         if (cancel && *cancel)
             TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
-        TRY(tell_layer(&t, err));
+        TRY(emit_layer(&t, err));
     }
 cleanup:
     study_release(&t);

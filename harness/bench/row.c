@@ -7,7 +7,8 @@
 
 #include "harness/measure/stats.h"
 
-static const double kNoisy = 0.05; /* interquartile range over median from which a row is flagged */
+static const double kNoisy = 0.05; /* a row is flagged if its interquartile range exceeds this share
+                                      of the median */
 
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]) {
@@ -47,12 +48,12 @@ static cell_rates rates_of(const mla_ceilings *c) {
         .read_bandwidth = c->read.rate, .bf16_mma = c->bf16.rate, .fp8_mma = c->fp8.rate};
 }
 
-static void set_paired(cell_paired *p, const paired_probes *looks) {
-    if (!looks || !looks->n)
+static void set_paired(cell_paired *p, const paired_probes *probes) {
+    if (!probes || !probes->n)
         return;
-    mla_ceilings median = paired_probes_median(looks), best = paired_probes_best(looks);
+    mla_ceilings median = paired_probes_median(probes), best = paired_probes_best(probes);
     p->exists = true;
-    p->looks = (int64_t)looks->n;
+    p->looks = (int64_t)probes->n;
     p->median = rates_of(&median);
     p->best = rates_of(&best);
 }
@@ -60,7 +61,7 @@ static void set_paired(cell_paired *p, const paired_probes *looks) {
 static void set_performance(cell_performance *p, const row_context *ctx, const row_measured *m) {
     const stop_rule *t = m->timing;
     stats_summary s = stats_summarise(t->sorted, t->n);
-    /* The device's clock where the backend has one, else the processors'. */
+    /* The device's clock; for a backend that runs on the processors, theirs. */
     bool host = ctx->backend.host_memory;
     p->exists = true;
     p->samples_ns = (record_numbers){t->samples, t->n};
@@ -75,7 +76,7 @@ static void set_performance(cell_performance *p, const row_context *ctx, const r
     p->clock_mhz_during = host ? m->after.mhz : m->gpu_after.sm_mhz;
     p->power_w = m->power_w;
     p->energy_j = m->power_w * (s.median / 1e9);
-    set_paired(&p->paired, m->looks);
+    set_paired(&p->paired, m->probes);
 }
 
 static bool noisy(const cell_performance *p) {
@@ -84,7 +85,7 @@ static bool noisy(const cell_performance *p) {
 
 enum { FLAGS = 4 };
 
-/* Which flags a row has; returns how many. The processors' state says something only about a
+/* Lists the flags of a row and returns their number. The state of the processors matters only for a
  * backend that runs on them. */
 static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
                          const row_context *ctx, const row_measured *m) {
@@ -132,7 +133,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
 
 /* ---- derived ---- */
 
-/* A number of the shape within 1 .. @high; 0 for anything else. */
+/* A number of the shape if it is within 1 .. @high, else 0. */
 static int shape_number(int64_t v, int64_t high) {
     return v >= 1 && v <= high ? (int)v : 0;
 }
@@ -187,9 +188,9 @@ void cell_raise(const cell_record *c, mla_ceilings *to) {
     raise_rate(&to->fp8, best.fp8.rate);
 }
 
-/* The floor under the rates between the samples. The probes are shorter than most steps: on shared
- * processors a median of probes misses the interruptions that a median of steps has, so a shared
- * row has no such figure. */
+/* The floor at the median rates between the samples, as a percentage of the median time. A probe is
+ * shorter than most steps. On shared processors the median probe therefore misses interruptions
+ * that the median step contains, and a shared row gets no such figure. */
 static void derive_paired(cell_record *c, mla_precision p, const bench_shape *s, mla_work w) {
     cell_performance *perf = &c->performance;
     mla_ceilings then = ceilings_of(&perf->paired.median, perf->paired.exists);

@@ -8,22 +8,23 @@
 #include "harness/bench/sustained.h"
 #include "harness/measure/code_hash.h"
 
-static const double kMemoryShare = 0.85; /* of the device's memory that a shape's data may take */
+static const double kMemoryShare = 0.85; /* the share of the device's memory that the data of a
+                                            shape may use */
 
 /* ---- one shape ---- */
 
 typedef struct {
-    bench_arm *arm; /* NULL where it can't run */
+    bench_arm *arm; /* NULL if the arm cannot run */
     verified verdict;
     stop_rule timing;
-    row_status status; /* of the current scope, or of all when there is no arm */
+    row_status status; /* of the current scope; without an arm, of all scopes */
     snap_err why;
     const char *cold;
     double power_w;
 } cell;
 
-/* The kernel that serves an arm, and the hash of its machine code. The hash is kept because
- * computing it reads the whole program file. */
+/* The kernel that an arm runs, and the hash of its machine code. The hash is kept because computing
+ * it reads the whole program file. */
 typedef struct {
     const char *kernel; /* NULL = the backend's own */
     char hash[HASH_HEX];
@@ -37,7 +38,7 @@ typedef struct {
     js *rows;
     bench_shape shape;
     cell cells[BENCH_ARMS];
-    paired_probes looks; /* of the current scope */
+    paired_probes probes; /* of the current scope */
     kernel_code code[BENCH_ARMS];
     gpu *device;
     bool flush; /* the backend flushes its caches before a step */
@@ -56,7 +57,8 @@ static bool cancelled(const sweep *s) {
     return s->opt->cancel && *s->opt->cancel;
 }
 
-/* A cell that can't be done ends here; what stops the whole sweep goes on as an error. */
+/* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation
+ * stops the sweep. */
 static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err) {
     if (st == SNAP_OK)
         return SNAP_OK;
@@ -80,13 +82,13 @@ static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
     return bytes;
 }
 
-static void look_up_code(kernel_code *code, const char *kernel) {
+static void find_code(kernel_code *code, const char *kernel) {
     if (kernel && (!code->kernel || strcmp(kernel, code->kernel) != 0))
         code->known = code_hash_device(kernel, code->hash, NULL) == SNAP_OK;
     code->kernel = kernel;
 }
 
-/* How the arm's steps come to start with a cold cache. */
+/* How the steps of the arm are made to start with a cold cache. */
 static const char *coldness(const sweep *s, int p) {
     size_t cache = s->context.backend.cache_bytes;
     if (s->flush)
@@ -102,7 +104,7 @@ static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
     snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (bench_kind)p, &s->from,
                                       sets, s->flush, &why);
     if (st == SNAP_OK)
-        look_up_code(&s->code[p], bench_arm_kernel(c->arm));
+        find_code(&s->code[p], bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
 }
 
@@ -150,24 +152,24 @@ static bool takes_part(const sweep *s, int p, bench_scope scope) {
     return s->cells[p].arm && bench_kind_has((bench_kind)p, scope);
 }
 
-/* A wrong result takes the cell its speed. */
-static void heed_verdict(cell *c) {
+/* A cell with a wrong result fails and loses its times. */
+static void apply_verdict(cell *c) {
     if (c->status != ROW_PASSED || c->verdict.verdict == SNAP_OK)
         return;
     c->status = ROW_FAILED;
     c->why = c->verdict.why;
 }
 
-static snap_status judge_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
+static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     note(s, "checking against FP64");
     snap_status st = verify_arm(&c->verdict, c->arm, scope, s->opt->seed, &why);
     st = settle(c, st, &why, err);
-    heed_verdict(c);
+    apply_verdict(c);
     return st;
 }
 
-/* A failure among arms that take turns can't be told from each other's: it ends both. */
+/* Times the arms alternately. An error may come from any of them, so it ends all of them. */
 static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     bench_arm *arms[BENCH_ARMS];
     cell *turns[BENCH_ARMS];
@@ -183,7 +185,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
         return SNAP_OK;
     note(s, bench_scope_name(scope));
     snap_err why = {0};
-    s->looks = (paired_probes){0};
+    s->probes = (paired_probes){0};
     double power_w[BENCH_ARMS];
     for (int i = 0; i < BENCH_ARMS; i++)
         power_w[i] = (double)NAN;
@@ -191,7 +193,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
                          ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device,
                                              power_w, s->opt->cancel, &why)
                          : interleave_measure(arms, n, scope, rules, s->flush ? s->opt->rest : 0,
-                                              &s->looks, s->opt->cancel, &why);
+                                              &s->probes, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
     for (int i = 0; i < n; i++) {
         turns[i]->timing = rules[i];
@@ -202,15 +204,15 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     return out;
 }
 
-static snap_status judge_again(cell *c, snap_err *err) {
+static snap_status check_again(cell *c, snap_err *err) {
     snap_err why = {0};
     snap_status st = verify_unchanged(&c->verdict, c->arm, &why);
     st = settle(c, st, &why, err);
-    heed_verdict(c);
+    apply_verdict(c);
     return st;
 }
 
-/* The machine's state and the device's at one moment. */
+/* The state of the machine and of the device at one moment. */
 typedef struct {
     env_state env;
     gpu_state gpu;
@@ -233,7 +235,7 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
                       .cold = c->cold,
                       .verdict = &c->verdict,
                       .timing = &c->timing,
-                      .looks = &s->looks,
+                      .probes = &s->probes,
                       .before = before->env,
                       .after = after->env,
                       .gpu_before = before->gpu,
@@ -246,7 +248,7 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
     snap_status st = SNAP_OK;
-    if (s->opt->keep && final) /* what could not run is tried again by a resumed run */
+    if (s->opt->keep && final) /* a resumed run tries again what could not run */
         st = s->opt->keep(s->opt->ctx, key, row, err);
     if (!js_push_new(s->rows, row) && st == SNAP_OK)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -263,14 +265,14 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         c->status = ROW_PASSED;
         c->why = (snap_err){0};
         stop_release(&c->timing);
-        TRY(judge_arm(s, c, scope, err));
+        TRY(check_arm(s, c, scope, err));
     }
     moment before = moment_now(s);
     TRY(time_arms(s, scope, err));
     moment after = moment_now(s);
     for (int p = 0; p < BENCH_ARMS; p++)
         if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED)
-            TRY(judge_again(&s->cells[p], err));
+            TRY(check_again(&s->cells[p], err));
     for (int p = 0; p < BENCH_ARMS; p++)
         if (is_requested(s, p, scope))
             TRY(add_row(s, p, scope, &before, &after, err));
@@ -286,7 +288,7 @@ static const js *found(const sweep *s, int p, bench_scope scope) {
     return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
 }
 
-/* Arms are timed in turns: a scope is taken over whole or measured again whole. */
+/* Arms are timed alternately, so all rows of a scope are reused or all are measured again. */
 static bool scope_found(const sweep *s, bench_scope scope) {
     for (int p = 0; p < BENCH_ARMS; p++)
         if (is_requested(s, p, scope) && !found(s, p, scope))
@@ -334,7 +336,7 @@ cleanup:
 }
 
 int sweep_count(const bench_grid *g) {
-    int rows = 0; /* of a shape */
+    int rows = 0; /* rows of one shape */
     for (int k = 0; k < BENCH_ARMS; k++)
         for (int scope = 0; scope < BENCH_SCOPES; scope++)
             rows +=
@@ -364,9 +366,9 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     return st;
 }
 
-/* ---- afterwards ---- */
+/* ---- after the sweep ---- */
 
-/* The BF16 row of an FP8 row stands right before it. */
+/* The BF16 row that an FP8 row is compared with, directly before it; NULL if there is none. */
 static const cell_record *baseline_of(const cell_list *rows, size_t i) {
     const cell_record *c = &rows->at[i], *before = c - 1;
     if (i == 0 || strcmp(c->arm, "fp8") != 0)

@@ -1,4 +1,5 @@
-/* sweep.h - a whole grid: for each shape both arms are built, judged, timed in turns and let go. */
+/* sweep.h - a whole grid: for each shape the arms are created, checked, timed alternately and
+ * freed. */
 #ifndef SNAPMLA_HARNESS_BENCH_SWEEP_H
 #define SNAPMLA_HARNESS_BENCH_SWEEP_H
 
@@ -11,48 +12,51 @@ typedef struct {
     const bench_grid *grid;
     numbers_kind distribution;
     uint64_t seed;
-    stop_limits limits;                  /* of one shape and scope, both arms together */
-    double rest;                         /* of interleave.h, on a device that flushes */
-    double sustained_s;                  /* of a loop of sustained.h; 0 = single steps */
+    stop_limits limits;                  /* of one shape and scope, all arms together */
+    double rest;                         /* idle time (interleave.h), on a backend that can flush
+                                            its caches */
+    double sustained_s;                  /* length of a loop in seconds (sustained.h); 0 = single
+                                            steps */
     const char *kernel_hash;             /* NULL = unknown */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 
-    /* What happens around the cells; each may be NULL. */
+    /* Callbacks; each may be NULL. `find` looks up a row, `keep` stores one. */
     void *ctx;
-    const js *(*find)(void *ctx, const char *key); /* row of an earlier run, borrowed; or NULL */
+    const js *(*find)(void *ctx, const char *key); /* a row of an earlier run, borrowed; NULL =
+                                                      none */
     snap_status (*keep)(void *ctx, const char *key, const js *row, snap_err *err);
     void (*progress)(void *ctx, int done, int total, const char *note);
 } sweep_options;
 
-/* Rows that a sweep of that grid has. */
+/* How many rows a sweep of that grid has. */
 int sweep_count(const bench_grid *grid);
 
 /**
- * sweep_run - all cells of a grid, in its order; kernel before served, BF16 before FP8
+ * sweep_run - measure all cells of a grid in order; kernel before served, BF16 before FP8
  *
- * @rows: array that gets them, not derived yet (sweep_derive)
+ * @rows: array to which the rows are appended, not yet derived (sweep_derive())
  *
- * A cell that can't run, or fails, is a row with that status. Errors: SNAP_E_CANCELLED, those of
- * `keep`, SNAP_E_NOMEM; the rows so far are in @rows.
+ * A cell that cannot run or fails is a row with that status. Errors: SNAP_E_CANCELLED, those of
+ * `keep`, SNAP_E_NOMEM. After an error @rows has the rows so far.
  */
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Completes all rows against the ceilings: cell_derive() and cell_flag_baseline(). May be
- * repeated. */
+/* Computes the derived fields of all rows: cell_derive() and cell_flag_baseline(). It may be called
+ * again. */
 snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
 
-/* A row's FP8 speed-up over the BF16 row before it; NAN for other rows. */
+/* The speed-up of the FP8 row i over the BF16 row before it; NAN for other rows. */
 double sweep_speedup(const cell_list *rows, size_t i);
 
-/* Raises the ceilings to the best rates that were probed between the samples of any row.
+/* Raises the ceilings to the best rates that were probed between the samples of all rows.
  * SNAP_E_NOMEM. */
 snap_status sweep_raise(const js *rows, mla_ceilings *to, snap_err *err) SNAP_CHECK_RESULT;
 
-/* How many rows have that flag. */
+/* How many rows have the flag. */
 size_t sweep_count_flag(const js *rows, const char *flag);
 
-/* What the sweep comes to: SNAP_E_DEVICE when a cell had an error, SNAP_E_WRONG when one failed its
- * check or undercut the floor; the message counts them and quotes the first. */
+/* SNAP_E_DEVICE if a cell had an error, SNAP_E_WRONG if one failed its check or was below its
+ * floor. The message counts these cells and names the first. */
 snap_status sweep_verdict(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -59,10 +59,12 @@ typedef struct {
     int64_t done;
 } sink;
 
-static snap_status take_row(void *ctx, js *row, snap_err *err) {
+static snap_status take_row(void *ctx, const fidelity_record *r, snap_err *err) {
     sink *s = ctx;
-    fidelity_table_add(s->t, row);
-    term_progress_update(&s->progress, ++s->done, js_get_str(row, "config"));
+    js *row = record_write(&fidelity_type, r);
+    if (row)
+        fidelity_table_add(s->t, row);
+    term_progress_update(&s->progress, ++s->done, r->config);
     return results_add(s->r, "fidelity", row, err);
 }
 

@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "harness/measure/ceilings.h"
 #include "harness/measure/env.h"
 #include "harness/measure/stats.h"
+#include "harness/record/ceiling.h"
 #include "harness/record/device_results.h"
 
 static device_options device = DEVICE_DEFAULTS;
@@ -37,23 +37,31 @@ static int compare_double(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Adds the best, median and lowest round in readable units: GB/s, GFLOP/s and ns. */
-static void add_row(table *t, const js *row) {
+/* Adds the best, median and lowest round in GB/s, GFLOP/s or ns. */
+static void add_row(table *t, const ceiling_record *row) {
     double v[CEILINGS_MAX_ROUNDS];
-    const js *samples = js_get_array(row, "samples");
-    const char *unit = js_get_str(row, "unit");
-    bool bytes = strcmp(unit, "B/s") == 0, time = strcmp(unit, "ns") == 0;
+    bool bytes = strcmp(row->unit, "B/s") == 0, time = strcmp(row->unit, "ns") == 0;
     double factor = time ? 1 : 1e-9;
-    size_t n = js_len(samples);
-    for (size_t i = 0; i < n && i < CEILINGS_MAX_ROUNDS; i++)
-        v[i] = js_num(js_at(samples, i)) * factor;
+    size_t n = row->samples.n < CEILINGS_MAX_ROUNDS ? row->samples.n : CEILINGS_MAX_ROUNDS;
+    for (size_t i = 0; i < n; i++)
+        v[i] = row->samples.at[i] * factor;
     qsort(v, n, sizeof *v, compare_double);
-    table_cell(t, "%s", js_get_str(row, "name"));
-    table_number(t, js_get_num(row, "value", (double)NAN) * factor, 1);
+    table_cell(t, "%s", row->name);
+    table_number(t, row->value * factor, 1);
     table_cell(t, "%s", time ? "ns" : bytes ? "GB/s" : "GFLOP/s");
     table_number(t, stats_quantile(v, n, 0.5), 1);
     table_number(t, v[0], 1);
-    table_cell(t, "%s", js_get_str(row, "method"));
+    table_cell(t, "%s", row->method);
+}
+
+static snap_status add_rows(table *t, const results *r, snap_err *err) {
+    arena mem = {0};
+    ceiling_list all = {0};
+    bool ok = record_read_all(&ceiling_type, results_section(r, "ceilings"), &mem, &all.at, &all.n);
+    for (size_t i = 0; i < all.n; i++)
+        add_row(t, &all.at[i]);
+    arena_release(&mem);
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the ceilings");
 }
 
 /* If the backend runs on the host's processors, other programs lower the measured rates. */
@@ -107,9 +115,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(measure(&c, be, err));
     TRY(results_add_all(r, "ceilings", ceilings_json(&c), err));
     TRY(add_limits(r, be, err));
-    js *rows = results_section(r, "ceilings");
-    for (size_t i = 0; i < js_len(rows); i++)
-        add_row(&t, js_at(rows, i));
+    TRY(add_rows(&t, r, err));
     TRY(out ? results_save_run(r, out, err) : SNAP_OK);
     TRY(print_results(r, shared, &t, err));
 cleanup:

@@ -36,20 +36,17 @@ static const char *name_of(const char *dir) {
     return *start ? start : dir;
 }
 
-static snap_status take_row(void *ctx, js *row, snap_err *err) {
+static snap_status take_row(void *ctx, const model_record *measured, snap_err *err) {
     const sink *s = ctx;
-    const char *kind = js_get_str(row, "kind");
-    bool compared = strcmp(kind, "predictions") == 0 || strcmp(kind, "depth") == 0;
-    bool ok = js_set_str(row, "model", name_of(s->args->dir)) &&
-              js_set_str(row, "origin", "measured") &&
-              js_set_str(row, "text_sha256", s->text_sha256) &&
-              js_set_str(row, "checkpoint_sha256", s->checkpoint_sha256) &&
-              js_set_bool(row, "decoded", !s->args->prefill) &&
-              (!compared || js_set_str(row, "reference", s->reference));
-    if (ok)
-        return results_add(s->r, "model_fidelity", row, err);
-    js_free(row);
-    return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+    model_record row = *measured;
+    row.parts |= MODEL_TEXT;
+    row.model = name_of(s->args->dir);
+    row.origin = "measured";
+    row.text_sha256 = s->text_sha256;
+    row.checkpoint_sha256 = s->checkpoint_sha256;
+    row.decoded = !s->args->prefill;
+    row.reference = s->reference;
+    return results_add(s->r, "model_fidelity", record_write(&model_type, &row), err);
 }
 
 static void show_progress(void *ctx, int64_t done, int64_t all) {
@@ -114,7 +111,7 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
     st = model_fidelity_run(&what, rows, &n, err);
     term_progress_end(&s->progress);
     TRY(st);
-    TRY(model_fidelity_tell(rows, n, take_row, s, err));
+    TRY(model_fidelity_emit_rows(rows, n, take_row, s, err));
 cleanup:
     free(shipped);
     return st;

@@ -137,7 +137,7 @@ static snap_status find_grader(grading *g, const grade_options *given, snap_err 
     g->task = t;
     if (t->grader->by_model)
         return err_set(err, SNAP_E_USAGE,
-                       "task '%s' is judged by another model: eval --judge-model asks it", t->name);
+                       "task '%s' is judged by another model: use eval --judge-model", t->name);
     task_options o = {0};
     snap_status st = task_policy_parse(given->math_policy, &o.policy, err);
     if (st == SNAP_OK)

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "evals/code/grade_code.h"
 
-/* A line of the input, and its verdict as a line of the output. */
+/* A line of the input and the verdict about it, as a line of the output. */
 typedef struct {
     span text;
     long number;
@@ -24,13 +24,13 @@ typedef struct {
     size_t n, room, done;
     code_judge *judge;
     term_progress progress;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects progress, done and err */
     snap_err err;
 } grading;
 
 /* ---- a row ---- */
 
-/* "code" is a program, "response" holds one. */
+/* "code" is the program itself; "response" is a text that contains it. */
 static snap_status read_input(js *row, const char *where, grade_input *in, snap_err *err) {
     const js *code = js_get(row, "code"), *response = js_get(row, "response");
     *in = (grade_input){.response = {"", 0}, .extracted = code != NULL};
@@ -114,7 +114,7 @@ static snap_status add_line(grading *g, span text, long number, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Finds the rows, and looks at each: nothing is run when one of them is malformed. */
+/* Finds all lines and checks their form, so that no program runs if one line is malformed. */
 static snap_status find_lines(grading *g, const buf *text, snap_err *err) {
     const char *s = buf_str(text);
     long number = 0;

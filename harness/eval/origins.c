@@ -35,12 +35,11 @@ static snap_status put(results_journal *j, const char *arm, js *row, const char 
     js_free(row);
     if (!row)
         return err_set(err, SNAP_E_NOMEM, "out of memory for an arm's files");
-    return differs
-               ? err_set(err, SNAP_E_USAGE,
-                         "arm '%s': %s other files (checkpoint or plugin) than the samples that "
-                         "there are (choose another --out)",
-                         arm, who)
-               : SNAP_OK;
+    return differs ? err_set(err, SNAP_E_USAGE,
+                             "arm '%s': %s other files (checkpoint or plugin) than the existing "
+                             "samples (choose another --out)",
+                             arm, who)
+                   : SNAP_OK;
 }
 
 /* Copies the digest of an earlier arm with the same folder. Returns false if there is none. */

@@ -70,7 +70,7 @@ static snap_status plan_other_seeds(planning *e, eval_arm *a, snap_err *err) {
     buf name = {0};
     if (text_equal(baseline->kind, "replay"))
         return err_set(err, SNAP_E_USAGE,
-                       "--control seeds: arm '%s' is recorded, so it can't be asked with other "
+                       "--control seeds: arm '%s' is recorded, so it cannot be run with other "
                        "seeds",
                        baseline->name);
     (void)buf_printf(&name, "%s.control", baseline->name);

@@ -7,6 +7,7 @@
 #include "evals/distributions.h"
 #include "evals/stats.h"
 #include "harness/eval/suite.h"
+#include "harness/record/power_record.h"
 #include "harness/record/results.h"
 #include "harness/record/run.h"
 
@@ -71,26 +72,27 @@ static int64_t smallest(const question *q, power_fn power, double wanted) {
     return hi;
 }
 
-static js *count_or_null(int64_t n) {
-    return n ? js_new_int(n) : js_new_null();
+static int64_t count_of(int64_t n) {
+    return n ? n : RECORD_NO_COUNT;
 }
 
 static js *row_of(const question *q, double wanted) {
     double se = se_of(q, q->problems, q->samples), df = (double)q->problems - 1;
     double half = df > 0 ? student_quantile(0.975, df) * se : (double)NAN;
-    js *o = js_new_object();
-    if (o && js_set_str(o, "task", q->task) && js_set_str(o, "source", q->source) &&
-        js_set_int(o, "problems", q->problems) && js_set_int(o, "samples", q->samples) &&
-        js_set_num(o, "margin_pp", 100 * q->margin) && js_set_num(o, "within", q->within) &&
-        js_set_num(o, "between", q->between) && js_set_num(o, "se_pp", 100 * se) &&
-        js_set_num(o, "ci95_pp", 100 * half) &&
-        js_set_num(o, "power", power_of(q, q->problems, q->samples)) &&
-        js_set_num(o, "power_wanted", wanted) &&
-        js_set_new(o, "samples_needed", count_or_null(smallest(q, power_by_samples, wanted))) &&
-        js_set_new(o, "problems_needed", count_or_null(smallest(q, power_by_problems, wanted))))
-        return o;
-    js_free(o);
-    return NULL;
+    const power_record r = {.task = q->task,
+                            .source = q->source,
+                            .problems = q->problems,
+                            .samples = q->samples,
+                            .margin_pp = 100 * q->margin,
+                            .within = q->within,
+                            .between = q->between,
+                            .se_pp = 100 * se,
+                            .ci95_pp = 100 * half,
+                            .power = power_of(q, q->problems, q->samples),
+                            .power_wanted = wanted,
+                            .samples_needed = count_of(smallest(q, power_by_samples, wanted)),
+                            .problems_needed = count_of(smallest(q, power_by_problems, wanted))};
+    return record_write(&power_type, &r);
 }
 
 /* ---- where the variances come from ---- */

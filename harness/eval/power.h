@@ -25,7 +25,7 @@ typedef struct {
 /**
  * power_plan - one row for each task
  *
- * @out: the rows (record/power_record.h); @mem owns them
+ * @out: an array of rows (record/power_record.h); caller owns it
  *
  * SNAP_E_USAGE without a suite and a run, for a task that the run does not compare, and for a task
  * without planning values. Also the errors of reading the run.

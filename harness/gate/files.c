@@ -199,7 +199,7 @@ static const char *judge(pair *p, const common *same) {
     if (p->cell.state == GATE_INCONCLUSIVE) {
         blame(p, "inconclusive",
               "not enough evidence for either slower or not slower: take more samples, or use gate "
-              "run, which times both builds alternately");
+              "run, which times both arms alternately");
         return p->fault;
     }
     if (!same_code(p, same)) {

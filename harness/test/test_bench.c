@@ -566,7 +566,7 @@ static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
                       .cold = "rotate",
                       .verdict = &v,
                       .timing = &timing,
-                      .looks = looks,
+                      .probes = looks,
                       .before = {.mhz = (double)NAN},
                       .after = {.mhz = (double)NAN, .busy_s = others_s, .wall_s = 1}};
     stop_init(&timing, &limits);
@@ -693,9 +693,10 @@ typedef struct {
     js *rows;
 } collected;
 
-static snap_status collect(void *ctx, js *row, snap_err *err) {
+static snap_status collect(void *ctx, const fidelity_record *row, snap_err *err) {
     (void)err;
-    return js_push_new(((collected *)ctx)->rows, row) ? SNAP_OK : SNAP_E_NOMEM;
+    js *rows = ((collected *)ctx)->rows;
+    return js_push_new(rows, record_write(&fidelity_type, row)) ? SNAP_OK : SNAP_E_NOMEM;
 }
 
 static double figure(const js *rows, const char *config, const char *source, const char *key) {

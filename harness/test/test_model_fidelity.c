@@ -108,9 +108,9 @@ static void test_refusals(void) {
 
 /* ---- layers ---- */
 
-static snap_status keep_row(void *ctx, js *row, snap_err *err) {
+static snap_status keep_row(void *ctx, const model_record *row, snap_err *err) {
     (void)err;
-    return js_push_new(ctx, row) ? SNAP_OK : SNAP_E_NOMEM;
+    return js_push_new(ctx, record_write(&model_type, row)) ? SNAP_OK : SNAP_E_NOMEM;
 }
 
 static int count_kind(const js *rows, const char *kind) {
@@ -169,7 +169,7 @@ static void test_layers(void) {
         CU_ASSERT_EQUAL(count_kind(list, "bound"), 2 * 3);
         CU_ASSERT_EQUAL(count_kind(list, "depth"), 2 * 3 * 2);
         CU_ASSERT_EQUAL(js_get_int(js_at(list, 0), "context", 0), 20);
-        CU_ASSERT_EQUAL(model_fidelity_tell(rows, n, keep_row, list, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(model_fidelity_emit_rows(rows, n, keep_row, list, NULL), SNAP_OK);
         CU_ASSERT(count_kind(list, "predictions") >= 2 * 3);
         js_free(list);
     }

@@ -82,8 +82,8 @@ static void test_schema_refuses_with_the_path(void) {
         {"bench", NULL, "bench: is missing"},
         {"bench", "{}", "bench: must be array, got object"},
         {"more", "1", "more: is not a key of this version"},
-        {"schema.minor", "-1", "no result file"},
-        {"schema.name", "\"other\"", "no result file"},
+        {"schema.minor", "-1", "not a result file"},
+        {"schema.name", "\"other\"", "not a result file"},
         {"provenance.seed", "1.5", "provenance.seed: must be integer, got number"},
         {"provenance.argv", "[\"a\", 1]", "provenance.argv[1]: must be string, got integer"},
         {"provenance.program.dirty", "\"no\"",
@@ -468,8 +468,8 @@ static void test_journal_refusals(void) {
     (void)snprintf(header, sizeof header, "{\"journal\":1,\"config_sha256\":\"%s\"}\n", kShaA);
     refuse_journal(header, kShaB, SNAP_E_USAGE, "another configuration");
     refuse_journal("{\"journal\":2,\"config_sha256\":\"x\"}\n", kShaA, SNAP_E_INPUT,
-                   "journal:1: no journal");
-    refuse_journal("{\"key\":\"a\",\"row\":{}}\n", kShaA, SNAP_E_INPUT, "journal:1: no journal");
+                   "journal:1: not a journal");
+    refuse_journal("{\"key\":\"a\",\"row\":{}}\n", kShaA, SNAP_E_INPUT, "journal:1: not a journal");
     (void)snprintf(text, sizeof text, "%s{\"key\":\"a\",\"row\":7}\n", header);
     refuse_journal(text, kShaA, SNAP_E_INPUT, "journal:2: a line must have");
     (void)snprintf(text, sizeof text, "%s\n{\"key\":\n", header);
