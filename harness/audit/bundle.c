@@ -209,7 +209,8 @@ static snap_status check_file(const members *m, const js *row, const char *path,
         return err_set(err, SNAP_E_INPUT, "%s: a file of the manifest lacks its name or sha256",
                        path);
     if (!content)
-        return err_set(err, SNAP_E_INPUT, "%s: '%s', which is in the manifest, is missing", path, name);
+        return err_set(err, SNAP_E_INPUT, "%s: '%s', which is in the manifest, is missing", path,
+                       name);
     snap_status st = hash_bytes(buf_str(content), content->len, hex, err);
     if (st == SNAP_OK && strcmp(hex, sha256) != 0)
         st = err_set(err, SNAP_E_INPUT, "%s: '%s' has another sha256 than the manifest says", path,

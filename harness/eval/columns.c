@@ -103,7 +103,7 @@ typedef struct {
     size_t left;
 } cursor;
 
-/* Appends the next line of a column and moves the cursor behind it. Returns the line's cells. */
+/* Appends the next line of a column and moves the cursor past it. Returns the line's cells. */
 static int put_next(cursor *c, int width, buf *out) {
     if (!c->left)
         return 0;
