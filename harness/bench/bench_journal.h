@@ -4,8 +4,9 @@
 
 #include "harness/record/results.h"
 
-/* Opens RUN/journal, whose folder is created, or FILE.journal. The journal belongs to the configuration
- * without the paths of ceilings and results. Errors: those of results_journal_open(). */
+/* Opens RUN/journal, whose folder is created, or FILE.journal. The journal belongs to the
+ * configuration without the paths of ceilings and results. Errors: those of
+ * results_journal_open(). */
 snap_status bench_journal_open(results_journal **journal, const char *run, const js *config,
                                snap_err *err) SNAP_CHECK_RESULT;
 
