@@ -38,7 +38,7 @@ const char *opt_verb_word(const opt_command *verb) {
 }
 
 static const opt_command *find_verb(const opt_command *cmd, const char *word) {
-    for (const opt_command *const *v = cmd->verbs; v && *v; v++)
+    for (const opt_command *const *v = cmd->verbs; word && v && *v; v++)
         if (strcmp(opt_verb_word(*v), word) == 0)
             return *v;
     return NULL;

@@ -98,8 +98,10 @@ snap_status local_answer_prompt(local_model *m, const gen_message *messages, int
     tok_ids ids = {0};
     growing *all = calloc((size_t)o->samples, sizeof *all);
     *out = (local_answers){.all = calloc((size_t)o->samples, sizeof *out->all)};
-    if (!all || !out->all)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for answers"));
+    if (!all || !out->all) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for answers");
+        goto cleanup;
+    }
     TRY(local_prompt(m, messages, n, &ids, err));
     out->n = o->samples;
     out->prompt_tokens = (int64_t)ids.n;

@@ -170,7 +170,7 @@ cleanup:
 
 static snap_status plan_suite(const power_options *o, const run_record *run, js *out,
                               snap_err *err) {
-    suite s;
+    suite s = {0};
     snap_status st = suite_resolve(o->suite, &s, err);
     double margin = o->margin_pp > 0 ? o->margin_pp : s.margin_pp;
     for (size_t i = 0; i < s.n && st == SNAP_OK; i++) {
@@ -208,7 +208,7 @@ snap_status power_plan(const power_options *o, js **out, snap_err *err) {
     snap_status st = SNAP_OK;
     results *file = NULL;
     arena mem = {0};
-    run_record run;
+    run_record run = {0};
     *out = NULL;
     js *rows = js_new_array();
     if (!rows)

@@ -61,9 +61,8 @@ static bool bool_in(const field *f, const void *record) {
 }
 
 static const js *open_in(const field *f, const void *record) {
-    const js *v;
-    memcpy(&v, member_in(f, record), sizeof v);
-    return v;
+    const js *const *at = member_in(f, record);
+    return *at;
 }
 
 static unsigned parts_in(const record_type *type, const void *record) {

@@ -233,7 +233,7 @@ static void test_bad_rows_stay_out(void) {
     results_free(r);
 }
 
-static void test_configuration_hash_tells_configurations_apart(void) {
+static void test_configuration_hash_differs_between_configurations(void) {
     static const char *const texts[] = {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}",
                                         "{\"a\":1,\"b\":3}"};
     char hex[3][65];

@@ -5,12 +5,9 @@
 #include "harness/view/format.h"
 #include "harness/view/tables.h"
 
-typedef table report_table; /* until every builder says table */
-
 typedef struct {
     table *t;
     arena *mem;
-    size_t next; /* index of the next cell */
     bool failed; /* out of memory */
 } pen;
 

@@ -154,7 +154,7 @@ snap_status report_files(report_paths files, const report_files_options *o, buf 
     request q = {.o = o, .files = files, .n_runs = files.n};
     if (!files.n && (o->join || o->json))
         return err_set(err, SNAP_E_USAGE, "--join and --json need a result file");
-    q.runs = calloc((size_t)files.n + 1, sizeof *q.runs);
+    q.runs = calloc((size_t)files.n + 1, sizeof(results *));
     TRY(q.runs ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a report"));
     TRY(report_parse_formats(o->formats, &formats, err));
     TRY(o->join && !o->out ? err_set(err, SNAP_E_USAGE, "--join needs a folder: give --out DIR")

@@ -52,7 +52,7 @@ bool report_table_ablation(const report_model *m, arena *mem, table *t) {
         n += report_is_ablated(&m->cells[i]);
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_measured; i++)
         if (report_is_ablated(&m->cells[i]))
             put_row(&p, &m->cells[i], report_whole_of(m, &m->cells[i]));

@@ -95,7 +95,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
             rows += gain_of(m, f, arms[a]).rows > 0;
     if (!pen_start(t, mem, rows))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (int f = 0; f < m->n_files; f++)
         for (int a = 0; a < 2; a++) {
             gain g = gain_of(m, f, arms[a]);
@@ -152,7 +152,7 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, priced);
     if (!pen_start(t, mem, m->n_compared))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_compared; i++) {
         const report_cell *c = m->compared[i].cell;
         put_cell(&p, c);

@@ -52,7 +52,7 @@ bool report_table_mismatches(const report_model *m, arena *mem, table *t) {
             n += differ(earlier(m, k), &m->evals[k], i);
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t k = 0; k < m->n_evals; k++) {
         const report_eval *first = earlier(m, k), *other = &m->evals[k];
         for (int i = 0; i < MUST_AGREE; i++) {

@@ -140,7 +140,7 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
         n += strcmp(m->model_rows[i].row->kind, "predictions") == 0;
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (strcmp(m->model_rows[i].row->kind, "predictions") == 0)
             put_predictions(&p, m, &m->model_rows[i]);
@@ -182,7 +182,7 @@ bool report_table_layers(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "layer")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (leads(m, i, "layer"))
             put_layers(&p, m, &m->model_rows[i]);
@@ -225,7 +225,7 @@ bool report_table_values(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "values")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (leads(m, i, "values"))
             put_values(&p, m, &m->model_rows[i]);
@@ -270,7 +270,7 @@ bool report_table_bounds(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "bound")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (leads(m, i, "bound"))
             put_bounds(&p, m, &m->model_rows[i]);
@@ -317,7 +317,7 @@ bool report_table_depth(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, count_groups(m, "depth")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (leads(m, i, "depth"))
             put_depth(&p, m, &m->model_rows[i]);

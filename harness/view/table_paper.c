@@ -85,7 +85,7 @@ bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
                     {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_steps + count_quotes(m, "speed")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_steps; i++)
         put_step(&p, &m->steps[i]);
     for (size_t i = 0; i < m->n_quotes; i++)
@@ -153,7 +153,7 @@ bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
                     {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, count_points(m) + count_quotes(m, "kernel")))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     report_axis row;
     for (int file = 0; file < m->n_files; file++)
         for (int axis = 0; axis < AXES; axis++)
@@ -270,7 +270,7 @@ bool report_table_paper_granularity(const report_model *m, arena *mem, table *t)
         n += is_shown(m, &m->fidelity[i]);
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_fidelity; i++)
         if (is_shown(m, &m->fidelity[i]))
             put_granularity(&p, m, &m->fidelity[i]);
@@ -370,7 +370,7 @@ bool report_table_paper_quality(const report_model *m, arena *mem, table *t) {
         return false;
     (void)collect(m, all);
     qsort(all, n, sizeof *all, by_task);
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < n; i++)
         if (all[i].quote)
             put_quality_quote(&p, all[i].quote);

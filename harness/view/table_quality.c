@@ -74,34 +74,34 @@ static const char *parity_note(const report_model *m) {
                           : PARITY_NOTE;
 }
 
-bool report_table_parity(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "parity",
-                        .caption = "Quality parity: paired differences of accuracy",
-                        .note = parity_note(m),
-                        .columns = {{"task", "", TABLE_TEXT, true},
-                                    {"comparison", "", TABLE_TEXT, true},
-                                    {"n", "", TABLE_NUMBER, true},
-                                    {"K", "", TABLE_NUMBER, true},
-                                    {"baseline", "accuracy, %", TABLE_NUMBER, true},
-                                    {"arm", "accuracy, %", TABLE_NUMBER, true},
-                                    {"Δ", "", TABLE_NUMBER, true},
-                                    {"90 % CI", "", TABLE_NUMBER, true},
-                                    {"95 % CI", "", TABLE_NUMBER, false},
-                                    {"margin", "", TABLE_NUMBER, true},
-                                    {"verdict", "", TABLE_VERDICT, true},
-                                    {"p TOST", "", TABLE_NUMBER, false},
-                                    {"p Holm", "", TABLE_NUMBER, false},
-                                    {"p sign flip", "", TABLE_NUMBER, false},
-                                    {"baseline / arm", "problems better in", TABLE_NUMBER, false},
-                                    {"length ratio", "", TABLE_NUMBER, false},
-                                    {"file", "", TABLE_TEXT, false}}};
+bool report_table_parity(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "parity",
+                 .caption = "Quality parity: paired differences of accuracy",
+                 .note = parity_note(m),
+                 .columns = {{"task", "", TABLE_TEXT, true},
+                             {"comparison", "", TABLE_TEXT, true},
+                             {"n", "", TABLE_NUMBER, true},
+                             {"K", "", TABLE_NUMBER, true},
+                             {"baseline", "accuracy, %", TABLE_NUMBER, true},
+                             {"arm", "accuracy, %", TABLE_NUMBER, true},
+                             {"Δ", "", TABLE_NUMBER, true},
+                             {"90 % CI", "", TABLE_NUMBER, true},
+                             {"95 % CI", "", TABLE_NUMBER, false},
+                             {"margin", "", TABLE_NUMBER, true},
+                             {"verdict", "", TABLE_VERDICT, true},
+                             {"p TOST", "", TABLE_NUMBER, false},
+                             {"p Holm", "", TABLE_NUMBER, false},
+                             {"p sign flip", "", TABLE_NUMBER, false},
+                             {"baseline / arm", "problems better in", TABLE_NUMBER, false},
+                             {"length ratio", "", TABLE_NUMBER, false},
+                             {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->pairs.n;
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->pairs.n; k++)
             put_pair(&p, m, &m->evals[i], &m->evals[i].row->pairs.at[k]);
@@ -130,8 +130,8 @@ static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
 }
 
-bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_arms(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "arms",
         .caption = "Accuracy of each arm, and the outcome of its answers",
         .note =
@@ -163,15 +163,15 @@ bool report_table_arms(const report_model *m, arena *mem, report_table *t) {
         n += m->evals[i].row->arms.n;
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->arms.n; k++)
             put_eval_arm(&p, m->evals[i].row, &m->evals[i].row->arms.at[k]);
     return !p.failed;
 }
 
-bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){
+bool report_table_fidelity(const report_model *m, arena *mem, table *t) {
+    *t = (table){
         .id = "fidelity",
         .caption = "Numerical error against FP64 attention without quantisation",
         .note = "Relative L2 error, RMSE and 1 − cosine similarity of the output, and the largest "
@@ -191,7 +191,7 @@ bool report_table_fidelity(const report_model *m, arena *mem, report_table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_fidelity))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_fidelity; i++) {
         const fidelity_record *f = m->fidelity[i].row;
         pen_text(&p, f->config);

@@ -16,23 +16,23 @@ static void put_host(pen *p, const origin_host *o) {
     pen_printf(p, "%s, Linux %s%s", o->os, o->kernel, o->container ? ", in a container" : "");
 }
 
-bool report_table_sources(const report_model *m, arena *mem, report_table *t) {
-    *t = (report_table){.id = "sources",
-                        .caption = "Sources of the figures",
-                        .note = "",
-                        .columns = {{"command", "", TABLE_TEXT, true},
-                                    {"program", "", TABLE_TEXT, true},
-                                    {"device", "", TABLE_TEXT, true},
-                                    {"host", "", TABLE_TEXT, true},
-                                    {"build", "", TABLE_TEXT, true},
-                                    {"seed", "", TABLE_NUMBER, true},
-                                    {"config", "", TABLE_TEXT, true},
-                                    {"started", "", TABLE_TEXT, true},
-                                    {"ended", "", TABLE_TEXT, true},
-                                    {"file", "", TABLE_TEXT, true}}};
+bool report_table_sources(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "sources",
+                 .caption = "Sources of the figures",
+                 .note = "",
+                 .columns = {{"command", "", TABLE_TEXT, true},
+                             {"program", "", TABLE_TEXT, true},
+                             {"device", "", TABLE_TEXT, true},
+                             {"host", "", TABLE_TEXT, true},
+                             {"build", "", TABLE_TEXT, true},
+                             {"seed", "", TABLE_NUMBER, true},
+                             {"config", "", TABLE_TEXT, true},
+                             {"started", "", TABLE_TEXT, true},
+                             {"ended", "", TABLE_TEXT, true},
+                             {"file", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_sources))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_sources; i++) {
         const origin_record *o = m->sources[i].row;
         pen_text(&p, o->command);

@@ -46,7 +46,7 @@ bool report_table_ceilings(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_ceilings))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_ceilings; i++) {
         const report_ceiling *c = &m->ceilings[i];
         double factor;
@@ -121,7 +121,7 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
     pen_drop_last_unless(t, m->n_files > 1);
     if (!pen_start(t, mem, m->n_speeds))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     decimals d = speed_decimals(m);
     for (size_t i = 0; i < m->n_speeds; i++) {
         const report_speed *s = &m->speeds[i];
@@ -156,7 +156,7 @@ bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
         n += is_missing(&m->cells[i]);
     if (!pen_start(t, mem, n))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_measured; i++) {
         const report_cell *c = &m->cells[i];
         if (!is_missing(c))
@@ -187,7 +187,7 @@ bool report_table_reported(const report_model *m, arena *mem, table *t) {
                     {"source", "", TABLE_TEXT, true}}};
     if (!pen_start(t, mem, m->n_cells - m->n_measured))
         return false;
-    pen p = {t, mem, 0, false};
+    pen p = {t, mem, false};
     for (size_t i = m->n_measured; i < m->n_cells; i++) {
         const report_cell *c = &m->cells[i];
         pen_text(&p, c->row->arm);
