@@ -1,7 +1,5 @@
 #include "harness/bench/conformance_run.h"
 
-#include <stdlib.h>
-
 #include "base/term.h"
 #include "base/text.h"
 
@@ -25,11 +23,11 @@ static bool on_row(void *ctx, const conformance_row *row) {
 static snap_status check(checking *c, mla_backend *be, snap_err *err) {
     if (c->out->n == CONFORMANCE_BACKENDS)
         return err_set(err, SNAP_E_USAGE, "more than %d backends", CONFORMANCE_BACKENDS);
-    conformance_backend *b = &c->out->backends[c->out->n];
-    b->rows = calloc((size_t)conformance_count(), sizeof *b->rows);
-    if (!b->rows)
+    conformance_row *rows = arena_alloc(&c->out->mem, (size_t)conformance_count(), sizeof *rows);
+    if (!rows)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the rows");
-    c->out->n++;
+    conformance_backend *b = &c->out->backends[c->out->n++];
+    b->rows = rows;
     c->now = b;
     mla_backend_describe(be, &b->info);
     c->progress = term_progress_start(b->info.kernel, conformance_count());
@@ -79,8 +77,7 @@ snap_status conformance_run_on(conformance_result *out, const device_options *d,
 }
 
 void conformance_release(conformance_result *r) {
-    for (int i = 0; i < r->n; i++)
-        free(r->backends[i].rows);
+    arena_release(&r->mem);
     *r = (conformance_result){0};
 }
 

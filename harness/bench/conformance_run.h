@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "base/arena.h"
 #include "harness/measure/device.h"
 #include "kernels/conformance/conformance.h"
 
@@ -20,6 +21,7 @@ typedef struct {
 typedef struct {
     conformance_backend backends[CONFORMANCE_BACKENDS];
     int n;
+    arena mem; /* owns the rows */
 } conformance_result;
 
 /**

@@ -22,6 +22,7 @@ typedef struct {
 struct model_layers {
     watched *run; /* [n] */
     int n, source, blocks;
+    arena mem; /* owns `run` and its arrays */
     parallel *pool;
 };
 
@@ -64,14 +65,15 @@ void model_layers_stop(model_layers *l) {
 
 /* ---- creating and freeing ---- */
 
-static snap_status watch(watched *w, local_model *m, const char *name, bool source, snap_err *err) {
+static snap_status watch(arena *mem, watched *w, local_model *m, const char *name, bool source,
+                         snap_err *err) {
     const model_shape *s = &m->shape;
     size_t blocks = (size_t)m->weights.blocks, heads = (size_t)s->num_attention_heads;
     *w = (watched){.shape = s, .model = m, .name = name};
-    w->x = calloc(blocks * (size_t)s->hidden_size, sizeof *w->x);
+    w->x = arena_alloc(mem, blocks * (size_t)s->hidden_size, sizeof *w->x);
     if (source) {
-        w->absorbed = calloc(blocks * heads * (size_t)width_of(s), sizeof *w->absorbed);
-        w->nope = calloc(blocks * heads, sizeof *w->nope);
+        w->absorbed = arena_alloc(mem, blocks * heads * (size_t)width_of(s), sizeof *w->absorbed);
+        w->nope = arena_alloc(mem, blocks * heads, sizeof *w->nope);
     }
     return w->x && (!source || (w->absorbed && w->nope))
                ? SNAP_OK
@@ -87,13 +89,13 @@ snap_status model_layers_create(model_layers **out, local_model *models, const c
         return err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
     l->source = source;
     l->blocks = models[0].weights.blocks;
-    l->run = calloc((size_t)n + 1, sizeof *l->run); /* one more for model_layers_free() */
+    l->run = arena_alloc(&l->mem, (size_t)n, sizeof *l->run);
     if (!l->run) {
         st = err_set(err, SNAP_E_NOMEM, "out of memory for watching layers");
         goto cleanup;
     }
     for (; l->n < n; l->n++)
-        TRY(watch(&l->run[l->n], &models[l->n], names[l->n], l->n == source, err));
+        TRY(watch(&l->mem, &l->run[l->n], &models[l->n], names[l->n], l->n == source, err));
     TRY(parallel_create(&l->pool, threads, err));
     *out = l;
     l = NULL;
@@ -106,14 +108,8 @@ void model_layers_free(model_layers *l) {
     if (!l)
         return;
     model_layers_stop(l);
-    for (int i = 0; l->run && i <= l->n; i++) { /* watch() may have failed halfway for the last
-                                                   one */
-        free(l->run[i].absorbed);
-        free(l->run[i].nope);
-        free(l->run[i].x);
-    }
-    free(l->run);
     parallel_free(l->pool);
+    arena_release(&l->mem);
     free(l);
 }
 

@@ -258,8 +258,8 @@ static snap_status open_minimal(mla_backend **out, const mla_backend_options *op
     minimal *be = calloc(1, sizeof *be);
     if (!be)
         return plugin_fail(err, SNAP_E_NOMEM, "out of memory for a backend");
-    be->base.ops = &kOps;
-    *out = &be->base;
+    *be = (minimal){.base = {.ops = &kOps}};
+    *out = (mla_backend *)be; /* its first member */
     return SNAP_OK;
 }
 
