@@ -98,7 +98,8 @@ extern const grader grader_zebra;
  * profiles of langdetect. */
 extern const grader grader_ifeval, grader_ifeval_plain;
 
-/* Open questions (Arena-Hard), which a judge model compares: evals/arena.h. Metric: win_rate. */
+/* Open questions (Arena-Hard): a judge model compares each answer with a reference answer
+ * (evals/arena.h). Metric: win_rate. */
 extern const grader grader_arena;
 
 /* Programs (evals/code): LiveCodeBench's with each of the two judges, and programs that are tested

@@ -24,7 +24,7 @@ typedef struct {
     kind kind;
 } argument;
 
-/* The data that an instruction is checked with. */
+/* One check: does the response @text follow the instruction with the arguments @args? */
 typedef struct {
     const js *args;
     span text;

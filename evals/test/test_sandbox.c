@@ -73,7 +73,8 @@ static sandbox_result run(sandbox *s, const char *program, double seconds) {
     return r;
 }
 
-/* The parent of a process; 0 if the process has ended. */
+/* The parent of a process; 0 if there is no such process. A process that has ended but was not
+ * waited for still has a parent. */
 static long parent_of(long pid) {
     char path[64];
     long parent = 0;
