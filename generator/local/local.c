@@ -39,9 +39,11 @@ static void collect_stops(local_model *m) {
         m->stop_ids[m->n_stop_ids++] = eos;
 }
 
-/* The default size limit of a cache. */
+/* The default size limit of a cache, in bytes: LOCAL_CACHE, or 1 / kShare of a CUDA device's memory
+ * if that is more. It is a small share, because an evaluation of several arms opens one generator
+ * for each arm on the same device. */
 static snap_status cache_limit(bool cuda, int64_t *bytes, snap_err *err) {
-    enum { kShare = 8 }; /* 1 / kShare of a device's memory, because several arms share it */
+    enum { kShare = 8 };
     snap_status st = SNAP_OK;
     mla_backend *be = NULL;
     mla_backend_info info;

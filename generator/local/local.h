@@ -1,4 +1,5 @@
-/* local.h - an open checkpoint, ready to generate: weights, tokenizer, template, cache, engine. */
+/* local.h - opens a checkpoint and makes it ready to generate. It creates the weights, tokenizer,
+ * chat template, KV cache and engine, which local_model holds together. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
@@ -43,8 +44,8 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
 
-/* The token ids of the prompt, which ends where the assistant's answer begins. For a checkpoint
- * without a template it is the plain text. */
+/* Appends the token ids of the prompt to @ids. The prompt ends where the assistant's answer begins.
+ * If the checkpoint has no template, the prompt is the contents of all messages, concatenated. */
 snap_status local_prompt(local_model *m, const gen_message *messages, int n, tok_ids *ids,
                          snap_err *err) SNAP_CHECK_RESULT;
 

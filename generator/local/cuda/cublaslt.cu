@@ -122,8 +122,9 @@ prepared prepare(const cublaslt *lt, const gemm_args &a) {
     return p;
 }
 
-/* Drops all prepared shapes, because chunks of prompts keep bringing new ones. Recorded steps don't
- * use them. */
+/* Drops all prepared shapes: at the end, and when there are kMostKnown of them, because prompts of
+ * new lengths keep adding shapes. Steps that were recorded as CUDA graphs contain the kernels, so
+ * they do not need the prepared shapes. */
 void forget(cublaslt *lt) {
     const entry_points &f = lt->api;
     for (auto &[key, p] : lt->known) {

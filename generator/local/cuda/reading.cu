@@ -77,7 +77,9 @@ __device__ void add_up(const row_of &r, reading_kind kind, row_memory &s) {
     __syncthreads();
 }
 
-/* Called by one thread: computes the sum, and the part in which the share ends. */
+/* Called by one thread: computes s.sum, the sum of p over the row, and finds the part in which the
+ * running sum of p exceeds share * s.sum. s.ends is the index of that part, s.left what remains of
+ * share * s.sum after the parts before it. */
 __device__ void find_part(double share, row_memory &s) {
     double sum = 0;
     for (int i = 0; i < kParts; i++)

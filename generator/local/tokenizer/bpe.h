@@ -32,7 +32,8 @@ typedef struct {
 /* Makes sure that @merges more merges fit. */
 snap_status bpe_reserve(bpe *b, size_t merges, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Adds a merge; it replaces one of the same pair. bpe_reserve() must have been called. */
+/* Adds a merge. If the pair already has a merge, the new one replaces it. bpe_reserve() must have
+ * been called. */
 void bpe_add(bpe *b, int32_t left, int32_t right, uint32_t rank, int32_t made);
 void bpe_release(bpe *b);
 

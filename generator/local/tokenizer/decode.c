@@ -1,4 +1,4 @@
-/* Token ids to text. */
+/* Converts token ids to text. */
 #include <string.h>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* Text to token ids. The steps: added tokens, normaliser, second set of added tokens, splitter,
- * merges. */
+/* Converts text to token ids. The steps: added tokens, normaliser, second set of added tokens,
+ * splitter, merges. */
 #include <stdlib.h>
 #include <string.h>
 

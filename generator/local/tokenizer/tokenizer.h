@@ -1,13 +1,21 @@
 /* tokenizer.h - text to token ids and back, compatible with Hugging Face's `tokenizers`.
  *
- * Reads a checkpoint's tokenizer.json or its tiktoken.model (Kimi, Moonlight). Of tokenizer.json it
- * supports byte-pair encoding (byte-level like DeepSeek's, or with byte fallback like
- * SentencePiece's); split regexes, digits, byte-level and metaspace pre-tokenizers; added tokens;
- * prepend and replace normalisers and the Unicode forms; and their decoders. Anything else is an
- * error that names it, so a tokenizer either agrees with its authors' or does not load.
+ * Reads a checkpoint's tokenizer.json or its tiktoken.model (Kimi, Moonlight). It
+ * supports these parts of tokenizer.json:
  *
- * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). For well-formed x
- * and a byte-level tokenizer without normaliser, decode(encode(x)) = x. */
+ *   model           byte-pair encoding: byte-level like DeepSeek's, or with byte fallback like
+ *                   SentencePiece's
+ *   pre-tokenizers  split by a regex, split of digits, byte-level, metaspace
+ *   normalisers     prepend, replace, and the normalisation forms of Unicode (NFC, NFKC, ...)
+ *   decoders        ByteLevel, or ByteFallback with Replace, Strip and Fuse
+ *   post-processors ByteLevel, and TemplateProcessing of single texts
+ *   added tokens    strings that become one token (added.h)
+ *
+ * If a file uses another part, opening it fails with an error that names the part. So a tokenizer
+ * either gives the same ids as Hugging Face's or does not load.
+ *
+ * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). If x is
+ * well-formed and the tokenizer is byte-level and has no normaliser, decode(encode(x)) = x. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 
