@@ -78,7 +78,8 @@ snap_status opt_select(const opt_command *cmd, int *argc, const char ***argv,
 
 /* ---- options ---- */
 
-/* A command's table followed by the shared one. */
+/* The options of a command: its own (cmd->options), which search() tries first, and those that all
+ * commands share. */
 typedef struct {
     const opt_command *cmd;
     opt_shared *sh;

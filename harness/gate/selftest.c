@@ -139,7 +139,8 @@ static snap_status all_runs(const gate_run_options *opt, double seconds, selftes
 
 /* ---- results from the noise ---- */
 
-/* Copies the recorded log-ratios to the result. */
+/* Copies the recorded noise to s->noise: each cell's name, its baseline time, and the log-ratios of
+ * its times. */
 static bool copy_noise(selftest *s, const noise_log *rec) {
     noise_record *all = arena_alloc(&s->mem, rec->n + 1, sizeof *all);
     bool ok = all != NULL;

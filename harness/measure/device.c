@@ -3,7 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* OpenCL runs on any device, the processor too, so it is used only where it is named. */
+/* True for the backends that "auto" tries first. "cpu" is its last resort. "opencl" is used only if
+ * the user names it: OpenCL devices may be processors, and its kernels are tuned for no device. */
 static bool is_tuned(const char *name) {
     return strcmp(name, "cpu") != 0 && strcmp(name, "opencl") != 0;
 }

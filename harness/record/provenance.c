@@ -230,7 +230,7 @@ static origin_host this_host(arena *mem, bool *failed) {
                          .name_sha256 = copy_of(mem, hex, failed)};
 }
 
-/* The known word that @text begins with and that ends after @n bytes; NULL if there is none. */
+/* The known instruction-set flag that equals the first @n bytes of @text; NULL if there is none. */
 static const char *known_isa(const char *text, size_t n) {
     static const char *const known[] = {
         "sse4_2",      "avx",      "f16c",     "fma",         "avx2",        "avx512f",

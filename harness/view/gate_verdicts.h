@@ -1,6 +1,6 @@
 /* gate_verdicts.h - writes a gate's verdicts for readers and for CI: a table, files, log lines.
  *
- * Each writer appends to a buffer and sets its field `failed` if memory is exhausted. Names and
+ * Each writer appends to a buffer. If memory is exhausted, it sets the buffer's `failed`. Names and
  * reasons come from files and are escaped. @rows: the `verdicts` section (gate/verdicts.h). */
 #ifndef SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
@@ -12,7 +12,8 @@
 /* Writes a table for a terminal, then each reason once. @color: heads in bold. */
 void verdicts_text(const js *rows, bool color, buf *out);
 
-/* Writes a Markdown table for a pull request or the summary of a job. @title: "snapmla gate". */
+/* Writes a Markdown table for a pull request or for the summary page of a CI job. @title: the
+ * heading above the table, for example "snapmla gate". */
 void verdicts_markdown(const js *rows, const char *title, buf *out);
 
 /* Writes JUnit XML with one test case for each row. Regressions and wrong results are failures.

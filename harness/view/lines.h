@@ -8,7 +8,8 @@
 
 #include "harness/view/svg.h"
 
-/* Pixels: the picture, and the plot in it. */
+/* LINES_WIDTH and LINES_HEIGHT are the size of the picture in pixels. LINES_LEFT to LINES_BOTTOM
+ * are the coordinates of the plot's edges in it. LINES_MAX is the most lines of a figure. */
 enum {
     LINES_WIDTH = 940,
     LINES_HEIGHT = 400,

@@ -43,7 +43,7 @@ static const report_section whole[] = {
 
 const report_outline report_outline_whole = {"FP8 MLA decoding against BF16", whole};
 
-/* ---- the report in the paper's form ---- */
+/* ---- the report that is arranged like the SnapMLA paper ---- */
 
 static bool has_steps(const report_model *m) {
     return m->n_steps > 0;
