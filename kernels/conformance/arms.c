@@ -170,7 +170,9 @@ static snap_status wide_norms(const check_context *c, snap_err *err) {
     return changed(c, wide_tokens, err);
 }
 
-/* Rounding P must add no more error than its format implies. */
+/* Compares a step of 1500 tokens with FP64 attention that does not round P, the softmax
+ * probabilities. The bound, judge_bound_of(), allows the error of the format to which the arm
+ * rounds P. */
 static snap_status exact_probabilities(const check_context *c, snap_err *err) {
     static const int kLengths[] = {1500};
     step_spec spec = check_spec(c, 1, kLengths);

@@ -1,4 +1,5 @@
-/* Memory, timer, and the handling of bad arguments and bad device data. */
+/* Checks of the contract of kernels/mla.h, besides results: a backend describes itself, its memory
+ * and timer work, it rejects bad arguments, and it survives bad data on the device. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Steps whose result is known in closed form, without an oracle. */
+/* Checks of steps whose result is known in closed form, so that no oracle is needed. */
 #include <math.h>
 #include <string.h>
 

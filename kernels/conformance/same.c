@@ -1,5 +1,5 @@
-/* Changes of the input that must leave the result bit-identical, and splits, which may only change
- * its rounding. */
+/* Checks that some changes of the input leave the result bit-identical, and that splitting a
+ * sequence changes only the rounding of the result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -67,8 +67,9 @@ __device__ __forceinline__ void count(int *counter, const sched_item &item) {
     atomicInc(reinterpret_cast<unsigned *>(counter), 2 * item.items - 1);
 }
 
-/* Waits until all items of the sequence are counted. Afterwards, the thread can read what was
- * stored before they were counted. */
+/* Waits until every item of the sequence has been counted. A CTA counts an item after a fence
+ * (fp8_merge.cuh) or with a release operation (bf16_merge.cuh), so the waiting thread can read all
+ * that the CTA stored before. */
 __device__ __forceinline__ void wait_for_items(const int *counter, const sched_item &item) {
     int seen;
     do {

@@ -1,5 +1,5 @@
-/* step.cuh - what all schedules share: the sequences of a step and their costs, the block's shared
- * memory, prefix sums. */
+/* step.cuh - what the code of all schedules shares: the lengths and costs of a step's sequences,
+ * the layout of the block's shared memory, and prefix sums over the block. */
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace {
 
 enum {
-    kMostThreads = 1024, /* threads of the block; one per part and one more are needed */
+    kMostThreads = 1024, /* threads of the larger block; kMaxParts parts need one more */
     kPage = 64,
     kMaxParts = kMostThreads - 1,
     kMaxCut = 1024,  /* most sequences for schedule "line"; with more, whole sequences balance well

@@ -1,4 +1,5 @@
-/* sm90_bf16 on an FP8 cache: pages are dequantised on chip, the arithmetic is BF16. */
+/* Compiles sm90_bf16 for an FP8 cache: pages are dequantised on chip, and the arithmetic is that of
+ * the BF16 kernel. */
 #define SM90_BF16_WIDEN    1
 #define sm90_bf16          widened_fp8
 #define bf16_decode_init   widened_decode_init

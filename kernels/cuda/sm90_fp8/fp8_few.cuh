@@ -95,7 +95,8 @@ __device__ __forceinline__ void start_scores(shared_of<Rows> &s, const params &p
     ptx::wgmma_commit();
 }
 
-/* a_k of a thread's two tokens of a page. */
+/* a[]: the scales a_k of a thread's two cached tokens of a page. log_most: log2 of the largest a_k
+ * of the page. */
 struct few_scales {
     float a[2], log_most;
 

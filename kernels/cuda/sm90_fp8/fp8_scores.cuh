@@ -1,4 +1,5 @@
-/* fp8_scores.cuh - the position of a softmax thread; S of a page, its scaling and its mask. */
+/* fp8_scores.cuh - computes the scores S of a page, scales them and masks hidden tokens. Also says
+ * which rows and tokens a softmax thread has. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -128,8 +129,8 @@ __device__ __forceinline__ void clear_tile(Shared &s, int second, int index, int
         clear_tail(s, second == 0 ? kStages - 1 : second - 1, index, valid);
 }
 
-/* a_k of a thread's tokens of a page, in registers. They are read while the scores are computed,
- * because a read of shared memory takes about 90 clocks under this load. */
+/* The scales a_k of a thread's tokens of a page, in registers. They are read while the scores are
+ * computed, because a read of shared memory takes about 90 clocks under this load. */
 struct page_scales {
     float2 pair[8];
     float log_most; /* log2 of the largest a_k of the page */

@@ -1,4 +1,5 @@
-/* device_data.cuh - random caches and queries, and the FP64 judge, on the device.
+/* device_data.cuh - fills caches and queries with random numbers on the device, and compares a
+ * kernel's output with FP64 attention there.
  *
  * Everything is a pure function of a seed and an index, so a failing case can be repeated. */
 #pragma once
@@ -269,7 +270,9 @@ __device__ inline double round_alike(const judged &j, int seq, int visible, cons
     return most + log(sum);
 }
 
-/* Judges one row per block of 256 threads. */
+/* Compares query rows of the output, and their LSE, with FP64 attention over the same cache. Each
+ * block of 256 threads compares one row, rows[blockIdx.x], and stores its errors in
+ * out[blockIdx.x]. Whether these are too large is decided on the host. */
 __global__ void judge(judged j, const int *rows, verdict *out) {
     const int row = rows[blockIdx.x], per = j.heads * j.s_q, seq = row / per;
     const int length = j.seqlens[seq];
