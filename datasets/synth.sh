@@ -1,5 +1,6 @@
 #!/bin/sh
-# Our own held-out problems, at the levels that models/snapmla-10m answers in 70 to 90 % of all samples of a set:
+# Writes held-out problems of our own generator. Their levels are chosen so that models/snapmla-10m
+# answers 70 to 90 % of the samples of a set correctly:
 #   synth.sh PROGRAM FOLDER [PROBLEMS]      writes FOLDER/synth_aime.jsonl and the other three
 # AIME, MATH, GPQA and CODE in the environment are other lists of levels.
 set -eu
