@@ -35,8 +35,8 @@ typedef struct {
     int64_t judge_jobs;
     const char *judge_model; /* of open answers: "GENERATOR[,key=value...]" (games.h); NULL: none */
     const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
-    /* "seeds": the baseline with other seeds; "damaged=GENERATOR[,key=value...]": an arm known to be
-     * worse */
+    /* "seeds": the baseline with other seeds;
+     * "damaged=GENERATOR[,key=value...]": an arm known to be worse */
     opt_list controls;
     bool regrade;       /* generate nothing; suite, data and arms are those recorded */
     bool keep_verdicts; /* a regrade only runs programs that have no verdict yet */

@@ -196,7 +196,8 @@ static void see_column(void *ctx, const char *column, const char *text, double n
         (void)snprintf(seen->flags, sizeof seen->flags, "%s", text);
 }
 
-/* The columns of the sheet: nested records, lists of texts and intervals; a type alone has them empty. */
+/* The columns of the CSV file: nested records, lists of texts and intervals. Without a record all
+ * columns are empty. */
 static void test_columns(void) {
     static const char *const flags[] = {"noisy", "shared"};
     columns_seen of_type = {0}, of_row = {0}, of_arm = {0};
