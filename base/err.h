@@ -18,7 +18,7 @@ typedef enum {
     SNAP_E_NET,         /* a network transfer failed for good                      exit 3 */
     SNAP_E_DEVICE,      /* a compute device failed or is absent                    exit 3 */
     SNAP_E_NOMEM,       /* memory, or a limit on its use, is exhausted              exit 3 */
-    SNAP_E_SHAPE,       /* an argument violates the contract of mla.h               exit 3 */
+    SNAP_E_SHAPE,       /* an argument violates a function's contract (e.g. mla.h)  exit 3 */
     SNAP_E_UNSUPPORTED, /* this build or machine cannot do it                       exit 3 */
     SNAP_E_CANCELLED,   /* stopped by a signal; finished work is kept               exit 3 */
     SNAP_E_WRONG,       /* a result failed its correctness check                   exit 7 */

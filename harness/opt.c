@@ -233,7 +233,7 @@ static snap_status config_value(opt_shared *sh, const opt *o, const js *v, const
 }
 
 /* The path of a configuration file, which the caller frees. A name without a slash and without
- * ".json" denotes a shipped configuration. */
+ * ".json" denotes a shipped configuration or, if there is none of that name, an existing file. */
 static char *config_path(const char *name, snap_err *err) {
     char *path = NULL;
     if (!strchr(name, '/') && !text_ends(name, ".json")) {
@@ -244,8 +244,8 @@ static char *config_path(const char *name, snap_err *err) {
         if (!path && !fs_exists(name)) {
             (void)err_set(
                 err, SNAP_E_USAGE,
-                "no configuration '%s': 'snapmla info' lists the shipped ones; the name of a file "
-                "must contain a slash or end in .json",
+                "no configuration '%s' and no file of that name: 'snapmla info' lists the shipped "
+                "configurations",
                 name);
             return NULL;
         }

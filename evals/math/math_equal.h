@@ -24,8 +24,8 @@
  *
  * Both policies also refuse what all public graders refuse although a human would accept it: 4(7)
  * for 28, a typed root sign, \sqrt{3} with a full stop, an inequality for an interval. README.md
- * has the list. In "9." the full stop is part of the number. Sources: hendrycks/math,
- * openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
+ * has the list. The full stop in "9." is ignored. Sources: hendrycks/math, openai/prm800k (strict
+ * follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 

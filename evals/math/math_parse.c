@@ -253,8 +253,8 @@ static uint16_t new_copy(parser *p, uint16_t i) {
     return n;
 }
 
-/* Adds the difference "left minus right" to a relation, as its third child. Equations that do
- * not match side by side are compared by their differences (math_judge_relation.c). */
+/* Adds the third child of a relation, left - right. Two equations are compared by it if their sides
+ * differ; for inequalities it is not used. */
 static bool add_difference(parser *p, uint16_t rel) {
     uint16_t left = p->t->node[rel].first, right = p->t->node[left].next;
     uint16_t minus = new_unary(p, NODE_NEG, 0, new_copy(p, right));

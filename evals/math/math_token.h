@@ -27,8 +27,9 @@ typedef enum {
     TOK_NUM,   /* text: digits with at most one '.', separators removed */
     TOK_SYM,   /* text: one letter, or the name of a Greek letter */
     TOK_WORD,  /* text: content of a \text that is neither a unit nor mathematics */
-    TOK_UNIT,  /* a unit of measure, ignored after a value. arg: '(' if between \( and \), '~' or
-                  ',' if it follows that character, else 0 */
+    TOK_UNIT,  /* a unit of measure, ignored after a value unless math_check_marks() refuses it.
+                  arg: '(' if between \( and \); else the last spacing since the previous token,
+                  '~' or ',' for the command \,; 0 if there was neither */
     TOK_FN,    /* arg: math_fn */
     TOK_CONST, /* arg: math_const */
     TOK_FRAC,

@@ -36,8 +36,8 @@ static void check(const example *e, grade_input in) {
 static const example declared[] = {
     {"\\frac12", "so \\boxed{\\frac{1}{2}}.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
     {"\\frac12", "so **\\boxed{\\frac{1}{2}}**.", "boxed", "\\frac{1}{2}", GRADE_CORRECT},
-    {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* the full stop belongs to the
-                                                                   number */
+    {"-9", "so $\\boxed{-9.}$", "boxed", "-9.", GRADE_CORRECT}, /* a full stop after a number
+                                                                   is ignored */
     {"\\sqrt3", "so $\\boxed{\\sqrt3.}$", "boxed", "\\sqrt3.", GRADE_UNPARSED},
     {"7^\\circ", "so $\\boxed{7\u00b0}$", "boxed", "7\u00b0", GRADE_UNPARSED},
     {"7\u00b0", "so $\\boxed{7 \u00b0}$", "boxed", "7 \u00b0", GRADE_CORRECT},

@@ -1,5 +1,5 @@
-/* bench_arm_inside.h - what the source files of a benchmark's arm (bench_arm.h) share: its struct,
- * the index of each token's random numbers, and the functions that find and fill its memory. */
+/* bench_arm_inside.h - the parts of an arm that its source files share: its struct, its slices of
+ * device memory, the functions that fill them, and the indices of its tokens. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 

@@ -1,9 +1,10 @@
 /* clients.h - statistics of the HTTP clients with which snapmla requested a run's samples. They are
  * kept in the run's journal, so that they are still known when the run is graded again.
  *
- * For each arm, the journal holds one row with the statistics of the last process that generated
- * samples of the run: {"transfers", "connections", "outages", "lag_ms_p99", "lag_ms_max"}, as in
- * generator_load. */
+ * For each arm whose client made transfers, the journal holds those of the last session that made
+ * some. After `snapmla eval merge` it holds the sums over the shards, and their longest lags. The
+ * row is a client_record (harness/record/eval.h): {"transfers", "connections", "outages",
+ * "lag_ms_p99", "lag_ms_max"}. */
 #ifndef SNAPMLA_HARNESS_EVAL_CLIENTS_H
 #define SNAPMLA_HARNESS_EVAL_CLIENTS_H
 

@@ -1,5 +1,5 @@
-/* info.h - what this build and this machine can do, as a JSON document: the output of `snapmla
- * info`. */
+/* info.h - what this build and this machine can do, as a JSON document. `snapmla info` prints
+ * it as text, or as it is with --json. */
 #ifndef SNAPMLA_HARNESS_RECORD_INFO_H
 #define SNAPMLA_HARNESS_RECORD_INFO_H
 

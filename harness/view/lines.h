@@ -8,8 +8,7 @@
 
 #include "harness/view/svg.h"
 
-/* LINES_WIDTH and LINES_HEIGHT are the size of the picture in pixels. LINES_LEFT to LINES_BOTTOM
- * are the coordinates of the plot's edges in it. LINES_MAX is the most lines of a figure. */
+/* Size of the picture and edges of the plot in it, in pixels; most lines of one figure. */
 enum {
     LINES_WIDTH = 940,
     LINES_HEIGHT = 400,
@@ -17,7 +16,7 @@ enum {
     LINES_RIGHT = 720,
     LINES_TOP = 44,
     LINES_BOTTOM = 340,
-    LINES_MAX = 24
+    LINES_MAX = 24 /* lines, not pixels */
 };
 
 typedef struct {

@@ -1,21 +1,16 @@
 /* tokenizer.h - text to token ids and back, compatible with Hugging Face's `tokenizers`.
  *
- * Reads a checkpoint's tokenizer.json or its tiktoken.model (Kimi, Moonlight). It
- * supports these parts of tokenizer.json:
+ * Reads a checkpoint's tokenizer.json or its tiktoken.model (Kimi, Moonlight). Of tokenizer.json it
+ * supports byte-pair encoding (byte-level like DeepSeek's, or with byte fallback like
+ * SentencePiece's); split regexes, digits, byte-level and metaspace pre-tokenizers; added tokens;
+ * prepend and replace normalisers and the Unicode forms; their decoders; and the special tokens
+ * that a template adds. A part of another type is an error that names it, so a tokenizer either
+ * agrees with its authors' or does not load.
  *
- *   model           byte-pair encoding: byte-level like DeepSeek's, or with byte fallback like
- *                   SentencePiece's
- *   pre-tokenizers  split by a regex, split of digits, byte-level, metaspace
- *   normalisers     prepend, replace, and the normalisation forms of Unicode (NFC, NFKC, ...)
- *   decoders        ByteLevel, or ByteFallback with Replace, Strip and Fuse
- *   post-processors ByteLevel, and TemplateProcessing of single texts
- *   added tokens    strings that become one token (added.h)
- *
- * If a file uses another part, opening it fails with an error that names the part. So a tokenizer
- * either gives the same ids as Hugging Face's or does not load.
- *
- * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). If x is
- * well-formed and the tokenizer is byte-level and has no normaliser, decode(encode(x)) = x. */
+ * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). For well-formed x
+ * and a byte-level tokenizer, decode(encode(x)) = x if no part of the tokenizer adds, removes or
+ * replaces text: no normaliser, prefix space, Split "Removed" or Replace decoder, and no added
+ * token that strips spaces. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 

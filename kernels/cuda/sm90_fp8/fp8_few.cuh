@@ -1,6 +1,6 @@
-/* fp8_few.cuh - the softmax warpgroup for at most 32 rows. It computes S^T = K Q^T, so that rows
- * that do not exist cost nothing. The arithmetic is that of fp8_softmax.cuh, the rule for E that of
- * fp8_units.cuh.
+/* fp8_few.cuh - the softmax warpgroup for at most 32 rows. It computes S^T = K Q^T, so that a
+ * tile has 16 or 32 rows instead of 64. Rows of it that do not exist are still computed. The
+ * arithmetic is that of fp8_softmax.cuh, the rule for E that of fp8_units.cuh.
  *
  * A warp has 16 tokens of a page. Lane 4 g + t has tokens g and g + 8 of them, rows 8 j + 2 t and 8
  * j + 2 t + 1. So reductions over the tokens of a page go over 8 lanes and 4 warps. In the usual
