@@ -1,7 +1,7 @@
-/* each.cuh - the schedule for steps in which every sequence has its own thread. A schedule is a
- * chain of dependent steps in a single block, so its time depends on the number of these steps. To
- * need only four barriers, warps store sums in shared memory, and every warp computes the common
- * values again from them. */
+/* each.cuh - schedules "whole" and "pieces" for steps in which every sequence has its own thread. A
+ * schedule is a chain of dependent steps in a single block, so its time depends on the number of
+ * these steps. To need only three barriers ("whole") or four ("pieces"), warps store sums in shared
+ * memory, and every warp computes the common values again from them. */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sched/choice.cuh"

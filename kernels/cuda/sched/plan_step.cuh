@@ -4,6 +4,10 @@
  *   pieces  every sequence is split into equal items of at most a given size, one item per part
  *   line    the line is cut at the borders of parts; a part may have the end of one sequence and
  *           the beginning of another
+ * "pieces" is considered only if every sequence has its own thread, and "line" only for at most
+ * kMaxCut sequences. If @splits is not 0, nothing is compared: every sequence is split into that
+ * many items, or into its tiles if it has fewer.
+ *
  * Threads first process sequences, then parts. Prefix sums number the items and slots. */
 #pragma once
 #include "kernels/cuda/sched/each.cuh"

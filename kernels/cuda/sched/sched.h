@@ -6,8 +6,8 @@
  * stores a partial result in a slot of the split-KV workspace. The partial results are merged by
  * the parts that computed them, by parts without items (sm90_fp8), or by combine.
  *
- * The cost of an item is the number of its tiles plus kFixedTiles. The device compares three
- * schedules and takes the cheapest:
+ * The cost of an item is the number of its tiles plus kFixedTiles. The device compares up to
+ * three schedules (plan_step.cuh) and takes the cheapest:
  *   whole    no sequence is split
  *   pieces   every sequence is split into equal items, one item per part
  *   line     the sequences are laid end to end and the line is cut into parts of equal cost

@@ -11,7 +11,7 @@
 namespace sm90_bf16 {
 
 enum {
-    ROWS = 64,                     /* query rows of one sequence per CTA: the M of one wgmma */
+    ROWS = 64,                     /* query rows per item and CTA: the M of one wgmma */
     PAGE = 64,                     /* tokens per page: the N of S, four k-steps of O */
     CONTENT = 512,                 /* d_c */
     ROPE = 64,                     /* d_r */

@@ -13,7 +13,7 @@
 namespace sm90_fp8 {
 
 enum {
-    ROWS = 64,     /* query rows of one sequence per CTA: the M of one wgmma */
+    ROWS = 64,     /* query rows per item and CTA: the M of one wgmma */
     PAGE = 64,     /* tokens per page */
     TILE = 128,    /* tokens per step: two pages */
     CONTENT = 512, /* d_c; also the bytes of a token's e4m3 content */
