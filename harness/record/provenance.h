@@ -1,8 +1,9 @@
 /* provenance.h - collects where a result comes from: program, build, machine, command line,
  * configuration.
  *
- * Sources are the files of Linux in /proc, /sys and /etc. What they do not contain is null. Of
- * the host's name only a SHA-256 is collected, and the user's name is not collected at all. */
+ * Sources are the build, uname(), sysconf(), and the files of Linux in /proc, /sys and /etc. What
+ * they do not contain is null. Of the host's name only a SHA-256 is collected. The user's name is
+ * not collected. */
 #ifndef SNAPMLA_HARNESS_RECORD_PROVENANCE_H
 #define SNAPMLA_HARNESS_RECORD_PROVENANCE_H
 

@@ -1,4 +1,4 @@
-/* added.h - added tokens: strings that become one token, found in the text before any other step.
+/* added.h - added tokens: strings that become one token, found before the text is split.
  *
  * There are two sets. One is searched in the original text. The other (`normalized`) is searched in
  * the output of the normaliser. At each position the longest match wins. */

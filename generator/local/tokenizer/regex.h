@@ -3,9 +3,9 @@
  *
  * Where the two differ, a pattern is translated (what \s, \w, \d match; {,n}; \v). Where a
  * translation would be a guess, the pattern is refused with an error that names the construct
- * (class intersection, nested classes, \b, \h, POSIX classes, options other than (?i)). So a
- * tokenizer either splits like its authors' library or does not load. Patterns are hostile input: a
- * match that takes too many steps is an error, never a hang. */
+ * (such as class intersection, nested and POSIX classes, named groups, \b, \h, options other than
+ * (?i)). So a tokenizer either splits like its authors' library or does not load. Patterns are
+ * hostile input: a match that takes too many steps is an error, never a hang. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_REGEX_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_REGEX_H
 
