@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+
 enum { kBlockBytes = 64 << 10, kAlign = 16 };
 
 struct arena_block {
@@ -16,7 +18,7 @@ static arena_block *block_new(arena *a, size_t need) {
     size_t size = need > kBlockBytes ? need : kBlockBytes;
     if (size > SIZE_MAX - sizeof(arena_block))
         return NULL;
-    arena_block *b = calloc(1, sizeof *b + size);
+    arena_block *b = fault_calloc(1, sizeof *b + size);
     if (!b)
         return NULL;
     b->size = size;

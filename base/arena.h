@@ -2,7 +2,7 @@
  *
  * Use one arena for everything that lives as long as one object does, such as a data set, a
  * configuration or a result file. Memory is zeroed and 16-byte aligned. An arena is not
- * thread-safe: it has one owner. */
+ * thread-safe: it has one owner. A failed allocation is also noted as a fault (fault.h). */
 #ifndef SNAPMLA_BASE_ARENA_H
 #define SNAPMLA_BASE_ARENA_H
 

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+
 /* Makes room for n more bytes and a NUL. The capacity at least doubles, so n appends cost O(n). */
 static bool reserve(buf *b, size_t n) {
     size_t limit = b->limit ? b->limit : BUF_DEFAULT_LIMIT;
     if (b->failed || n > limit || b->len > limit - n) {
+        if (!b->limit && !b->failed) /* a limit of the caller's own is the caller's business */
+            fault_note(SNAP_E_NOMEM, "a text does not fit in %zu bytes", limit);
         b->failed = true;
         return false;
     }
@@ -17,7 +21,7 @@ static bool reserve(buf *b, size_t n) {
     size_t cap = b->cap < 128 ? 128 : b->cap * 2;
     if (cap < b->len + n + 1)
         cap = b->len + n + 1;
-    char *p = realloc(b->data, cap);
+    char *p = fault_realloc(b->data, cap);
     if (!p) {
         b->failed = true;
         return false;

@@ -2,7 +2,10 @@
  *
  * All input from outside and all generated text goes through such a buffer. The limit turns a
  * hostile length into an error instead of exhausting the machine's memory. A NUL, which `len` does
- * not count, always follows the content, so `data` can be used as a C string if it holds text. */
+ * not count, always follows the content, so `data` can be used as a C string if it holds text.
+ *
+ * A failed allocation is also noted as a fault (fault.h), and so is a text that exceeds the default
+ * limit. */
 #ifndef SNAPMLA_BASE_BUF_H
 #define SNAPMLA_BASE_BUF_H
 

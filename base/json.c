@@ -5,15 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 #include "base/text.h"
+
+/* Runs before main(), that is, before any other use of jansson. */
+__attribute__((constructor)) static void note_failed_allocations(void) {
+    json_set_alloc_funcs(fault_malloc, free);
+}
 
 /* ---- reading ---- */
 
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
     json_error_t je;
+    fault_mark before = fault_begin();
     json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
-    if (!v)
+    if (!v && fault_since(before))
+        (void)err_set(err, SNAP_E_NOMEM, "%s: out of memory", name);
+    else if (!v)
         (void)err_set(err, SNAP_E_INPUT, "%s:%d:%d: %s", name, je.line, je.column, je.text);
     return v;
 }
@@ -209,8 +218,9 @@ js *js_new_array(void) {
 js *js_new_strn(const char *s, size_t n) {
     if (!s)
         return json_null();
+    fault_mark before = fault_begin();
     json_t *v = json_stringn(s, n);
-    if (v)
+    if (v || fault_since(before))
         return v;
     buf clean = {0}; /* jansson refuses invalid UTF-8: repair it and try again */
     text_append_utf8_lossy(&clean, s, n);
@@ -352,8 +362,11 @@ snap_status js_write_file(const js *v, const char *path, snap_err *err) {
 static snap_status one_line(const char *text, size_t n, const char *name, long line, js_line_fn fn,
                             void *ctx, snap_err *err) {
     json_error_t je;
+    fault_mark before = fault_begin();
     json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
     const char *quote = v ? NULL : strstr(je.text, " near '");
+    if (!v && fault_since(before))
+        return err_set(err, SNAP_E_NOMEM, "%s:%ld: out of memory", name, line);
     if (!v)
         return err_set(err, SNAP_E_INPUT, "%s:%ld:%d: %.*s", name, line, je.column,
                        quote ? (int)(quote - je.text) : JSON_ERROR_TEXT_LENGTH, je.text);

@@ -4,7 +4,8 @@
  * Ownership: the caller owns the values that js_parse*(), js_copy() and the js_new_*() constructors
  * return, and frees them with js_free(). js_get*() return values that belong to their container.
  * js_set_new() and js_push_new() take ownership of the value even if they fail. They accept NULL (a
- * failed constructor) and then return failure. */
+ * failed constructor) and then return failure. Every failed allocation is also noted as a fault
+ * (fault.h). */
 #ifndef SNAPMLA_BASE_JSON_H
 #define SNAPMLA_BASE_JSON_H
 
@@ -21,7 +22,7 @@ typedef struct json_t js; /* jansson's own tag: the type stays opaque outside ba
 /* Parses one JSON text. Refuses duplicate keys, trailing content, invalid UTF-8, more than 2048
  * levels (the limit of jansson) and JSON numbers that no double or 64-bit integer can hold. @name
  * stands for the text in messages ("configs/demo.json"). On failure: NULL, and SNAP_E_INPUT with
- * "name:line:column: reason". */
+ * "name:line:column: reason" or SNAP_E_NOMEM. */
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
 js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes */
 void js_free(js *v);                                              /* NULL is allowed */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "evals/extract.h"
 
@@ -145,6 +146,7 @@ static bool set_outcome(js *row, const grader *g, const char *const verdicts[ARE
 
 snap_status arena_set_games(js *row, const grader *g, const char *judge, span reference,
                             const arena_game games[ARENA_GAMES], snap_err *err) {
+    fault_mark before = fault_begin();
     char digest[HASH_HEX];
     const char *verdicts[ARENA_GAMES];
     js *list = js_new_array();
@@ -158,7 +160,8 @@ snap_status arena_set_games(js *row, const grader *g, const char *judge, span re
          js_set_str(row, "judge", judge) &&
          hash_bytes(reference.s, reference.n, digest, err) == SNAP_OK &&
          js_set_str(row, "reference_sha256", digest);
-    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
+    snap_status st = ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
+    return fault_result(before, st, err);
 }
 
 snap_status arena_set_reference(js *row, const grader *g, snap_err *err) {

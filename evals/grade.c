@@ -3,11 +3,25 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/text.h"
 
 const char *grade_verdict_name(grade_verdict v) {
     static const char *const names[] = {"correct", "wrong", "unparsed"};
     return names[v];
+}
+
+snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) {
+    fault_mark before = fault_begin();
+    snap_status st = g->check_gold(gold, err);
+    return fault_result(before, st, err);
+}
+
+snap_status grade_response(const grader *g, const char *gold, grade_input in, grade_result *out,
+                           snap_err *err) {
+    fault_mark before = fault_begin();
+    *out = g->grade(gold, in);
+    return fault_result(before, SNAP_OK, err);
 }
 
 int grade_metrics(const grader *g) {

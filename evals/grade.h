@@ -2,7 +2,7 @@
  *
  * Grading is a separate step: it reads stored responses and golds and can be repeated at any time
  * without generating anything. Every verdict records what was extracted, by which rule, and why.
- * Graders are pure functions and thread-safe. A grader's id contains its version; results of
+ * Graders are thread-safe, and their verdicts depend on their arguments only. A grader's id contains its version; results of
  * different versions are never compared. */
 #ifndef SNAPMLA_EVALS_GRADE_H
 #define SNAPMLA_EVALS_GRADE_H
@@ -48,16 +48,30 @@ typedef struct {
 typedef struct grader grader;
 struct grader {
     const char *id; /* "aime-1": name, policy if there are several, version */
-    /* SNAP_E_INPUT if this cannot be a gold answer of the task. */
+    /* Called by grade_check_gold() and grade_response() only, which handle faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* Grades a response; check_gold() has accepted @gold. NULL if the response is a program that
-     * must be run (evals/code/judge.h). */
+    /* NULL if the response is a program that must be run (evals/code/judge.h). */
     grade_result (*grade)(const char *gold, grade_input in);
     bool by_model; /* a judge model decides (evals/arena.h); grade is NULL */
     const char
         *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated, the verdict's first; empty:
                                         accuracy only */
 };
+
+/* SNAP_E_INPUT if @gold cannot be a gold answer of the grader's task; SNAP_E_NOMEM. */
+snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) SNAP_CHECK_RESULT;
+
+/**
+ * grade_response - grade a response
+ *
+ * @gold: accepted by grade_check_gold()
+ * @out:  valid only if the result is SNAP_OK
+ *
+ * Every response gets a verdict. A failure inside the program is not a verdict: SNAP_E_NOMEM if
+ * memory is exhausted, or if a regular expression exceeds its limit (pattern.h).
+ */
+snap_status grade_response(const grader *g, const char *gold, grade_input in, grade_result *out,
+                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* Number of metrics of a grader; 1 = the verdict only. */
 int grade_metrics(const grader *g);

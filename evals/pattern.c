@@ -4,7 +4,7 @@
 #include <pcre2.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "base/fault.h"
 
 enum { kMatchLimit = 1000000, kReplaceMax = 4096 };
 
@@ -20,7 +20,7 @@ static uint32_t options_of(const pattern *p) {
     return classes ? all | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C : all;
 }
 
-/* NULL if the regex is not valid. */
+/* NULL if the regex is not valid, or after a noted fault if there is no memory for it. */
 static pcre2_code *compile(const pattern *p) {
     int code;
     PCRE2_SIZE at;
@@ -29,6 +29,8 @@ static pcre2_code *compile(const pattern *p) {
     if (re)
         (void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* if this fails, matching uses the
                                                             interpreter */
+    else if (code == PCRE2_ERROR_HEAP_FAILED)
+        fault_note(SNAP_E_NOMEM, "out of memory for the pattern '%.60s'", p->regex);
     return re;
 }
 
@@ -42,14 +44,16 @@ void pattern_release(pattern *p) {
     pcre2_code_free(atomic_exchange(&p->code, NULL));
 }
 
+/* NULL after a noted fault. */
 static pcre2_code *compiled(pattern *p) {
+    fault_mark before = fault_begin();
     void *mine, *theirs = atomic_load(&p->code);
     if (theirs)
         return theirs;
     mine = compile(p);
-    if (!mine)
+    if (!mine && !fault_since(before))
         SNAP_BUG(p->regex); /* cannot happen: these patterns are constants of the program */
-    if (atomic_compare_exchange_strong(&p->code, &theirs, mine))
+    if (!mine || atomic_compare_exchange_strong(&p->code, &theirs, mine))
         return mine;
     pcre2_code_free(mine); /* another thread compiled it first */
     return theirs;
@@ -67,9 +71,12 @@ static bool matcher_open(matcher *m) {
     m->checked = false;
     m->data = pcre2_match_data_create(PATTERN_GROUPS, NULL);
     m->context = pcre2_match_context_create(NULL);
-    if (m->context)
-        (void)pcre2_set_match_limit(m->context, kMatchLimit);
-    return m->data && m->context;
+    if (!m->data || !m->context) {
+        fault_note(SNAP_E_NOMEM, "out of memory for a match");
+        return false;
+    }
+    (void)pcre2_set_match_limit(m->context, kMatchLimit);
+    return true;
 }
 
 static void matcher_close(matcher *m) {
@@ -77,11 +84,37 @@ static void matcher_close(matcher *m) {
     pcre2_match_context_free(m->context);
 }
 
+/* True for the error codes that describe the text: there is no match, or it is not UTF-8. */
+static bool is_no_match(int code) {
+    return code == PCRE2_ERROR_NOMATCH ||
+           (code <= PCRE2_ERROR_UTF8_ERR1 && code >= PCRE2_ERROR_UTF8_ERR21);
+}
+
+/* Notes that a pattern could not be matched. */
+static void note_failure(const pattern *p, size_t n, int code) {
+    char why[120] = "";
+    (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
+    fault_note(SNAP_E_NOMEM, "the pattern '%.60s' cannot be matched with a text of %zu bytes: %s",
+               p->regex, n, why);
+}
+
+static int match(const pcre2_code *code, const matcher *m, span text, size_t from, uint32_t flags) {
+    const char *s = text.s ? text.s : "";
+    return pcre2_match(code, (PCRE2_SPTR)s, text.n, from, flags, m->data, m->context);
+}
+
+/* False if there is no match, or after a noted fault. */
 static bool find_with(matcher *m, pattern *p, span text, size_t from, span groups[]) {
-    int n = pcre2_match(compiled(p), (PCRE2_SPTR)text.s, text.n, from,
-                        m->checked ? PCRE2_NO_UTF_CHECK : 0, m->data, m->context);
-    if (n < 0)
+    const pcre2_code *code = compiled(p);
+    const uint32_t flags = m->checked ? PCRE2_NO_UTF_CHECK : 0;
+    int n = code ? match(code, m, text, from, flags) : PCRE2_ERROR_NOMEMORY;
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter's stack is on the heap */
+        n = match(code, m, text, from, flags | PCRE2_NO_JIT);
+    if (n < 0) {
+        if (code && !is_no_match(n))
+            note_failure(p, text.n, n);
         return false;
+    }
     m->checked = true;
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
     for (int i = 0; i < PATTERN_GROUPS; i++) {
@@ -136,15 +169,21 @@ size_t pattern_count(pattern *p, span text) {
 bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement) {
     char out[kReplaceMax];
     PCRE2_SIZE n = cap < sizeof out ? cap : sizeof out;
+    const uint32_t flags =
+        PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH;
     matcher m;
-    int rc = -1;
-    if (matcher_open(&m))
-        rc = pcre2_substitute(compiled(p), (PCRE2_SPTR)text, strlen(text), 0,
-                              PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY, m.data,
-                              m.context, (PCRE2_SPTR)replacement, PCRE2_ZERO_TERMINATED,
-                              (PCRE2_UCHAR *)out, &n);
+    const pcre2_code *code = compiled(p);
+    int rc = PCRE2_ERROR_NOMATCH;
+    if (matcher_open(&m) && code)
+        rc = pcre2_substitute(code, (PCRE2_SPTR)text, strlen(text), 0, flags, m.data, m.context,
+                              (PCRE2_SPTR)replacement, PCRE2_ZERO_TERMINATED, (PCRE2_UCHAR *)out,
+                              &n);
     matcher_close(&m);
     if (rc > 0)
         memcpy(text, out, n + 1);
+    /* if the result does not fit, its length is known; if memory ran out, it is not */
+    bool too_long = rc == PCRE2_ERROR_NOMEMORY && n != PCRE2_UNSET;
+    if (rc < 0 && !too_long && !is_no_match(rc))
+        note_failure(p, strlen(text), rc);
     return rc >= 0;
 }

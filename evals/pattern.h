@@ -1,9 +1,13 @@
 /* pattern.h - regular expressions over bytes (PCRE2) that are safe on hostile text.
  *
  * A pattern is a static object. It is compiled at its first use, and threads may share it. Texts
- * are bytes, not UTF-8, so malformed text and NULs are matched like other bytes. A match that needs
- * more than kMatchLimit steps counts as no match; the patterns of this program are written to need
- * linear time. */
+ * are bytes, not UTF-8, so malformed text and NULs are matched like other bytes.
+ *
+ * "Not found" is only one of two reasons for which these functions return false or 0. The other is
+ * a failure: memory is exhausted, or the match needs more than a million steps or more heap than
+ * PCRE2 allows. A failure is noted as a fault (base/fault.h), which names the pattern, so that it
+ * never becomes a verdict about the text. The program's own patterns need linear time. A pattern
+ * from a data file may not. */
 #ifndef SNAPMLA_EVALS_PATTERN_H
 #define SNAPMLA_EVALS_PATTERN_H
 
@@ -27,7 +31,8 @@ typedef struct {
 } pattern;
 #define PATTERN(regex_text) ((pattern){.regex = (regex_text)})
 
-/* For a regex from outside: false if it is not valid. The caller releases the pattern. */
+/* For a regex from outside: false if it is not valid, or after a fault. The caller releases the
+ * pattern. */
 bool pattern_compile(pattern *p);
 void pattern_release(pattern *p);
 
@@ -54,7 +59,7 @@ bool pattern_find_last(pattern *p, span text, span groups[PATTERN_GROUPS]);
 size_t pattern_count(pattern *p, span text);
 
 /* Replaces every match in the NUL-terminated text in a buffer of @cap bytes; "$1" inserts a group.
- * False, and the text is unchanged, if the result does not fit. */
+ * False, and the text is unchanged, if the result does not fit, or after a fault. */
 bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement);
 
 #endif

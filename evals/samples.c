@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 #include "base/rng.h"
 #include "base/text.h"
@@ -367,13 +368,17 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
 }
 
 /* Grades a row with a pure grader and sets the verdict. */
-static bool grade_answer(js *row, const task_set *set, const char *gold, grade_input in,
-                         grade_result *r) {
-    const grader *g = set->grader;
-    *r = js_get_bool(row, "failed", false)
-             ? (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"}
-             : g->grade(gold, in);
-    return js_set_str(row, "gold", gold) && set_verdict(row, g, r);
+static snap_status grade_answer(js *row, const task_set *set, const task_problem *problem,
+                                grade_input in, grade_result *r, snap_err *err) {
+    snap_err why = {0};
+    *r = (grade_result){.verdict = GRADE_UNPARSED, .reason = "request failed"};
+    if (!js_get_bool(row, "failed", false) &&
+        grade_response(set->grader, problem->gold, in, r, &why) != SNAP_OK)
+        return err_set(err, why.code, "cannot grade sample %lld of problem '%.80s': %s",
+                       (long long)js_get_int(row, "sample", 0), problem->id, why.text);
+    if (js_set_str(row, "gold", problem->gold) && set_verdict(row, set->grader, r))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
 }
 
 /* Reads the verdict that the judge has stored in a program's row. */
@@ -397,22 +402,25 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
     plan_cell c = plan_cell_at(s->plan, cell);
     const task_set *set = &s->plan->tasks[c.task].set;
     size_t n = 0;
-    bool ok = true;
     grade_result r;
     const char *text = js_get_strn(row, "response", &n);
     grade_input in = {.response = {text ? text : "", text ? n : 0},
                       .truncated = js_get_bool(row, "truncated", false)};
     bool judged = true;
     if (set->grader->grade)
-        ok = grade_answer(row, set, set->problems[c.problem].gold, in, &r);
+        st = grade_answer(row, set, &set->problems[c.problem], in, &r, err);
     else if (set->grader->by_model)
         judged = arena_recall(row, &r);
     else
         recall_verdict(row, &r);
+    if (st != SNAP_OK) {
+        js_free(row);
+        return st;
+    }
     *out = outcome_of(row, in.response, &r);
     out->unjudged = !judged;
     buf_clear(line);
-    return row_line(row, ok, line, err);
+    return row_line(row, true, line, err);
 }
 
 /* ---- access for judges of programs and games ---- */

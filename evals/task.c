@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 #include "base/text.h"
 #include "evals/task_rows.h"
@@ -146,8 +147,8 @@ bool task_rows_next(task_rows *r) {
 
 snap_status task_rows_add(task_rows *r, const task_row *row, const char *where, snap_err *err) {
     snap_err gold = {0};
-    if (r->set->grader->check_gold(row->gold, &gold) != SNAP_OK)
-        return err_set(err, SNAP_E_INPUT, "%s: %s", where, gold.text);
+    if (grade_check_gold(r->set->grader, row->gold, &gold) != SNAP_OK)
+        return err_set(err, gold.code, "%s: %s", where, gold.text);
     return add_problem(r, row, err);
 }
 
@@ -222,8 +223,8 @@ static snap_status hash_files(task_rows *r, snap_err *err) {
     return st == SNAP_OK ? hash_bytes(buf_str(&r->digests), r->digests.len, set->sha256, err) : st;
 }
 
-snap_status task_load(const task_spec *t, const char *data, size_t limit,
-                      const task_options *options, task_set *out, snap_err *err) {
+static snap_status load(const task_spec *t, const char *data, size_t limit,
+                        const task_options *options, task_set *out, snap_err *err) {
     static const task_options defaults;
     snap_status st;
     task_rows rows = {.options = options ? options : &defaults,
@@ -251,6 +252,13 @@ cleanup:
     buf_release(&rows.digests);
     buf_release(&text);
     return st;
+}
+
+snap_status task_load(const task_spec *t, const char *data, size_t limit,
+                      const task_options *options, task_set *out, snap_err *err) {
+    fault_mark before = fault_begin();
+    snap_status st = load(t, data, limit, options, out, err);
+    return fault_result(before, st, err);
 }
 
 void task_set_release(task_set *set) {

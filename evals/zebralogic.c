@@ -86,7 +86,7 @@ static snap_status read_row(const js *row, task_rows *r, task_row *out, const ch
     snap_status st;
     TRY(js_need_object(row, "solution", &solution, where, err));
     TRY(js_write(solution, JS_COMPACT, &gold, err));
-    if (grader_zebra.check_gold(buf_str(&gold), &why) != SNAP_OK)
+    if (grade_check_gold(&grader_zebra, buf_str(&gold), &why) != SNAP_OK)
         TRY(err_set(err, SNAP_E_INPUT, "%s: %s", where, why.text));
     TRY(word_prompt(row, r, out, where, err));
     TRY(row_keep(r, buf_str(&gold), &out->gold, where, err));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 #include "base/text.h"
 
@@ -74,7 +75,8 @@ static snap_status read_rows(task_rows *r, const char *path, FILE *f, snap_err *
         st = read_line(r, line, end, where, err);
         r->source.at += n;
     }
-    if (st == SNAP_OK && ferror(f))
+    /* getline() also ends the loop when memory runs out */
+    if (st == SNAP_OK && !feof(f))
         st = err_set_errno(err, "cannot read '%s'", path);
     free(line);
     return st;
@@ -129,6 +131,7 @@ cleanup:
 
 snap_status task_tests(const task_set *set, const task_problem *p, code_tests *out, snap_err *err) {
     char where[300];
+    fault_mark before = fault_begin();
     *out = (code_tests){0};
     if (!set->task->read_tests || !p->source.file)
         return err_set(err, SNAP_E_INPUT, "task '%s' has no tests", set->task->name);
@@ -142,7 +145,7 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
         st = row ? set->task->read_tests(row, out, where, err) : SNAP_E_INPUT;
     js_free(row);
     free(line);
-    return st;
+    return fault_result(before, st, err);
 }
 
 /* ---- graders: verdicts come from the judge ---- */

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/text.h"
 #include "evals/code/compare.h"
 
@@ -216,7 +217,7 @@ static int by_key(const void *a, const void *b) {
 
 /* Sorts the items by key; of equal keys, keeps the last. */
 static bool sort_items(reader *r, value *dict) {
-    entry *items = malloc((dict->n + 1) * sizeof *items);
+    entry *items = fault_malloc((dict->n + 1) * sizeof *items);
     size_t n = 0;
     r->no_memory = r->no_memory || !items;
     if (!items)

@@ -1,5 +1,6 @@
 #include "evals/code/grade_code.h"
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "evals/code/fenced.h"
 #include "evals/grade_parts.h"
@@ -25,12 +26,13 @@ static bool find_program(const grader *g, grade_input in, extraction *x, const c
 
 snap_status code_grade_response(code_judge *j, const grader *g, grade_input in,
                                 const code_tests *tests, code_grade *out, snap_err *err) {
+    fault_mark before = fault_begin();
     extraction x;
     const char *why;
     *out = (code_grade){.grade = {.verdict = GRADE_UNPARSED}};
     if (!find_program(g, in, &x, &why)) {
         out->grade.reason = why;
-        return SNAP_OK;
+        return fault_result(before, SNAP_OK, err);
     }
     out->ran = true;
     out->grade.rule = x.rule;
@@ -38,7 +40,7 @@ snap_status code_grade_response(code_judge *j, const grader *g, grade_input in,
     snap_status st = judge_program(j, x.answer, tests, &out->result, err);
     out->grade.verdict = out->result.outcome == CODE_PASSED ? GRADE_CORRECT : GRADE_WRONG;
     out->grade.reason = out->result.reason;
-    return st;
+    return fault_result(before, st, err);
 }
 
 const char *code_grade_name(const code_grade *g) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "evals/code/judge_parts.h"
 #include "evals/code/scripts.h"
@@ -90,14 +91,21 @@ snap_status judge_run_job(code_judge *j, const sandbox_job *job, sandbox_result 
     }
 }
 
-snap_status judge_program(code_judge *j, span program, const code_tests *tests, code_result *out,
-                          snap_err *err) {
+static snap_status judge(code_judge *j, span program, const code_tests *tests, code_result *out,
+                         snap_err *err) {
     *out = (code_result){.outcome = CODE_PASSED};
     (void)snprintf(out->reason, sizeof out->reason, "all tests pass");
     if (tests->after)
         return judge_unit(j, program, tests, out, err);
     return j->kind == JUDGE_LCB ? judge_lcb(j, program, tests, out, err)
                                 : judge_real(j, program, tests, out, err);
+}
+
+snap_status judge_program(code_judge *j, span program, const code_tests *tests, code_result *out,
+                          snap_err *err) {
+    fault_mark before = fault_begin();
+    snap_status st = judge(j, program, tests, out, err);
+    return fault_result(before, st, err);
 }
 
 /* ---- opening a judge ---- */

@@ -68,9 +68,12 @@ static snap_status decompress(const buf *packed, int format, buf *out, const cha
         }
         rc = inflate_some(&z, out);
     }
+    bool no_memory = rc == Z_MEM_ERROR;
     bool all = rc == Z_STREAM_END && fed == packed->len && !z.avail_in;
     (void)inflateEnd(&z);
     snap_status st = buf_check(out, where, err);
+    if (st == SNAP_OK && no_memory)
+        st = err_set(err, SNAP_E_NOMEM, "%s: out of memory to unpack", where);
     if (st == SNAP_OK && !all)
         st = err_set(err, SNAP_E_INPUT, "%s: the packed data is damaged (zlib)", where);
     return st;

@@ -194,7 +194,7 @@ static snap_status keep_gold(const js *row, task_rows *r, task_row *out, const c
     snap_err why = {0};
     buf text = {0};
     if (check_list(row, &why) != SNAP_OK)
-        return err_set(err, SNAP_E_INPUT, "%s: %s", where, why.text);
+        return err_set(err, why.code, "%s: %s", where, why.text);
     js *gold = gold_of(row);
     snap_status st = gold ? js_write(gold, JS_COMPACT, &text, err)
                           : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "evals/ifeval/letters.h"
@@ -46,7 +47,7 @@ static uint64_t pack(const uint32_t *letters, int n) {
 static bool add_entry(language_profiles *p, entry e) {
     if (p->n_entries == p->room) {
         size_t room = p->room ? 2 * p->room : 1 << 16;
-        entry *more = realloc(p->entries, room * sizeof *more);
+        entry *more = fault_realloc(p->entries, room * sizeof *more);
         if (!more)
             return false;
         p->entries = more;
@@ -138,7 +139,7 @@ snap_status language_open(language_profiles **out, const char *folder, snap_err 
     struct dirent **names = NULL;
     snap_status st = SNAP_OK;
     *out = NULL;
-    language_profiles *p = calloc(1, sizeof *p);
+    language_profiles *p = fault_calloc(1, sizeof *p);
     if (!p)
         return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", folder);
     int n = scandir(folder, &names, visible, alphasort); /* sorted, so the order is the same on
@@ -168,17 +169,20 @@ void language_close(language_profiles *p) {
     free(p);
 }
 
-static language_profiles *installed;
-
-static void read_installed(void) {
-    const char *folder = getenv("SNAPMLA_LANGDETECT");
-    snap_status ignored = language_open(&installed, folder ? folder : kInstalled, NULL);
-    (void)ignored;
-}
-
 const language_profiles *language_installed(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, read_installed);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static language_profiles *installed;
+    static bool known;
+    (void)pthread_mutex_lock(&lock);
+    if (!known) {
+        const char *folder = getenv("SNAPMLA_LANGDETECT");
+        fault_mark before = fault_begin();
+        snap_status st = language_open(&installed, folder ? folder : kInstalled, NULL);
+        if (st == SNAP_E_NOMEM && !fault_since(before))
+            fault_note(st, "out of memory for the language profiles");
+        known = !fault_since(before); /* else the next call tries again */
+    }
+    (void)pthread_mutex_unlock(&lock);
     return installed;
 }
 
@@ -317,7 +321,7 @@ static bool detect(const language_profiles *p, span text, char code[LANGUAGE_COD
     int best = 0;
     if (!p)
         return small_words_detect(text, code);
-    uint32_t *letters = calloc(kText, sizeof *letters);
+    uint32_t *letters = fault_calloc(kText, sizeof *letters);
     size_t n = letters ? drop_latin(letters, read_text(text, letters)) : 0;
     for (size_t i = 0; i < n; i++) {
         push(&w, normal(letters[i]));

@@ -24,7 +24,8 @@ snap_status language_open(language_profiles **out, const char *folder,
 void language_close(language_profiles *p); /* NULL is allowed */
 
 /* The language profiles of this machine: from the folder SNAPMLA_LANGDETECT if that is set, else
- * Debian's. Read at the first call and kept until the process ends. NULL if there are none. */
+ * Debian's. Read at the first call and kept until the process ends. NULL if there are none, or
+ * after a fault (base/fault.h). */
 const language_profiles *language_installed(void);
 
 /* True if @text, which must be UTF-8, is in the language with that code, or if it has no letters

@@ -1,6 +1,8 @@
 #include <string.h>
 
+#include "base/fault.h"
 #include "evals/math/math_complex.h"
+#include "evals/math/math_memory.h"
 
 enum {
     kMaxDigits = 1000,
@@ -12,6 +14,7 @@ enum {
 typedef struct {
     const math_reading *r;
     int point;
+    fault_mark began;
 } context;
 
 /* ---- evaluating a tree ---- */
@@ -20,7 +23,7 @@ static math_eval_status eval(const context *c, uint16_t i, cx *out);
 
 static math_eval_status spend(const context *c, int cost) {
     *c->r->work -= cost;
-    return *c->r->work < 0 ? EVAL_COSTLY : EVAL_OK;
+    return *c->r->work < 0 || fault_since(c->began) ? EVAL_COSTLY : EVAL_OK;
 }
 
 static math_eval_status eval_number(math_span s, cx *out) {
@@ -281,11 +284,13 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
     bool symbols = math_has_symbol(a->t, i) || math_has_symbol(b->t, j);
     int points = symbols ? kMathPoints : 1, needed = symbols ? 2 : 1, seen = 0;
     math_eval_status st = EVAL_UNDEFINED;
+    const fault_mark began = fault_begin();
+    math_memory_prepare();
     cx first;
     cx_init(&first);
     *match = true;
     for (int k = 0; k < points && *match; k++) {
-        context ca = {a, k}, cb = {b, k};
+        context ca = {a, k, began}, cb = {b, k, began};
         bool equal = false;
         math_eval_status here = match_at(&ca, i, &cb, j, kind, &first, &equal);
         if (here == EVAL_OK) {

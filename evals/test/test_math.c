@@ -619,6 +619,9 @@ static void test_hostile_answers_meet_a_limit(void) {
         {"999999999!", 1, "", "not comparable as values"},
         {"9!!!!", 1, "", "not comparable as values"},
     };
+    void *(*alloc)(size_t), *(*resize)(void *, size_t, size_t);
+    void (*release)(void *, size_t);
+    mp_get_memory_functions(&alloc, &resize, &release);
     held = peak = 0;
     mp_set_memory_functions(count_alloc, count_realloc, count_free);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -632,7 +635,7 @@ static void test_hostile_answers_meet_a_limit(void) {
     }
     CU_ASSERT(peak < 1 << 20);
     CU_ASSERT_EQUAL(held, 0);
-    mp_set_memory_functions(NULL, NULL, NULL);
+    mp_set_memory_functions(alloc, resize, release);
 }
 
 /* Long lists without a common member cost quadratic work, up to the budget. */

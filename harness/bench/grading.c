@@ -134,8 +134,11 @@ static void make_pairs(pair_set *s, uint64_t seed, const pair_fn *makers, size_t
 static snap_status judge_all(const pair_set *s, const grader *g, bool extracted, snap_err *err) {
     for (size_t i = 0; i < kPairs; i++) {
         const pair *p = &s->pairs[i];
-        grade_result r =
-            g->grade(p->gold, (grade_input){.response = p->input, .extracted = extracted});
+        const grade_input in = {.response = p->input, .extracted = extracted};
+        grade_result r;
+        snap_status st = grade_response(g, p->gold, in, &r, err);
+        if (st != SNAP_OK)
+            return st;
         if ((r.verdict == GRADE_CORRECT) != p->right)
             return err_set(err, SNAP_E_WRONG, "%s: the answer '%s' to '%s' was graded %s (%s)",
                            g->id, r.extracted, p->gold, grade_verdict_name(r.verdict), r.reason);

@@ -57,8 +57,8 @@ static snap_status gold_of(const grading *g, const js *row, const char *where,
         return err_set(err, SNAP_E_INPUT, "%s: 'gold' must be a string or a number", where);
     if (n && strlen(*out) != n)
         return err_set(err, SNAP_E_INPUT, "%s: 'gold' holds a NUL", where);
-    if (g->grader->check_gold(*out, &why) != SNAP_OK)
-        return err_set(err, SNAP_E_INPUT, "%s: %s", where, why.text);
+    if (grade_check_gold(g->grader, *out, &why) != SNAP_OK)
+        return err_set(err, why.code, "%s: %s", where, why.text);
     return SNAP_OK;
 }
 
@@ -110,13 +110,16 @@ static snap_status grade_line(void *ctx, js *row, long line, snap_err *err) {
     char where[300], gold_number[kNumberMax], number[kNumberMax];
     const char *gold;
     grade_input in;
+    grade_result r;
+    snap_err why = {0};
     buf json = {0};
     (void)snprintf(where, sizeof where, "%.240s:%ld", g->name, line);
     if (!js_has(row, "answer") && !js_has(row, "response"))
         TRY(err_set(err, SNAP_E_INPUT, "%s: neither 'response' nor 'answer'", where));
     TRY(gold_of(g, row, where, gold_number, &json, &gold, err));
     TRY(input_of(row, where, number, &in, err));
-    grade_result r = g->grader->grade(gold, in);
+    if (grade_response(g->grader, gold, in, &r, &why) != SNAP_OK)
+        TRY(err_set(err, why.code, "%s: %s", where, why.text));
     if (!write_verdict(g, &r))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the verdicts"));
 cleanup:
