@@ -148,7 +148,8 @@ TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
-# more sources for the harness tests: the scripted server, tiny checkpoints
+# more sources for the tests of a layer: an allocator that fails; the scripted server, tiny checkpoints
+TEST_ALSO_evals := base/test/failing_alloc.c
 TEST_ALSO_harness := generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
 
 define layer_test

@@ -23,7 +23,7 @@ static bool reserve(buf *b, size_t n) {
         cap = b->len + n + 1;
     char *p = fault_realloc(b->data, cap);
     if (!p) {
-        b->failed = true;
+        b->failed = b->no_memory = true;
         return false;
     }
     b->data = p;
@@ -64,6 +64,8 @@ bool buf_printf(buf *b, const char *fmt, ...) {
 snap_status buf_check(const buf *b, const char *what, snap_err *err) {
     if (!b->failed)
         return SNAP_OK;
+    if (b->no_memory)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %s", what);
     return err_set(err, SNAP_E_NOMEM, "%s does not fit in %zu bytes", what,
                    b->limit ? b->limit : BUF_DEFAULT_LIMIT);
 }
@@ -74,7 +76,7 @@ const char *buf_str(const buf *b) {
 
 void buf_clear(buf *b) {
     b->len = 0;
-    b->failed = false;
+    b->failed = b->no_memory = false;
     if (b->data)
         b->data[0] = '\0';
 }

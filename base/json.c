@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,17 +10,43 @@
 #include "base/fs.h"
 #include "base/text.h"
 
+/* ---- memory ---- */
+
+/* Where to continue if an allocation of the parser fails; NULL: the parser does not run. */
+static _Thread_local jmp_buf *parser_failed;
+
+/* The parser of jansson 2.14 ignores that the buffer of a string cannot grow: it loses characters or
+ * corrupts the heap. So a failed allocation leaves the parser at once. What it has read so far is
+ * lost memory. */
+static void *allocate(size_t n) {
+    void *p = fault_malloc(n);
+    if (!p && parser_failed)
+        longjmp(*parser_failed, 1);
+    return p;
+}
+
 /* Runs before main(), that is, before any other use of jansson. */
-__attribute__((constructor)) static void note_failed_allocations(void) {
-    json_set_alloc_funcs(fault_malloc, free);
+__attribute__((constructor)) static void set_allocate(void) {
+    json_set_alloc_funcs(allocate, free);
 }
 
 /* ---- reading ---- */
 
+/* NULL if the text is not JSON, or after a noted fault. */
+static json_t *load(const char *text, size_t n, json_error_t *je) {
+    jmp_buf here;
+    json_t *volatile v = NULL;
+    parser_failed = &here;
+    if (setjmp(here) == 0)
+        v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, je);
+    parser_failed = NULL;
+    return v;
+}
+
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
     json_error_t je;
     fault_mark before = fault_begin();
-    json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
+    json_t *v = load(text, n, &je);
     if (!v && fault_since(before))
         (void)err_set(err, SNAP_E_NOMEM, "%s: out of memory", name);
     else if (!v)
@@ -361,9 +388,9 @@ snap_status js_write_file(const js *v, const char *path, snap_err *err) {
 
 static snap_status one_line(const char *text, size_t n, const char *name, long line, js_line_fn fn,
                             void *ctx, snap_err *err) {
-    json_error_t je;
+    json_error_t je = {.text = ""};
     fault_mark before = fault_begin();
-    json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &je);
+    json_t *v = load(text, n, &je);
     const char *quote = v ? NULL : strstr(je.text, " near '");
     if (!v && fault_since(before))
         return err_set(err, SNAP_E_NOMEM, "%s:%ld: out of memory", name, line);

@@ -1,0 +1,104 @@
+#include "base/test/failing_alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_size_t calls;
+static size_t fail_at;
+static bool armed, fail_after;
+
+void failing_alloc_arm(size_t n, bool all) {
+    fail_at = n;
+    fail_after = all;
+    atomic_store(&calls, 0);
+    armed = true;
+}
+
+size_t failing_alloc_disarm(void) {
+    armed = false;
+    return atomic_load(&calls);
+}
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+bool failing_alloc_works(void) {
+    return true;
+}
+
+/* True if this allocation must fail. */
+static bool fails(void) {
+    if (!armed)
+        return false;
+    size_t n = atomic_fetch_add(&calls, 1) + 1;
+    if (!fail_at || n < fail_at || (n > fail_at && !fail_after))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+/* glibc's own functions under the names that nobody replaces */
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void *__libc_memalign(size_t align, size_t n);
+
+void *malloc(size_t n) {
+    return fails() ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t count, size_t size) {
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *p, size_t n) {
+    return fails() ? NULL : __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t align, size_t n) {
+    return fails() ? NULL : __libc_memalign(align, n);
+}
+
+int posix_memalign(void **out, size_t align, size_t n) {
+    void *p = fails() ? NULL : __libc_memalign(align, n);
+    if (!p)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+#else
+
+bool failing_alloc_works(void) {
+    return false;
+}
+
+#endif
+
+#ifdef FAILING_ALLOC_PRELOAD
+
+/* As a preloaded object: ALLOC_FAIL_AT is n, with a "+" at its end if all later allocations fail as
+ * well. At the end of the process, the number of allocations goes to the file ALLOC_FAIL_COUNT.
+ * Processes that this one starts do not fail. */
+__attribute__((constructor)) static void start(void) {
+    const char *at = getenv("ALLOC_FAIL_AT");
+    (void)unsetenv("LD_PRELOAD");
+    (void)unsetenv("ALLOC_FAIL_AT");
+    failing_alloc_arm(at ? strtoul(at, NULL, 10) : 0, at && strchr(at, '+'));
+}
+
+__attribute__((destructor)) static void stop(void) {
+    size_t n = failing_alloc_disarm();
+    const char *path = getenv("ALLOC_FAIL_COUNT");
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    if (fd < 0)
+        return;
+    (void)dprintf(fd, "%zu\n", n);
+    (void)close(fd);
+}
+
+#endif

@@ -1,0 +1,266 @@
+/* Tests that a failed allocation never becomes a verdict: every allocation of a grading fails once.
+ *
+ * Each case runs in a process of its own, because a pattern is compiled at its first use only. This
+ * suite must run before others have used the patterns, so its file is the first by name. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/fs.h"
+#include "base/test/failing_alloc.h"
+#include "evals/arena.h"
+#include "evals/code/compare.h"
+#include "evals/code/tests.h"
+#include "evals/task.h"
+
+enum { kEach = 600, kText = 700 };
+
+/* The result of a case, in memory that both processes share. */
+typedef struct {
+    snap_status st;
+    snap_err err;
+    char text[kText]; /* everything that the operation has found out */
+    size_t allocations;
+} outcome;
+
+typedef void (*operation)(const void *what, outcome *out);
+
+/* Runs an operation in a new process in which the n-th allocation fails. False if it crashed. */
+static bool run_in_process(operation run, const void *what, size_t n, bool all, outcome *out) {
+    int status;
+    memset(out, 0, sizeof *out);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        failing_alloc_arm(n, all);
+        run(what, out);
+        out->allocations = failing_alloc_disarm();
+        _exit(0);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+static bool is_clear(const outcome *o) {
+    return o->st != SNAP_OK && o->err.code == o->st && strstr(o->err.text, "memory");
+}
+
+/* Fails every allocation up to kEach, and a sample of those after it. */
+static void fail_each(const char *name, operation run, const void *what) {
+    outcome *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL(shared, MAP_FAILED);
+    bool ran = run_in_process(run, what, 0, false, shared);
+    const outcome want = *shared;
+    if (!ran || want.st != SNAP_OK)
+        printf("\n    %s: %s\n", name, ran ? want.err.text : "crashed without a failure");
+    CU_ASSERT(ran && want.st == SNAP_OK);
+    for (int all = 0; all < 2 && ran; all++) {
+        for (size_t n = 1; n <= want.allocations; n += n < kEach ? 1 : n / 8) {
+            bool ended = run_in_process(run, what, n, all, shared);
+            bool same = ended && shared->st == SNAP_OK && strcmp(shared->text, want.text) == 0;
+            if (!same && !(ended && is_clear(shared)))
+                printf("\n    %s, allocation %zu%s: %s, status %d, '%s'\n      %s\n      not %s\n",
+                       name, n, all ? " and all later ones" : "", ended ? "ended" : "CRASHED",
+                       (int)shared->st, shared->err.text, shared->text, want.text);
+            CU_ASSERT(same || (ended && is_clear(shared)));
+        }
+    }
+    (void)munmap(shared, sizeof *shared);
+}
+
+/* ---- answers ---- */
+
+typedef struct {
+    const char *name;
+    const grader *grader;
+    const char *gold, *response;
+} answer;
+
+static void grade(const void *what, outcome *out) {
+    const answer *a = what;
+    grade_result r;
+    out->st = grade_check_gold(a->grader, a->gold, &out->err);
+    if (out->st == SNAP_OK)
+        out->st = grade_response(a->grader, a->gold,
+                                 (grade_input){.response = {a->response, strlen(a->response)}}, &r,
+                                 &out->err);
+    if (out->st == SNAP_OK)
+        (void)snprintf(out->text, kText, "%s '%s' by %s: %s; %g %g %g",
+                       grade_verdict_name(r.verdict), r.extracted, r.rule ? r.rule : "none",
+                       r.reason, r.also[0].value, r.also[1].value, r.also[2].value);
+}
+
+#define IFEVAL(id, kwargs) "{\"instruction_id_list\": [\"" id "\"], \"kwargs\": [" kwargs "]}"
+#define GRID               "{\"header\": [\"House\", \"Name\"], \"rows\": [[\"1\", \"Ann\"], [\"2\", \"Bob\"]]}"
+
+static const answer answers[] = {
+    {"integer in a box", &grader_aime, "204", "We find $\\boxed{204}$."},
+    {"two boxes", &grader_aime, "204", "$\\boxed{204}$ and $\\boxed{205}$"},
+    {"stated integer", &grader_aime, "204", "The final answer is **204**. I hope this helps."},
+    {"last number", &grader_aime, "204", "So $x = 3$ and we get 204"},
+    {"gsm8k", &grader_gsm8k, "2 + 16\n#### 18", "She pays $18.\n#### 18"},
+    {"root", &grader_math_field, "\\frac{\\sqrt{2}}{2}", "Thus $\\boxed{\\frac{1}{\\sqrt2}}$."},
+    {"sine", &grader_math_field, "\\sin(\\frac{\\pi}{5}) + e^{2}", "\\boxed{e^2+\\sin(\\pi/5)}"},
+    {"list", &grader_math_strict, "1,\\sqrt3", "\\boxed{1} and \\boxed{\\sqrt{3}}"},
+    {"stated formula", &grader_math_field, "x^2+1", "The answer is $x^2 + 1$, as was to be shown."},
+    {"guessed formula", &grader_math_field, "\\ln 7", "This gives \\[ \\ln 7 \\] at the end"},
+    {"letter", &grader_letter, "C", "Therefore the correct option is **(C)**."},
+    {"letter in bold", &grader_letter, "C", "Hm. **C** it is\n\nindeed"},
+    {"ten letters", &grader_ten_letters, "H", "The answer is (H)."},
+    {"letter in a field", &grader_letter_field, "B", "{\"reasoning\": \"...\", \"answer\": \"B\"}"},
+    {"grid", &grader_zebra, GRID,
+     "Well, {no}: {\"solution\": {\"House 1\": {\"Name\": \"Ann\"}, \"House 2\": {\"Name\": "
+     "\"Eve\"}}}"},
+    {"keywords", &grader_ifeval_plain,
+     IFEVAL("keywords:existence", "{\"keywords\": [\"rain\", \"s[ou]n\"]}"), "Rain and sun."},
+    {"forbidden words", &grader_ifeval_plain,
+     IFEVAL("keywords:forbidden_words", "{\"forbidden_words\": [\"rain\"]}"), "Rain and *sun*."},
+    {"sentences", &grader_ifeval_plain,
+     IFEVAL("length_constraints:number_sentences",
+            "{\"num_sentences\": 3, \"relation\": \"at least\"}"),
+     "This is Mr. Jones. He came at 3 p.m. from the U.S. \"Why?\" she asked."},
+    {"capital words", &grader_ifeval_plain,
+     IFEVAL("change_case:capital_word_frequency",
+            "{\"capital_frequency\": 2, \"capital_relation\": \"at least\"}"),
+     "NASA can't say what the USA wants. \"GO,\" they said."},
+    {"paragraphs", &grader_ifeval_plain,
+     IFEVAL("length_constraints:nth_paragraph_first_word",
+            "{\"num_paragraphs\": 2, \"nth_paragraph\": 2, \"first_word\": \"then\"}"),
+     "First.\n\nThen second."},
+    {"format", &grader_ifeval_plain,
+     "{\"instruction_id_list\": [\"detectable_format:title\", "
+     "\"detectable_format:number_highlighted_sections\", \"startend:end_checker\", "
+     "\"detectable_content:postscript\", \"detectable_format:number_bullet_lists\"], \"kwargs\": "
+     "[{}, {\"num_highlights\": 1}, {\"end_phrase\": \"the end\"}, {\"postscript_marker\": "
+     "\"P.S.\"}, {\"num_bullets\": 2}]}",
+     "<<Title>>\n* one\n* two *three*\nP.S. this is The end"},
+    {"small letters", &grader_ifeval_plain, IFEVAL("change_case:english_lowercase", "{}"),
+     "this is a text in the english language, and it has no capitals."},
+    {"language", &grader_ifeval, IFEVAL("language:response_language", "{\"language\": \"de\"}"),
+     "Das ist ein deutscher Satz, und er ist nicht besonders lang."},
+};
+
+static void test_answers(void) {
+    if (!failing_alloc_works())
+        return;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        fail_each(answers[i].name, grade, &answers[i]);
+}
+
+/* ---- judges of games, programs and values ---- */
+
+static void set_games(const void *what, outcome *out) {
+    static const arena_game games[ARENA_GAMES] = {{.judgment = "My final verdict is: [[B>>A]]"},
+                                                  {.judgment = "Tie: [A=B]"}};
+    js *row = js_new_object();
+    buf text = {0};
+    (void)what;
+    out->st =
+        row ? arena_set_games(row, &grader_arena, "judge", (span){"reference", 9}, games, &out->err)
+            : err_set(&out->err, SNAP_E_NOMEM, "out of memory");
+    if (out->st == SNAP_OK)
+        out->st = js_write(row, JS_COMPACT, &text, &out->err);
+    (void)snprintf(out->text, kText, "%s", buf_str(&text));
+    buf_release(&text);
+    js_free(row);
+}
+
+static const char *const values[][2] = {
+    {"[1, {\"k\": \"v\\u00e9\", \"a\": 2.5}, (true)]",
+     "[1.0, {\"a\": 2.5, \"k\": \"v\xc3\xa9\"}, (1)]"},
+    {"{\"a\": [[1, 2], [3]]}", "{\"a\": [[1, 2], [4]]}"},
+};
+
+static void compare(const void *what, outcome *out) {
+    const char *const *v = what;
+    fault_mark before = fault_begin();
+    value_verdict verdict = compare_value((span){v[0], strlen(v[0])}, (span){v[1], strlen(v[1])});
+    out->st = fault_result(before, SNAP_OK, &out->err);
+    (void)snprintf(out->text, kText, "%d", (int)verdict);
+}
+
+/* The private tests are base64 of zlib of a pickle, as LiveCodeBench publishes them. */
+static const char kTests[] =
+    "{\"public_test_cases\": \"[{\\\"input\\\": \\\"1\\\", \\\"output\\\": \\\"2\\\", "
+    "\\\"testtype\\\": \\\"stdin\\\"}]\", \"metadata\": \"{}\", \"private_test_cases\": "
+    "\"eJxrYJlqwQABPSbR1UqZeQWlJUpWCkrGSjoKSvmlJVCuCYhbklpcUlJZkAoSKC5JycxTqo2dogcAOpMS"
+    "rg=="
+    "\"}";
+
+static void read_tests(const void *what, outcome *out) {
+    code_tests t = {0};
+    (void)what;
+    js *row = js_parse(kTests, strlen(kTests), "row", &out->err);
+    out->st = row ? tests_read(row, &t, "row", &out->err) : out->err.code;
+    if (out->st != SNAP_OK)
+        out->st = out->err.code; /* the caller of tests_read() reports the error itself */
+    (void)snprintf(out->text, kText, "%zu", t.n);
+    tests_release(&t);
+    js_free(row);
+}
+
+static void test_judges(void) {
+    if (!failing_alloc_works())
+        return;
+    fail_each("games", set_games, NULL);
+    fail_each("tests", read_tests, NULL);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        fail_each("values", compare, values[i]);
+}
+
+/* ---- data files ---- */
+
+typedef struct {
+    const task_spec *task;
+    const char *rows;
+} data_file;
+
+static const data_file files[] = {
+    {&task_aime24, "{\"id\": 60, \"problem\": \"2+2?\", \"answer\": \"4\"}\n"
+                   "{\"id\": 61, \"problem\": \"2+3?\", \"answer\": 5}\n"},
+    {&task_math500, "{\"unique_id\": \"a\", \"problem\": \"Half?\", \"answer\": \"\\\\frac12\"}\n"},
+    {&task_gsm8k, "{\"question\": \"2+16?\", \"answer\": \"It is\\n#### 18\"}\n"},
+    {&task_ifeval,
+     "{\"key\": 1, \"prompt\": \"Write.\", \"instruction_id_list\": "
+     "[\"keywords:existence\"], \"kwargs\": [{\"keywords\": [\"a+\"], \"n\": null}]}\n"},
+    {&task_mbpp, "{\"task_id\": 11, \"text\": \"Add.\", \"test_list\": [\"assert f(1) == 1\"], "
+                 "\"code\": \"def f(x): return x\"}\n"},
+    {&task_humaneval,
+     "{\"task_id\": \"HumanEval/0\", \"prompt\": \"def f(x):\\n\", \"entry_point\": "
+     "\"f\", \"test\": \"def check(f):\\n    assert f(1) == 1\\n\"}\n"},
+};
+
+static char file_path[80];
+
+static void load(const void *what, outcome *out) {
+    const data_file *f = what;
+    task_set set = {0};
+    out->st = task_load(f->task, file_path, 0, NULL, &set, &out->err);
+    if (out->st == SNAP_OK)
+        (void)snprintf(out->text, kText, "%zu %s %s %s", set.n, set.prompt_sha256, set.sha256,
+                       set.problems[0].gold);
+    task_set_release(&set);
+}
+
+static void test_data_files(void) {
+    snap_err err = {0};
+    if (!failing_alloc_works())
+        return;
+    (void)snprintf(file_path, sizeof file_path, "/tmp/snapmla-alloc-%ld.jsonl", (long)getpid());
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        CU_ASSERT_EQUAL(fs_write_atomic(file_path, files[i].rows, strlen(files[i].rows), &err),
+                        SNAP_OK);
+        fail_each(files[i].task->name, load, &files[i]);
+    }
+    (void)unlink(file_path);
+}
+
+CU_TestInfo tests_alloc[] = {{"answers", test_answers},
+                             {"games, values and tests of programs", test_judges},
+                             {"data files", test_data_files},
+                             CU_TEST_INFO_NULL};
