@@ -82,6 +82,7 @@ static bool set_answer(js *row, const gen_result *res, const char *error) {
            set_count(row, "prompt_tokens", res->prompt_tokens) &&
            set_count(row, "completion_tokens", res->completion_tokens) &&
            js_set_int(row, "attempts", res->attempts) &&
+           (!res->repaired || js_set_bool(row, "repaired", true)) &&
            set_ms(row, "ttft_ms", res->first_token_ns) &&
            set_ms(row, "itl_ms_mean", res->itl_mean_ns) &&
            set_ms(row, "itl_ms_p50", res->itl_p50_ns) &&

@@ -63,7 +63,8 @@ typedef struct {
      * Percentiles are within 1 %. A piece is what the server sends in one event, usually one token.
      * -1 = fewer than two pieces. */
     int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns;
-    int attempts; /* 1 = no retry was needed */
+    int attempts;  /* 1 = no retry was needed */
+    bool repaired; /* the server sent text that is not Unicode; U+FFFD replaces it */
 } gen_result;
 
 /* What a client did during a run, and the delay that it added to the times it measured. */

@@ -19,7 +19,7 @@ void chat_answer_clear(chat_answer *a) {
     buf_clear(&a->reasoning);
     a->finish_reason[0] = '\0';
     a->prompt_tokens = a->completion_tokens = -1;
-    a->done = false;
+    a->done = a->repaired = false;
 }
 
 void chat_answer_release(chat_answer *a) {
@@ -112,11 +112,78 @@ static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err 
     return st == SNAP_OK ? take_finish(a, choice, err) : st;
 }
 
+/* The code unit of an escape such as \\ud83d at the start of a text; -1 if there is none. */
+static int escaped_unit(const char *s, size_t n) {
+    int unit = 0;
+    if (n < 6 || s[0] != '\\' || s[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        const char *digits = "0123456789abcdef", *at = strchr(digits, s[i] | 0x20);
+        if (s[i] < '0' || !at)
+            return -1;
+        unit = unit << 4 | (int)(at - digits);
+    }
+    return unit;
+}
+
+static bool is_surrogate(int unit, int first) {
+    return unit >= first && unit < first + 0x400;
+}
+
+/* Copies an escape sequence, which starts with a backslash. Half of a surrogate pair becomes U+FFFD.
+ * Returns the length of what was read. */
+static size_t put_escape(buf *out, const char *s, size_t n, bool *repaired) {
+    int unit = escaped_unit(s, n);
+    size_t len = unit >= 0 ? 6 : n < 2 ? n : 2;
+    if (is_surrogate(unit, 0xd800) && is_surrogate(escaped_unit(s + 6, n - 6), 0xdc00))
+        len = 12;
+    bool half = len == 6 && unit >= 0xd800 && unit <= 0xdfff;
+    if (half)
+        (void)buf_puts(out, "\\ufffd");
+    else
+        text_append_utf8_lossy(out, s, len);
+    *repaired = *repaired || half || !text_is_utf8(s, len);
+    return len;
+}
+
+/* Copies JSON and replaces what is not Unicode. True if there was something to replace. */
+static bool repair(const char *json, size_t n, buf *out) {
+    bool repaired = !text_is_utf8(json, n);
+    for (size_t i = 0; i < n;) {
+        const char *escape = memchr(json + i, '\\', n - i);
+        size_t end = escape ? (size_t)(escape - json) : n;
+        text_append_utf8_lossy(out, json + i, end - i);
+        i = end;
+        if (escape)
+            i += put_escape(out, escape, n - end, &repaired);
+    }
+    return repaired;
+}
+
+/* Parses what the server sent. If that fails because of text that is not Unicode, parses a repaired
+ * copy. */
+static js *parse(chat_answer *a, const char *json, size_t n, const char *name, snap_err *err) {
+    snap_err why = {0};
+    buf copy = {0};
+    js *v = js_parse(json, n, name, &why);
+    if (!v && why.code == SNAP_E_INPUT && repair(json, n, &copy)) {
+        why = (snap_err){0};
+        if (buf_check(&copy, "the answer", &why) == SNAP_OK)
+            v = js_parse(buf_str(&copy), copy.len, name, &why);
+        a->repaired = a->repaired || v;
+    }
+    buf_release(&copy);
+    if (!v)
+        (void)err_set(err, why.code, "%s", why.text);
+    return v;
+}
+
 static snap_status take_json(chat_answer *a, const char *json, size_t n, bool chunk,
                              snap_err *err) {
-    js *v = js_parse(json, n, chunk ? "stream chunk" : "answer", err);
+    snap_err why = {0};
+    js *v = parse(a, json, n, chunk ? "stream chunk" : "answer", &why);
     if (!v)
-        return SNAP_E_INPUT;
+        return err_set(err, why.code, "%s", why.text);
     snap_status st;
     if (js_is_object(v))
         st = take_object(a, v, chunk, err);

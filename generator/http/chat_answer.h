@@ -3,7 +3,11 @@
  * Source: OpenAI API reference, "Chat Completions" (objects chat.completion and
  * chat.completion.chunk), and what SGLang, vLLM and llama.cpp add to it: `reasoning_content` or
  * `reasoning` beside `content`, and an error object in place of a chunk. Only the choice of index
- * 0 is read. Text is valid UTF-8 without NUL bytes (they become U+FFFD). */
+ * 0 is read. Text is valid UTF-8 without NUL bytes (they become U+FFFD).
+ *
+ * A server may send text that is not Unicode: bytes that are not UTF-8, or half of a surrogate pair
+ * as an escape. What it answered is still an answer and is judged as such. Each such byte or escape
+ * becomes U+FFFD, and `repaired` is set. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_ANSWER_H
 #define SNAPMLA_GENERATOR_HTTP_CHAT_ANSWER_H
 
@@ -20,6 +24,7 @@ typedef struct {
     char finish_reason[32];                   /* "" = not received yet */
     int64_t prompt_tokens, completion_tokens; /* -1 = not reported */
     bool done;                                /* the stream's "[DONE]" was received */
+    bool repaired;                            /* U+FFFD replaces something in the JSON */
 } chat_answer;
 
 chat_answer chat_answer_make(void); /* no allocation yet */

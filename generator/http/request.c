@@ -65,6 +65,7 @@ static void deliver(slot *s) {
         .itl_p50_ns = hist_quantile_ns(&s->last.gaps, 0.5),
         .itl_p99_ns = hist_quantile_ns(&s->last.gaps, 0.99),
         .attempts = s->attempts,
+        .repaired = s->last.answer.repaired,
     };
     s->state = SLOT_FREE;
     r->changed = true;

@@ -172,6 +172,7 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
         out->finish_reason = "unknown";
     out->prompt_tokens = count_of(row, "prompt_tokens");
     out->completion_tokens = count_of(row, "completion_tokens");
+    out->repaired = js_get_bool(row, "repaired", false);
     out->first_token_ns = time_of(row, "ttft_ms", -1);
     out->total_ns = time_of(row, "total_ms", 0);
     out->itl_mean_ns = time_of(row, "itl_ms_mean", -1);

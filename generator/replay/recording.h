@@ -11,12 +11,14 @@
  *   "ttft_ms", "total_ms"                 numbers, milliseconds; optional
  *   "itl_ms_mean", "itl_ms_p50", "itl_ms_p99"  numbers, milliseconds; optional
  *   "prompt_sha256"                       string; optional: of the messages of the request
+ *   "repaired"                            true if the text was not Unicode; optional
  *   "sampling"                            {"temperature", "top_p", "top_k", "max_tokens"}; optional
  * Other keys are ignored. A later row replaces a row with "error" of the same key, because a
  * resumed run repeats failed samples. */
 #ifndef SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 #define SNAPMLA_GENERATOR_REPLAY_RECORDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +41,7 @@ typedef struct {
     int64_t total_ns;                            /* 0 = unknown */
     int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns; /* -1 = unknown */
     const char *prompt_sha256;                   /* NULL = unknown */
+    bool repaired;                               /* the text was not Unicode when it came */
     double sampling[RECORDED_SAMPLING];          /* in this order; NAN = unknown */
 } recorded;
 

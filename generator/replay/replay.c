@@ -32,6 +32,7 @@ static gen_result result_of(const recorded *row) {
         .itl_p50_ns = row->itl_p50_ns,
         .itl_p99_ns = row->itl_p99_ns,
         .attempts = 1,
+        .repaired = row->repaired,
     };
 }
 

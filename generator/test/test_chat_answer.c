@@ -33,6 +33,60 @@ static void test_whole_answer(void) {
     chat_answer_release(&a);
 }
 
+/* What is not Unicode becomes U+FFFD, and the answer says so. */
+static void test_repairs(void) {
+    static const struct {
+        const char *content, *text;
+        bool repaired;
+    } cases[] = {
+        {"plain \\u00e9 \\ud83d\\ude00 \\\\ud83d", "plain \xc3\xa9 \xf0\x9f\x98\x80 \\ud83d",
+         false},
+        {"a\xff"
+         "b",
+         "a\xef\xbf\xbd"
+         "b",
+         true},
+        {"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd", true},
+        {"half \\ud83d", "half \xef\xbf\xbd", true},
+        {"\\uDE00\\uD83D swapped", "\xef\xbf\xbd\xef\xbf\xbd swapped", true},
+        {"\\ud83d\\u0041",
+         "\xef\xbf\xbd"
+         "A",
+         true},
+        {"\\\\\\ud83d\\n\xc3", "\\\xef\xbf\xbd\n\xef\xbf\xbd", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        chat_answer a = chat_answer_make();
+        buf json = {0};
+        snap_err err;
+        (void)buf_printf(&json, CHOICE("{\"content\":\"%s\"}", "\"stop\""), cases[i].content);
+        CU_ASSERT_EQUAL(read_whole(&a, buf_str(&json), &err), SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(buf_str(&a.text), cases[i].text);
+        CU_ASSERT_EQUAL(a.repaired, cases[i].repaired);
+        chat_answer_clear(&a);
+        CU_ASSERT_FALSE(a.repaired);
+        buf_release(&json);
+        chat_answer_release(&a);
+    }
+}
+
+/* One chunk of a stream may be repaired; what is not JSON stays an error. */
+static void test_repaired_chunks(void) {
+    static const char first[] = "{\"choices\":[{\"delta\":{\"content\":\"a\\udc80\"}}]}";
+    static const char last[] =
+        "{\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}";
+    static const char broken[] = "{\"choices\":[{\"delta\":{\"content\":\"\xff";
+    chat_answer a = chat_answer_make();
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(chat_answer_read_chunk(&a, first, strlen(first), &err), SNAP_OK);
+    CU_ASSERT_EQUAL(chat_answer_read_chunk(&a, last, strlen(last), &err), SNAP_OK);
+    CU_ASSERT(a.repaired && chat_answer_complete(&a));
+    CU_ASSERT_STRING_EQUAL(buf_str(&a.text), "a\xef\xbf\xbd"
+                                             "b");
+    CU_ASSERT_EQUAL(chat_answer_read_chunk(&a, broken, strlen(broken), &err), SNAP_E_INPUT);
+    chat_answer_release(&a);
+}
+
 static void test_what_an_answer_may_lack(void) {
     chat_answer a = chat_answer_make();
     snap_err err;
@@ -199,6 +253,8 @@ static void test_seeds_are_folded(void) {
 }
 
 CU_TestInfo tests_chat_answer[] = {{"whole answer", test_whole_answer},
+                                   {"text that is not Unicode", test_repairs},
+                                   {"chunks that are not Unicode", test_repaired_chunks},
                                    {"what may be absent", test_what_an_answer_may_lack},
                                    {"malformed answers", test_malformed_answers_say_why},
                                    {"error objects", test_error_objects},

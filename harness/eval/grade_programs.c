@@ -30,9 +30,19 @@ typedef struct {
 
 /* ---- a row ---- */
 
-/* "code" is the program itself; "response" is a text that contains it. */
-static snap_status read_input(js *row, const char *where, grade_input *in, snap_err *err) {
+/* "code" is a program, and "response" is a text that contains one. The rows of HumanEval and MBPP may
+ * carry the reference solution as "code": a "response" beside it is what is judged. In a row of
+ * another task it would not be clear which of the two is meant. */
+static snap_status read_input(const grading *g, js *row, const char *where, grade_input *in,
+                              snap_err *err) {
     const js *code = js_get(row, "code"), *response = js_get(row, "response");
+    if (code && js_has(row, "response")) {
+        if (g->o->grader != &grader_assertions)
+            return err_set(err, SNAP_E_USAGE,
+                           "%s: both 'code' and 'response'; keep the one that is to be judged",
+                           where);
+        code = NULL;
+    }
     *in = (grade_input){.response = {"", 0}, .extracted = code != NULL};
     in->truncated = text_equal(js_get_str(row, "finish_reason"), "length");
     if (!code && !js_has(row, "response"))
@@ -52,7 +62,7 @@ static js *parse_row(const grading *g, const line *l, char where[300], grade_inp
     js *row = js_parse(l->text.s, l->text.n, where, err);
     if (row && !js_is_object(row))
         (void)err_set(err, SNAP_E_INPUT, "%s: a row must be an object", where);
-    else if (row && read_input(row, where, in, err) == SNAP_OK &&
+    else if (row && read_input(g, row, where, in, err) == SNAP_OK &&
              g->o->task->read_tests(row, tests, where, err) == SNAP_OK)
         return row;
     tests_release(tests);
@@ -131,8 +141,10 @@ static snap_status find_lines(grading *g, const buf *text, snap_err *err) {
         char where[300];
         grade_input in;
         code_tests tests;
-        js *row = parse_row(g, &g->lines[i], where, &in, &tests, err);
-        st = row ? SNAP_OK : SNAP_E_INPUT;
+        snap_err why = {0};
+        js *row = parse_row(g, &g->lines[i], where, &in, &tests, &why);
+        if (!row)
+            st = err_set(err, why.code, "%s", why.text);
         if (row)
             tests_release(&tests);
         js_free(row);
