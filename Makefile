@@ -197,11 +197,24 @@ test:
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
+# ---- the program while memory runs out: one failed allocation at a time ----
+FAILING_ALLOC := $(BUILD)/test/failing_alloc.so
+$(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc.h
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DFAILING_ALLOC_PRELOAD -fPIC -shared -o $@ $<
+# Continuous integration runs a sample of these commands, which have no fault left. test-alloc-full runs all
+# commands and most allocations, in about half an hour.
+ALLOC_COMMANDS ?= grade grade-math grade-letter grade-ifeval
+.PHONY: test-alloc test-alloc-full
+test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC)
+	$(Q)sh ci/alloc_fail.sh --jobs $(JOBS) $^ $(ALLOC_COMMANDS)
+test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC)
+	$(Q)sh ci/alloc_fail.sh --all --jobs $(JOBS) $^
+
 # ---- checks ----
 .PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
 # The steps run one after the other, because each uses all processors.
 check:
-	$(Q)for step in test test-tutorial lint includes audit sanitize test-install test-jobs; do \
+	$(Q)for step in test test-alloc test-tutorial lint includes audit sanitize test-install test-jobs; do \
 	    $(MAKE) --no-print-directory $$step || exit 1; done
 	@echo "check: all passed"
 
@@ -334,7 +347,8 @@ help:
 	@echo 'make              build/snapmla'
 	@echo 'make demo         install missing packages, build, run a small benchmark and evaluation, report'
 	@echo 'make test         install missing packages, build, run all tests'
-	@echo 'make check        test, tutorial, lint, include order, audit, sanitizers, installation'
+	@echo 'make check        test, test-alloc, tutorial, lint, include order, audit, sanitizers, installation'
+	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: all, half an hour'
 	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'

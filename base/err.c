@@ -19,14 +19,15 @@ snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) {
 
 snap_status err_set_errno(snap_err *err, const char *fmt, ...) {
     int saved = errno;
+    snap_status code = saved == ENOMEM ? SNAP_E_NOMEM : SNAP_E_IO;
     if (!err || err->code != SNAP_OK)
-        return SNAP_E_IO;
+        return code;
     char what[400];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    return err_set(err, SNAP_E_IO, "%s: %s", what, strerror(saved));
+    return err_set(err, code, "%s: %s", what, strerror(saved));
 }
 
 void err_prefix(snap_err *err, const char *fmt, ...) {

@@ -45,7 +45,7 @@ static FILE *open_regular(const char *path, snap_err *err) {
 snap_status hash_file(const char *path, char out[HASH_HEX], snap_err *err) {
     FILE *f = open_regular(path, err);
     if (!f)
-        return SNAP_E_IO;
+        return err ? err->code : SNAP_E_IO;
     SHA256_CTX ctx;
     char chunk[1 << 16];
     size_t n;

@@ -25,12 +25,16 @@ const task_spec *task_find(const char *name) {
     return NULL;
 }
 
-const grader *task_grader(const task_spec *t, const task_options *options) {
+snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
+                        snap_err *err) {
+    fault_mark before = fault_begin();
     if (t->pick_grader)
-        return t->pick_grader();
-    if (options->policy == MATH_STRICT && t->strict_grader)
-        return t->strict_grader;
-    return options->judge == JUDGE_LCB && t->lcb_grader ? t->lcb_grader : t->grader;
+        *out = t->pick_grader();
+    else if (options->policy == MATH_STRICT && t->strict_grader)
+        *out = t->strict_grader;
+    else
+        *out = options->judge == JUDGE_LCB && t->lcb_grader ? t->lcb_grader : t->grader;
+    return fault_result(before, SNAP_OK, err);
 }
 
 snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) {
@@ -232,9 +236,8 @@ static snap_status load(const task_spec *t, const char *data, size_t limit,
                       .limit = limit,
                       .in_folder = fs_is_dir(data)};
     buf text = {.limit = kFileLimit};
-    *out = (task_set){.task = t,
-                      .grader = task_grader(t, rows.options),
-                      .keep_prompts = t->confidential && rows.options->keep_text};
+    *out = (task_set){.task = t, .keep_prompts = t->confidential && rows.options->keep_text};
+    TRY(task_grader(t, rows.options, &out->grader, err));
     TRY(find_file(t, data, out, err));
     if (t->load) {
         TRY(t->load(&rows, err));

@@ -61,8 +61,8 @@ struct task_spec {
     const grader *grader;
     const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: same as grader */
     const grader *lcb_grader;           /* the grader under JUDGE_LCB; NULL: same as grader */
-    const grader *(*pick_grader)(void); /* chooses a grader that this machine can run; NULL: use the
-                                           fields above */
+    const grader *(*pick_grader)(void); /* chooses a grader that this machine can run, or notes a
+                                           fault; NULL: use the fields above */
     /* Reads a row of a .jsonl file. */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
@@ -80,8 +80,10 @@ struct task_spec {
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
 
-/* The grader of a task for these options. */
-const grader *task_grader(const task_spec *t, const task_options *options);
+/* The grader of a task for these options. SNAP_E_NOMEM, because the choice may depend on data files
+ * of this machine. */
+snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 /* Writes all names, "aime24, aime25, ...", into @out of @cap bytes, for messages. */
 void task_names(char *out, size_t cap);

@@ -152,6 +152,86 @@ static void test_answers(void) {
         fail_each(answers[i].name, grade, &answers[i]);
 }
 
+/* ---- limits of the regular expressions ---- */
+
+/* A pattern of a data file that needs exponential time does not make an answer wrong. */
+static void test_match_limit(void) {
+    static const char gold[] = IFEVAL("keywords:existence", "{\"keywords\": [\"(a+)+[bd]\"]}");
+    const char *text = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac";
+    const grade_input in = {.response = {text, strlen(text)}};
+    grade_result r;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(grade_check_gold(&grader_ifeval_plain, gold, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(grade_response(&grader_ifeval_plain, gold, in, &r, &err), SNAP_E_NOMEM);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "(a+)+[bd]"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "match limit"));
+}
+
+/* No answer reaches a limit of the program's own patterns: a megabyte of each piece. */
+static void test_hostile_answers(void) {
+    static const char *const pieces[] = {"a",
+                                         "A ",
+                                         "(",
+                                         "[",
+                                         "{",
+                                         "\"",
+                                         "'",
+                                         "*",
+                                         "**",
+                                         "_",
+                                         "$",
+                                         "\\",
+                                         " ",
+                                         "\n",
+                                         "\t\n",
+                                         ",",
+                                         ".",
+                                         "-",
+                                         "1,",
+                                         "...",
+                                         "``",
+                                         "<<",
+                                         ">>",
+                                         "- a\n",
+                                         "* a\n",
+                                         "answer is ",
+                                         "final answer: ",
+                                         "option ",
+                                         "(A) ",
+                                         "**A** ",
+                                         "\"answer\": \"",
+                                         "\\text{",
+                                         "\\boxed{1}, ",
+                                         "can not ",
+                                         "'t is ",
+                                         "don't ",
+                                         "Mr. ",
+                                         "U.S. ",
+                                         "A.B",
+                                         "x? ",
+                                         "[a]",
+                                         "*a*",
+                                         "P.S. ",
+                                         "\xc3\xa9",
+                                         "\xe2\x80\x9c",
+                                         "\xff"};
+    enum { kBytes = 1 << 20 };
+    static char text[kBytes];
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        for (size_t i = 0; i < kBytes; i++)
+            text[i] = pieces[p][i % strlen(pieces[p])];
+        for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+            const grade_input in = {.response = {text, i % 2 ? kBytes / 16 : kBytes / 4}};
+            grade_result r;
+            snap_err err = {0};
+            snap_status st = grade_response(answers[i].grader, answers[i].gold, in, &r, &err);
+            if (st != SNAP_OK)
+                printf("\n    '%s' and %s: %s\n", pieces[p], answers[i].name, err.text);
+            CU_ASSERT_EQUAL(st, SNAP_OK);
+        }
+    }
+}
+
 /* ---- judges of games, programs and values ---- */
 
 static void set_games(const void *what, outcome *out) {
@@ -263,4 +343,6 @@ static void test_data_files(void) {
 CU_TestInfo tests_alloc[] = {{"answers", test_answers},
                              {"games, values and tests of programs", test_judges},
                              {"data files", test_data_files},
+                             {"a pattern that needs too many steps", test_match_limit},
+                             {"hostile answers and the limits of patterns", test_hostile_answers},
                              CU_TEST_INFO_NULL};

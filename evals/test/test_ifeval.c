@@ -92,7 +92,8 @@ static void compare(comparison *c) {
 }
 
 static void test_verdicts_of_the_public_checker(void) {
-    comparison c = {.grader = task_grader(&task_ifeval, &(task_options){0})};
+    comparison c = {0};
+    CU_ASSERT_EQUAL_FATAL(task_grader(&task_ifeval, &(task_options){0}, &c.grader, NULL), SNAP_OK);
     c.needs_profiles = c.grader == &grader_ifeval_plain;
     compare(&c);
     CU_ASSERT(c.rows > 150 && (c.needs_profiles || c.languages > 70));

@@ -145,8 +145,7 @@ static snap_status find_grader(grading *g, const grade_options *given, snap_err 
     snap_status st = task_policy_parse(given->math_policy, &o.policy, err);
     if (st == SNAP_OK)
         st = judge_kind_parse(given->judge, &o.judge, err);
-    g->grader = task_grader(t, &o);
-    return st;
+    return st == SNAP_OK ? task_grader(t, &o, &g->grader, err) : st;
 }
 
 snap_status grade_answers(const char *path, const grade_options *o, buf *out, snap_err *err) {
