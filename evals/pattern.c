@@ -46,10 +46,10 @@ void pattern_release(pattern *p) {
 
 /* NULL after a noted fault. */
 static pcre2_code *compiled(pattern *p) {
-    fault_mark before = fault_begin();
     void *mine, *theirs = atomic_load(&p->code);
     if (theirs)
         return theirs;
+    fault_mark before = fault_begin();
     mine = compile(p);
     if (!mine && !fault_since(before))
         SNAP_BUG(p->regex); /* cannot happen: these patterns are constants of the program */
@@ -166,23 +166,31 @@ size_t pattern_count(pattern *p, span text) {
     return n;
 }
 
+/* The number of replacements, or an error code. *n: the room in @out, then the length of the result. */
+static int substitute(const pcre2_code *code, const matcher *m, const char *text,
+                      const char *replacement, char *out, size_t *n, uint32_t also) {
+    const uint32_t flags = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | also;
+    return pcre2_substitute(code, (PCRE2_SPTR)text, strlen(text), 0, flags, m->data, m->context,
+                            (PCRE2_SPTR)replacement, PCRE2_ZERO_TERMINATED, (PCRE2_UCHAR *)out, n);
+}
+
 bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement) {
     char out[kReplaceMax];
-    PCRE2_SIZE n = cap < sizeof out ? cap : sizeof out;
-    const uint32_t flags =
-        PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH;
+    const size_t room = cap < sizeof out ? cap : sizeof out;
+    size_t n = room;
     matcher m;
     const pcre2_code *code = compiled(p);
-    int rc = PCRE2_ERROR_NOMATCH;
-    if (matcher_open(&m) && code)
-        rc = pcre2_substitute(code, (PCRE2_SPTR)text, strlen(text), 0, flags, m.data, m.context,
-                              (PCRE2_SPTR)replacement, PCRE2_ZERO_TERMINATED, (PCRE2_UCHAR *)out,
-                              &n);
+    bool ready = matcher_open(&m) && code, too_long = false;
+    int rc = ready ? substitute(code, &m, text, replacement, out, &n, 0) : PCRE2_ERROR_NOMATCH;
+    if (rc == PCRE2_ERROR_NOMEMORY) {
+        /* if the result does not fit, its length can be known; if memory ran out, it cannot */
+        n = room;
+        rc = substitute(code, &m, text, replacement, out, &n, PCRE2_SUBSTITUTE_OVERFLOW_LENGTH);
+        too_long = rc == PCRE2_ERROR_NOMEMORY && n != PCRE2_UNSET;
+    }
     matcher_close(&m);
     if (rc > 0)
         memcpy(text, out, n + 1);
-    /* if the result does not fit, its length is known; if memory ran out, it is not */
-    bool too_long = rc == PCRE2_ERROR_NOMEMORY && n != PCRE2_UNSET;
     if (rc < 0 && !too_long && !is_no_match(rc))
         note_failure(p, strlen(text), rc);
     return rc >= 0;

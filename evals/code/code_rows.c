@@ -158,4 +158,4 @@ static snap_status check_gold(const char *gold, snap_err *err) {
 
 const grader grader_code_real = {.id = "livecodebench-real-1", .check_gold = check_gold};
 const grader grader_code_lcb = {.id = "livecodebench-lcb-1", .check_gold = check_gold};
-const grader grader_assertions = {.id = "assertions-1", .check_gold = check_gold};
+const grader grader_assertions = {.id = "assertions-2", .check_gold = check_gold};

@@ -122,9 +122,12 @@ snap_status judge_open(code_judge **out, const judge_options *options, snap_err 
     (void)buf_printf(&j->real, "%s%s", script_common, script_real);
     (void)buf_printf(&j->lcb, "%s%s", script_common, script_lcb);
     (void)buf_printf(&j->unit, "%s%s", script_common, script_unit);
+    (void)buf_printf(&j->twist, "%s%s", script_common, script_twist);
+    (void)pthread_mutex_init(&j->lock, NULL);
     TRY(buf_check(&j->real, "the code judge", err));
     TRY(buf_check(&j->lcb, "the code judge", err));
     TRY(buf_check(&j->unit, "the code judge", err));
+    TRY(buf_check(&j->twist, "the code judge", err));
     TRY(sandbox_open(&j->box, &options->sandbox, err));
     *out = j;
     j = NULL;
@@ -140,5 +143,8 @@ void judge_close(code_judge *j) {
     buf_release(&j->real);
     buf_release(&j->lcb);
     buf_release(&j->unit);
+    buf_release(&j->twist);
+    judge_forget_twisted(j);
+    (void)pthread_mutex_destroy(&j->lock);
     free(j);
 }

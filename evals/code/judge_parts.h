@@ -2,14 +2,21 @@
 #ifndef SNAPMLA_EVALS_CODE_JUDGE_PARTS_H
 #define SNAPMLA_EVALS_CODE_JUDGE_PARTS_H
 
+#include <pthread.h>
+
 #include "evals/code/judge.h"
+
+/* The changed assertions of a problem: see judge_unit.c. */
+typedef struct twisted_tests twisted_tests;
 
 struct code_judge {
     sandbox *box;
     judge_kind kind;
     double seconds;
     const volatile sig_atomic_t *cancel;
-    buf real, lcb, unit; /* Python drivers */
+    buf real, lcb, unit, twist; /* Python drivers */
+    pthread_mutex_t lock;       /* guards the list */
+    twisted_tests *twisted;
 };
 
 /* The time limit for all tests together. */
@@ -28,6 +35,8 @@ snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code
                       snap_err *err) SNAP_CHECK_RESULT;
 snap_status judge_unit(code_judge *j, span program, const code_tests *tests, code_result *out,
                        snap_err *err) SNAP_CHECK_RESULT;
+
+void judge_forget_twisted(code_judge *j); /* frees the list */
 
 /* Runs a job. Its driver writes "S" to the channel before it starts the program. If the "S" is
  * missing, the job runs once more; SNAP_E_ENV if it is missing again. */

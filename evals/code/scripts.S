@@ -14,4 +14,5 @@ script_\name:
     script real, "evals/code/real.py"
     script lcb, "evals/code/lcb.py"
     script unit, "evals/code/unit.py"
+    script twist, "evals/code/twist.py"
     .section .note.GNU-stack, "", %progbits

@@ -278,6 +278,98 @@ static void test_assertions(void) {
     judge_close(j);
 }
 
+/* Programs that pass the assertions without computing an answer. */
+static const char *const deceivers[] = {
+    /* the word, from the driver's frames */
+    "import os, sys\nf = sys._getframe()\nwhile f:\n    w = f.f_locals.get('word')\n"
+    "    if isinstance(w, bytes): os.write(3, b'P' + w); os._exit(0)\n    f = f.f_back\n",
+    /* the word, from the memory of the process */
+    "import os, re\nfound = set()\nfor line in open('/proc/self/maps'):\n"
+    "    a, b = (int(x, 16) for x in line.split()[0].split('-'))\n"
+    "    if ' rw' not in line or b - a > 1 << 26: continue\n"
+    "    try:\n        m = open('/proc/self/mem', 'rb')\n        m.seek(a)\n"
+    "        text = m.read(b - a)\n    except (OSError, OverflowError): continue\n"
+    "    found |= set(re.findall(rb'(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])', text))\n"
+    "os.write(3, b'P' + found.pop())\nos._exit(0)\n",
+    /* another output function: whatever the driver reports becomes success */
+    "import sys, os\nf = sys._getframe()\nwhile 'say' not in f.f_globals or 'word' not in "
+    "f.f_locals: f = "
+    "f.f_back\nw = f.f_locals['word']\nf.f_globals['say'] = lambda data: os.write(3, b'P' + w)\n",
+    /* the expected value, from the text of the tests */
+    "import re\ndef add(a):\n    text = open('/box/program.py').read()\n"
+    "    return int(re.findall(r'f\\(%d\\) == (\\d+)' % a, text)[-1])\n",
+    /* objects that equal everything */
+    "class Any:\n    def __eq__(self, other): return True\n    __ne__ = __eq__\n"
+    "def add(a): return Any()\n",
+    "class Any(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
+    "def add(a): return Any(7)\n",
+    /* a check that does nothing: the tests define it again, but a name of their own can be bound */
+    "import builtins\nclass Sly(dict):\n    pass\nbuiltins.AssertionError = SystemExit\n"
+    "import sys, os\nf = sys._getframe()\nwhile 'word' not in f.f_locals: f = f.f_back\n"
+    "w = f.f_locals['word']\nimport atexit\natexit.register(lambda: os.write(3, b'P' + w))\n"
+    "f.f_globals['say'] = lambda data: None\n",
+};
+
+static void test_deceivers(void) {
+    code_judge *j = open_judge(JUDGE_REAL, 20);
+    const code_tests t = {.n = 1,
+                          .after = "def check(f):\n    assert f(1) == 2\n    assert f(2) == 3\n"
+                                   "    assert f(30) == 31\ncheck(add)\n"};
+    for (size_t i = 0; j && i < sizeof deceivers / sizeof *deceivers; i++) {
+        code_result r;
+        span p = {deceivers[i], strlen(deceivers[i])};
+        CU_ASSERT_EQUAL(judge_program(j, p, &t, &r, NULL), SNAP_OK);
+        if (r.outcome == CODE_PASSED)
+            printf("\n    deceiver %zu passes\n", i);
+        CU_ASSERT(r.outcome != CODE_PASSED && r.passed == 0);
+    }
+    judge_close(j);
+}
+
+/* Right programs pass with every form of test: the changed tests, which they must fail, are right
+ * about them. */
+static void test_forms_of_assertions(void) {
+    static const struct {
+        const char *program, *after;
+    } cases[] = {
+        {"def f(x): return x", "assert f(1) == 1\nassert f('a') == \"a\"\nassert f(True) == True"},
+        {"def f(x): return x", "assert f([1, (2, 'x')]) == [1, (2, 'x')]\nassert f([]) == []"},
+        {"def f(x): return x", "assert f({'a': 1.5}) == {'a': 1.5}\nassert f({1, 2}) == {1, 2}"},
+        {"def f(x): return x", "assert f(None) == None\nassert f(None) is None\nassert not f('')"},
+        {"def f(x): return x / 3", "assert abs(f(1) - 0.333) < 1e-2, \"close\""},
+        {"def f(x): return [x, 1]", "assert set(f(2)) == set((1, 2)) and len(f(2)) == 2"},
+        {"def f(x): return x",
+         "assert True, 'This prints if this assert fails'\nassert -5 == f(-5)"},
+        {"def f(x): return x", "for i in range(3):\n    assert f(i) == i"},
+        {"def f(x): return x", "if f(0):\n    assert f(1) == 2\nassert f(1) == 1"},
+        {"def f(x): return x",
+         "def check(g):\n    if g(1):\n        return\n    assert g(2) == 3\ncheck(f)"},
+        {"def f(x): return x",
+         "def check(g):\n    assert g(1) == 2\ndef check(g):\n    assert g(1) == 1\ncheck(f)"},
+        {"def f(x): return x", "def check(g):\n    yield g\n    assert g(1) == 2\ncheck(f)"},
+        {"def f(x): return x", "def other(g):\n    assert g(1) == 5\nprint(f(1))"},
+        {"def f(x): return x", "assert f('\u00e9\u4e2d') == '\u00e9\u4e2d' and f(1) == 1  # "
+                               "\u4e2d\nassert f(2) \\\n    == 2"},
+        {"def f(x): return x", "assert f(\"it's\") == \"it's\"\r\nassert f(0) == 0"},
+        {"def f(x): return x",
+         "assert (f(1) ==\n        1)\nassert f(1e300) == 1e300\nassert f(1.0) == 1.0"},
+        {"def f(x): return x", "import math\nassert math.isclose(f(0.5), 0.5)"},
+        {"class Pair:\n    def __init__(self, a): self.a = a\ndef f(p): return p.a",
+         "assert f(Pair(4)) == 4"},
+    };
+    code_judge *j = open_judge(JUDGE_REAL, 20);
+    for (size_t i = 0; j && i < sizeof cases / sizeof *cases; i++) {
+        const code_tests t = {.n = 1, .after = cases[i].after};
+        code_result r;
+        span p = {cases[i].program, strlen(cases[i].program)};
+        CU_ASSERT_EQUAL(judge_program(j, p, &t, &r, NULL), SNAP_OK);
+        if (r.outcome != CODE_PASSED)
+            printf("\n    %s: %s\n", cases[i].after, r.reason);
+        CU_ASSERT_EQUAL(r.outcome, P);
+    }
+    judge_close(j);
+}
+
 /* ---- responses ---- */
 
 static void test_responses(void) {
@@ -549,6 +641,8 @@ CU_TestInfo tests_judge[] = {
     {"a process a test", test_real},
     {"as LiveCodeBench's checker", test_lcb},
     {"assertions", test_assertions},
+    {"programs that deceive", test_deceivers},
+    {"forms of assertions", test_forms_of_assertions},
     {"responses", test_responses},
     {"LiveCodeBench's releases", test_livecodebench_set},
     {"LiveCodeBench's rows", test_livecodebench_rows},
