@@ -15,7 +15,7 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
 VERSION := 0.2.0
-PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib
+PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib libseccomp
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -n 1),1,0)
 

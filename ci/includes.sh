@@ -71,6 +71,7 @@ only 'zip.h' 'base/zip\.c|base/test/zip_maker\.h'
 only 'utf8proc.h' 'generator/local/tokenizer/forms\.c'
 only 'zlib.h' 'evals/code/tests_unpack\.c|evals/test/.*'
 only 'pcre2.h' 'evals/pattern\.c|generator/local/tokenizer/regex\.c'
+only 'seccomp.h' 'evals/code/seccomp\.c'
 only 'gmp.h|mpfr.h' 'evals/math/.*|evals/test/test_(math|synth_gold)\.c'
 only 'openssl/.*' 'base/hash.c|.*/test/.*'
 

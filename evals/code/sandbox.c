@@ -207,6 +207,7 @@ static snap_status probe(sandbox *s, snap_err *err) {
 
 snap_status sandbox_open(sandbox **out, const sandbox_options *options, snap_err *err) {
     snap_status st;
+    snap_err why = {0};
     *out = NULL;
     sandbox *s = calloc(1, sizeof *s);
     if (!s)
@@ -217,8 +218,17 @@ snap_status sandbox_open(sandbox **out, const sandbox_options *options, snap_err
     TRY(need(s->python, "python3", err));
     TRY(need("/usr/bin/prlimit", "util-linux", err));
     TRY(seccomp_filter(&s->filter, err));
+    /* a security module may allow name spaces to bubblewrap only; then /tmp is bubblewrap's own */
+    s->own_scratch = true;
     TRY(box_arguments(s, err));
-    TRY(probe(s, err));
+    st = probe(s, &why);
+    if (st == SNAP_E_ENV) {
+        s->own_scratch = false;
+        TRY(box_arguments(s, err));
+        TRY(probe(s, err));
+    } else if (st != SNAP_OK) {
+        TRY(err_set(err, st, "%s", why.text));
+    }
     *out = s;
     s = NULL;
 cleanup:

@@ -4,7 +4,8 @@
  * the caller is root). It has user, process, network, IPC and host name spaces of its own, no
  * capabilities, a fixed environment instead of the caller's, and a system call filter (seccomp.h).
  * It can read /usr/bin, /usr/lib, a /proc with its own processes and its own source in /box. It can
- * write to a /tmp in memory of limited size. It has no access to other files, to the network or to
+ * write to a /tmp in memory, which is limited to 64 MiB and 4096 files. (If a security module allows
+ * user name spaces to bubblewrap only, the number of files is not limited.) It has no access to other files, to the network or to
  * other processes. It can start threads but no processes. When it ends, when its time is up, or
  * when the caller ends, the first process of its name space ends, and with it everything the
  * program started.

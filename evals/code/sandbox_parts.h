@@ -15,6 +15,7 @@ enum { kBoxArguments = 96, kBoxUser = 65534 };
 
 struct sandbox {
     const char *bwrap, *python;
+    bool own_scratch; /* /tmp is a file system of our own, with a limit on its files */
     buf filter;
     arena mem;
     const char *args[kBoxArguments]; /* arguments that are the same for all jobs; NULL-terminated */
@@ -27,7 +28,7 @@ typedef struct {
     int pidfd, output, errors, channel;
 } box_process;
 
-/* Fills s->args to suit the file system layout of this machine. */
+/* Fills s->args to suit the file system layout of this machine and s->own_scratch. */
 snap_status box_arguments(sandbox *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Starts a job. */

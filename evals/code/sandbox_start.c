@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +21,10 @@
 enum { kThreadsCounted = 4 };
 enum { kFiles = 64, kTasks = 64, kNumber = 40, kLimits = 9, kPipe = 1 << 20 };
 static const size_t kScratch = (size_t)64 << 20;
+/* Where the program's /tmp is mounted before bubblewrap starts, and with what limits: as many bytes
+ * as kScratch, and few files, because an empty file is kernel memory that no other limit counts. */
+static const char kScratchPath[] = "/dev/shm";
+static const char kScratchLimits[] = "size=67108864,nr_inodes=4096,mode=1777";
 static const char kPrlimit[] = "/usr/bin/prlimit";
 
 /* ---- the command line ---- */
@@ -87,6 +93,7 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     static const char *const links[] = {"/bin", "/lib", "/lib64", NULL};
     snap_status st = SNAP_OK;
     char scratch[kNumber];
+    s->n_args = 0;
     (void)snprintf(scratch, sizeof scratch, "%zu", kScratch);
     const char *size = arena_strdup(&s->mem, scratch);
     if (!size)
@@ -97,13 +104,16 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     add_all(s, files);
     for (int i = 0; links[i] && st == SNAP_OK; i++)
         st = add_link(s, links[i], err);
-    add_all(s, (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs",
-                                     "/tmp", "--ro-bind-data", "5", "/box/driver.py",
-                                     "--ro-bind-data", "6", "/box/program.py",
-                                     /* read-only; otherwise files written there would be memory
-                                      * without a limit */
-                                     "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp",
-                                     "--seccomp", "7", "--", NULL});
+    /* bubblewrap's own /tmp has no limit on the number of files */
+    add_all(s, s->own_scratch ? (const char *const[]){"--bind", kScratchPath, "/tmp", NULL}
+                              : (const char *const[]){"--size", size, "--tmpfs", "/tmp", NULL});
+    add_all(s,
+            (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--ro-bind-data", "5",
+                                  "/box/driver.py", "--ro-bind-data", "6", "/box/program.py",
+                                  /* read-only; otherwise files written there would be
+                                   * memory without a limit */
+                                  "--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro",
+                                  "/", "--chdir", "/tmp", "--seccomp", "7", "--", NULL});
     if (s->n_args + 1 == kBoxArguments)
         SNAP_BUG("no room for the sandbox's arguments");
     return st;
@@ -206,6 +216,40 @@ static bool drop_root(void) {
                                         syscall(SYS_setresuid, kBoxUser, kBoxUser, kBoxUser) == 0);
 }
 
+static bool write_file(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    size_t n = strlen(text);
+    bool ok = fd >= 0 && write(fd, text, n) == (ssize_t)n;
+    if (fd >= 0)
+        (void)close(fd);
+    return ok;
+}
+
+/* A user as it appears in the maps of a user name space: "1000 1000 1". */
+typedef struct {
+    char uid[kNumber], gid[kNumber];
+} user_maps;
+
+static user_maps own_maps(void) {
+    user_maps m;
+    const unsigned uid = getuid() ? getuid() : kBoxUser, gid = getuid() ? getgid() : kBoxUser;
+    (void)snprintf(m.uid, sizeof m.uid, "%u %u 1", uid, uid);
+    (void)snprintf(m.gid, sizeof m.gid, "%u %u 1", gid, gid);
+    return m;
+}
+
+/* Mounts the file system that becomes the program's /tmp. The mount is visible only in new name
+ * spaces, in which bubblewrap then runs. */
+static bool mount_scratch(const user_maps *maps) {
+    /* a process that has changed its user may otherwise not write its own maps */
+    return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           write_file("/proc/self/setgroups", "deny") &&
+           write_file("/proc/self/uid_map", maps->uid) &&
+           write_file("/proc/self/gid_map", maps->gid) &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("scratch", kScratchPath, "tmpfs", MS_NOSUID | MS_NODEV, kScratchLimits) == 0;
+}
+
 /* Moves the files to the descriptors 0 .. BOX_FDS-1, whatever their numbers are now, and closes all
  * others. */
 static bool place_files(int fds[BOX_FDS]) {
@@ -229,7 +273,9 @@ static void raise_oom_score(void) {
     }
 }
 
-_Noreturn static void child(const char *const *args, int fds[BOX_FDS], pid_t parent) {
+/* @maps: NULL if /tmp is bubblewrap's own */
+_Noreturn static void child(const char *const *args, int fds[BOX_FDS], const user_maps *maps,
+                            pid_t parent) {
     static char *const no_environment[] = {NULL};
     sigset_t none;
     (void)sigemptyset(&none);
@@ -237,7 +283,8 @@ _Noreturn static void child(const char *const *args, int fds[BOX_FDS], pid_t par
     (void)signal(SIGPIPE, SIG_DFL);
     raise_oom_score();
     bool ok = place_files(fds) && chdir("/") == 0 && drop_root() &&
-              prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
+              (!maps || mount_scratch(maps)) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+              getppid() == parent;
     if (ok) {
         union {
             const char *const *in;
@@ -264,10 +311,11 @@ snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out, snap
     args[n] = NULL;
     snap_status st = open_files(s, job, fds, ours, err);
     if (st == SNAP_OK) {
+        const user_maps maps = own_maps();
         pid_t parent = getpid();
         out->pid = fork();
         if (out->pid == 0)
-            child(args, fds, parent);
+            child(args, fds, s->own_scratch ? &maps : NULL, parent);
         if (out->pid < 0)
             st = err_set_errno(err, "cannot start a process");
     }

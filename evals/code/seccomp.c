@@ -1,173 +1,120 @@
 #include "evals/code/seccomp.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <stddef.h>
+#include <seccomp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
+#include <unistd.h>
 
-#if defined(__x86_64__)
-enum { kArch = (int)AUDIT_ARCH_X86_64 };
-#elif defined(__aarch64__)
-enum { kArch = (int)AUDIT_ARCH_AARCH64 };
-#else
-enum { kArch = 0 };
-#endif
+/* Calls refused with EPERM. Names that an architecture or libseccomp lacks are skipped. */
+static const char *const refused[] = {
+    /* other processes and the kernel's inside */
+    "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise",
+    "perf_event_open", "bpf", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register",
+    /* memory that does not count as address space or file size; extended attributes are kernel
+     * memory without a limit in a file system in memory */
+    "memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open", "add_key",
+    "request_key", "keyctl", "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
+    /* mounts and name spaces */
+    "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen",
+    "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "name_to_handle_at",
+    "open_by_handle_at", "fanotify_init",
+    /* the machine */
+    "swapon", "swapoff", "reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module",
+    "delete_module", "acct", "quotactl", "quotactl_fd", "syslog", "sethostname", "setdomainname",
+    "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "personality", "vhangup",
+    "lookup_dcookie", "mknod", "mknodat", "iopl", "ioperm", "modify_ldt", "uselib",
+    /* other users */
+    "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups"};
 
-/* Calls of the x32 interface have this bit, and the same architecture value as x86-64. */
-enum { kX32 = 0x40000000 };
-enum {
-    kNewNamespaces = CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-                     CLONE_NEWUTS | CLONE_NEWCGROUP
-};
-
-/* Calls refused with EPERM. Calls that an architecture lacks need no entry. */
-static const int refused[] = {
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kcmp,
-    SYS_pidfd_getfd,
-    SYS_process_madvise,
-    SYS_perf_event_open,
-    SYS_bpf,
-    SYS_userfaultfd,
-    SYS_io_uring_setup,
-    SYS_io_uring_enter,
-    SYS_io_uring_register,
-    SYS_memfd_create,
-    SYS_shmget,
-    SYS_msgget,
-    SYS_semget,
-    SYS_mq_open,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_keyctl,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_open_tree,
-    SYS_move_mount,
-    SYS_fsopen,
-    SYS_fsconfig,
-    SYS_fsmount,
-    SYS_fspick,
-    SYS_mount_setattr,
-    SYS_unshare,
-    SYS_setns,
-    SYS_name_to_handle_at,
-    SYS_open_by_handle_at,
-    SYS_fanotify_init,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_reboot,
-    SYS_kexec_load,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_acct,
-    SYS_quotactl,
-    SYS_syslog,
-    SYS_sethostname,
-    SYS_setdomainname,
-    SYS_settimeofday,
-    SYS_clock_settime,
-    SYS_clock_adjtime,
-    SYS_adjtimex,
-    SYS_personality,
-    SYS_vhangup,
-    SYS_lookup_dcookie,
-    SYS_mknodat,
-    SYS_setuid,
-    SYS_setgid,
-    SYS_setreuid,
-    SYS_setregid,
-    SYS_setresuid,
-    SYS_setresgid,
-    SYS_setgroups,
-#ifdef SYS_memfd_secret
-    SYS_memfd_secret,
-#endif
-#ifdef __x86_64__
-    SYS_mknod,
-    SYS_iopl,
-    SYS_ioperm,
-    SYS_modify_ldt,
-    SYS_uselib,
-    SYS_kexec_file_load,
-#endif
-};
-
-static bool put(buf *out, struct sock_filter f) {
-    return buf_append(out, &f, sizeof f);
+static int refuse(scmp_filter_ctx filter, const char *name, int error) {
+    int call = seccomp_syscall_resolve_name(name);
+    return call == __NR_SCMP_ERROR
+               ? 0
+               : seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)error), call, 0);
 }
 
-static void load(buf *out, size_t offset) {
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
-}
-
-/* Returns @verdict if the loaded word equals @value. */
-static void on_equal(buf *out, unsigned value, unsigned verdict) {
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
-}
-
-static void refuse(buf *out, int call, int error) {
-    on_equal(out, (unsigned)call, SECCOMP_RET_ERRNO | (unsigned)error);
-}
-
-/* Checks the low half of the first argument of @call. Returns @error if no bit of @bits is set or,
- * with @when_set, if one is set. Then loads the call's number again for the next instructions. */
-static void on_bits(buf *out, int call, unsigned bits, bool when_set, int error) {
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4));
-    load(out, offsetof(struct seccomp_data, args[0]));
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, when_set ? 0 : 1,
-                                                when_set ? 1 : 0));
-    (void)put(out,
-              (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error));
-    load(out, offsetof(struct seccomp_data, nr));
-}
-
-/* Allows only sockets of the family AF_UNIX. */
-static void on_socket(buf *out, int call) {
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4));
-    load(out, offsetof(struct seccomp_data, args[0]));
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0));
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES));
-    load(out, offsetof(struct seccomp_data, nr));
+/* Refuses a call if the bits @mask of its first argument have the value @bits. */
+static int refuse_bits(scmp_filter_ctx filter, int call, unsigned mask, unsigned bits, int error) {
+    return seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)error), call, 1,
+                            SCMP_A0_64(SCMP_CMP_MASKED_EQ, mask, bits));
 }
 
 /* Refuses processes with the error for too many processes, and allows threads. clone3 keeps its
  * flags in memory, where a filter cannot read them. So it is reported as missing, and the C library
  * uses clone instead. */
-static void on_processes(buf *out) {
-    on_bits(out, SYS_clone, kNewNamespaces, true, EPERM);
-    on_bits(out, SYS_clone, CLONE_THREAD, false, EAGAIN);
-    refuse(out, SYS_clone3, ENOSYS);
-#ifdef __x86_64__
-    refuse(out, SYS_fork, EAGAIN);
-    refuse(out, SYS_vfork, EAGAIN);
-#endif
+static int refuse_processes(scmp_filter_ctx filter) {
+    static const unsigned spaces[] = {CLONE_NEWNS,  CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET,
+                                      CLONE_NEWIPC, CLONE_NEWUTS,  CLONE_NEWCGROUP};
+    int rc = refuse_bits(filter, SCMP_SYS(clone), CLONE_THREAD, 0, EAGAIN);
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && rc == 0; i++) {
+        unsigned bits = CLONE_THREAD | spaces[i];
+        rc = refuse_bits(filter, SCMP_SYS(clone), bits, bits, EPERM);
+    }
+    if (rc == 0)
+        rc = refuse(filter, "clone3", ENOSYS);
+    if (rc == 0)
+        rc = refuse(filter, "fork", EAGAIN);
+    return rc == 0 ? refuse(filter, "vfork", EAGAIN) : rc;
+}
+
+/* Allows only sockets of the family AF_UNIX. */
+static int refuse_sockets(scmp_filter_ctx filter) {
+    const struct scmp_arg_cmp other = SCMP_A0_64(SCMP_CMP_NE, AF_UNIX);
+    int rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socket), 1, other);
+    return rc ? rc
+              : seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socketpair), 1, other);
+}
+
+/* Calls of another architecture, such as x32, end the program. */
+static int add_rules(scmp_filter_ctx filter) {
+    int rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (rc == 0)
+        rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree of calls */
+    if (rc == 0)
+        rc = refuse_processes(filter);
+    if (rc == 0)
+        rc = refuse_sockets(filter);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused && rc == 0; i++)
+        rc = refuse(filter, refused[i], EPERM);
+    return rc;
+}
+
+/* Appends the filter's program, which libseccomp can only write to a file. */
+static snap_status export(scmp_filter_ctx filter, buf *out, snap_err *err) {
+    char chunk[4096];
+    ssize_t n = 0;
+    int fd = memfd_create("filter", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, "cannot keep a system call filter in memory");
+    int rc = seccomp_export_bpf(filter, fd);
+    off_t at = 0;
+    while (rc == 0 && (n = pread(fd, chunk, sizeof chunk, at)) > 0) {
+        (void)buf_append(out, chunk, (size_t)n);
+        at += n;
+    }
+    (void)close(fd);
+    if (rc || n < 0 || !at)
+        return err_set(err, rc == -ENOMEM ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED,
+                       "libseccomp cannot write a system call filter (error %d)%s", -rc,
+                       rc == -ENOMEM ? ": out of memory" : "");
+    return buf_check(out, "a system call filter", err);
 }
 
 snap_status seccomp_filter(buf *out, snap_err *err) {
-    if (!kArch)
-        return err_set(err, SNAP_E_UNSUPPORTED, "no system call filter for this architecture");
-    load(out, offsetof(struct seccomp_data, arch));
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kArch, 1, 0));
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    load(out, offsetof(struct seccomp_data, nr));
-    (void)put(out, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    on_processes(out);
-    on_socket(out, SYS_socket);
-    on_socket(out, SYS_socketpair);
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        refuse(out, refused[i], EPERM);
-    (void)put(out, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    return buf_check(out, "a system call filter", err);
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (!filter)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a system call filter");
+    int rc = add_rules(filter);
+    snap_status st = SNAP_OK;
+    if (rc)
+        st = err_set(err, rc == -ENOMEM ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED,
+                     "libseccomp refuses a rule of the system call filter (error %d)%s", -rc,
+                     rc == -ENOMEM ? ": out of memory" : "");
+    else
+        st = export(filter, out, err);
+    seccomp_release(filter);
+    return st;
 }

@@ -204,6 +204,32 @@ static const hostile programs[] = {
      "            for k in range(64): n += f.write(bytes(1 << 20))\nexcept OSError: pass\n"
      "print('bounded' if n <= 64 << 20 else n)",
      60, SANDBOX_EXITED, "bounded\n"},
+    {"extended attributes",
+     "import os\nopen('x', 'w')\nseen = set()\n"
+     "for f in ('x', os.open('x', os.O_RDWR)):\n    for name in ('user.a', 'trusted.a', "
+     "'security.a'):\n"
+     "        try: os.setxattr(f, name, bytes(4096))\n        except OSError as e: "
+     "seen.add(e.errno)\n"
+     "        else: seen.add(0)\n"
+     "try: os.setxattr('x', 'user.b', b'', follow_symlinks=False)\n"
+     "except OSError as e: seen.add(e.errno)\nprint(seen)",
+     60, SANDBOX_EXITED, "{1}\n"},
+    {"inode flood",
+     "import os\nn = 0\ntry:\n    while n < 50000:\n        os.symlink('x' * 100, f'/tmp/{n}')\n"
+     "        n += 1\nexcept OSError: pass\nprint('bounded' if n <= 4096 else n)",
+     60, SANDBOX_EXITED, "bounded\n"},
+    {"inode flood by hard links",
+     "import os\nn = 0\nopen('/tmp/x', 'w')\ntry:\n    while n < 50000:\n"
+     "        os.link('/tmp/x', f'/tmp/{n}')\n        n += 1\nexcept OSError: pass\n"
+     "print('bounded' if n <= 4096 else n)",
+     60, SANDBOX_EXITED, "bounded\n"},
+    {"writing to /proc",
+     "import os\nn = []\nfor p in ('oom_score_adj', 'oom_adj', 'comm', 'coredump_filter', "
+     "'clear_refs', "
+     "'timerslack_ns', 'mem', 'setgroups', 'uid_map', 'task/%d/comm' % os.getpid()):\n"
+     "    try:\n        open('/proc/self/' + p, 'w').close()\n        n.append(p)\n"
+     "    except OSError: pass\nprint(n)",
+     60, SANDBOX_EXITED, "[]\n"},
     {"writing elsewhere",
      "import os\nn = 0\nfor d in ('/', '/box', '/dev', '/dev/shm', '/usr/lib', '/proc', '/etc', "
      "'/home', '/root', '/var/tmp', '/run', '/sys'):\n"
