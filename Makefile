@@ -201,8 +201,8 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 FAILING_ALLOC := $(BUILD)/test/failing_alloc.so
 $(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc.h
 	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DFAILING_ALLOC_PRELOAD -fPIC -shared -o $@ $<
-# Continuous integration runs a sample of these commands, which have no fault left. test-alloc-full runs all
-# commands and most allocations, in about half an hour.
+# Continuous integration runs a sample of these commands, which have no fault left. test-alloc-full
+# runs all commands and most allocations, in about half an hour.
 ALLOC_COMMANDS ?= grade grade-math grade-letter grade-ifeval
 .PHONY: test-alloc test-alloc-full
 test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC)

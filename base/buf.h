@@ -31,8 +31,8 @@ bool buf_append(buf *b, const void *bytes, size_t n);
 bool buf_puts(buf *b, const char *s);
 bool buf_printf(buf *b, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
-/* Returns SNAP_E_NOMEM if any append has failed since the last buf_clear(). The message names @what,
- * the content, and says whether it exceeds the limit or memory is exhausted. */
+/* Returns SNAP_E_NOMEM if any append has failed since the last buf_clear(). The message names
+ * @what, the content, and says whether it exceeds the limit or memory is exhausted. */
 snap_status buf_check(const buf *b, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The content as a C string: "" if the buffer is empty. Valid until the next append. */

@@ -42,8 +42,8 @@ typedef struct {
  */
 snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) SNAP_PRINTF(3, 4);
 
-/* Records a failed system call: code SNAP_E_IO, or SNAP_E_NOMEM for ENOMEM, and ": <strerror(errno)>"
- * after the message. */
+/* Records a failed system call: code SNAP_E_IO, or SNAP_E_NOMEM for ENOMEM, and
+ * ": <strerror(errno)>" after the message. */
 snap_status err_set_errno(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
 /* Puts "<prefix>: " before a recorded message, for example to name the file. Does nothing if no

@@ -1,8 +1,8 @@
 #include "base/hash.h"
 
 #include <fcntl.h>
-/* The functions below allocate nothing and so cannot fail. Their successors fetch the algorithm from
- * a provider, and in OpenSSL 3.0 a failed allocation in that crashes the program. */
+/* The functions below allocate nothing and so cannot fail. Their successors fetch the algorithm
+ * from a provider, and in OpenSSL 3.0 a failed allocation in that crashes the program. */
 #define OPENSSL_API_COMPAT 0x10101000L
 #include <openssl/sha.h>
 #include <stdbool.h>

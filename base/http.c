@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/hist.h"
 
 enum {
@@ -154,16 +155,25 @@ http_stats http_stats_of(const http *h) {
 
 /* ---- URLs ---- */
 
+/* Gets a part of a URL, to be freed with curl_free(). Notes a fault if memory is exhausted, so that
+ * credentials are not overlooked. */
+static bool get_part(CURLU *u, CURLUPart part, char **value) {
+    CURLUcode rc = curl_url_get(u, part, value, 0);
+    if (rc == CURLUE_OUT_OF_MEMORY)
+        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
+    return rc == CURLUE_OK;
+}
+
 static bool has_part(CURLU *u, CURLUPart part) {
     char *value = NULL;
-    bool found = curl_url_get(u, part, &value, 0) == CURLUE_OK;
+    bool found = get_part(u, part, &value);
     curl_free(value);
     return found;
 }
 
 static bool is_http(CURLU *u) {
     char *scheme = NULL;
-    bool ok = curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+    bool ok = get_part(u, CURLUPART_SCHEME, &scheme) &&
               (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
     curl_free(scheme);
     return ok;
@@ -174,7 +184,10 @@ snap_status http_check_url(const char *url, snap_err *err) {
     if (!u)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
     snap_status st = SNAP_OK;
+    fault_mark before = fault_begin();
     CURLUcode rc = curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
+    if (rc == CURLUE_OUT_OF_MEMORY)
+        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
     /* checked first, with a message that does not quote the URL: it must not show the
      * credentials */
     if (rc == CURLUE_OK && (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)))
@@ -186,7 +199,7 @@ snap_status http_check_url(const char *url, snap_err *err) {
     else if (has_part(u, CURLUPART_FRAGMENT))
         st = err_set(err, SNAP_E_USAGE, "'%s' must not have a '#' part", url);
     curl_url_cleanup(u);
-    return st;
+    return fault_result(before, st, err);
 }
 
 /* ---- callbacks of libcurl ---- */

@@ -15,9 +15,9 @@
 /* Where to continue if an allocation of the parser fails; NULL: the parser does not run. */
 static _Thread_local jmp_buf *parser_failed;
 
-/* The parser of jansson 2.14 ignores that the buffer of a string cannot grow: it loses characters or
- * corrupts the heap. So a failed allocation leaves the parser at once. What it has read so far is
- * lost memory. */
+/* The parser of jansson 2.14 ignores that the buffer of a string cannot grow: it loses characters
+ * or corrupts the heap. So a failed allocation leaves the parser at once. What it has read so far
+ * is lost memory. */
 static void *allocate(size_t n) {
     void *p = fault_malloc(n);
     if (!p && parser_failed)

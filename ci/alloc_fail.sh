@@ -73,7 +73,7 @@ command_line() {
     bench-help) echo "bench --help" ;;
     bench) echo "bench kernel --shapes 2/1/1/64 --scope kernel --threads 1 --min-time 0.01 --out \"\$OUT\"" ;;
     gate) echo "gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared" ;;
-    fetch) echo "fetch --accept-licences --quiet --dir \"\$OUT\" --mirror 'file://$dir/mirror' aime24" ;;
+    fetch) echo "fetch --list --dir '$dir/none'" ;;
     generate) echo "generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m" ;;
     *) return 1 ;;
     esac
@@ -98,8 +98,6 @@ END
 cat >"$dir/ifeval.jsonl" <<'END'
 {"key": 1, "prompt": "x", "instruction_id_list": ["length_constraints:number_sentences", "change_case:capital_word_frequency"], "kwargs": [{"num_sentences": 2, "relation": "at least"}, {"capital_frequency": 1, "capital_relation": "at least"}], "response": "Mr. Jones has come. NASA, too."}
 END
-mkdir -p "$dir/mirror"
-cp -r datasets/synth_aime "$dir/mirror/" 2>/dev/null
 
 # The output of a run and the files it wrote, without times, dates, speeds and paths of this run.
 cat >"$dir/collect.sh" <<'END'

@@ -1,9 +1,9 @@
 /* grade.h - decides whether a response is right.
  *
- * Grading is a separate step: it reads stored responses and golds and can be repeated at any time
- * without generating anything. Every verdict records what was extracted, by which rule, and why.
- * Graders are thread-safe, and their verdicts depend on their arguments only. A grader's id contains its version; results of
- * different versions are never compared. */
+ * Grading is a separate step: it reads stored responses and golds and can be repeated at any
+ * time without generating anything. Every verdict records what was extracted, by which rule, and
+ * why. Graders are thread-safe, and their verdicts depend on their arguments only. A grader's id
+ * contains its version; results of different versions are never compared. */
 #ifndef SNAPMLA_EVALS_GRADE_H
 #define SNAPMLA_EVALS_GRADE_H
 

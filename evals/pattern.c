@@ -166,7 +166,8 @@ size_t pattern_count(pattern *p, span text) {
     return n;
 }
 
-/* The number of replacements, or an error code. *n: the room in @out, then the length of the result. */
+/* The number of replacements, or an error code. *n: the room in @out, then the length of the
+ * result. */
 static int substitute(const pcre2_code *code, const matcher *m, const char *text,
                       const char *replacement, char *out, size_t *n, uint32_t also) {
     const uint32_t flags = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | also;

@@ -1,16 +1,16 @@
 /* failing_alloc.h - makes the n-th allocation of the process fail.
  *
  * The test program replaces malloc(), calloc(), realloc() and the aligned forms, also for all
- * libraries. Without glibc, or with a sanitizer, which replaces them itself, nothing ever fails. The
- * same file built as a shared object serves ci/alloc_fail.sh. */
+ * libraries. Without glibc, or with a sanitizer, which replaces them itself, nothing ever fails.
+ * The same file built as a shared object serves ci/alloc_fail.sh. */
 #ifndef SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 #define SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on counts allocations, and the n-th one fails (1: the next one; 0: none). @all: all later
- * ones fail as well. */
+/* From now on counts allocations, and the n-th one fails (1: the next one; 0: none). @all: all
+ * later ones fail as well. */
 void failing_alloc_arm(size_t n, bool all);
 
 /* Nothing fails from now on. Returns the number of allocations since failing_alloc_arm(). */

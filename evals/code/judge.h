@@ -1,9 +1,9 @@
 /* judge.h - runs a program against its tests.
  *
  * Every program runs in the sandbox. The expected outputs never enter the sandbox, so a program
- * cannot read them. Assertions are the exception, because they are programs themselves. So a program
- * that passes its assertions runs once more, with one of them changed such that a right program fails
- * it. A program that passes these as well gets the outcome CODE_WRONG_ANSWER.
+ * cannot read them. Assertions are the exception, because they are programs themselves. So a
+ * program that passes its assertions runs once more, with one of them changed such that a right
+ * program fails it. A program that passes these as well gets the outcome CODE_WRONG_ANSWER.
  *
  *   JUDGE_REAL  One process per test. The program runs as a main program with real standard input
  *               and output.

@@ -1,13 +1,13 @@
-/* judge_unit.c - judges programs by assertions: the assertions follow the program, and it passes if
- * it runs to its end.
+/* judge_unit.c - judges programs by assertions: the assertions follow the program, and it passes
+ * if it runs to its end.
  *
- * The assertions and the program share a process, as in the original checkers. So a program written
- * to deceive can leave before the assertions, read the random word that the driver sends at the end,
- * read the expected values in the program's file, or return objects that equal everything. Therefore
- * a program that passes runs once more, with one assertion changed such that a right program fails
- * it (twist.py). Whoever passes that as well is not judged by what it computes, and its answer is
- * wrong. A program cannot tell the changed tests from the real ones unless it computes the answers,
- * and nothing that it writes in one run is there in the other. */
+ * The assertions and the program share a process, as in the original checkers. So a program
+ * written to deceive can leave before the assertions, read the random word that the driver sends
+ * at the end, read the expected values in the program's file, or return objects that equal
+ * everything. Therefore a program that passes runs once more, with one assertion changed such
+ * that a right program fails it (twist.py). Whoever passes that as well is not judged by what it
+ * computes, and its answer is wrong. A program cannot tell the changed tests from the real ones
+ * unless it computes the answers, and nothing that it writes in one run is there in the other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +129,8 @@ static const char *find_twisted(code_judge *j, const char *of) {
     return t ? t->text : NULL;
 }
 
-/* Stores changed tests and returns the stored text, which lives as long as the judge. NULL if memory
- * is exhausted. */
+/* Stores changed tests and returns the stored text, which lives as long as the judge. NULL if
+ * memory is exhausted. */
 static const char *keep_twisted(code_judge *j, const char *of, span text) {
     twisted_tests *t = fault_calloc(1, sizeof *t);
     char *kept = t ? fault_malloc(text.n + 1) : NULL;

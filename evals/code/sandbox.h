@@ -2,13 +2,13 @@
  *
  * The program runs under /usr/bin/python3 in bubblewrap, as an unprivileged user (65534, also if
  * the caller is root). It has user, process, network, IPC and host name spaces of its own, no
- * capabilities, a fixed environment instead of the caller's, and a system call filter (seccomp.h).
- * It can read /usr/bin, /usr/lib, a /proc with its own processes and its own source in /box. It can
- * write to a /tmp in memory, which is limited to 64 MiB and 4096 files. (If a security module allows
- * user name spaces to bubblewrap only, the number of files is not limited.) It has no access to other files, to the network or to
- * other processes. It can start threads but no processes. When it ends, when its time is up, or
- * when the caller ends, the first process of its name space ends, and with it everything the
- * program started.
+ * capabilities, a fixed environment instead of the caller's, and a system call filter
+ * (seccomp.h). It can read /usr/bin, /usr/lib, a /proc with its own processes and its own source
+ * in /box. It can write to a /tmp in memory, which is limited to 64 MiB and 4096 files. (If a
+ * security module allows user name spaces to bubblewrap only, the number of files is not
+ * limited.) It has no access to other files, to the network or to other processes. It can start
+ * threads but no processes. When it ends, when its time is up, or when the caller ends, the
+ * first process of its name space ends, and with it everything the program started.
  *
  * If this is not possible on a machine, sandbox_open() fails with SNAP_E_ENV. There is no way to
  * run a program without the sandbox. */

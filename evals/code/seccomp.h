@@ -1,8 +1,8 @@
 /* seccomp.h - a filter for the system calls of a judged program.
  *
- * The filter is a classic BPF program for the kernel, made by libseccomp. It is a second barrier in addition to the
- * name spaces: it also refuses calls whose effects the name spaces already confine (mounts,
- * tracing, other address families). Only the filter refuses what name spaces do not limit:
+ * The filter is a classic BPF program for the kernel, made by libseccomp. It is a second barrier in
+ * addition to the name spaces: it also refuses calls whose effects the name spaces already confine
+ * (mounts, tracing, other address families). Only the filter refuses what name spaces do not limit:
  *   - new processes, so that one address-space limit bounds all memory
  *   - memory outside the address space (memfd, System V, extended attributes)
  *   - io_uring
@@ -12,7 +12,8 @@
 
 #include "base/buf.h"
 
-/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if libseccomp does not support the machine. */
+/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if libseccomp does not support the
+ * machine. */
 snap_status seccomp_filter(buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -130,8 +130,8 @@ static bool is_surrogate(int unit, int first) {
     return unit >= first && unit < first + 0x400;
 }
 
-/* Copies an escape sequence, which starts with a backslash. Half of a surrogate pair becomes U+FFFD.
- * Returns the length of what was read. */
+/* Copies an escape sequence, which starts with a backslash. Half of a surrogate pair becomes
+ * U+FFFD. Returns the length of what was read. */
 static size_t put_escape(buf *out, const char *s, size_t n, bool *repaired) {
     int unit = escaped_unit(s, n);
     size_t len = unit >= 0 ? 6 : n < 2 ? n : 2;

@@ -30,8 +30,8 @@ typedef struct {
 
 /* ---- a row ---- */
 
-/* "code" is a program, and "response" is a text that contains one. The rows of HumanEval and MBPP may
- * carry the reference solution as "code": a "response" beside it is what is judged. In a row of
+/* "code" is a program, and "response" is a text that contains one. The rows of HumanEval and MBPP
+ * may carry the reference solution as "code": a "response" beside it is what is judged. In a row of
  * another task it would not be clear which of the two is meant. */
 static snap_status read_input(const grading *g, js *row, const char *where, grade_input *in,
                               snap_err *err) {
