@@ -44,7 +44,7 @@ static json_t *load(const char *text, size_t n, json_error_t *je) {
 }
 
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
-    json_error_t je;
+    json_error_t je = {.text = ""};
     fault_mark before = fault_begin();
     json_t *v = load(text, n, &je);
     if (!v && fault_since(before))
