@@ -96,7 +96,9 @@ static void grade(const void *what, outcome *out) {
 }
 
 #define IFEVAL(id, kwargs) "{\"instruction_id_list\": [\"" id "\"], \"kwargs\": [" kwargs "]}"
-#define GRID               "{\"header\": [\"House\", \"Name\"], \"rows\": [[\"1\", \"Ann\"], [\"2\", \"Bob\"]]}"
+#define GRID                                                                                       \
+    "{\"header\": [\"House\", \"Name\"], "                                                         \
+    "\"rows\": [[\"1\", \"Ann\"], [\"2\", \"Bob\"]]}"
 
 static const answer answers[] = {
     {"integer in a box", &grader_aime, "204", "We find $\\boxed{204}$."},
