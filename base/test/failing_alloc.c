@@ -1,5 +1,6 @@
 #include "base/test/failing_alloc.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -82,23 +83,41 @@ bool failing_alloc_works(void) {
 #ifdef FAILING_ALLOC_PRELOAD
 
 /* As a preloaded object: ALLOC_FAIL_AT is n, with a "+" at its end if all later allocations fail as
- * well. At the end of the process, the number of allocations goes to the file ALLOC_FAIL_COUNT.
+ * well. When main() returns, the number of allocations goes to the file ALLOC_FAIL_COUNT. Only main()
+ * is counted: the CUDA runtime allocates before it, in constructors that cannot report a failure.
  * Processes that this one starts do not fail. */
-__attribute__((constructor)) static void start(void) {
-    const char *at = getenv("ALLOC_FAIL_AT");
-    (void)unsetenv("LD_PRELOAD");
-    (void)unsetenv("ALLOC_FAIL_AT");
-    failing_alloc_arm(at ? strtoul(at, NULL, 10) : 0, at && strchr(at, '+'));
-}
 
-__attribute__((destructor)) static void stop(void) {
-    size_t n = failing_alloc_disarm();
+typedef int (*main_fn)(int argc, char **argv, char **env);
+static main_fn program_main;
+
+static void write_count(size_t n) {
     const char *path = getenv("ALLOC_FAIL_COUNT");
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
     if (fd < 0)
         return;
     (void)dprintf(fd, "%zu\n", n);
     (void)close(fd);
+}
+
+static int counted_main(int argc, char **argv, char **env) {
+    const char *at = getenv("ALLOC_FAIL_AT");
+    (void)unsetenv("LD_PRELOAD");
+    (void)unsetenv("ALLOC_FAIL_AT");
+    failing_alloc_arm(at ? strtoul(at, NULL, 10) : 0, at && strchr(at, '+'));
+    int code = program_main(argc, argv, env);
+    write_count(failing_alloc_disarm());
+    return code;
+}
+
+/* glibc starts a program through this function. */
+int __libc_start_main(main_fn fn, int argc, char **argv, void (*init)(void), void (*fini)(void),
+                      void (*rtld_fini)(void), void *stack_end);
+int __libc_start_main(main_fn fn, int argc, char **argv, void (*init)(void), void (*fini)(void),
+                      void (*rtld_fini)(void), void *stack_end) {
+    int (*next)(main_fn, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = fn;
+    return next(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 #endif
