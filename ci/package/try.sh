@@ -48,7 +48,7 @@ for f in /etc/apt/apt.conf.d /etc/apt/sources.list /etc/apt/sources.list.d /etc/
 done
 in_root apt-get update -qq
 in_root sh -c 'apt-get install -y -qq --no-install-recommends /packages/*.deb' >"$dir/apt.log" 2>&1 || { tail "$dir/apt.log"; exit 1; }
-in_root sh /packages/first_steps.sh snapmla /tmp/work
+in_root sh /packages/first_steps.sh snapmla /tmp/first
 in_root test -s /usr/share/bash-completion/completions/snapmla
 in_root apt-get purge -y -qq snapmla >"$dir/apt.log" 2>&1
 left=$(find "$dir/root/usr" -name '*snapmla*')
