@@ -35,7 +35,7 @@ snap_status csv_each_row(const char *text, size_t n, const char *name, csv_row_f
  *
  * @columns: [n_columns] names, at most CSV_FIELDS_MAX; @fn gets the fields in this order
  *
- * SNAP_E_INPUT also if the header lacks a column or has it twice.
+ * Errors: those of csv_each_row(), and SNAP_E_INPUT if the header lacks a column or has it twice.
  */
 snap_status csv_each_record(const char *text, size_t n, const char *name,
                             const char *const *columns, size_t n_columns, csv_row_fn fn, void *ctx,
