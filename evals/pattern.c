@@ -184,7 +184,8 @@ bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement
     bool ready = matcher_open(&m) && code, too_long = false;
     int rc = ready ? substitute(code, &m, text, replacement, out, &n, 0) : PCRE2_ERROR_NOMATCH;
     if (rc == PCRE2_ERROR_NOMEMORY) {
-        /* if the result does not fit, its length can be known; if memory ran out, it cannot */
+        /* The same error code means that the result does not fit into `out`, or that memory ran
+         * out. The second call tells them apart: only in the first case it returns a length. */
         n = room;
         rc = substitute(code, &m, text, replacement, out, &n, PCRE2_SUBSTITUTE_OVERFLOW_LENGTH);
         too_long = rc == PCRE2_ERROR_NOMEMORY && n != PCRE2_UNSET;

@@ -13,7 +13,7 @@
 typedef struct {
     int task, arm; /* indices into tasks and arms */
     const char *problem;
-    int64_t order; /* order in which the problems first appear in the file */
+    int64_t order; /* position of the problem among all, in order of first appearance in the file */
     int sample;
     const char *verdict; /* "correct", "wrong", "unparsed"; NULL: failed or not judged yet */
     const char *extracted, *gold; /* first 80 bytes; NULL: none */

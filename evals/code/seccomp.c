@@ -68,7 +68,8 @@ static int refuse_sockets(scmp_filter_ctx filter) {
               : seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(socketpair), 1, other);
 }
 
-/* Calls of another architecture, such as x32, end the program. */
+/* Adds all rules to @filter. A system call of another architecture, such as x32, ends the program;
+ * other forbidden calls return an error. */
 static int add_rules(scmp_filter_ctx filter) {
     int rc = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (rc == 0)

@@ -94,8 +94,8 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     return verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
 }
 
-/* True if one side separates thousands by spaces and the other by commas: 1 440 is accepted for
- * 1440, but not for 1,440. */
+/* True if one side separates thousands by spaces and the other by commas, as in 1 440 and 1,440.
+ * compare() then leaves the pair undecided. False for 1 440 and 1440, which it compares. */
 static bool is_spaced_otherwise(const math_tokens *g, const math_tokens *a) {
     return (g->spaced_group && a->separated) || (a->spaced_group && g->separated);
 }

@@ -50,9 +50,9 @@ typedef struct {
  * synth_make - generate one problem
  *
  * @level:  1..SYNTH_LEVELS. From SYNTH_LONG on, solutions have 1000 to 8000 tokens. The last level
- *          has the same kinds of steps as the one before, only more. A model trained on the levels
- *          below it shows there how far it generalises
- * @number: of the problem in its stream, from 0
+ *          has the same kinds of steps as the level before it, but more of them. So it shows
+ *          whether a model that was trained on the lower levels generalises to longer solutions
+ * @number: index of the problem in its stream, from 0
  * @out:    overwritten, and its memory is reused; call synth_release() at the end, also after a
  *          failure
  *

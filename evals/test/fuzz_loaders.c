@@ -1,6 +1,10 @@
-/* Uses any bytes as a data file of any task. The result is a set of problems that can be graded, or
- * an error message. In the first byte, the low four bits and the highest bit select the task, and
- * the fifth bit decides whether the file name ends in .jsonl. */
+/* fuzz_loaders.c - fuzzes the readers of the tasks' data files. The first byte holds options, and
+ * the other bytes become the data file. The result must be a set of problems that can be graded, or
+ * an error message.
+ *
+ * Bits 0 to 3 and 7 of the first byte select the task. Bit 4 selects the file name: rows.jsonl or
+ * answers.csv. Bit 5 selects the policy of grading: strict or field. Bit 6 selects the limit on the
+ * number of problems: none or 2. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Uses any bytes as the samples.jsonl of a run that is resumed. The file is refused with a message,
- * or it is graded into a file that reads back with the same verdicts. */
+/* fuzz_samples.c - fuzzes the reader of samples.jsonl. The fuzzer's bytes become the samples.jsonl
+ * of a run that is resumed. The run must refuse the file with a message, or grade it. Grading
+ * rewrites the file, and grading the rewritten file must give the same verdicts. */
 #include <stdint.h>
 #include <string.h>
 
