@@ -9,7 +9,8 @@ enum { DRIVE_MAX = 512 };
 typedef struct {
     int64_t id;
     bool failed;
-    char *error, *text, *reasoning, *finish_reason; /* owned copies; NULL as in gen_result */
+    char *error, *text, *reasoning, *finish_reason; /* owned copies; NULL where the
+                                                       gen_result has NULL */
     gen_result res;                                 /* the numbers; its pointers are not valid any
                                                        more */
 } kept;

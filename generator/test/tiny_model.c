@@ -160,8 +160,8 @@ static void add_e4m3(numbers *t, tiny_flavour flavour, buf *header, buf *data) {
     free(scale);
 }
 
-/* Appends a tensor's numbers to @data and its entry to @header. @line has name, type, spread,
- * centre and sizes. */
+/* Appends a tensor's numbers to @data and its entry to @header. @line has the tensor's name, type,
+ * spread, centre and sizes. An e4m3 tensor may be followed by a second tensor with its scales. */
 static void add_tensor(char *line, const version *v, buf *header, buf *data) {
     numbers t = read_line(line, v->vocab, v->flavour);
     take_share(&t, v);

@@ -198,7 +198,8 @@ cudaError_t to_host(const cuda_model *m, T *to, const T *from, int64_t n) {
                            m->s.stream);
 }
 
-/* Copies the rows of b.logits from @first on to the caller, through pinned memory. */
+/* Copies @count rows of b.logits, beginning with row @first, to @to in host memory. The copy goes
+ * through pinned memory and is complete on return. */
 snap_status copy_rows(cuda_model *m, int first, int count, float *to, snap_err *err) {
     const int64_t vocab = m->shape.vocab_size;
     cudaError_t e = to_host(m, m->logits_host, m->b.logits + first * vocab, count * vocab);

@@ -1,5 +1,7 @@
-/* rows.h - what a step does to its rows between the products: embedding, norms, adding up the
- * outputs of the experts, choosing experts, and the next token. One block per row, sums in FP32. */
+/* rows.h - the operations of a step on its rows between the matrix products. A row holds one token.
+ * The operations are embedding, norms, choosing experts, gathering rows for experts, adding up the
+ * outputs of experts, and choosing the next token. Sums are FP32. Functions at the end prepare
+ * weights and rotation angles, or fill weights with random numbers. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 
@@ -90,7 +92,7 @@ cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, floa
 
 } // namespace device
 
-/* The token of a key; 0 if all logits were NaN. */
+/* The token id that a key of best_token() encodes; 0 if all logits were NaN. */
 __host__ __device__ inline int next_token_of(unsigned long long key) {
     return key ? static_cast<int>(0xffffffffu - static_cast<uint32_t>(key)) : 0;
 }

@@ -19,7 +19,8 @@ enum {
     kMostRank = 512,
     kMostIn = 640,
     kWindow = 3,               /* stages of the ring that may be loading at the same time */
-    kMemoryBytes = 225 * 1024, /* limit for ring, row and shared_memory; leaves 2 KB for padding */
+    kMemoryBytes = 225 * 1024, /* largest sum of the ring, the row of row_bytes and shared_memory. A
+                                  Hopper block may use 227 KB; 2 KB are left for padding */
 };
 
 struct params {

@@ -1,3 +1,5 @@
+/* gemm.c - products of activations and weights on the CPU: the choice of an instruction set, and
+ * the division of a product into parallel tasks. */
 #include "generator/local/gemm/gemm.h"
 
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 enum {
     kRowTile = 32,     /* weight rows per task */
-    kColTile = 128,    /* columns per task for MAT_COLS */
+    kColTile = 128,    /* output columns per task of MAT_COLS (gemm.h), if no weight is converted */
     kDepth = 2048,     /* most k at a time: a block of x stays in L1, a tile of weights in L2 */
     kConvertRows = 16, /* weight rows that are converted at a time */
     kSerialProducts = 1 << 17, /* below this many multiplications, waking threads costs more than it

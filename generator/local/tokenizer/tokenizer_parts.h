@@ -62,10 +62,12 @@ snap_status tok_ids_append(tok_ids *ids, const int32_t *v, size_t n,
 /* Fills t->byte_id from the vocabulary: characters of the alphabet, or <0x00> .. <0xFF>. */
 void tokenizer_find_bytes(tokenizer *t);
 
-/* Fills t->texts from the vocabulary, after the decoder's replacements (from to, @n of them). */
+/* A replacement that the decoder makes in the text of every token. */
 typedef struct {
     const char *from, *to;
 } tok_replacement;
+
+/* Fills t->texts: the text of each token of the vocabulary, after the @n replacements. */
 snap_status tokenizer_make_texts(tokenizer *t, const tok_replacement *replace, int n,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
