@@ -1,17 +1,17 @@
-/* bench_arm.h - one arm of a benchmark on the device: its cache, its queries and one timed step.
+/* bench_arm.h - one arm of a benchmark on the device: its KV cache, its queries and one timed step.
  *
- * Steps that are timed one by one start with a cold cache. If the backend can flush its caches,
- * they are flushed before each step. Otherwise the data exist several times ("sets"), and the steps
- * use the sets in turn. Between two uses of a byte, at least four times the size of the last-level
- * cache is read. The factor is four because a virtual machine may report one slice of a cache while
- * its threads use several.
+ * Steps that are timed one by one start with cold hardware caches. If the backend can flush the
+ * hardware caches, it does so before each step. Otherwise the data exist several times ("sets"),
+ * and the steps use the sets in turn. Between two uses of a byte, at least four times the size of
+ * the last-level cache is read. The factor is four because a virtual machine may report one slice
+ * of that cache while its threads use several.
  *
  * There are two exceptions with one set and no flush: sustained loops (sustained.h), and a backend
- * that can neither flush nor report the size of its cache. In sustained loops, the cache is cold
- * only if one set has at least four times its size.
+ * that can neither flush the hardware caches nor report their size. In sustained loops, the caches
+ * are cold only if one set has at least four times the size of the last-level cache.
  *
- * All sets lie in one pool of pages in random order. Token slots after the end of a sequence, and
- * one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are out of
+ * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
+ * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are out of
  * range or refer to the NaN page. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_H

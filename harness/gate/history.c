@@ -162,8 +162,9 @@ size_t history_runs(const gate_history *h) {
 
 /* ---- series ---- */
 
-/* Writes the logarithms of a cell's times to @x; x[i] belongs to run run[i]. Both arrays have room
- * for every run. */
+/* Writes the logarithms of a cell's times to @x and the indices of their runs to @run, and returns
+ * how many there are. Runs without a time of the cell are left out. Both arrays have room for all
+ * runs. */
 static size_t series_of(const gate_history *h, const char *cell, double *x, size_t *run) {
     size_t n = 0;
     for (size_t i = 0; i < js_len(h->runs); i++) {

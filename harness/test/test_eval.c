@@ -441,9 +441,10 @@ static void test_other_sampling_is_refused(void) {
     place_close(&p);
 }
 
-/* The reference answers are those of this run: other data with the same prompts grade both arms
- * alike, and the result stores the hash of the data. Continuing a run with other data is
- * refused. */
+/* Replayed answers are graded with the reference answers of the present data file, not with those
+ * of the recording. If the file changes but its prompts do not, a new run grades both arms with the
+ * new reference answers and stores the hash of the new file. Continuing a run whose data file has
+ * changed is refused. */
 static void test_other_data_is_refused_or_shared(void) {
     place p;
     place_open(&p);

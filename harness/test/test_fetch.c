@@ -685,7 +685,7 @@ static void test_script_good(void) {
         const good_case *c = &good[i];
         place p;
         buf said = {0};
-        if (c->n > 2) /* the script waits whole seconds */
+        if (c->n > 2) /* too slow: the script waits whole seconds before it retries */
             continue;
         place_open(&p, c->replies, c->n, c->how);
         if (c->part)

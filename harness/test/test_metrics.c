@@ -115,7 +115,7 @@ static char *text_of(const char *path) {
 
 /* ---- several metrics ---- */
 
-/* Problems with 1, 2 and 3 instructions. Each word of an answer satisfies one of them. */
+/* Problems 1, 2 and 3 have one, two and three instructions. */
 static const char kPrompts[] =
     "{\"key\": 1, \"prompt\": \"a\", \"instruction_id_list\": [\"punctuation:no_comma\"], "
     "\"kwargs\": "
@@ -125,8 +125,9 @@ static const char kPrompts[] =
     "{\"key\": 3, \"prompt\": \"c\", \"instruction_id_list\": [\"punctuation:no_comma\", "
     "\"startend:quotation\", \"detectable_format:title\"], \"kwargs\": [{}, {}, {}]}\n";
 
-/* Strict: a 1/1, 1/2, 3/3; b 0/1, 1/2, 1/3. Loose: a the same; b 1/1 for the first, without its
- * first line. */
+/* Arm a follows 1 of 1, 1 of 2 and 3 of 3 instructions, both strictly and loosely. Arm b follows
+ * strictly 0 of 1, 1 of 2 and 1 of 3. Loosely it follows 1 of 1 in the first problem, because loose
+ * grading also tries the answer without its first line. */
 static void test_metrics(void) {
     static const answer a[] = {{"1", "yes", 0}, {"2", "no quotes", 0}, {"3", "\\\"<<t>> x\\\"", 0}};
     static const answer b[] = {{"1", "Sure, so:\\nyes", 0}, {"2", "no quotes", 0}, {"3", "x", 0}};

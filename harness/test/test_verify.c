@@ -164,7 +164,8 @@ static void test_forgeries(void) {
 
 /* ---- files ---- */
 
-/* Uses the fixture's own text as the plugin and as the checkpoint of an arm. */
+/* Files that the result does not name are findings. The fixture file stands for a plugin, and its
+ * folder for a checkpoint. */
 static void test_files(void) {
     static const char plugin[] = "harness/test/fixtures/bench.json";
     static const char checkpoint[] = "harness/test/fixtures";
@@ -185,7 +186,8 @@ static void test_files(void) {
     results_free(r);
 }
 
-/* Two arms with the same folder that had two checkpoints. For two folders there is only a note. */
+/* Two arms that used one folder must have had the same checkpoint. For two folders there is only a
+ * note. */
 static void test_checkpoints(void) {
     static const char *const hashes[] = {
         "0000000000000000000000000000000000000000000000000000000000000000",

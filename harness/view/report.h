@@ -14,10 +14,10 @@
 typedef struct report_model report_model;
 
 /**
- * report_model_new - read result files into the model that the writers use
+ * report_model_new - build the report model, from which the writers read, from results in memory
  *
  * @out:   caller owns it, release with report_model_free(); NULL on failure
- * @runs:  [n] loaded or finished runs; borrowed, must outlive the model
+ * @runs:  [n] results, loaded from a file or just measured; borrowed, must outlive the model
  * @names: [n] names of the runs in the report, for instance their paths; copied
  *
  * Errors: SNAP_E_NOMEM.
@@ -29,8 +29,8 @@ void report_model_free(report_model *m); /* NULL is allowed */
 /**
  * report_model_add_samples - also show questions and answers of a run on the page
  *
- * @name:         of the run
- * @path:         its samples.jsonl
+ * @name:         name of the run
+ * @path:         path of its samples.jsonl
  * @confidential: include answers to questions whose authors ask not to publish them
  *
  * Errors: those of sample_index_open().
