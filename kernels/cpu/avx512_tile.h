@@ -28,6 +28,9 @@ typedef struct {
     size_t step; /* bytes of a line; 0 if there is nothing to prefetch */
 } region;
 
+/* Each variant of the kernel uses some of these arrays: "many" and "few" are for many and few rows;
+ * "stream" processes kStreamPages pages of at most kStreamRows rows at once. A place is one row of
+ * one of these pages. */
 typedef struct {
     int d, rows, padded; /* d_c + d_r; rows; rows rounded up to whole vectors */
     uint8_t *high, *low; /* [128] upper and lower byte of each e4m3 code's value in bf16 */
@@ -39,7 +42,8 @@ typedef struct {
     float *s;     /* scores. many rows: [64][padded]; few: [rows][64]; stream: [places][64] */
     uint32_t *p;  /* P, pairs of tokens. many rows: [32][padded]; few: [rows][32]; stream:
                      [places][32] */
-    float *lanes; /* stream only: [places][kAtOnce][LANES] */
+    float *lanes; /* stream only: partial sums of scores, not yet added over the lanes:
+                     [places][kAtOnce][LANES] */
     float *sums;  /* stream only: [places][d_c], P V of a page */
     softmax_state state;
     region left[2]; /* what is left to prefetch of content and rope */

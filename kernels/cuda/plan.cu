@@ -18,8 +18,10 @@ struct decode_kernel {
     lab_ablation ablation;
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
-    size_t partial_bytes; /* bytes per row of a partial output */
-    int few_rows;         /* with at most this many rows per CTA, a slot takes few_bytes instead */
+    size_t partial_bytes; /* bytes of one row of a partial result */
+    /* With at most few_rows rows per CTA, a whole partial result takes few_bytes. With more rows, it
+     * takes partial_bytes per row. few_rows is 0 if the kernel always stores per row. */
+    int few_rows;
     size_t few_bytes;
     cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
 };

@@ -18,7 +18,8 @@ enum {
  * one CTA may take all; it emulates smaller devices in tests. 0 = what the device has. */
 cudaError_t portable_init(int limit);
 
-/* True if rows of these widths fit into a CTA's shared memory on this device. */
+/* True if the tiles of a kernel for these widths (content, RoPE) fit into the shared memory that a
+ * CTA may use on the current device. */
 bool portable_serves(int d_c, int d_r);
 
 /* The number of parts that fills a device with `sms` SMs. */

@@ -78,11 +78,17 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
     ptx::mbarrier_arrive(&s.full_sum);
 }
 
-/* Processes a tile. On entry, S of its first page is in flight; on return, S of the next tile's
- * first page is. @valid: how many tokens the sequence has from the tile's first on. @whole: there
- * is a next tile, and no token must be masked. Rare work (masks, a change of E) is skipped by a
- * single jump. There is no second loop for whole tiles without that work: it would not fit into the
- * first 64 KB of code, the only part that a launch prefetches. */
+/* Computes the softmax of a tile of two pages. On entry, the products S = Q K^T of the tile's first
+ * page have been issued. On return, those of the next tile's first page have been issued.
+ *
+ * @valid: number of tokens of the sequence, counted from the first token of this tile.
+ * @whole: there is a next tile, and no token of this tile needs a mask.
+ * @first: this is the first tile of an item.
+ * @more: there is a next tile.
+ *
+ * One branch per page skips the rare work: masks and a change of E, the exponent of the unit of P.
+ * A second loop for tiles without rare work would not fit into the first 64 KB of code, the only
+ * part that a launch prefetches. */
 __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const softmax_thread &me,
                                              row_pair &r, ring<kStages> &at, uint32_t turn,
                                              int row_tile, int valid, bool whole, bool first,
