@@ -1,4 +1,4 @@
-/* Parses any bytes as a CSV file. The result is rows or an error, and each field ends with a
+/* Fuzzes the CSV reader with arbitrary bytes. The result must be rows or an error, and each field ends with a
  * NUL. */
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reads any bytes as an archive. The result is members within the limit, or an error with a
+/* Fuzzes the ZIP reader with arbitrary bytes. The result must be members within the limit, or an error with a
  * message. */
 #include <stdbool.h>
 #include <stdint.h>

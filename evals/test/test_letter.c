@@ -1,4 +1,4 @@
-/* Multiple choice: the letter that a response chooses, tested on the ways in which models write
+/* Tests how the chosen letter is found in a response to a multiple-choice question, in the ways in which models write
  * it. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The limits of the CUDA model's shapes, and two models at the same time. Without a device nothing
+/* Tests the limits of the CUDA model's shapes, and two models at the same time. Without a device nothing
  * is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>

@@ -11,8 +11,8 @@
  * are cold only if one set has at least four times the size of the last-level cache.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
- * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are out of
- * range or refer to the NaN page. */
+ * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are
+ * out of range or refer to the NaN page. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 

@@ -19,8 +19,8 @@ struct decode_kernel {
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
     size_t partial_bytes; /* bytes of one row of a partial result */
-    /* With at most few_rows rows per CTA, a whole partial result takes few_bytes. With more rows, it
-     * takes partial_bytes per row. few_rows is 0 if the kernel always stores per row. */
+    /* With at most few_rows rows per CTA, a whole partial result takes few_bytes. With more rows,
+     * it takes partial_bytes per row. few_rows is 0 if the kernel always stores per row. */
     int few_rows;
     size_t few_bytes;
     cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
