@@ -1,5 +1,5 @@
-/* Fuzzes the CSV reader with arbitrary bytes. The result must be rows or an error, and each field ends with a
- * NUL. */
+/* Fuzzes the CSV reader with arbitrary bytes. The result must be rows or an error, and each field
+ * ends with a NUL. */
 #include <stdint.h>
 #include <string.h>
 

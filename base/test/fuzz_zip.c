@@ -1,5 +1,5 @@
-/* Fuzzes the ZIP reader with arbitrary bytes. The result must be members within the limit, or an error with a
- * message. */
+/* Fuzzes the ZIP reader with arbitrary bytes. The result must be members within the limit, or an
+ * error with a message. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

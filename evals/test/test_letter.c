@@ -1,5 +1,5 @@
-/* Tests how the chosen letter is found in a response to a multiple-choice question, in the ways in which models write
- * it. */
+/* Tests how the chosen letter is found in a response to a multiple-choice question, in the ways in
+ * which models write it. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Tests the limits of the CUDA model's shapes, and two models at the same time. Without a device nothing
- * is tested. */
+/* Tests the limits of the CUDA model's shapes, and two models at the same time. Without a device
+ * nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>
