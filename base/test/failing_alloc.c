@@ -83,9 +83,9 @@ bool failing_alloc_works(void) {
 #ifdef FAILING_ALLOC_PRELOAD
 
 /* As a preloaded object: ALLOC_FAIL_AT is n, with a "+" at its end if all later allocations fail as
- * well. When main() returns, the number of allocations goes to the file ALLOC_FAIL_COUNT. Only main()
- * is counted: the CUDA runtime allocates before it, in constructors that cannot report a failure.
- * Processes that this one starts do not fail. */
+ * well. When main() returns, the number of allocations goes to the file ALLOC_FAIL_COUNT. Only
+ * allocations during main() count: the CUDA runtime allocates before it, in constructors that
+ * cannot report a failure. Processes that this one starts do not fail. */
 
 typedef int (*main_fn)(int argc, char **argv, char **env);
 static main_fn program_main;
