@@ -58,7 +58,7 @@ typedef struct {
     uint16_t root;
     bool has_pm, has_percent;
     bool rounded;    /* "\approx 1.41" followed and was dropped */
-    bool separated;  /* a number has a thousands separator */
+    bool separated;  /* a comma, in any spelling, was read as a thousands separator */
     bool juxtaposed; /* somewhere, brackets alone multiply integers: 4(7) */
     bool framed;     /* a number in a \text or in bold, or a line break at the end */
     bool chained;    /* a chain of equations whose middle was dropped */

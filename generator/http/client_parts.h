@@ -66,9 +66,9 @@ struct session {
     gen_source_fn source;
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;
-    int busy;       /* slots that are not free */
-    bool changed;   /* a slot was freed or waits for a retry: check the slots */
-    int64_t due_ns; /* check the slots at this time even if none changed */
+    int busy;     /* slots that are not free */
+    bool changed; /* check the slots: one was freed or waits for a retry, or a health check ended */
+    int64_t due_ns; /* check the slots at this time even if `changed` is false */
     bool exhausted; /* the source has no more requests */
     bool reached;   /* a server has answered at least once */
     snap_status st;

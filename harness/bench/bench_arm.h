@@ -1,14 +1,16 @@
 /* bench_arm.h - one arm of a benchmark on the device: its KV cache, its queries and one timed step.
  *
- * Steps that are timed one by one start with cold hardware caches. If the backend can flush the
- * hardware caches, it does so before each step. Otherwise the data exist several times ("sets"),
- * and the steps use the sets in turn. Between two uses of a byte, at least four times the size of
- * the last-level cache is read. The factor is four because a virtual machine may report one slice
- * of that cache while its threads use several.
+ * Steps that are timed one by one start with a cold cache, but for the cases named below. If the
+ * backend can flush its caches, they are flushed before each step. Otherwise the data exist
+ * several times ("sets"), and the steps use the sets in turn. Between two uses of a byte, at least
+ * four times the size of the last-level cache is read. The factor is four because a virtual
+ * machine may report one slice of a cache while its threads use several.
  *
- * There are two exceptions with one set and no flush: sustained loops (sustained.h), and a backend
- * that can neither flush the hardware caches nor report their size. In sustained loops, the caches
- * are cold only if one set has at least four times the size of the last-level cache.
+ * In three cases there is one set and no flush. The first is sustained loops (sustained.h), where
+ * the cache is cold only if one set has at least four times its size. The second is a backend that
+ * can neither flush nor report the size of its cache. The third is a backend that cannot flush,
+ * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but only
+ * reads the outputs.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
  * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are

@@ -97,8 +97,8 @@ static snap_status answer_lines(local_model *m, snap_err *err) {
     return st;
 }
 
-/* Sets the fields of `model` and `answer` that no option stores directly, because their unit or
- * type differs from the option's or they follow from more than one option. */
+/* Sets what the table of options cannot: values in another type or unit, the limit on sequences,
+ * what follows from --json, and the flag that cancels an answer. */
 static void complete_options(const opt_shared *shared) {
     model.cache_bytes = cache_mb << 20;
     model.sequences = answer.samples < LOCAL_SEQUENCES ? (int)answer.samples : LOCAL_SEQUENCES;

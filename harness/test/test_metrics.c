@@ -115,7 +115,8 @@ static char *text_of(const char *path) {
 
 /* ---- several metrics ---- */
 
-/* Problems 1, 2 and 3 have one, two and three instructions. */
+/* Problems with 1, 2 and 3 instructions: no comma; quotation marks around the answer; a title in
+ * << >>. Each answer is checked against all instructions of its problem. */
 static const char kPrompts[] =
     "{\"key\": 1, \"prompt\": \"a\", \"instruction_id_list\": [\"punctuation:no_comma\"], "
     "\"kwargs\": "

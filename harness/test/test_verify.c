@@ -164,8 +164,9 @@ static void test_forgeries(void) {
 
 /* ---- files ---- */
 
-/* Files that the result does not name are findings. The fixture file stands for a plugin, and its
- * folder for a checkpoint. */
+/* A fixture serves as the plugin file, and its folder as the checkpoint. At first, the result names
+ * neither, so each comparison is a finding. When the result holds the plugin
+ * file's hash, comparing it adds no finding. */
 static void test_files(void) {
     static const char plugin[] = "harness/test/fixtures/bench.json";
     static const char checkpoint[] = "harness/test/fixtures";

@@ -14,7 +14,7 @@
 typedef struct report_model report_model;
 
 /**
- * report_model_new - build the report model, from which the writers read, from results in memory
+ * report_model_new - turn the results of runs into the model that the writers use
  *
  * @out:   caller owns it, release with report_model_free(); NULL on failure
  * @runs:  [n] results, loaded from a file or just measured; borrowed, must outlive the model

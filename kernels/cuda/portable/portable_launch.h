@@ -18,8 +18,9 @@ enum {
  * one CTA may take all; it emulates smaller devices in tests. 0 = what the device has. */
 cudaError_t portable_init(int limit);
 
-/* True if the tiles of a kernel for these widths (content, RoPE) fit into the shared memory that a
- * CTA may use on the current device. */
+/* True if the kernels can run these widths on this device: both are multiples of 32, they are at
+ * most PORTABLE_MAX_CONTENT and PORTABLE_MAX_ROPE, and the data of a CTA fit into its shared
+ * memory. */
 bool portable_serves(int d_c, int d_r);
 
 /* The number of parts that fills a device with `sms` SMs. */

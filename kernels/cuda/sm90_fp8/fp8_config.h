@@ -35,9 +35,10 @@ enum {
 
 /* The e4m3 numbers of P are P8 = e4m3(P' / 2^E), where P' = P a_k. E, the row's reference exponent,
  * is called `unit` in the code. E stays the same while the tile's largest P' / 448 lies in
- * (2^(E - kWindow), 2^E], 448 being the largest e4m3. Otherwise E is set so that the largest P8 is
- * 448 / 2^kHeadroom, which e4m3 represents exactly. E is never set more than kReach below its
- * largest value in the item so far: P' that small would be lost in fp32 sums anyway. */
+ * (2^(E - kWindow), 2^E], 448 being the largest e4m3. Otherwise E is set so that the largest P8 of
+ * the row in the page is 448 / 2^kHeadroom, which e4m3 represents exactly. E is never set more than
+ * kReach below its largest value in the item so far: P' that small would be lost in fp32 sums
+ * anyway. */
 constexpr float kHeadroom = 8.0f;
 constexpr float kWindow = 12.0f;
 constexpr float kReach = 40.0f;
