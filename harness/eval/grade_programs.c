@@ -36,6 +36,7 @@ typedef struct {
 static snap_status read_input(const grading *g, js *row, const char *where, grade_input *in,
                               snap_err *err) {
     const js *code = js_get(row, "code"), *response = js_get(row, "response");
+    *in = (grade_input){.response = {"", 0}};
     if (code && js_has(row, "response")) {
         if (g->o->grader != &grader_assertions)
             return err_set(err, SNAP_E_USAGE,
@@ -43,7 +44,7 @@ static snap_status read_input(const grading *g, js *row, const char *where, grad
                            where);
         code = NULL;
     }
-    *in = (grade_input){.response = {"", 0}, .extracted = code != NULL};
+    in->extracted = code != NULL;
     in->truncated = text_equal(js_get_str(row, "finish_reason"), "length");
     if (!code && !js_has(row, "response"))
         return err_set(err, SNAP_E_INPUT, "%s: neither 'code' nor 'response'", where);
@@ -94,7 +95,7 @@ static snap_status write_verdict(const grading *g, const code_grade *v, const co
 
 static snap_status judge_line(grading *g, line *l, snap_err *err) {
     char where[300];
-    grade_input in;
+    grade_input in = {.response = {"", 0}};
     code_tests tests;
     code_grade verdict;
     snap_status st = SNAP_OK;
