@@ -33,6 +33,10 @@ snap_status score_text(runner *r, const int32_t *tokens, int n, int piece, float
     scoring s = {r, n, vocab, rows, logprobs, fn, ctx};
     if (!pages || !rows)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for scoring %d tokens", n));
+    for (int i = 0; i < n; i++)
+        if (tokens[i] < 0 || tokens[i] >= vocab)
+            TRY(err_set(err, SNAP_E_SHAPE, "token %d is %d, the model has %d", i, (int)tokens[i],
+                        vocab));
     for (int i = 0; i < need; i++)
         pages[i] = i;
     for (int64_t at = 0; at < n; at += piece) {

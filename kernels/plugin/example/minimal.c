@@ -34,8 +34,9 @@ static void describe(const mla_backend *be, mla_backend_info *out) {
 
 static void *alloc(mla_backend *be, size_t bytes, snap_err *err) {
     (void)be;
+    const size_t limit = (size_t)1 << 40; /* bytes; no machine has more for one buffer */
     void *p = NULL;
-    if (posix_memalign(&p, MLA_ALIGN, bytes ? bytes : 1) != 0)
+    if (bytes > limit || posix_memalign(&p, MLA_ALIGN, bytes ? bytes : 1) != 0)
         (void)plugin_fail(err, SNAP_E_NOMEM, "out of memory for %zu bytes", bytes);
     return p;
 }
