@@ -243,3 +243,7 @@ void sandbox_close(sandbox *s) {
     arena_release(&s->mem);
     free(s);
 }
+
+bool sandbox_limits_files(const sandbox *s) {
+    return s->own_scratch;
+}

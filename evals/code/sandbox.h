@@ -92,4 +92,8 @@ snap_status sandbox_run(sandbox *s, const sandbox_job *job, sandbox_result *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 void sandbox_result_release(sandbox_result *r);
 
+/* True if the /tmp of a program has a limit on its number of files. It has none if this process may
+ * not mount a file system in a user namespace of its own, as under a thread sanitizer. */
+bool sandbox_limits_files(const sandbox *s);
+
 #endif

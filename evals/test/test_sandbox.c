@@ -366,8 +366,12 @@ static void run_hostile(void *ctx, int worker, int64_t i) {
     job_release(&b);
 }
 
-static void check_hostile(const hostile *h, const sandbox_result *r) {
+static void check_hostile(const sandbox *s, const hostile *h, const sandbox_result *r) {
     const char *out = buf_str(&r->output);
+    if (strncmp(h->name, "inode flood", 11) == 0 && !sandbox_limits_files(s)) {
+        printf("\n%s: not checked, /tmp has no limit on files here\n", h->name);
+        return;
+    }
     bool ok = r->end == h->end && (!h->output || strncmp(out, h->output, strlen(h->output)) == 0) &&
               (!h->output || h->output[0] || !r->output.len) && r->output.len <= kOutput &&
               !strstr(out, "the answer is 42");
@@ -387,7 +391,7 @@ static void run_all_hostile(sandbox *s) {
     parallel_free(pool);
     for (size_t i = 0; i < PROGRAMS; i++) {
         CU_ASSERT_EQUAL(h->status[i], SNAP_OK);
-        check_hostile(&programs[i], &h->results[i]);
+        check_hostile(s, &programs[i], &h->results[i]);
         sandbox_result_release(&h->results[i]);
     }
     free(h);
