@@ -5,9 +5,10 @@
  * written to deceive can leave before the assertions, read the random word that the driver sends
  * at the end, read the expected values in the program's file, or return objects that equal
  * everything. Therefore a program that passes runs once more, with one assertion changed such
- * that a right program fails it (twist.py). Whoever passes that as well is not judged by what it
- * computes, and its answer is wrong. A program cannot tell the changed tests from the real ones
- * unless it computes the answers, and nothing that it writes in one run is there in the other. */
+ * that a right program fails it (twist.py). A program that passes the changed assertions as well
+ * did not pass by what it computes, so its answer is wrong. A program can distinguish the changed
+ * assertions from the real ones only by computing the answers. It cannot pass information between
+ * the two runs either, because each run starts with an empty /tmp of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
