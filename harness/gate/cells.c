@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "harness/measure/env.h"
 #include "harness/measure/stats.h"
 
-enum { kFewestSteps = 3, kMostSteps = 256 };
+enum { kFewestSteps = 3, kEnoughSteps = 48, kMostSteps = 256 };
 static const double kTurnNs = 4e6; /* long compared with one exchange with the child process */
 static const double kQuantile = 0.25;
 
@@ -125,6 +126,15 @@ static int steps_of_turn(double step_ns) {
     return (int)fmin(fmax(steps, kFewestSteps), kMostSteps);
 }
 
+/* Flushing the caches before a step takes time that step_ns does not contain. So a turn of short
+ * steps lasts longer than kTurnNs. Lowers the number of steps to what fits, but not below
+ * kEnoughSteps. @elapsed_ns is the duration of the shortest
+ * of several turns of @steps steps. */
+static int steps_that_fit(int steps, double elapsed_ns) {
+    double fit = ceil(steps * kTurnNs / fmax(elapsed_ns, 1));
+    return (int)fmin(steps, fmax(fit, kEnoughSteps));
+}
+
 static snap_status turn(gate_remote *arm, int steps, double *ns, snap_err *err) {
     double times[kMostSteps];
     snap_status st = remote_steps(arm, steps, times, err);
@@ -140,12 +150,17 @@ static snap_status block(gate_timed *c, gate_remote *const arms[2], size_t b, sn
     static const int order[] = {0, 1, 1, 0};
     size_t at[2] = {GATE_TURNS * c->n + 2 * b, GATE_TURNS * c->n + 2 * b};
     int first = (int)((c->n + b) % 2);
+    double elapsed_ns = INFINITY;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         int arm = order[i] ^ first;
+        int64_t begun = clock_now_ns();
         snap_status st = turn(arms[arm], c->steps, &c->ns[arm][at[arm]++], err);
         if (st != SNAP_OK)
             return st;
+        elapsed_ns = fmin(elapsed_ns, (double)(clock_now_ns() - begun));
     }
+    if (c->n == 0 && b == 0)
+        c->steps = steps_that_fit(c->steps, elapsed_ns);
     return SNAP_OK;
 }
 
