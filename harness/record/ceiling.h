@@ -1,5 +1,5 @@
-/* ceiling.h - a row of the section `ceilings`: the highest rate, or the shortest time, that the
- * device reached. */
+/* ceiling.h - a row of the section `ceilings`: the best rate that probes of the device reached, or
+ * a time that a probe measured. */
 #ifndef SNAPMLA_HARNESS_RECORD_CEILING_H
 #define SNAPMLA_HARNESS_RECORD_CEILING_H
 
@@ -7,12 +7,13 @@
 
 typedef struct {
     const char *name;       /* "read_bandwidth", "bf16_mma", "fp8_mma", "timer", ... */
-    double value;           /* in `unit`: the best of the samples */
+    double value;           /* in `unit`; the best rate of all probes, also of those between the
+                               samples of cells */
     const char *unit;       /* "B/s", "FLOP/s", "ns" */
     const char *method;     /* how it was measured */
-    record_numbers samples; /* in `unit`: one for each repetition */
+    record_numbers samples; /* in `unit`: one for each repetition, 64 at most */
     const char *origin;     /* "measured", "reported" */
-    const char *source;     /* who reported it */
+    const char *source;     /* who reported it; missing if measured */
 } ceiling_record;
 
 extern const record_type ceiling_type;

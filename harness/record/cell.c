@@ -118,8 +118,9 @@ static const field cell_fields[] = {
 };
 #undef C
 static const record_rule cell_rules[] = {
-    {"performance", "status", "passed"}, /* no speed without a passed correctness check */
-    {"source", "origin", "reported"},    /* a figure of somebody else must name its source */
+    {"performance", "status", "passed"}, /* a row has times only if it passed */
+    {"source", "origin", "reported"},    /* a reported figure must name its source; a measured one
+                                            must not */
 };
 const record_type cell_type = {
     .name = "cell", .size = sizeof(cell_record), RECORD_FIELDS(cell_fields),

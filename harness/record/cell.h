@@ -11,13 +11,15 @@ typedef struct {
                                            RoPE */
 } cell_shape;
 
-/* The output compared with the FP64 oracle. It does not exist where nothing was checked. */
+/* The output compared with an FP64 reference. It does not exist where nothing was checked. */
 typedef struct {
     bool exists;
-    double error, tolerance;         /* relative error of the output */
-    double lse_error, lse_tolerance; /* of the log-sum-exp */
-    double lse_error_exact;          /* exists only where the tolerance of lse_error was widened */
-    int64_t rows_checked;            /* rows = query tokens x heads */
+    double error, tolerance;         /* relative error of the output over the checked rows, and its
+                                        bound */
+    double lse_error, lse_tolerance; /* the same for the log-sum-exp */
+    double lse_error_exact;          /* error against exact sums; exists only where it exceeds the
+                                        tolerance */
+    int64_t rows_checked;            /* a row = one head of one query token */
 } cell_correctness;
 
 /* Rates that short probes reached: read_bandwidth in B/s, bf16_mma and fp8_mma in FLOP/s. */
@@ -25,55 +27,60 @@ typedef struct {
     double read_bandwidth, bf16_mma, fp8_mma;
 } cell_rates;
 
-/* Rates of the device, probed between the samples. They do not exist where the backend has no
- * probes. */
+/* Rates of the device, probed between the samples. They do not exist where no such probe ran. */
 typedef struct {
     bool exists;
-    unsigned parts; /* CELL_DERIVED */
+    unsigned parts; /* CELL_DERIVED, or 0 before cell_derive() */
     int64_t looks;  /* how often the rates were probed */
     cell_rates median, best;
-    double roofline_pct; /* 100 * the floor at the median rates / the median time */
+    double roofline_pct; /* 100 * the floor at the median rates / the median time; NAN in a row with
+                            the flag "shared" */
 } cell_paired;
 
-/* Figures that follow from the shape, the median and the ceilings (cell_derive()). */
+/* The part of the fields that cell_derive() computes after the measurement. */
 enum { CELL_DERIVED = 1 };
 
-/* Exists only for rows that passed. */
+/* Exists for rows that passed, and only for them. */
 typedef struct {
     bool exists;
-    unsigned parts;            /* CELL_DERIVED */
-    record_numbers samples_ns; /* time of each step */
+    unsigned parts;            /* CELL_DERIVED, or 0 before cell_derive() */
+    record_numbers samples_ns; /* time of a step; in mode "sustained" the mean of the steps of one
+                                  loop */
     double min_ns, q1_ns, median_ns, q3_ns, max_ns;
     int64_t count;           /* samples */
-    const char *stop_reason; /* why no more samples were taken */
+    const char *stop_reason; /* the reason to stop sampling (measure/stop.h) */
     double clock_mhz_before, clock_mhz_during;
-    double power_w, energy_j; /* energy of one step */
+    double power_w, energy_j; /* power_w: mean over the loops of mode "sustained", else NAN;
+                                 energy_j: of one step of median time */
     cell_paired paired;
-    /* CELL_DERIVED */
+    /* the part CELL_DERIVED */
     double tflops, gb_s, tok_s, tok_j; /* TFLOP/s, GB/s, tokens per second, tokens per joule */
-    double floor_ns;                   /* the shortest time that the ceilings admit */
+    double floor_ns;                   /* the shortest time that the ceilings admit for this work */
     double roofline_pct;               /* 100 * floor_ns / median_ns */
     const char *bound;                 /* "bytes" or "flops": which of the two sets the floor */
 } cell_performance;
 
 typedef struct {
     const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study */
-    const char *backend;     /* "cuda" */
-    const char *kernel;      /* name of the kernel that ran; may be "" */
-    const char *kernel_hash; /* SHA-256 of the kernel's machine code */
+    const char *backend;     /* name of the backend: "cuda" */
+    const char *kernel;      /* name of the kernel that ran, or the backend's description of its
+                                kernels; may be "" */
+    const char *kernel_hash; /* SHA-256 of the machine code that a step runs (measure/code_hash.h);
+                                "" = unknown */
     const char *scope;       /* "kernel", "served" */
-    const char *mode;        /* "burst", "sustained"; older rows have none */
+    const char *mode;        /* "burst" (single steps), "sustained" (loops); older rows have none */
     cell_shape shape;
     const char *distribution; /* name of the distribution of the random inputs: "mla" */
-    const char *cold;         /* how the cache is made cold before a step: "rotate", "flush",
-                                 "none" */
+    const char *cold;         /* how the device's caches are made cold before a step: "rotate",
+                                 "flush", "none" */
     const char *origin;       /* "measured", "reported" */
     const char *source;       /* who reported it; exists only where origin is "reported" */
     const char *status;       /* "passed", "failed", "skipped", "error" */
-    const char *reason;       /* why the row did not pass */
+    const char *reason;       /* why the row did not pass; "" if it passed */
     cell_correctness correctness;
     cell_performance performance;
-    record_texts flags; /* "noisy", "throttled", "shared", "below_floor", ... */
+    record_texts flags; /* "noisy", "throttled", "power_capped", "shared", "below_floor",
+                           "weak_baseline" */
 } cell_record;
 
 extern const record_type cell_type;

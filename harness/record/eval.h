@@ -8,8 +8,8 @@
 typedef struct {
     const char *file, *sha256;
     int64_t rows;
-    const char *manifest; /* the file compared with datasets/manifest.json: "match", "differs",
-                             "unknown" */
+    const char *manifest; /* the file compared with datasets/manifest.json: "match", "differs";
+                             "unknown" if the manifest does not help */
 } eval_dataset;
 
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
     int64_t top_k, max_tokens, seed;
 } eval_sampling;
 
-/* pass@k in percent. For k = 1 it is the accuracy, over the problems that have a scored sample. */
+/* pass@k in percent. For k = 1 it is the accuracy over the problems that have a scored sample. */
 typedef struct {
     int64_t k;
     double pct;
@@ -28,8 +28,9 @@ typedef struct {
     size_t n;
 } pass_list;
 
-/* What an arm's HTTP client counted in the last session. The lag is the delay with which the client
- * itself handled network events. */
+/* What an arm's HTTP client counted in the last session with transfers; in a merged run, the sums
+ * and the longest lags of the parts. The lag is the delay with which the client itself handled
+ * network events. */
 typedef struct {
     bool exists;
     int64_t transfers, connections, outages;
@@ -45,7 +46,7 @@ typedef struct {
     const char *device;
     const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
                                       files, sorted by name */
-    plugin_record plugin;          /* the shared object, where the arm's backend is a plugin */
+    plugin_record plugin;          /* the shared object, if a local arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;
     int64_t identical_samples; /* samples that equal the baseline's byte for byte */
@@ -84,7 +85,8 @@ typedef struct {
 typedef struct {
     const char *baseline, *arm;
     const char *control;     /* "seeds", "damaged"; "" for an arm that is no control */
-    const char *sensitivity; /* "sees damage", "blind"; "" unless the arm is damaged */
+    const char *sensitivity; /* "sees damage", "blind"; "" unless the arm is damaged and was
+                                compared */
     int64_t problems;
     double delta_pp, se_pp, ci90_pp[2], ci95_pp[2], bootstrap95_pp[2], margin_pp;
     const char *verdict; /* "equivalent", "not shown", "different"; "" if the comparison was
@@ -92,7 +94,7 @@ typedef struct {
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
     discordant_record discordant;
     length_record length;
-    const char *refused; /* why the arms were not compared; "" if they were */
+    const char *refused; /* why the comparison was refused; "" if it was made */
 } pair_record;
 
 typedef struct {
@@ -122,7 +124,7 @@ typedef struct {
 /* The arm with the name @name, or NULL. */
 const arm_record *eval_arm_of(const eval_record *e, const char *name);
 
-/* pass@k in percent, with k = all samples of a problem. NAN if problems have one sample each. */
+/* pass@k in percent for the largest k of the list; NAN if the list has no k above 1. */
 double arm_pass_of_all(const arm_record *a);
 
 #endif

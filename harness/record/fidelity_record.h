@@ -8,13 +8,13 @@
 typedef struct {
     const char *kind;         /* "kernel" */
     const char *config;       /* the cache format: "bf16", "snapmla", "A" .. "F", "noPV" */
-    const char *source;       /* "reference" (the FP64 oracle), or the backend's name */
+    const char *source;       /* "reference" (the oracle on the CPU), or the backend's name */
     const char *distribution; /* of the random inputs */
     int64_t context, heads;   /* context in tokens of one sequence; number of heads */
     int64_t seed;
     double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
-    double lse_error;                          /* the largest |difference| / max(1,
-                                                  |log-sum-exp|) */
+    double lse_error;                          /* over the heads, the largest |difference| / max(1,
+                                                  |exact log-sum-exp|) */
     int64_t rows;                              /* rows compared: query tokens x heads */
     const char *origin;                        /* "measured", "reported" */
 } fidelity_record;

@@ -138,7 +138,8 @@ static void init_field(const field *f, void *record) {
     case FIELD_RECORD:
         record_init(f->of, member_of(f, record));
         break;
-    case FIELD_INTEGER: /* zero, false, no elements and no object are zero bytes */
+    case FIELD_INTEGER: /* record_init() has set the bytes to zero: no elements, no object, 0 or
+                           false */
     case FIELD_BOOL:
     case FIELD_NUMBERS:
     case FIELD_TEXTS:
@@ -222,7 +223,7 @@ static bool read_records(const field *f, const js *v, arena *mem, void *record) 
     return ok;
 }
 
-/* @v: not NULL. A value of another type leaves the field as it is. */
+/* @v: not NULL. After a value of another type the field is as record_init() leaves it. */
 static bool read_field(const field *f, js *v, arena *mem, void *record) {
     const double number = js_num(v);
     const int64_t count = count_of(v), integer = integer_of(v);
@@ -408,7 +409,7 @@ static js *value_json(const field *f, const void *record) {
     return NULL;
 }
 
-/* A missing value as JSON: an empty list or "" where the field must not be null, else null. */
+/* A missing value as JSON: [] or "" for a list or text that must not be null, else null. */
 static js *missing_json(const field *f, const void *record) {
     bool may_be_empty = f->type == FIELD_TEXT || f->type == FIELD_NUMBERS ||
                         f->type == FIELD_TEXTS || f->type == FIELD_BINS || f->type == FIELD_RECORDS;

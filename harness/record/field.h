@@ -1,18 +1,20 @@
 /* field.h - a row of a result file as a C struct, and the table that describes the struct.
  *
  * A record type is a struct with a table of its fields. Reading and writing JSON, the JSON Schema
- * of result files and the columns of the CSV file all follow from the table. A new field therefore
+ * of result files and most columns of the CSV file follow from the table. A new field therefore
  * needs two lines: the member of the struct, and its line in the table.
  *
- * A value that does not exist is null in JSON, or its key is absent. In C it is:
- *   text      ""          number   NAN           count     RECORD_NO_COUNT
- *   interval  two NANs    list     no elements   record    its member `exists` is false
- * A writer may also leave a text NULL, which counts as "". After record_read() no text is NULL.
+ * A value may be missing. In C, a missing value is:
+ *   text      ""          number   not finite    count     RECORD_NO_COUNT
+ *   interval  two NANs    list     pointer NULL  record    its member `exists` is false
+ * In JSON it is null or its key is absent, except that a text or list without FIELD_NULLABLE is
+ * written as "" or []. A writer may also leave a text NULL, which counts as "". After record_read()
+ * no text is NULL.
  *
  * Parts. Rows of one type may have different keys: a gate writes other keys for a timed cell than
- * for an accuracy. The struct of such a type has a member `unsigned parts`, and each field of its
- * table names the parts that it belongs to. A field is written only if the row has one of these
- * parts. */
+ * for an accuracy. The struct of such a type has a member `unsigned parts`. Each field of its table
+ * names the parts that it belongs to, or none. A field that names parts is written only if the row
+ * has one of them. */
 #ifndef SNAPMLA_HARNESS_RECORD_FIELD_H
 #define SNAPMLA_HARNESS_RECORD_FIELD_H
 
@@ -23,9 +25,9 @@
 typedef enum {
     FIELD_TEXT,     /* const char * */
     FIELD_NUMBER,   /* double */
-    FIELD_COUNT,    /* int64_t, 0 or more */
-    FIELD_INTEGER,  /* int64_t of any sign; it must exist */
-    FIELD_BOOL,     /* bool; it must exist */
+    FIELD_COUNT,    /* int64_t, 0 or more, or RECORD_NO_COUNT */
+    FIELD_INTEGER,  /* int64_t of any sign; never missing */
+    FIELD_BOOL,     /* bool; never missing */
     FIELD_INTERVAL, /* double[2]: lower and upper end */
     FIELD_NUMBERS,  /* record_numbers */
     FIELD_TEXTS,    /* record_texts */
@@ -36,11 +38,11 @@ typedef enum {
 } field_type;
 
 enum {
-    /* Which rows have the key, and what stands there if the value does not exist. */
-    FIELD_NULLABLE = 1 << 0, /* null is allowed, and written for a missing value. Without this flag
-                                null is refused */
-    FIELD_OPTIONAL = 1 << 1, /* older rows lack the key. Not written where the value does not exist
-                                and the field is not nullable */
+    /* Whether a row must have the key, and what is written for a missing value. */
+    FIELD_NULLABLE = 1 << 0, /* null is allowed. It is written for a missing value, unless
+                                FIELD_OMITTED is set. Without this flag the schema refuses null */
+    FIELD_OPTIONAL = 1 << 1, /* a row may lack the key, as older rows do. A missing value is not
+                                written if the field is not nullable */
     FIELD_OMITTED = 1 << 2,  /* a missing value is not written, even if null is allowed */
     /* The range of a number, or of each number of a list. */
     FIELD_FROM_0 = 1 << 3,  /* 0 or more */
@@ -56,7 +58,7 @@ enum {
 
 #define RECORD_NO_COUNT ((int64_t)-1)
 
-/* Lists. An empty array in JSON is a list with n = 0 whose pointer is not NULL. */
+/* Lists. An empty array in JSON is read as a list with n = 0 whose pointer is not NULL. */
 typedef struct {
     const double *at;
     size_t n;
@@ -67,7 +69,8 @@ typedef struct {
     size_t n;
 } record_texts;
 
-/* One bin of a histogram: the share of the values v with 2^exponent <= |v| < 2^(exponent + 1). */
+/* One bin of a histogram: the share of the values v with 2^exponent <= |v| < 2^(exponent + 1). The
+ * lowest bin may also hold smaller values. */
 typedef struct {
     int64_t exponent;
     double share;
@@ -81,7 +84,7 @@ typedef struct {
 typedef struct record_type record_type;
 
 typedef struct {
-    const char *key; /* in JSON, and the name of the struct's member */
+    const char *key; /* the key in JSON, equal to the name of the struct's member */
     size_t offset;
     field_type type;
     unsigned flags;
@@ -92,32 +95,33 @@ typedef struct {
     /* Column of the CSV file; NULL = none. An interval has two columns, <csv>_lo and <csv>_hi. The
      * column of a list of numbers holds its length. */
     const char *csv;
-    const char *about; /* meaning and unit, for the schema; NULL = the key is clear enough */
+    const char *about; /* description in the schema: meaning and unit; NULL = none */
 } field;
 
 /* Sets key and offset in a line of the table. The JSON key is the member's name. */
 #define FIELD_OF(record, member) .key = #member, .offset = offsetof(record, member)
 
 /* The value of `key` must exist if the text `decides` equals `word`, and must be null otherwise.
- * With `word` NULL it must exist if `decides` is null. */
+ * With `word` NULL, the value must exist if `decides` is null, and must be null otherwise. */
 typedef struct {
     const char *key, *decides, *word;
 } record_rule;
 
-/* A row whose field "kind" equals `word` has `parts`, and must have all fields of these parts. */
+/* A row whose field "kind" equals `word` must have the fields of `parts`, except optional ones. */
 typedef struct {
     const char *word;
     unsigned parts;
 } record_kind;
 
 struct record_type {
-    const char *name; /* of the type's definition in the schema */
+    const char *name; /* name of the type's definition in the schema */
     const char *about;
     size_t size; /* bytes of the struct */
     const field *fields;
     size_t n;
     size_t parts;    /* offset of the member `unsigned parts` + 1; 0 = it has none */
-    unsigned always; /* the parts that each row of a result file must have */
+    unsigned always; /* the schema requires the fields of these parts in each row, except optional
+                        ones */
     size_t exists;   /* offset of the member `bool exists` + 1; 0 = it has none */
     const record_rule *rules;
     size_t n_rules;
@@ -129,30 +133,33 @@ struct record_type {
 #define RECORD_FIELDS(table)          .fields = (table), .n = sizeof(table) / sizeof *(table)
 #define RECORD_MEMBER(record, member) (offsetof(record, member) + 1)
 
-/* Makes every value missing, and sets `parts` to 0 and `exists` to false. */
+/* Sets every value to missing, and integers, booleans, `parts` and `exists` to 0 or false. */
 void record_init(const record_type *type, void *record);
 
 /**
  * record_read - fill a struct from a JSON object
  *
- * @record: a struct of @type; every member is set, whatever @from holds
+ * @from:   NULL or another JSON type is read as an object without keys
  * @mem:    owns the lists. Texts and open objects are borrowed from @from
+ * @record: a struct of @type; all members are set
  *
- * A value whose JSON type does not fit the field counts as missing. Nothing else is checked here:
- * results_load() has checked the row against the schema. `parts` gets each part whose fields are
- * all in the row. Returns false when out of memory.
+ * A value whose JSON type does not fit the field counts as missing, as does a count that is
+ * negative, too large or not whole. The rules of the schema are not checked here; results_load()
+ * has checked the row. `exists` is set if @from is an object. `parts` gets each part of which @from
+ * lacks no field that is not optional. Returns false when out of memory.
  */
 bool record_read(const record_type *type, const js *from, arena *mem, void *record);
 
-/* The same for an array. *at gets the array of structs, which @mem owns. An element that is no
- * object is read as a row without fields. Returns false when out of memory. */
+/* Reads each element of an array with record_read(). *at gets the array of structs, which @mem
+ * owns, and *n their number. An element that is no object is read as a row without fields. Returns
+ * false when out of memory. */
 bool record_read_all(const record_type *type, const js *rows, arena *mem, void *at, size_t *n);
 
 /* The record as a JSON object, owned by the caller. NULL: out of memory. */
 js *record_write(const record_type *type, const void *record);
 
-/* The field @key as JSON, null if its value does not exist; owned by the caller. The table must
- * have the field. NULL: out of memory. */
+/* The field @key as JSON, owned by the caller. For a missing value it is null, or "" or [] if the
+ * field is not nullable. The table must have the field. NULL: out of memory. */
 js *record_value(const record_type *type, const void *record, const char *key);
 
 /* Whether two records have the same values. A missing value equals a missing value. */
@@ -164,22 +171,23 @@ const field *record_find(const record_type *type, const char *key);
 /* The value of the text field @key, "" if it does not exist. The table must have the field. */
 const char *record_text(const record_type *type, const void *record, const char *key);
 
-/* The value of the number or count field @key, NAN if it does not exist. The table must have the
+/* The value of the number or count field @key, NAN if it is missing. The table must have the
  * field. */
 double record_number(const record_type *type, const void *record, const char *key);
 
 /* A count as a number: NAN for RECORD_NO_COUNT. */
 double record_count(int64_t n);
 
-/* Called for each column of the CSV file. For a text column @text is its value. Otherwise @text is
- * NULL and @number is the value, NAN for an empty cell. */
+/* Called for each column of the CSV file. For a column of a text, of a list of texts or of a
+ * boolean, @text is the value. Otherwise @text is NULL and @number is the value, NAN for an empty
+ * cell. */
 typedef void (*record_column_fn)(void *ctx, const char *column, const char *text, double number);
 
 /* Calls @visit for the columns of a record and of its nested records. Lists of records have no
  * columns. With @record NULL all columns are visited as empty. Returns false when out of memory. */
 bool record_columns(const record_type *type, const void *record, record_column_fn visit, void *ctx);
 
-/* The JSON Schema of a document of that type, owned by the caller. NULL: out of memory. */
+/* The JSON Schema of a document of type @type, owned by the caller. NULL: out of memory. */
 js *record_schema(const record_type *type, const char *title);
 
 #endif

@@ -140,7 +140,7 @@ static js *value_node(const field *f, bool nullable) {
     return NULL;
 }
 
-/* Whether a rule decides if the record @f exists. */
+/* Whether @f is a record, and a rule decides if it exists. */
 static bool is_decided(const record_type *type, const field *f) {
     bool decided = false;
     for (size_t i = 0; i < type->n_rules; i++)
@@ -148,8 +148,8 @@ static bool is_decided(const record_type *type, const field *f) {
     return decided;
 }
 
-/* A property that a rule decides on gets no check of its own: the message of the rule is
- * clearer. */
+/* The schema of one key. A record whose existence a rule decides gets no check of its own: the
+ * message of the rule is clearer. */
 static js *property_node(const record_type *type, const field *f) {
     js *o = is_decided(type, f) ? js_new_object() : value_node(f, (f->flags & FIELD_NULLABLE) != 0);
     return whole(o, o && (!f->about || js_set_str(o, "description", f->about)));
@@ -157,7 +157,8 @@ static js *property_node(const record_type *type, const field *f) {
 
 /* ---- the node of a record ---- */
 
-/* The keys that rows with these parts must have. @all adds the keys that belong to no part. */
+/* The keys that rows with these parts must have, without optional ones. @all adds the keys that
+ * belong to no part. */
 static js *required_of(const record_type *type, unsigned parts, bool all) {
     js *keys = js_new_array();
     bool ok = keys != NULL;
@@ -183,7 +184,8 @@ static js *one_property(const char *key, js *node) {
     return pair("properties", pair(key, node));
 }
 
-/* The node of a value that must exist. For a text, its property checks the allowed words. */
+/* The node of a value that must exist. For a text, it does not repeat the allowed words, which its
+ * property checks. */
 static js *existing_node(const field *f) {
     return f->type == FIELD_TEXT ? text_node(f->flags, false) : value_node(f, false);
 }
@@ -229,7 +231,7 @@ static bool describe(const record_type *type, js *o) {
     return ok;
 }
 
-/* Adds the definitions of all record types in @type's fields. */
+/* Adds the definitions of the record types in @type's fields, and of those in their fields. */
 static bool define_all(const record_type *type, js *defs) {
     bool ok = defs != NULL;
     for (size_t i = 0; i < type->n && ok; i++) {

@@ -19,8 +19,8 @@ enum { kConfigLimit = 1 << 20 };
 
 /* ---- backends ---- */
 
-/* Opens a backend and returns {"name", "present", "reason"}, with "device", "kernel" and sizes of
- * its memories if it opened. @shown: the value of "name". */
+/* Opens a backend and returns {"name", "present", "reason"}. If it opened, the object also has
+ * "device", "kernel", "memory_bytes" and "cache_bytes". @shown: the value of "name". */
 static js *try_backend(const char *name, const char *isa, const char *shown) {
     mla_backend_options wanted = {.isa = isa};
     mla_backend *be = NULL;
@@ -110,7 +110,7 @@ static js *configs(void) {
     return rows;
 }
 
-/* Whether this machine can run the programs that graded answers contain. */
+/* {"present", "reason"}: whether this machine can run the programs that graded answers contain. */
 static js *code_judge_state(void) {
     js *o = js_new_object();
     sandbox *s = NULL;

@@ -1,5 +1,5 @@
-/* journal.c - a file with one JSON object in each line: first a header with the hash of the
- * configuration, then the finished rows.
+/* journal.c - a file with one JSON object in each line: first a header with the version and the
+ * hash of the configuration, then the finished rows.
  *
  *   {"config_sha256":"9f86...","journal":1}
  *   {"key":"fp8 served H16 s1 b8 c8192 mla","row":{...}}                                         */

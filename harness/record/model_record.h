@@ -1,12 +1,13 @@
-/* model_record.h - a row of the section `model_fidelity`: how a cache format changes a model.
- * The others are compared with the first format of the run. Which fields a row has follows from its
- * kind:
+/* model_record.h - a row of the section `model_fidelity`: how cache formats change a model. The
+ * kind of a row decides which fields it has:
  *
  *   predictions  next-token distributions of a format compared with those of the first format
  *   layer        error of attention in one layer, compared with FP64 on the same numbers
  *   values       magnitudes of the numbers that one layer caches
  *   bound        rounding error in one layer, and the bound that the norms of its weights give
- *   depth        difference of the residual stream after one layer from the first format's run */
+ *   depth        difference of the residual stream after one layer from that of the first format
+ *
+ * "First format" means the first cache format of the run. */
 #ifndef SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
 #define SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
 
@@ -18,12 +19,12 @@ enum {
     MODEL_VALUES = 1 << 2,
     MODEL_BOUND = 1 << 3,
     MODEL_DEPTH = 1 << 4,
-    MODEL_TEXT = 1 << 5, /* the text is known; every row of predictions has this part */
+    MODEL_TEXT = 1 << 5, /* the text is named; each row of predictions has this part */
     MODEL_LAYERS = MODEL_LAYER | MODEL_VALUES | MODEL_BOUND | MODEL_DEPTH,
 };
 
 typedef struct {
-    unsigned parts;   /* those of the kind, and MODEL_TEXT */
+    unsigned parts;   /* the part of the kind, and MODEL_TEXT if text_sha256 and decoded are set */
     const char *kind; /* "predictions", "layer", "values", "bound", "depth" */
     const char *model, *origin;
     const char *checkpoint_sha256;
@@ -31,18 +32,20 @@ typedef struct {
     const char *text_sha256;
     bool decoded; /* the text was decoded step by step, not read as a prompt */
     /* predictions */
-    int64_t first, last; /* range of positions; missing if the row covers all positions */
+    int64_t first, last; /* range of positions; missing if the row covers all positions of the
+                            text */
     int64_t tokens;      /* number of positions at which a token is predicted */
     double perplexity, kl_mean, kl_max, flips_pct, logits_rel_l2; /* the KL divergence is in nats */
     int64_t cache_bytes_a_token;                                  /* bytes of the cache per token,
                                                                      over all layers */
     int64_t peak_rss_bytes;                                       /* peak memory of the whole
-                                                                     process */
+                                                                     process; only in rows that
+                                                                     cover all positions */
     /* predictions, depth */
     const char *precision, *reference; /* the cache format, and the first format */
-    /* layer, values, bound, depth: index of the layer */
-    int64_t layer, context; /* context in tokens */
-    /* layer; rel_l2 also in rows of kind depth */
+    /* layer, values, bound, depth */
+    int64_t layer, context; /* index of the layer, from 0; tokens in the cache at that moment */
+    /* layer, where config names the cache format; rel_l2 also in rows of kind depth */
     const char *config;
     double rmse, cosine_diff, rel_l2, lse_error, max_abs;
     /* values */
@@ -61,7 +64,7 @@ typedef struct {
     size_t n;
 } model_list;
 
-/* A row of that kind without values. Only `kind` and `parts` are set. */
+/* A row of kind @kind without values. `kind` and `parts` are set; @kind is borrowed. */
 model_record model_record_new(const char *kind);
 
 #endif

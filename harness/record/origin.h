@@ -1,5 +1,5 @@
-/* origin.h - where a result comes from: program, build, machine, command line and configuration, as
- * a result file holds them. provenance.h collects them. */
+/* origin.h - where a result comes from, as a result file holds it: for example program, build,
+ * machine, command line and configuration. provenance.h collects it. */
 #ifndef SNAPMLA_HARNESS_RECORD_ORIGIN_H
 #define SNAPMLA_HARNESS_RECORD_ORIGIN_H
 
@@ -12,13 +12,14 @@ typedef struct {
 
 typedef struct {
     const char *compiler, *flags;
-    const char *cuda; /* version of the CUDA toolkit */
+    const char *cuda; /* version of the CUDA toolkit of the build */
 } origin_build;
 
 typedef struct {
     const char *os, *kernel, *machine;
     bool container;
-    const char *name_sha256; /* SHA-256 of the host's name: equal for runs on one machine */
+    const char *name_sha256; /* SHA-256 of the host's name: equal for runs on one machine, as long
+                                as its name stays */
 } origin_host;
 
 typedef struct {
@@ -45,7 +46,7 @@ typedef struct {
     const char *command; /* "bench" */
     origin_host host;
     origin_cpu cpu;
-    const js *gpu; /* what gpu_json() reports of the device; NULL = no GPU */
+    const js *gpu; /* what gpu_json() reports of the device; NULL = no NVIDIA device was opened */
     origin_backend backend;
     const js *config; /* the resolved options */
     const char *config_sha256;

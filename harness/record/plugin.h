@@ -6,7 +6,7 @@
 
 typedef struct {
     bool exists;      /* false for a backend that is part of the program */
-    const char *file; /* file name without folders */
+    const char *file; /* file name without its folders */
     const char *sha256;
 } plugin_record;
 

@@ -12,8 +12,9 @@ typedef struct {
     double margin_pp;
     double within, between; /* variances (eval/power.h) */
     double se_pp;           /* standard error of the difference */
-    double ci95_pp;         /* half width of the difference's 95 % interval */
-    double power;           /* with these problems and samples */
+    double ci95_pp;         /* half width of the 95 % interval of the difference */
+    double power;           /* probability of a verdict of equivalence with these problems and
+                               samples */
     double power_wanted;
     int64_t samples_needed;  /* with these problems; missing if no number is enough */
     int64_t problems_needed; /* with these samples; missing if no number is enough */

@@ -66,7 +66,7 @@ static const char *copy_of(arena *mem, const char *text, bool *failed) {
     return copy;
 }
 
-/* The first line of a file, "" if it cannot be read. */
+/* The first line of a file without surrounding spaces and quotes; "" if it cannot be read. */
 static void read_line(const char *path, char *line, size_t size) {
     buf text = read_text(path);
     (void)snprintf(line, size, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
@@ -158,7 +158,8 @@ size_t provenance_public_part(const char *argument, bool *next) {
     return value ? name + 1 : n;
 }
 
-/* An argument of the command line in @mem, without folders and passwords. */
+/* An argument of the command line in @mem, without folders; "***" replaces a password. NULL: out of
+ * memory. */
 static const char *public_argument(arena *mem, const char *argument, bool *next) {
     size_t n = provenance_public_part(argument, next);
     buf text = {0};
@@ -207,7 +208,8 @@ static origin_build this_build(void) {
     return (origin_build){.compiler = compiler, .flags = BUILD_FLAGS, .cuda = BUILD_CUDA};
 }
 
-/* Only a hint: files that docker, podman and systemd leave, and a variable of Kubernetes. */
+/* Looks for files that docker, podman and systemd leave and for a variable of Kubernetes. The
+ * result is only a hint. */
 static bool in_container(void) {
     return fs_exists("/.dockerenv") || fs_exists("/run/.containerenv") ||
            fs_exists("/run/systemd/container") || getenv("KUBERNETES_SERVICE_HOST");
@@ -334,7 +336,8 @@ cleanup:
     return st;
 }
 
-/* A copy of the configuration without folders; an empty object for NULL. */
+/* A copy of the configuration in which absolute paths are shortened; an empty object for NULL. The
+ * result is NULL when out of memory. */
 static js *public_config(const js *config) {
     js *copy = config ? js_copy(config) : NULL;
     js *clean = config ? provenance_cut_copy(copy) : js_new_object();

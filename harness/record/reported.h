@@ -5,14 +5,14 @@
 
 #include "harness/record/field.h"
 
-/* `about` decides what the numbers mean (view/paper.h). */
+/* `about` decides what bf16 and fp8 mean (view/paper.h). */
 typedef struct {
     const char *about; /* "speed", "kernel", "granularity", "quality" */
     const char *what;  /* the condition, configuration or task */
     const char *model;
     const char *where; /* the place in the source: "table 3" */
     double bf16, fp8;
-    double speedup;  /* of FP8 over BF16 */
+    double speedup;  /* speed of FP8 over that of BF16 */
     double peak_pct; /* the FP8 speed in percent of the peak of its mix of FP8 and BF16 products */
 } reported_record;
 

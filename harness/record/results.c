@@ -255,7 +255,7 @@ static js *same_ceiling(const js *rows, const js *row) {
     return NULL;
 }
 
-/* A ceiling is the best value reached. Of two measurements the higher one is kept. */
+/* A ceiling is the best value reached. Of two values of one ceiling the higher one is kept. */
 static bool join_ceilings(js *to, const js *from) {
     bool ok = true;
     for (size_t i = 0; i < js_len(from) && ok; i++) {
@@ -286,7 +286,7 @@ static bool join_sources(js *to, const js *from) {
     return sources && js_push_new(sources, js_copy(js_get_object(from, "provenance")));
 }
 
-/* A section by its name; added if an older file lacks it. */
+/* A section by its name, added if an older file lacks it; NULL when out of memory. */
 static js *section_of(results *r, const char *name) {
     if (!results_section(r, name))
         (void)js_set_new(r->document, name, js_new_array());

@@ -3,11 +3,11 @@
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
- * "e2e", "evals", "verdicts"}. The rows of each section are C structs with a table of fields
- * (field.h, run.h), and the schema of the document follows from these tables. Every file is checked
- * against the schema when it is written and when it is read. The published schema is
- * harness/record/snapmla.run.schema.json. A test compares it with the tables; "make schema" writes
- * it. Numbers that do not exist are null (js_new_num() writes null for NAN), never 0.
+ * "e2e", "evals", "verdicts"}; a joined file also has "sources". The rows of each section are C
+ * structs with a table of fields (field.h, run.h). The schema of the document follows from these
+ * tables. A file is checked against the schema when it is written and when it is read. The
+ * published schema is harness/record/snapmla.run.schema.json. A test compares it with the tables;
+ * "make schema" writes it. A number that does not exist is null or absent, never 0.
  *
  * Versions: a file with a higher major version is refused. A higher minor version only adds keys.
  * Such a file is read, and the keys that this program does not have are ignored. */
@@ -22,7 +22,7 @@ enum { RESULTS_MAJOR = 1, RESULTS_MINOR = 0 };
 
 typedef struct results results;
 
-/* Version and commit of this build: "0.1.0"; "1a2b3c4d5e6f", "1a2b3c4d5e6f-dirty" or "unknown".
+/* Version and commit of this build: "0.2.0"; "1a2b3c4d5e6f", "1a2b3c4d5e6f-dirty" or "unknown".
  * Static memory. */
 const char *results_program_version(void);
 const char *results_program_commit(void);
@@ -47,8 +47,8 @@ void results_free(results *r); /* NULL is allowed */
 snap_status results_set_backend(results *r, const char *name, const char *device,
                                 const char *kernel, int threads, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Call after results_set_backend(). If @backend is "plugin:PATH", this adds the name and the hash
- * of that file. For any other backend it does nothing. SNAP_E_IO, SNAP_E_NOMEM. */
+/* Call after results_set_backend(). If @backend is "plugin:PATH", this adds the file name and the
+ * hash of that file. For any other backend it does nothing. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_set_plugin(results *r, const char *backend, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Sets the description of the GPU (gpu_json()). @gpu is taken over, also on failure.
@@ -67,12 +67,13 @@ snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESUL
  */
 snap_status results_add(results *r, const char *section, js *row, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends every element of an array of rows, which is taken over. Errors: those of
- * results_add(). */
+/* Appends the elements of an array of rows, up to the first that fails. The array is taken over.
+ * Errors: those of results_add(). */
 snap_status results_add_all(results *r, const char *section, js *rows,
                             snap_err *err) SNAP_CHECK_RESULT;
 
-/* The rows of a section, an array; borrowed. They may be changed in place until results_save(). */
+/* The rows of a section, an array; borrowed. They may be changed in place until results_save().
+ * NULL if a file without this section was loaded. */
 js *results_section(const results *r, const char *section);
 
 /* The whole document, borrowed: the output of --json. */
@@ -83,24 +84,25 @@ js *results_document(const results *r);
 snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Reads a result file; the caller owns *out. SNAP_E_INPUT: the message names the file and what is
- * wrong in it. SNAP_E_UNSUPPORTED: the file has a newer major version. SNAP_E_IO. */
+ * wrong in it. SNAP_E_UNSUPPORTED: the file has a newer major version. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_load(results **out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from memory. @name is the name of the text in messages. */
+/* Like results_load(), but reads the @n bytes of @text. @name is the name of the text in
+ * messages. */
 snap_status results_parse(results **out, const char *text, size_t n, const char *name,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends all rows of @from to @to, and the provenance of @from to the "sources" of @to. If both
- * have the same ceiling, the higher value is kept, so both files must be from one machine.
- * SNAP_E_NOMEM. */
+/* Appends all rows of @from to @to. The "sources" of @to get the sources of @from or, if it has
+ * none, its provenance. If both have a ceiling of the same name and origin, the higher value is
+ * kept, so both files must be from one machine. SNAP_E_NOMEM. */
 snap_status results_join(results *to, const results *from, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The file that a FILE_or_DIR argument means. A name that ends in .json, or an existing file, is
- * that file. Anything else is a run's folder, and the file is run.json in it. The caller owns the
- * path (free()). NULL: out of memory. */
+/* The file that a FILE_or_DIR argument means. An existing file, or a name that ends in .json and is
+ * no folder, is that file. Anything else is a run's folder, and the file is run.json in it. The
+ * caller owns the path (free()). NULL: out of memory. */
 char *results_file_of(const char *path);
 
-/* ---- journal: the finished rows of a run, which a killed run can continue from ---- */
+/* ---- journal: the finished rows of a run, from which a killed run can continue ---- */
 
 /* An append-only file of finished rows. It belongs to one configuration, and one process at a time
  * may have it open. The caller chooses the key of each row, e.g. the name of a cell. The key must
@@ -115,7 +117,8 @@ typedef struct results_journal results_journal;
  *
  * An incomplete last line, left by a killed process, is dropped. Of rows with the same key the last
  * one counts. SNAP_E_USAGE: the journal has another configuration (the message says what to do).
- * SNAP_E_INPUT: a malformed line. SNAP_E_IO: also if another process has the journal open.
+ * SNAP_E_INPUT: a malformed line, or another version. SNAP_E_IO: also if another process has the
+ * journal open. SNAP_E_NOMEM.
  */
 snap_status results_journal_open(results_journal **out, const char *path, const char *config_sha256,
                                  snap_err *err) SNAP_CHECK_RESULT;
@@ -129,7 +132,8 @@ snap_status results_journal_append(results_journal *j, const char *key, const js
 
 void results_journal_close(results_journal *j); /* NULL is allowed; the file stays */
 
-/* Closes the journal and deletes its file; call it when the result file is written. SNAP_E_IO. */
+/* Closes the journal and deletes its file and lock file; call it when the result file is written.
+ * @j is closed even after an error. SNAP_E_IO. */
 snap_status results_journal_remove(results_journal *j, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -213,7 +213,8 @@ static bool matches(const walk *w, js *node, js *value) {
     return check(&silent, node, value);
 }
 
-/* The message is that of the first branch: in our schemas null is the last branch. */
+/* If no branch matches, the message is that of the first branch: in our schemas the last branch is
+ * null. */
 static bool check_any_of(walk *w, const rule *r) {
     for (size_t i = 0; i < js_len(r->arg); i++)
         if (matches(w, js_at(r->arg, i), r->value))

@@ -1,9 +1,9 @@
 /* schema.h - checks JSON values against the part of JSON Schema 2020-12 that our own schema uses.
  *
- * Keywords: type const enum required properties additionalProperties (false) items minItems
- * maxItems minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref
- * (#/...). Another keyword in a schema is a bug of this program, not of the file that is
- * checked. */
+ * Keywords: type const enum required properties additionalProperties items minItems maxItems
+ * minLength maxLength minimum maximum exclusiveMinimum anyOf allOf if/then/else $ref (#/...).
+ * title, description, $schema, $defs and $comment check nothing. Any other keyword in a schema is a
+ * bug of this program, not of the file that is checked. */
 #ifndef SNAPMLA_HARNESS_RECORD_SCHEMA_H
 #define SNAPMLA_HARNESS_RECORD_SCHEMA_H
 
@@ -17,9 +17,9 @@ typedef struct {
 /**
  * schema_check - check a value against the schema
  *
- * @at:    the part of the schema to check against, "#" or "#/properties/bench/items"
+ * @at:    the part of the schema to check against, e.g. "#" or "#/properties/bench/items"
  * @value: not changed
- * @path:  name of the value in messages: "" for the document, "bench[3]"
+ * @path:  name of the value in messages: "" for the document, or e.g. "bench[3]"
  *
  * SNAP_E_INPUT with the path of the first violation: "bench[3].performance.median_ns: must be
  * number, got null".

@@ -8,18 +8,22 @@
 enum { STEP_TIMED = 1 };
 
 typedef struct {
-    unsigned parts;           /* STEP_TIMED; 0 if one sequence did not fit into the memory */
-    const char *model_config; /* file name of the model's configuration */
+    unsigned parts;           /* STEP_TIMED; 0 if the sequences did not fit into the memory */
+    const char *model_config; /* file or shipped name of the model's configuration, without
+                                 folders */
     const char *arm;          /* the cache format: "bf16", "fp8" */
     const char *step;         /* "decode", "prompt" */
-    int64_t context, batch;   /* tokens per sequence; sequences, 0 = not one fits into the memory */
-    double fp8_over_bf16;     /* speed-up over the BF16 row of the same step */
-    /* STEP_TIMED */
+    int64_t context, batch;   /* tokens per sequence; sequences, 0 = they do not fit into the
+                                 memory */
+    double fp8_over_bf16;     /* tokens per second over those of the matching BF16 row; missing
+                                 without one */
+    /* the part STEP_TIMED */
     int64_t samples;
     double median_ns, best_ns, worst_ns;
     double tokens_s;                  /* tokens per second at the median time */
-    double weight_bytes, cache_bytes; /* bytes that one step reads */
-    double flop;                      /* floating-point operations of a prompt */
+    double weight_bytes, cache_bytes; /* bytes that a decode step reads; 0 for a prompt */
+    double flop;                      /* floating-point operations of a prompt; 0 for a decode
+                                         step */
     int64_t cublaslt; /* version of cuBLASLt if it computed dense products; 0 = it did not */
     double roofline_pct;
 } step_record;

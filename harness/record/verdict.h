@@ -1,5 +1,6 @@
 /* verdict.h - a row of the section `verdicts`: what a gate decided about a cell or a comparison.
- * Every row has kind, name, verdict and reason. The parts say which other fields it has. */
+ * Every row has kind, name, verdict and reason. The parts of a row decide which other fields it
+ * has. */
 #ifndef SNAPMLA_HARNESS_RECORD_VERDICT_H
 #define SNAPMLA_HARNESS_RECORD_VERDICT_H
 
@@ -8,7 +9,7 @@
 enum {
     VERDICT_COMPARED = 1 << 0, /* two times of one cell are compared */
     VERDICT_TIMED = 1 << 1,    /* two arms were timed alternately, in several sessions */
-    VERDICT_MEAN = 1 << 2,     /* the geometric mean of the ratios over cells */
+    VERDICT_MEAN = 1 << 2,     /* the geometric mean over cells of the ratios of their times */
     VERDICT_ERROR = 1 << 3,    /* two numerical errors are compared */
     VERDICT_QUALITY = 1 << 4,  /* two accuracies are compared */
     VERDICT_DELAY = 1 << 5,    /* a self-test with an arm that is delayed on purpose */
@@ -30,34 +31,37 @@ typedef struct {
 
 typedef struct {
     unsigned parts;
-    const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", ... */
-    const char *name; /* of the cell or comparison */
+    const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", "selftest",
+                         "change" */
+    const char *name; /* name of the cell or comparison */
     /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong" */
     const char *verdict;
     const char *reason;
-    double ratio;   /* current over baseline: of times (Hodges-Lehmann estimate) or of errors */
-    double ci90[2]; /* of the ratio; in rows of kind "quality", of delta_pp */
+    double ratio;   /* current over baseline: of times, or of errors in rows of kind "fidelity" */
+    double ci90[2]; /* 90 % interval of the ratio; in rows of kind "quality", of delta_pp */
     double threshold;
     double p_slower, p_holm, p_within;
     double baseline_ns, current_ns;
-    const char *baseline_hash, *current_hash; /* of the kernels' machine code */
-    /* VERDICT_TIMED */
+    const char *baseline_hash, *current_hash; /* SHA-256 of the kernels' machine code; "" =
+                                                 unknown */
+    /* the part VERDICT_TIMED */
     const char *baseline, *current; /* names of the arms */
     int64_t sessions;
     record_numbers log_ratios;                              /* one for each session */
     record_numbers baseline_samples_ns, current_samples_ns; /* times of single turns */
     record_texts flags;                                     /* "throttled", "shared" */
-    int64_t cells;                                          /* VERDICT_MEAN, VERDICT_DELAY */
+    int64_t cells;                                          /* number of cells; VERDICT_MEAN,
+                                                               VERDICT_DELAY */
     double delta_pp, margin_pp;                             /* VERDICT_QUALITY */
-    /* VERDICT_DELAY */
+    /* the part VERDICT_DELAY */
     double delay_pct;
     int64_t runs, alarms, found, simulated;
     double estimate_pct, simulated_alarms, simulated_sessions;
-    /* VERDICT_SMALLEST */
+    /* the part VERDICT_SMALLEST */
     double smallest_pct, power, spread_pct, seconds;
     noise_list noise;
-    /* VERDICT_CHANGE */
-    int64_t at; /* index of the run in the history, from 1 */
+    /* the part VERDICT_CHANGE */
+    int64_t at; /* index, from 1, of the first run with the new level in the history */
     const char *started, *commit;
     double p;
 } verdict_record;
