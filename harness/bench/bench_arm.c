@@ -26,7 +26,8 @@ static int pages_of(const bench_shape *s) {
     return (int)((s->context + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* The bytes that one step reads from the cache and writes. Pages count as whole pages. */
+/* The bytes that a step reads and writes in one set: whole pages of the cache, BF16 queries,
+ * outputs and log-sum-exps. */
 static double set_bytes(const bench_shape *s, bench_kind k) {
     mla_precision p = bench_kind_precision(k);
     double tokens = (double)s->batch * pages_of(s) * MLA_PAGE;
@@ -147,7 +148,7 @@ static snap_status alloc_staged(bench_arm *arm, snap_err *err) {
     return to->scale ? SNAP_OK : SNAP_E_NOMEM;
 }
 
-/* Allocates the BF16 copy of the cache and the plan that reads it. */
+/* Allocates the BF16 copy of one set's cache, its block table and the plan that reads it. */
 static snap_status alloc_copy(bench_arm *arm, snap_err *err) {
     const bench_shape *s = &arm->shape;
     size_t pages = (size_t)arm_pages(arm);
@@ -288,7 +289,7 @@ static snap_status enqueue_kernel(bench_arm *arm, int set, snap_err *err) {
     return mla_run(arm->plan, &step, &arm->cache, &attn, err);
 }
 
-/* Converts the whole cache to BF16 and then runs attention on the copy. */
+/* Appends the new tokens, converts the set's cache to BF16, and runs attention on the copy. */
 static snap_status enqueue_copied(bench_arm *arm, int set, snap_err *err) {
     const bench_shape *s = &arm->shape;
     mla_step step = step_of(arm, set), copy = step;
@@ -308,8 +309,8 @@ cleanup:
     return st;
 }
 
-/* Quantises the queries and appends the new tokens in the form that the arm's cache has, and
- * schedules the step. */
+/* Appends the new tokens and schedules the step. If attention reads FP8 queries, it also quantises
+ * the queries. */
 static snap_status enqueue_dataflow(bench_arm *arm, int set, snap_err *err) {
     mla_step step = step_of(arm, set);
     const void *q = arm_slice(&arm->q, set), *kv = arm_slice(&arm->kv, set);

@@ -1,16 +1,16 @@
 /* bench_arm.h - one arm of a benchmark on the device: its KV cache, its queries and one timed step.
  *
- * Steps that are timed one by one start with a cold cache, but for the cases named below. If the
- * backend can flush its caches, they are flushed before each step. Otherwise the data exist
- * several times ("sets"), and the steps use the sets in turn. Between two uses of a byte, at least
- * four times the size of the last-level cache is read. The factor is four because a virtual
+ * Steps that are timed one by one start with a cold cache, except in the cases named below. If the
+ * backend can flush its caches, they are flushed before each step. Otherwise the data exist several
+ * times ("sets"), and the steps use the sets in turn. Between two uses of a set, the steps read and
+ * write at least four times the size of the last-level cache. The factor is four because a virtual
  * machine may report one slice of a cache while its threads use several.
  *
  * In three cases there is one set and no flush. The first is sustained loops (sustained.h), where
  * the cache is cold only if one set has at least four times its size. The second is a backend that
  * can neither flush nor report the size of its cache. The third is a backend that cannot flush,
- * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but only
- * reads the outputs.
+ * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but it does
+ * not use the times.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
  * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are
@@ -28,10 +28,11 @@ typedef struct bench_arm bench_arm;
  * 1 if the size is unknown (0). */
 int bench_arm_sets(const bench_shape *s, bench_kind k, size_t cache_bytes);
 
-/* Whether one set alone replaces the contents of a cache of that size. */
+/* Whether one set has at least four times the size of a cache of that size; false for 0. */
 bool bench_arm_is_large(const bench_shape *s, bench_kind k, size_t cache_bytes);
 
-/* The device memory of @sets sets, without the plan's own memory. */
+/* The device memory of @sets sets, estimated: pages of the cache, queries, outputs, and the BF16
+ * copy of BENCH_COPIED. */
 double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
 
 /**
@@ -39,10 +40,11 @@ double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
  *
  * @out:   caller owns it, bench_arm_free(); NULL on failure
  * @from:  already uploaded to the backend; borrowed as long as the arm exists
+ * @sets:  1 or more
  * @flush: flush the caches before each step
  *
- * Errors: SNAP_E_UNSUPPORTED for an arm of the ablation on a backend without one, those of
- * mla_plan_create(), mla_alloc() and the dataflow operations.
+ * Errors: SNAP_E_UNSUPPORTED for an arm of the ablation on a backend without lab_can_attend(),
+ * SNAP_E_NOMEM, and those of lab_plan_create(), mla_alloc() and the dataflow operations.
  */
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
                              bench_kind kind, const numbers *from, int sets, bool flush,
@@ -56,12 +58,13 @@ mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);
 
-/* Runs one step of the scope on the next set. *ns is its time. */
+/* Runs one step of the scope on the next set. *ns is the time of the step, without the flush. */
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Runs @steps steps without a pause. *ns is the mean time of one. In the kernel scope, all steps
- * use the metadata of the first, so the arm should have one set. */
+/* Runs one untimed step and then @steps steps without a pause. *ns is the mean time of these
+ * @steps. In the kernel scope, all steps use the metadata of the first, so the arm should have one
+ * set. */
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 

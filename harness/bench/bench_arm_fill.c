@@ -5,11 +5,11 @@
 #include "base/rng.h"
 
 enum {
-    kFillPages = 256, /* pages filled at a time on the host */
-    kFillMany = 8192, /* the same on a device */
+    kFillPages = 256, /* pages filled at a time, at most, if device memory is host memory */
+    kFillMany = 8192, /* the same for other devices */
 };
 
-/* Sets every byte to 0xff, which is NaN in bf16, e4m3 and fp32. */
+/* Sets every byte to 0xff, which is NaN in bf16, e4m3 and fp32. Does nothing for NULL. */
 static snap_status poison(bench_arm *arm, void *device, size_t bytes, snap_err *err) {
     return device ? lab_fill(arm->be, device, 0xff, bytes, err) : SNAP_OK;
 }
@@ -40,7 +40,7 @@ static int32_t *shuffled_pages(const bench_arm *arm) {
     return order;
 }
 
-/* An invalid entry of a block table, after the last page of a sequence. */
+/* An entry of a block table after the last page of a sequence: out of range, or the NaN page. */
 static int32_t garbage_entry(const bench_arm *arm, int i, int32_t nan_page) {
     switch (i % 4) {
     case 0:
@@ -93,8 +93,8 @@ cleanup:
     return st;
 }
 
-/* The state of filling the cache. Each append adds MLA_MAX_SQ tokens to each of many pages. Each
- * page is treated as one sequence, so the backend's own quantiser runs at its largest batch. */
+/* The state of filling the cache. Each append adds up to MLA_MAX_SQ tokens to each of many pages.
+ * For this purpose each page is a sequence of its own. */
 typedef struct {
     mla_plan *plan;
     int many;                 /* pages filled at the same time */
@@ -150,7 +150,8 @@ static int tokens_on_page(const bench_arm *arm, int64_t page) {
 
 /* Finds the next MLA_MAX_SQ tokens of a page that holds @had tokens. Returns the page's new length,
  * or 0 if the page is complete. *first is the index of the first token. If fewer tokens are left,
- * *first lies before the page's own tokens; those extra tokens are never read. */
+ * *first is lower, so that the MLA_MAX_SQ tokens end with the page's last one. Then tokens that the
+ * page has are written again, and those before its first one are not written. */
 static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
     int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
     int64_t token = page % arm->pages_per_sequence * MLA_PAGE + now - MLA_MAX_SQ;

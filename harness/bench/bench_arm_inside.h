@@ -1,5 +1,5 @@
 /* bench_arm_inside.h - the parts of an arm that its source files share: its struct, its slices of
- * device memory, the functions that fill them, and the indices of its tokens. */
+ * device memory, and functions on them. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 
@@ -12,7 +12,7 @@ typedef struct {
 } slices;
 
 struct bench_arm {
-    mla_backend *be; /* borrowed, as is from */
+    mla_backend *be; /* borrowed, like `from` */
     const numbers *from;
     bench_shape shape;
     bench_kind kind;
@@ -34,7 +34,7 @@ struct bench_arm {
     lab_recording **served; /* [sets] one recorded served step each; made at its first use */
 };
 
-/* The index of a token's numbers. Sequence b of set k has the number k * batch + b. */
+/* The index of a token's numbers. @sequence is k * batch + b for sequence b of set k. */
 uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token);
 
 /* The number of pages of one set. */
@@ -43,8 +43,8 @@ int64_t arm_pages(const bench_arm *arm);
 /* The slice of set @set, or NULL if no memory was allocated. */
 void *arm_slice(const slices *s, int set);
 
-/* Fills everything that steps read: cache, block tables, queries, new tokens. Results are set to
- * NaN. */
+/* Fills what steps read: cache, block tables, sequence lengths, queries, new tokens. Sets the
+ * outputs to NaN. */
 snap_status arm_fill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

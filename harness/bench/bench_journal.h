@@ -1,11 +1,12 @@
-/* bench_journal.h - the journal of a benchmark: its finished rows, while the run lasts. */
+/* bench_journal.h - the journal of a benchmark: its finished rows until the result file is
+ * written. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_JOURNAL_H
 
 #include "harness/record/results.h"
 
-/* Opens RUN/journal, whose folder is created, or FILE.journal. The journal belongs to the
- * configuration without the paths of ceilings and results. Errors: those of
+/* Opens RUN/journal in the run's folder, which is created if needed, or FILE.json.journal. The
+ * journal belongs to the configuration without the paths of ceilings and results. Errors: those of
  * results_journal_open(). */
 snap_status bench_journal_open(results_journal **journal, const char *run, const js *config,
                                snap_err *err) SNAP_CHECK_RESULT;

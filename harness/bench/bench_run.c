@@ -9,8 +9,8 @@
 
 enum { kProbeRounds = 3, kRetries = 3, kMaxSamples = 10000 };
 static const double kProbeSeconds = 0.15;
-static const double kNoise = 0.005; /* a cell has enough samples at this relative standard error of
-                                       the median */
+static const double kNoise = 0.005; /* a cell has enough samples at this relative noise
+                                       (stats_median_noise()) */
 
 typedef struct {
     const bench_options *o;
@@ -18,7 +18,7 @@ typedef struct {
     numbers_kind distribution;
     mla_backend *backend;
     results *results;
-    results_journal *journal; /* NULL without a result file */
+    results_journal *journal; /* NULL if the options name no result file */
     ceilings ceilings;
     js *rows; /* of the section "bench" */
     term_progress progress;
@@ -101,8 +101,8 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 /* ---- what follows from the samples ---- */
 
 /* A ceiling is the best rate ever measured, also by probes between samples. If a row is below its
- * floor, either the probes ran at a busy moment and reach more when repeated, or the row is
- * wrong. */
+ * floor, either the probes ran at a busy moment and reach more when repeated, or the row is wrong.
+ * The probes are therefore repeated up to kRetries times. */
 static snap_status derive(bench *b, snap_err *err) {
     mla_ceilings *best = &b->ceilings.best;
     snap_status st = SNAP_OK;

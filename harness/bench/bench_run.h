@@ -1,7 +1,7 @@
 /* bench_run.h - a benchmark of the kernels, from options to a result file:
  *
- *   RUN/run.json, or FILE.json     the result file, with sections "ceilings" and "bench"
- *   RUN/journal, or FILE.journal   the finished cells, while the run lasts
+ *   RUN/run.json, or FILE.json             the result file, with sections "ceilings" and "bench"
+ *   RUN/journal, or FILE.json.journal      the finished cells, until the result file is written
  *
  * A killed run continues where it stopped when the same command is given again. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
@@ -18,12 +18,13 @@ typedef struct {
     bench_grid_text grid;
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     int64_t seed;
-    double min_time_s, timeout_s; /* of one shape and scope, all arms together */
+    double min_time_s, timeout_s; /* least measured time of a cell; limit on the wall clock of one
+                                     shape and scope, all arms together */
     int64_t min_samples;
-    double rest;               /* idle time between samples (interleave.h) */
+    double rest;               /* idle time between blocks of samples (interleave.h) */
     double sustained_s;        /* length of a loop in seconds (sustained.h); 0 = single steps */
-    const char *ceilings_path; /* a result file or a run's folder to read the ceilings from; NULL =
-                           measure */
+    const char *ceilings_path; /* a result file or a run's folder from which the ceilings are read;
+                                  NULL = they are measured */
     const char *out;           /* a result file or a run's folder; NULL = none, and no journal */
     const volatile sig_atomic_t *cancel;
 } bench_options;
@@ -31,12 +32,13 @@ typedef struct {
 /**
  * bench_run - time the cells of a grid and compare them with the ceilings of the device
  *
- * @config: the resolved options, for the result file; the journal belongs to this configuration
+ * @config: the resolved options, for the result file and the journal (bench_journal.h)
  * @out:    the result, saved if @o names a file; caller owns it, results_free(); NULL if the run
  *          did not finish
  *
  * SNAP_E_DEVICE or SNAP_E_WRONG, with *out set: a cell had an error or failed (sweep_verdict()).
  * SNAP_E_USAGE: wrong options. SNAP_E_ENV: the ceilings are of another device. SNAP_E_CANCELLED.
+ * Also the errors of opening the backend and of reading and writing the files.
  */
 snap_status bench_run(const bench_options *o, const js *config, results **out,
                       snap_err *err) SNAP_CHECK_RESULT;

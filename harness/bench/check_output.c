@@ -9,9 +9,10 @@
 #include "kernels/formats.h"
 
 enum { kVerifyRows = 64, kVerifySequences = 8 };
-static const double kWholeWork = 1 << 19; /* rows x tokens up to which the whole cell is checked */
-static const double kHostWork = 1 << 16;  /* the same if larger cells can be checked on the
-                                             device */
+static const double kWholeWork = 1 << 19; /* rows x context up to which the host checks all rows of
+                                             a cell */
+static const double kHostWork = 1 << 16;  /* the same limit on a backend with lab_attend(), which
+                                             checks larger cells */
 
 void verified_release(verified *v) {
     free(v->out);
@@ -32,7 +33,7 @@ typedef struct {
     judge_error error;
 } sequence_job;
 
-/* Host copies of the arrays of mla_cache and mla_attn that one sequence needs. */
+/* Host arrays that stand for those of mla_cache and mla_attn, for one sequence. */
 typedef struct {
     void *content, *q;
     uint16_t *rope, *q_rope;
@@ -82,8 +83,8 @@ static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t
     }
 }
 
-/* Kernels on a device choose the scale for rounding P by rules of their own. So they are compared
- * with exact probabilities. */
+/* A backend with lab_attend() is compared with exact probabilities, because its FP8 kernels choose
+ * the scale for rounding P by rules of their own. */
 static ref_pv reference_pv(const bench_arm *arm) {
     if (lab_can_attend(bench_arm_backend(arm)))
         return REF_P_EXACT;
@@ -209,7 +210,7 @@ cleanup:
 
 /* ---- large cells, checked on the device ---- */
 
-/* The sampled rows of all chosen sequences and their exact results in FP64. */
+/* The sampled rows of all chosen sequences, and their FP64 results with exact probabilities. */
 typedef struct {
     int sequences, rows; /* rows: of each sequence */
     int *order;
@@ -237,8 +238,8 @@ static bool sampled_rows_alloc(sampled_rows *k, const bench_shape *s) {
     return k->order && k->row && k->ref && k->lse;
 }
 
-/* Chooses rows at equal distances from a random first row, so that all query tokens and heads are
- * covered. */
+/* Chooses rows of each sequence at equal distances from a random first row, so that they are spread
+ * over query tokens and heads. */
 static void pick_rows(sampled_rows *k, const bench_shape *s, uint64_t seed) {
     int all = s->s_q * s->heads;
     rng r = rng_make(seed, rng_stream_of("verify rows"));

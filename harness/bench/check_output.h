@@ -1,10 +1,10 @@
-/* check_output.h - checks an arm's output before a cell is timed, and again afterwards.
+/* check_output.h - checks an arm's output before a cell is timed, and compares it afterwards.
  *
- * The check starts from the random numbers, not from the device's cache. It quantises them with
- * kernels/formats.h, so it finds errors in append, in the query quantiser and in attention. Small
- * cells are checked whole. Of large cells, kVerifyRows rows are checked, spread over up to
- * kVerifySequences sequences, with lab_attend() if the backend has it. The output of such a backend
- * is compared with exact probabilities, any other with the oracle of its own arithmetic. */
+ * The check starts from the random numbers, not from the device's cache. It quantises them itself,
+ * so it finds errors in append, in the query quantiser and in attention. Small cells are checked
+ * whole. Of larger cells, about 64 rows are checked, spread over up to 8 sequences, with
+ * lab_attend() if the backend has it. The output of such a backend is compared with exact
+ * probabilities, any other with the oracle of its own arithmetic. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 
@@ -25,8 +25,9 @@ void verified_release(verified *v); /* the struct is reusable; initialise with {
 /**
  * verify_arm - run one step of the scope on set 0 and check its rows
  *
- * @v: keeps its verdict if the output is the same, byte for byte, as the one checked before (for
- *     the other scope)
+ * @v:    keeps its verdict if the output is the same, byte for byte, as the one checked before (for
+ *        the other scope)
+ * @seed: selects the rows of a large cell
  *
  * A wrong result is a verdict in @v. Errors: those of the backend, SNAP_E_NOMEM.
  */

@@ -1,5 +1,5 @@
-/* conformance_run.h - runs the checks of kernels/conformance on one backend, or on all that open on
- * this machine. */
+/* conformance_run.h - runs the checks of kernels/conformance on one backend, or on all backends
+ * that open on this machine. */
 #ifndef SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 #define SNAPMLA_HARNESS_BENCH_CONFORMANCE_RUN_H
 
@@ -31,8 +31,9 @@ typedef struct {
  *       backend that does not open is then skipped
  * @out: release with conformance_release(), also after an error
  *
- * Errors: those of opening and running a backend, SNAP_E_CANCELLED. A failed check is not an error;
- * see conformance_status().
+ * Errors: those of opening and running a backend, SNAP_E_USAGE for more than CONFORMANCE_BACKENDS
+ * backends, SNAP_E_NOMEM, SNAP_E_CANCELLED. A failed check is not an error; see
+ * conformance_status().
  */
 snap_status conformance_run_on(conformance_result *out, const device_options *d,
                                const volatile sig_atomic_t *cancel,

@@ -39,7 +39,7 @@ static double expert_numbers(const model_shape *s) {
     return 3.0 * s->hidden_size * s->moe_intermediate_size;
 }
 
-/* Weights outside the routed experts and the router. */
+/* Weights of the dense products outside the routed experts and the router. */
 static double fixed_numbers(const model_shape *s) {
     block_counts c = count_blocks(s);
     return c.attention * attention_numbers(s) +
@@ -74,7 +74,8 @@ typedef struct {
     const model_shape *shape;
     int64_t pool; /* pages */
     int most_batch, moe_layers;
-    int32_t *pages, *next, *experts; /* [pool], [most_batch], [most_batch][experts of a token] */
+    int32_t *pages, *next, *experts; /* [pool], [most_batch], [most_batch][MoE layers][experts of a
+                                        token] */
     model_piece *piece;              /* [most_batch] */
     int32_t *prompt;                 /* [opt->prompt] */
     double samples[kMostSamples + 1];
@@ -94,8 +95,8 @@ static int64_t token_bytes(const bench *b, int blocks) {
            blocks;
 }
 
-/* Sequences of a row: the number given, or as many as the pool holds; 0 if the pool is too
- * small. */
+/* Sequences of a row: the number given, or as many as the pool holds (E2E_MOST_BATCH at most); 0 if
+ * the pool is too small. */
 static int batch_of(const bench *b, int64_t named, int64_t context) {
     int64_t room = b->pool / pages_for(context);
     if (named)
@@ -216,7 +217,7 @@ cleanup:
     return st;
 }
 
-/* How many experts the tokens of the last step chose, summed over the layers. */
+/* How many different routed experts the tokens of the last step chose, summed over the layers. */
 static double chosen_experts(const bench *b, int batch) {
     double all = 0;
     int k = b->shape->num_experts_per_tok, routed = b->shape->n_routed_experts;

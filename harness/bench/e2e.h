@@ -1,12 +1,13 @@
 /* e2e.h - times decode steps and prompts of whole models, in either arm.
  *
- * A model is a config.json. Its weights are random and drawn on the device. The cache of every
- * sequence is filled with random rows, and each step decodes the token that the step before found
- * most likely. The time of a step is measured on the host, from one token to the next: copying
- * lengths and block tables to the device, the step, copying tokens back.
+ * A model is a config.json. Its weights are random and drawn on the device. The cache is filled with
+ * random rows, and each decode step decodes the tokens that the step before found most likely. The
+ * time of a step is measured on the host: copying lengths and block tables to the device, the step,
+ * copying tokens back.
  *
  * The floor of a decode step is bytes over bandwidth: each weight that the step uses, once (of the
- * experts, those that the tokens of the step chose), and the cache that it reads. */
+ * experts, those that the tokens of the step chose), and the cache that it reads. The floor of a
+ * prompt is its floating-point operations over the BF16 rate. */
 #ifndef SNAPMLA_HARNESS_BENCH_E2E_H
 #define SNAPMLA_HARNESS_BENCH_E2E_H
 
@@ -19,14 +20,15 @@ enum { E2E_ROWS = 128, E2E_MOST_BATCH = 1024 };
 
 typedef struct {
     cache_format arm;
-    int batch; /* sequences; 0 if not one fits into the memory */
+    int batch; /* sequences; 0 if they do not fit into the memory */
     int64_t context;
     bool prompt;  /* a prompt of `context` tokens at once instead of a decode step */
-    bool largest; /* the batch is the largest that fits into the memory */
+    bool largest; /* the batch was given as 0: as many sequences as fit */
     double median_ns, best_ns, worst_ns;
     int samples;
-    double weight_bytes, cache_bytes; /* bytes that a step reads */
-    double flop;                      /* floating-point operations of a prompt */
+    double weight_bytes, cache_bytes; /* bytes that a decode step reads; 0 for a prompt */
+    double flop;                      /* floating-point operations of a prompt; 0 for a decode
+                                         step */
     double floor_ns;
     int cublaslt; /* version of cuBLASLt if it computed dense products (runner_cublaslt()); else
                      0 */
@@ -37,21 +39,23 @@ typedef struct {
     const char *device, *isa;
     cache_format arms[2];
     int n_arms;
-    const int64_t *contexts, *batches; /* a batch of 0 means as many sequences as fit */
+    const int64_t *contexts, *batches; /* a batch of 0 means as many sequences as fit,
+                                          E2E_MOST_BATCH at most */
     int n_contexts, n_batches;
     int64_t prompt;      /* tokens of the prompt to time; 0 = none */
-    int64_t cache_bytes; /* of each arm's cache; 0 = the BF16 arm's need for the given batches */
-    double seconds;      /* least measuring time of a row */
+    int64_t cache_bytes; /* of each arm's cache; 0 = what its largest given batch or its prompt
+                            needs */
+    double seconds;      /* least measured time of a row, unless it reaches 2000 samples before */
     const mla_ceilings *ceilings;
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* Bytes of weights that a step reads: BF16, and FP32 for the routers. @experts: number of routed
- * experts that are read, summed over the layers. */
+/* Bytes of weights that a decode step reads: 2 for each number of the dense products and 4 for each
+ * of the routers. @experts: number of routed experts that are read, summed over the layers. */
 double e2e_weight_bytes(const model_shape *s, double experts);
 
-/* Multiplications and additions of a prompt of @tokens tokens: dense products, and attention over
- * expanded heads. */
+/* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number
+ * of routed experts, and attention over expanded heads. */
 double e2e_prompt_flop(const model_shape *s, double tokens);
 
 /**
@@ -60,7 +64,7 @@ double e2e_prompt_flop(const model_shape *s, double tokens);
  * @rows: [E2E_ROWS]; the first *n are filled
  *
  * SNAP_E_USAGE: more than E2E_ROWS rows. SNAP_E_NOMEM: weights and cache do not fit.
- * SNAP_E_CANCELLED.
+ * SNAP_E_CANCELLED. Also the errors of runner_create() and of the steps.
  */
 snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err) SNAP_CHECK_RESULT;
 

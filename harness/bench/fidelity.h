@@ -2,10 +2,10 @@
  * attention over the same unquantised numbers.
  *
  * There is one sequence with one query token and `heads` rows. The inputs are BF16 numbers, as
- * activations are, so the BF16 arm loses only by rounding P. Rows of source "reference" come from
- * the FP64 oracle with outputs that are not rounded: the error of the format itself. Rows with a
- * backend's name come from its two arms, whose outputs are BF16: they add the implementation's
- * error. */
+ * activations are, so the format "bf16" loses only by rounding P. Rows of source "reference" come
+ * from the FP64 oracle with outputs that are not rounded: the error of the format itself. Rows with
+ * a backend's name come from its two arms, whose outputs are BF16. They also contain the error of
+ * the implementation. */
 #ifndef SNAPMLA_HARNESS_BENCH_FIDELITY_H
 #define SNAPMLA_HARNESS_BENCH_FIDELITY_H
 

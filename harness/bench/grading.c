@@ -26,7 +26,7 @@ typedef struct {
 /* The numbers from which one pair is made: a reference answer and an answer to judge. */
 typedef struct {
     int a, b, c; /* 2..60 */
-    int off;     /* 0 = right answer, 1 = wrong answer */
+    int off;     /* added to a number of the answer: 0 = right answer, 1 = wrong answer */
 } recipe;
 
 static const char *keep(pair_set *s, const char *text) {
@@ -147,7 +147,7 @@ static snap_status judge_all(const pair_set *s, const grader *g, bool extracted,
 }
 
 /* Median rate of several passes. Each pass grades all pairs repeatedly for its share of @seconds.
- * One earlier pass warms up and checks every verdict. */
+ * One earlier pass warms up. Every verdict is checked. */
 static snap_status measure(const pair_set *s, const grader *g, bool extracted, double seconds,
                            double *rate, snap_err *err) {
     double rates[kPasses];

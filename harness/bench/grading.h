@@ -1,8 +1,8 @@
 /* grading.h - measures how fast answers are graded on one core.
  *
- * The pairs are generated. They cover every kind of answer that the graders distinguish, and about
- * half of the answers are right. The right verdict of each pair is known. A speed is reported only
- * if all verdicts are right. */
+ * The pairs of a reference answer and an answer are generated. They have several forms, for example
+ * fractions, intervals and matrices, and about half of the answers are right. The right verdict of
+ * each pair is known. A speed is reported only if all verdicts are right. */
 #ifndef SNAPMLA_HARNESS_BENCH_GRADING_H
 #define SNAPMLA_HARNESS_BENCH_GRADING_H
 
@@ -14,13 +14,14 @@ enum { GRADING_ROWS = 5 };
 
 typedef struct {
     const char *grader; /* its id */
-    const char *input;  /* "answer": the bare answer; "response": an answer inside 2 KiB of text */
-    size_t pairs;       /* number of different pairs, graded in turn */
+    const char *input;  /* "answer": the bare answer; "response": an answer at the end of almost 2
+                           KiB of text */
+    size_t pairs;       /* number of pairs, graded in turn */
     double rate;        /* gradings per second, median of several passes */
 } grading_row;
 
-/* @seconds: measured time for each row. Returns SNAP_E_WRONG, naming grader and pair, if a verdict
- * is wrong. */
+/* @seconds: least measured time for each row. SNAP_E_WRONG: a verdict is wrong; the message names
+ * the grader and the pair. SNAP_E_NOMEM. */
 snap_status grading_bench(uint64_t seed, double seconds, grading_row rows[GRADING_ROWS],
                           snap_err *err) SNAP_CHECK_RESULT;
 

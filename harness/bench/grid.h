@@ -31,24 +31,25 @@ typedef struct {
 } bench_grid;
 
 /* The options of a sweep as text. Each is a list separated by commas: "bf16,fp8", "kernel,served",
- * "1,16", ... Shapes are written as "H/s_q/batch/context". NULL or "" means every combination of
- * the axes. */
+ * "1,16", ... Shapes are written as "H/s_q/batch/context". With `shapes` NULL or "", the sweep
+ * takes every combination of the axes. */
 typedef struct {
     const char *arms, *scopes, *heads, *s_q, *batch, *context, *shapes;
     int64_t d_c, d_r;
     bool ablation; /* add the arms of the ablation */
 } bench_grid_text;
 
-/* SNAP_E_USAGE, naming the option and the part that is wrong: it is unknown, out of the range of
- * mla.h, given twice, or beyond the limit of GRID_AXIS parts (shapes: GRID_LIST). */
+/* SNAP_E_USAGE, naming the option: a part of a list is unknown or out of range, a number of an axis
+ * is given twice, or there are more than GRID_AXIS parts (shapes: GRID_LIST). */
 snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *text,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 int bench_grid_shapes(const bench_grid *g);
-bench_shape bench_grid_shape(const bench_grid *g, int i); /* heads outermost, context innermost */
+bench_shape bench_grid_shape(const bench_grid *g, int i); /* shape @i; of the axes, heads change
+                                                             slowest and context fastest */
 
-/* Parses a list of up to @max integers within [low, high], separated by commas. *n is their number.
- * SNAP_E_USAGE. */
+/* Parses a list of up to @max different integers within [low, high], separated by commas. *n is
+ * their number. SNAP_E_USAGE. */
 snap_status bench_parse_list(const char *list, const char *option, int64_t low, int64_t high,
                              int64_t *out, int max, int *n, snap_err *err) SNAP_CHECK_RESULT;
 

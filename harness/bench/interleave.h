@@ -1,9 +1,9 @@
-/* interleave.h - times several arms in alternation, so that a drift of the machine does not change
+/* interleave.h - times several arms in alternation, so that a drift of the machine hardly changes
  * the ratio of their times.
  *
  * The arms take steps in the order A B B A A B B A ... until each arm's stop rule has found a
- * reason to stop. All arms end with the same number of samples, and each mirrored block (A B B A)
- * cancels a linear drift. A single arm is simply repeated. */
+ * reason to stop and the block A B B A is complete. So all arms end with the same number of
+ * samples, and each mirrored block cancels a linear drift. A single arm is simply repeated. */
 #ifndef SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 #define SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 
@@ -22,7 +22,7 @@ int interleave_arm(int64_t i, int n);
  * @rules:  [n], initialised by the caller with stop_init()
  * @rest:   idle time after each block, as a multiple of that block's duration; 0 = none. With it, a
  *          device whose clock depends on its power stays at the clock of a short burst.
- * @looks:  zeroed by the caller; the ceilings are probed between blocks; NULL = no probes
+ * @probes: zeroed by the caller; the ceilings are probed between blocks; NULL = no probes
  * @cancel: checked between blocks; may be NULL
  *
  * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.

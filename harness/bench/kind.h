@@ -10,7 +10,8 @@
 
 /* The work inside the timed window:
  *   kernel   attention and combine; the metadata exist already
- *   served   quantising the queries, appending the step's tokens, metadata, attention, combine */
+ *   served   quantising the queries (FP8 only), appending the step's tokens, metadata, attention,
+ *            combine */
 typedef enum { BENCH_KERNEL, BENCH_SERVED } bench_scope;
 const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
 
@@ -20,9 +21,9 @@ typedef enum {
     BENCH_FP8,
     BENCH_WIDENED,  /* BF16 arithmetic on values dequantised on chip */
     BENCH_IN_PLACE, /* output summed in the precision of the tensor cores */
-    BENCH_SHALLOW,  /* no pages prefetched beyond the one that the schedule needs */
-    BENCH_UNFUSED,  /* separate passes quantise queries and new tokens and copy the tokens to their
-                      pages */
+    BENCH_SHALLOW,  /* the fewest pages in shared memory that the kernel can work with */
+    BENCH_UNFUSED,  /* separate passes quantise queries and new tokens, and copy the tokens to their
+                       pages */
     BENCH_COPIED,   /* the cache is converted to BF16 in memory before attention reads it */
     BENCH_ARMS,
     BENCH_COMPARED = BENCH_WIDENED, /* the first arm of the ablation; the arms before it are
@@ -33,13 +34,14 @@ enum { BENCH_SCOPES = 2 };
 const char *bench_kind_name(bench_kind k); /* "bf16", "fp8", "fp8-widened", ... */
 bool bench_kind_parse(const char *name, bench_kind *out);
 mla_precision bench_kind_precision(bench_kind k); /* of the arm's cache */
-lab_ablation bench_kind_ablation(bench_kind k);   /* of the arm's plan */
-bool bench_kind_has(bench_kind k, bench_scope s); /* whether the arm differs from FP8 in this
-                                                     scope */
+lab_ablation bench_kind_ablation(bench_kind k);   /* the technique that the arm's plan leaves out */
+bool bench_kind_has(bench_kind k, bench_scope s); /* whether a sweep times the arm in this scope;
+                                                     the last two arms exist only in the scope
+                                                     "served" */
 bool bench_kind_plain_queries(bench_kind k);      /* whether an FP8 arm keeps its queries in bf16 */
 
 /* The error bound of the arm's output. Summing in place is known to lose accuracy, so that arm has
- * four times the bound. */
+ * four times the bounds of the output. Its bound of the log-sum-exp is the usual one. */
 judge_bound bench_kind_bound(bench_kind k, ref_pv pv);
 
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 
 enum { kMostIterations = 500 };
-#define SLACK 1.001 /* covers FP32 rounding that is not counted, and that norms are from below */
+#define SLACK                                                                                      \
+    1.001 /* covers FP32 rounding that is not counted, and norms that spectral_norm()
+                       finds too small */
 
 /* ---- norms ---- */
 
@@ -38,7 +40,7 @@ static double apply_gram(const float *w, int64_t rows, int64_t cols, const doubl
     return sqrt(size);
 }
 
-/* Power iteration. The start vector has no zero component. */
+/* Power iteration for the largest singular value. The start vector has no zero component. */
 static double power_iteration(const float *w, int64_t rows, int64_t cols, double *x, double *y) {
     double found = 0;
     for (int64_t j = 0; j < cols; j++)
@@ -107,7 +109,7 @@ static row_bounds bounds_of(const oracle_step *s, double *mean) {
     return b;
 }
 
-/* The largest change of a logit of this head through rounding. */
+/* The largest change of a logit of this head through rounding the cached rows. */
 static double logit_error(const oracle_step *s, int head, const ref_rows *k) {
     const float *q = s->q + (int64_t)head * (s->d_c + s->d_r);
     double most = 0;
@@ -160,8 +162,8 @@ static snap_status measure_head(layer_bound *b, const layer_input *m, int head, 
     double uk = 0, uv = 0, move, shift;
     TRY(spectral_norm(&uk, &w_uk, err));
     TRY(spectral_norm(&uv, &w_uv, err));
-    /* q is W_UK's product rounded to bf16. Half a rounding step is 2^-9 of the value; 2^-8 covers
-     * it. */
+    /* q is W_UK's product rounded to bf16. Half a rounding step is at most 2^-9 of the value; the
+     * factor 1 + 2^-8 covers it. */
     move = SLACK * s->softmax_scale *
            (m->nope[head] * uk * (1 + 0x1p-8) * m->rows.content +
             norm_f32(q + s->d_c, s->d_r) * m->rows.rope);

@@ -9,7 +9,7 @@
 typedef struct {
     double logit_error, logit_bound; /* of the worst head and token; in units of the softmax's
                                         argument */
-    double value_error, value_bound; /* norm of the change of an output after W_UV, of the worst
+    double value_error, value_bound; /* norm of the change of an output after W_UV; for the worst
                                         head */
 } layer_bound;
 
@@ -26,8 +26,9 @@ snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const do
                                 const attention_weights *a, const model_shape *shape,
                                 const oracle_result *truth, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The largest singular value of @m. The result is never too large, and it is too small by at most
- * about 1e-6 of the value. SNAP_E_NOMEM. */
+/* The largest singular value of @m by power iteration, which approaches it from below. The
+ * iteration stops when a step gains less than 1e-9 of the value, or after 500 steps.
+ * SNAP_E_NOMEM. */
 snap_status spectral_norm(double *out, const mat *m, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

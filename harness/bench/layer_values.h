@@ -14,12 +14,13 @@ typedef struct {
 void layer_values_count(layer_values *v, const uint16_t *x, int64_t rows, int stride, int first,
                         int width);
 
-/* The magnitude that is not exceeded by a share @q of the values. */
+/* The smallest magnitude that is not exceeded by a share @q of the values; 0 without values. */
 double layer_values_quantile(const layer_values *v, double q);
 
 /* Sets `values`, the magnitudes (rms, p50, p99, p999, max) and the histogram. For each exponent e
- * that occurs, ascending, the histogram has the share of values with a magnitude of 2^e to 2^(e+1).
- * @mem owns the histogram. Returns false when out of memory. */
+ * that occurs, ascending, the histogram has the share of values with a magnitude from 2^e up to
+ * 2^(e+1). Zero and subnormals count as the lowest exponent, -127. @mem owns the histogram. Returns
+ * false when out of memory. */
 bool layer_values_fill(const layer_values *v, arena *mem, model_record *row);
 
 #endif

@@ -12,9 +12,9 @@ typedef struct {
     const char *model_config;              /* a path, or a name from configs/models */
     const char *arms, *contexts, *batches; /* comma-separated lists; a batch may be "max" */
     int64_t prompt;                        /* tokens; 0 = none */
-    double memory_gb;                      /* of the cache, in 10^9 bytes; 0 = what the batches need
-                                              in BF16 */
-    double seconds;                        /* least measuring time of a row */
+    double memory_gb;                      /* of each arm's cache, in 10^9 bytes; 0 = what the
+                                              largest given batch or the prompt needs */
+    double seconds;                        /* least measured time of a row */
     const char *out;                       /* a result file, or a run's folder; NULL = none */
     const volatile sig_atomic_t *cancel;
 } model_bench_options;
@@ -27,17 +27,18 @@ typedef struct {
 } model_bench;
 
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
- * that file. SNAP_E_USAGE: a wrong list or model. Also the errors of e2e_run(). */
+ * that file. SNAP_E_USAGE: a wrong list or model. SNAP_E_UNSUPPORTED: the backend's memory is host
+ * memory. Also the errors of opening the backend and of e2e_run(). */
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 
 double model_bench_tokens_s(const e2e_row *r);
 
-/* Speed-up of FP8 over BF16: tokens per second of row @at over those of the matching BF16 row; NAN
- * for BF16 rows and if there is no match. */
+/* Speed-up of FP8 over BF16: tokens per second of row @at over those of the matching BF16 row. NAN
+ * for a BF16 row, and if there is no match. */
 double model_bench_gain(const e2e_row *rows, int n, int at);
 
-/* The rows and the ceilings as --json prints them. NULL: out of memory. */
+/* The rows and the ceilings as --json prints them; owned by the caller. NULL: out of memory. */
 js *model_bench_json(const model_bench *m, const model_bench_options *o);
 
 #endif

@@ -43,7 +43,7 @@ static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Tokenises the text with the tokenizer of the first model. */
+/* Tokenises the text with the tokenizer of the first model and limits the number of tokens. */
 static snap_status encode(comparison *c, int64_t longest, snap_err *err) {
     local_model *m = &c->model[0];
     int64_t limit = c->opt->max_tokens ? c->opt->max_tokens : longest;
@@ -193,7 +193,7 @@ static snap_status watch_layers(comparison *c, snap_err *err) {
 }
 
 /* The first position from @at on at which the layers are studied. After the last moment of the
- * options this is the last token of the text. */
+ * options this is the last token of the text. INT64_MAX if the layers are not studied. */
 static int64_t next_moment(const comparison *c, int64_t at) {
     if (!c->layers)
         return INT64_MAX;
@@ -273,7 +273,7 @@ cleanup:
 
 /* ---- rows of the result file ---- */
 
-/* Peak memory of this process in bytes. */
+/* Peak memory of this process in bytes; 0 = unknown. */
 static int64_t peak_bytes(void) {
     struct rusage u;
     return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;

@@ -1,13 +1,15 @@
 /* model_fidelity.h - how a cache format changes a model's predictions. Each format runs the same
  * text through the same weights, and the results are compared with those of the first format.
  *
- * For every position: the KL divergence of the next-token distribution, the perplexity, whether the
- * most likely token differs, and how far the logits moved. The means are over all positions and
- * over ranges of positions, which double in length from MODEL_FIDELITY_FIRST on. If the text is
- * decoded step by step, the ranges show how errors grow with the steps. Every format is given the
- * tokens of the text, never the tokens that its own errors would choose.
+ * For each position: the KL divergence of the next-token distribution, the probability of the text's
+ * next token (for the perplexity), whether the most likely token differs, and how far the logits
+ * moved. The means are over all positions and over ranges of positions, which double in length from
+ * MODEL_FIDELITY_FIRST on. If the text is decoded step by step, the ranges show how errors grow with
+ * the steps. Every format is given the tokens of the text, never the tokens that its own errors
+ * would choose.
  *
- * At chosen context lengths the layers are studied too (model_layers.h). */
+ * At chosen context lengths, and at the end of the text, the layers can be studied too
+ * (model_layers.h). */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 
@@ -25,18 +27,20 @@ enum {
 };
 
 typedef struct {
-    int64_t tokens; /* number of positions that predict a token of the text */
+    int64_t tokens; /* number of positions at which a token of the text is predicted */
     double nll;     /* sum of -ln p(next token), in nats */
     double kl;      /* sum of KL(first format || this format), in nats */
     double kl_max;
     int64_t flips; /* positions whose most likely token differs from the first format's */
-    double moved;  /* sum of |logits - logits of the first format| / |logits of the first format| */
+    double moved;  /* sum of |logits - logits of the first format| / |logits of the first format|
+                      over the positions */
 } model_fidelity_sums;
 
 typedef struct {
     const char *format;                               /* static memory */
     model_fidelity_sums all;                          /* every position */
-    model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ... */
+    model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ...; the
+                                                         last one has no end */
     int64_t cache_bytes;                              /* of one token, over all layers */
 } model_fidelity_row;
 
@@ -51,21 +55,21 @@ typedef struct {
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,
                                                 besides the end of the text */
     int n_moments;
-    model_fidelity_emit emit;            /* receives the rows of the layers; NULL: they are not
-                                            studied */
+    model_fidelity_emit emit;            /* receives the rows of the layers; NULL: the layers are
+                                            not studied */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     void (*progress)(void *ctx, int64_t done, int64_t all); /* may be NULL */
     void *ctx;                                              /* for emit and progress */
 } model_fidelity_options;
 
-/* Fills rows[0 .. *n - 1], one for each format. SNAP_E_USAGE: an unknown format. SNAP_E_INPUT: a
- * text of fewer than two tokens. SNAP_E_CANCELLED. Also the errors of opening and running the
- * model. */
+/* Fills rows[0 .. *n - 1], one for each format. SNAP_E_USAGE: an unknown format, or more than
+ * MODEL_FIDELITY_FORMATS. SNAP_E_INPUT: a text of fewer than two tokens. SNAP_E_CANCELLED. Also the
+ * errors of opening and running the model. */
 snap_status model_fidelity_run(const model_fidelity_options *opt, model_fidelity_row *rows, int *n,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Emits the rows of kind "predictions": for each format the row of all positions, then the row of
- * each range. */
+/* Emits the rows of kind "predictions": for each format the row of all positions, then a row for
+ * each range that has positions. Also the errors of @emit. */
 snap_status model_fidelity_emit_rows(const model_fidelity_row *rows, int n,
                                      model_fidelity_emit emit, void *ctx,
                                      snap_err *err) SNAP_CHECK_RESULT;

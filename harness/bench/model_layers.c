@@ -9,7 +9,7 @@
 #include "harness/bench/layer_values.h"
 #include "kernels/formats.h"
 
-/* What was copied while one model decoded its last token. */
+/* What was copied while one model decoded the studied token. */
 typedef struct {
     const model_shape *shape;
     local_model *model;

@@ -1,5 +1,5 @@
 /* model_layers.h - studies the layers of a model at one moment of a text: what they cache, and what
- * the cache formats do to it. The numbers are a real query and the real cached rows before it.
+ * the cache formats do to it. The numbers are a real query and the real cached rows up to it.
  *
  * For each layer there are four kinds of rows for the section `model_fidelity`:
  *   layer    the error of each config of the ablation, compared with FP64 attention over the same
@@ -16,7 +16,8 @@
  * its probabilities move by at most t = min(2, exp(2 max e_j) - 1) in sum, and its output
  * after W_UV by
  *     |W_UV| (max |d_j| + t max |c_j - mean c|),
- * with the spectral norms of the head's own rows. */
+ * with the spectral norms of the head's own rows. layer_bound.c takes the largest |d_j| and |r_j|
+ * over all tokens and adds a small slack for rounding in the computation. */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_LAYERS_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_LAYERS_H
 
@@ -37,17 +38,20 @@ typedef struct model_layers model_layers;
  * @models: [n] borrowed, in the order of @names; each has its sequence in the pages 0, 1, 2, ...
  * @source: index of the model in BF16 that provides queries and cached rows; -1 = there is none,
  *          and only rows of kind `depth` are emitted
+ *
+ * SNAP_E_NOMEM.
  */
 snap_status model_layers_create(model_layers **out, local_model *models, const char *const *names,
                                 int n, int source, int threads, snap_err *err) SNAP_CHECK_RESULT;
 void model_layers_free(model_layers *l); /* NULL is allowed; stops watching the models */
 
-/* Between start and stop each model decodes one token. */
+/* Between start and stop the caller lets each model decode one token. */
 void model_layers_start(model_layers *l);
 void model_layers_stop(model_layers *l);
 
-/* Emits the rows of that token. @context: tokens in the cache, including this one. SNAP_E_NOMEM.
- * SNAP_E_CANCELLED: *cancel is set. Also the errors of @emit. */
+/* Emits the rows of the token that was decoded between start and stop. @context: tokens in the
+ * cache, including this one. SNAP_E_NOMEM. SNAP_E_CANCELLED: *cancel is set. Also the errors of
+ * @emit. */
 snap_status model_layers_emit(const model_layers *l, int64_t context, model_fidelity_emit emit,
                               void *ctx, const volatile sig_atomic_t *cancel,
                               snap_err *err) SNAP_CHECK_RESULT;

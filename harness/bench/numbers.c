@@ -50,8 +50,9 @@ static void scale(uint16_t *x, int n, float factor, float more) {
         x[i] = bf16_from_f32(bf16_to_f32(x[i]) * factor + more);
 }
 
-/* A quarter of the RoPE columns is increased by 1 in queries and by 8 in sinks. With a softmax
- * scale of 1/sqrt(192), the logits of the sinks are then about 9 above the others. */
+/* In the pool, a quarter of the RoPE columns is increased by 1 in queries and by 8 in sinks. With
+ * 64 RoPE columns and a softmax scale of 1/sqrt(192), the logits of the sinks are then about 9
+ * above the others. */
 static void add_sinks(numbers *n) {
     enum { kEvery = 1024, kSink = 7 };
     size_t width = (size_t)n->d_c + (size_t)n->d_r;

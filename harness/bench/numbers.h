@@ -1,19 +1,21 @@
 /* numbers.h - the random tokens and queries of a benchmark, in any order.
  *
- * Token i of stream s is a pure function of (seed, distribution, s, i). So the check of the output
- * can rebuild the input that the device received. A token is a row of kernels/draw.h, made from a
- * pool of random rows that lies in host and in device memory. All values are bf16, as a model's
- * activations are.
+ * Row i of the tokens, or of the queries, is a pure function of seed, distribution, widths and i. So
+ * the check of the output can rebuild the input that the device received. Each row is made as
+ * kernels/draw.h describes: its content and its RoPE part come from different rows of a random pool.
+ * The pool lies in host memory and, if the backend cannot read that, also in device memory. All
+ * values are bf16, as a model's activations are.
  *
  *   normal   content, RoPE part and queries N(0, 1)
- *   mla      the same, but four RoPE columns of the tokens vary around a constant of up to 1e3, as
+ *   mla      the same, but four RoPE columns of the tokens vary around constants of up to 1e3, as
  *            the keys of trained MLA models do (SnapMLA, arXiv 2602.10718, Fig. 3)
- *   sink     every query gives much weight to one token in a thousand that has a small value; all
- *            other tokens get small probabilities (attention sinks, arXiv 2309.17453)
+ *   sink     about one token in a thousand has a RoPE part to which every query gives much weight,
+ *            so all other tokens get small probabilities (attention sinks, arXiv 2309.17453). About
+ *            one content in a thousand is small.
  *   adversarial
- *            token norms spread over several octaves, and two RoPE columns are a thousand times the
- *            token's norm. Their products with a query cancel, so an error in summing them
- *            shows. */
+ *            the norms of contents and of RoPE parts spread over several octaves, and two RoPE
+ *            columns are about a thousand times the others. Their products with a query cancel, so
+ *            an error in summing them shows. */
 #ifndef SNAPMLA_HARNESS_BENCH_NUMBERS_H
 #define SNAPMLA_HARNESS_BENCH_NUMBERS_H
 
@@ -50,11 +52,12 @@ void numbers_release(numbers *n); /* reusable; call before the backend is closed
  * created. */
 snap_status numbers_upload(numbers *n, mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The pools in memory that the backend can read: the device copies, or else the host's pools. */
+/* The pools in memory that the backend can read: the device copies if there are any, else the
+ * host's pools. */
 draw_source numbers_tokens(const numbers *n);
 draw_source numbers_queries(const numbers *n);
 
-/* Row @index of the tokens or queries, bf16 [d_c + d_r], RoPE last. */
+/* Writes row @index of the tokens or queries: bf16 [d_c + d_r], RoPE last. */
 void numbers_token(const numbers *n, uint64_t index, uint16_t *row);
 void numbers_query(const numbers *n, uint64_t index, uint16_t *row);
 

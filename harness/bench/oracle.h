@@ -37,7 +37,8 @@ snap_status oracle_result_init(oracle_result *r, int heads, int d_c,
                                snap_err *err) SNAP_CHECK_RESULT;
 void oracle_result_release(oracle_result *r);
 
-/* Returns SNAP_E_SHAPE if a format does not support these widths; SNAP_E_NOMEM. */
+/* SNAP_E_SHAPE if a format does not support these widths; SNAP_E_NOMEM. @out is from
+ * oracle_result_init(). */
 snap_status oracle_attend(const oracle_step *s, const oracle_config *c, oracle_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
@@ -46,7 +47,8 @@ snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err
 
 typedef struct {
     double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
-    double lse_error;                          /* the largest; divided by max(1, |LSE|) */
+    double lse_error;                          /* over the heads, the largest difference of the
+                                                  log-sum-exp, divided by max(1, |true value|) */
 } oracle_errors;
 
 oracle_errors oracle_compare(const oracle_result *now, const oracle_result *truth, int heads,

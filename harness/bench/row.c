@@ -61,7 +61,7 @@ static void set_paired(cell_paired *p, const paired_probes *probes) {
 static void set_performance(cell_performance *p, const row_context *ctx, const row_measured *m) {
     const stop_rule *t = m->timing;
     stats_summary s = stats_summarise(t->sorted, t->n);
-    /* The device's clock; for a backend that runs on the processors, theirs. */
+    /* The clock of the device or, for a backend that runs on the processors, of the processors. */
     bool host = ctx->backend.host_memory;
     p->exists = true;
     p->samples_ns = (record_numbers){t->samples, t->n};
@@ -133,7 +133,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
 
 /* ---- derived ---- */
 
-/* A number of the shape if it is within 1 .. @high, else 0. */
+/* @v if it is within 1 .. @high, else 0. */
 static int shape_number(int64_t v, int64_t high) {
     return v >= 1 && v <= high ? (int)v : 0;
 }

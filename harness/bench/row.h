@@ -20,7 +20,7 @@ typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 /* Values that all cells of a sweep share; strings are borrowed. */
 typedef struct {
     mla_backend_info backend;
-    const char *kernel_hash; /* hash of this program; NULL = unknown */
+    const char *kernel_hash; /* hash of this program's code (code_hash_of()); NULL = unknown */
     const char *distribution;
     bool sustained;
 } row_context;
@@ -31,24 +31,27 @@ typedef struct {
     bench_scope scope;
     row_status status;
     const char *reason; /* why the status is not ROW_PASSED; borrowed */
-    const char *kernel; /* the kernel that ran, and the hash of its machine code; NULL = the
-                           backend's */
+    const char *kernel; /* the kernel that ran, and the hash of its machine code; kernel NULL =
+                           those of row_context */
     const char *kernel_hash;
     const char *cold;            /* "rotate", "flush" or "none" */
     const verified *verdict;     /* NULL if nothing was checked */
-    const stop_rule *timing;     /* has samples if the status is ROW_PASSED */
-    const paired_probes *probes; /* rates probed between the samples; NULL or empty if the backend
-                                   has no probes */
+    const stop_rule *timing;     /* NULL only if the status is not ROW_PASSED; else it has
+                                    samples */
+    const paired_probes *probes; /* rates probed between the samples; NULL or empty if there were no
+                                    probes */
     env_state before, after;
     gpu_state gpu_before, gpu_after; /* unknown without an NVIDIA device */
-    double power_w;                  /* while the steps ran; NAN = unknown */
+    double power_w;                  /* mean power while the steps ran, in watts; NAN = not
+                                        measured */
 } row_measured;
 
 /* The row as JSON, without the derived fields; the caller owns it. NULL: out of memory. */
 js *row_json(const row_context *ctx, const row_measured *m);
 
 /* The key of the cell in the journal: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
- * kernel and the first digits of the kernel's hash. */
+ * kernel and the first 16 digits of the program's hash. Sustained cells have "sustained" after the
+ * scope. */
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 
@@ -59,10 +62,10 @@ void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_s
  *
  * @mem: owns the new list of flags
  *
- * Sets the fields of CELL_DERIVED from the shape, the median and the ceilings. Sets the flag
- * below_floor if the cache was cold and the median is below the floor. Does nothing for other rows.
- * Call it again when a ceiling rises. SNAP_E_NOMEM. SNAP_E_INPUT: a row of a journal that
- * row_json() did not make.
+ * Sets the fields of CELL_DERIVED from the shape, the median, the energy, the probed rates and the
+ * ceilings. Sets the flag below_floor if the cache was cold and the median is below the floor, and
+ * clears it otherwise. Does nothing for a row that did not pass. Call it again when a ceiling rises.
+ * SNAP_E_NOMEM. SNAP_E_INPUT: a row of a journal with a bad arm, shape or median.
  */
 snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem,
                         snap_err *err) SNAP_CHECK_RESULT;
@@ -70,16 +73,16 @@ snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem
 /* Raises the ceilings to the best rates that were probed between the samples of the row. */
 void cell_raise(const cell_record *c, mla_ceilings *to);
 
-/* Speed-up of FP8 over BF16, the ratio of the medians; NAN unless both rows passed. */
+/* Speed-up of FP8 over BF16, the ratio of the medians; NAN unless both rows have one. */
 double cell_speedup(const cell_record *bf16, const cell_record *fp8);
 
-/* Sets the flag weak_baseline of the FP8 row if the speed-up exceeds the ratio of the two floors: a
- * BF16 kernel near its floor would not allow that. Both rows must be derived. Returns false when
- * out of memory. */
+/* Sets the flag weak_baseline of the FP8 row if the speed-up exceeds the ratio of the two floors,
+ * and clears it otherwise: a BF16 kernel near its floor would not allow that. Both rows must be
+ * derived. Returns false when out of memory. */
 bool cell_flag_baseline(const cell_record *bf16, cell_record *fp8, arena *mem);
 
-/* Writes the derived fields of @c to the JSON row that it was read from. The row must have passed.
- * Returns false when out of memory. */
+/* Writes the performance and the flags of @c to the JSON row from which @c was read. Returns false
+ * when out of memory. */
 bool row_store(js *row, const cell_record *c);
 
 #endif

@@ -11,8 +11,7 @@ typedef struct {
     double joules, seconds;
 } spent;
 
-/* Sets *steps to the number of steps that fill one sample of kSampleNs. A step's time is measured
- * in loops of several steps. */
+/* Sets *steps to the number of steps that fill one sample of kSampleNs, at least 1. */
 static snap_status steps_of_sample(bench_arm *arm, bench_scope scope, int *steps, snap_err *err) {
     double ns = 0;
     snap_status st = bench_arm_loop(arm, scope, 2, &ns, err);

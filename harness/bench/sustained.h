@@ -1,9 +1,9 @@
 /* sustained.h - runs arms in loops without pauses, as a server does. The device then runs at the
  * clock that its power limit allows.
  *
- * The arms take turns A B B A, with loops of some seconds each. A sample is the mean over the steps
- * of about 30 ms. Power is the energy that the device counted during the loops, divided by their
- * time. */
+ * The arms take turns A B B A, with loops of some seconds each. A sample is the mean time of the
+ * steps that fill about 30 ms, or of one longer step. Power is the energy that the device counted
+ * during the loops, divided by their time. */
 #ifndef SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 #define SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 
@@ -16,7 +16,8 @@
 /**
  * sustained_measure - two loops of @seconds for each arm
  *
- * @rules:   [n], initialised by the caller; receive the samples and the reason "samples"
+ * @rules:   [n], initialised by the caller; receive the samples and, in the end, the reason
+ *           "samples"
  * @device:  the device that counts the energy; NULL = energy is unknown
  * @power_w: [n], set to the mean power of each arm's loops; NAN = unknown
  *

@@ -23,10 +23,10 @@ typedef struct {
     double power_w;
 } cell;
 
-/* The kernel that an arm runs, and the hash of its machine code. The hash is kept because computing
- * it reads the whole program file. */
+/* The kernel that an arm runs, and the hash of its machine code. The hash is kept for the next
+ * shapes, because computing it reads the whole program file. */
 typedef struct {
-    const char *kernel; /* NULL = the backend's own */
+    const char *kernel; /* NULL = lab_plan_kernel() names none */
     char hash[HASH_HEX];
     bool known;
 } kernel_code;
@@ -41,7 +41,7 @@ typedef struct {
     paired_probes probes; /* of the current scope */
     kernel_code code[BENCH_ARMS];
     gpu *device;
-    bool flush; /* the backend flushes its caches before a step */
+    bool flush; /* the backend's caches are flushed before each step */
     int done;
 } sweep;
 
@@ -57,8 +57,8 @@ static bool cancelled(const sweep *s) {
     return s->opt->cancel && *s->opt->cancel;
 }
 
-/* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation
- * stops the sweep. */
+/* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation is
+ * returned as an error. */
 static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err) {
     if (st == SNAP_OK)
         return SNAP_OK;
@@ -152,7 +152,7 @@ static bool takes_part(const sweep *s, int p, bench_scope scope) {
     return s->cells[p].arm && bench_kind_has((bench_kind)p, scope);
 }
 
-/* A cell with a wrong result fails and loses its times. */
+/* A cell with a wrong result gets the status ROW_FAILED, so its row has no times. */
 static void apply_verdict(cell *c) {
     if (c->status != ROW_PASSED || c->verdict.verdict == SNAP_OK)
         return;
@@ -169,7 +169,8 @@ static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err
     return st;
 }
 
-/* Times the arms alternately. An error may come from any of them, so it ends all of them. */
+/* Times the arms alternately. An error may come from any of them, so it becomes the status of all
+ * of them. */
 static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     bench_arm *arms[BENCH_ARMS];
     cell *turns[BENCH_ARMS];
@@ -248,7 +249,8 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
     snap_status st = SNAP_OK;
-    if (s->opt->keep && final) /* a resumed run tries again what could not run */
+    if (s->opt->keep && final) /* cells that were skipped or had an error are tried again by a
+                                  resumed run */
         st = s->opt->keep(s->opt->ctx, key, row, err);
     if (!js_push_new(s->rows, row) && st == SNAP_OK)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -288,7 +290,8 @@ static const js *found(const sweep *s, int p, bench_scope scope) {
     return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
 }
 
-/* Arms are timed alternately, so all rows of a scope are reused or all are measured again. */
+/* Arms are timed alternately. So the rows of a scope are either all reused or all measured
+ * again. */
 static bool scope_found(const sweep *s, bench_scope scope) {
     for (int p = 0; p < BENCH_ARMS; p++)
         if (is_requested(s, p, scope) && !found(s, p, scope))

@@ -9,18 +9,19 @@
 
 typedef struct {
     int64_t bytes, tokens;
-    double encode_mb_s, encode_tok_s; /* 1e6 bytes per second, tokens per second; medians of several
-                                         passes */
+    double encode_mb_s, encode_tok_s; /* 1e6 bytes per second, tokens per second; from the median
+                                         time of several passes */
     double decode_mb_s, decode_tok_s;
 } tokenizing_row;
 
-/* Appends about @bytes of random text: words drawn letter by letter in ten scripts, numbers, code,
- * white space and emoji. The words do not repeat, so a cache of pieces does not help. */
+/* Appends about @bytes of random text: words drawn letter by letter in ten scripts, numbers,
+ * punctuation of code, white space and emoji. Words are random, so few of them occur twice, and a
+ * cache of pieces hardly helps. */
 void tokenizing_text(uint64_t seed, size_t bytes, buf *out);
 
-/* @dir: folder of the checkpoint; @text: [n]; @seconds: measured time for encoding and for
- * decoding. Returns SNAP_E_WRONG if decoding does not return the text, for instance because it is
- * not UTF-8, and the errors of tokenizer_open(). */
+/* @dir: folder of the checkpoint; @text: [n]; @seconds: least measured time for encoding, and the
+ * same for decoding. SNAP_E_WRONG: decoding does not return the text, for instance because it is
+ * not UTF-8. Also the errors of tokenizer_open(), SNAP_E_NOMEM. */
 snap_status tokenizing_bench(const char *dir, const char *text, size_t n, double seconds,
                              tokenizing_row *out, snap_err *err) SNAP_CHECK_RESULT;
 

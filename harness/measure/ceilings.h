@@ -1,5 +1,5 @@
 /* ceilings.h - the measured ceilings of a device, as a result file stores them. Each probe is
- * repeated. Every repetition is kept, and the best one is the ceiling. */
+ * repeated. The first 64 repetitions are kept, and the best repetition is the ceiling. */
 #ifndef SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 #define SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 
@@ -23,11 +23,12 @@ snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double se
 /* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */
 js *ceilings_json(const ceilings *c);
 
-/* Rows of the same form for the results of mla_limits_measure(); NULL when out of memory. */
+/* Rows of the same form for the results of mla_limits_measure(); owned by the caller. NULL when out
+ * of memory. */
 js *ceilings_limits_json(const mla_limits *limits);
 
 /* Reads such rows. SNAP_E_INPUT, naming @where, if one of the three probes is missing or not
- * positive. */
+ * positive. Other rows are ignored. */
 snap_status ceilings_parse(ceilings *c, const js *rows, const char *where,
                            snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,5 +1,5 @@
-/* code_hash.h - a hash of the machine code that was measured. If two runs have the same hash, a
- * difference in time is noise.
+/* code_hash.h - a hash of the machine code that was measured. If it is the same in two runs, the
+ * hashed code is not the cause of a difference in time.
  *
  * For kernels of this program on the CPU it is the SHA-256 of the .text section of the running
  * binary. Debug information and the commit stamp do not change it. */
@@ -11,13 +11,14 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
-/* SNAP_E_IO; SNAP_E_UNSUPPORTED if the binary is not a 64-bit ELF file of this byte order. */
+/* The hash for the CPU. SNAP_E_IO; SNAP_E_UNSUPPORTED if the binary is not a 64-bit ELF file or has
+ * no .text section. */
 snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 /* For kernels on a CUDA device: the SHA-256 of the machine code of all kernels of this program with
  * @kernel ("sm90_fp8") in their names, and of the other kernels of a step (plan, combine,
  * dataflow), for every architecture in the binary. The build leaves device code uncompressed for
- * this purpose. SNAP_E_UNSUPPORTED if the program has no such kernel. */
+ * this purpose. SNAP_E_UNSUPPORTED if the program has no such kernel. SNAP_E_IO. */
 snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
                              snap_err *err) SNAP_CHECK_RESULT;
 
@@ -25,10 +26,11 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
  * code_hash_of - hash the code that a backend runs in a step
  *
  * @backend: as given by the user: "auto", "cpu", "plugin:PATH", ...
- * @kernel:  result of lab_plan_kernel(), or NULL if the backend runs no kernel of this program on a
- *           CUDA device; then the plugin's file or the program's own code is hashed
+ * @kernel:  result of lab_plan_kernel() for a CUDA device. NULL: the plugin's file is hashed or, for
+ *           other backends, the program's own code
  *
- * SNAP_E_UNSUPPORTED for OpenCL, because the device's driver compiles its code.
+ * SNAP_E_UNSUPPORTED for OpenCL, because the device's driver compiles its code. Also the errors of
+ * the functions above and of reading the file.
  */
 snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_HEX],
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -8,11 +8,13 @@
 
 typedef struct {
     const char *backend; /* "auto", a name of mla_backend_list(), "plugin:PATH" */
-    const char *isa;     /* "auto", or an instruction set or device as the backend calls it */
-    int64_t threads;     /* of the CPU backend; 0 = all cores */
+    const char *isa;     /* "auto", or the name of an instruction set or device that the backend
+                            knows */
+    int64_t threads;     /* of the CPU backend; 0 = all processors */
 } device_options;
 
-/* "auto" takes the first backend other than the CPU and OpenCL that opens, else the CPU. */
+/* Opens a backend. "auto" takes the first one other than the CPU and OpenCL that opens, else the
+ * CPU. */
 snap_status device_open(mla_backend **out, const device_options *d,
                         snap_err *err) SNAP_CHECK_RESULT;
 

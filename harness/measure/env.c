@@ -13,7 +13,7 @@
 
 static const double kClockLoss = 0.10; /* relative drop of the clock that counts as throttled */
 static const double kSharedLoad =
-    0.10; /* processors used by other processes that count as shared */
+    0.10; /* least load by others, in processors, that counts as shared */
 
 double env_parse_mhz(const char *cpuinfo) {
     double sum = 0;

@@ -14,27 +14,27 @@
 
 typedef struct gpu gpu;
 
-/* Opens the device at a PCI address ("0000:1b:00.0"). NULL if there is no such device or no
- * NVML. */
+/* Opens the device at a PCI address ("0000:1b:00.0"). NULL if there is no such device or no NVML,
+ * or when out of memory. */
 gpu *gpu_open(const char *pci);
 void gpu_close(gpu *g); /* NULL is allowed */
 
 typedef struct {
     double sm_mhz;    /* clock of the multiprocessors; NAN = unknown, as in the next two */
-    double power_w;   /* average over some tens of milliseconds */
+    double power_w;   /* watts; NVML's average over a time that depends on the device */
     double energy_j;  /* energy used since the driver was loaded */
-    uint64_t reasons; /* bits of NVML's clock event reasons */
+    uint64_t reasons; /* bits of NVML's clock event reasons; 0 = none or unknown */
 } gpu_state;
 
-gpu_state gpu_now(const gpu *g); /* For NULL, all values are unknown. */
+gpu_state gpu_now(const gpu *g); /* For NULL, all values are unknown, and reasons is 0. */
 
-/* Whether something reduces the clock: heat or a hardware slowdown (slowed), or the power limit
- * (capped). @reasons must be read while the device works or right afterwards. */
+/* Whether something reduces the clock: heat, a hardware slowdown or a power brake (slowed), or the
+ * power limit (capped). @reasons must be read while the device works or right afterwards. */
 bool gpu_is_slowed(uint64_t reasons);
 bool gpu_is_capped(uint64_t reasons);
 
-/* The description of the device in a result: name, hash of its UUID, driver, maximum clocks, power
- * limit, ECC. The caller owns it. It is JSON null if @g is NULL. */
+/* The description of the device in a result: name, hash of its UUID, driver, maximum clocks, clock
+ * now, power limit, ECC. The caller owns it. It is JSON null if @g is NULL. NULL: out of memory. */
 js *gpu_json(const gpu *g);
 
 #endif

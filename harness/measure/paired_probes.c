@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "harness/measure/stats.h"
 
-enum { kPause = 2 }; /* pause after a probe, in durations of that probe */
+enum { kPause = 2 }; /* least pause after a probe, in durations of that probe */
 
 snap_status paired_probes_take(paired_probes *g, mla_backend *be, snap_err *err) {
     int64_t start = clock_now_ns();

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    kExact = 25, /* up to this many values, distributions are exact */
+    kExact = 25, /* up to this many values in each sample, distributions are exact */
     kSums =
         kExact * kExact + kExact * kExact / 2 /* more than enough for signed ranks (325) and rank
                                                  sums (625) */
@@ -104,8 +104,8 @@ static int by_size(const void *a, const void *b) {
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sum of the ranks of the values above @limit. *ties is the sum of t^3 - t for the tie
- * correction. */
+/* Sum of the ranks of |x - limit| over the values above @limit. Values equal to @limit are left
+ * out; *used is the number of the others. *ties is the sum of t^3 - t for the tie correction. */
 static double plus_ranks(const double *x, size_t n, double limit, size_t *used, double *ties) {
     signed_value v[RANK_MAX];
     size_t k = 0;
@@ -189,8 +189,8 @@ snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *
 
 /* ---- two samples ---- */
 
-/* The number of pairs with x + limit below y, where a tie counts half. *ties as above, over both
- * samples together. */
+/* The number of pairs with x + limit below y, where a tie counts half. *ties is the sum of t^3 - t
+ * over both samples together. */
 static double pairs_above(const double *x, size_t n, const double *y, size_t m, double limit,
                           double *ties) {
     signed_value v[2 * RANK_MAX];

@@ -16,12 +16,13 @@
 enum { RANK_MAX = 512 }; /* largest number of values in one sample */
 
 /* One-sided p values. rank_p_above() tests the hypothesis that the centre of @x is at most @limit;
- * rank_p_below() tests that it is at least @limit. The result is 1 for n = 0. n is at most
- * RANK_MAX. */
+ * rank_p_below() tests that it is at least @limit. The result is 1 if no value differs from @limit.
+ * n is at most RANK_MAX. */
 double rank_p_above(const double *x, size_t n, double limit);
 double rank_p_below(const double *x, size_t n, double limit);
 
-/* The same for the shift of y against x: y = x + shift in distribution. */
+/* The same for the shift of y against x: y = x + shift in distribution. The result is 1 if a sample
+ * is empty or all values are equal. */
 double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit);
 double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit);
 
@@ -30,7 +31,8 @@ typedef struct {
                               without values */
 } rank_estimate;
 
-/* @alpha: the share beyond each end, for instance 0.05 for a 90 % interval. SNAP_E_NOMEM. */
+/* The centre of one sample, or the shift of @y against @x. @alpha: the share beyond each end of the
+ * interval, for instance 0.05 for a 90 % interval. SNAP_E_NOMEM. */
 snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 snap_status rank_shift(const double *x, size_t n, const double *y, size_t m, double alpha,

@@ -1,4 +1,4 @@
-/* stats.h - order statistics of timings: quantiles and the uncertainty of the median. */
+/* stats.h - order statistics of timings: quantiles, and the uncertainty of the median. */
 #ifndef SNAPMLA_HARNESS_MEASURE_STATS_H
 #define SNAPMLA_HARNESS_MEASURE_STATS_H
 

@@ -5,8 +5,8 @@
 
 #include "harness/measure/stats.h"
 
-static const double kPlateauGain = 0.9; /* least noise ratio, now to half the samples, of a
-                                           plateau */
+static const double kPlateauGain = 0.9; /* a plateau: the noise is more than this share of the noise
+                                           at the previous check */
 
 void stop_init(stop_rule *rule, const stop_limits *limits) {
     *rule = (stop_rule){

@@ -5,7 +5,7 @@
  *   noise    The median is known to the required relative noise (stats_median_noise).
  *   plateau  Twice the samples reduced the noise by less than a tenth. Independent samples would
  *            have reduced it by 3/10, so more samples will not help.
- * It always ends for these reasons:
+ * It also ends before that for these reasons:
  *   samples  max_samples have been taken.
  *   timeout  The wall-clock limit has passed. It is checked after each sample, so there is at least
  *            one sample.
@@ -34,7 +34,7 @@ typedef struct {
     double sum_ns;
     size_t next_check;  /* number of samples at the next check for a plateau */
     double check_noise; /* noise at the previous check */
-    stop_reason reason; /* the first reason found; it does not change */
+    stop_reason reason; /* the first reason found by stop_add() */
 } stop_rule;
 
 void stop_init(stop_rule *rule, const stop_limits *limits); /* allocates nothing */
