@@ -1,5 +1,5 @@
 /* completion.h - scripts that let a shell complete the commands, verbs and options of the program.
- * They are generated from the tables that the parser uses, so they always match the parser. */
+ * They are generated from the tables that the parser uses. */
 #ifndef SNAPMLA_HARNESS_COMPLETION_H
 #define SNAPMLA_HARNESS_COMPLETION_H
 

@@ -1,16 +1,17 @@
 /* opt.h - the tables of commands and options.
  *
  * Each command has one table of options. The parser, --help, --print-config, the man page and the
- * completion scripts for shells are all generated from it. A command may have verbs (`snapmla bench
- * model`), which are commands with tables of their own.
+ * completion scripts for shells all use it. A command may have verbs (`snapmla bench model`), which
+ * are commands with tables of their own.
  *
  * A value is taken from these places. A later place overrides an earlier one:
  *   1. the default in the table
  *   2. the file of --config: a JSON object with the long names of options as keys
  *   3. the environment variable SNAPMLA_NAME: the long name in capitals, with _ for -
  *   4. the command line
- * An unknown key or option is an error that names it. A configuration may contain options of
- * several verbs of one command. Each verb ignores the options of the others. */
+ * An unknown key in the file and an unknown option on the command line are errors that name it. The
+ * key "why" is a comment. A configuration may contain options of several verbs of one command. Each
+ * verb ignores the options of the others. */
 #ifndef SNAPMLA_HARNESS_OPT_H
 #define SNAPMLA_HARNESS_OPT_H
 
@@ -48,18 +49,19 @@ typedef struct {
     char letter;          /* short form; 0 = none */
     void *value;          /* see opt_type; holds the default before parsing */
     const char *argument; /* placeholder in help: "FILE", "N"; NULL for flags */
-    const char *help;     /* one or two sentences, lower case, no full stop */
+    const char *help;     /* text in --help, lower case, no full stop at the end */
     double min, max;      /* OPT_INT and OPT_NUM; both 0 = no bounds */
 } opt;
 
-/* The values of the options that every command has. */
+/* The result of opt_parse(): the options that every command has, the arguments, and the
+ * configuration. */
 typedef struct {
     bool help, json, print_config, quiet;
     const char *color, *config;
-    const char **args; /* positional */
+    const char **args; /* positional arguments; the array is owned, the texts are borrowed */
     int n_args;
-    js *resolved; /* the whole configuration by long name, owned by opt_release() */
-    js *file;     /* content of the --config file; values of options point into it */
+    js *resolved; /* the command's own options by long name with their values; owned */
+    js *file;     /* content of the --config file, owned; values of options point into it */
 } opt_shared;
 
 /* Writes the result to standard output, everything else to standard error. main() turns the status
@@ -71,7 +73,7 @@ typedef struct opt_command {
     const char *summary;    /* line in the list of commands or verbs; NULL: not listed */
     const char *synopsis;   /* "[options]", "FILE..." */
     const char *about;      /* one paragraph */
-    const char *examples;   /* two lines at least */
+    const char *examples;   /* example commands, one per line */
     const char *exits;      /* its exit codes; NULL = the usual ones */
     const opt *options;     /* OPT_END-terminated, without the shared options (--json ...) */
     int min_args, max_args; /* positional arguments; max_args -1 = any number */
@@ -86,7 +88,8 @@ typedef struct opt_command {
  * @argc, @argv: without the names of the program and the command; a verb is removed
  * @out:         the verb, or @cmd itself if no verb is named
  *
- * SNAP_E_USAGE if the first word is not a verb and the command takes no arguments.
+ * SNAP_E_USAGE if @cmd has verbs and takes no arguments, and the first word is neither a verb nor
+ * an option.
  */
 snap_status opt_select(const opt_command *cmd, int *argc, const char ***argv,
                        const opt_command **out, snap_err *err) SNAP_CHECK_RESULT;
@@ -97,22 +100,24 @@ const char *opt_verb_word(const opt_command *verb);
 /**
  * opt_parse - fill the values of a table
  *
- * @argv: without the names of the program, the command and the verb
+ * @argv:   without the names of the program, the command and the verb
+ * @shared: release with opt_release(), also after an error
  *
- * SNAP_E_USAGE with a message that quotes the option and states what it accepts. Strings are
+ * SNAP_E_USAGE with a message that names the option, key or variable. SNAP_E_NOMEM. Strings are
  * borrowed from argv, the environment and @shared, so keep @shared as long as they are used.
  */
 snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_shared *shared,
                       snap_err *err) SNAP_CHECK_RESULT;
 void opt_release(opt_shared *shared);
 
-/* Appends the --help text, in lines of at most 100 columns. */
+/* Appends the --help text. The help texts of options are wrapped at 100 columns. */
 void opt_help(const opt_command *cmd, buf *out);
 
-/* Appends the command's part of the man page (mdoc), verbs included. */
+/* Appends the command's part of the man page (mdoc), with its listed verbs. */
 void opt_mdoc(const opt_command *cmd, buf *out);
 
-/* Calls @fn for each option of the command, including the options that every command has. */
+/* Calls @fn for each option of the command, including the options that every command has, but not
+ * for headings and removed options. */
 void opt_each(const opt_command *cmd, void (*fn)(const opt *o, void *ctx), void *ctx);
 
 #endif

@@ -13,7 +13,7 @@ enum { kHelpWidth = 100, kHelpColumn = 31 };
 static const char kExits[] =
     "0 done, 2 usage or configuration, 3 runtime, 6 environment invalid, 7 wrong result";
 
-/* A flag that is on by default: only its --no- form changes anything. */
+/* Whether @o is a flag that is on by default, so that only its --no- form changes anything. */
 static bool flag_is_on(const opt *o) {
     return o->type == OPT_FLAG && o->value && *(const bool *)o->value;
 }

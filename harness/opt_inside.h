@@ -4,7 +4,8 @@
 
 #include "harness/opt.h"
 
-/* Fills @table with the options that every command has. Their values are fields of @sh. */
+/* opt_shared_table() fills @table with the options that every command has, and their heading. Their
+ * values are fields of @sh. */
 enum { OPT_SHARED = 7 };
 void opt_shared_table(opt_shared *sh, opt table[OPT_SHARED]);
 

@@ -1,9 +1,11 @@
 /* audit.h - checks whether a result file is consistent with itself. It is for files from other
- * people, before anything is compared with them. There are five kinds of findings; the number is
- * the exit code:
+ * people, before anything is compared with them. There are five kinds of findings, for example for
+ * these reasons; the number is the exit code:
  *
- *   form         3  wrong keys or types (results_load() checks these), hashes, order of times, sums
- *   correctness  7  a speed without a passed check, or checked with too large a tolerance
+ *   form         3  wrong keys or types (results_load() checks these), hashes, order of times,
+ *                   statistics that the samples do not give
+ *   correctness  7  a speed without a passed check, or checked with too large a tolerance; an
+ *                   accuracy or a verdict that does not follow from its data
  *   physics      7  a time below the floor that the file's own ceilings set; rates that do not
  *                   follow from time and shape; a speed-up above the ratio of the two floors
  *                   without the flag weak_baseline
@@ -17,8 +19,7 @@
 
 #include "harness/record/run.h"
 
-/* The findings: an array of {"kind", "where", "what"} with the first VERIFY_MAX of each kind, and
- * the number of findings of each kind. */
+/* Of each kind, the first VERIFY_MAX findings are kept. All are counted. */
 enum { VERIFY_MAX = 40 };
 typedef enum {
     VERIFY_FORM,
@@ -30,7 +31,7 @@ typedef enum {
 enum { VERIFY_KINDS = 5 };
 
 typedef struct {
-    js *rows; /* owned */
+    js *rows; /* array of {"kind", "where", "what"}, owned; NULL = no finding */
     size_t n[VERIFY_KINDS];
     size_t checks; /* how many statements of the file were checked */
     bool failed;   /* out of memory */
@@ -44,14 +45,14 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* The parts of verify_document(): bench rows and ceilings; evals and verdicts; plugin and
- * checkpoints. */
+/* The parts of verify_document(): bench rows; evals and verdicts; plugin and checkpoints. */
 void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
 
-/* Compare a file or folder with the hash that the result has for it. A difference is a finding of
- * kind form. SNAP_E_IO if it cannot be read. */
+/* Compare the hash of a plugin's file or of a checkpoint's folder with those in the result. If none
+ * is the same, that is a finding of kind form. SNAP_E_IO if the file or folder cannot be read,
+ * SNAP_E_NOMEM. */
 snap_status verify_plugin(const results *r, const char *path, verify_findings *f,
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,

@@ -11,7 +11,8 @@
 #include "harness/record/provenance.h"
 
 enum { kMembers = 64, kVersion = 1 };
-static const size_t kBytes = (size_t)1 << 30; /* bytes of all files of a bundle, unpacked */
+static const size_t kBytes = (size_t)1 << 30; /* limit on the zip file, and on all its files
+                                                 unpacked */
 static const char *const kParts[] = {"samples.jsonl", "log",        "report.html", "report.md",
                                      "report.csv",    "parity.tex", "speed.tex"};
 enum { PARTS = sizeof kParts / sizeof *kParts };
@@ -84,7 +85,7 @@ static snap_status write_manifest(const members *m, buf *out, snap_err *err) {
     return st;
 }
 
-/* The journal holds absolute paths; in a bundle they are shortened to the last name, as in
+/* Appends a line of the journal with absolute paths shortened to their last name, as in
  * run.json. */
 static snap_status add_journal_line(void *ctx, js *object, long line, snap_err *err) {
     (void)line;

@@ -1,13 +1,14 @@
 /* bundle.h - a run as one zip file with a manifest, for an archive, a reviewer or another machine.
  *
- *   manifest.json   {"schema": {"name": "snapmla.bundle", ...},
+ *   manifest.json   {"schema": {"name": "snapmla.bundle", ...}, "program",
  *                    "files": [{"name", "bytes", "sha256"}]}
  *   run.json        the result file
  *   config.json     the resolved configuration that run.json has
- *   samples.jsonl, log, report.html, report.md, report.csv, *.tex: copies, if the run has them
+ *   report.md       a copy if the run has one, else made from run.json
+ *   samples.jsonl, log, report.html, report.csv, parity.tex, speed.tex: copies, if the run has them
  *   journal         if the run has one, with absolute paths shortened to their last name
  *
- * The zip has no folders. The same files always give the same bytes. */
+ * The zip has no folders. The same build makes the same bytes from the same files. */
 #ifndef SNAPMLA_HARNESS_AUDIT_BUNDLE_H
 #define SNAPMLA_HARNESS_AUDIT_BUNDLE_H
 
@@ -16,8 +17,8 @@
 /* Appends a Markdown report of a result file. @name: name of that file in the report. */
 typedef snap_status (*bundle_report_fn)(results *r, const char *name, buf *out, snap_err *err);
 
-/* Packs a RUN folder or a result file into @path. @report writes report.md if the run has none.
- * SNAP_E_INPUT: the result file is not valid. SNAP_E_IO, SNAP_E_NOMEM. */
+/* Packs a RUN folder or a result file into @path. @report writes report.md if there is none.
+ * SNAP_E_INPUT: the result file or the journal is not valid. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report,
                         snap_err *err) SNAP_CHECK_RESULT;
 
@@ -28,13 +29,14 @@ snap_status bundle_pack(const char *run, const char *path, bundle_report_fn repo
  * @samples: samples.jsonl; caller owns it, empty if the bundle has none
  *
  * SNAP_E_INPUT: the message names the file that is damaged, missing, not in the manifest, has
- * another hash, or was refused by zip_each_member(); or config.json differs from run.json.
+ * another hash, or was refused by zip_each_member(); or config.json differs from run.json. Also the
+ * errors of results_parse(), and SNAP_E_IO.
  */
 snap_status bundle_open(const char *path, results **out, buf *samples,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* Computes the counts and accuracies from the samples, and adds a finding where the result differs.
- * SNAP_E_INPUT: a malformed line. */
+/* Computes the number of scored samples and the accuracy of each arm from the samples, and adds a
+ * finding where the result differs. SNAP_E_INPUT: a malformed line. SNAP_E_NOMEM. */
 snap_status verify_samples(const results *r, const buf *samples, const char *name,
                            verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;
 

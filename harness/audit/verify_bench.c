@@ -1,5 +1,5 @@
-/* verify_bench.c - checks speeds: statistics against samples, rates against time and shape, times
- * against the ceilings. */
+/* verify_bench.c - checks bench rows: statistics against samples, the passed check of the output,
+ * rates against time and shape, times against the ceilings, and equal conditions of rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,9 +78,8 @@ static void check_correctness(const checker *c, const cell_record *row, const ch
     const cell_correctness *o = &row->correctness;
     bench_kind kind = BENCH_BF16;
     (void)bench_kind_parse(row->arm, &kind);
-    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* the largest tolerance of any
-                                                                   arithmetic that the arm may
-                                                                   use */
+    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* the largest tolerance of an arm
+                                                                   with this cache format */
     c->f->checks++;
     if (!o->exists || o->rows_checked < 1)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output was not checked");
@@ -166,7 +165,7 @@ static void check_pair(const checker *c, const cell_record *bf16, const cell_rec
 
 /* ---- all rows together ---- */
 
-/* All rows of one run must agree in these fields. A joined file has several runs. */
+/* All measured rows of one run must agree in these fields. A joined file has several runs. */
 static void check_mixture(const checker *c) {
     static const char *const keys[] = {"distribution", "mode", "backend"};
     const cell_record *first = NULL;
@@ -187,7 +186,7 @@ static void check_mixture(const checker *c) {
     }
 }
 
-/* Within one run, a kernel must always have the same machine code. */
+/* Two adjacent rows of one run with the same kernel must have the same machine code. */
 static void check_code(const checker *c) {
     for (size_t i = 1; i < c->rows->n && !c->is_joined; i++) {
         const cell_record *row = &c->rows->at[i], *before = row - 1;

@@ -33,7 +33,8 @@ static void check_arm(const arm_record *arm, const char *where, verify_findings 
                    arm->name);
 }
 
-/* A verdict must follow from the confidence intervals and the margin. */
+/* Checks the verdict against the confidence intervals and the margin, and the intervals against
+ * each other. */
 static void check_verdict(const pair_record *pair, const char *where, verify_findings *f) {
     const double *ci90 = pair->ci90_pp, *ci95 = pair->ci95_pp, margin = pair->margin_pp;
     bool has90 = exists(ci90), has95 = exists(ci95);

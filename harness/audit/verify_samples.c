@@ -8,7 +8,8 @@
 
 static const double kSlack = 1e-6; /* percentage points */
 
-/* {"<task>\n<arm>": {"scored", "failed", "problems": {"<problem>": {"n", "correct"}}}} */
+/* arms: {"<task>\n<arm>": {"scored", "failed", "problems": {"<problem>": {"n", "correct"}}}}; name:
+ * of the samples in messages */
 typedef struct {
     js *arms;
     const char *name;

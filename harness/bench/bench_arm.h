@@ -9,8 +9,8 @@
  * In three cases there is one set and no flush. The first is sustained loops (sustained.h), where
  * the cache is cold only if one set has at least four times its size. The second is a backend that
  * can neither flush nor report the size of its cache. The third is a backend that cannot flush,
- * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but it does
- * not use the times.
+ * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but it
+ * does not use the times.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
  * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are

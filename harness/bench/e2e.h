@@ -1,9 +1,9 @@
 /* e2e.h - times decode steps and prompts of whole models, in either arm.
  *
- * A model is a config.json. Its weights are random and drawn on the device. The cache is filled with
- * random rows, and each decode step decodes the tokens that the step before found most likely. The
- * time of a step is measured on the host: copying lengths and block tables to the device, the step,
- * copying tokens back.
+ * A model is a config.json. Its weights are random and drawn on the device. The cache is filled
+ * with random rows, and each decode step decodes the tokens that the step before found most likely.
+ * The time of a step is measured on the host: copying lengths and block tables to the device, the
+ * step, copying tokens back.
  *
  * The floor of a decode step is bytes over bandwidth: each weight that the step uses, once (of the
  * experts, those that the tokens of the step chose), and the cache that it reads. The floor of a

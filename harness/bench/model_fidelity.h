@@ -1,12 +1,12 @@
 /* model_fidelity.h - how a cache format changes a model's predictions. Each format runs the same
  * text through the same weights, and the results are compared with those of the first format.
  *
- * For each position: the KL divergence of the next-token distribution, the probability of the text's
- * next token (for the perplexity), whether the most likely token differs, and how far the logits
- * moved. The means are over all positions and over ranges of positions, which double in length from
- * MODEL_FIDELITY_FIRST on. If the text is decoded step by step, the ranges show how errors grow with
- * the steps. Every format is given the tokens of the text, never the tokens that its own errors
- * would choose.
+ * For each position: the KL divergence of the next-token distribution, the probability of the
+ * text's next token (for the perplexity), whether the most likely token differs, and how far the
+ * logits moved. The means are over all positions and over ranges of positions, which double in
+ * length from MODEL_FIDELITY_FIRST on. If the text is decoded step by step, the ranges show how
+ * errors grow with the steps. Every format is given the tokens of the text, never the tokens that
+ * its own errors would choose.
  *
  * At chosen context lengths, and at the end of the text, the layers can be studied too
  * (model_layers.h). */

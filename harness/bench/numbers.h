@@ -1,10 +1,10 @@
 /* numbers.h - the random tokens and queries of a benchmark, in any order.
  *
- * Row i of the tokens, or of the queries, is a pure function of seed, distribution, widths and i. So
- * the check of the output can rebuild the input that the device received. Each row is made as
- * kernels/draw.h describes: its content and its RoPE part come from different rows of a random pool.
- * The pool lies in host memory and, if the backend cannot read that, also in device memory. All
- * values are bf16, as a model's activations are.
+ * Row i of the tokens, or of the queries, is a pure function of seed, distribution, widths and i.
+ * So the check of the output can rebuild the input that the device received. Each row is made as
+ * kernels/draw.h describes: its content and its RoPE part come from two rows of a random pool,
+ * which are chosen independently. The pool lies in host memory and, if the backend cannot read it,
+ * also in device memory. All values are bf16, as a model's activations are.
  *
  *   normal   content, RoPE part and queries N(0, 1)
  *   mla      the same, but four RoPE columns of the tokens vary around constants of up to 1e3, as

@@ -1,5 +1,5 @@
 /* cmd.h - the commands of the program. Each has a file cmd_NAME.c with its options and its run
- * function. */
+ * function; that of `verify-run` is cmd_verify.c. */
 #ifndef SNAPMLA_HARNESS_CMD_CMD_H
 #define SNAPMLA_HARNESS_CMD_CMD_H
 
@@ -10,7 +10,7 @@ extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_me
     cmd_report, cmd_fetch, cmd_generate, cmd_synth, cmd_info, cmd_gate, cmd_verify, cmd_pack,
     cmd_compare, cmd_conformance;
 
-/* The verbs that are defined in separate files. */
+/* Verbs of these commands. */
 extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_check,
     cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show;
 

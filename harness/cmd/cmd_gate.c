@@ -62,7 +62,7 @@ static const opt_command verb_check = {
     .of = &cmd_gate,
 };
 
-/* ---- the other end of `gate run`, started by the program itself ---- */
+/* ---- the other end of `gate run` and `gate selftest`, started by the program itself ---- */
 
 static snap_status serve(opt_shared *shared, snap_err *err) {
     (void)shared;

@@ -73,7 +73,9 @@ static snap_status answer_one(local_model *m, const char *text, snap_err *err) {
     st = local_answer_prompt(m, messages + !has_system, 1 + has_system, &answer, &all, err);
     if (st == SNAP_OK && answer.keep_ids)
         st = print_answers_json(&all, err);
-    else if (!answer.keep_ids && (st == SNAP_OK || all.n == 1)) /* also ends a part of an answer */
+    else if (!answer.keep_ids && (st == SNAP_OK || all.n == 1)) /* if a single answer failed after a
+                                                                   part of it was printed, its line
+                                                                   is ended too */
         print_answers(&all);
     if (st == SNAP_OK && stats)
         print_answer_stats(&all);
@@ -81,7 +83,7 @@ static snap_status answer_one(local_model *m, const char *text, snap_err *err) {
     return st;
 }
 
-/* Each line of standard input is a question. */
+/* Each line of standard input that is not empty is a prompt. */
 static snap_status answer_lines(local_model *m, snap_err *err) {
     snap_status st = SNAP_OK;
     char *line = NULL;

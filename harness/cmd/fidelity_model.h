@@ -12,8 +12,9 @@ typedef struct {
     const device_options *device;
 } fidelity_model_args;
 
-/* Measures a model, prints the tables and saves the result file that @a names. SNAP_E_USAGE if no
- * text is given; also errors of reading, running and saving. */
+/* Measures a model, prints the tables and saves the result file if @a names one. SNAP_E_USAGE if no
+ * text is given, or for --layers on a CUDA device. Also the errors of reading, running and
+ * saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -59,7 +59,7 @@ typedef struct {
      "its caches", 0, 0},                                                                          \
     {OPT_INT, "seed", 0, &(t).seed, "N", "seed of the random numbers", 0, 1e15}
 
-/* ---- deciding: every verb but history ---- */
+/* ---- deciding: gate check, gate run, gate selftest ---- */
 
 typedef struct {
     double share_pct, us, alpha_pct;
@@ -117,8 +117,8 @@ typedef struct {
 
 gate_limits gate_limits_of(const gate_deciding *d);
 
-/* The options of gate_run(), without the two arms, which the caller adds. The result borrows @t and
- * @grid. */
+/* The options of gate_run(). The caller adds the two arms, and sets `ctx` to a term_progress. The
+ * result borrows @t and @grid. */
 gate_run_options gate_run_options_of(const gate_timing *t, const gate_deciding *d,
                                      const bench_grid *grid);
 

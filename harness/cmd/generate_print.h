@@ -8,7 +8,7 @@
 void print_part(void *ctx, const char *text, size_t n);
 
 /* One answer: ends the line, because its text was printed by print_part(). Several answers: prints
- * them with numbers. */
+ * them with their indices. */
 void print_answers(const local_answers *all);
 
 /* Prints {"prompt_tokens", "answers": [{"text", "ids", "tokens", "finish_reason"}]} on one line.

@@ -10,7 +10,7 @@
 snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints @text and empties it. @what names the text in messages. SNAP_E_NOMEM if the text is
- * incomplete. */
+ * incomplete, SNAP_E_IO if writing fails. */
 snap_status print_text(buf *text, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints a value as indented JSON, the form of --json. SNAP_E_NOMEM if @value is NULL. */

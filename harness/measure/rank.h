@@ -22,7 +22,7 @@ double rank_p_above(const double *x, size_t n, double limit);
 double rank_p_below(const double *x, size_t n, double limit);
 
 /* The same for the shift of y against x: y = x + shift in distribution. The result is 1 if a sample
- * is empty or all values are equal. */
+ * is empty, or if no value of x + @limit or y differs from the others. */
 double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit);
 double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit);
 

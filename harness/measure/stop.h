@@ -5,7 +5,7 @@
  *   noise    The median is known to the required relative noise (stats_median_noise).
  *   plateau  Twice the samples reduced the noise by less than a tenth. Independent samples would
  *            have reduced it by 3/10, so more samples will not help.
- * It also ends before that for these reasons:
+ * Without regard to these two minimums it ends for these reasons:
  *   samples  max_samples have been taken.
  *   timeout  The wall-clock limit has passed. It is checked after each sample, so there is at least
  *            one sample.
