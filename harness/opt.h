@@ -64,8 +64,8 @@ typedef struct {
     js *file;     /* content of the --config file, owned; values of options point into it */
 } opt_shared;
 
-/* Writes the result to standard output, everything else to standard error. main() turns the status
- * into the exit code and the message. */
+/* Runs a command. It writes its result to standard output, and everything else to standard error.
+ * main() turns the status into the exit code and the message. */
 typedef snap_status (*opt_run_fn)(opt_shared *shared, snap_err *err);
 
 typedef struct opt_command {

@@ -34,8 +34,9 @@ static void help_default(const opt *o, buf *out) {
     buf_release(&text);
 }
 
-/* Appends @text, which begins at column @at of its line, and breaks it between words so that no
- * line has more than kHelpWidth columns. Further lines are indented to @indent. */
+/* Appends @text, which begins at column @at of its line. The text is broken between words so that
+ * its lines have at most kHelpWidth columns, if no word is too long for that. Further lines are
+ * indented to @indent. */
 static void put_wrapped(const char *text, size_t at, size_t indent, buf *out) {
     for (bool first = true; *text; first = false) {
         bool whole = strncmp(text, "(default ", 9) == 0; /* is not broken */

@@ -1,6 +1,6 @@
 /* audit.h - checks whether a result file is consistent with itself. It is for files from other
- * people, before anything is compared with them. There are five kinds of findings, for example for
- * these reasons; the number is the exit code:
+ * people, before anything is compared with them. There are five kinds of findings. The number is
+ * the exit code, and the texts are examples:
  *
  *   form         3  wrong keys or types (results_load() checks these), hashes, order of times,
  *                   statistics that the samples do not give

@@ -23,7 +23,7 @@ struct bench_arm {
     mla_cache cache;
     slices table, q, q8, q_rope, q_scale, kv, out, lse;
     int32_t *seqlens; /* device [batch]; all sets share it */
-    bool flush;       /* flush before each step instead of using many sets */
+    bool flush;       /* flush the device's caches before each step */
     bool host_memory;
     lab_rows staged;  /* BENCH_UNFUSED: quantised new tokens before they are copied to their
                          pages */

@@ -20,7 +20,8 @@ typedef struct {
     float *lse;
 } verified;
 
-void verified_release(verified *v); /* the struct is reusable; initialise with {0} */
+void verified_release(verified *v); /* frees the output and sets @v to {0}, which is also its
+                                       initial value */
 
 /**
  * verify_arm - run one step of the scope on set 0 and check its rows

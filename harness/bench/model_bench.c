@@ -46,7 +46,7 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return cache_format_parse(part, &r->run.arms[r->run.n_arms++], err);
 }
 
-/* Reads @name, a file, or if there is no such file the shipped configs/models/NAME.json. */
+/* Reads the file @name or, if there is none, the shipped configs/models/NAME.json. */
 static snap_status open_model(request *r, const char *name, snap_err *err) {
     snap_status st;
     buf path = {0}, text = {0};

@@ -51,7 +51,7 @@ typedef struct {
     int64_t max_tokens;  /* at most so many tokens of the text; 0 = as many as the model allows */
     bool chunks;         /* run the text as a prompt in chunks, not step by step */
     int threads;
-    const char *device; /* see runner.h; the layers can be studied only on the CPU (NULL) */
+    const char *device; /* "cuda", or NULL for the CPU; the layers can be studied only on the CPU */
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,
                                                 besides the end of the text */
     int n_moments;

@@ -15,7 +15,7 @@ typedef struct {
     ref_pv pv;
 } oracle_config;
 
-/* "bf16", "snapmla", "A" .. "F", "noPV" */
+/* Their names, in order: "bf16", "snapmla", "A" .. "F", "noPV" */
 enum { ORACLE_CONFIGS = 9 };
 extern const oracle_config oracle_configs[ORACLE_CONFIGS];
 

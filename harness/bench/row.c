@@ -188,9 +188,9 @@ void cell_raise(const cell_record *c, mla_ceilings *to) {
     raise_rate(&to->fp8, best.fp8.rate);
 }
 
-/* The floor at the median rates between the samples, as a percentage of the median time. A probe is
- * shorter than most steps. On shared processors the median probe therefore misses interruptions
- * that the median step contains, and a shared row gets no such figure. */
+/* The floor at the median rates between the samples, as a percentage of the median time. On shared
+ * processors, a long step contains interruptions that the median of the short probes misses. So a
+ * row with the flag "shared" gets no such figure. */
 static void derive_paired(cell_record *c, mla_precision p, const bench_shape *s, mla_work w) {
     cell_performance *perf = &c->performance;
     mla_ceilings then = ceilings_of(&perf->paired.median, perf->paired.exists);

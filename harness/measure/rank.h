@@ -1,5 +1,5 @@
 /* rank.h - rank tests and estimates of the difference between two sets of timings. They assume no
- * distribution, and a few disturbed samples hardly change them.
+ * particular distribution, and a few disturbed samples hardly change them.
  *
  * Paired samples: Wilcoxon's signed-rank test, and the Hodges-Lehmann estimate (the median of the
  * pairwise means) with its interval. Two samples: Wilcoxon's rank-sum test, and the median of the

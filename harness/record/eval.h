@@ -42,7 +42,8 @@ typedef struct {
     const char *generator; /* "local", "http", "replay" */
     const char *endpoint;  /* URL of an http generator */
     const char *model, *precision;
-    const char *source; /* what the arm's option named: "local:DIR" */
+    const char *source; /* what the arm's option named, without folders: "local:NAME"; "" for
+                           http */
     const char *device;
     const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
                                       files, sorted by name */

@@ -1,5 +1,5 @@
 /* field_schema.c - makes the JSON Schema from the tables of fields. It uses only keywords that
- * record/schema.c can check. */
+ * record/schema.c knows. */
 #include <string.h>
 
 #include "harness/record/field.h"

@@ -7,7 +7,7 @@
  * structs with a table of fields (field.h, run.h). The schema of the document follows from these
  * tables. A file is checked against the schema when it is written and when it is read. The
  * published schema is harness/record/snapmla.run.schema.json. A test compares it with the tables;
- * "make schema" writes it. A number that does not exist is null or absent, never 0.
+ * "make schema" writes it. A number that is NAN in C is null or absent in the file.
  *
  * Versions: a file with a higher major version is refused. A higher minor version only adds keys.
  * Such a file is read, and the keys that this program does not have are ignored. */
@@ -36,8 +36,8 @@ const char *results_program_commit(void);
  * @seed:    of all random numbers of the run
  *
  * The command line is read from /proc. Absolute paths in it and in the configuration are shortened
- * to their last name, so that a result does not show the folders of the machine. Errors:
- * SNAP_E_NOMEM.
+ * to their last name, so that a result does not show the folders of the machine. Values of options
+ * with "password" in their names are left out of the command line. SNAP_E_NOMEM.
  */
 snap_status results_new(results **out, const char *command, const js *config, int64_t seed,
                         snap_err *err) SNAP_CHECK_RESULT;
@@ -76,7 +76,7 @@ snap_status results_add_all(results *r, const char *section, js *rows,
  * NULL if a file without this section was loaded. */
 js *results_section(const results *r, const char *section);
 
-/* The whole document, borrowed: the output of --json. */
+/* The whole document, borrowed. */
 js *results_document(const results *r);
 
 /* Sets "ended", checks the document, and writes the file atomically. Errors: those of
