@@ -58,7 +58,8 @@ snap_status verify_plugin(const results *r, const char *path, verify_findings *f
 snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* SNAP_OK, or the status of the table above with the first finding as its message. SNAP_E_NOMEM. */
+/* SNAP_OK, or the status whose exit code the table above names, with the number and the first of
+ * its findings as the message. SNAP_E_NOMEM. */
 snap_status verify_status(const verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

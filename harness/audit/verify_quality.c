@@ -1,4 +1,5 @@
-/* verify_quality.c - checks accuracies, their comparisons, and the verdicts of gates. */
+/* verify_quality.c - checks accuracies, their comparisons and their data sets, and the ratios of
+ * gates against the ratios of their sessions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 
 enum {
     kSpareEntries = 2,  /* block-table entries after a sequence's last page */
-    kCacheTurnover = 4, /* cache sizes read between two uses of a set */
+    kCacheTurnover = 4, /* cache sizes that are read or written, at least, between two uses of a
+                           set */
 };
 
 float bench_softmax_scale(void) {
@@ -397,7 +398,9 @@ static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
 
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) {
-    snap_status st = bench_arm_step(arm, scope, ns, err); /* also makes metadata and recordings */
+    snap_status st = bench_arm_step(arm, scope, ns, err); /* this untimed step also makes the
+                                                             metadata and the recording of its
+                                                             set */
     if (st != SNAP_OK)
         return st;
     TRY(mla_timer_start(arm->be, err));

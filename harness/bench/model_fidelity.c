@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 
-/* The comparison of one format with the first one at one position. */
+/* One format at one position: its -ln p(next token), and its differences from the first format. */
 typedef struct {
     double nll, kl, moved;
     bool flip;

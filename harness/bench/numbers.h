@@ -46,7 +46,8 @@ typedef struct {
 
 snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, uint64_t seed,
                            snap_err *err) SNAP_CHECK_RESULT;
-void numbers_release(numbers *n); /* reusable; call before the backend is closed */
+void numbers_release(numbers *n); /* the struct can be used again; call it before the backend is
+                                     closed */
 
 /* Copies the pools to the device if the backend cannot read host memory. Call it before arms are
  * created. */

@@ -122,8 +122,9 @@ gate_limits gate_limits_of(const gate_deciding *d);
 gate_run_options gate_run_options_of(const gate_timing *t, const gate_deciding *d,
                                      const bench_grid *grid);
 
-/* Adds @rows to the section `verdicts` of @r, saves and prints them, and writes the files that @o
- * names. The caller keeps @rows. Returns verdict_status() of the rows, unless writing failed. */
+/* Adds @rows to the section `verdicts` of @r, saves @r if @o names a result file, prints the
+ * result, and writes the other files that @o names. The caller keeps @rows. Returns
+ * verdict_status() of the rows, or the error of writing. */
 snap_status gate_finish(results *r, const js *rows, const gate_output *o, const opt_shared *shared,
                         snap_err *err) SNAP_CHECK_RESULT;
 

@@ -39,7 +39,7 @@ snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_
  * images (cubins) that @image contains. */
 void code_find_device(const void *image, size_t n, const char *kernel, buf *out);
 
-/* Finds .text in an ELF image. SNAP_E_UNSUPPORTED if the image is malformed. */
+/* Finds .text in an ELF image. SNAP_E_UNSUPPORTED if it is no 64-bit ELF image or has no .text. */
 snap_status code_find_text(const void *image, size_t n, size_t *offset, size_t *size,
                            snap_err *err) SNAP_CHECK_RESULT;
 

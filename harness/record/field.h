@@ -6,7 +6,8 @@
  *
  * A value may be missing. In C, a missing value is:
  *   text      ""          number   not finite    count     RECORD_NO_COUNT
- *   interval  two NANs    list     pointer NULL  record    its member `exists` is false
+ *   interval  an end is not finite              list      pointer NULL
+ *   record    its member `exists` is false
  * In JSON it is null or its key is absent, except that a text or list without FIELD_NULLABLE is
  * written as "" or []. A writer may also leave a text NULL, which counts as "". After record_read()
  * no text is NULL.

@@ -12,7 +12,8 @@ enum {
     VERDICT_MEAN = 1 << 2,     /* the geometric mean over cells of the ratios of their times */
     VERDICT_ERROR = 1 << 3,    /* two numerical errors are compared */
     VERDICT_QUALITY = 1 << 4,  /* two accuracies are compared */
-    VERDICT_DELAY = 1 << 5,    /* a self-test with an arm that is delayed on purpose */
+    VERDICT_DELAY = 1 << 5,    /* a self-test: one arm is delayed on purpose, or both are equal (0
+                                  %) */
     VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would detect */
     VERDICT_CHANGE = 1 << 7,   /* a change point in the history of a cell */
 };

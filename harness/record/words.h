@@ -1,4 +1,4 @@
-/* words.h - lists of words that fields of several record types share. */
+/* words.h - the words of a field that several record types share. */
 #ifndef SNAPMLA_HARNESS_RECORD_WORDS_H
 #define SNAPMLA_HARNESS_RECORD_WORDS_H
 
