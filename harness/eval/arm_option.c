@@ -13,7 +13,8 @@ enum { kLongestName = 40 };
 /* KEY_NOT is a flag that is stored negated. */
 typedef enum { KEY_TEXT, KEY_NOT, KEY_INT, KEY_NUM, KEY_SEED } key_type;
 
-/* A key of the option, the field of the arm that receives its value, and the allowed range. */
+/* A key of the option, the field of the arm that receives its value, and the allowed range of a
+ * number. */
 typedef struct {
     const char *name;
     key_type type;
@@ -79,7 +80,7 @@ static bool store_int(const arm_key *k, void *value, const char *s) {
     return true;
 }
 
-/* Returns false if the text does not have the key's type or is out of range. */
+/* Returns false if the text is empty, does not have the key's type or is out of range. */
 static bool store(const arm_key *k, eval_arm *arm, const char *s) {
     void *value = (char *)arm + k->offset;
     arm->has_seed |= k->type == KEY_SEED;
@@ -131,8 +132,8 @@ static snap_status check_name(const parsing *p, snap_err *err) {
                    p->whole, kLongestName);
 }
 
-/* Replaces "local:models/..." by a folder of the program's data files if it does not exist in the
- * working directory. */
+/* If the folder of "local:DIR" does not exist in the working directory, replaces it by the folder
+ * of that name among the program's data files (share_find()), if there is one. */
 static snap_status find_model(parsing *p, snap_err *err) {
     static const char kPrefix[] = "local:";
     buf spec = {0};

@@ -15,7 +15,7 @@ bool clients_find(const results_journal *j, const char *arm, arena *mem, client_
     return record_read(&client_type, results_journal_find(j, key), mem, out);
 }
 
-/* A delay below 0 is none. */
+/* Converts a lag to milliseconds. A negative lag means that none was measured; it becomes NAN. */
 static double ms_of(int64_t ns) {
     return ns >= 0 ? (double)ns / 1e6 : (double)NAN;
 }

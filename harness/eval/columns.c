@@ -29,16 +29,17 @@ static bool is_in(const range *r, size_t n, uint32_t c) {
     return false;
 }
 
-/* Control characters, and characters that change the direction of writing (Unicode's
- * Bidi_Control). */
+/* Control characters, line and paragraph separators (U+2028, U+2029), and characters that change
+ * the direction of writing (Unicode's Bidi_Control). */
 static bool is_harmful(uint32_t c) {
     static const range harmful[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
                                     {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
     return is_in(harmful, sizeof harmful / sizeof *harmful, c);
 }
 
-/* How many cells a character takes on a terminal: two for East Asian Width W and F, none for
- * combining marks. */
+/* How many cells a character takes on a terminal, from ranges that approximate Unicode: two for
+ * East Asian Width W and F, none for combining marks, joiners and variation selectors, otherwise
+ * one. */
 static int cells_of(uint32_t c) {
     static const range wide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
                                  {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
@@ -84,7 +85,7 @@ static size_t line_length(const char *s, size_t left, int width) {
     return at;
 }
 
-/* Appends a line without trailing spaces. Returns its cells. */
+/* Appends a line without trailing spaces, tabs and carriage returns. Returns its cells. */
 static int put_line(const char *s, size_t n, buf *out) {
     int cells = 0;
     while (n && (s[n - 1] == ' ' || s[n - 1] == '\t' || s[n - 1] == '\r'))

@@ -9,7 +9,7 @@
 #include "harness/record/eval.h"
 #include "harness/record/provenance.h"
 
-/* State while the rows are made. */
+/* State while a row is made. */
 typedef struct {
     const eval_plan *plan;
     const results_journal *journal;
@@ -17,7 +17,7 @@ typedef struct {
     bool failed; /* out of memory */
 } maker;
 
-/* If one end does not exist it is NAN, which is written as null. */
+/* Sets an interval. An end that does not exist is NAN, which is written as null. */
 static void set_interval(double to[2], stats_interval ci, double scale) {
     to[0] = scale * ci.lo;
     to[1] = scale * ci.hi;
@@ -81,7 +81,8 @@ static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_sco
 
 /* ---- pairs ---- */
 
-/* Whether the comparison detected that a damaged arm is worse; NULL for any other arm. */
+/* Whether the comparison detected that a damaged arm is worse; NULL for any other arm and for a
+ * refused comparison. */
 static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
     if (plan->arms[p->arm].control != CONTROL_DAMAGED || p->refused[0])
         return NULL;

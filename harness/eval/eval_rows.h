@@ -6,9 +6,10 @@
 #include "evals/score.h"
 #include "harness/eval/clients.h"
 
-/* The row of one metric of a task; the caller owns it. Metric 0 is that of the verdict. The row of
- * any other metric has the task name "TASK:METRIC". @score: of the task. @journal: has the
- * statistics of the HTTP clients (clients.h). NULL: out of memory. */
+/* The row of one metric of task @index of the plan; the caller owns it. Metric 0 is that of the
+ * verdict. The row of any other metric has the task name "TASK:METRIC". @score: of the task.
+ * @journal: has the statistics of the HTTP clients (clients.h) and the files of the arms
+ * (origins.h). NULL: out of memory. */
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal);
 

@@ -64,8 +64,8 @@ static snap_status check_shard(const eval *e, snap_err *err) {
                    e->opt.out, was ? was : "1/1", e->opt.shard ? e->opt.shard : "1/1");
 }
 
-/* Checks that the folder belongs to this plan. A folder without samples may be reused by any plan,
- * for instance after an error in an option. */
+/* Checks that the folder belongs to this plan, and stores the plan in its journal. A folder without
+ * samples may be reused by any plan, for instance after an error in an option. */
 static snap_status check_folder(eval *e, snap_err *err) {
     const js *recorded = results_journal_find(e->journal, RUN_IDENTITY);
     snap_status st = SNAP_OK;
@@ -76,16 +76,18 @@ static snap_status check_folder(eval *e, snap_err *err) {
         TRY(run_journal_put(e->journal, RUN_IDENTITY, plan_identity(&e->plan), err));
     }
     if (!e->opt.regrade && results_journal_find(e->journal, RUN_MERGED))
-        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* from now on it has
-                                                                               samples of its own */
+        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* it may get
+                                                                               samples of its
+                                                                               own now */
     if (!e->opt.regrade)
         TRY(run_journal_put(e->journal, RUN_OPTIONS, run_options_json(&e->opt), err));
 cleanup:
     return st;
 }
 
-/* The configuration that the result file stores. For a regrade it is the one that made the samples,
- * with the options that were given again. Owned; NULL when out of memory. */
+/* The configuration that the result file stores. For a regrade it is that of the run that made the
+ * samples, with the regrade's own values of some options. The caller owns it; NULL when out of
+ * memory. */
 static js *configuration(const eval *e, const js *given) {
     const eval_options *o = &e->opt;
     const js *made = o->regrade ? results_journal_find(e->journal, RUN_CONFIG) : NULL;

@@ -1,9 +1,10 @@
 /* eval_run.h - one evaluation, from options to a RUN folder:
  *
  *   samples.jsonl   every sample (evals/samples.h)
- *   journal         the configuration of the run, and its lock: a second process or another
- *                   configuration is refused
- *   run.json        the result file; the report lies beside it, if the caller has one written
+ *   journal         the configuration of the run, the statistics of its clients and the digests of
+ *                   its models; while it is open, a second process is refused
+ *   run.json        the result file (not for a shard); the report lies beside it, if the caller has
+ *                   one written
  *   log             a log with times, for people
  *
  * Generating, grading and comparing are separate steps. If a run was interrupted, the same command
@@ -19,10 +20,11 @@
 typedef snap_status (*eval_report_fn)(results *r, const char *dir, bool keep_gpqa_text,
                                       snap_err *err);
 
-/* A value of 0 (temperature: -1) means the value of the suite. */
+/* samples, max_tokens, top_p and margin_pp: 0 means the value of the suite. temperature: -1 means
+ * the value of the suite. limit: 0 means all problems. judge_jobs: 0 means one per processor. */
 typedef struct {
     const char *suite; /* --suite */
-    const char *data;  /* folder or file */
+    const char *data;  /* folder or file; NULL: the program's own datasets/ */
     opt_list arms;     /* NAME=GENERATOR[,key=value...] */
     const char *shard; /* "2/4": the shard of this process; NULL: the whole run */
     const char *out;   /* the RUN folder */
@@ -38,23 +40,24 @@ typedef struct {
     /* "seeds": the baseline with other seeds;
      * "damaged=GENERATOR[,key=value...]": an arm known to be worse */
     opt_list controls;
-    bool regrade;       /* generate nothing; suite, data and arms are those recorded */
-    bool keep_verdicts; /* a regrade only runs programs that have no verdict yet */
+    bool regrade;       /* generate nothing; take suite, arms and sampling from the journal, and the
+                           data folder, too, if `data` is NULL */
+    bool keep_verdicts; /* in a regrade, run only the programs that have no verdict yet */
     generate_options generate;
-    eval_report_fn report; /* called when the result file is saved; NULL: no report */
+    eval_report_fn report; /* called after the result file is saved; NULL: no report */
 } eval_options;
 
 /**
  * eval_run - run an evaluation, or continue one
  *
  * @config: the resolved options, for the result file. A regrade stores those of the run that made
- *          the samples, with the options that were given again (data, margin, policy).
- * @out:    the saved result; caller owns it, results_free(). NULL on failure, and for a shard: its
- *          samples are graded and kept for merge_shards().
+ *          the samples, with its own values of out, data, margin, math-policy and judge.
+ * @out:    the saved result; caller owns it, results_free(). NULL after all errors but the
+ *          SNAP_E_NET below, and for a shard: its samples are graded and kept for merge_shards().
  *
- * SNAP_E_CANCELLED, with the way to continue; SNAP_E_USAGE for wrong options and for a RUN folder
- * of another configuration; SNAP_E_NET if all samples of an arm failed (then the result is saved
- * and *out is set); errors of files and generators.
+ * SNAP_E_CANCELLED if it was interrupted; SNAP_E_USAGE for wrong options and for a RUN folder of
+ * another configuration; SNAP_E_NET if an arm has no scored sample (then the result is saved and
+ * *out is set); errors of files and generators.
  */
 snap_status eval_run(const eval_options *options, const js *config, results **out,
                      snap_err *err) SNAP_CHECK_RESULT;

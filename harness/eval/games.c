@@ -12,17 +12,20 @@
 
 enum { kJudgeTokens = 16000, kMessages = 2 };
 
-/* An answer, its reference and the games between them. It is freed when both games are over. */
+/* An answer, its reference and the games between them. It is freed when both games are over, or at
+ * the end of games_play(). */
 typedef struct match match;
 struct match {
     match *previous_open, *next_open; /* links in the list of open matches */
     size_t cell;
-    js *row, *reference_row; /* owned; reference_row is NULL if the data set has the reference */
+    js *row, *reference_row; /* owned; reference_row is NULL if the data set has the reference, or
+                                if the store lacks the row */
     span answer, reference;
     gen_message messages[ARENA_GAMES][kMessages];
     buf text[ARENA_GAMES]; /* text of the second message of each game */
     arena_game result[ARENA_GAMES];
-    char *answers[ARENA_GAMES]; /* the judge's answers; owned; result points to them */
+    char *answers[ARENA_GAMES]; /* the judge's answers, or the errors of failed games; owned; result
+                                   points to them */
     int started, over;
 };
 
@@ -103,7 +106,8 @@ static snap_status write_prompts(match *m, const task_problem *p, snap_err *err)
     return st;
 }
 
-/* Makes the match of a cell. *out is NULL if the cell needs no game. */
+/* Makes the match of a cell. *out is NULL if the cell needs no game. If the cell's answer is itself
+ * a reference, its row gets its verdict here. */
 static snap_status match_make(judging *t, size_t cell, match **out, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, cell);
     const task_set *set = &t->plan->tasks[c.task].set;

@@ -22,7 +22,7 @@ typedef struct {
     const eval_plan *plan;
     sample_store *store;
     fs_log *log;
-    atomic_bool stop; /* an arm failed: start no new request */
+    atomic_bool stop; /* after a failure: start no new request */
     atomic_int running;
     _Atomic int64_t finished;
 } shared_run;
@@ -148,7 +148,8 @@ static snap_status start(arm_run *a, snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "cannot start a thread for an arm");
 }
 
-/* While the arms run, updates the progress line and syncs the rows to disk every second. */
+/* While the arms run, updates the progress line and, about every second, forces the rows to disk.
+ * If that fails, the arms stop. */
 static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
     snap_status st = SNAP_OK;
     term_progress progress = term_progress_start("eval", total);
@@ -167,8 +168,8 @@ static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
     return st;
 }
 
-/* Finds the error that explains the others: one that is not the cancellation that all arms
- * share. */
+/* Finds the error that explains the others: if there is one, an error that is not the cancellation
+ * that all arms share. */
 static snap_status first_failure(const arm_run *arms, size_t n, snap_err *err) {
     const arm_run *worst = NULL;
     for (size_t i = 0; i < n; i++)

@@ -20,14 +20,16 @@ typedef struct {
  * generate_samples - generate the samples that the store does not hold yet
  *
  * @journal: receives the statistics of the clients (clients.h)
- * @log:     receives one line for each failed sample
+ * @log:     receives one line for each failed sample, and one for each client that made transfers
  *
- * Sample 0 of every problem comes first, then sample 1. So an interrupted run has seen all
- * problems. Local arms instead generate all samples of a problem one after the other. When one arm
- * fails, the others finish the requests they have in flight. Progress is printed on standard error.
+ * Within a task, sample 0 of every problem comes first, then sample 1, so that an interrupted run
+ * has seen as many problems as possible. Local arms instead generate all samples of a problem one
+ * after the other. When one arm fails, the others finish the requests they have in flight. Progress
+ * is printed on standard error.
  *
  * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when kGiveUpAfter consecutive requests of an
- * arm failed; errors of generator_open(). Finished samples are in the store in every case.
+ * arm failed; errors of generator_open(), generator_run(), the store and the journal. Samples that
+ * were stored before an error stay in the store.
  */
 snap_status generate_samples(const eval_plan *plan, sample_store *store,
                              const generate_options *opt, results_journal *journal, fs_log *log,

@@ -26,8 +26,8 @@ static span number_text(const js *v, char out[kNumberMax]) {
     return (span){out, (size_t)n};
 }
 
-/* Writes the gold answer if it is JSON: an object, or made from a row in the layout of the data
- * set. */
+/* Writes the gold answer to @out if it is a JSON object, or if it must be made from a row in the
+ * layout of the data set. Otherwise @out stays empty. */
 static snap_status write_gold(const grading *g, const js *row, buf *out, snap_err *err) {
     const js *given = js_get(row, "gold");
     js *made = given || !g->task->gold_of ? NULL : g->task->gold_of(row);
@@ -38,8 +38,8 @@ static snap_status write_gold(const grading *g, const js *row, buf *out, snap_er
     return st;
 }
 
-/* The gold answer as text, from a string, a number or JSON. It is borrowed from the row, @number or
- * @json. */
+/* Reads and checks the gold answer: text from a string, a number or JSON. The text is borrowed from
+ * the row, @number or @json. */
 static snap_status gold_of(const grading *g, const js *row, const char *where,
                            char number[kNumberMax], buf *json, const char **out, snap_err *err) {
     const js *gold = js_get(row, "gold");

@@ -13,8 +13,8 @@ typedef struct {
     const volatile sig_atomic_t *cancel;
 } grade_programs_options;
 
-/* Grades every line of @text and appends one verdict per line to @out, in the same order. @name:
- * name of the text in messages. If a line is malformed, no program is run. */
+/* Grades every line of @text that is not blank and appends one verdict for each to @out, in the
+ * same order. @name: name of the text in messages. If a line is malformed, no program is run. */
 snap_status grade_programs(const grade_programs_options *o, const buf *text, const char *name,
                            buf *out, snap_err *err) SNAP_CHECK_RESULT;
 

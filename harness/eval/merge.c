@@ -55,7 +55,8 @@ static const source *find_part(const merge *m, int index) {
     return NULL;
 }
 
-/* Checks that each shard is present exactly once. */
+/* Checks that all shards are parts of the same N, and that each part is given exactly once; with
+ * --partial, at most once. */
 static snap_status check_parts(const merge *m, snap_err *err) {
     int of = m->shards[0].part.of;
     for (size_t i = 0; i < m->opt->n; i++) {
@@ -74,7 +75,8 @@ static snap_status check_parts(const merge *m, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Options that may differ between shards: where the data are and how servers are reached. */
+/* Options that may differ between shards: the part itself, where the data are, and the arms, whose
+ * servers may differ (merge_arms() compares the rest). */
 static bool may_differ(const char *key) {
     return text_equal(key, "shard") || text_equal(key, "data") || text_equal(key, "arms");
 }
@@ -85,7 +87,7 @@ static bool same(const js *a, const js *b) {
     return no_a || no_b ? no_a && no_b : js_equal(a, b);
 }
 
-/* Returns SNAP_E_USAGE, naming the first key with different values. */
+/* Returns SNAP_E_USAGE, naming the first key of @a that has another value in @b. SNAP_E_NOMEM. */
 static snap_status check_equal(const char *of_a, const js *a, const char *of_b, const js *b,
                                snap_err *err) {
     snap_status st = SNAP_OK;
@@ -112,8 +114,8 @@ static bool same_folder(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Runs before locks are taken: the second lock of a folder that is given twice would fail as if
- * another process held it. */
+/* Refuses folders that are the same. It runs before locks are taken: the second lock of a folder
+ * that is given twice would fail as if another process held it. */
 static snap_status check_folders(const merge_options *o, snap_err *err) {
     for (size_t i = 0; i < o->n; i++) {
         if (same_folder(o->shards[i], o->out))
@@ -143,7 +145,8 @@ cleanup:
 
 /* ---- the merged run ---- */
 
-/* Opens the target folder. A folder with samples that were generated there is not overwritten. */
+/* Opens the target folder. A folder with samples that were generated there, or with another run, is
+ * refused. */
 static snap_status open_target(merge *m, snap_err *err) {
     snap_status st;
     const char *samples = run_file(&m->mem, m->opt->out, "samples.jsonl");
@@ -180,7 +183,7 @@ static snap_status copy_samples(merge *m, const source *s, fs_log *to, snap_err 
     const char *path = run_file(&m->mem, s->folder, "samples.jsonl");
     FILE *f = path ? fopen(path, "r") : NULL;
     if (!f && errno == ENOENT)
-        return SNAP_OK; /* a shard without questions */
+        return SNAP_OK; /* for example a shard without questions */
     if (!f)
         return err_set_errno(err, "cannot open '%s'", path ? path : s->folder);
     snap_status st = copy_bytes(f, path, to, err);

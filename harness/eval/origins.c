@@ -22,8 +22,8 @@ const js *origins_find(const results_journal *j, const char *arm) {
     return results_journal_find(j, key);
 }
 
-/* Adds the row, or compares it with the existing one: a resumed run must use the same files. @row
- * is taken over. */
+/* Adds the row, or compares it with the existing one: a resumed run must use the same files. Frees
+ * @row. */
 static snap_status put(results_journal *j, const char *arm, js *row, const char *who,
                        snap_err *err) {
     char key[kKey];
@@ -42,7 +42,8 @@ static snap_status put(results_journal *j, const char *arm, js *row, const char 
                    : SNAP_OK;
 }
 
-/* Copies the digest of an earlier arm with the same folder. Returns false if there is none. */
+/* Copies the digest of an earlier arm with the same folder. Returns false if there is none, and
+ * when out of memory. */
 static bool known(const results_journal *j, const eval_plan *plan, size_t a, char hex[HASH_HEX]) {
     arena mem = {0};
     bool found = false;

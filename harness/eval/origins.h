@@ -9,17 +9,17 @@
 #include "evals/plan.h"
 #include "harness/record/results.h"
 
-/* Hashes the files of all arms before they generate; each folder is hashed once. SNAP_E_USAGE: the
- * journal has samples of an arm with the same name and other files. SNAP_E_IO, SNAP_E_INPUT,
- * SNAP_E_NOMEM. */
+/* Hashes the files of all local arms before they generate. Arms with the same "local:DIR" share one
+ * hash. SNAP_E_USAGE: the journal has an arm with the same name and other files. SNAP_E_IO;
+ * SNAP_E_INPUT for a folder without checkpoint files; SNAP_E_NOMEM. */
 snap_status origins_record(results_journal *j, const eval_plan *plan,
                            snap_err *err) SNAP_CHECK_RESULT;
 
 /* The row of an arm, borrowed; NULL if it has none. */
 const js *origins_find(const results_journal *j, const char *arm);
 
-/* Copies the row of an arm from @part, the journal of one part of the run in @folder. SNAP_E_USAGE:
- * another part used other files. */
+/* Copies the row of an arm, if there is one, from @part, the journal of one part of the run in
+ * @folder. SNAP_E_USAGE: another part used other files. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status origins_add(results_journal *j, const char *arm, const results_journal *part,
                         const char *folder, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -53,7 +53,7 @@ static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *
     return st;
 }
 
-/* Adds the arm in arms[n_arms], which was filled before. */
+/* Adds the arm in arms[n_arms], which was filled before, unless its name is taken. */
 static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
     const char *name = p->arms[p->n_arms].name;
     for (size_t i = 0; i < p->n_arms; i++)
@@ -64,7 +64,7 @@ static snap_status add_arm(eval_plan *p, const char *flag, const char *text, sna
 }
 
 /* The control "seeds": the baseline with another seed. It shows how much the baseline differs from
- * itself, the noise floor of every comparison. */
+ * itself by chance. */
 static snap_status plan_other_seeds(planning *e, eval_arm *a, snap_err *err) {
     const eval_arm *baseline = &e->plan->arms[0];
     buf name = {0};
@@ -153,7 +153,7 @@ snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, sn
     e->plan->rejudge = e->opt->regrade && !e->opt->keep_verdicts;
     e->plan->cancel = e->opt->generate.cancel;
     TRY(samples_judge_check(e->plan, err));
-    if (!e->opt->regrade) /* grading again keeps the judge's verdicts that exist */
+    if (!e->opt->regrade) /* a regrade keeps the judge's existing verdicts */
         TRY(games_check(e->plan, e->opt->judge_model, err));
 cleanup:
     return st;

@@ -8,12 +8,12 @@
 /**
  * planning_make - plan a run: tasks, problems, arms and sampling
  *
- * @plan:    release with plan_release(), also after a failure; its texts are borrowed from
- *           @options and @mem
+ * @plan:    all zero; release with plan_release(), also after a failure; its texts are borrowed
+ *           from @options and @mem
  * @options: the data folder is set if it was not given
  *
- * SNAP_E_USAGE: the message names the option that is wrong. Also the errors of reading the data and
- * of checking that programs can be judged.
+ * SNAP_E_USAGE: an option is wrong. Also the errors of reading the suites and the data, and of
+ * checking that programs can be judged.
  */
 snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -55,8 +55,8 @@ static double power_by_problems(const question *q, int64_t problems) {
     return power_of(q, problems, q->samples);
 }
 
-/* The smallest x whose power is at least @wanted; 0 if kMost is not enough. The power must grow
- * with x. */
+/* The smallest x whose power is at least @wanted; 0 if kMost is not enough. The power must not fall
+ * as x grows. */
 static int64_t smallest(const question *q, power_fn power, double wanted) {
     int64_t lo = 0, hi = 1; /* lo is not enough; hi may be enough */
     while (hi < kMost && power(q, hi) < wanted) {
@@ -108,7 +108,8 @@ static bool from_planning(question *q) {
     return false;
 }
 
-/* The first comparison of the row whose arms differ; NULL if there is none. */
+/* The first comparison of the row whose difference has a standard error above 0; NULL if there is
+ * none. */
 static const pair_record *compared(const eval_record *row) {
     for (size_t i = 0; i < row->pairs.n; i++)
         if (row->pairs.at[i].se_pp > 0)

@@ -1,6 +1,7 @@
 /* power.h - `eval plan`: how many samples a test of equivalence needs.
  *
- * The standard error of a paired difference over n problems with K samples in each arm is
+ * The standard error SE of a paired difference over n problems with K samples in each arm follows
+ * from
  *
  *   SE^2 = (between + within / K) / n
  *
@@ -15,11 +16,12 @@
 #include "base/json.h"
 
 typedef struct {
-    const char *suite;      /* NULL: the tasks of `from` that have a comparison */
+    const char *suite;      /* NULL: the tasks of `from` with a comparison whose arms differ */
     const char *from;       /* a RUN or a result file; NULL: planning values */
-    int64_t samples, limit; /* samples per problem (0: the suite's); problems per task (0: all) */
-    double margin_pp;       /* 0: the suite's */
-    double power;           /* 0..1 */
+    int64_t samples, limit; /* samples per problem (0: the suite's, without a suite the run's);
+                               problems per task (0: all) */
+    double margin_pp;       /* 0: the suite's, without a suite that of the run's comparison */
+    double power;           /* the wanted probability of the verdict "equivalent", 0..1 */
 } power_options;
 
 /**
@@ -27,8 +29,9 @@ typedef struct {
  *
  * @out: an array of rows (record/power_record.h); caller owns it
  *
- * SNAP_E_USAGE without a suite and a run, for a task that the run does not compare, and for a task
- * without planning values. Also the errors of reading the run.
+ * SNAP_E_USAGE without a suite and a run, for a task that the given run does not compare, and,
+ * without a run, for a task that has no planning values. Also the errors of suite_resolve() and of
+ * reading the run.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

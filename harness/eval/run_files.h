@@ -1,11 +1,12 @@
-/* run_files.h - the files of a RUN folder and the keys of its journal. */
+/* run_files.h - the files of a RUN folder, and keys of its journal. The journal also has keys for
+ * each arm (clients.h, origins.h). */
 #ifndef SNAPMLA_HARNESS_EVAL_RUN_FILES_H
 #define SNAPMLA_HARNESS_EVAL_RUN_FILES_H
 
 #include "base/arena.h"
 #include "harness/record/results.h"
 
-#define RUN_IDENTITY "identity" /* plan_identity(): everything on which the samples depend */
+#define RUN_IDENTITY "identity" /* plan_identity(): what the samples depend on */
 #define RUN_OPTIONS  "asked"    /* the options from which the plan can be made again */
 #define RUN_CONFIG   "config"   /* the resolved options, for the result file */
 #define RUN_MERGED                                                                                 \

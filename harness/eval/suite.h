@@ -1,10 +1,10 @@
 /* suite.h - a named list of tasks, with the number of samples and the sampling for a comparison.
  *
- * A suite is configs/suites/NAME.json:
+ * A suite is a file such as configs/suites/NAME.json. All keys but "tasks" and "task" are optional:
  *   {"about": "why this suite exists",
  *    "tasks": [{"task": "aime24", "samples": 32}, ...],     samples: default of the task if absent
- *    "sampling": {"temperature": 1, "top_p": 0.95, "top_k": 0, "max_tokens": 32768},   optional
- *    "margin_pp": 2}                                                                   optional */
+ *    "sampling": {"temperature": 1, "top_p": 0.95, "top_k": 0, "max_tokens": 32768},
+ *    "margin_pp": 2} */
 #ifndef SNAPMLA_HARNESS_EVAL_SUITE_H
 #define SNAPMLA_HARNESS_EVAL_SUITE_H
 
@@ -30,8 +30,8 @@ typedef struct {
  * @list: "a,b": each part is the name of a task, the name of a suite, or the path of a suite file
  *
  * A task that is named directly has its default number of samples, temperature 1, top_p 0.95 and at
- * most 32768 tokens. SNAP_E_USAGE for an unknown name and for a task that occurs twice;
- * SNAP_E_INPUT, with file and reason, for a malformed suite.
+ * most 32768 tokens. SNAP_E_USAGE for an unknown name, for a task that occurs twice and for more
+ * than SUITE_TASKS tasks; SNAP_E_INPUT, with file and reason, for a malformed suite.
  */
 snap_status suite_resolve(const char *list, suite *out, snap_err *err) SNAP_CHECK_RESULT;
 
