@@ -53,7 +53,8 @@ cleanup:
 
 /* ---- the list ---- */
 
-/* What DIR holds of a set: the state that all its files share, else "partial". */
+/* What DIR holds of a set: "differs" if a file has another checksum, else the state that all files
+ * share, else "partial". */
 static snap_status set_state(const manifest_set *s, const char *dir, const char **out,
                              snap_err *err) {
     snap_status st = SNAP_OK;

@@ -11,14 +11,17 @@ typedef struct {
 } fetch_choice;
 
 typedef struct {
-    const char *path;         /* of the manifest; NULL = the program's own datasets/manifest.json */
-    const char *const *names; /* [n]; n = 0 chooses all sets but the large ones */
+    const char *path;         /* of the manifest; NULL = the program's own datasets/manifest.json
+                                 (share.h) */
+    const char *const *names; /* [n]; n = 0 chooses all sets but the large ones, if `large` is
+                                 false */
     int n;
     bool large; /* n = 0: the large ones, too */
 } fetch_wanted;
 
-/* SNAP_E_USAGE for a name that the manifest lacks and where the program's own manifest is not
- * found; what manifest_load() gives. Release with fetch_choice_release(), also after an error. */
+/* SNAP_E_USAGE if the manifest lacks a name, or if the program's own manifest is not found.
+ * SNAP_E_NOMEM. Also the errors of manifest_load(). Release with fetch_choice_release(), also after
+ * an error. */
 snap_status fetch_choose(fetch_choice *c, const fetch_wanted *w, snap_err *err) SNAP_CHECK_RESULT;
 void fetch_choice_release(fetch_choice *c);
 
@@ -26,9 +29,9 @@ void fetch_choice_release(fetch_choice *c);
  * fetch_list - what a data folder holds of the chosen sets
  *
  * @out: [{"name", "state", "rows", "large", "bytes" (null = unknown), "files", "title", "licence",
- *       "home", "notice"}]; caller owns it
+ *       "home", "notice"}]; caller owns it, also after an error
  *
- * Errors: as fetch_check().
+ * Errors: those of fetch_check().
  */
 snap_status fetch_list(const fetch_choice *c, const char *dir, js **out,
                        snap_err *err) SNAP_CHECK_RESULT;

@@ -30,13 +30,14 @@ typedef struct {
     http *engine;
     int fd;
     int64_t size, most;  /* bytes in the part file: now; largest so far */
-    bool resumed, begun; /* begun: the attempt's first byte is written */
+    bool resumed, begun; /* resumed: the part continues an earlier attempt; begun: this attempt's
+                            body is being stored */
     bool ended;
     http_outcome outcome;
     int status;
     double retry_after_s;
     char message[200];
-    snap_err disk; /* why writing failed */
+    snap_err disk; /* why the body could not be stored */
     term_progress progress;
 } job;
 
@@ -75,8 +76,8 @@ static snap_status start_over(job *j, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Keeps the ETag for a later If-Range. Only a strong ETag guarantees that two answers are equal
- * byte for byte. */
+/* Keeps a strong ETag for a later If-Range, and deletes the kept one otherwise. Only a strong ETag
+ * guarantees that two answers are equal byte for byte. */
 static snap_status keep_etag(const job *j, const char *etag, snap_err *err) {
     char *path = etag_path(j->req->part);
     snap_status st = SNAP_OK;
@@ -90,7 +91,7 @@ static snap_status keep_etag(const job *j, const char *etag, snap_err *err) {
     return st;
 }
 
-/* Reads the kept ETag. It is "" if there is none or if it cannot be read. */
+/* Reads the kept ETag. It is "" if there is none, if it cannot be read or if it is malformed. */
 static void read_etag(const job *j, buf *out) {
     char *path = etag_path(j->req->part);
     if (path && fs_exists(path) && fs_read(path, out, NULL) != SNAP_OK)
@@ -240,7 +241,7 @@ static snap_status wait_for(const job *j, int failures, snap_err *err) {
     return st;
 }
 
-/* Makes attempts until the whole body has arrived. */
+/* Makes attempts until the whole body has arrived, or until a failure is final. */
 static snap_status download_body(job *j, snap_err *err) {
     snap_status st;
     for (int failures = 0;;) {

@@ -2,9 +2,9 @@
  *
  * The bytes that arrived are kept in the part file. The next attempt, by this process or by a later
  * one, requests only the rest (RFC 9110, sec. 14: Range). The rest must belong to the same version
- * of the file. This is ensured in one of two ways: a checksum is compared afterwards, or the
- * server's strong ETag is kept beside the file, in PART.etag, and sent as If-Range. A server that
- * ignores Range sends the whole file again. */
+ * of the file. There are two means: the caller compares a checksum afterwards, and the server's
+ * strong ETag is kept beside the file, in PART.etag, and sent as If-Range. Without either, the
+ * download starts over. A server that ignores Range sends the whole file again. */
 #ifndef SNAPMLA_HARNESS_FETCH_DOWNLOAD_H
 #define SNAPMLA_HARNESS_FETCH_DOWNLOAD_H
 
@@ -20,7 +20,8 @@ typedef struct {
     bool checked;           /* true if the caller compares a checksum afterwards */
     int retries;            /* consecutive attempts, after the first, that may fail without
                     progress */
-    double wait_s;          /* wait before the second attempt; doubles each time */
+    double wait_s;          /* wait before the second attempt; doubles with each failure (retry.h),
+                               up to 30 */
 } download_request;
 
 /**
@@ -29,9 +30,10 @@ typedef struct {
  * @resumed: set to whether the beginning came from an earlier attempt; may be NULL
  *
  * Follows at most 8 redirects. Returns SNAP_E_NET with the URL if the file cannot be fetched,
- * SNAP_E_IO if writing fails, SNAP_E_INPUT if the file is longer or shorter than expected, and
- * SNAP_E_CANCELLED. All errors but SNAP_E_INPUT keep the bytes that arrived. After a failure @h may
- * only be freed.
+ * SNAP_E_IO if the part file cannot be opened, written or synced, SNAP_E_INPUT if the file is
+ * longer or shorter than expected, SNAP_E_CANCELLED and SNAP_E_NOMEM. After SNAP_E_INPUT the part
+ * file is deleted; after the others it keeps the bytes that arrived. After a failure @h may only be
+ * freed.
  */
 snap_status download(http *h, const download_request *req, bool *resumed,
                      snap_err *err) SNAP_CHECK_RESULT;

@@ -22,7 +22,7 @@ typedef struct {
     arena mem; /* paths and URL of the current file */
 } fetcher;
 
-/* The paths, the source and the expected checksum of one file. */
+/* A file to fetch: its paths, its source and how the download is checked and converted. */
 typedef struct {
     const manifest_file *file;
     const char *target, *part, *url;
@@ -162,7 +162,7 @@ static snap_status put_in_place(const file_task *e, snap_err *err) {
     return st;
 }
 
-/* Downloads the part file and checks its checksum. */
+/* Downloads the part file and compares its checksum, if one is known. */
 static snap_status download_checked(fetcher *f, const file_task *e, bool *resumed, snap_err *err) {
     snap_status st;
     char sum[HASH_HEX];

@@ -1,8 +1,8 @@
 /* fetch.h - downloads the data sets of a manifest into a folder.
  *
- * A file is downloaded to PATH.part, checked against the manifest and then renamed to PATH. So a
- * file at PATH is always complete and has the right checksum. Files that exist already are not
- * downloaded again. */
+ * A file is downloaded to PATH.part and checked against the manifest's checksum, if there is one.
+ * Then it is renamed to PATH, or PATH is written from it if its rows must be converted. So a file
+ * that was fetched to PATH is complete. Files that exist already are not downloaded again. */
 #ifndef SNAPMLA_HARNESS_FETCH_FETCH_H
 #define SNAPMLA_HARNESS_FETCH_FETCH_H
 
@@ -20,7 +20,7 @@ typedef struct {
 
 typedef enum {
     FETCH_ABSENT,
-    FETCH_PARTIAL,   /* begun; the next fetch requests the rest */
+    FETCH_PARTIAL,   /* PATH.part exists, but not PATH */
     FETCH_THERE,     /* present, and its checksum is right */
     FETCH_UNCHECKED, /* present, but there is no checksum to compare */
     FETCH_DIFFERS,   /* present, with another checksum */
@@ -46,8 +46,9 @@ typedef void (*fetch_done_fn)(void *ctx, const manifest_set *set, const manifest
  * Stops at the first failure. The same call continues from there. Errors are those of download()
  * and these: SNAP_E_USAGE for a bad mirror; SNAP_E_INPUT, with both checksums, if that of the
  * download is wrong (the download is deleted) or if the folder holds a file with another checksum
- * (that file is kept); SNAP_E_IO if the disk has too little room, or if another process is fetching
- * into @dir (the message has its process id).
+ * (that file is kept); SNAP_E_INPUT if the rows cannot be converted (rows.h); SNAP_E_IO if the disk
+ * has too little room, or if another process is fetching into @opt->dir (the message has its
+ * process id).
  */
 snap_status fetch_sets(const manifest *m, const bool *chosen, const fetch_options *opt,
                        fetch_done_fn done, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

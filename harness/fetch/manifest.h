@@ -29,7 +29,7 @@ typedef struct {
     const char *name, *title, *licence, *home;
     const char *notice; /* what a user should know about the data; NULL = nothing */
     int64_t rows;
-    bool large; /* fetched only if it is named explicitly */
+    bool large; /* fetched only if it is named, or if large sets are requested, too */
     manifest_file *files;
     size_t n_files;
 } manifest_set;
@@ -41,17 +41,17 @@ typedef struct {
 } manifest;
 
 /* Reads a manifest. All its strings belong to it. Release it with manifest_release(), also after a
- * failure. SNAP_E_IO; SNAP_E_INPUT, naming file, set and key, for anything that does not have the
- * form above. */
+ * failure. SNAP_E_INPUT for a malformed manifest; the message names the file and, in most cases,
+ * the set and the key. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status manifest_load(manifest *out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 void manifest_release(manifest *m);
 
 const manifest_set *manifest_find(const manifest *m, const char *name); /* NULL = no such set */
 
 /* Compares the checksum of data for @task with the manifest. Returns "match", "differs", or
- * "unknown" if the manifest has no checksum to compare with. A task set that was read from several
- * files has a digest of their digests, one per line: first the files that hold the problems, then
- * the one file that lists them. The manifest names the files in this order. */
+ * "unknown" if the manifest has no set or no checksum to compare with. A task set that was read
+ * from several files has a digest of their digests, one per line: first the files that hold the
+ * problems, then the one file that lists them. The manifest names the files in this order. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);
 
 /* The same with the program's own manifest. If that cannot be read, warns and returns "unknown". */

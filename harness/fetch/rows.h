@@ -10,13 +10,14 @@
 
 #include "base/buf.h"
 
-/* Appends one line for each row. SNAP_E_INPUT, naming @name, if the text has another form, if rows
- * are missing ("partial", "num_rows_total"), or if a row is cut short ("truncated_cells"). */
+/* Appends one line for each row. SNAP_E_INPUT, naming @name, if the text has another form or no
+ * rows, if rows are missing ("partial", "num_rows_total"), or if a row is cut short
+ * ("truncated_cells"). SNAP_E_NOMEM if @out becomes too large. */
 snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for one page of several. *count is the number of rows in the page, at least one. *total
- * is the number of rows of the whole data set. */
+/* The same for one page of several, which may lack the rows of the others. *count is the number of
+ * rows in the page, at least one. *total is the number of rows of the whole data set. */
 snap_status rows_page_to_lines(const char *text, size_t n, const char *name, buf *out,
                                int64_t *count, int64_t *total, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -30,7 +30,8 @@ typedef struct {
     double *ns[2];          /* [n][GATE_TURNS] times of the turns of arms A and B, in order;
                       owned */
     size_t n;               /* number of sessions */
-    int steps;              /* steps of one turn */
+    int steps;              /* steps of one turn; 0 before the first session that passed its
+                               check */
     remote_cell about[2];   /* the arms' answers; the status is that of the last session */
     bool throttled, shared; /* in any session */
 } gate_timed;
@@ -41,7 +42,7 @@ snap_status gate_timed_new(gate_timed **out, size_t *n, const bench_grid *grid,
                            const gate_side arms[2], snap_err *err) SNAP_CHECK_RESULT;
 void gate_timed_free(gate_timed *cells, size_t n);
 
-/* Whether the output of both arms has passed its check so far. */
+/* Whether the output of both arms passed its last check. False before the first session. */
 bool gate_timed_passed(const gate_timed *c);
 
 /**

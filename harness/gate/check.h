@@ -6,8 +6,8 @@
 #include "harness/record/results.h"
 
 typedef struct {
-    const char *baseline, *current; /* result files or runs' folders; scores are compared between
-                                       folders only */
+    const char *baseline, *current; /* result files or runs' folders; the scores of two runs are
+                                       compared only if both are folders */
     const char *history; /* file with the times of past runs, to which the current run is appended;
                             NULL = none */
     gate_limits limits;
@@ -18,7 +18,8 @@ typedef struct {
 } gate_check_options;
 
 /* Appends rows for the section `verdicts`. SNAP_E_USAGE: a file is not named, or the two have
- * nothing to compare. Also the errors of reading files. */
+ * nothing to compare. Also SNAP_E_NOMEM and the errors of reading files and of writing the
+ * history. */
 snap_status gate_check(const gate_check_options *o, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -11,7 +11,7 @@ typedef struct {
     const bench_grid *grid;
     gate_limits limits;
     remote_options remote;
-    /* called with @done of @total cells; may be NULL */
+    /* called before the cell of index @done of @total is measured in a session; may be NULL */
     void (*progress)(void *ctx, size_t done, size_t total, const char *note);
     void *ctx;
 } gate_run_options;
@@ -31,8 +31,8 @@ void gate_measured_release(gate_measured *m); /* the struct is reusable; initial
 snap_status gate_run(const gate_run_options *opt, gate_measured *out,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the rows for `verdicts`: one row for each cell and one for the geometric mean.
- * SNAP_E_NOMEM. */
+/* Appends the rows for `verdicts`: one row for each cell, and one for the geometric mean if a cell
+ * has sessions. SNAP_E_NOMEM. */
 snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
                           snap_err *err) SNAP_CHECK_RESULT;
 

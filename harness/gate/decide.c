@@ -37,8 +37,8 @@ size_t gate_open(const gate_cell *cells, size_t n) {
     return open;
 }
 
-/* Corrects the p values of all cells (Holm). Cells with the state OK keep the large p values that
- * they had then. */
+/* Sets p_holm of all cells (Holm). A decided cell takes part with the p_slower of the look that
+ * decided it. */
 static void adjust(gate_cell *cells, size_t n) {
     double *p = malloc((n + 1) * sizeof *p);
     for (size_t i = 0; i < n; i++) {

@@ -51,10 +51,11 @@ typedef struct {
 } gate_cell;
 
 /* One look: tests the open cells with their sessions so far and sets the states that are decided. A
- * decided cell keeps its state and its p values. */
+ * decided cell keeps its state, p_slower and p_within. */
 void gate_look(gate_cell *cells, size_t n, const gate_limits *l);
 
-/* The second half of a look: sets states from p_slower and p_within at level @alpha. */
+/* The second half of a look: sets p_holm of all cells, and the states of the open cells from p_holm
+ * and p_within at level @alpha. */
 void gate_settle(gate_cell *cells, size_t n, double alpha);
 size_t gate_open(const gate_cell *cells, size_t n); /* number of inconclusive cells */
 

@@ -29,7 +29,7 @@ typedef struct {
     size_t n, m;
     gate_cell cell;
     rank_estimate estimate;
-    const char *fault; /* a verdict that needs no test; NULL: the test decides */
+    const char *fault; /* a verdict other than that of the test; NULL: the test decides */
     char reason[400];
 } pair;
 
@@ -60,8 +60,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Splits the samples into consecutive stretches and returns the logarithm of each stretch's
- * median. */
+/* Splits the samples into consecutive stretches and writes the logarithm of each stretch's median
+ * to @out. Returns the number of stretches; when out of memory 0, with @err set. */
 static size_t stretches(const cell_record *row, double out[kStretches], snap_err *err) {
     record_numbers samples = row->performance.samples_ns;
     size_t n = samples.n, parts = n < kStretches ? n : kStretches;
@@ -166,7 +166,8 @@ static bool same_backend(const run_record *a, const run_record *b) {
     return x->exists && record_equal(&origin_backend_type, x, y);
 }
 
-/* Whether both files come from the same commit without uncommitted changes. */
+/* Whether both files come from the same program, built from a known commit without uncommitted
+ * changes. */
 static bool same_program(const run_record *a, const run_record *b) {
     const origin_program *x = &a->provenance.program, *y = &b->provenance.program;
     return x->commit[0] && strcmp(x->commit, "unknown") != 0 && !x->dirty &&
@@ -184,8 +185,8 @@ static bool same_kernels(const pair *p, const common *same) {
            strcmp(a->kernel, b->kernel) == 0;
 }
 
-/* On a GPU the hash covers the kernels only. The host launches them and plans the split-KV work, so
- * the program must be the same too. */
+/* With the backend cuda the hash covers the kernels only. The host launches them and plans the
+ * split-KV work, so the program must be the same too. */
 static bool same_code(const pair *p, const common *same) {
     bool whole = strcmp(p->before->backend, "cuda") != 0;
     return same_kernels(p, same) && (whole || same->program);
@@ -256,7 +257,8 @@ static bool check_machine(const run_record *a, const run_record *b, js *rows) {
     return js_push_new(rows, verdict_new("environment", "machine", "invalid", reason));
 }
 
-/* A wrong result counts even if the baseline lacks the cell. */
+/* Adds a row for each cell with a wrong result that the baseline lacks, or in which it had not
+ * passed. */
 static bool add_new_failures(const cell_list *before, const cell_list *after, js *rows) {
     bool ok = true;
     for (size_t i = 0; i < after->n && ok; i++) {

@@ -4,10 +4,11 @@
  * reduced to its median: neighbouring samples resemble each other and would count several times.
  * The medians of both files are compared with Wilcoxon's rank-sum test and the rules of decide.h,
  * once. The two runs were not timed alternately, so their difference includes how the machine
- * changes from day to day. With a history, the threshold of a cell is at least the difference that
- * two runs without a cause exceed once in twenty times.
+ * changes from day to day. With a history of the cell, its threshold is at least the difference
+ * that two runs without a cause exceed once in twenty times.
  *
- * Rows are not comparable if the machine, the input, the state of the cache or the mode differ. */
+ * Two rows of a cell are not comparable if the input or the state of the cache differ. Rows of
+ * different modes belong to different cells. */
 #ifndef SNAPMLA_HARNESS_GATE_FILES_H
 #define SNAPMLA_HARNESS_GATE_FILES_H
 
@@ -22,12 +23,13 @@ typedef struct {
     const gate_history *history; /* NULL = none; borrowed */
 } gate_file_options;
 
-/* Appends rows of kind speed, and one of kind environment if the machines differ. SNAP_E_NOMEM. */
+/* Appends rows of kind speed, one of kind geomean if times were compared, and one of kind
+ * environment if the machines differ and @opt->any_machine is false. SNAP_E_NOMEM. */
 snap_status gate_check_speed(const results *baseline, const results *current,
                              const gate_file_options *opt, js *rows,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends a row of kind fidelity for each error that both files have. SNAP_E_NOMEM. */
+/* Appends a row of kind fidelity for each case that both files have. SNAP_E_NOMEM. */
 snap_status gate_check_fidelity(const results *baseline, const results *current,
                                 const gate_file_options *opt, js *rows,
                                 snap_err *err) SNAP_CHECK_RESULT;

@@ -24,7 +24,7 @@ typedef struct {
     char name[160];
     double delta, ci90[2], margin; /* percentage points */
     double p;                      /* for the hypothesis of no difference */
-    const char *verdict;           /* "equivalent", "different", ...; "" if refused */
+    const char *verdict;           /* "equivalent", "different", ...; without meaning if refused */
     const char *refused;           /* why it was refused; "" if it was not */
 } comparison;
 
@@ -60,7 +60,7 @@ static js *row_of(const comparison *c, double p_holm, double alpha) {
 /* ---- within the current run ---- */
 
 /* The p-value for "no difference": that of the run's sign-flip test, else that of a normal
- * distribution with the standard error. */
+ * distribution with the standard error, else 1. */
 static double p_of(const pair_record *pair) {
     double p = isnan(pair->p_sign_flip) ? erfc(fabs(pair->delta_pp / pair->se_pp) / sqrt(2.0))
                                         : pair->p_sign_flip;
@@ -242,7 +242,7 @@ cleanup:
     return st;
 }
 
-/* Adds a row for each task that only the baseline has. */
+/* Adds a row for each task of which only the baseline has a row. */
 static bool add_missing(const run_record *a, const run_record *b, js *rows) {
     bool ok = true;
     for (size_t i = 0; i < a->evals.n && ok; i++) {

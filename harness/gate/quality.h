@@ -1,16 +1,18 @@
 /* quality.h - the quality part of `gate check`: did an arm's accuracy fall?
  *
- * Within the current run, each arm is compared with the baseline arm; the comparisons are those
- * that the evaluation wrote. Between two runs, if both are folders with samples.jsonl, each arm is
- * compared with itself, paired by problem, with the same statistics (evals/stats.h). The verdicts
- * of both:
+ * Within the current run, each arm but the controls is compared with the baseline arm; the
+ * comparisons are those that the evaluation wrote. Between two runs, if both are folders with
+ * samples.jsonl, each arm is compared with itself, paired by problem, with the same statistics
+ * (evals/stats.h). The verdict of a comparison is the first of these that applies:
  *
+ *   invalid        not comparable: other data, prompts, graders or sampling, no row or no problem
+ *                  that both runs share, or the run refused the comparison
+ *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
  *   regressed      the comparison says "different", the arm is worse, and the sign-flip test is
  *                  significant after Holm's correction over all comparisons
- *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
  *   inconclusive   none of these
- *   invalid        not comparable: other data, prompts, graders or sampling, or the run refused the
- *                  comparison */
+ *
+ * A task of which only the baseline has a row gets a row with the verdict "missing". */
 #ifndef SNAPMLA_HARNESS_GATE_QUALITY_H
 #define SNAPMLA_HARNESS_GATE_QUALITY_H
 

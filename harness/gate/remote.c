@@ -89,8 +89,8 @@ static snap_status write_all(gate_remote *r, const char *bytes, size_t n, snap_e
     return SNAP_OK;
 }
 
-/* Sends @question, which it frees. Returns the answer, which the caller owns, or NULL on
- * failure. */
+/* Sends @request, which it frees. @complete: whether it could be built. Returns the answer, which
+ * the caller owns, or NULL on failure. */
 static js *exchange(gate_remote *r, js *request, bool complete, snap_err *err) {
     buf text = {0};
     const char *line = "";

@@ -37,7 +37,8 @@ typedef struct {
 } remote_cell;
 
 /* Starts the program and sends the first message. SNAP_E_IO if the program cannot be started,
- * SNAP_E_UNSUPPORTED if it is not a snapmla or too old, otherwise the error that it reports. */
+ * SNAP_E_UNSUPPORTED if it is not a snapmla or has another protocol, SNAP_E_DEVICE if it reports an
+ * error or does not answer in time. SNAP_E_INPUT, SNAP_E_CANCELLED, SNAP_E_NOMEM. */
 snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_options *opt,
                         snap_err *err) SNAP_CHECK_RESULT;
 void remote_close(gate_remote *r); /* ends the child; NULL is allowed */

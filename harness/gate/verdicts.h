@@ -5,13 +5,14 @@
  *   ok             not slower (or worse) by more than the threshold        0
  *   noise          slower, but with the same machine code: only reported   0
  *   inconclusive   neither was shown                                       4
- *   missing        the baseline has the cell, the current run lacks it     4
+ *   missing        an arm or the current run lacks the cell or the task    4
  *   regressed      slower: a row of kind speed                             1
  *                  worse: a row of kind quality or fidelity                5
- *   invalid        throttled, or not comparable                            6
+ *   invalid        throttled, disturbed, or not comparable                 6
  *   wrong          the output failed its check                             7
  *
- * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. */
+ * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. Rows that decide nothing, such
+ * as the geometric mean, have the verdict "ok". */
 #ifndef SNAPMLA_HARNESS_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_GATE_VERDICTS_H
 
@@ -43,10 +44,10 @@ size_t verdict_list_count(const verdict_list *all, const char *kind, const char 
 size_t verdict_count(const js *rows, const char *kind, const char *verdict);
 
 /* SNAP_OK, or the status of the table above. The message has the number of such rows and the first
- * one. */
+ * one. SNAP_E_NOMEM. */
 snap_status verdict_status(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether the row blocks a merge. */
+/* Whether the row blocks a merge: its verdict is neither "ok" nor "noise". */
 bool verdict_is_bad(const verdict_record *v);
 
 #endif

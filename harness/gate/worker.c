@@ -124,7 +124,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Runs some untimed steps. *ns is their median time. */
+/* Runs some steps that are not reported. *ns is their median time, from which the delay of later
+ * steps is computed. */
 static snap_status warm_up(worker *w, double *ns, snap_err *err) {
     double times[kWarmUp];
     for (int i = 0; i < kWarmUp; i++) {

@@ -23,8 +23,8 @@
 
 enum { GATE_PROTOCOL = 1, GATE_LINE = 1 << 16, GATE_STEPS = 1024 };
 
-/* Serves until @in ends or an error occurs. The error is sent to the gate, not printed.
- * SNAP_E_NOMEM. */
+/* Serves until @in ends or an error occurs. The error is sent to the gate, and SNAP_OK is returned.
+ * SNAP_E_NOMEM if it cannot begin. */
 snap_status gate_worker_run(FILE *in, FILE *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif
