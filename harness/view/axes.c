@@ -1,4 +1,5 @@
-/* axes.c - finds series of cells that differ in one number of the shape only. */
+/* axes.c - finds series of cells that differ in one number of the shape only, and computes the
+ * percentage of the peak. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static bool is_kernel(const report_speed *s, int file) {
            s->fp8->perf->tflops > 0;
 }
 
-/* Whether all numbers of the shape but @axis agree. */
+/* Whether the shapes agree but for @axis, and the conditions agree. */
 static bool same_row(const report_cell *a, const report_cell *b, int axis) {
     for (int k = 0; k < AXES; k++)
         if (k != axis && report_axis_value(a, k) != report_axis_value(b, k))

@@ -95,8 +95,8 @@ static bool several_files(const compared *rows, size_t n) {
     return false;
 }
 
-/* Returns all rows whose cell is in at least two files, ordered by cell, then by file. The arena of
- * the model owns them. NULL: out of memory. */
+/* Returns all measured, passed rows whose cell is in at least two files, ordered by cell, then by
+ * file. The arena of the model owns them. NULL: out of memory. */
 static const compared *compare_cells(report_model *m, size_t *n) {
     compared *rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof *rows);
     size_t all = 0;

@@ -11,8 +11,10 @@
 
 typedef struct compared {
     const report_cell *cell;
-    const report_cell *first; /* the row it is compared with; the row itself in the first file */
-    double ratio;   /* speed relative to @first; NAN for the first file or if @differs is set */
+    const report_cell *first; /* the row it is compared with; the cell's first row if no earlier
+                                 file has the same conditions */
+    double ratio;   /* speed relative to @first; NAN if @first is in the same file or @differs is
+                       set */
     double tok_usd; /* tokens per dollar; NAN without a price */
     const char *differs; /* conditions that differ from @first: "input, mode"; "" = none */
 } compared;

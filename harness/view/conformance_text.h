@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "harness/bench/conformance_run.h"
 
-/* Appends a table with one row per check and one column per backend, then explanations of single
- * cells. @color: heads in bold. */
+/* Appends a table with one row for each check and arm, and one column for each backend, then
+ * explanations of single cells. @color: heads in bold. */
 snap_status conformance_text(const conformance_result *r, bool color, buf *out,
                              snap_err *err) SNAP_CHECK_RESULT;
 

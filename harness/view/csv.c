@@ -1,5 +1,5 @@
-/* csv.c - writes every row of the result files to one CSV file. Each field has a column, which is
- * empty in rows that do not have the field.
+/* csv.c - writes the rows of the report to one CSV file. Each field has a column, which is empty in
+ * rows that do not have the field.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
  * ceiling, bench, fidelity, arm, pair; for a model predictions, layer, values, bound, depth.

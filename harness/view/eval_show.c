@@ -228,7 +228,8 @@ static void put_field(buf *out, const char *name, const char *value) {
         (void)buf_printf(out, "%s: %s\n", name, value);
 }
 
-/* Writes the column of one arm: outcome, grading, time and the answer. */
+/* Writes the column of one arm: the outcome, the grading, tokens, time, the reasoning and the
+ * answer. */
 static void describe(const show *s, const sample_row *r, const js *row, buf *out) {
     (void)buf_printf(out, "%s: %s%s%s\n", s->clean_arms[r->arm], outcome(r),
                      r->truncated ? ", truncated" : "", r->empty && !r->failed ? ", empty" : "");

@@ -24,10 +24,12 @@ typedef struct {
 typedef snap_status (*show_sink)(void *ctx, const buf *text, snap_err *err);
 
 /**
- * eval_show - show a table with one question per line and the answer of each arm, or full answers
+ * eval_show - show a table with one question per line and the answer of each arm, or full answers,
+ * or the stored rows
  *
  * Setting both @problem and @sample has the effect of @full. A run that is still in progress can be
- * shown. SNAP_E_USAGE for an unknown kind, task, arm or problem; also errors of reading the file.
+ * shown. SNAP_E_USAGE for an unknown kind, task or arm, and, with full answers or stored rows, if
+ * no question matches; also errors of reading the file and of @sink.
  */
 snap_status eval_show(const show_options *o, show_sink sink, void *ctx,
                       snap_err *err) SNAP_CHECK_RESULT;

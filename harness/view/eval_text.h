@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 
-/* Appends two tables for each task: its arms, and the comparisons with the baseline. @rows: the
- * "evals" section; @color: heads in bold. SNAP_E_NOMEM. */
+/* Appends two tables for each task: its arms, and the comparisons with the baseline, if there are
+ * any. @rows: the "evals" section; @color: heads in bold. SNAP_E_NOMEM. */
 snap_status eval_view(const js *rows, bool color, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -30,7 +30,7 @@ static size_t find_rows(const report_model *m, int file, report_axis rows[AXES])
     return n;
 }
 
-/* Finds the @index-th file that has a series. */
+/* Finds the @index-th file, counted from 0, that has a series. Returns -1 if there is none. */
 static int find_file(const report_model *m, size_t index, report_axis rows[AXES]) {
     for (int file = 0; file < m->n_files; file++)
         if (find_rows(m, file, rows) && index-- == 0)

@@ -4,8 +4,8 @@
 
 #include "harness/audit/audit.h"
 
-/* Appends a table with one row per finding, and the number of checked statements. @color: heads in
- * bold. */
+/* Appends a table with one row for each finding that @f keeps, if there are any, and the number of
+ * checked statements. @color: heads in bold. */
 snap_status findings_text(const verify_findings *f, bool color, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 

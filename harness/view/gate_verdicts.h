@@ -1,7 +1,8 @@
 /* gate_verdicts.h - writes a gate's verdicts for readers and for CI: a table, files, log lines.
  *
  * Each writer appends to a buffer. If memory is exhausted, it sets the buffer's `failed`. Names and
- * reasons come from files and are escaped. @rows: the `verdicts` section (gate/verdicts.h). */
+ * reasons come from files. All writers but verdicts_text() escape them. @rows: the `verdicts`
+ * section (gate/verdicts.h). */
 #ifndef SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_VIEW_GATE_VERDICTS_H
 
@@ -17,15 +18,16 @@ void verdicts_text(const js *rows, bool color, buf *out);
 void verdicts_markdown(const js *rows, const char *title, buf *out);
 
 /* Writes JUnit XML with one test case for each row. Regressions and wrong results are failures.
- * Other bad verdicts, such as inconclusive, are errors. Noise and reports pass with a note. */
+ * Other bad verdicts, such as inconclusive, are errors. The other rows pass; their message is the
+ * output of the test case. */
 void verdicts_junit(const js *rows, buf *out);
 
 /* Writes workflow commands of GitHub Actions: one ::error or ::warning line for each row that is
  * not ok. */
 void verdicts_github(const js *rows, buf *out);
 
-/* Writes GitLab's code quality report, an array of issues. @file: the path that GitLab shows for
- * them. */
+/* Writes GitLab's code quality report, an array with one issue for each bad verdict. @file: the
+ * path that GitLab shows for them. */
 void verdicts_gitlab(const js *rows, const char *file, buf *out);
 
 /* The rows of history_changes() as a table; the caller releases it. */

@@ -20,7 +20,8 @@ enum {
 };
 
 typedef struct {
-    const char *config, *source; /* source is "" if there is only one */
+    const char *config, *source; /* the configuration, and what computed it; source is "" in a
+                                    figure with one source */
     double last;                 /* error at the line's end */
     double label;                /* y coordinate of the name */
 } lines_series;

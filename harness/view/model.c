@@ -116,7 +116,7 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* Returns 0 for two arms of the same shape. */
+/* Returns 0 for two arms of the same shape, of one file and with the same input. */
 static int by_shape(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->origin, b->row->origin); /* "measured" before "reported" */
     d = d ? d : by_number(a->file, b->file);

@@ -1,8 +1,9 @@
-/* model.h - the rows of several result files in the form that the writers need: sorted, paired, and
- * each with the number of its file.
+/* model.h - the rows of several result files in the form that the writers need: each with the
+ * number of its file, cells also sorted and paired.
  *
  * The rows are the structs of harness/record. Their strings are borrowed from the result files and
- * are never NULL: "" stands for a missing string. Missing numbers are NAN. */
+ * are never NULL: "" stands for a missing string. Missing numbers are NAN, missing counts
+ * RECORD_NO_COUNT. */
 #ifndef SNAPMLA_HARNESS_VIEW_MODEL_H
 #define SNAPMLA_HARNESS_VIEW_MODEL_H
 
@@ -39,7 +40,7 @@ typedef struct {
     const fidelity_record *row;
 } report_fidelity;
 
-/* A measurement of how a cache format changes a model's predictions or layers. */
+/* A row of the section model_fidelity: a model's predictions, layers or cached values. */
 typedef struct {
     int file;
     const model_record *row;
@@ -85,7 +86,8 @@ struct report_model {
     int n_files;
     report_source *sources;
     report_ceiling *ceilings;
-    report_cell *cells;   /* sorted: measured before reported, then by file, backend and shape */
+    report_cell *cells;   /* sorted: measured before reported, then by file, backend, scope, input
+                             and shape */
     report_speed *speeds; /* pairs of measured cells, in the order of the cells */
     report_fidelity *fidelity;
     report_model_row *model_rows;

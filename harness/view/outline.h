@@ -15,7 +15,7 @@ enum { OUTLINE_PARTS = 8 };
 
 typedef struct {
     const char *id, *title;
-    report_part parts[OUTLINE_PARTS]; /* ends with an empty part */
+    report_part parts[OUTLINE_PARTS]; /* unused parts are empty */
     bool samples;                     /* the section shows questions and answers */
     bool (*measured)(const report_model *m);
     const char *absent; /* text if nothing of it was measured; NULL = no text */

@@ -1,5 +1,5 @@
-/* pages.h - the report formats that contain the whole report. Each writer appends to a buffer and
- * sets its field `failed` if memory is exhausted. */
+/* pages.h - two report formats, CSV and HTML. Each writer appends to a buffer and sets its field
+ * `failed` if memory is exhausted. */
 #ifndef SNAPMLA_HARNESS_VIEW_PAGES_H
 #define SNAPMLA_HARNESS_VIEW_PAGES_H
 

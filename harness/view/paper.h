@@ -8,8 +8,8 @@
  *    "rows": [{"about": "speed", "what": "up to; 8 GPUs, 16k to 128k", "speedup": 1.91,
  *              "where": "table 3", "model": "DeepSeek-V3.1", "bf16": 1200, "fp8": 2290}, ...]}
  *
- * "about", "what" and at least one number are required. The unit of bf16 and fp8 depends on
- * "about":
+ * "source" is required, and in each row "about", "what" and at least one number. The unit of bf16
+ * and fp8 depends on "about":
  *   speed        tokens/s; speedup: FP8 over BF16
  *   kernel       TFLOPS; speedup; peak_pct: FP8's percentage of the mixed peak
  *   granularity  fp8: relative L2 error of the configuration that "what" names
@@ -20,16 +20,15 @@
 #include "harness/view/tables.h"
 
 typedef struct report_quote {
-    const char *about, *what, *model,
-        *source;                         /* "SnapMLA, arXiv 2602.10718, table 3"; never NULL */
-    double bf16, fp8, speedup, peak_pct; /* NAN = not reported */
+    const char *about, *what, *model, *source; /* source: "SnapMLA, arXiv 2602.10718, table 3" */
+    double bf16, fp8, speedup, peak_pct;       /* NAN = not reported */
 } report_quote;
 
 /* One row of the whole-model benchmark: decode steps. */
 typedef struct report_step {
     const char *model, *device, *name; /* name: of the file */
     int64_t context, batch;
-    double bf16, fp8, speedup; /* tokens/s */
+    double bf16, fp8, speedup; /* tokens/s; speedup: FP8 over BF16 */
 } report_step;
 
 /* A series of cells that differ in one number of the shape: the longest such series of a file. */

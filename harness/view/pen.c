@@ -95,7 +95,6 @@ void pen_file(pen *p, const report_model *m, int file) {
     pen_put(p, m->files[file]);
 }
 
-/* A table's last column may name the file. It is needed only if there are several files. */
 void pen_drop_last_unless(table *t, bool needed) {
     int n = 0;
     while (n < TABLE_COLUMNS_MAX && t->columns[n].head)

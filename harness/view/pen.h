@@ -18,11 +18,12 @@ typedef struct {
         "context", "", TABLE_NUMBER, true                                                          \
     }
 
-/* Removes the last column, which names the file, unless it is @needed. Call it before
- * pen_start(). */
+/* Removes the last column, for instance the one that names the file, unless it is @needed. Call it
+ * before pen_start(). */
 void pen_drop_last_unless(table *t, bool needed);
 
-/* Counts the columns and allocates @rows rows of cells. Cells are copied into the arena. */
+/* Counts the columns and allocates @rows rows of cells. Cells are copied into the arena. Returns
+ * false when out of memory. */
 bool pen_start(table *t, arena *mem, size_t rows);
 
 void pen_put(pen *p, const char *text);

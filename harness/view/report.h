@@ -2,8 +2,8 @@
  *
  *   report_model_new()  ->  report_write()  ->  report_model_free()
  *
- * Every format shows the same tables, which are built once (table.h). Names come from outside
- * (tasks, models, reasons), and each writer escapes them for its format. Rows of the origin
+ * HTML, Markdown and LaTeX show tables from the same builders (tables.h). Names come from outside
+ * (tasks, models, reasons), and each writer escapes them for its format. Cells of the origin
  * "reported" have a table of their own. No figure, mean or ranking includes them. */
 #ifndef SNAPMLA_HARNESS_VIEW_REPORT_H
 #define SNAPMLA_HARNESS_VIEW_REPORT_H
@@ -33,7 +33,7 @@ void report_model_free(report_model *m); /* NULL is allowed */
  * @path:         path of its samples.jsonl
  * @confidential: include answers to questions whose authors ask not to publish them
  *
- * Errors: those of sample_index_open().
+ * Errors: those of sample_index_open(), SNAP_E_NOMEM.
  */
 snap_status report_model_add_samples(report_model *m, const char *name, const char *path,
                                      bool confidential, snap_err *err) SNAP_CHECK_RESULT;
@@ -70,16 +70,16 @@ snap_status report_add_e2e(report_model *m, const js *doc, const char *name,
 enum {
     REPORT_HTML = 1 << 0, /* report.html: one page that loads nothing from elsewhere */
     REPORT_MD = 1 << 1,   /* report.md */
-    REPORT_CSV = 1 << 2,  /* report.csv: one line for each row of the result files, at full
-                            precision */
+    REPORT_CSV = 1 << 2,  /* report.csv: a line for each row of the report, at full precision */
     /* compare.tex, speed.tex, ablation.tex, parity.tex, model.tex, for \input; after report_paper()
-     * only paper.tex */
+     * only paper.tex. Files without a table are left out. */
     REPORT_TEX = 1 << 3,
     REPORT_SVG = 1 << 4, /* each figure as a file */
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };
 
-/* Parses "html,md" to REPORT_HTML | REPORT_MD. SNAP_E_USAGE, naming an unknown format. */
+/* Parses "html,md" to REPORT_HTML | REPORT_MD; "all" means all five. SNAP_E_USAGE, naming an
+ * unknown format. */
 snap_status report_parse_formats(const char *list, unsigned *formats,
                                  snap_err *err) SNAP_CHECK_RESULT;
 

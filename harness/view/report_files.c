@@ -11,7 +11,8 @@ enum { kDocumentLimit = 16 << 20 };
 typedef struct {
     const report_files_options *o;
     report_paths files;
-    results **runs; /* [n_runs]; an entry is NULL before its file is read and after joining */
+    results **runs; /* [n_runs]; an entry is NULL before its file is read; after joining only the
+                       first is left */
     int n_runs;
     report_model *model;
     buf written; /* the paths of the files written, one per line */

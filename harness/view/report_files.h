@@ -14,11 +14,13 @@ typedef struct {
     const char *out;            /* the folder to write into; NULL: nothing is written */
     const char *formats;        /* report_parse_formats() */
     bool join;                  /* report all files as one run, and write it to OUT/run.json */
-    bool samples;               /* show questions and answers, if a RUN folder has them */
+    bool samples;               /* show questions and answers in report.html, if a RUN folder has
+                                   them; not with `paper` */
     bool keep_gpqa_text;        /* also show the answers to GPQA, which may quote it */
     bool paper;                 /* make the paper's tables and figures: report_paper() */
     report_paths reported, e2e; /* further input for the paper */
-    bool json;        /* print the result document instead of Markdown; several files are joined */
+    bool json;        /* print the result document, not Markdown or paths; several files are
+                         joined */
     const js *config; /* the resolved options, for a joined document */
 } report_files_options;
 
@@ -29,8 +31,8 @@ typedef struct {
  * @printed: the text for standard output is appended: the document (@json), the paths of the
  *           written files (@out), or the report as Markdown
  *
- * SNAP_E_USAGE for options that contradict each other, and for joining files of two machines. Also
- * errors of reading and writing files.
+ * SNAP_E_USAGE for an unknown format, for options that contradict each other, and for joining files
+ * with ceilings of two machines. Also errors of reading and writing files.
  */
 snap_status report_files(report_paths files, const report_files_options *o, buf *printed,
                          snap_err *err) SNAP_CHECK_RESULT;

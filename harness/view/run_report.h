@@ -1,5 +1,5 @@
-/* run_report.h - the report of one run, which eval_run() writes next to a result file and which a
- * bundle contains. */
+/* run_report.h - the report of one run: as files next to its result file, which eval_run() has
+ * written, and as Markdown, which a bundle contains. */
 #ifndef SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 #define SNAPMLA_HARNESS_VIEW_RUN_REPORT_H
 

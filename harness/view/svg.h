@@ -50,7 +50,8 @@ double svg_at(const svg_scale *s, double x);
 
 /* Positions of grid lines, ascending, within the domain; returns their number. On a linear scale
  * they are about @n multiples of 1, 2 or 5 times a power of ten. On a logarithmic scale they are
- * powers of ten, and 2 and 5 times them if there is room; @n is not used. */
+ * powers of ten, not all of them if there are many, and 2 and 5 times them if there is room; @n is
+ * not used. */
 enum { SVG_TICKS_MAX = 32 };
 size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]);
 

@@ -1,9 +1,9 @@
 /* table.h - a table that is independent of any output format: columns with heads, and cells of
  * plain text.
  *
- * All tables of the program have this type, on a terminal and in a report. A writer (writers.h)
- * prints a table as text, Markdown, HTML or LaTeX and escapes the cells for its format. Cells are
- * UTF-8 without markup.
+ * Tables on a terminal and tables in a report have this type. A writer (writers.h) prints a table
+ * as text, Markdown, HTML or LaTeX. All but the writer of text escape the cells for their format.
+ * Cells are UTF-8 without markup.
  *
  *   static const char *const heads[] = {"arm", "us"};
  *   table t = table_new(heads, 2);
@@ -25,7 +25,8 @@ typedef enum {
     TABLE_NUMBER,   /* aligned to the right */
     TABLE_VERDICT,  /* text that HTML shows as a badge */
     TABLE_FLAGS,    /* text that HTML shows as a warning */
-    TABLE_BY_CELLS, /* to the right if every cell is empty or begins with a digit or "-" */
+    TABLE_BY_CELLS, /* on a terminal to the right if every cell is empty or begins with a digit or
+                       "-"; otherwise to the left */
 } table_kind;
 
 typedef struct {
@@ -35,7 +36,8 @@ typedef struct {
     bool paper; /* the column is also in the LaTeX table, which has less space */
 } table_column;
 
-/* TABLE_CELL: table_cell() cuts longer cells. Bytes, including the NUL. */
+/* TABLE_CELL: size of the longest cell in bytes, including the NUL; table_cell() cuts longer
+ * ones. */
 enum { TABLE_COLUMNS_MAX = 20, TABLE_CELL = 96 };
 
 typedef struct {
@@ -49,7 +51,7 @@ typedef struct {
     size_t n_cells, capacity;
     arena *mem; /* memory of the cells, borrowed; NULL: they are in `own` */
     arena own;
-    bool failed; /* memory was exhausted; the writers report it */
+    bool failed; /* memory was exhausted; write_text() reports it */
 } table;
 
 /* Returns a table without rows. @heads [n] are borrowed. All columns are TABLE_BY_CELLS. */

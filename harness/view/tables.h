@@ -1,4 +1,4 @@
-/* tables.h - the tables of a report, one builder for each. */
+/* tables.h - the tables of a report, one builder for each. Those of the paper are in paper.h. */
 #ifndef SNAPMLA_HARNESS_VIEW_TABLES_H
 #define SNAPMLA_HARNESS_VIEW_TABLES_H
 
