@@ -106,7 +106,7 @@ static bool send_text(const browser *b, const buf *text) {
     return true;
 }
 
-/* Waits for more bytes. Returns false after a long silence. */
+/* Waits for more bytes. Returns false after a long silence and at the end of the stream. */
 static bool read_more(browser *b) {
     char chunk[1 << 16];
     struct pollfd p = {.fd = b->from, .events = POLLIN};

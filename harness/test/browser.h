@@ -27,7 +27,7 @@ void browser_go(browser *b, const char *url);
 /* The value of a JavaScript expression in the page, owned by the caller. */
 js *browser_value(browser *b, const char *expression);
 
-/* The events of the page so far: an array of {"method", "params"}; borrowed. */
+/* The events since the last browser_go(): an array of {"method", "params"}; borrowed. */
 const js *browser_events(const browser *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reads random bytes as a configuration file or as a file of reported figures; the first byte
- * selects which. They must be read, or refused with a message. */
+/* Reads random bytes as a configuration, suite, manifest or result file, or as the option of an
+ * arm; the first byte selects which. They must be read, or refused with a message. */
 #include <stdint.h>
 #include <string.h>
 

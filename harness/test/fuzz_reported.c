@@ -1,5 +1,5 @@
 /* Reads random bytes as a file of reported figures or of decode steps of whole models; the first
- * byte selects which. They must be shown in every format, or refused with a message. */
+ * byte selects which. They must be shown as HTML, Markdown and CSV, or refused with a message. */
 #include <stdint.h>
 
 #include "base/term.h"

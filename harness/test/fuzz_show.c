@@ -1,5 +1,5 @@
 /* Reads random bytes as a file of samples. They must be refused with a message, or shown without
- * control characters on a terminal and without foreign markup on a page. */
+ * control characters on a terminal and without a script on a page. */
 #include <stdint.h>
 #include <string.h>
 

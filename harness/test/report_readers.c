@@ -127,7 +127,7 @@ size_t count_of(const char *text, const char *what) {
     return n;
 }
 
-/* Counts unescaped column separators: '|' in Markdown, '&' in LaTeX. */
+/* Counts unescaped column separators: '|' in Markdown, '&' in LaTeX. A mark after '$' is text. */
 static size_t marks(const char *line, size_t n, char mark) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
@@ -191,7 +191,6 @@ void expect_page(const char *page) {
     CU_ASSERT_EQUAL(count_of(page, "role=\"img\""), count_of(page, "<desc id="));
 }
 
-/* Checks every format of a model with readers that share no code with the writers. */
 void expect_well_formed(const report_model *m) {
     buf out = {0};
     write_page(m, &out);

@@ -13,9 +13,7 @@
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9 * (1 + fabs((double)(b))))
 
-/* ---- a CPU backend with injected faults ---- */
-
-/* ---- figures of rows as JSON ---- */
+/* ---- rows as JSON, and a CPU backend with injected faults ---- */
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -87,7 +85,7 @@ static struct {
     int runs;
     int corrupt_from;  /* first run with corrupted output; 0 = never */
     int fail_from;     /* first run that reports a broken device; 0 = never */
-    bool spoil_append; /* appended tokens are negated */
+    bool spoil_append; /* the content of appended BF16 tokens is negated */
     size_t memory;
 } plot;
 
@@ -296,8 +294,7 @@ static double logit(const uint16_t *q, const uint16_t *k, int d) {
     return sum / sqrt(192.0);
 }
 
-/* For any query, one token in a thousand has a much larger logit than the others and small
- * content. */
+/* About one token in a thousand has a much larger logit than the others. */
 static void test_sinks_are_liked(void) {
     enum { kD = 512, kR = 64, kRows = 20000 };
     numbers n;
@@ -313,7 +310,7 @@ static void test_sinks_are_liked(void) {
     numbers_release(&n);
 }
 
-/* The two large products of any query with any token cancel exactly. */
+/* The two large products of a query with a token cancel exactly. */
 static void test_large_products_cancel(void) {
     enum { kD = 512, kR = 64 };
     numbers n;
@@ -344,8 +341,7 @@ static void check_row(const js *row) {
     CU_ASSERT(is(row, "cold", "rotate"));
 }
 
-/* Checks whole small cells against the oracle, with NaN in every unused slot. Each row must satisfy
- * the schema. */
+/* All cells of a small grid pass their checks. Each row must satisfy the schema. */
 static void test_sweep_end_to_end(void) {
     mla_backend *be = open_fake();
     bench_grid g = parse(tiny);
@@ -707,7 +703,7 @@ static double figure(const js *rows, const char *config, const char *source, con
 }
 
 /* The errors are in the order that the paper's ablation predicts for RoPE outliers, and the
- * backend's error equals that of its format's oracle. */
+ * backend's error is close to that of its format's oracle. */
 static void test_fidelity(void) {
     mla_backend *be = open_fake();
     fidelity_options opt = {

@@ -1,5 +1,5 @@
 /* Checks reports in a real browser: its complaints, requests, pictures and accessibility tree. The
- * tests run only if Chromium is installed. */
+ * tests run only if Chromium is installed and no sanitizer is on. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void expect_check(browser *b, const char *page, const char *how, const ch
     js_free(faults);
 }
 
-/* The browser must not complain, and must not request anything but the page. */
+/* The browser must not complain, and must not request anything but files and embedded data. */
 static void expect_quiet(const browser *b, const char *page) {
     const js *events = browser_events(b);
     for (size_t i = 0; i < js_len(events); i++) {
@@ -260,7 +260,7 @@ static void paper_page(browser *b) {
     results_free(r);
 }
 
-/* The checks themselves: a page with one fault of each kind must fail them. */
+/* The checks themselves: they must count the known faults of a page. */
 static void bad_page(browser *b) {
     static const char bad[] =
         "<!DOCTYPE html><html><body><h1>a</h1><h3>b</h3><a href=\"#nowhere\">c</a>"

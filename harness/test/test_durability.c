@@ -1,5 +1,6 @@
 /* Runs must survive SIGKILL at random moments, a full disk, a folder that cannot be written, a
- * second process and a change of the clock. SNAPMLA_TEST_KILLS is the number of kills. */
+ * second process and a change of the clock. SNAPMLA_TEST_KILLS is the number of kills; its default
+ * is 20. */
 #include <CUnit/CUnit.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 
 enum { PROBLEMS = 10, SAMPLES = 4, ARMS = 2, CELLS = PROBLEMS * SAMPLES * ARMS, KILLS = 20 };
 
-/* ---- a clock that tests can set: every library of this program calls this function ---- */
+/* ---- a clock that tests can set: this function replaces that of the C library ---- */
 
 static _Atomic int64_t clock_set_s;
 
@@ -223,7 +224,7 @@ static int check_rows(seen *before) {
     return n;
 }
 
-/* The run is complete: every cell has one row, and the result has the same number. */
+/* Checks that the run is complete: each cell has one row, and the result has as many samples. */
 static void check_complete(seen *cells) {
     results *r = NULL;
     CU_ASSERT_EQUAL(check_rows(cells), CELLS);
@@ -330,8 +331,8 @@ static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     return status;
 }
 
-/* Wherever the space ends, the message names a file, no row is cut or lost, no incomplete file
- * stays, and the run continues when there is space again. */
+/* Wherever the space ends, the message says why, no row is cut or lost, no incomplete file stays,
+ * and the run continues when there is space again. */
 static void test_files_that_cannot_grow(void) {
     folder_open();
     answering at = answering_start();
@@ -521,8 +522,8 @@ static void evaluate_here(const eval_options *o, int64_t *took_ns, results **out
     *took_ns = clock_now_ns() - start;
 }
 
-/* The clock is set a year ahead and back while the program runs. Durations must not change, and
- * dates must stay in order. */
+/* time() jumps a year ahead, a year back, a day ahead and an hour back while the program runs.
+ * Durations must stay below the run's own, and dates must stay in order. */
 static void test_a_clock_that_is_set(void) {
     static const int64_t steps[] = {31536000, -31536000, 86400, -3600};
     static seen cells[CELLS];

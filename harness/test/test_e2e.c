@@ -14,7 +14,8 @@ static model_shape shape_of(const char *path) {
     return s;
 }
 
-/* The published number of parameters, without those that a step does not read or reads in FP32. */
+/* The bytes follow from the published number of parameters: a step does not read the embedding and
+ * the norms here, reads the router in FP32 and the rest in BF16. */
 static void test_weight_bytes_of_all_experts(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double all = 15706484224.0, embedding = 102400.0 * 2048, norms = 27 * (2 * 2048 + 512) + 2048,
@@ -23,8 +24,8 @@ static void test_weight_bytes_of_all_experts(void) {
                     2 * (all - embedding - norms - router) + 4 * router);
 }
 
-/* The products of a token are two FLOP for each weight that it uses, except in the router; and it
- * attends to itself. */
+/* A weight has two bytes, and a token uses it in two FLOP, so the bytes of the used weights without
+ * the router are the FLOP of the products. The token also attends to itself. */
 static void test_flop_of_one_token(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double router = 26.0 * 64 * 2048, touched = e2e_weight_bytes(&s, 26 * 6) - 4 * router,

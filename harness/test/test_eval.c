@@ -91,7 +91,7 @@ static snap_status evaluate(const eval_options *o, results **out, snap_err *err)
     return eval_run(o, NULL, out, err);
 }
 
-/* Runs until the result is complete. The caller frees it. */
+/* Evaluates, which must succeed. The caller frees the result. */
 static results *complete(const eval_options *o) {
     results *r = NULL;
     snap_err err = {0};
@@ -153,7 +153,7 @@ static void test_scores(void) {
     place_close(&p);
 }
 
-/* Grading again, with or without the recordings, changes and generates nothing. */
+/* Continuing a complete run and grading it again need no recordings and change no sample. */
 static void test_regrade(void) {
     place p;
     place_open(&p);
@@ -178,7 +178,8 @@ static js *config_of(const results *r) {
     return js_get_object(js_get_object(results_document(r), "provenance"), "config");
 }
 
-/* The result describes how its samples were made, not how they were graded again. */
+/* The configuration of a regraded result is that of the run that made the samples, with the
+ * regrade's own data, margin and policy. */
 static void test_a_regrade_keeps_the_configuration(void) {
     place p;
     place_open(&p);
@@ -215,7 +216,7 @@ static void test_a_regrade_keeps_the_configuration(void) {
 
 /* ---- packed runs ---- */
 
-/* Copies a member into the folder. It must not contain a path of this machine. */
+/* Copies a member into the folder. It must not contain the path of the test's folder. */
 static snap_status unpack_one(void *ctx, const char *name, const buf *content, snap_err *err) {
     const place *p = ctx;
     char path[160];
@@ -242,8 +243,8 @@ static void move_by_bundle(place *p) {
     buf_release(&bytes);
 }
 
-/* No file of a bundle, including the journal, contains a folder of this machine. The bundle is
- * still a run that can be graded again with other data. */
+/* No file of a bundle, including the journal, contains the path of the run's folder. The bundle is
+ * still a run that can be graded again, with the data in another place. */
 static void test_a_packed_run_names_no_folder(void) {
     place p;
     place_open(&p);
@@ -395,7 +396,8 @@ static void write_problems(const place *p, const char *wording, int add) {
     buf_release(&rows);
 }
 
-/* Runs arms a and b, and then one of a's samples (from its samples.jsonl) against b's. */
+/* Runs arms a and b. Returns the options of a second run, whose arms replay the samples of the
+ * first run as models a and b. */
 static eval_options replayed(place *p) {
     static char a[160], b[160], run[100];
     eval_options o = options_of(p);
@@ -510,7 +512,7 @@ static void test_one_grader_judges_all_arms(void) {
     place_close(&p);
 }
 
-/* Runs with the same question are compared, with the same result. */
+/* Replayed samples of the same questions are compared, with the same result. */
 static void test_the_same_question_is_compared(void) {
     place p;
     place_open(&p);
@@ -603,8 +605,7 @@ static void test_failures_are_retried(void) {
     place_close(&p);
 }
 
-/* An arm whose requests all fail ends the run early. An arm without any answer has not been
- * evaluated. */
+/* An arm without any scored sample is an error. 64 failed requests in a row end the run early. */
 static void test_a_dead_arm_is_an_error(void) {
     place p;
     place_open(&p);
@@ -705,9 +706,8 @@ static void record_damaged(const place *p, int wrong) {
     buf_release(&rows);
 }
 
-/* Arm a loses one sample of three on every third problem. Damage of 8 problems of 9 is detected. No
- * damage, and one more damaged problem than a has, are not. The damaged arm does not change the
- * numbers of the others. */
+/* Damage of 8 or 9 problems of 9 is detected; no damage and one damaged problem are not. The
+ * damaged arm does not change the comparison of the others. */
 static void test_a_damaged_arm_shows_what_is_seen(void) {
     static const struct {
         int wrong;
@@ -755,7 +755,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
     }
 }
 
-/* A damaged arm with other sampling proves nothing. */
+/* A damaged arm with other sampling is not compared, so it proves nothing. */
 static void test_a_damaged_arm_can_be_refused(void) {
     place p;
     char control[120];

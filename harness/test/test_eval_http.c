@@ -155,7 +155,7 @@ static void test_a_damaged_server(void) {
     folder_close();
 }
 
-/* The client's own statistics are in the result and in the report, also after a regrade. */
+/* After a regrade, the client's own statistics are still in the result and in the report. */
 static void test_the_client_s_lag(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("it is \\\\boxed{", "2}")};

@@ -188,7 +188,7 @@ typedef struct {
     reply replies[4];
     int n;
     const char *part;  /* left by an earlier attempt */
-    const char *range; /* expected in the last request; NULL: no range */
+    const char *range; /* expected in the last request; NULL: not checked */
     fetch_state state;
     how how;
 } good_case;
@@ -524,7 +524,8 @@ static void test_convert(void) {
     "}"
 #define AND(k) ", {\"row\": {\"n\": " #k "}}"
 
-/* Two responses make one file. The second request asks for the rows after the first response. */
+/* Two responses make one file. A data set that changes in between, and an empty page, are
+ * refused. */
 static void test_pages(void) {
     static const reply replies[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 3)}};
     static const reply changing[] = {{.body = PAGE(0, AND(1), 3)}, {.body = PAGE(2, "", 4)}};
@@ -736,7 +737,8 @@ static void test_script_usage(void) {
     buf_release(&said);
 }
 
-/* The script, line by line, and the program, as JSON, read the same from the shipped manifest. */
+/* The script, which reads lines, and the program, which reads JSON, find the same names, titles and
+ * licences in the shipped manifest. */
 static void test_script_list(void) {
     manifest m;
     buf said = {0}, want = {0};

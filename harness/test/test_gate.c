@@ -119,8 +119,8 @@ static void test_approximations(void) {
     NEAR(rank_p_above(tied, 30, 0), 0.5, 0.02);
 }
 
-/* An interval covers the centre as often as its level says, and it ends where the test's result
- * changes. */
+/* An interval covers the centre as often as its level says, and its lower end is where the test's
+ * result changes. */
 static void test_intervals(void) {
     rng r = rng_make(3, 4);
     static const size_t sizes[] = {8, 12, 24, 40};
@@ -134,7 +134,8 @@ static void test_intervals(void) {
                 x[i] = rng_normal(&r) + (rng_below(&r, 10) == 0 ? 5 * rng_normal(&r) : 0);
             CU_ASSERT_FATAL(rank_centre(x, n, 0.05, &e, NULL) == SNAP_OK);
             covered += e.lo <= 0 && 0 <= e.hi;
-            CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* normal tails, n > 25 */
+            CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* 0.003: the normal
+                                                                           approximation, n > 25 */
             CU_ASSERT(rank_p_above(x, n, e.lo + 1e-9) > 0.05 - 0.003);
         }
         CU_ASSERT(covered > 0.89 * runs); /* at least 90 %, as the distribution is discrete */
@@ -251,8 +252,8 @@ static void test_power(void) {
     free(rec);
 }
 
-/* Without the correction for many cells and looks, the same simulation does find false alarms. So
- * it can distinguish a gate that keeps its error rate from one that does not. */
+/* At an alpha of 0.3, the same simulation finds false alarms in more than 8 % of comparisons. So it
+ * can distinguish a gate that keeps an error rate of 5 % from one that does not. */
 static void test_simulation_can_fail(void) {
     double x[400], effects[8];
     gate_noise noise[8];
@@ -272,7 +273,7 @@ static void test_simulation_can_fail(void) {
 
 /* ---- change points ---- */
 
-/* The definition, computed term by term. */
+/* The definition of the weighted energy distance, computed term by term. */
 static double distance_brute(const double *x, size_t n, size_t at) {
     double across = 0, left = 0, right = 0, a = (double)at, b = (double)(n - at);
     for (size_t i = 0; i < n; i++)

@@ -14,7 +14,7 @@
 #include "harness/gate/remote.h"
 #include "harness/gate/verdicts.h"
 
-/* The fixture without its failed rows. */
+/* The fixture; rows that did not pass are marked as skipped. */
 static results *load(void) {
     results *r = NULL;
     CU_ASSERT_FATAL(results_load(&r, "harness/test/fixtures/run.json", NULL) == SNAP_OK);
@@ -25,7 +25,8 @@ static results *load(void) {
     return r;
 }
 
-/* Gives every passed row @n samples around its median times @factor. */
+/* Gives every row with a performance 100 samples around its median times @factor, and removes all
+ * flags. */
 static void resample(results *r, double factor, uint64_t seed) {
     js *rows = results_section(r, "bench");
     for (size_t i = 0; i < js_len(rows); i++) {
@@ -236,7 +237,7 @@ static void test_quality(void) {
     results_free(r);
 }
 
-/* 200 problems; the answer to every @period-th is wrong. */
+/* 200 problems; the answer to every @period-th is wrong. 0: none is wrong. */
 static void write_samples(const char *path, const char *task, int period) {
     buf text = {0};
     for (int i = 0; i < 200; i++)

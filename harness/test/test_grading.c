@@ -1,5 +1,5 @@
-/* Tests the graders in the program: their speed, their policies in results, and that no run writes
- * GPQA's text to disk. */
+/* Tests the graders in the program: their speed, their policies in results, and that a run writes
+ * GPQA's text to disk only on request. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static eval_options options_of(const place *p, const char *suite) {
                           .temperature = -1};
 }
 
-/* The number of files in a RUN folder that contain a word. */
+/* The names of the files in a RUN folder that contain a word. */
 static const char *wanted;
 static char found[256];
 
@@ -135,7 +135,7 @@ static void test_gpqa_stays_off_the_disk(void) {
     place_close(&p);
 }
 
-/* A run is graded again with another policy. Only verdicts and the grader's name may change. */
+/* A run is graded again with another policy, which changes verdicts and the grader's name. */
 static void test_policies(void) {
     place p;
     buf data = {0}, rows = {0};

@@ -31,7 +31,7 @@ static void test_quantile_ramp(void) {
     }
 }
 
-/* The example of R's manual page: quantile(c(1, 2, 4, 8)). */
+/* What R's quantile(c(1, 2, 4, 8)) gives. */
 static void test_quantile_known(void) {
     const double x[] = {1, 2, 4, 8};
     stats_summary s = stats_summarise(x, 4);
@@ -58,8 +58,8 @@ static void test_insert_sorts(void) {
     CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
 }
 
-/* The interval behind the noise must contain the true median in 95 of 100 experiments. A sample
- * that is symmetric around 1 has a known half width: noise times median. So coverage is counted
+/* The interval behind the noise must contain the true median in 95 of 100 experiments. Its half
+ * width is noise times median, and the true median of these samples is 100. So coverage is counted
  * directly. */
 static void test_noise_coverage(void) {
     enum { kRuns = 4000, kN = 40 };
@@ -232,8 +232,8 @@ static void test_code_hash(void) {
     CU_ASSERT(strlen(a) == 64);
 }
 
-/* No truncated image and no changed header byte may cause reads outside the image (checked by
- * ASan). */
+/* No truncated image and no flipped bit of its first 64 bytes may cause reads outside the image
+ * (checked by ASan). */
 static void test_code_find_hostile(void) {
     buf image = {0};
     size_t offset, size;
@@ -255,7 +255,8 @@ static void test_code_find_hostile(void) {
 
 /* ---- probes of the ceilings between samples ---- */
 
-/* A second probe right after the first would take more than its share of the time. */
+/* A second probe right after the first would take more than its share of the time, so it is left
+ * out. */
 static void test_paired_probes(void) {
     mla_backend *be;
     paired_probes g = {0};

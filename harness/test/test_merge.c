@@ -1,4 +1,4 @@
-/* Merging the shards of a run must give the same files as one process. */
+/* Merging the shards of a run must give the same samples and tables as one process. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void write_file(const char *name, buf *text) {
     buf_release(text);
 }
 
-/* @wrong: every n-th answer is wrong. One sample of it is not a number at all. */
+/* @wrong: of this many answers, one is wrong. */
 static void record(const char *name, int wrong) {
     buf rows = {0};
     for (int i = 0; i < PROBLEMS * SAMPLES; i++)
@@ -254,7 +254,7 @@ static void test_refusals(void) {
     folder_close();
 }
 
-/* Every question belongs to one shard, the same in all arms, also when the run grows. */
+/* Every cell belongs to exactly one shard, and the shards have nearly equal sizes. */
 static void test_shards_partition(void) {
     task_set set = {.n = PROBLEMS};
     eval_task task = {.set = set, .samples = SAMPLES};

@@ -79,7 +79,7 @@ static void test_formats_against_the_first(void) {
         CU_ASSERT(rows[3].all.kl_max <= rows[3].all.kl);
         CU_ASSERT(rows[3].all.kl_max >= rows[3].all.kl / (tokens - 1));
         CU_ASSERT_STRING_EQUAL(rows[3].format, "fp8");
-        /* three layers of 64 + 32: bf16, twice that, and e4m3 with bf16 RoPE and a scale */
+        /* three layers of 64 + 32 values: FP32, BF16, and e4m3 with RoPE in BF16 and a scale */
         CU_ASSERT_EQUAL(rows[0].cache_bytes, 3 * 384);
         CU_ASSERT_EQUAL(rows[2].cache_bytes, 3 * 192);
         CU_ASSERT_EQUAL(rows[3].cache_bytes, 3 * (64 + 64 + 4));
@@ -120,7 +120,8 @@ static int count_kind(const js *rows, const char *kind) {
     return n;
 }
 
-/* Every number of a layer's row is in its range. Formats that lose nothing equal the reference. */
+/* Checks a row of a layer by its kind: errors are above 0 and small, effects are below their
+ * bounds, and a run in the first format does not differ from itself. */
 static void check_layer_row(const js *row) {
     const char *kind = js_get_str(row, "kind");
     if (strcmp(kind, "layer") == 0) {
@@ -163,7 +164,7 @@ static void test_layers(void) {
         CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
         for (size_t i = 0; i < js_len(list); i++)
             check_layer_row(js_at(list, i));
-        /* two moments, three layers; formats D and E need 128 columns */
+        /* two moments, three layers; formats D and E need 128 columns, which the model lacks */
         CU_ASSERT_EQUAL(count_kind(list, "layer"), 2 * 3 * (ORACLE_CONFIGS - 2));
         CU_ASSERT_EQUAL(count_kind(list, "values"), 2 * 3 * 2);
         CU_ASSERT_EQUAL(count_kind(list, "bound"), 2 * 3);
@@ -176,7 +177,6 @@ static void test_layers(void) {
     tiny_remove(dir);
 }
 
-/* A quantile is a value of the sorted list. */
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -197,7 +197,7 @@ static void test_values(void) {
     layer_values_count(&v, x, ROWS, STRIDE, FIRST, WIDTH);
     qsort(sorted, N, sizeof *sorted, by_size);
     CU_ASSERT_EQUAL(v.n, N);
-    for (int part = 1; part <= 32; part++) /* shares that binary fractions represent exactly */
+    for (int part = 1; part <= 32; part++) /* binary fractions are exact */
         CU_ASSERT_EQUAL(layer_values_quantile(&v, part / 32.0), sorted[part * N / 32 - 1]);
     arena mem = {0};
     model_record values = model_record_new("values");

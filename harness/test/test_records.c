@@ -48,7 +48,7 @@ typedef union {
     verdict_record verdict;
 } any_record;
 
-/* Each row, written from its struct, is the row that was read. */
+/* A row that is read, written and read again gives the same struct. */
 static void expect_same_rows(const results *r, const char *section, const record_type *type) {
     const js *all = results_section(r, section);
     arena mem = {0};
@@ -98,7 +98,7 @@ static void test_kept_files_load(void) {
 
 /* ---- one record ---- */
 
-/* A row of this program comes back as the same JSON. */
+/* The shape and the correctness of a row come back as the same JSON. */
 static void test_a_row_comes_back(void) {
     results *r;
     arena mem = {0};
@@ -116,7 +116,7 @@ static void test_a_row_comes_back(void) {
     results_free(r);
 }
 
-/* What is not there is NAN, "", RECORD_NO_COUNT, and null or absent in JSON. */
+/* What does not exist is NAN, "" or RECORD_NO_COUNT, and null or absent in JSON. */
 static void test_what_does_not_exist(void) {
     arena mem = {0};
     cell_record c;
@@ -135,7 +135,7 @@ static void test_what_does_not_exist(void) {
     arena_release(&mem);
 }
 
-/* Values of another type than the field's do not exist; nothing is read beyond them. */
+/* A value of another type than the field's counts as missing. */
 static void test_hostile_rows(void) {
     static const char *const lines[] = {
         "{\"shape\":[1,2],\"flags\":{\"a\":1},\"arm\":7,\"performance\":[],\"status\":null}",
@@ -158,7 +158,7 @@ static void test_hostile_rows(void) {
     }
 }
 
-/* A gate's row has the keys of its parts and no others. */
+/* A gate's row has the keys of its parts, and not those of other parts. */
 static void test_parts(void) {
     arena mem = {0};
     verdict_record v, again;

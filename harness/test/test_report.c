@@ -1,4 +1,5 @@
-/* Compares the numbers of reports with a simple loop over the rows. */
+/* Tests reports: which runs they compare, their numbers against a simple loop over the rows, and
+ * what figures and tables show. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static js *sampling(double temperature, int seed) {
 }
 
 /* Runs with other data, prompts, grader or sampling are not compared; runs with another seed are.
- * Every format for people says so. */
+ * Markdown, HTML and LaTeX say so. */
 static void test_other_runs_are_not_compared(void) {
     const struct {
         const char *key, *says;

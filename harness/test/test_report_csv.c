@@ -100,7 +100,7 @@ static void test_csv_brings_every_number_back(void) {
     results_free(r);
 }
 
-/* No text field may start a formula, but numbers may be negative. */
+/* No text field may start a formula. */
 static void test_csv_has_no_formulas(void) {
     static const char *const texts[] = {"=1+1", "+1",   "-1",    "@x", "\tx",
                                         "a,b",  "a\"b", "plain", ""};

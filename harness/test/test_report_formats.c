@@ -124,7 +124,7 @@ static void poison(js *object, const char *key) {
     CU_ASSERT(js_set_str(object, key, kEvil));
 }
 
-/* Every format shows the rates of failed and truncated answers beside an accuracy. */
+/* Every default format names the rates of truncated, empty, unparsed and failed answers. */
 static void test_rates_in_every_format(void) {
     static const char *const files[] = {"report.md", "report.csv", "parity.tex", "report.html"};
     static const char *const heads[] = {"truncated", "empty", "unparsed", "failed"};
@@ -150,7 +150,8 @@ static void test_rates_in_every_format(void) {
     results_free(r);
 }
 
-/* Every string that comes from outside is hostile. */
+/* Strings that come from outside are hostile, in all sections of a result file that the fixture
+ * has. */
 static void test_hostile_strings(void) {
     results *r = fixture_load();
     js *doc = results_document(r), *evals = js_get_array(doc, "evals");

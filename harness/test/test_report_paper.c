@@ -1,4 +1,5 @@
-/* Compares with numbers computed by hand from the rows here, and runs LaTeX if it is installed. */
+/* Compares the paper's tables with numbers computed by hand from the rows here, and compiles the
+ * LaTeX if pdflatex is installed. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static const char *cell(const table *t, size_t row, const char *head, const char
     return "no such column";
 }
 
-/* The table for one row per shape: heads, batch, context, s_q, TFLOPS of both arms. */
+/* A shape, and the TFLOPS of both arms. */
 typedef struct {
     int heads, batch, context, s_q;
     double bf16, fp8;
@@ -345,7 +346,7 @@ static int compile(const char *dir, const char *body) {
     return latex(dir);
 }
 
-/* Runs if LaTeX and the packages are installed. It first checks that LaTeX refuses a broken
+/* The result is checked only if LaTeX and the packages are installed. LaTeX must refuse a broken
  * file. */
 static void test_latex_compiles(void) {
     results *r = fixture_load();

@@ -109,7 +109,8 @@ static void test_confidential_texts(void) {
     }
 }
 
-/* The page has a limited size, whatever the number and length of samples. */
+/* The size of the page is limited, and so are the number of questions of a task and the length of
+ * an answer. */
 static void test_the_page_is_bounded(void) {
     enum { QUESTIONS = 1500, LENGTH = 20000, TASKS = 3 };
     static char text[LENGTH + 1];

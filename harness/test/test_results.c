@@ -61,7 +61,7 @@ static js *container_of(js *v, const char *path, char last[64]) {
     }
 }
 
-/* json: the new value; NULL = delete the key */
+/* @json: the new value; NULL = delete the key */
 static void mutate(js *document, const char *path, const char *json) {
     char last[64];
     js *object = container_of(document, path, last);

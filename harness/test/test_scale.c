@@ -1,8 +1,8 @@
 /* Measures the memory of a long run and the load of its client.
  *
  * SNAPMLA_TEST_SCALE is the number of samples of such a run, with a thousand requests in flight on
- * one processor and answers that take one second. If it is not set, a small run is made as fast as
- * possible. */
+ * one processor and answers that take about one second. If it is not set or below 10000, a small
+ * run is made as fast as possible. */
 #include <CUnit/CUnit.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -62,7 +62,7 @@ static void use_processor(int i) {
 
 #define WORDS(n) CHAT_DELTA("{\"content\":\"we see that in step " n " something follows \"}")
 
-/* Ten pieces of text, a stop and a count, each in its own write. */
+/* Ten pieces of text, a stop and a count, in writes of the size of one piece. */
 static const char answer[] = WORDS("1") WORDS("2") WORDS("3") WORDS("4") WORDS("5") WORDS("6")
     WORDS("7") WORDS("8") WORDS("9") CHAT_DELTA("{\"content\":\"\\\\boxed{7}\"}")
         CHAT_FINISH("stop") CHAT_USAGE "data: [DONE]\n\n";
@@ -166,8 +166,8 @@ static const double kBytesEach = kSanitized ? 1e9 : 400; /* sanitizers keep free
 
 enum { PROBLEMS = 500, IN_FLIGHT = 64 };
 
-/* With ten times the samples, a run keeps a few hundred bytes for each sample, and nothing of its
- * answer. */
+/* With ten times the samples, a run keeps at most a few hundred bytes for each further sample, so
+ * nothing of its answer. */
 static void test_memory(void) {
     enum { FEW = 1, MANY = 10 };
     int until;

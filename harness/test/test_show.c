@@ -1,4 +1,4 @@
-/* Tests eval show: the output for a file of samples. */
+/* Tests texts in columns, and eval show: the output for a file of samples. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static void expect(const results *r, snap_status want, const char *what) {
     verify_release(&f);
 }
 
-/* Changes the loaded fixture in one way and names the finding that must follow. */
+/* Changes the loaded fixture in one way. forged() checks the finding that must follow. */
 typedef void (*forge_fn)(results *r);
 static void forged(forge_fn forge, snap_status want, const char *what) {
     results *r = load();
@@ -91,7 +91,7 @@ static void generous(results *r) {
     CU_ASSERT(js_set_num(c, "error", 0.5) && js_set_num(c, "tolerance", 1));
 }
 
-/* All samples and derived values become a tenth: consistent, but impossible. */
+/* All times become a tenth, and all rates ten times as high: consistent, but impossible. */
 static void impossible(results *r) {
     static const char *const shorter[] = {"min_ns", "q1_ns", "median_ns", "q3_ns", "max_ns"};
     static const char *const higher[] = {"tflops", "gb_s", "tok_s", "roofline_pct"};
@@ -130,7 +130,7 @@ static void vendor(results *r) { /* a plugin's backend without its name */
     CU_ASSERT(js_set_str(js_get_object(p, "backend"), "name", "vendor"));
 }
 
-/* A run of a plugin with one row from elsewhere. */
+/* A run of a plugin whose last row has another hash. */
 static void two_plugins(results *r) {
     const js *rows = results_section(r, "bench");
     const char *code = js_get_str(row(r, 0), "kernel_hash");
