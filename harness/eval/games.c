@@ -152,8 +152,8 @@ static gen_request request_of(const judging *t, match *m) {
     gen_request q = plan_request(t->plan, c);
     int game = m->started++, samples = t->plan->tasks[c.task].samples;
     q.id = (int64_t)(intptr_t)m;
-    q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* number that a replayed
-                                                                          judge needs */
+    q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* a replayed judge
+                                                                          finds a game by it */
     q.messages = m->messages[game];
     q.n_messages = kMessages;
     q.prompt_sha256 = NULL;

@@ -5,7 +5,7 @@
  * The medians of both files are compared with Wilcoxon's rank-sum test and the rules of decide.h,
  * once. The two runs were not timed alternately, so their difference includes how the machine
  * changes from day to day. With a history of the cell, its threshold is at least the difference
- * that two runs without a cause exceed once in twenty times.
+ * that two runs of the same code exceed once in twenty times.
  *
  * Two rows of a cell are not comparable if the input or the state of the cache differ. Rows of
  * different modes belong to different cells. */

@@ -7,7 +7,8 @@
  *   {"cell":{"precision","scope","heads","s_q","batch","context","d_c","d_r"}}
  *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash",
  *            "program_hash","cold","error","tolerance","rows_checked","step_ns","cpu_s"}
- *        The worker builds the cell, checks its output against FP64 and warms up.
+ *        The worker builds the cell, checks its output against FP64 and, if
+ *        it passes, warms up.
  *   {"steps":N}  -> {"ns":[N times]}, after one untimed step
  *   {"end":true} -> {"status","reason","cpu_s"}
  *        The worker checks that the output has not changed, and frees the cell.

@@ -500,7 +500,7 @@ static void test_ablation_is_the_gpus(void) {
     bench_grid g = parse(t);
     mla_backend *be = open_fake();
     js *rows = sweep_rows(be, &g, SNAP_OK);
-    CU_ASSERT(sweep_count(&g) == 12); /* dataflow arms have no kernel scope */
+    CU_ASSERT(sweep_count(&g) == 12); /* two arms have no kernel scope */
     CU_ASSERT_FATAL(js_len(rows) == 12);
     for (size_t i = 0; i < 12; i++) {
         const js *row = js_at(rows, i);

@@ -237,7 +237,7 @@ static void check_complete(seen *cells) {
     results_free(r);
 }
 
-static const int64_t kLong = INT64_C(300000000000); /* for a run that ends by itself */
+static const int64_t kLong = INT64_C(300000000000); /* most time of a run that ends by itself */
 
 static int kills_wanted(void) {
     const char *set = getenv("SNAPMLA_TEST_KILLS");

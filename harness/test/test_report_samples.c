@@ -1,5 +1,5 @@
 /* Tests the samples on the page: which are shown, their order, their number, and texts that must
- * never be shown. */
+ * not be shown. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,8 +27,8 @@ static bool same_model(const report_model_row *a, const report_model_row *b) {
     return a->file == b->file && strcmp(a->row->model, b->row->model) == 0;
 }
 
-/* Finds a row of the @index-th figure. Each model has one figure; the row returned is one with that
- * model's longest context. */
+/* Finds a row of the @index-th figure. Each model of a file has one figure; the row returned is one
+ * with that model's longest context. */
 static const report_model_row *find(const report_model *m, size_t index) {
     const report_model_row *found = NULL;
     for (size_t i = 0; i < m->n_model_rows && !found; i++) {

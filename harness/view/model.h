@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
     int file;
     const model_record *row;
-    const char *name; /* the row's config, precision or part; "" if it has none of them */
+    const char *name; /* the first that the row has of config, precision and part; else "" */
 } report_model_row;
 
 typedef struct {
@@ -88,7 +88,7 @@ struct report_model {
     report_ceiling *ceilings;
     report_cell *cells;   /* sorted: measured before reported, then by file, backend, scope, input
                              and shape */
-    report_speed *speeds; /* pairs of measured cells, in the order of the cells */
+    report_speed *speeds; /* measured cells but the ablation, paired, in the order of the cells */
     report_fidelity *fidelity;
     report_model_row *model_rows;
     report_eval *evals;

@@ -1,5 +1,6 @@
-/* table_model.c - the tables of a model's predictions and layers in each cache format. The tables
- * summarise the layers of a group in one row. The CSV file has every layer. */
+/* table_model.c - the tables of the section model_fidelity: a model's predictions, layers, cached
+ * values, bounds and residual stream. Those about layers have one row for each group of layers. The
+ * CSV file has every layer. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
