@@ -87,7 +87,8 @@ static bool same(const js *a, const js *b) {
     return no_a || no_b ? no_a && no_b : js_equal(a, b);
 }
 
-/* Returns SNAP_E_USAGE, naming the first key of @a that has another value in @b. SNAP_E_NOMEM. */
+/* Returns SNAP_E_USAGE, naming the first key of @a that must not differ and has another value in
+ * @b. SNAP_E_NOMEM. */
 static snap_status check_equal(const char *of_a, const js *a, const char *of_b, const js *b,
                                snap_err *err) {
     snap_status st = SNAP_OK;

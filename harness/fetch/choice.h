@@ -1,4 +1,5 @@
-/* choice.h - the data sets of a manifest that a command line names. */
+/* choice.h - the data sets of a manifest that a command line names, and what a folder holds of
+ * them. */
 #ifndef SNAPMLA_HARNESS_FETCH_CHOICE_H
 #define SNAPMLA_HARNESS_FETCH_CHOICE_H
 

@@ -29,7 +29,7 @@ typedef struct {
     const char *name, *title, *licence, *home;
     const char *notice; /* what a user should know about the data; NULL = nothing */
     int64_t rows;
-    bool large; /* fetched only if it is named, or if large sets are requested, too */
+    bool large; /* fetched only if it is named, or if all large sets are requested */
     manifest_file *files;
     size_t n_files;
 } manifest_set;

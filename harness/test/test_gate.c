@@ -134,8 +134,9 @@ static void test_intervals(void) {
                 x[i] = rng_normal(&r) + (rng_below(&r, 10) == 0 ? 5 * rng_normal(&r) : 0);
             CU_ASSERT_FATAL(rank_centre(x, n, 0.05, &e, NULL) == SNAP_OK);
             covered += e.lo <= 0 && 0 <= e.hi;
-            CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* 0.003: the normal
-                                                                           approximation, n > 25 */
+            CU_ASSERT(rank_p_above(x, n, e.lo - 1e-9) <= 0.05 + 0.003); /* 0.003 allows for the
+                                                                           normal approximation
+                                                                           above n = 25 */
             CU_ASSERT(rank_p_above(x, n, e.lo + 1e-9) > 0.05 - 0.003);
         }
         CU_ASSERT(covered > 0.89 * runs); /* at least 90 %, as the distribution is discrete */
