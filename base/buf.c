@@ -7,11 +7,12 @@
 
 #include "base/fault.h"
 
-/* Makes room for n more bytes and a NUL. The capacity at least doubles, so n appends cost O(n). */
+/* Makes room for n more bytes and a NUL; false if that fails. The capacity at least doubles when it
+ * grows, so appending N bytes one by one takes O(N) time. */
 static bool reserve(buf *b, size_t n) {
     size_t limit = b->limit ? b->limit : BUF_DEFAULT_LIMIT;
     if (b->failed || n > limit || b->len > limit - n) {
-        if (!b->limit && !b->failed) /* a limit of the caller's own is the caller's business */
+        if (!b->limit && !b->failed) /* exceeding a limit that the caller has set is not a fault */
             fault_note(SNAP_E_NOMEM, "a text does not fit in %zu bytes", limit);
         b->failed = true;
         return false;

@@ -19,8 +19,8 @@ void clock_sleep_ns(int64_t ns) {
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int64_t first_ns; /* readings of both clocks, taken together at the first call of
-                            clock_utc() */
+static int64_t first_ns; /* the monotonic clock at the first call of clock_utc(); first_wall: the
+                            wall clock at that call */
 static time_t first_wall;
 
 static void read_clocks(void) {

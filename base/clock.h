@@ -7,10 +7,9 @@
 int64_t clock_now_ns(void); /* CLOCK_MONOTONIC, nanoseconds */
 void clock_sleep_ns(int64_t ns);
 
-/* Writes the current UTC time as "2026-01-31T12:34:56Z" into @out, which needs 21 bytes. The
- * process reads the wall clock only once and then adds the monotonic time that has passed. So the
- * order of recorded times and the differences between them stay right even if the wall clock is
- * changed. */
+/* Writes the current UTC time as "2026-01-31T12:34:56Z" into @out, which needs 21 bytes. The first
+ * call of the process reads the wall clock. Later calls add the monotonic time that has passed
+ * since then. So the written times stay in order even if the wall clock is changed. */
 void clock_utc(char out[21]);
 
 #endif

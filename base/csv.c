@@ -8,7 +8,8 @@ typedef struct {
     const char *at, *end;
     const char *name;
     long line;
-    char *out; /* where the next field's bytes go; unquoting never makes the text longer */
+    char *out; /* where the next byte of the current row goes; unquoting never makes the text
+                  longer */
     csv_field *fields;
     size_t n;
 } reader;
@@ -65,7 +66,7 @@ static snap_status read_field(reader *r, snap_err *err) {
     bool quoted = r->at < r->end && *r->at == '"';
     snap_status st = quoted ? read_quoted(r, err) : read_plain(r, err);
     r->fields[r->n++] = (csv_field){start, (size_t)(r->out - start)};
-    *r->out++ = '\0'; /* replaces the comma or the line end */
+    *r->out++ = '\0'; /* takes the room of the comma or of the line end */
     return st;
 }
 

@@ -40,7 +40,7 @@ void err_prefix(snap_err *err, const char *fmt, ...) {
     int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
     size_t used = n < 0 ? 0 : (size_t)n, room = sizeof err->text - 3;
-    if (used >= room) /* the prefix alone fills the line */
+    if (used >= room) /* the prefix alone fills the buffer, so the old message is lost */
         return;
     size_t keep = strnlen(old, room - used);
     memcpy(err->text + used, ": ", 2);

@@ -2,15 +2,15 @@
  *
  * Many functions answer a yes-or-no question: does this pattern match, is there an answer, are two
  * values equal? When memory runs out inside one of them, or a library fails, its "no" means nothing
- * and must not become a verdict. Such a function notes a fault for its thread and returns anything.
- * A function above it that has a snap_err checks for faults and then fails:
+ * and must not become a verdict. Such a function notes a fault for its thread and returns any
+ * value. A function above it that has a snap_err checks for faults and then fails:
  *
  *     fault_mark before = fault_begin();
  *     bool found = pattern_find(&p, text, 0, groups);
  *     return fault_result(before, SNAP_OK, err);
  *
- * Scopes may be nested. Nobody can forget to pass a fault on, because no caller in between is
- * involved. buf.h, arena.h and json.h note a fault whenever an allocation fails. */
+ * Scopes may be nested. The callers between the two functions need not pass the fault on. buf.h,
+ * arena.h and json.h note a fault when an allocation fails. */
 #ifndef SNAPMLA_BASE_FAULT_H
 #define SNAPMLA_BASE_FAULT_H
 
@@ -24,24 +24,26 @@ typedef size_t fault_mark; /* the number of faults that this thread has noted so
 /* Notes a fault of this thread. @code must not be SNAP_OK. */
 void fault_note(snap_status code, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
-/* Begins a scope. */
+/* Begins a scope. Pass the mark to fault_since() or fault_result(). */
 fault_mark fault_begin(void);
 
-/* True if this thread has noted a fault in the scope. */
+/* True if this thread has noted a fault since fault_begin() returned the mark @before. */
 bool fault_since(fault_mark before);
 
 /**
  * fault_result - the result of a scope
  *
- * @st: the result if there was no fault
+ * @before: from fault_begin()
+ * @st:     the result if there was no fault
  *
- * If there was a fault, returns its code and replaces @err by its message: an error of the scope,
- * such as "cannot be parsed", is then only a consequence. An SNAP_E_NOMEM that is in @err already
- * stays, because it says more.
+ * If there was a fault, returns the code of the last one and replaces @err by its message: an error
+ * of the scope, such as "cannot be parsed", is then only a consequence. If @err already holds
+ * SNAP_E_NOMEM, it stays and SNAP_E_NOMEM is returned, because its message says more.
  */
 snap_status fault_result(fault_mark before, snap_status st, snap_err *err) SNAP_CHECK_RESULT;
 
-/* malloc() and so on, which note a fault if they fail. free() frees their memory. */
+/* malloc(), calloc() and realloc() that note a fault if they fail. A size of 0 is not a failure.
+ * free() frees the memory. */
 void *fault_malloc(size_t n);
 void *fault_calloc(size_t count, size_t size);
 void *fault_realloc(void *p, size_t n);

@@ -48,7 +48,7 @@ static snap_status write_all(int fd, const char *path, const char *p, size_t n, 
     return SNAP_OK;
 }
 
-/* Syncs the folder of @path: only then is a rename durable. */
+/* Syncs the folder of @path. A rename is durable only after that. */
 static snap_status sync_parent(const char *path, snap_err *err) {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
@@ -97,8 +97,8 @@ snap_status fs_write_atomic(const char *path, const void *bytes, size_t n, snap_
     if (st == SNAP_OK)
         st = fs_replace(tmp.data, path, err);
     if (st != SNAP_OK)
-        (void)unlink(tmp.data); /* already renamed if only the sync failed; then this does
-                                   nothing */
+        (void)unlink(tmp.data); /* if only the sync failed, the file is already renamed, and
+                                   unlink() does nothing */
 cleanup:
     buf_release(&tmp);
     return st;

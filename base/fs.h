@@ -1,7 +1,7 @@
 /* fs.h - files: reads with a size limit, atomic writes, append-only logs and locks.
  *
- * Paths are NUL-terminated UTF-8, relative to the working directory or absolute. Every error
- * message names the path. */
+ * Paths are NUL-terminated, relative to the working directory or absolute. Error messages name the
+ * path. */
 #ifndef SNAPMLA_BASE_FS_H
 #define SNAPMLA_BASE_FS_H
 
@@ -11,13 +11,13 @@
 
 #include "base/buf.h"
 
-/* Appends the whole content of a regular file or pipe to @out. The path "-" is standard input.
- * SNAP_E_IO; SNAP_E_NOMEM if the content exceeds out->limit. */
+/* Appends the whole content of a file or pipe to @out. The path "-" is standard input. SNAP_E_IO;
+ * SNAP_E_NOMEM if the content exceeds out->limit or memory is exhausted. */
 snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Replaces @path with @n bytes. After a crash, the file is either the old or the new one: the bytes
- * go to a temporary file in the same folder, which is synced and renamed, and then the folder is
- * synced. */
+/* Creates or replaces @path with @n bytes. After a crash, @path has either its old or its new
+ * content: the bytes go to a temporary file in the same folder, which is synced and renamed, and
+ * then the folder is synced. */
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n,
                             snap_err *err) SNAP_CHECK_RESULT;
 
@@ -25,7 +25,7 @@ snap_status fs_write_atomic(const char *path, const void *bytes, size_t n,
  * be on disk. */
 snap_status fs_replace(const char *from, const char *to, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Creates a folder and its parents, like mkdir -p. An existing folder is not an error. */
+/* Creates a folder and its missing parents, like mkdir -p. An existing folder is not an error. */
 snap_status fs_mkdirs(const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
 bool fs_exists(const char *path);
@@ -36,7 +36,7 @@ char *fs_join(const char *dir, const char *name);
 
 /* An append-only log of lines. fs_log_append() normally is a single write(2), so a concurrent
  * reader does not see half a line. If the process is killed, only the last line can be incomplete,
- * and the next fs_log_open() removes it. */
+ * and the next fs_log_open() removes an incomplete last line. */
 typedef struct {
     int fd;
     char *path; /* owned */
@@ -46,14 +46,14 @@ typedef struct {
 /* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 /* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
- * length. */
+ * length. If that fails too, the message says that a partial line is left. */
 snap_status fs_log_append(fs_log *log, const void *line, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 snap_status fs_log_sync(fs_log *log, snap_err *err) SNAP_CHECK_RESULT; /* fdatasync */
 void fs_log_close(fs_log *log); /* may be called twice; initialise with FS_LOG_CLOSED */
 
-/* Takes an exclusive lock on the file @path, which is created if absent. The caller closes *fd to
- * release the lock. If another process holds the lock: SNAP_E_IO, and the message has its process
- * id. */
+/* Takes an exclusive lock (flock) on the file @path, which is created if absent. The caller closes
+ * *fd to release the lock. If the lock is held already: SNAP_E_IO, and the message has the process
+ * id of its holder, or "unknown". */
 snap_status fs_lock(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

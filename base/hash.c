@@ -1,8 +1,9 @@
 #include "base/hash.h"
 
 #include <fcntl.h>
-/* The functions below allocate nothing and so cannot fail. Their successors fetch the algorithm
- * from a provider, and in OpenSSL 3.0 a failed allocation in that crashes the program. */
+/* The SHA256_*() functions are deprecated since OpenSSL 3.0, but they allocate nothing. The EVP
+ * functions, their successors, fetch the algorithm from a provider. In OpenSSL 3.0 a failed
+ * allocation in that crashes the program. */
 #define OPENSSL_API_COMPAT 0x10101000L
 #include <openssl/sha.h>
 #include <stdbool.h>
@@ -26,8 +27,8 @@ snap_status hash_bytes(const void *bytes, size_t n, char out[HASH_HEX], snap_err
     return finish(&ctx, out, err);
 }
 
-/* Opens a regular file. Other files are refused: reading a pipe without a writer, or some devices,
- * would never end. */
+/* Opens a regular file. Other files are refused: reading a pipe without a writer, or a device such
+ * as /dev/zero, might never end. */
 static FILE *open_regular(const char *path, snap_err *err) {
     struct stat s;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -4,8 +4,8 @@
 
 enum { kSubBits = 6, kSub = 1 << kSubBits, kMaxBits = 42 };
 
-/* Values below 2^kSubBits each have their own bucket. Above, the leading kSubBits + 1 bits choose
- * the bucket. */
+/* The bucket of a value. Each value below 2^kSubBits has its own bucket. For larger values, the
+ * power of two and the kSubBits bits after the leading one choose the bucket. */
 static int bucket_of(int64_t ns) {
     if (ns < kSub)
         return (int)ns;
@@ -13,7 +13,7 @@ static int bucket_of(int64_t ns) {
     return shift * kSub + (int)(ns >> shift);
 }
 
-/* The value in the middle of a bucket. */
+/* The value in the middle of a bucket; the value itself if the bucket has only one. */
 static int64_t value_of(int bucket) {
     if (bucket < 2 * kSub)
         return bucket;

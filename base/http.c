@@ -13,7 +13,8 @@
 #include "base/hist.h"
 
 enum {
-    kHeaderLimit = 256 << 10, /* limit for all headers of one response, in bytes */
+    kHeaderLimit = 256 << 10, /* limit for all headers of one transfer, redirects included, in
+                                 bytes */
     kStepMs = 100,            /* longest sleep of http_step(): a signal is noticed after at most
                                  this time */
     kConnectTimeoutS = 30,
@@ -76,7 +77,8 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void 
     return 0;
 }
 
-/* libcurl's timer callback: it must be called after @ms; a negative value cancels the timer. */
+/* libcurl's timer callback: libcurl wants to be called after @ms; a negative value cancels the
+ * timer. */
 static int set_timer(CURLM *multi, long ms, void *ctx) {
     http *h = ctx;
     (void)multi;
@@ -223,7 +225,7 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
-/* The response as far as it is known: complete once the transfer has ended. */
+/* The response as far as it is known. finish() adds outcome, message and retry_after_s. */
 static http_response response(const transfer *t) {
     http_response r = {.first_byte = -1, .retry_after_s = -1, .message = ""};
     long status = 0;
@@ -240,8 +242,8 @@ static http_response response(const transfer *t) {
     return r;
 }
 
-/* libcurl returns 0 both for an absent header and for "0", so the header itself is looked up first.
- * For a date in the past it returns a negative number. */
+/* Retry-After in seconds from now; 0 for a date in the past, -1 if absent. libcurl returns 0 both
+ * for an absent header and for "0", so the header itself is looked up first. */
 static double retry_after(const transfer *t) {
     curl_off_t seconds = 0;
     struct curl_header *header = NULL;
@@ -409,7 +411,8 @@ static http_outcome outcome_of(CURLcode rc) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
-    case CURLE_OPERATION_TIMEDOUT: /* libcurl has no other timeout than the connect timeout */
+    case CURLE_OPERATION_TIMEDOUT: /* the connect timeout is the only timeout that libcurl is
+                                      given */
         return HTTP_UNREACHABLE;
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:

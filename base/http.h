@@ -1,4 +1,4 @@
-/* http.h - an HTTP client: many transfers at once on one thread. The only caller of libcurl.
+/* http.h - an HTTP client: many transfers at once on one thread. Only base/http.c calls libcurl.
  *
  * An engine owns connections, which stay open so that later transfers to the same server can use
  * them. The caller starts transfers and then calls http_step() repeatedly, which moves data and
@@ -9,9 +9,9 @@
  * on_done() may start further transfers; on_body() may not. An engine and its callbacks belong to
  * one thread. Engines of different threads share nothing. The program must ignore SIGPIPE.
  *
- * Only http and https are supported. Proxies and trusted certificates (CURL_CA_BUNDLE,
- * SSL_CERT_FILE) are taken from the environment, as curl(1) does. Credentials inside a URL are
- * refused, because they would appear in messages. */
+ * Only http and https are supported. Proxies and the file of trusted certificates (CURL_CA_BUNDLE,
+ * SSL_CERT_FILE) are taken from the environment. Credentials inside a URL are refused, because they
+ * would appear in messages. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -29,10 +29,13 @@ typedef enum {
     HTTP_UNREACHABLE, /* no connection: name, route, refused, connect timeout; a retry may help */
     HTTP_SILENT,      /* no byte arrived for silence_s; a retry may help */
     HTTP_LATE,        /* not complete after deadline_s, even if bytes arrived; a retry may help */
-    HTTP_BROKEN,      /* the connection closed before the response was complete; a retry may help */
-    HTTP_TOO_LARGE,   /* the body exceeds body_limit, or the headers exceed 256 KiB */
+    HTTP_BROKEN,      /* the connection or its TLS handshake failed before the response was
+                         complete; a retry may help */
+    HTTP_TOO_LARGE,   /* the body exceeds body_limit, or the headers (with those of redirects) 256
+                         KiB */
     HTTP_STOPPED,     /* on_body() returned false */
-    HTTP_REFUSED,     /* a retry cannot help: certificate, protocol, too many redirects */
+    HTTP_REFUSED,     /* another failure, e.g. certificate, protocol, too many redirects; a retry
+                         does not help */
 } http_outcome;
 
 typedef struct {
@@ -41,14 +44,15 @@ typedef struct {
     const char *type;     /* Content-Type as sent; "" = none */
     const char *location; /* absolute target of a redirect that was not followed; "" = none */
     const char *etag;     /* ETag as sent; "" = none */
-    int64_t first_byte;   /* for status 206: offset of the body in the file; -1 = not stated */
-    double retry_after_s; /* Retry-After (seconds or date) as seconds from now; -1 = absent */
+    int64_t first_byte;   /* from Content-Range: offset of the body in the file; -1 = not stated */
+    double retry_after_s; /* Retry-After (seconds or date) as seconds from now; -1 = absent, or in
+                             on_body() */
     const char *message;  /* why the transfer is not complete; "" if it is */
     const void *source;   /* for http_response_header(); NULL = no headers */
 } http_response;          /* strings are valid during the callback only */
 
-/* The value of a response header as sent; "" = absent. @name matches in upper or lower case. Valid
- * until the next call, and only during the callback. */
+/* The value of a header of the last response, as sent; "" = absent. @name matches in upper or lower
+ * case. Valid until the next call, and only during the callback. */
 const char *http_response_header(const http_response *res, const char *name);
 
 /* Receives the next @n > 0 bytes of the body. Returning false ends the transfer: HTTP_STOPPED. */
@@ -59,13 +63,13 @@ typedef struct {
     const char *url;
     const char *const *headers; /* "Name: value", copied */
     int n_headers;
-    const void *body;         /* NULL = GET, else POST; borrowed until on_done() */
+    const void *body;         /* NULL = GET, else POST; borrowed until on_done() or http_free() */
     size_t body_len;          /* bytes */
     int max_redirects;        /* applies to GET only; 0 = a 3xx response is not followed */
     double connect_timeout_s; /* for name lookup, TCP and TLS together; 0 = 30 */
     double silence_s;         /* longest wait without a byte; 0 = 600 */
     double deadline_s;        /* longest time from start to end; 0 = none */
-    size_t body_limit;        /* largest body in bytes; 0 = 1 GiB */
+    size_t body_limit;        /* largest body in bytes; 0 = 1 GiB; not checked if on_body is NULL */
     http_body_fn on_body;     /* may be NULL: the body is discarded */
     http_done_fn on_done;
     void *ctx;
@@ -86,28 +90,30 @@ snap_status http_create(http **out, int connections, const volatile sig_atomic_t
 /* Ends running transfers without calling on_done(). NULL is allowed. */
 void http_free(http *h);
 
-/* SNAP_E_USAGE unless @url is an absolute http or https URL without user, password and fragment. */
+/* SNAP_E_USAGE unless @url is an absolute http or https URL without user, password and fragment.
+ * SNAP_E_NOMEM. */
 snap_status http_check_url(const char *url, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Starts a transfer. SNAP_E_USAGE if http_check_url() refuses the URL or a header would break the
- * request; SNAP_E_NOMEM. on_done() is not called for a transfer that did not start. */
+/* Starts a transfer. SNAP_E_USAGE if http_check_url() refuses the URL, or if a header contains a
+ * line break or has no colon; SNAP_E_NOMEM. on_done() is not called for a transfer that did not
+ * start. */
 snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Sends and receives what is possible now and runs the callbacks. Returns after the first progress,
- * at @until_ns (CLOCK_MONOTONIC) or after 100 ms. SNAP_E_CANCELLED if *cancel is set; SNAP_E_NET if
- * libcurl itself fails. */
+/* Waits for events, sends and receives what is possible and runs the callbacks. Waits until
+ * @until_ns (CLOCK_MONOTONIC) at most, and never more than 100 ms. SNAP_E_CANCELLED if *cancel is
+ * set when the function is called; SNAP_E_NET if libcurl itself fails. */
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 int http_running(const http *h); /* transfers started and not done */
 
 /* Statistics of an engine. The lag of an event is the time from when it could have been handled
  * (bytes were readable, or a time limit had passed) until its callback. Bytes that arrive while the
- * engine is busy are counted from the engine's last poll of the sockets, so the figure is an upper
- * bound. The lag is the delay that the client itself adds to the times it measures, mostly because
- * other callbacks were running. */
+ * engine is busy are counted from the engine's last poll of the sockets, so the lag is an upper
+ * bound. The lag is the delay that the client itself adds to the times it measures, for example
+ * because other callbacks were running. */
 typedef struct {
     int64_t transfers;              /* done */
-    int64_t connections;            /* opened; fewer than transfers if some were reused */
+    int64_t connections;            /* opened by these; fewer than transfers if some were reused */
     int64_t lag_p99_ns, lag_max_ns; /* -1 before the first event */
 } http_stats;
 

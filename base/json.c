@@ -16,8 +16,8 @@
 static _Thread_local jmp_buf *parser_failed;
 
 /* The parser of jansson 2.14 ignores that the buffer of a string cannot grow: it loses characters
- * or corrupts the heap. So a failed allocation leaves the parser at once. What it has read so far
- * is lost memory. */
+ * or corrupts the heap. So a failed allocation leaves the parser at once, by longjmp(). The memory
+ * that the parser has allocated so far is leaked. */
 static void *allocate(size_t n) {
     void *p = fault_malloc(n);
     if (!p && parser_failed)
@@ -25,14 +25,14 @@ static void *allocate(size_t n) {
     return p;
 }
 
-/* Runs before main(), that is, before any other use of jansson. */
+/* Runs before main(), so that all memory of jansson comes from allocate(). */
 __attribute__((constructor)) static void set_allocate(void) {
     json_set_alloc_funcs(allocate, free);
 }
 
 /* ---- reading ---- */
 
-/* NULL if the text is not JSON, or after a noted fault. */
+/* NULL if the text is refused, or after a noted fault. */
 static json_t *load(const char *text, size_t n, json_error_t *je) {
     jmp_buf here;
     json_t *volatile v = NULL;

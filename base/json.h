@@ -1,10 +1,10 @@
-/* json.h - JSON values: parse, read, build, and write with sorted keys. Error messages name the
- * place in the text or the key. The only caller of jansson.
+/* json.h - JSON values: parse, read, build, and write with sorted keys. Only base/json.c calls
+ * jansson.
  *
  * Ownership: the caller owns the values that js_parse*(), js_copy() and the js_new_*() constructors
- * return, and frees them with js_free(). js_get*() return values that belong to their container.
+ * return, and frees them with js_free(). Values from other functions belong to their container.
  * js_set_new() and js_push_new() take ownership of the value even if they fail. They accept NULL (a
- * failed constructor) and then return failure. Every failed allocation is also noted as a fault
+ * failed constructor) and then return failure. A failed allocation is also noted as a fault
  * (fault.h). */
 #ifndef SNAPMLA_BASE_JSON_H
 #define SNAPMLA_BASE_JSON_H
@@ -20,21 +20,23 @@ typedef struct json_t js; /* jansson's own tag: the type stays opaque outside ba
 /* ---- reading ---- */
 
 /* Parses one JSON text. Refuses duplicate keys, trailing content, invalid UTF-8, more than 2048
- * levels (the limit of jansson) and JSON numbers that no double or 64-bit integer can hold. @name
- * stands for the text in messages ("configs/demo.json"). On failure: NULL, and SNAP_E_INPUT with
- * "name:line:column: reason" or SNAP_E_NOMEM. */
+ * levels (the limit of jansson), integers beyond 64 bits and other numbers beyond the range of a
+ * double. @name stands for the text in messages ("configs/demo.json"). On failure: NULL, and
+ * SNAP_E_INPUT with "name:line:column: reason" or SNAP_E_NOMEM. */
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
-js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes */
+js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes; also
+                                                                     SNAP_E_IO */
 void js_free(js *v);                                              /* NULL is allowed */
 
 /* Optional lookups. They return NULL or the fallback if the key is absent or has another type.
- * js_get() also returns NULL for JSON null. */
+ * js_get() returns a value of any type, but NULL for JSON null. */
 js *js_get(const js *object, const char *key);
 bool js_has(const js *object, const char *key); /* also true where the value is null */
 js *js_get_object(const js *object, const char *key);
 js *js_get_array(const js *object, const char *key);
-const char *js_get_str(const js *object, const char *key);             /* borrowed; NULL */
-const char *js_get_strn(const js *object, const char *key, size_t *n); /* may hold NUL bytes */
+const char *js_get_str(const js *object, const char *key);             /* borrowed */
+const char *js_get_strn(const js *object, const char *key, size_t *n); /** n: length; the text may
+                                                                          hold NUL bytes */
 double js_get_num(const js *object, const char *key, double fallback); /* integer or real */
 int64_t js_get_int(const js *object, const char *key, int64_t fallback);
 bool js_get_bool(const js *object, const char *key, bool fallback);
@@ -83,7 +85,8 @@ js *js_new_array(void);
 js *js_new_str(const char *s); /* NULL gives JSON null; invalid UTF-8 becomes U+FFFD */
 js *js_new_strn(const char *s, size_t n);
 js *js_new_num(double x);                   /* NaN and infinities become null */
-js *js_new_nums(const double *x, size_t n); /* an array of numbers; NULL if memory is exhausted */
+js *js_new_nums(const double *x, size_t n); /* an array of numbers, or null for NaN and infinities;
+                                               NULL if memory is exhausted */
 js *js_new_int(int64_t x);
 js *js_new_bool(bool x);
 js *js_new_null(void);
@@ -92,7 +95,7 @@ js *js_copy(const js *v); /* deep */
 bool js_set_new(js *object, const char *key, js *value);
 bool js_push_new(js *array, js *value);
 
-/* Shorthands; false if memory is exhausted. */
+/* Shorthands; false if memory is exhausted. js_delete() is false if the key is absent. */
 bool js_set_str(js *object, const char *key, const char *s);
 bool js_set_num(js *object, const char *key, double x);
 bool js_set_int(js *object, const char *key, int64_t x);
@@ -105,7 +108,8 @@ bool js_delete(js *object, const char *key);
  * many rows stays small. */
 typedef enum { JS_COMPACT, JS_PRETTY, JS_ROWS } js_style;
 
-/* Appends the text: sorted keys, numbers that read back exactly, no newline at the end. */
+/* Appends the text: sorted keys, numbers that read back exactly, no newline at the end.
+ * SNAP_E_NOMEM. */
 snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Writes JS_ROWS with a newline at the end, through fs_write_atomic(). */
@@ -118,8 +122,9 @@ snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHE
 typedef snap_status (*js_line_fn)(void *ctx, js *object, long line, snap_err *err);
 
 /* Parses @text line by line. Every line must be one JSON object or blank. SNAP_E_INPUT with
- * "name:line:column: reason". The message never quotes the line, because the data set may not be
- * public. */
+ * "name:line:column: reason", or "name:line: reason" if the value is not an object; SNAP_E_NOMEM;
+ * errors of @fn. A message quotes at most an invalid byte or escape of the line, because the data
+ * set may not be public. */
 snap_status js_each_line(const char *text, size_t n, const char *name, js_line_fn fn, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;
 

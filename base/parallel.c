@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* kSpinPolls: how often an idle worker polls (about 50 us) before it sleeps. */
+/* kSpinPolls: how many times an idle worker polls before it sleeps. */
 enum { kSpinPolls = 20000, kMaxThreads = 1024 };
 
 static void relax(void) {
@@ -25,8 +25,9 @@ struct parallel {
     void *ctx;
     int64_t count;
     atomic_llong next; /* next index to process */
-    atomic_int busy;   /* workers that have not finished the current parallel_for() */
-    atomic_uint epoch; /* number of parallel_for() calls so far; a change starts the workers */
+    atomic_int busy;   /* workers that have not finished the current parallel_for(); worker 0 is not
+                          counted */
+    atomic_uint epoch; /* changes to start the workers, or to end them if `stop` is set */
     atomic_bool stop;
     atomic_int next_worker;
     pthread_mutex_t lock; /* guards the sleep of idle workers */
@@ -81,9 +82,10 @@ static void new_epoch(parallel *p) {
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* Pins a worker to one processor of its own. Without this, the caller and a worker may share one
- * processor for the whole of a short call. The caller itself is not pinned, so threads that it
- * starts later inherit no affinity. */
+/* Pins a worker to one processor, another one for each worker of the pool. Without this, the caller
+ * and a worker may share one processor for the whole of a short call. Does nothing if there are not
+ * enough processors. The caller itself is not pinned, so threads that it starts later inherit no
+ * affinity. */
 static void place(pthread_t thread, int worker) {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) <= worker)

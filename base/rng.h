@@ -1,7 +1,7 @@
 /* rng.h - counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011).
  *
- * Number i of stream s with seed k is a pure function of (k, s, i). So a sample does not depend on
- * other samples, threads share no state, and a resumed run draws the same numbers as an
+ * Number i of stream s with seed k is a pure function of (k, s, i). So a number does not depend on
+ * other streams, threads share no state, and a resumed run draws the same numbers as an
  * uninterrupted one. */
 #ifndef SNAPMLA_BASE_RNG_H
 #define SNAPMLA_BASE_RNG_H
@@ -12,7 +12,7 @@ typedef struct {
     uint64_t seed, stream, counter;
     uint32_t block[4]; /* numbers of the current Philox block; the last `left` are unused */
     int left;
-    double spare; /* second number of a Box-Muller pair */
+    double spare; /* second number of a Box-Muller pair; valid if has_spare */
     int has_spare;
 } rng;
 

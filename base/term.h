@@ -1,9 +1,9 @@
 /* term.h - terminal output: colour, width, progress and warnings.
  *
- * Colour: --color=always|never decides. Without it, colour is used on a terminal if TERM is not
- * "dumb" and NO_COLOR is unset or empty. Progress is written to standard error, only if that is a
- * terminal and this process is in its foreground, and only after one second, so that quick commands
- * print none. */
+ * Colour: TERM_ALWAYS or TERM_NEVER decides. With TERM_AUTO, colour is used on a terminal if TERM
+ * is set and not "dumb", and NO_COLOR is unset or empty. Progress is written to standard error,
+ * only if that is a terminal and this process is in its foreground, and only after one second, so
+ * that quick commands print none. */
 #ifndef SNAPMLA_BASE_TERM_H
 #define SNAPMLA_BASE_TERM_H
 
@@ -17,26 +17,28 @@ typedef enum { TERM_AUTO, TERM_ALWAYS, TERM_NEVER } term_color;
 void term_set_color(term_color mode);
 bool term_use_color(int fd);
 
-/* Width of the terminal at @fd in characters. COLUMNS overrides it; 120 if @fd is not a
- * terminal. */
+/* Width of the terminal at @fd in characters. COLUMNS overrides it if it is 1..10000. 120 if the
+ * width is unknown, for example because @fd is not a terminal. */
 int term_width(int fd);
 
-/* For --quiet: prints no progress and no warnings. */
+/* If @quiet, term_warn() and the progress started from now on print nothing. */
 void term_set_quiet(bool quiet);
 
 typedef struct {
-    const char *what; /* "bench", borrowed */
+    const char *what; /* borrowed, e.g. "bench"; begins the line */
     int64_t total;    /* 0 = unknown */
     int64_t started_ns, shown_ns;
     bool enabled, visible;
 } term_progress;
 
 term_progress term_progress_start(const char *what, int64_t total);
-/* Redraws at most ten times per second. @note describes the current work; may be NULL. */
+/* Redraws at most ten times per second. @note describes the current work and is cut after 60 bytes;
+ * may be NULL. */
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
-/* Prints "warning: ..." to standard error. Erases the progress line first. */
+/* Prints "warning: ..." to standard error, unless quiet. Erases the progress line first if this
+ * process is in the foreground of a terminal. */
 void term_warn(const char *fmt, ...) SNAP_PRINTF(1, 2);
 
 #endif

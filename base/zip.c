@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* Translates a libzip error into a status and a message with the names of archive and member. */
+/* Translates a libzip error into a status and a message. */
 static snap_status explain(const zip_error_t *why, const char *name, const char *member,
                            snap_err *err) {
     switch (why->zip_err) {
@@ -24,8 +24,8 @@ static snap_status explain(const zip_error_t *why, const char *name, const char 
     }
 }
 
-/* Translates an error while reading a member. Of 256 wrong passwords, one passes the check of
- * ZipCrypto and then looks like damaged content, so the message names both causes. */
+/* Translates an error while reading a member. Of 256 wrong passwords, one on average passes the
+ * check of ZipCrypto and then looks like damaged content, so the message names both causes. */
 static snap_status explain_read(const zip_error_t *why, bool encrypted, const char *name,
                                 const char *member, snap_err *err) {
     if (encrypted && why->zip_err != ZIP_ER_MEMORY)
@@ -116,7 +116,7 @@ snap_status zip_member_read(const void *bytes, size_t n, const char *name, const
 /* ---- reading all members ---- */
 
 /* True for names such as "a/b.json": at most 255 bytes of UTF-8, no absolute path, no part that is
- * empty, "." or "..", and no character that a file system or a terminal may interpret. */
+ * empty, "." or "..", no control character, backslash or colon. */
 static bool is_safe_name(const char *name) {
     size_t n = strlen(name);
     if (!n || n > 255 || name[0] == '/' || name[n - 1] == '/' || !text_is_utf8(name, n))
@@ -132,7 +132,7 @@ static bool is_safe_name(const char *name) {
     return true;
 }
 
-/* Archives made on Unix record each file's type; links and devices are refused by it. */
+/* False for links and devices. Only archives made on Unix record each file's type. */
 static bool is_plain_file(zip_t *archive, zip_uint64_t index) {
     enum { kTypeMask = 0170000, kRegular = 0100000 };
     zip_uint8_t system = 0;

@@ -1,5 +1,5 @@
-/* zip.h - zip archives in memory: read one member, read all members, write an archive. The only
- * caller of libzip.
+/* zip.h - zip archives in memory: read one member, read all members, write an archive. Only
+ * base/zip.c and tests call libzip.
  *
  * Neither the archive nor its members are written to disk. Some data sets are published in an
  * archive with a known password so that crawlers cannot collect their text. */
@@ -17,10 +17,9 @@
  * @password: ignored if the member is not encrypted
  * @out:      the content is appended; out->limit bounds it
  *
- * SNAP_E_INPUT, with the names of archive and member: not a zip archive, truncated, no such member,
- * wrong password, damaged, or larger than the limit whatever its header says. SNAP_E_UNSUPPORTED: a
- * compression other than deflate or an encryption other than ZipCrypto. SNAP_E_NOMEM. On failure
- * @out has its old content.
+ * SNAP_E_INPUT: not a zip archive, truncated, no such member, wrong password, damaged, or larger
+ * than the limit whatever its header says. SNAP_E_UNSUPPORTED: a compression other than deflate or
+ * an encryption other than ZipCrypto. SNAP_E_NOMEM. On failure @out has its old content.
  */
 snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,
                             const char *password, buf *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -39,21 +38,23 @@ typedef snap_status (*zip_member_fn)(void *ctx, const char *member, const buf *c
 /**
  * zip_each_member - unpack all members in archive order
  *
- * Meant for untrusted archives. SNAP_E_INPUT, with the names of archive and member, for: a name
- * that is absolute, has a ".." part, holds control characters, ':' or backslashes, occurs twice, is
- * longer than 255 bytes or is not UTF-8; a folder, link or device; an encrypted member; more than
- * @limits allows, whatever the headers say. Other errors are those of zip_member_read().
+ * Meant for untrusted archives. SNAP_E_INPUT for a name that is empty or absolute, has an empty,
+ * "." or ".." part, holds control characters, ':' or backslashes, occurs twice, is longer than 255
+ * bytes or is not UTF-8; a folder; what a Unix archive marks as a link or device; an encrypted
+ * member; a compression other than deflate; more than @limits allows, whatever the headers say.
+ * Other errors are those of zip_member_read() and of @fn.
  */
 snap_status zip_each_member(const void *bytes, size_t n, const char *name, zip_limits limits,
                             zip_member_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct {
-    const char *name; /* without folders */
+    const char *name; /* name of the member, UTF-8; not checked */
     const void *bytes;
     size_t n;
 } zip_entry;
 
-/* Appends a new archive to @out. The same entries always give the same bytes. SNAP_E_NOMEM. */
+/* Appends a new archive to @out. The same entries give the same bytes with the same libzip.
+ * SNAP_E_NOMEM, whatever fails. */
 snap_status zip_pack(const zip_entry *entries, size_t n, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

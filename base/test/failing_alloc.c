@@ -42,7 +42,7 @@ static bool fails(void) {
     return true;
 }
 
-/* glibc's own functions under the names that nobody replaces */
+/* glibc's own functions under names that this file does not replace */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -82,10 +82,11 @@ bool failing_alloc_works(void) {
 
 #ifdef FAILING_ALLOC_PRELOAD
 
-/* As a preloaded object: ALLOC_FAIL_AT is n, with a "+" at its end if all later allocations fail as
- * well. When main() returns, the number of allocations goes to the file ALLOC_FAIL_COUNT. Only
- * allocations during main() count: the CUDA runtime allocates before it, in constructors that
- * cannot report a failure. Processes that this one starts do not fail. */
+/* As a preloaded object: the environment variable ALLOC_FAIL_AT is n, with a "+" at its end if all
+ * later allocations fail as well. When main() returns, the number of allocations goes to the file
+ * that ALLOC_FAIL_COUNT names. Only allocations during main() count: the CUDA runtime allocates
+ * before it, in constructors that cannot report a failure. Nothing fails in processes that this one
+ * starts. */
 
 typedef int (*main_fn)(int argc, char **argv, char **env);
 static main_fn program_main;

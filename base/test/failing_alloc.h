@@ -1,8 +1,8 @@
 /* failing_alloc.h - makes the n-th allocation of the process fail.
  *
- * The test program replaces malloc(), calloc(), realloc() and the aligned forms, also for all
- * libraries. Without glibc, or with a sanitizer, which replaces them itself, nothing ever fails.
- * The same file built as a shared object serves ci/alloc_fail.sh. */
+ * The test program replaces malloc(), calloc(), realloc(), aligned_alloc() and posix_memalign(),
+ * also for all libraries. Without glibc, or with a sanitizer, which replaces them itself, nothing
+ * ever fails. The same file built as a shared object serves ci/alloc_fail.sh. */
 #ifndef SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 #define SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* From now on counts allocations, and the n-th one fails (1: the next one; 0: none). @all: all
- * later ones fail as well. */
+ * allocations after the n-th fail as well. */
 void failing_alloc_arm(size_t n, bool all);
 
 /* Nothing fails from now on. Returns the number of allocations since failing_alloc_arm(). */

@@ -22,8 +22,8 @@ static inline void fuzz_remove_folder(void) {
     (void)nftw(fuzz_folder, fuzz_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The path of @name in a temporary folder, which is removed when the process exits. Static
- * memory. */
+/* The path of @name in a temporary folder, which is removed when the process calls exit(). Static
+ * memory, overwritten by the next call. */
 static inline const char *fuzz_path(const char *name) {
     static char path[128];
     if (!fuzz_folder[0]) {

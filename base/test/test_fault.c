@@ -1,4 +1,4 @@
-/* Tests faults, and that base/ reports every failed allocation. */
+/* Tests faults, and that operations of base/ report a failed allocation. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +130,8 @@ static snap_status allocate(buf *out, snap_err *err) {
     return fault_result(before, buf_check(out, "a text", err), err);
 }
 
-/* Fails the n-th allocation, for every n. The operation must fail with a message that names memory,
- * or have the same result as without a failure. */
+/* Fails the n-th allocation (@all: and the later ones), for every n. The operation must fail with a
+ * message that names memory, or have the same result as without a failure. */
 static void fail_each(operation run, bool all) {
     buf want = {0};
     snap_err err = {0};

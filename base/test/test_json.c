@@ -81,8 +81,7 @@ static void test_numbers_round_trip(void) {
     }
 }
 
-/* The expected text is written by hand. Brackets, quotes and newlines inside strings are
- * content. */
+/* Brackets, quotes and newlines inside strings are content, not structure. */
 static void test_rows_take_a_line(void) {
     static const char in[] =
         "{\"b\":[{\"x\":[1,2],\"s\":\"a]\\\"{\\n [\"},[],3],\"a\":{\"c\":{\"d\":null}},"

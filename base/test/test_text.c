@@ -64,8 +64,8 @@ static void test_xml_escapes(void) {
     CU_ASSERT_STRING_EQUAL(buf_str(&b),
                            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\xEF\xBF\xBD\n");
     buf_clear(&b);
-    /* the neighbours of U+FFFE and U+FFFF (U+FFEF, U+FFFC, U+1FFFF) stay; a stray byte is
-     * replaced */
+    /* code points with bytes like those of U+FFFE and U+FFFF (U+FFEF, U+FFFC, U+1FFFF) stay; a
+     * stray byte is replaced */
     text_append_xml(
         &b, "\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xAF|\xEF\xBF\xBC|\xF0\x9F\xBF\xBF|\xFF|\xC3");
     CU_ASSERT_STRING_EQUAL(buf_str(&b), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xAF|\xEF\xBF\xBC|"
@@ -101,7 +101,7 @@ static void test_split(void) {
     buf_release(&b);
 }
 
-/* The examples of FIPS 180-4. */
+/* Known digests of "abc" and of the empty string. */
 static void test_sha256(void) {
     char hex[HASH_HEX];
     CU_ASSERT_EQUAL(hash_bytes("abc", 3, hex, NULL), SNAP_OK);

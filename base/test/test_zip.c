@@ -34,7 +34,8 @@ static void test_members(void) {
     }
 }
 
-/* One of 256 wrong passwords passes the check of the cipher. None may pass the checksum. */
+/* On average, one of 256 wrong passwords passes the check of the cipher. None of the 2000 may pass
+ * the checksum. */
 static void test_wrong_passwords(void) {
     buf zip = {0};
     char password[16];
@@ -76,7 +77,7 @@ static void test_damaged(void) {
     }
 }
 
-/* 64 MiB of one letter, packed into 64 KiB. */
+/* 64 MiB of one letter, packed into less than 128 KiB. */
 static void test_bomb(void) {
     buf letters = {0}, zip = {0}, out = {.limit = 1 << 20};
     char block[4096];
@@ -157,8 +158,8 @@ static void test_hostile_names(void) {
         refuse_names("good", names[i], "an unsafe name");
 }
 
-/* Edits the packed archive: the first member's entry in the central directory and both copies of
- * its name. */
+/* Edits the packed archive: the file mode of the first member, then both copies of the second
+ * member's name. */
 static void test_hostile_entries(void) {
     static const zip_entry entries[] = {{"aa", "1", 1}, {"ab", "2", 1}};
     buf zip = {0}, all = {0};
