@@ -1,8 +1,8 @@
 /* aime.c - the American Invitational Mathematics Examination: 30 problems per year, answers 0..999.
  *
- * A row has one of two forms. {"prompt", "answer": int} includes the instruction in the prompt. To
- * {"problem" or "question", "answer": int or "int"} the instruction is added here. Source of the
- * wording: the evaluation scripts that Qwen publish with QwQ. */
+ * A row is {"prompt", "answer"}, and the prompt includes the instruction, or {"problem" or
+ * "question", "answer"}, and the instruction is added here. The answer is an integer or a text with
+ * one. Source of the wording: the evaluation scripts that Qwen published with QwQ. */
 #include <stdio.h>
 #include <string.h>
 

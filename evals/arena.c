@@ -41,7 +41,7 @@
 static const char kJudge[] = JUDGE OWN_ANSWER CRITERIA;
 static const char kJudgeOfWriting[] = JUDGE NO_ANSWER CRITERIA;
 
-/* The gold has the question's category, a newline, and the reference, if there is one. */
+/* The gold (p->gold) has the question's category, a newline, and the reference, if there is one. */
 const char *arena_instruction(const task_problem *p) {
     return text_starts(p->gold, "creative_writing\n") ? kJudgeOfWriting : kJudge;
 }
@@ -68,7 +68,8 @@ snap_status arena_game_prompt(const task_problem *p, int game, span reference, s
 
 /* For each label: A's share of the battles, and their number. */
 static const struct {
-    const char *label, *said; /* label: as stored; said: as judges write it */
+    const char *label, *said; /* label: as stored; said: as judges write it, in upper or lower
+                                 case */
     double value, weight;
 } labels[] = {
     {"A>>B", "A>>B", 1, 3}, {"A>B", "A>B", 1, 1},   {"A=B", "A=B", 0.5, 1}, {"A=B", "B=A", 0.5, 1},

@@ -1,7 +1,7 @@
 /* arena.h - Arena-Hard: open questions whose answers a judge model compares in pairs.
  *
- * In a game, the judge gets a question with two answers, A and B. It says which is better, on a
- * scale of five labels from [[A>>B]] to [[B>>A]]. Each answer plays two games against the reference
+ * In a game, the judge gets a question with two answers, A and B. It says which is better, with one
+ * of five labels from [[A>>B]] to [[B>>A]]. Each answer plays two games against the reference
  * answer, once as A and once as B. If the data set has an answer of its own baseline model, that is
  * the reference. Otherwise the reference is the first arm's answer to the same sample; then the
  * first arm plays no games, and its win rate is one half.
@@ -16,13 +16,14 @@
 #include "base/buf.h"
 #include "evals/plan.h"
 
-enum { ARENA_GAMES = 2 }; /* 0: the reference is A; 1: the reference is B */
+enum { ARENA_GAMES = 2 }; /* in game 0 the reference is A, in game 1 it is B */
 
-/* The last label [[..]] or [..] in a judge's text after its reasoning, as "A>>B" ... "B>>A" or
- * "A=B"; NULL if there is none. */
+/* The last label in a judge's text after its reasoning, as "A>>B" ... "B>>A" or "A=B". A label in
+ * [[..]] comes before one in [..]. NULL if there is none or if its text is not one of the five. */
 const char *arena_verdict(span judgment);
 
-/* The answer's share of the battles in both games, and the number of battles. */
+/* The answer's share of the battles in both games, and the number of battles. @verdicts come from
+ * arena_verdict() and are not NULL. */
 grade_score arena_score(const char *const verdicts[ARENA_GAMES]);
 
 /* Writes the user message of a game; arena_instruction() is the system message. SNAP_E_NOMEM. */
@@ -38,17 +39,18 @@ const char *arena_reference(const task_problem *p);
 /* True if a row holds a verdict of this judge against this reference. */
 bool arena_is_judged(const js *row, const char *judge, span reference);
 
-/* One game as a row stores it. arena_set_games() stores both games and what follows from them:
- * "verdict" ("correct" if the answer won more than half), "scores", "battles", "judge",
- * "reference_sha256". The verdict is null unless both games have one. */
+/* One game as a row stores it. arena_set_games() stores both games, "judge", "reference_sha256",
+ * "grader" and "verdict". The verdict is "correct" if the answer won more than half of the battles,
+ * else "wrong", or null unless the judge gave a label in both games. What explains the verdict is
+ * stored too: "reason", and if there is a verdict, "scores", "battles", "extracted" and "rule". */
 typedef struct {
     const char *judgment; /* the judge's text; NULL: the request failed */
-    const char *error;    /* why the request failed */
+    const char *error;    /* why the request failed; NULL: it did not */
 } arena_game;
 snap_status arena_set_games(js *row, const grader *g, const char *judge, span reference,
                             const arena_game games[ARENA_GAMES], snap_err *err) SNAP_CHECK_RESULT;
 
-/* Sets the result of the first arm's row if that is the reference. */
+/* Sets the result of a row of the first arm that is the reference: a win rate of one half. */
 snap_status arena_set_reference(js *row, const grader *g, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Reads the result from a judged row; false if the row has none. */

@@ -3,8 +3,8 @@
  * Rows of question.jsonl as in arena-hard-auto, v0.1 and v2.0: {"uid" or "question_id", "category",
  * "prompt" or "turns": [{"content"}]}. The folder model_answer/ beside it has the baselines'
  * answers: {"uid", "messages": [.., {"content": {"answer"}}]} or {"question_id", "choices":
- * [{"turns": [{"content"}]}]}. Without baseline answers, the other arms are compared with the first
- * arm. If there are any, every question must have one. */
+ * [{"turns": [{"content"}]}]}. If it has none, the other arms are compared with the first arm. If
+ * it has any, every question must have one, by the baseline model of its category. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { kFileLimit = 256 << 20 };
 
-/* The baseline model of each category. */
+/* The baseline model of each category. model_of() takes "hard_prompt" for other categories. */
 static const struct {
     const char *category, *model;
 } baselines[] = {
@@ -47,7 +47,8 @@ static const char *id_of(const js *row) {
     return row_text(row, (const char *const[]){"uid", "question_id", NULL});
 }
 
-/* The last answer in a row of either layout; NULL if there is none. */
+/* The answer in a row: the last message in the layout of v2.0, the first turn in that of v0.1; NULL
+ * if there is none. */
 static const char *answer_of(const js *row) {
     const js *messages = js_get_array(row, "messages");
     const js *turns = js_get_array(js_at(js_get_array(row, "choices"), 0), "turns");

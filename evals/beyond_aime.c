@@ -1,4 +1,5 @@
-/* beyond_aime.c - BeyondAIME: 100 problems harder than AIME's, integer answers of any size.
+/* beyond_aime.c - BeyondAIME: 100 problems harder than AIME's. The answers are integers and may
+ * exceed 999.
  *
  * Rows as in ByteDance-Seed/BeyondAIME: {"problem", "answer": integer}. The wording is from its
  * dataset card. */

@@ -9,7 +9,7 @@ double normal_cdf(double x) {
     return 0.5 * erfc(-x / sqrt(2.0));
 }
 
-/* Prevents a division by zero in Lentz's recurrence. */
+/* Keeps a divisor in Lentz's recurrence away from zero. */
 static double not_zero(double x) {
     return fabs(x) < DBL_MIN ? DBL_MIN : x;
 }
@@ -39,7 +39,8 @@ static double log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* I_x(a, b). @y is 1 - x, passed separately because computing it would lose digits in the tail. */
+/* The regularised incomplete beta function I_x(a, b). @y is 1 - x, passed separately because
+ * computing it would lose digits in the tail. */
 static double beta_regularized(double a, double b, double x, double y) {
     if (x <= 0 || y <= 0)
         return x <= 0 ? 0 : 1;
@@ -60,7 +61,8 @@ static double normal_cdf_df(double x, double df) {
     return normal_cdf(x);
 }
 
-/* Solves cdf(x) = p for p < 1/2, so x < 0: the left tail keeps its relative precision. */
+/* Solves cdf(x) = p for p < 1/2 and a distribution symmetric around 0, so x < 0. The left tail
+ * keeps its relative precision. */
 static double invert_left(double (*cdf)(double, double), double df, double p) {
     double lo = -1, hi = 0;
     while (cdf(lo, df) > p && lo > -DBL_MAX / 2)

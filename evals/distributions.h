@@ -2,7 +2,7 @@
  *
  * Student's t uses the regularised incomplete beta function, computed by its continued fraction
  * (Abramowitz and Stegun 26.5.8, evaluated by Lentz's method). Quantiles are found by bisection of
- * the distribution function, so the two always agree. */
+ * the distribution function. */
 #ifndef SNAPMLA_EVALS_DISTRIBUTIONS_H
 #define SNAPMLA_EVALS_DISTRIBUTIONS_H
 

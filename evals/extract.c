@@ -6,7 +6,7 @@
 /* longest text between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
-/* longest content of a box without braces */
+/* longest line, in bytes, that is searched for the end of a box without braces */
 enum { kBareMax = 500 };
 
 static bool is_space(char c) {
@@ -73,19 +73,22 @@ span extract_visible(span response, bool *unfinished) {
 /* ---- boxes ---- */
 
 typedef enum {
-    BOX_NONE, /* no answer: the macro alone or empty braces, as in "put the answer in \boxed{}" */
-    BOX_OPEN, /* cut off: the closing brace is missing */
+    BOX_NONE, /* no answer: empty braces, as in "put the answer in \boxed{}", or prose after the
+                 macro */
+    BOX_OPEN, /* cut off: the closing brace is missing, or the text ends after the macro */
     BOX_CLOSED,
 } box_state;
 
 typedef struct {
     span macro;   /* from the backslash to the end of the text */
-    span content; /* valid if closed */
-    size_t end;   /* offset in the text after the closing brace */
+    span content; /* valid if BOX_CLOSED */
+    size_t end;   /* offset in the text after the closing brace or the bare content; valid if
+                     BOX_CLOSED */
     box_state state;
 } box;
 
-/* Length of "\boxed" or "\fbox" at the start of @s; 0 if it starts otherwise. */
+/* Length of "\boxed" or "\fbox" at the start of @s; 0 if it starts otherwise, also with a longer
+ * macro. */
 static size_t box_macro(span s) {
     size_t n = starts_with(s, "\\boxed") ? 6 : starts_with(s, "\\fbox") ? 5 : 0;
     return n && n < s.n && is_letter(s.s[n]) ? 0 : n;
@@ -127,7 +130,7 @@ static void close_braced(span text, box *b, span rest, size_t stop) {
     int64_t depth = 0;
     for (const char *c = rest.s; c < limit; c++) {
         if (*c == '\\')
-            c++; /* skip the character after it: "\{" and "\}" are not braces */
+            c++; /* skips the character after the backslash: "\{" and "\}" are not braces */
         else if (*c == '{')
             depth++;
         else if (*c == '}' && --depth == 0) {
@@ -175,8 +178,8 @@ static bool same(span a, span b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* Patterns for the text between two boxes: layout; a comma, "and" or "or", plain or in a text
- * macro; a name such as "x =" before the second box. */
+/* Patterns for the text between two boxes: layout; a comma, a semicolon, "and" or "or", plain or in
+ * a text macro; "\&"; a name such as "x =" before the second box. */
 #define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define AND_OR "(?:and|or)(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \
@@ -190,7 +193,8 @@ static bool joins(span gap) {
     return gap.n <= kJoinMax && pattern_find(&joint, gap, 0, NULL);
 }
 
-/* Moves *first back over earlier boxes that are joined to it and have other contents. */
+/* Moves *first back over earlier boxes that are joined to it and have other contents than the box
+ * after them. True if there are any. */
 static bool join_earlier(span text, box *first) {
     bool joined = false;
     box earlier;
@@ -241,7 +245,7 @@ size_t extract_list(span list, span *parts, size_t cap) {
 
 /* ---- phrases and numbers ---- */
 
-/* The text up to a full stop: "204. I hope this helps" states 204. */
+/* The text up to a full stop before white space: "204. I hope this helps" states 204. */
 static span sentence(span line) {
     for (size_t i = 0; i + 1 < line.n; i++)
         if (line.s[i] == '.' && is_space(line.s[i + 1]))

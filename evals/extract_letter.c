@@ -20,7 +20,7 @@ static bool is_option(span s, char last) {
     return (c >= 'A' && c <= last) || (c >= 'a' && c <= last - 'A' + 'a');
 }
 
-/* The group that took part in the match. */
+/* The letter of a match: group 1 if it took part, else group 2. */
 static span letter_of(const span groups[PATTERN_GROUPS]) {
     return groups[1].n ? groups[1] : groups[2];
 }
@@ -87,7 +87,7 @@ static bool find_in_last_line(span text, char last, span *out) {
     return find_option(&closing, line, last, out);
 }
 
-/* The start of the last paragraph. */
+/* The start of the last paragraph, that is, the text after the last empty line. */
 static const char *last_paragraph(span text) {
     text = span_trim(text);
     for (size_t i = text.n; i > 1; i--)

@@ -1,10 +1,10 @@
-/* gpqa.c - GPQA Diamond: 198 multiple-choice questions with four options that a web search does not
- * answer.
+/* gpqa.c - GPQA Diamond: 198 multiple-choice questions with four options, written such that a web
+ * search does not find the answer.
  *
  * The authors ask that no example is published in plain text. So the published archive is read in
- * memory, with the password that the authors publish. Questions and options go only into prompts,
- * never into messages. A CSV file with the same columns and JSON lines with the same keys are also
- * supported.
+ * memory, with the password that the authors publish unless the user gives another one. Questions
+ * and options go into prompts, but not into error messages. A CSV file with the same columns and
+ * JSON lines with the same keys are also supported.
  *
  * The order of the options depends only on the seed and the Record ID. The gold is tracked by
  * position, because two records have options with equal text. Wording: OpenAI's simple-evals. */
@@ -24,7 +24,7 @@ enum { kOptions = 4, kTableLimit = 64 << 20 };
 static const char kMember[] = "gpqa_diamond.csv";
 static const char kPublishedPassword[] = "deserted-untie-orchid";
 
-/* The first option is the correct one. */
+/* COL_OPTIONS, the first of the options, is the correct one. */
 enum { COL_ID, COL_QUESTION, COL_OPTIONS, COLUMNS = COL_OPTIONS + kOptions };
 static const char *const columns[COLUMNS] = {"Record ID",          "Question",
                                              "Correct Answer",     "Incorrect Answer 1",

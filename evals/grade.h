@@ -1,9 +1,8 @@
 /* grade.h - decides whether a response is right.
  *
  * Grading is a separate step: it reads stored responses and golds and can be repeated at any
- * time without generating anything. Every verdict records what was extracted, by which rule, and
- * why. Graders are thread-safe, and their verdicts depend on their arguments only. A grader's id
- * contains its version; results of different versions are never compared. */
+ * time without generating them again. A verdict records what was extracted, by which rule, and why.
+ * Graders are thread-safe. A grader's id contains its version. */
 #ifndef SNAPMLA_EVALS_GRADE_H
 #define SNAPMLA_EVALS_GRADE_H
 
@@ -20,11 +19,11 @@ typedef enum {
 const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
 
 /* Some tasks have more metrics than the verdict (IFEval: per instruction; ZebraLogic: per cell).
- * GRADE_METRICS is the largest number of metrics, including the verdict's, which comes first. */
+ * GRADE_METRICS is the largest number of metrics, including the first, which is the verdict's. */
 enum { GRADE_EXTRACTED_MAX = 256, GRADE_METRICS = 4 };
 
-/* The value of one further metric for one response, 0..1, and its weight in the mean over problems
- * (the number of instructions or cells). */
+/* The value of one metric for one response, 0..1, and its weight in the mean over problems: the
+ * number of instructions, cells or battles. */
 typedef struct {
     double value, weight;
 } grade_score;
@@ -38,19 +37,21 @@ typedef struct {
 typedef struct {
     grade_verdict verdict;
     char extracted[GRADE_EXTRACTED_MAX]; /* what was compared: UTF-8, cut if longer; "" = nothing */
-    const char *rule;                    /* static; the rule that found it: "boxed", ...; NULL =
-                                            none */
-    const char *reason;                  /* static; the reason for the verdict */
+    const char *rule;                    /* the rule that found it: "boxed", ...; NULL = none;
+                                            static, or borrowed from a stored row */
+    const char *reason;                  /* the reason for the verdict; static, or points into a
+                                            code_grade */
     bool open_box;                       /* the last \boxed is cut off */
-    grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first */
+    grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first; if a model judges,
+                                            also[0] is the first */
 } grade_result;
 
 typedef struct grader grader;
 struct grader {
-    const char *id; /* "aime-1": name, policy if there are several, version */
+    const char *id; /* "aime-2": name, policy if there are several, version */
     /* Called by grade_check_gold() and grade_response() only, which handle faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* NULL if the response is a program that must be run (evals/code/judge.h). */
+    /* NULL if the response is a program that must be run (evals/code/judge.h), or if by_model */
     grade_result (*grade)(const char *gold, grade_input in);
     bool by_model; /* a judge model decides (evals/arena.h); grade is NULL */
     const char
@@ -62,7 +63,7 @@ struct grader {
 snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
- * grade_response - grade a response
+ * grade_response - grade a response with a grader that has a grade() function
  *
  * @gold: accepted by grade_check_gold()
  * @out:  valid only if the result is SNAP_OK
@@ -76,22 +77,27 @@ snap_status grade_response(const grader *g, const char *gold, grade_input in, gr
 /* Number of metrics of a grader; 1 = the verdict only. */
 int grade_metrics(const grader *g);
 
-/* Integer equality (AIME). The rules of extract.h are tried in order, the boxed answer first.
- * Stated answers count: in a box, after "final answer is" or after "answer:". The last formula and
- * the last number of the text count only if the length limit did not cut the response off. */
+/* Integer equality (AIME). If there is a box, its content is the answer; if boxes are opened but
+ * none is closed, there is no answer. Without a box, the answer is what follows the last "final
+ * answer is" or "answer:" (extract_stated()), if it has a digit. Without such a statement, it is
+ * the last formula if that is an integer, else the last number of the text. These two count only if
+ * neither the response nor its reasoning was cut off. */
 extern const grader grader_aime;
 
-/* Like grader_aime, and "#### 18" also states an answer. Golds may be whole worked solutions. */
+/* Like grader_aime, and "#### 18" also states an answer, which comes before the other statements.
+ * Golds may be whole worked solutions. */
 extern const grader grader_gsm8k;
-const char *grade_gsm8k_gold(const char *answer); /* the part after "####"; borrowed */
+const char *grade_gsm8k_gold(const char *answer); /* the part after the last "####"; without "####",
+                                                     all of it; borrowed */
 
 /* Mathematical equality (MATH, HMMT) under a policy of math_equal.h. The answer is found as for
- * AIME; joined boxes are a list. An answer that cannot be parsed gets the verdict unparsed and is
- * recorded. */
+ * AIME, but the last formula need not be an integer; joined boxes are a list. An answer that cannot
+ * be parsed gets the verdict unparsed and is recorded. */
 extern const grader grader_math_field, grader_math_strict;
 
 /* One letter A..D (GPQA). A box or the last "Answer: X" counts, whichever is later. Otherwise, if
- * the response was not cut off: the last line, a letter in bold, a letter in parentheses. */
+ * neither the response nor its reasoning was cut off: the last line, a letter in bold, a letter in
+ * parentheses. If boxes are opened but none is closed, there is no answer. */
 extern const grader grader_letter;
 
 /* Like grader_letter with ten options, A..J (MMLU-Pro). */
@@ -101,9 +107,10 @@ extern const grader grader_ten_letters;
  * grader_letter (MMLU-Redux). */
 extern const grader grader_letter_field;
 
-/* A grid as JSON (ZebraLogic): the last object with a "solution" (rule "last_json"; "inner_json" if
- * braces in prose surround it). The gold is the solution, {"header", "rows"}, as JSON. Metrics:
- * puzzle, cell. */
+/* A grid as JSON (ZebraLogic): the last object, if it has a "solution" (rule "last_json").
+ * Otherwise, as when braces in prose surround it, an object that starts before the last "solution"
+ * (rule "inner_json"). The gold is the solution, {"header", "rows"}, as JSON. Metrics: puzzle,
+ * cell. */
 extern const grader grader_zebra;
 
 /* Instructions that can be checked by a program (IFEval; evals/ifeval/instruction.h). The gold is

@@ -1,4 +1,4 @@
-/* grade_integer.c - grades answers that are one integer (AIME, GSM8K). */
+/* grade_integer.c - grades answers that are one integer, for example AIME and GSM8K. */
 #include <string.h>
 
 #include "evals/grade_parts.h"
@@ -27,8 +27,8 @@ static void judge(grade_result *r, const char *gold, const extraction *x) {
     grade_keep(r, (span){got, strlen(got)});
 }
 
-/* Finds an answer that is not declared: the last formula if it is an integer, else the last
- * number. */
+/* Finds an answer that is not declared: the last formula if it is an integer, else the last number
+ * if it is not a part of an expression. */
 static bool guess(span text, extraction *x) {
     char ignored[INTEGER_MAX];
     if (extract_inline_math(text, x) && integer_parse(x->answer, ignored))
@@ -36,7 +36,7 @@ static bool guess(span text, extraction *x) {
     return extract_last_number(text, x) && !grade_part_of_expression(text, x);
 }
 
-/* Finds the answer in a response. False if there is none; *why is the reason. */
+/* Finds the answer in a response. False if there is none. *why: the reason for that. */
 static bool search(grade_input in, bool hashes, extraction *x, bool *open_box, const char **why) {
     bool thinking;
     span text = extract_visible(in.response, &thinking);

@@ -23,7 +23,7 @@ static bool find_field(span text, char last, extraction *x) {
     return true;
 }
 
-/* Finds the letter in a response. False if there is none; *why is the reason. */
+/* Finds the letter in a response. False if there is none. *why: the reason for that. */
 static bool search(grade_input in, char last, bool fields, extraction *x, bool *open_box,
                    const char **why) {
     bool thinking;

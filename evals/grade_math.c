@@ -1,4 +1,4 @@
-/* grade_math.c - grades answers that are mathematical objects (MATH, HMMT). */
+/* grade_math.c - grades answers that are mathematical objects, for example MATH and HMMT. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -18,7 +18,7 @@ static snap_status check_gold(const char *gold, snap_err *err) {
                    gold);
 }
 
-/* Removes punctuation of the sentence and markdown around an answer. */
+/* Removes punctuation of the sentence and Markdown characters around an answer. */
 static span bare(span s) {
     for (size_t before = s.n + 1; s.n && s.n != before;) {
         before = s.n;
@@ -31,8 +31,8 @@ static span bare(span s) {
     return s;
 }
 
-/* Compares an answer with the gold. If the gold has no mathematical meaning (a name), words are
- * compared, and other words are wrong. */
+/* Compares an answer with the gold. If the gold cannot be parsed (a name), words are compared, and
+ * other words are wrong. */
 static math_outcome compare(const char *gold, span answer, math_policy policy,
                             const char **reason) {
     math_verdict v = {.outcome = MATH_UNPARSED, .reason = "internal"};
@@ -52,7 +52,8 @@ static void judge(grade_result *r, const char *gold, const char *rule, span answ
     grade_keep(r, answer);
 }
 
-/* Judges joined boxes as one list: "\boxed{1} and \boxed{2}" is "1, 2". */
+/* Judges joined boxes as one list: "\boxed{1} and \boxed{2}" is "1, 2". More than kListMax boxes
+ * are an empty list. */
 static void judge_list(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
     span parts[kListMax];
     size_t n = extract_list(x->answer, parts, kListMax);
@@ -72,8 +73,8 @@ static bool has_own_degree(const char *gold, span s) {
     return s.n > n && memcmp(s.s + s.n - n, sign, n) == 0 && !strstr(gold, sign);
 }
 
-/* Judges the content of a box without removing anything: no public grader accepts "3\sqrt{2}.",
- * "**5**" or "7°" in a box. */
+/* Judges the content of a box. Nothing is removed from it, because the public graders do not accept
+ * "3\sqrt{2}.", "**5**" or "7°" in a box. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
     if (has_own_degree(gold, span_trim(x->answer))) {
         r->rule = x->rule;
@@ -87,8 +88,9 @@ static void judge_box(grade_result *r, const char *gold, const extraction *x, ma
         judge(r, gold, x->rule, x->answer, policy);
 }
 
-/* Judges a stated answer. "The answer is 5 apples" states an integer. If the whole statement cannot
- * be parsed, as in "therefore $\frac{1}{2}$, as was to be shown", the last formula in it counts. */
+/* Judges a stated answer. First the whole statement is judged. If it is not correct but states an
+ * integer, as "5 apples" does, the integer is judged. If it cannot be parsed, as in "therefore
+ * $\frac{1}{2}$, as was to be shown", the last formula in it counts. */
 static void judge_stated(grade_result *r, const char *gold, const extraction *x,
                          math_policy policy) {
     extraction formula;
@@ -100,7 +102,8 @@ static void judge_stated(grade_result *r, const char *gold, const extraction *x,
         judge(r, gold, x->rule, bare(formula.answer), policy);
 }
 
-/* Judges an answer that is not declared: the last formula, else the last number. */
+/* Judges an answer that is not declared: the last formula, or if that cannot be parsed, the last
+ * number. */
 static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
     extraction x;
     if (extract_formula(text, &x))
@@ -128,7 +131,7 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
         guess(r, gold, text, policy);
 }
 
-/* True if only a minus sign precedes the box: -\boxed{5}. */
+/* True if the whole text is a minus sign and the box: -\boxed{5}. */
 static bool is_negated(span given, const extraction *x) {
     static const char box[] = "\\boxed{";
     size_t n = (size_t)(x->answer.s - given.s), len = sizeof(box) - 1;

@@ -9,7 +9,8 @@
 
 enum { kHouses = 32, kColumns = 32, kTries = 64 };
 
-static const char kWithheld[] = "___"; /* what the public copy has instead of a solution */
+static const char kWithheld[] = "___"; /* what the public copy has in each cell instead of a
+                                          solution */
 
 /* ---- the gold ---- */
 
@@ -89,8 +90,8 @@ static span first_braces(span text) {
     return (span){text.s, 0};
 }
 
-/* Parses the object in @text if it has a "solution" that is an object; else NULL. Newlines are
- * removed first, because models break their strings with them. */
+/* Parses the object in @text and returns it if it has a "solution" that is an object; else NULL.
+ * Newlines are removed first, because models break their strings with them. */
 static js *parse_answer(span text) {
     buf line = {0};
     for (size_t i = 0; i < text.n;) {
@@ -108,8 +109,9 @@ static js *parse_answer(span text) {
     return answer;
 }
 
-/* Finds the answer: the last outermost object, as ZeroEval does. If braces in prose prevent that,
- * tries the objects that start before the last "solution", from the nearest one backwards. */
+/* Finds the answer: the last outermost object, as ZeroEval does. If that has no "solution", for
+ * example because of braces in prose, tries up to kTries objects that start before the last
+ * "solution", from the nearest one backwards. */
 static js *find_answer(span text, const char **rule) {
     span whole = last_braces(text);
     js *answer = whole.n ? parse_answer(whole) : NULL;
@@ -129,7 +131,7 @@ static js *find_answer(span text, const char **rule) {
     return answer;
 }
 
-/* The text of a cell. Models may wrap it in a list or write a number. */
+/* The text of a cell. Models may wrap it in a list or write an integer. */
 static span text_of(const js *cell, char number[32]) {
     if (js_is_array(cell))
         cell = js_at(cell, 0);
@@ -147,7 +149,7 @@ static bool same_cell(const js *want, const js *got) {
     return y.n && x.n == y.n && strncasecmp(x.s, y.s, x.n) == 0;
 }
 
-/* Number of right cells; *all: number of cells. */
+/* Number of right cells; *all: number of cells. The column "House" is not counted. */
 static size_t count_cells(const js *solution, const js *answer, size_t *all) {
     const js *header = js_get_array(solution, "header"), *table = js_get_object(answer, "solution");
     size_t houses = js_len(js_get_array(solution, "rows")), columns = js_len(header), right = 0;

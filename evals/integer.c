@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* kNesting: levels of font and text macros to unwrap */
+/* kNesting: how many levels of font and text macros are unwrapped */
 enum { kNesting = 4, kRoom = 2 * INTEGER_MAX };
 
 #define MACRO(names) "\\\\(?:" names ")(?![A-Za-z])"
 
-/* What may surround a number without changing it, in order of removal. */
+/* Replacements that keep the value of a number, in the order in which they are made. */
 static struct {
     pattern pattern;
     const char *replacement;
@@ -28,7 +28,8 @@ static pattern font = {
     .regex = MACRO("text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|boldsymbol|mbox|boxed|"
                    "fbox") "\\s*\\{([^{}]*)\\}"};
 
-/* words, sign, digits with or without thousands commas, zeros after the point, a unit */
+/* A whole text that is a number: optional words and sign, the digits with or without thousands
+ * commas, and optionally a point with zeros, a unit, and a full stop or semicolon. */
 static pattern whole = {
     .regex = "^\\s*(?:(?:[A-Za-z']++[:,]?\\s++)*[A-Za-z']{2,}+[:,]?\\s++)?([+-]?)\\s*"
              "(\\d{1,3}(?:,\\d{3})+|\\d+)(?:\\.0*)?"

@@ -6,7 +6,7 @@
 
 #include "evals/pattern.h"
 
-enum { INTEGER_MAX = 512 }; /* longest text that is parsed, in bytes */
+enum { INTEGER_MAX = 512 }; /* size of @out; texts of this many bytes and more are refused */
 
 /**
  * integer_parse - the integer that a piece of LaTeX or prose states
@@ -15,8 +15,8 @@ enum { INTEGER_MAX = 512 }; /* longest text that is parsed, in bytes */
  *        "36^\circ", "$204$", "**204**", "(204)", "the number is 204"
  * @out:  canonical digits: no leading zeros, "-" if negative; 0 has no sign
  *
- * False for anything else: an expression (2^3, \frac{6}{2}), several numbers, a decimal that is not
- * an integer. Integers may exceed 64 bits.
+ * False for other texts, such as an expression (2^3, \frac{6}{2}), several numbers, or a decimal
+ * that is not an integer. Integers may exceed 64 bits.
  */
 bool integer_parse(span text, char out[INTEGER_MAX]);
 

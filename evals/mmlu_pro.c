@@ -1,11 +1,11 @@
 /* mmlu_pro.c - MMLU-Pro: 12,032 questions from 14 fields with up to ten options.
  *
  * Rows as in TIGER-Lab/MMLU-Pro: {"question_id", "question", "options": [..10], "answer": "A".."J",
- * "answer_index", "category", "cot_content"}. Options "N/A" are skipped. If validation.jsonl is in
- * the folder of the test file, the five worked examples of the question's field precede the
- * question, as the authors ask. Otherwise the prompt has the question alone. Wording: the authors'
- * evaluate_from_api.py. Their script replaces an answer that cannot be found by a random guess;
- * here it counts as not correct. */
+ * "answer_index", "category", "cot_content"}. Options "N/A" are skipped. If the user names a folder
+ * and validation.jsonl is in the folder of the test file, up to five worked examples of the
+ * question's field precede the question, as the authors ask. Otherwise there are no examples.
+ * Wording: the authors' evaluate_from_api.py. Their script replaces an answer that cannot be found
+ * by a random guess; here it counts as not correct. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ typedef struct {
 
 /* ---- prompts ---- */
 
-/* Writes the question and its options, one per line: "A. ..". */
+/* Writes the question and its options, one per line: "A. ..". *count: number of options written. */
 static snap_status word_question(const js *row, buf *out, int *count, const char *where,
                                  snap_err *err) {
     const char *question = row_text(row, (const char *const[]){"question", NULL});
@@ -117,7 +117,8 @@ static snap_status read_line(void *ctx, js *object, long line, snap_err *err) {
 
 /* ---- examples ---- */
 
-/* Finds a field or adds it. NULL with an error if there are too many fields. */
+/* Finds a field or adds it. NULL, with the error set, if there are too many fields or memory is
+ * exhausted. */
 static field *need_field(reading *f, const char *name, const char *where, snap_err *err) {
     field *found = field_of(f, name);
     if (found)
@@ -155,7 +156,8 @@ cleanup:
     return st;
 }
 
-/* Path of validation.jsonl in the folder of the test file, in the arena; NULL if there is none. */
+/* Path of validation.jsonl in the folder of the test file, in the arena; NULL if there is none or
+ * if the user named the file itself. */
 static const char *examples_path(const task_rows *r) {
     const char *file = r->set->file, *slash = strrchr(file, '/');
     buf path = {0};

@@ -136,7 +136,8 @@ cleanup:
     return st;
 }
 
-/* Sets an id such as "anatomy/17" if the row names its subject. */
+/* Sets an id such as "anatomy/17" (subject and row number) if the row names its subject, else the
+ * id that row_id() finds. */
 static snap_status name_row(const js *row, task_rows *r, task_row *out, const char *where,
                             snap_err *err) {
     char id[200];
@@ -170,7 +171,7 @@ cleanup:
 
 typedef struct {
     task_rows *rows;
-    const char *path, *subject; /* NULL: one file has all subjects */
+    const char *path, *subject; /* subject: NULL if one file has all subjects */
 } reading;
 
 static snap_status read_line(void *ctx, js *object, long line, snap_err *err) {

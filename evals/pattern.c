@@ -15,7 +15,7 @@ static uint32_t options_of(const pattern *p) {
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
         if (p->flags & 1u << i)
             all |= options[i];
-    /* \C would split a character; a literal has no classes */
+    /* \C would match a part of a character, so it is forbidden; a literal has no classes */
     bool classes = (all & PCRE2_UTF) && !(all & PCRE2_LITERAL);
     return classes ? all | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C : all;
 }
@@ -59,8 +59,8 @@ static pcre2_code *compiled(pattern *p) {
     return theirs;
 }
 
-/* The data that a match needs. It is created for each call: one per thread would be enough, but
- * calls are rare, and this way nothing must be released later. */
+/* The data that a match needs. Each call creates and releases it. One per thread would be enough,
+ * but calls are rare, and this way threads need not release anything when they end. */
 typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;
@@ -103,7 +103,7 @@ static int match(const pcre2_code *code, const matcher *m, span text, size_t fro
     return pcre2_match(code, (PCRE2_SPTR)s, text.n, from, flags, m->data, m->context);
 }
 
-/* False if there is no match, or after a noted fault. */
+/* Finds the first match at or after @from. False if there is none, or after a noted fault. */
 static bool find_with(matcher *m, pattern *p, span text, size_t from, span groups[]) {
     const pcre2_code *code = compiled(p);
     const uint32_t flags = m->checked ? PCRE2_NO_UTF_CHECK : 0;

@@ -1,8 +1,8 @@
 /* plan.h - the work of a run: tasks x arms x problems x samples.
  *
  * A cell is one sample of one problem in one arm. Cells are numbered by task, then arm, then
- * problem, then sample. All arms get byte-identical prompts, and the seed of (task, problem,
- * sample) is the same in every arm. */
+ * problem, then sample. All arms get byte-identical prompts. The seed of (task, problem, sample) is
+ * the same in all arms that do not set a seed of their own. */
 #ifndef SNAPMLA_EVALS_PLAN_H
 #define SNAPMLA_EVALS_PLAN_H
 
@@ -14,7 +14,7 @@ typedef struct {
     gen_sampling sampling;
 } eval_task;
 
-/* The purpose of a control arm. The other arms are the ones under comparison. */
+/* The purpose of a control arm. CONTROL_NONE marks the arms under comparison. */
 typedef enum {
     CONTROL_NONE,
     CONTROL_SEEDS,   /* the baseline again with other seeds: shows how large differences by chance
@@ -45,8 +45,8 @@ typedef struct {
 
     eval_control control;
 
-    /* Overrides of the task's sampling. An arm with another seed is a control. An arm with another
-     * temperature, top_p or max_tokens is not comparable; its pairs are refused. */
+    /* Overrides of the task's sampling. If an arm's temperature, top_p or max_tokens differ from
+     * the baseline's, the two are not compared (plan_refusal()). */
     bool has_seed;
     uint64_t seed;
     double temperature; /* < 0: the task's */
@@ -65,7 +65,7 @@ typedef struct {
     int shard, shards; /* 0..shards-1 */
 
     /* The next two are for tasks whose answers are programs. */
-    int judge_jobs;                      /* programs run at once; 0: one per processor */
+    int judge_jobs;                      /* programs run at once; 0: as many as processors */
     bool rejudge;                        /* also run programs that have a verdict */
     const volatile sig_atomic_t *cancel; /* a signal handler sets it to stop; may be NULL */
 } eval_plan;
@@ -81,18 +81,18 @@ size_t plan_cells(const eval_plan *p);
 
 /* True if this process runs the cell, that is, if (problem + sample) modulo shards is its shard.
  * This is the same in all arms. So the shards have nearly equal sizes, and a cell stays in its
- * shard when the run grows. */
+ * shard when problems or samples are added to the run. */
 bool plan_in_shard(const eval_plan *p, plan_cell c);
 size_t plan_shard_cells(const eval_plan *p); /* number of cells of this process */
 
 plan_cell plan_cell_at(const eval_plan *p, size_t index);
 size_t plan_index(const eval_plan *p, plan_cell c);
 
-/* The sampling of an arm in a task. Its seed is the run's, not the sample's. */
+/* The sampling of an arm in a task. Its seed is the arm's or the run's, not the sample's. */
 gen_sampling plan_sampling(const eval_plan *p, size_t task, size_t arm);
 
-/* Seed of a cell: a hash of (seed of the run, task, problem, sample). It has 31 bits, because
- * servers differ in whether they accept more. */
+/* Seed of a cell: a hash of (seed of plan_sampling(), task, problem, sample). It has 31 bits,
+ * because servers differ in whether they accept more. */
 uint64_t plan_seed(const eval_plan *p, plan_cell c);
 
 /* The request of a cell; its id is the cell's index. Strings are borrowed from the plan. */
@@ -107,12 +107,14 @@ bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why
 
 /* ---- resuming ---- */
 
-/* Everything that the samples of a run depend on, as JSON: data, sampling and arms. The number of
+/* What must stay the same when a run is resumed, as JSON: for each task the digest of the data and
+ * the sampling of each arm; for each arm the generator, the model and the precision. The number of
  * problems and samples is left out, so a run can grow. A server's address is left out, so it can
  * move. The caller owns the result; NULL if memory is exhausted. */
 js *plan_identity(const eval_plan *p);
 
-/* Compares a recorded identity with this plan's. SNAP_E_USAGE with the first difference. */
+/* Compares a recorded identity with this plan's tasks and arms. SNAP_E_USAGE with the first
+ * difference; SNAP_E_NOMEM. @run: the run's folder, for the message. */
 snap_status plan_check_identity(const eval_plan *p, const js *recorded, const char *run,
                                 snap_err *err) SNAP_CHECK_RESULT;
 

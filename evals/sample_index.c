@@ -64,8 +64,8 @@ static const place *place_of(places *p, arena *mem, int task, const char *id) {
 
 /* ---- one row ---- */
 
-/* Looks a name up and adds it if it is new. Returns its index; -1 if there are too many names or
- * memory is exhausted. */
+/* Looks a name up and adds it if it is new. Returns its index; -1 if there are SAMPLE_NAMES names
+ * already or memory is exhausted. */
 static int name_of(const char *names[SAMPLE_NAMES], int *n, arena *mem, const char *name) {
     for (int i = 0; i < *n; i++)
         if (strcmp(names[i], name) == 0)
@@ -183,8 +183,8 @@ static int compare_questions(const sample_row *a, const sample_row *b) {
     return by_task ? by_task : by_order ? by_order : compare_int(a->sample, b->sample);
 }
 
-/* Sorts by cell. Within one cell, the row that counts comes first: answers before failures, later
- * rows before earlier ones. */
+/* Sorts by question, then arm. Among the rows of one arm for one question, the row that counts
+ * comes first: answers before failures, later rows before earlier ones. */
 static int compare_rows(const void *x, const void *y) {
     const sample_row *a = x, *b = y;
     int c = compare_questions(a, b);

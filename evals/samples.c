@@ -346,7 +346,8 @@ static bool set_scores(js *row, const grader *g, const grade_result *r) {
     return js_set_new(row, "scores", scores) && ok;
 }
 
-/* Sets the fields of the verdict. A failed request cannot be graded: its verdict is null. */
+/* Sets the fields of the verdict. A failed request cannot be graded: its verdict is null, and it
+ * has no scores. */
 static bool set_verdict(js *row, const grader *by, const grade_result *g) {
     bool failed = js_get_bool(row, "failed", false);
     return js_set_str(row, "grader", by->id) &&
@@ -368,7 +369,7 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
     return st;
 }
 
-/* Grades a row with a pure grader and sets the verdict. */
+/* Grades a row with a grader that has a grade() function, and sets the verdict. */
 static snap_status grade_answer(js *row, const task_set *set, const task_problem *problem,
                                 grade_input in, grade_result *r, snap_err *err) {
     snap_err why = {0};
@@ -393,7 +394,8 @@ static void recall_verdict(const js *row, grade_result *r) {
     (void)snprintf(r->extracted, sizeof r->extracted, "%s", text ? text : "");
 }
 
-/* @line: the cell's row with its verdict, as text. */
+/* Grades the row of a cell, or reads its verdict if a judge has set it. @line: gets the row with
+ * its verdict, as text. The cell must have a row. */
 static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sample_outcome *out,
                               snap_err *err) {
     js *row;

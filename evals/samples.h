@@ -4,17 +4,18 @@
  *   request     task, problem, sample, arm, model, precision, prompt_sha256, sampling, seed, gold;
  *               also prompt, only for confidential sets and on request (task_options.keep_text)
  *   response    response, reasoning, finish_reason, prompt_tokens, completion_tokens, attempts,
- *               ttft_ms, total_ms, failed, error, truncated, empty
+ *               ttft_ms, total_ms, failed, error, truncated, empty; also repaired, only if true
  *   streaming   itl_ms_mean, itl_ms_p50, itl_ms_p99: time between the pieces of the stream
  *   grading     grader, verdict, extracted, rule, reason; scores, such as
- *               {"instruction_strict": 0.5}, if the task has further metrics
+ *               {"instruction_strict": 0.5}, if the task has further metrics; result_code and
+ *               failed_test for programs; further fields for Arena-Hard (arena.h)
  * An unknown value is null.
  *
- * Durability: a row is written with one write(2), so a killed process loses only the samples in
- * flight. samples_sync() is called once per second, so a power failure loses at most one second
- * more. A failed sample also has a row, with the reason. It is excluded from every mean, and
- * resuming the run tries it again. Rows of problems that the current plan does not contain are kept
- * unchanged. */
+ * Durability: a row is normally written with one write(2), so a killed process loses only the
+ * samples in flight. While samples are generated, samples_sync() is called once per second, so a
+ * power failure loses at most one second more. A failed sample also has a row, with the reason. It
+ * is excluded from every mean, and resuming the run tries it again. Rows of problems that the
+ * current plan does not contain are kept unchanged. */
 #ifndef SNAPMLA_EVALS_SAMPLES_H
 #define SNAPMLA_EVALS_SAMPLES_H
 
@@ -27,7 +28,7 @@ typedef struct {
     bool failed;
     bool unjudged;  /* needs the verdict of a judge model; counts as failed until then */
     bool truncated; /* stopped by the length limit */
-    bool empty;     /* only reasoning and white space */
+    bool empty;     /* the response has only reasoning and white space; false if it failed */
     grade_verdict verdict;
     /* The grader's further metrics. If a model judges, the set's only metric is here as well. */
     grade_score also[GRADE_METRICS - 1];
@@ -46,8 +47,8 @@ typedef struct sample_store sample_store;
  * @plan: borrowed until samples_close()
  *
  * Removes an incomplete last line. SNAP_E_INPUT with file and line for a malformed row;
- * SNAP_E_USAGE if a row of one of the plan's cells has another prompt, model or seed; SNAP_E_IO.
- * Only one process may use the file: the caller holds the run's lock.
+ * SNAP_E_USAGE if a row of one of the plan's cells has another prompt, model or seed; SNAP_E_IO;
+ * SNAP_E_NOMEM. Only one process may use the file: the caller holds the run's lock.
  */
 snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,
                          snap_err *err) SNAP_CHECK_RESULT;
@@ -64,7 +65,8 @@ snap_status samples_append(sample_store *s, const gen_request *req, const gen_re
 /* Forces the appended rows to disk. */
 snap_status samples_sync(sample_store *s, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Access to the rows for a judge. A row that the judge writes replaces the cell's earlier row. */
+/* Access to the rows for a judge. A row that the judge writes is appended and counts instead of the
+ * cell's earlier row. */
 judged_rows samples_rows(sample_store *s);
 
 /**
@@ -72,9 +74,10 @@ judged_rows samples_rows(sample_store *s);
  *
  * @outcomes: [plan_cells()], filled
  *
- * Replaces the file atomically. The new file has one row with its verdict for each cell, in plan
- * order. Programs without a verdict are run first (samples_judge.h). On SNAP_E_IO, SNAP_E_NOMEM,
- * SNAP_E_ENV or SNAP_E_CANCELLED the old file stays.
+ * Replaces the file atomically. The new file has one row for each cell that has one, in plan order,
+ * and then the rows of other plans. Rows of failed requests, and of games that are not judged yet,
+ * have no verdict. Programs without a verdict are run first (samples_judge.h). On failure the old
+ * file stays; verdicts of programs may have been appended to it.
  */
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -53,7 +53,7 @@ snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
     return st;
 }
 
-/* ---- one problem ---- */
+/* guards the two fields below and progress */
 
 typedef struct {
     const task_problem *problem;

@@ -1,5 +1,5 @@
 /* samples_judge.h - runs the programs in a run's samples and stores their verdicts. Problems are
- * judged in parallel on all processors. */
+ * judged in parallel by plan->judge_jobs threads. */
 #ifndef SNAPMLA_EVALS_SAMPLES_JUDGE_H
 #define SNAPMLA_EVALS_SAMPLES_JUDGE_H
 
@@ -15,18 +15,19 @@ typedef struct {
     snap_status (*write)(void *ctx, size_t cell, const js *row, snap_err *err);
 } judged_rows;
 
-/* SNAP_E_ENV if the plan has programs and this machine cannot isolate them. Call it before
- * generating anything. */
+/* SNAP_E_ENV if the plan has tasks whose answers are programs and this machine cannot isolate
+ * programs. Call it before generating anything. */
 snap_status samples_judge_check(const eval_plan *p, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
- * samples_judge - run the programs and store a verdict in each row
+ * samples_judge - run the programs and store a verdict in each of their rows
  *
- * Runs the programs without a verdict, or all of them if plan->rejudge is set. Rows are written as
- * soon as their problem is done, so an interruption loses little work. A plan without programs
- * needs no sandbox.
+ * Runs the programs that have no verdict of this grader for this gold, or all of them if
+ * plan->rejudge is set. Failed requests have no program. A row is written as soon as its program
+ * has been judged, so an interruption loses little work. A plan without programs needs no sandbox.
  *
- * SNAP_E_ENV if programs cannot be isolated; SNAP_E_CANCELLED; errors of the callbacks.
+ * SNAP_E_ENV if programs cannot be isolated; SNAP_E_CANCELLED; SNAP_E_NOMEM; errors of task_tests()
+ * and of the callbacks.
  */
 snap_status samples_judge(const eval_plan *p, const judged_rows *rows,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -44,12 +44,12 @@ static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, dou
     return n;
 }
 
-/* Working memory for one metric of one task. Every metric fills it anew. */
+/* Working memory for one metric of one task. K is the number of samples per problem. */
 typedef struct {
     int slot;        /* index of the metric in a sample's `also`; -1: the verdict */
-    double *samples; /* [2 * problems * K] values of two arms */
-    double *weights; /* [2 * problems * K] their weights */
-    double *a, *b;   /* [problems] means of the problems that have scored samples */
+    double *samples; /* [2 * problems * K] values of both arms of a pair, or of one arm */
+    double *weights; /* [2 * problems * K] weights of these values */
+    double *a, *b;   /* [problems] for each arm: means of the problems that have scored samples */
     stats_problem *problems;
     uint64_t *hashes; /* [K] */
 } scratch;
@@ -95,12 +95,13 @@ static void weighted_mean_end(weighted_mean *w, size_t problems) {
     w->per_weight = (double)problems / w->per_weight;
 }
 
-/* Linearises a ratio: changes the values so that their plain mean and spread are those of the
- * weighted mean. */
+/* Linearises a ratio: changes the values so that the mean of their problem means is the weighted
+ * mean, and their spread gives its standard error to first order. */
 static void linearise(weighted_mean w, const double *weights, double *x, size_t n) {
     for (size_t k = 0; k < n; k++) {
         double more = weights[k] * w.per_weight;
-        if (fabs(more - 1) > 1e-9) /* with a mean weight, the value stays exactly the same */
+        if (fabs(more - 1) > 1e-9) /* if the weight is the mean weight, the value stays exactly the
+                                      same */
             x[k] = w.mean + more * (x[k] - w.mean);
     }
 }
@@ -146,7 +147,8 @@ static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
     s->unparsed = (double)unparsed / scored;
 }
 
-/* Median over the scored samples of a time, which is at @offset in a sample_outcome. */
+/* Median of a time over the scored samples in which it is known. @offset: place of the time in a
+ * sample_outcome. */
 static double median_time(const sample_outcome *o, size_t cells, size_t offset, double *x) {
     size_t n = 0;
     for (size_t i = 0; i < cells; i++) {
@@ -177,8 +179,8 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
     s->itl_ms_p99 = median_time(o, cells, offsetof(sample_outcome, itl_ms_p99), x);
 }
 
-/* The 95 % interval of an accuracy. If all problems are always or never solved, the spread is zero,
- * and Wilson's interval of a rate is used. */
+/* The 95 % interval of an accuracy. Wilson's interval is used if @rate, and if the problems are all
+ * always or all never solved, because then their spread is zero. */
 static stats_interval arm_interval(const arm_score *s, bool rate) {
     stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
     bool extreme = s->accuracy.mean <= 0 || s->accuracy.mean >= 1;
@@ -199,8 +201,8 @@ static uint64_t vote_of(const sample_outcome *o) {
                                                                     correct answer */
 }
 
-/* 1 if the answer with most votes is correct (a fraction if several lead); NAN without scored
- * samples. */
+/* 1 if the answer with most votes is correct, 0 if not (a fraction if several lead); NAN without
+ * scored samples. */
 static double majority_of(const sample_outcome *o, size_t count, uint64_t *votes) {
     size_t n = 0, scored = 0;
     for (size_t i = 0; i < count; i++) {
@@ -252,7 +254,8 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
     s->sampling_variance = variance.sum / variance.n;
 }
 
-/* Stores the means of the problems that have scored samples in tmp->a; returns their number. */
+/* Stores in tmp->a the means of the problems that have scored samples, linearised if weights
+ * differ. Returns their number. */
 static size_t score_problems(const sample_outcome *o, const eval_task *et, scratch *tmp) {
     size_t k = (size_t)et->samples, problems = 0, at = 0;
     weighted_mean w = {0};
@@ -299,8 +302,8 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
 
 /* ---- two arms ---- */
 
-/* Collects the samples of both arms for the problems that both have; returns the number of
- * problems. */
+/* Collects the samples of both arms for the problems in which both arms have a value. Returns the
+ * number of these problems. */
 static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
                            const pair_score *pair, gather_fn gather, scratch *tmp) {
     const eval_task *et = &p->tasks[t];

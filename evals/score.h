@@ -1,5 +1,5 @@
-/* score.h - computes scores from verdicts: the accuracy of each arm and the difference between
- * arms. */
+/* score.h - computes scores from the outcomes of samples: the accuracy of each arm and the
+ * difference between arms. */
 #ifndef SNAPMLA_EVALS_SCORE_H
 #define SNAPMLA_EVALS_SCORE_H
 
@@ -10,59 +10,67 @@ enum { SCORE_PASS_MAX = 20 };
 
 /* Scores of one arm in one task. Rates are fractions; NAN if there are no samples for them. A
  * failed sample counts only in `samples` and `failed`: a failure is an infrastructure problem, not
- * a wrong answer. */
+ * a wrong answer. So does a sample that needs the verdict of a judge model, except that it may
+ * count in `identical`. */
 typedef struct {
     size_t samples;      /* samples that have a row */
-    size_t scored;       /* samples that did not fail */
-    size_t failed;       /* samples that failed or have no verdict yet */
+    size_t scored;       /* samples that have a row, did not fail and need no further verdict */
+    size_t failed;       /* samples that failed or still need the verdict of a judge model */
     size_t missing;      /* planned samples without a row */
     size_t problems;     /* number of problems with at least one scored sample */
     stats_mean accuracy; /* mean over problems of the mean over their samples; standard error
                             clustered by problem */
-    int n_pass;          /* pass@k for k = 1, 2, 4, ... and for the planned samples per problem */
+    int n_pass;          /* number of entries in pass[]: k = 1, 2, 4, ... and the planned samples
+                            per problem */
     struct {
         int k;
         double rate; /* over the problems with at least k scored samples; NAN if none */
     } pass[SCORE_PASS_MAX];
-    double majority; /* maj@k over all samples of a problem; NAN with one sample per problem. A vote
-                        is the extracted text; all correct answers are one vote. If several answers
-                        lead, the problem counts as the fraction of them that is correct (0 or
-                        1/leaders). */
-    double sampling_variance; /* mean over problems of p (1-p), unbiased; NAN with one sample per
-                                 problem */
-    stats_interval ci95;      /* Wilson's interval over problems with one sample per problem or at
-                                 accuracy 0 or 1, else t */
+    double majority; /* maj@k over all scored samples of a problem; NAN with one sample per problem.
+                        A vote is the extracted text; unparsed samples have no vote; all correct
+                        answers are one vote. If several answers lead, the problem counts as the
+                        fraction of them that is correct (0 or 1/leaders). */
+    double sampling_variance; /* variance of a sample's score around its problem's mean, p (1-p) for
+                                 a rate: unbiased, mean over the problems with two and more scored
+                                 samples; NAN if there is none */
+    stats_interval ci95;      /* t interval; Wilson's interval over problems at accuracy 0 or 1, or
+                                 if each problem has one sample and its score is 0 or 1 */
     double truncated, empty, unparsed; /* fractions of scored */
-    size_t identical;   /* samples whose text repeats that of another sample of the same problem */
-    double tokens_mean; /* completion tokens of the scored samples that report them */
+    size_t identical;   /* samples whose text repeats that of an earlier sample of the same
+                           problem */
+    double tokens_mean; /* mean completion tokens of the scored samples that report them */
     double ttft_ms_median;
     double itl_ms_median; /* median over samples of their median time between tokens */
     double itl_ms_p99;    /* median over samples of their 99th percentile: the stalls */
-    double tok_s; /* completion tokens / request time, summed over samples: speed of one stream */
+    double tok_s; /* completion tokens / second of request time, each summed over samples: speed of
+                     one stream */
 } arm_score;
 
 typedef struct {
-    size_t baseline, arm; /* indices */
-    char refused[160];    /* why the arms cannot be compared; "" if they can */
+    size_t baseline, arm; /* indices of the arms */
+    char refused[160];    /* why the arms cannot be compared (the fields below are then not
+                             computed); "" if they can */
     stats_paired diff;    /* over problems with scored samples in both arms */
     double p_sign_flip;
-    double p_mcnemar; /* NAN unless there is one sample per problem */
+    double p_mcnemar; /* NAN unless there is one sample per problem and the metric is the verdict */
     stats_interval bootstrap95;
-    bool has_length; /* both arms report token counts */
+    bool has_length; /* there are problems for which both arms report token counts */
     stats_ratio length;
-    double p_holm; /* p_tost, adjusted for the number of tasks in the run */
+    double p_holm; /* p_tost after Holm's adjustment over the tasks of the run */
 } pair_score;
 
 /* Scores of one metric of a task. */
 typedef struct task_score task_score;
 struct task_score {
     arm_score *arms;   /* [n_arms] */
-    pair_score *pairs; /* [n_arms - 1]: the baseline with each other arm */
-    task_score *also;  /* [grade_metrics() - 1], one per further metric. There a problem counts by
-                          its weight, as in "instructions followed of all instructions". For
-                          intervals, scores are linearised around the weighted mean. Further metrics
-                          have no pass@k and maj@k, and p_holm does not count them. */
-    arena mem;         /* only the first task's arena is used; it owns the memory of all tasks */
+    pair_score *pairs; /* [n_arms - 1]: the baseline with each of the other arms */
+    task_score *also;  /* [grade_metrics() - 1], one per further metric. There, and in the metric of
+                          a judge model, a problem counts by its weight, as in "instructions
+                          followed of all instructions", and for intervals, scores are linearised
+                          around the weighted mean. Further metrics have no pass@k, maj@k and
+                          McNemar test, and p_holm does not count them. */
+    arena mem;         /* only the first task's arena is used; it owns arms, pairs and also of all
+                          tasks */
 };
 
 /**

@@ -8,7 +8,7 @@
 
 enum { kExactFlips = 20, kDrawnFlips = 100000 };
 
-/* Relative difference that the order of summation can cause. */
+/* Rounding: relative differences up to this size may come from the order of summation. */
 static const double kRounding = 1e-12;
 
 static const stats_interval kNoInterval = {NAN, NAN};
@@ -93,7 +93,7 @@ static double tost(stats_mean d, double margin) {
                 student_cdf((d.mean - margin) / d.se, df));
 }
 
-/* Mean of the combination x*a + y*b of each problem. */
+/* Mean over the problems of x*a + y*b, and its standard error. */
 static stats_mean mean_of_combined(double x, const double *a, double y, const double *b, size_t n) {
     stats_mean m = {.n = n, .mean = NAN, .se = NAN};
     double sum = 0, squares = 0, largest = 0, count = (double)n;
@@ -221,7 +221,8 @@ typedef struct {
     size_t n;
     double *a, *b;          /* [n] means */
     double mean;            /* mean of the differences */
-    double between, within; /* factors for the spread between problems and within them */
+    double between, within; /* factors for the spread between problems and within them; see
+                               stats_bootstrap() */
 } resampling;
 
 /* @room: [2n] working memory. */
@@ -262,7 +263,7 @@ static int ascending(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* The value that a new draw falls below with probability @p; x is sorted. */
+/* Estimates the value below which a new draw falls with probability @p; x is sorted. */
 static double percentile(const double *x, int n, double p) {
     double at = fmin(fmax(p * (n + 1) - 1, 0), n - 1);
     int i = at < n - 1 ? (int)at : n - 2;
@@ -306,13 +307,14 @@ stats_ratio stats_ratio_of(const double *a, const double *b, size_t n) {
 
 /* ---- planning ---- */
 
-/* Probability of "equivalent" if the estimated standard error is @x times the true one. */
+/* Probability of "equivalent" if the estimated standard error is @x times the true one, @se. */
 static double power_given(double x, double se, double t, double margin) {
     double room = margin / se - t * x;
     return room > 0 ? 2 * normal_cdf(room) - 1 : 0;
 }
 
-/* Density of that factor: chi with df degrees of freedom, divided by sqrt(df). */
+/* Density of the estimated standard error divided by the true one: chi with df degrees of freedom,
+ * divided by sqrt(df). */
 static double ratio_density(double x, double df) {
     int sign;
     return 2 *

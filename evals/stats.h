@@ -1,10 +1,11 @@
 /* stats.h - is the FP8 arm as good as the BF16 arm, and how certain is that?
  *
- * The statistical unit is the problem. Each problem has several samples in each arm. A sample's
- * score is 1 (correct) or 0. A problem's score in an arm is the mean of its samples there. An arm's
- * accuracy is the mean over its problems. The samples of one problem are not independent evidence
- * about the arm, so every standard error is clustered by problem: it is computed from n problem
- * scores, never from n * K samples. Scores are fractions 0..1, and so are margins.
+ * The statistical unit is the problem. Each problem has one or more samples in each arm. A sample's
+ * score is 1 (correct) or 0, or a fraction for metrics that give part of the credit. A problem's
+ * score in an arm is the mean of its samples there. An arm's accuracy is the mean over its
+ * problems. The samples of one problem are not independent evidence about the arm, so every
+ * standard error is clustered by problem: it is computed from the problem scores, never from the
+ * single samples. Scores and margins are fractions 0..1.
  *
  * Sources: Miller, "Adding Error Bars to Evals" (arXiv 2411.00640) for clustering and pairing;
  * Schuirmann 1987 (two one-sided tests); McNemar 1947; Wilson 1927; Holm 1979; Efron 1979. */
@@ -31,27 +32,28 @@ typedef struct {
 
 stats_mean stats_mean_of(const double *x, size_t n); /* mean NAN for n = 0 */
 
-/* mean +- t(n-1) * se at a two-sided @level such as 0.95; NANs for n < 2. */
+/* mean +- t * se, with the quantile t of n - 1 degrees of freedom for a two-sided @level such as
+ * 0.95; NANs for n < 2. */
 stats_interval stats_mean_interval(stats_mean m, double level);
 
-/* Wilson's interval of a rate. Used with one sample per problem, where the t interval fails near 0
- * and 1. n >= 1. */
+/* Wilson's interval of a rate, for cases where the t interval fails: one sample per problem, and
+ * rates of 0 and 1. n >= 1. */
 stats_interval stats_wilson(size_t successes, size_t n, double level);
 
 /* pass@k: the probability that k of a problem's @n samples, drawn without replacement, contain a
- * correct one. 1 - C(n-c, k) / C(n, k), unbiased for every n >= k (Chen et al., arXiv 2107.03374).
- * NAN for k > n. */
+ * correct one. With c = @correct: 1 - C(n-c, k) / C(n, k), unbiased for every n >= k (Chen et al.,
+ * arXiv 2107.03374). NAN for k > n. */
 double stats_pass_at_k(size_t n, size_t correct, size_t k);
 
-/* Variance of one sample's score, estimated from n samples without bias. For scores 0 and 1 it is p
- * (1-p) n/(n-1). NAN for n < 2. */
+/* Variance of one sample's score, estimated from n samples without bias. For scores 0 and 1 with
+ * mean p it is p (1-p) n/(n-1). NAN for n < 2. */
 double stats_sampling_variance(const double *x, size_t n);
 
 /* ---- two arms on the same problems ---- */
 
 typedef enum {
     STATS_EQUIVALENT, /* the 90 % interval lies within +-margin (two one-sided tests, 5 %) */
-    STATS_NOT_SHOWN,  /* neither of the other two: more problems or samples are needed */
+    STATS_NOT_SHOWN,  /* neither of the other two, or n < 2: more problems or samples are needed */
     STATS_DIFFERENT,  /* not equivalent, and the 95 % interval excludes 0 */
 } stats_verdict;
 const char *stats_verdict_name(stats_verdict v); /* "equivalent", "not shown", "different" */
@@ -60,9 +62,10 @@ typedef struct {
     size_t n;     /* problems */
     double delta; /* mean of b - a */
     double se;
-    stats_interval ci90, ci95; /* t with n - 1 degrees of freedom; NANs if all differences are
-                                  equal */
-    double p_tost;             /* larger of the two one-sided p values; NAN if undefined */
+    stats_interval ci90, ci95; /* t with n - 1 degrees of freedom; NANs for n < 2 or if all
+                                  differences are equal */
+    double p_tost;             /* larger of the two one-sided p values; NAN if there are no
+                                  intervals */
     size_t a_better, b_better; /* problems on which one arm scores higher (discordant problems) */
     stats_verdict verdict;
 } stats_paired;
@@ -74,24 +77,25 @@ typedef struct {
  * @margin: largest difference that counts as equal, > 0
  *
  * If all differences are equal, their spread is zero, but that is no evidence of precision. Then
- * there are no intervals and no p_tost, and the verdict uses the rule of three: equivalent only if
- * |delta| + 3/n < margin; different only if delta != 0 and the sign test's 2^(1-n) < 0.05.
+ * there are no intervals and no p_tost, and for n >= 2 the verdict uses the rule of three:
+ * equivalent if |delta| + 3/n < margin; otherwise different if delta != 0 and the sign test's
+ * 2^(1-n) < 0.05.
  */
 stats_paired stats_compare(const double *a, const double *b, size_t n, double margin);
 
 /* True if the data show that arm b is worse: the difference is negative and the 95 % interval
  * excludes 0 (or, if all differences are equal, the sign test is significant). For an arm that is
- * known to be worse, this says whether this number of problems and samples can detect it. */
+ * known to be worse, this says whether these problems and samples were enough to detect it. */
 bool stats_detects_loss(const stats_paired *p);
 
 /* Two-sided p of the sign-flip test: the fraction of sign patterns of the differences for which
  * |sum| reaches the observed one. Enumerates all patterns for up to 20 non-zero differences. For
- * more, draws 100,000 patterns; the observed one counts too, so p is never 0. 1 if all differences
- * are zero; NAN for n = 0. */
+ * more, draws 100,000 patterns from @seed; the observed one counts too, so p is never 0. 1 if all
+ * differences are zero; NAN for n = 0. */
 double stats_sign_flip(const double *a, const double *b, size_t n, uint64_t seed);
 
-/* McNemar's exact p for one sample per problem. a_only and b_only are the numbers of problems that
- * only one arm solved. */
+/* McNemar's exact two-sided p for one sample per problem. @a_only is the number of problems that
+ * only arm a solved, @b_only of those that only arm b solved. */
 double stats_mcnemar(size_t a_only, size_t b_only);
 
 /* The samples of one problem in both arms, for the bootstrap. */
@@ -109,10 +113,11 @@ enum { STATS_BOOTSTRAP_DRAWS = 10000 };
  *
  * Draws problems with replacement, the same ones for both arms, and then samples of each. The
  * spread of the problems' differences already contains the noise of their samples, and drawing
- * samples adds it again. So both levels are scaled down until together they have the observed
- * spread (after Davison and Hinkley 1997, 3.8). The percentiles are moved outwards by the ratio of
- * Student's t to the normal quantile (Hesterberg 2015, "expanded percentile"). SNAP_E_NOMEM. NANs
- * for n < 2 and if all differences are equal.
+ * samples adds it again. So the spread between problems is scaled down until both together have the
+ * observed spread (after Davison and Hinkley 1997, 3.8). If the noise alone exceeds the observed
+ * spread, only noise is drawn, scaled down to that spread. The percentiles are moved outwards: the
+ * normal quantile is replaced by Student's t times sqrt(n / (n - 1)) (Hesterberg 2015, "expanded
+ * percentile"). SNAP_E_NOMEM. NANs for n < 2, for draws < 2 and if all differences are equal.
  */
 snap_status stats_bootstrap(const stats_problem *problems, size_t n, int draws, uint64_t seed,
                             stats_interval *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -131,7 +136,7 @@ stats_ratio stats_ratio_of(const double *a, const double *b, size_t n);
 
 /* The probability that stats_compare() says "equivalent" if there is no difference. The mean of the
  * differences is normal with standard error @se, which is estimated with @df degrees of freedom.
- * Exact, by quadrature over the estimate; 1 for se = 0. */
+ * Computed by quadrature over the estimate; 1 for se = 0. */
 double stats_tost_power(double se, double df, double margin);
 
 /* ---- several benchmarks ---- */

@@ -53,8 +53,8 @@ void task_names(char *out, size_t cap) {
 
 /* ---- finding the data file ---- */
 
-/* Fails with SNAP_E_IO and says how to get the data. The synth_* sets come with the program, so
- * they have no fetch command. */
+/* Fails with SNAP_E_IO and says how to get the data. For the synth_* sets, which come with the
+ * program, it does not name `snapmla fetch`. */
 SNAP_PRINTF(3, 4)
 static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, ...) {
     char why[sizeof err->text];

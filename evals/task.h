@@ -1,8 +1,8 @@
 /* task.h - a task is one benchmark: its problems become prompts with gold answers.
  *
- * Every task_spec is a constant of the program. Its problems are read from a data file that the
- * user provides. Each benchmark has one source file (such as aime.c), which says how a row is read
- * and how the prompt is worded. task_rows.h has the code that the benchmarks share. */
+ * Every task_spec is a constant of the program. Its problems are read from a data file. A source
+ * file (such as aime.c) defines one task or several similar ones: it says how a row is read and how
+ * the prompt is worded. task_rows.h has the code that the tasks share. */
 #ifndef SNAPMLA_EVALS_TASK_H
 #define SNAPMLA_EVALS_TASK_H
 
@@ -14,17 +14,18 @@
 #include "evals/math/math_equal.h"
 #include "generator/generator.h"
 
-/* The content of one row of a data file. The strings live in the set's arena. */
+/* The content of one row of a data file. The strings live in the set's arena or are static. */
 typedef struct {
-    const char *id;     /* NULL: the row has no id; its number in the file becomes the id */
+    const char *id;     /* NULL: the row has no id; its number among the rows read becomes the id */
     const char *system; /* system message; NULL: none */
     const char *prompt;
     const char *gold;
-    bool skip; /* not part of the set: another release or date, or no single right answer */
+    bool skip; /* not part of the set: another release or date, or no single right answer; only
+                  read_row() of tasks with a load() may set it */
 } task_row;
 
-/* Where a row with a program's tests is in its file. The tests may be too large to keep in
- * memory. */
+/* The place of a row with a program's tests: file, offset and length. The tests may be too large to
+ * keep in memory. */
 typedef struct {
     const char *file;
     int64_t at;
@@ -40,10 +41,11 @@ typedef struct {
     const char *gpqa_password; /* NULL: the password that the authors publish */
     bool keep_text;            /* prompts of confidential sets may be written to disk */
     judge_kind judge;          /* the judge for answers that are programs */
-    const char *lcb_version; /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: what the folder
-                                holds */
+    const char *lcb_version;   /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: all files in
+                                the folder */
     const char *lcb_from,
-        *lcb_to; /* first and last day of the contests, "2024-08-01"; NULL: no limit */
+        *lcb_to; /* first and last day of the contests, "2024-08-01"; of the last day only contests
+                    at midnight; NULL: no limit */
 } task_options;
 
 /* Parses "field" or "strict"; NULL means "field". SNAP_E_USAGE for other names. */
@@ -55,23 +57,27 @@ struct task_spec {
     const char *name;              /* "aime24" */
     const char *title;             /* "AIME 2024" */
     const char *files[TASK_FILES]; /* possible paths in the data folder, NULL-terminated */
-    int samples;                   /* default samples per problem, as papers report it:
-                                      Mean@samples */
+    int samples;                   /* default samples per problem; for published benchmarks as
+                                      papers report it: Mean@samples */
     bool confidential;             /* the authors ask that no plain text is published */
     const grader *grader;
-    const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: same as grader */
-    const grader *lcb_grader;           /* the grader under JUDGE_LCB; NULL: same as grader */
+    const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: MATH_STRICT makes no
+                                           difference */
+    const grader *lcb_grader;           /* the grader under JUDGE_LCB; NULL: JUDGE_LCB makes no
+                                           difference */
     const grader *(*pick_grader)(void); /* chooses a grader that this machine can run, or notes a
-                                           fault; NULL: use the fields above */
-    /* Reads a row of a .jsonl file. */
+                                           fault; NULL: the three fields above decide */
+    /* Reads a row of a .jsonl file. May be NULL if there is a load(). */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
-    /* Reads all rows of another kind of file; NULL: every file is JSON lines. */
+    /* Reads all rows of a file whose name does not end in .jsonl; NULL: every file is JSON
+     * lines. */
     snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
-    /* Reads files that are too large for memory; NULL: the file is read into memory first. */
+    /* Reads the task's files itself, if there are several or if they are too large for memory.
+     * NULL: the one file is read into memory first. */
     snap_status (*load)(task_rows *rows, snap_err *err);
-    /* Builds the gold of a row if the gold is JSON. Returns NULL if the row has none. The field is
-     * NULL if the gold is not JSON. */
+    /* Builds the gold of a row if the gold is JSON. Returns NULL if the row has none or memory is
+     * exhausted. The field is NULL if the gold is not JSON. */
     js *(*gold_of)(const js *row);
     /* Reads a program's tests from a row; NULL: the answers of this task are not programs. */
     snap_status (*read_tests)(const js *row, code_tests *out, const char *where, snap_err *err);
@@ -80,12 +86,13 @@ struct task_spec {
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
 
-/* The grader of a task for these options. SNAP_E_NOMEM, because the choice may depend on data files
- * of this machine. */
+/* The grader of a task for these options. SNAP_E_NOMEM: pick_grader() may read data files of this
+ * machine. */
 snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* Writes all names, "aime24, aime25, ...", into @out of @cap bytes, for messages. */
+/* Writes all names, "aime24, aime25, ...", into @out of @cap bytes, for messages. They are cut if
+ * they do not fit. */
 void task_names(char *out, size_t cap);
 
 typedef struct {
@@ -100,12 +107,13 @@ typedef struct {
 typedef struct {
     const task_spec *task;
     const grader *grader;
-    bool keep_prompts;            /* a confidential set whose prompts go into samples.jsonl: only if
-                                     requested */
-    char *file;                   /* path of the data file; owned by mem */
+    bool keep_prompts;            /* the prompts of this confidential set go into samples.jsonl,
+                                     because the user asked for it */
+    char *file;                   /* path of the data file (the first one, if there are several);
+                                     owned by mem */
     char sha256[HASH_HEX];        /* SHA-256 of the file; if the set has several files, of their
                                      digests */
-    size_t rows;                  /* rows in the file */
+    size_t rows;                  /* rows read, also those that are not part of the set */
     task_problem *problems;       /* [n], in file order */
     size_t n;                     /* number of problems; at most the limit, if there is one */
     const task_problem **by_id;   /* [n], sorted by id, for task_problem_find() */
@@ -117,31 +125,34 @@ typedef struct {
  * task_load - read a task's problems
  *
  * @data:    a folder that holds one of task->files, or the file itself
- * @limit:   read only the first @limit problems; 0 = all
+ * @limit:   keep only the first @limit problems; 0 = all
  * @options: NULL: the defaults
  * @out:     release with task_set_release(), also after a failure
  *
- * SNAP_E_INPUT with file, line and reason if the file is malformed or has no problems, the grader
- * does not accept a gold, or an id occurs twice. SNAP_E_IO if the file is missing; the message
- * lists every path that was tried.
+ * SNAP_E_INPUT with the file and the reason if the file is malformed or has no problems, the grader
+ * does not accept a gold, or an id occurs twice. SNAP_E_IO if @data does not exist or the folder
+ * has no such file; the message then lists every path that was tried. SNAP_E_USAGE for options that
+ * do not fit the data; SNAP_E_NOMEM.
  */
 snap_status task_load(const task_spec *t, const char *data, size_t limit,
                       const task_options *options, task_set *out, snap_err *err) SNAP_CHECK_RESULT;
 void task_set_release(task_set *set);
 
-/* The problem with that id; NULL if the set has none. *index may be NULL. */
+/* The problem with that id; NULL if the set has none. *index gets its position; @index may be
+ * NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
 /* Reads the tests of a problem whose answers are programs, again from its file. SNAP_E_INPUT if the
- * file has changed. Release with tests_release(), also after a failure. */
+ * row has changed since task_load(). Release with tests_release(), also after a failure. */
 snap_status task_tests(const task_set *set, const task_problem *p, code_tests *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* Returns a server's message in a form that may be stored. If the prompt is confidential and the
- * message repeats 24 bytes of it, a static text replaces the message. NULL stays NULL. */
+/* Returns a server's message in a form that may be stored. If the set is confidential, its prompts
+ * are not kept, and the message repeats 24 bytes of the prompt, a static text replaces the message.
+ * NULL stays NULL. */
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 
-/* The tasks. Each has its own source file. */
+/* The tasks of task_table[]. */
 extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
     task_gpqa_diamond, task_beyond_aime, task_mmlu_pro, task_mmlu_redux, task_ifeval,
     task_zebralogic, task_arena_hard, task_livecodebench, task_humaneval, task_mbpp,

@@ -4,7 +4,7 @@
 
 #include "evals/task.h"
 
-/* State while a set is being read. Readers use options, set->mem and set->file. */
+/* State while a set is being read. */
 struct task_rows {
     const task_options *options;
     task_set *set;
@@ -16,7 +16,8 @@ struct task_rows {
     char gold[HASH_HEX];
 };
 
-/* Counts a row. False if it is past the limit; then it must not be added. */
+/* Counts a row. False if the set has its limit of problems already; then the row must not be
+ * added. */
 bool task_rows_next(task_rows *r);
 
 /* Adds a problem. SNAP_E_INPUT with @where if the grader refuses the gold. */
@@ -31,11 +32,11 @@ snap_status task_rows_digest(task_rows *r, const char *digest, snap_err *err) SN
 
 /* ---- parts of a JSON row ---- */
 
-/* The value of the first of the named keys that is text without NULs and not blank; NULL if none.
- * Borrowed. */
+/* The value of the first of the named keys (a list that ends with NULL) that is text without NULs
+ * and not blank; NULL if none. Borrowed. */
 const char *row_text(const js *row, const char *const *keys);
 
-/* Copies a text into the set's arena. */
+/* Copies a text into the set's arena. SNAP_E_NOMEM with @where. */
 snap_status row_keep(task_rows *r, const char *text, const char **out, const char *where,
                      snap_err *err) SNAP_CHECK_RESULT;
 
@@ -51,8 +52,8 @@ snap_status row_prompt(const js *row, task_rows *r, const char *before, const ch
 snap_status row_answer(const js *row, task_rows *r, task_row *out, const char *where,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* Sets the id from "id", "ID", "problem_idx" or "unique_id". A row without any of them is no
- * error. */
+/* Sets the id from "id", "ID", "problem_idx" or "unique_id"; "id" and "problem_idx" may also be
+ * integers. A row without any of them is no error. */
 snap_status row_id(const js *row, task_rows *r, task_row *out, const char *where,
                    snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,7 +1,7 @@
 /* zebralogic.c - ZebraLogic: 1,000 grid puzzles ("who owns the zebra?") with answers as JSON.
  *
  * Rows as in WildEval/ZebraLogic and allenai/ZebraLogicBench: {"id", "size", "puzzle", "solution":
- * {"header": ["House", ..], "rows": [["1", ..], ..]}}. The public copy of the latter has no
+ * {"header": ["House", ..], "rows": [["1", ..], ..]}}. The public copy of ZebraLogicBench has no
  * solutions. It is refused, and the message says where the solutions are. The wording and its
  * worked example are ZeroEval's template ZEBRA_GRID. */
 #include <stdio.h>
@@ -45,8 +45,8 @@ static void put_quoted(buf *out, const js *s) {
         out->failed = true;
 }
 
-/* Appends the form that the model fills in, with the columns in order. check_gold() has accepted
- * header and rows. */
+/* Appends the form that the model fills in, with the columns in the order of the header.
+ * grade_check_gold() has accepted header and rows. */
 static void put_form(const js *solution, buf *out) {
     const js *header = js_get_array(solution, "header");
     size_t houses = js_len(js_get_array(solution, "rows")), columns = js_len(header);
