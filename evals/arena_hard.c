@@ -47,8 +47,8 @@ static const char *id_of(const js *row) {
     return row_text(row, (const char *const[]){"uid", "question_id", NULL});
 }
 
-/* The answer in a row: the last message in the layout of v2.0, the first turn in that of v0.1; NULL
- * if there is none. */
+/* The answer in a row: in the last of its "messages", or in the first turn of the first of its
+ * "choices"; NULL if there is none. */
 static const char *answer_of(const js *row) {
     const js *messages = js_get_array(row, "messages");
     const js *turns = js_get_array(js_at(js_get_array(row, "choices"), 0), "turns");

@@ -6,7 +6,7 @@
 /* longest text between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
-/* longest line, in bytes, that is searched for the end of a box without braces */
+/* most bytes that are searched for the end of a box without braces */
 enum { kBareMax = 500 };
 
 static bool is_space(char c) {

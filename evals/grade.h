@@ -49,7 +49,7 @@ typedef struct {
 typedef struct grader grader;
 struct grader {
     const char *id; /* "aime-2": name, policy if there are several, version */
-    /* Called by grade_check_gold() and grade_response() only, which handle faults. */
+    /* Call these two through grade_check_gold() and grade_response(), which handle faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
     /* NULL if the response is a program that must be run (evals/code/judge.h), or if by_model */
     grade_result (*grade)(const char *gold, grade_input in);
@@ -74,7 +74,7 @@ snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) S
 snap_status grade_response(const grader *g, const char *gold, grade_input in, grade_result *out,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Number of metrics of a grader; 1 = the verdict only. */
+/* Number of metrics of a grader; 1 = there are no further metrics. */
 int grade_metrics(const grader *g);
 
 /* Integer equality (AIME). If there is a box, its content is the answer; if boxes are opened but
@@ -123,8 +123,9 @@ extern const grader grader_ifeval, grader_ifeval_plain;
  * (evals/arena.h). Metric: win_rate. */
 extern const grader grader_arena;
 
-/* Programs (evals/code): LiveCodeBench's with each of the two judges, and programs that are tested
- * by assertions (HumanEval, MBPP). The gold is the SHA-256 of the row with the tests. */
+/* Programs (evals/code): those with inputs and outputs (LiveCodeBench, synth_code) with each of the
+ * two judges, and programs that are tested by assertions (HumanEval, MBPP). The gold is the SHA-256
+ * of the row with the tests. */
 extern const grader grader_code_real, grader_code_lcb, grader_assertions;
 
 #endif

@@ -102,8 +102,8 @@ static void judge_stated(grade_result *r, const char *gold, const extraction *x,
         judge(r, gold, x->rule, bare(formula.answer), policy);
 }
 
-/* Judges an answer that is not declared: the last formula, or if that cannot be parsed, the last
- * number. */
+/* Judges an answer that is not declared: the last formula, or if there is none or it cannot be
+ * parsed, the last number. */
 static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
     extraction x;
     if (extract_formula(text, &x))

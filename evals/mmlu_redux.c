@@ -3,8 +3,9 @@
  * Rows as in edinburgh-dawg/mmlu-redux-2.0: {"question", "choices": [4], "answer": 0..3,
  * "error_type", "correct_answer"}. A row is used if its error_type is "ok", or if it is
  * "wrong_groundtruth" and correct_answer names a choice, which then is the gold. The other rows
- * have no single right answer. The data may be one file per subject, as published, or one file for
- * all. The wording and the choice of rows follow ZeroEval, whose figures reports quote. */
+ * are left out, because they have no single right answer. The data may be one file per subject, as
+ * published, or one file for all. The wording and the choice of rows follow ZeroEval, whose figures
+ * are quoted in reports about models. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

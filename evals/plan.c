@@ -80,7 +80,7 @@ uint64_t plan_seed(const eval_plan *p, plan_cell c) {
     const task_set *set = &p->tasks[c.task].set;
     char number[16];
     (void)snprintf(number, sizeof number, "%d", c.sample);
-    /* names may have any length, so each one selects a random stream; the streams are chained */
+    /* each name selects a random stream, and the first number of that stream is the next seed */
     const char *const names[] = {set->task->name, set->problems[c.problem].id, number};
     uint64_t seed = plan_sampling(p, c.task, c.arm).seed;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

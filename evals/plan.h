@@ -40,8 +40,8 @@ typedef struct {
     int in_flight;                  /* 0: the generator's default */
     int context, cache_mb, threads; /* local: tokens per sequence, MiB of cache, threads; 0: the
                                        default */
-    const char *chat_template;      /* local; NULL: the checkpoint's own */
-    const char *device;             /* local; NULL: the CPU */
+    const char *chat_template; /* local: name of the chat template; NULL: the checkpoint's own */
+    const char *device;        /* local: device that runs the model; NULL: the CPU */
 
     eval_control control;
 
@@ -61,7 +61,7 @@ typedef struct {
     double margin; /* largest difference that counts as equal, fraction 0..1 */
 
     /* For a run that several processes share: this process runs the cells for which plan_in_shard()
-     * is true. shards = 0: one process runs all. */
+     * is true. shards = 0 or 1: one process runs all. */
     int shard, shards; /* 0..shards-1 */
 
     /* The next two are for tasks whose answers are programs. */

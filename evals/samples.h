@@ -30,7 +30,7 @@ typedef struct {
     bool truncated; /* stopped by the length limit */
     bool empty;     /* the response has only reasoning and white space; false if it failed */
     grade_verdict verdict;
-    /* The grader's further metrics. If a model judges, the set's only metric is here as well. */
+    /* The grader's further metrics; if a model judges, also[0] is its first metric. */
     grade_score also[GRADE_METRICS - 1];
     uint64_t text_hash;            /* hash of the response; 0 if empty or failed */
     int64_t completion_tokens;     /* -1: unknown */

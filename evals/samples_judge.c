@@ -16,7 +16,7 @@ typedef struct {
     code_judge *judge;
     parallel *pool;
     term_progress progress;
-    pthread_mutex_t lock; /* guards the fields below */
+    pthread_mutex_t lock; /* guards progress and the fields below */
     size_t done;
     snap_err err;
 } judging;
@@ -53,7 +53,7 @@ snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
     return st;
 }
 
-/* guards the two fields below and progress */
+/* ---- one problem ---- */
 
 typedef struct {
     const task_problem *problem;

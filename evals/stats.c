@@ -203,7 +203,7 @@ static double mean_drawn(const double *x, size_t n, rng *r) {
 }
 
 /* Draws n samples with replacement and returns how far their mean is from @mean, scaled to the
- * spread that the mean of n new samples would have. */
+ * spread that the mean of n new samples would have. 0 for one sample. */
 static double noise_drawn(const double *x, size_t n, double mean, rng *r) {
     if (n < 2)
         return 0;

@@ -51,6 +51,8 @@ double stats_sampling_variance(const double *x, size_t n);
 
 /* ---- two arms on the same problems ---- */
 
+/* For the case that all differences are equal, so that there are no intervals, see
+ * stats_compare(). */
 typedef enum {
     STATS_EQUIVALENT, /* the 90 % interval lies within +-margin (two one-sided tests, 5 %) */
     STATS_NOT_SHOWN,  /* neither of the other two, or n < 2: more problems or samples are needed */

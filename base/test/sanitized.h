@@ -1,5 +1,5 @@
 /* sanitized.h - kSanitized is 1 if the compiler says that the address or thread sanitizer is on.
- * Tests then run several times slower, so some of them leave out cases. */
+ * Tests then run several times slower, so some of them check less. */
 #ifndef SNAPMLA_BASE_TEST_SANITIZED_H
 #define SNAPMLA_BASE_TEST_SANITIZED_H
 

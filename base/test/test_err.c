@@ -21,7 +21,8 @@ static void test_errno_is_spelled_out(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "cannot write 'x': No space left on device");
 }
 
-/* For all lengths, the result is one line that begins with the prefix and fits into the buffer. */
+/* For many lengths of message and prefix, the result begins with the prefix and fits into the
+ * buffer. */
 static void test_prefix_fits_at_every_length(void) {
     char words[700];
     memset(words, 'w', sizeof words - 1);
