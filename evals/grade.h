@@ -80,8 +80,8 @@ int grade_metrics(const grader *g);
 /* Integer equality (AIME). If there is a box, its content is the answer; if boxes are opened but
  * none is closed, there is no answer. Without a box, the answer is what follows the last "final
  * answer is" or "answer:" (extract_stated()), if it has a digit. Without such a statement, it is
- * the last formula if that is an integer, else the last number of the text. These two count only if
- * neither the response nor its reasoning was cut off. */
+ * the last formula if that is an integer, else the last number of the text unless it is a part of
+ * an expression. These two count only if neither the response nor its reasoning was cut off. */
 extern const grader grader_aime;
 
 /* Like grader_aime, and "#### 18" also states an answer, which comes before the other statements.
@@ -91,8 +91,8 @@ const char *grade_gsm8k_gold(const char *answer); /* the part after the last "##
                                                      all of it; borrowed */
 
 /* Mathematical equality (MATH, HMMT) under a policy of math_equal.h. The answer is found as for
- * AIME, but the last formula need not be an integer; joined boxes are a list. An answer that cannot
- * be parsed gets the verdict unparsed and is recorded. */
+ * AIME, but a statement needs no digit, and the last formula need not be an integer. Joined boxes
+ * are a list. An answer that cannot be parsed gets the verdict unparsed and is recorded. */
 extern const grader grader_math_field, grader_math_strict;
 
 /* One letter A..D (GPQA). A box or the last "Answer: X" counts, whichever is later. Otherwise, if
