@@ -75,9 +75,9 @@ judged_rows samples_rows(sample_store *s);
  * @outcomes: [plan_cells()], filled
  *
  * Replaces the file atomically. The new file has one row for each cell that has one, in plan order,
- * and then the rows that belong to no cell of the plan. Rows of failed requests, and of games that are not judged yet,
- * have no verdict. Programs without a verdict are run first (samples_judge.h). On failure the old
- * file stays; verdicts of programs may have been appended to it.
+ * and then the rows that belong to no cell of the plan. Rows of failed requests, and of games that
+ * are not judged yet, have no verdict. Programs without a verdict are run first (samples_judge.h).
+ * On failure the old file stays; verdicts of programs may have been appended to it.
  */
 snap_status samples_grade(sample_store *s, sample_outcome *outcomes,
                           snap_err *err) SNAP_CHECK_RESULT;
