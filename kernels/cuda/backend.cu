@@ -1,4 +1,5 @@
-/* One CUDA device as a backend of mla.h: opening it, its memory, copies and timer. */
+/* One CUDA device as a backend of mla.h: opening and describing it, its memory, copies and timer,
+ * and the table of its functions. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +15,7 @@
 
 namespace {
 
-/* True for errors after which every CUDA call of the process fails. */
+/* True for errors after which the process can't use the device any more. */
 bool is_sticky(cudaError_t e) {
     switch (e) {
     case cudaErrorIllegalAddress:
@@ -194,7 +195,8 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
     return SNAP_OK;
 }
 
-/* @isa: "portable" excludes the kernels for Hopper, for comparison. */
+/* @isa: null or "auto" takes the Hopper kernels if the device can run them, else the portable ones;
+ * "sm90a" requires the Hopper kernels; "portable" excludes them, for comparison. */
 snap_status choose_kernels(cuda_backend *be, const char *isa, snap_err *err) {
     const bool best = !isa || strcmp(isa, "auto") == 0;
     if (!best && strcmp(isa, "sm90a") != 0 && strcmp(isa, "portable") != 0)

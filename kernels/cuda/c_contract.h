@@ -1,4 +1,5 @@
-/* c_contract.h - includes the C headers that the backend implements, in a form that C++ accepts. */
+/* c_contract.h - includes the C headers of errors and of the contract of a backend, in a form that
+ * C++ accepts. */
 #ifndef SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
 #define SNAPMLA_KERNELS_CUDA_C_CONTRACT_H
 

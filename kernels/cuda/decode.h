@@ -1,9 +1,10 @@
-/* decode.h - the arguments of one decode launch: one struct, the same for every kernel.
+/* decode.h - decode_args, the arguments of one decode launch: one struct, the same for each decode
+ * kernel. Also the structs that it consists of, and what several kernels derive from it.
  *
  * A plan (plan.cu) holds one decode_args. When the plan is created, the members that depend on its
- * capacity are set. Scheduling a step sets the grid. Running the step copies the caller's structs
- * (mla.h) into it. The launch function of a kernel takes the struct unchanged and derives the
- * parameters of its kernel from it. */
+ * capacity are set. Scheduling or preparing a step sets grid and follows_prepare. Running the step
+ * copies the caller's structs (mla.h) into it. The launch function of a kernel takes the struct
+ * unchanged and derives the parameters of its kernel from it. */
 #ifndef SNAPMLA_KERNELS_CUDA_DECODE_H
 #define SNAPMLA_KERNELS_CUDA_DECODE_H
 
@@ -13,14 +14,16 @@
 #include "kernels/cuda/c_contract.h"
 #include "kernels/cuda/sched/sched.h"
 
-/* Device memory that a plan owns and its launches use. A slot holds the partial results of one
- * item. The launch header of each kernel gives the format and the size of its partial results. */
+/* Device memory that a plan owns and its launches use. A slot holds the partial result of one item.
+ * The launch header of each kernel gives the format and the size of its partial results, and says
+ * which members it uses. */
 struct decode_workspace {
     sched_plan metadata; /* the schedule of the current step */
     void *partial_out;   /* [slots][rows] partial outputs */
-    float *partial_lse;  /* [slots][rows] their log-sum-exp, base 2 */
+    float *partial_lse;  /* [slots][rows] the log-sum-exp of these, base 2 */
     int *counters;       /* [slots][row tiles], zero between launches */
-    void *few_partials;  /* sm90_fp8: [row tiles][slots], all bits set between launches */
+    void *few_partials;  /* partial results of sm90_fp8 with at most 32 rows per CTA: [row
+                            tiles][slots], all bits set between launches; may be null */
 };
 
 struct decode_args {
@@ -35,15 +38,15 @@ struct decode_args {
     bool follows_prepare; /* prepare_launch() is the launch before this one (hopper.h) */
 };
 
-/* The part of the arguments that every kernel takes unchanged. Each kernel embeds it in its own
- * parameters. */
+/* The part of the arguments that every decode kernel takes unchanged. Each of them embeds it in its
+ * own parameters. */
 struct decode_io {
     const int *block_table; /* [batch][table_width] */
     int table_width, pages; /* pages: of the pool */
     const sched_item *items;
     const sched_part *parts;
     __nv_bfloat16 *out; /* [batch][rows][d_c] */
-    float *lse;         /* [batch][rows]; may be null */
+    float *lse;         /* [batch][rows] natural logarithm; may be null */
 };
 
 inline decode_io decode_io_of(const decode_args &a) {

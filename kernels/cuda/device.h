@@ -13,7 +13,7 @@ struct cuda_backend {
     cudaDeviceProp device;
     int sms;
     bool hopper;        /* compute capability 9.0 */
-    bool portable;      /* use only the kernels for compute capability 8.0 and newer */
+    bool portable;      /* use only the portable kernels */
     void *flush_memory; /* read by lab_flush(); allocated by the first call */
     void *probe_memory; /* read by cuda_probe_once(); allocated by the first call */
 };
@@ -22,9 +22,10 @@ inline cuda_backend *cuda_of(mla_backend *be) {
     return reinterpret_cast<cuda_backend *>(be);
 }
 
-/* Turns a CUDA error into a status and a message. An error that the device can recover from is
- * cleared, so later calls do not report it. For other errors, the message says that the process
- * must end. */
+/* Returns SNAP_OK for cudaSuccess, SNAP_E_NOMEM for cudaErrorMemoryAllocation, else SNAP_E_DEVICE.
+ * In case of an error, sets @err to a message that begins with @what, and clears CUDA's last error,
+ * so that later calls do not report it. If the process can't use the device any more, the message
+ * says so. */
 snap_status cuda_check(cudaError_t e, const char *what, snap_err *err);
 
 /* plan.cu */

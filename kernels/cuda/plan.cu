@@ -14,7 +14,7 @@ namespace {
 
 struct decode_kernel {
     const char *name;
-    bool hopper; /* needs sm_90a */
+    bool hopper; /* needs compute capability 9.0 */
     lab_ablation ablation;
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
@@ -59,7 +59,8 @@ decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {
     return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
-/* A plan takes the first kernel that serves its capacity and ablation. */
+/* A plan takes the first kernel that the device can run and that serves the plan's capacity and
+ * ablation. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
      FP8_FEW_BYTES, fp8_decode_launch},
@@ -85,15 +86,16 @@ const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap,
 
 /* ---- capacity ------------------------------------------------------------------------------- */
 
-/* More pages than any step has, and few enough that products with a number of rows do not
- * overflow. */
+/* One sequence with more pages than any step has. The number is small enough that fp8_grid() can
+ * estimate a time from it without overflow. */
 constexpr sched_room kAnyRoom = {1, INT64_MAX / 1024};
 
 decode_grid grid_of(cuda_plan *plan, int s_q, const sched_room &room) {
     return plan->kernel->grid(cuda_of(plan->base.be)->sms, plan->base.cap.heads, s_q, room);
 }
 
-/* The most items that a sequence is split into. More than one for each SM would gain nothing. */
+/* The most items that a sequence is split into if the capacity fixes that number; 0 if the schedule
+ * chooses it. More than one item for each SM or each tile would gain nothing. */
 int cuts_of(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     const int64_t tile = grid_of(plan, 1, kAnyRoom).tile.tokens,
@@ -106,7 +108,7 @@ int parts_of(cuda_plan *plan, int s_q) {
     return grid_of(plan, s_q, kAnyRoom).parts;
 }
 
-/* The number of slots for a step of s_q query tokens; 0 if no sequence is ever split. */
+/* The number of slots that a step of s_q query tokens needs; 0 if no sequence is ever split. */
 int64_t slots_of(cuda_plan *plan, int s_q) {
     const int cuts = cuts_of(plan);
     return cuts > 1    ? static_cast<int64_t>(plan->base.cap.batch) * cuts
@@ -114,8 +116,9 @@ int64_t slots_of(cuda_plan *plan, int s_q) {
                        : 0;
 }
 
-/* The most rows of partial results of any step within the capacity. Steps whose CTAs take at most
- * few_rows rows are left out: few_slots() counts those. */
+/* The most rows of partial results that are stored row by row, over all steps within the capacity;
+ * at least 1. Numbers of query tokens with at most few_rows rows per sequence are left out:
+ * few_slots() counts their slots. */
 int64_t partial_rows(cuda_plan *plan) {
     const mla_capacity &cap = plan->base.cap;
     int64_t most = 1;
@@ -125,8 +128,9 @@ int64_t partial_rows(cuda_plan *plan) {
     return most;
 }
 
-/* The number of slots of few_bytes each, over all tiles of rows. If the number of splits is not
- * fixed, steps with few pages may use such slots with any number of heads. */
+/* The number of slots of few_bytes each, over all tiles of rows; 0 if none are needed. If the
+ * number of splits is not fixed, steps with few pages may use such slots with any number of
+ * heads. */
 int64_t few_slots(cuda_plan *plan) {
     const bool any = cuts_of(plan) == 0 && plan->kernel->few_rows > 0;
     return any                                              ? 2 * cuda_of(plan->base.be)->sms
@@ -134,7 +138,7 @@ int64_t few_slots(cuda_plan *plan) {
                                                             : 0;
 }
 
-/* Allocates all metadata at once. */
+/* Allocates the arrays of the schedule with one call. */
 cudaError_t alloc_metadata(cuda_plan *plan) {
     const int batch = plan->base.cap.batch, parts = parts_of(plan, 1);
     const size_t items = sched_max_items(batch, parts, cuts_of(plan));
@@ -149,7 +153,7 @@ cudaError_t alloc_metadata(cuda_plan *plan) {
     return e;
 }
 
-/* Allocates the memory of partial results, and initialises it as decode.h says. */
+/* Allocates the plan's workspace, and initialises counters and few_partials as decode.h says. */
 cudaError_t alloc_workspace(cuda_plan *plan) {
     decode_workspace &work = plan->args.work;
     const cudaStream_t stream = cuda_of(plan->base.be)->stream;
@@ -285,8 +289,8 @@ snap_status cuda_append_kv(mla_plan *base, const mla_step *step, const mla_cache
                       "append", err);
 }
 
-/* Prepares a step with three launches. Used if the step has more parts than the fused launch has
- * threads. */
+/* Prepares a step with separate launches for queries (if there are any), tokens and schedule. Used
+ * if the step has more than PREPARE_MAX_PARTS parts. */
 static snap_status prepare_apart(cuda_plan *plan, const mla_step *step, const mla_cache *cache,
                                  const mla_fresh *fresh, snap_err *err) {
     const mla_capacity &cap = plan->base.cap;

@@ -1,5 +1,5 @@
-/* The device's ceilings. All loops run in turn, in windows of about a millisecond. The best window
- * of the best loop counts. */
+/* The device's ceilings. The loops of a ceiling run in turn, in windows of about a millisecond. The
+ * best window of the best loop counts. Also one window of each probe (cuda_probe_once). */
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -41,7 +41,7 @@ cudaError_t window(cuda_backend *be, double *seconds, F launch) {
     return e;
 }
 
-/* Reports the best loop, and beside it the rate of loop @also. */
+/* Reports the best loop and, if that is another one, beside it the rate of loop @also. */
 void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int also, double unit,
             const char *unit_name) {
     const loop *best = std::max_element(
@@ -56,7 +56,8 @@ void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int als
                  loops[also].best / unit, unit_name);
 }
 
-/* `run(i, &amount)` enqueues loop i once and sets the amount of its work. */
+/* Runs the loops in turn for @seconds and stores their best and worst rates. `run(i, &amount)`
+ * enqueues loop i once and sets the amount of its work. */
 template <typename F>
 cudaError_t measure(cuda_backend *be, loop *loops, int n, double seconds, int64_t *windows, F run) {
     const double end = now_s() + seconds;
@@ -156,8 +157,9 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
 
 /* Memory of random bytes, followed by a word that is never written. */
 cudaError_t probe_memory(cuda_backend *be, read_memory *out) {
-    const size_t share = be->device.totalGlobalMem / 16; /* much shorter reads do not reach the full
-                                                            rate */
+    const size_t share = be->device.totalGlobalMem / 16; /* a sixteenth of the device's memory at
+                                                            most; reads that are much shorter than 2
+                                                            GB do not reach the full rate */
     const int pages = static_cast<int>(std::min(kReadBytes, share) / PROBE_PAGE);
     const size_t bytes = static_cast<size_t>(pages) * PROBE_PAGE;
     cudaError_t e = cudaSuccess;
@@ -183,7 +185,8 @@ cudaError_t product_probe_once(cuda_backend *be, probe_product kind, float *neve
 
 } // namespace
 
-/* Uses the loops that were fastest on the devices measured so far; on others they come close. */
+/* Uses one fixed loop for each ceiling: on Hopper those that were the fastest on an H200
+ * (results/nvidia-h200). */
 snap_status cuda_probe_once(mla_backend *base, mla_probe_rates *out, snap_err *err) {
     cuda_backend *be = cuda_of(base);
     read_memory m = {};

@@ -8,10 +8,10 @@
 
 struct read_memory {
     uint8_t *at;      /* random bytes, [pages][PROBE_PAGE] */
-    const int *order; /* [pages] a permutation of the pages */
+    const int *order; /* [pages] a permutation of the pages, for probe_read_bulk(); else null */
     int pages;
-    uint32_t *never; /* target of a store that never happens; it keeps the loop from being optimised
-                        away */
+    uint32_t *never; /* target of a store that practically never happens; it keeps the compiler from
+                        removing the loop */
 };
 enum { PROBE_PAGE = 40 << 10 }; /* about a page of an FP8 cache */
 

@@ -1,6 +1,6 @@
 /* Products with wgmma alone: two warpgroups per SM. The operands are random numbers. For N = 256,
- * both are in shared memory; for N = 64, the shape that the decode kernels use, A is in registers.
- * The sums are never used. */
+ * both are in shared memory; for N = 64, A is in registers. The sums only keep the compiler from
+ * removing the products. */
 #include "kernels/cuda/ceilings/cuda_probes.h"
 #include "kernels/cuda/ptx/barrier.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -22,7 +22,7 @@ __device__ uint32_t hash(uint32_t x) {
     return x ^ (x >> 16);
 }
 
-/* Random signs and mantissas, exponents near 1, as bf16 or e4m3. */
+/* Numbers with random signs and mantissas, bf16 or e4m3, with magnitudes between 0.5 and 2. */
 __device__ uint32_t operand(uint32_t i, bool fp8) {
     return fp8 ? (hash(i) & 0x8f8f8f8fu) | 0x30303030u : (hash(i) & 0x807f807fu) | 0x3f003f00u;
 }

@@ -17,7 +17,7 @@ struct cache_planes {
     int pages, d_c, d_r;
 };
 
-/* Lengths and block table of a step, as in mla_step. */
+/* Lengths and block table of a step, as in mla_step. Lengths are clamped to 0..max_tokens. */
 struct step_pages {
     const int *seqlens, *table;
     int batch, s_q, table_width, max_tokens;

@@ -50,7 +50,8 @@ __device__ __noinline__ float2 divide_pair(float2 x, float a) {
     return {x.x / a, x.y / a};
 }
 
-/* The factor for quotient(): 1 / a, or 0 if a is too large for a reciprocal of full precision. */
+/* The factor for quotient(): @r = 1 / a, or 0 if a is too large for a reciprocal of full
+ * precision. */
 __device__ __forceinline__ float reciprocal_of(float a, float r) {
     return a < 0x1p100f ? r : 0.0f;
 }
@@ -112,7 +113,7 @@ struct held_row {
     __device__ __forceinline__ uint4 load(bool there, int at) const {
         return there ? *reinterpret_cast<const uint4 *>(from + at) : make_uint4(0, 0, 0, 0);
     }
-    /* Calls f(index, eight numbers) for all numbers of the lane. */
+    /* Calls f(index, eight numbers) for all content numbers of the lane. */
     template <typename F>
     __device__ __forceinline__ void each_content(F f) const {
 #pragma unroll
@@ -205,7 +206,7 @@ __device__ __forceinline__ void prefetch_to_l2(const void *from, size_t bytes) {
 
 /* Appends the step's new tokens first .. first + 3. Token i is number i % s_q of sequence i / s_q.
  * Two loads depend on each other: the sequence's length gives the entry of the block table, which
- * gives the slot. Meanwhile, the token is loaded and quantised. */
+ * gives the slot. The loads of the token are issued before their results are used. */
 __device__ __forceinline__ void append_rows(const cache_planes &cache, const step_pages &step,
                                             const __nv_bfloat16 *kv, int first) {
     const int i = first + threadIdx.x % 32 / kRowLanes, seq = i / step.s_q;

@@ -1,7 +1,7 @@
 /* Attention in FP64, for judging. The rows come from the random source. Code of this file quantises
- * them by the definition, independent of the code under test. Probabilities are exact, sums are in
- * FP64. Each block computes one row over one run of tokens; a second kernel merges the runs in
- * order. */
+ * them by the definition, independent of the code under test. Probabilities are exact. Sums are in
+ * FP64; on request, the content part of FP8 scores is summed as mla_cut_sums describes. Each block
+ * computes one row over one run of tokens; a second kernel merges the runs in order. */
 #include <climits>
 #include <cmath>
 #include <cuda_bf16.h>
@@ -43,8 +43,8 @@ __device__ float round_e4m3(float x) {
     return fminf(fmaxf(ldexpf(rintf(ldexpf(x, -step)), step), -448.0f), 448.0f);
 }
 
-/* Loads row `index` with one warp, in the form that the multiplier reads it. Writes the numbers to
- * x and returns their scale. */
+/* Loads row `index` with one warp. With @fp8, quantises it, but does not multiply it by its scale.
+ * Writes the numbers to x and returns the scale; 1 without @fp8. */
 __device__ float take_row(const draw_source &from, uint64_t index, bool fp8, float *x) {
     const int lane = threadIdx.x % 32, width = from.d_c + from.d_r;
     const draw_parts p = draw_parts_of(from.seed, index, from.d_c);
@@ -78,8 +78,8 @@ __device__ double warp_dot(const float *a, const float *b, int n) {
     return sum;
 }
 
-/* The exponent of a number, and a power of two, by bit operations: all numbers in this file are
- * normal. */
+/* The exponent of a number, and a power of two, by bit operations: all nonzero numbers that they
+ * are used for are normal. */
 __device__ int exponent_of(double x) {
     return (__double2hiint(x) >> 20 & 0x7ff) - 1023;
 }

@@ -1,4 +1,5 @@
-/* lab.h on a CUDA device: filling, flushing, generating rows, recording. */
+/* lab.h on a CUDA device: filling, flushing, generating rows, recording, and the table of all
+ * functions. */
 #include <cstdint>
 #include <new>
 

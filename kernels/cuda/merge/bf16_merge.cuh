@@ -8,11 +8,11 @@
  *
  * A partial result is O as a group of warps holds it in registers, not divided by the sum of P. So
  * O can be stored without a division and without waiting for the sum of the other group. It is
- * stored as fp16, with a scale that follows the row's largest number. The rounding error is an
- * eighth of that of bf16, for numbers down to 2^-28 of the largest. Each partial result also stores
- * E, the reference exponent (O is in units of 2^E), and the sum of P. So
+ * stored as fp16, with a scale that follows the largest number of a half row. The rounding error is
+ * an eighth of that of bf16, for numbers down to 2^-28 of the largest. Each partial result also
+ * stores E, the reference exponent (O is in units of 2^E), and the sum of P. So
  * out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions depends on the number of slots
- * only, so reruns are bit-identical. */
+ * and the size of the share only, so reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"
@@ -117,7 +117,7 @@ __device__ __forceinline__ void count_item(const params &p, const sched_item &it
                  : "memory");
 }
 
-/* Loads past the SM's own cache, which may hold old data. Returns zeros unless @real. */
+/* Loads from L2, past the SM's own cache, which may hold old data. Returns zeros unless @real. */
 __device__ __forceinline__ uint4 load_part(const void *at, bool real) {
     uint4 x;
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0;\n"

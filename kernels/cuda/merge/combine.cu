@@ -1,6 +1,7 @@
 /* Each row is merged by kGroups groups of 128 threads. A thread of a group takes four columns, and
- * the groups share the slots. A thread issues all its loads, those of LSE included, before it uses
- * the first. So a row costs one round trip to memory for every kInFlight x kGroups slots. */
+ * the groups share the slots. A thread issues its loads of kInFlight slots, those of LSE included,
+ * before it uses the first. So a row costs about one round trip to memory for every kInFlight x
+ * kGroups slots. */
 #include "kernels/cuda/merge/combine.h"
 
 #include "kernels/cuda/merge/cut_sequence.cuh"

@@ -1,9 +1,9 @@
-/* cut_sequence.cuh - what the merges inside a decode kernel share: the units that one CTA merges,
- * and the counters with which CTAs wait for each other. README.md beside this file lists all merges
- * and says when each is chosen.
+/* cut_sequence.cuh - what several merges share: conversions, the units that one CTA merges, and the
+ * counters with which CTAs wait for each other. README.md beside this file lists all merges and
+ * says when each is chosen.
  *
  * A sequence that was split into items has a partial result of each item in a slot. fp8_merge.cuh
- * and bf16_merge.cuh merge it in the same launch. The launch is cooperative: all of its CTAs are
+ * and bf16_merge.cuh merge it in the decode launch. The launch is cooperative: all of its CTAs are
  * resident, so that each may wait for the others. The other merges use only the conversions below,
  * not the shares and counters. */
 #pragma once
@@ -17,7 +17,7 @@ namespace merging {
 constexpr float kLn2 = 0.69314718f; /* converts a base-2 logarithm to a natural one */
 
 /* The natural LSE of a merged row. @top: the largest base-2 LSE of its partial results. @sum: the
- * sum of all of them in units of 2^top. */
+ * sum of 2^(LSE - top) over all of them. */
 __device__ __forceinline__ float natural_lse(float top, float sum) {
     return sum == 0 ? -INFINITY : (top + log2f(sum)) * kLn2;
 }

@@ -3,13 +3,14 @@
  * Used where a CTA has at most 32 rows (fp8_few_merge.cuh), for any number of splits. All CTAs of
  * the launch are resident (a cooperative launch), so each may wait for the others. The sequence is
  * merged by the parts that computed its items, after they have stored their own partial results, or
- * by parts that have no items. Each of them takes one share, a power of two of units.
+ * by parts that have no items. Each of them takes one share of consecutive units. The size of a
+ * share is a power of two; the last shares may be smaller or empty.
  *
  * A partial result is divided by its own sum of P, so out = sum_k w_k out_k / sum_k w_k with w_k =
  * 2^(lse_k - most). One group of threads makes the weights from the LSE, which are stored before
  * the partial outputs. The other threads load the outputs and add them up. Polling for a sentinel
  * (few_partials.cuh) takes the place of the counters of cut_sequence.cuh. The order of additions
- * depends on the number of slots only, so reruns are bit-identical.
+ * depends on the number of slots and the size of the shares only, so reruns are bit-identical.
  *
  * This code is not in the instruction cache when it begins, and a jump to a line that is not there
  * takes as long as a read of memory. Hence it has predicated loads in place of jumps, and few
@@ -67,8 +68,8 @@ __device__ __forceinline__ int copies_apart(int of, int units) {
     return min(1 << share_width(of, units), static_cast<int>(Format::ROW_UNITS));
 }
 
-/* A share of a split sequence: a power of two of consecutive units, so that no division is
- * needed. */
+/* A share of a split sequence: consecutive units, as many as a power of two (fewer at the end), so
+ * that no division is needed. */
 template <typename Format>
 struct job {
     partials<Format::UNITS> from;

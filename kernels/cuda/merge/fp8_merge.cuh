@@ -27,7 +27,7 @@ enum {
     kUnits = CONTENT / kUnit,
 };
 
-/* Shared memory of a merge. It takes the place of the pages. */
+/* Shared memory of a merge. It takes the place of the pages' content. */
 struct merge_memory {
     float4 sums[2][kMergeThreads];
     uint4 part[1]; /* [slot][unit] bf16 */
@@ -36,7 +36,7 @@ static_assert(1 << kLogMergeThreads == kMergeThreads, "a power of two, for shift
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
 /* The weights, [row][slot], of the rows that a share touches: at most 66 + 2 x slots numbers. They
- * take the place of RoPE, since the output groups may still read the pages. */
+ * take the place of RoPE, since the output groups may still read the content. */
 template <typename Shared>
 __device__ __forceinline__ float *weights_of(Shared &s) {
     static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots fit");
@@ -56,9 +56,10 @@ struct share : merging::share {
     }
 };
 
-/* Turns LSE into weights that add up to one. Several lanes share a row: as many as it has slots,
- * rounded up to a power of two, at most 32. In this file loops are not unrolled, and shifts replace
- * divisions: code that runs once costs as much time as fetching its instructions takes. */
+/* Turns LSE into weights that add up to one, and stores the natural LSE of the rows. Several lanes
+ * share a row: as many as it has slots, rounded up to a power of two, at most 32. Most loops of
+ * this file are not unrolled, and shifts replace divisions by variables: code that runs once costs
+ * as much time as fetching its instructions takes. */
 __device__ __forceinline__ void make_weights(const params &p, const sched_item &item,
                                              float *weights, int first_row, const share &mine,
                                              int thread) {
@@ -100,7 +101,8 @@ struct unit_sum {
     float x[kUnit];
 };
 
-/* @part: the unit's piece in the first slot. */
+/* Adds up the slots first, first + step, ... of a unit. @part: the unit's piece in the first slot.
+ * @width: distance of the pieces of two slots. */
 __device__ __forceinline__ unit_sum weighted_sum(const float *weight, const uint4 *part, int width,
                                                  int slots, int first, int step) {
     unit_sum sum = {};

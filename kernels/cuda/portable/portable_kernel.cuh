@@ -13,7 +13,7 @@ struct row_state {
     float most, sum;
 };
 
-/* Each warp computes 16 x 8 scores. */
+/* Each warp computes 16 x 8 scores. With 16 tokens per step, only half of the warps have any. */
 template <int kStep>
 __device__ __forceinline__ void compute_scores(const params &p, const memory<kStep> &m,
                                                const uint8_t *k) {
@@ -89,8 +89,9 @@ __device__ __forceinline__ void update_softmax(const memory<kStep> &m, int valid
     r.most = most;
 }
 
-/* The output columns of a warp. Pair i consists of the 8 columns from 16 (warp + 8 i) on and the
- * next 8; each holds rows 16 m + g and 16 m + g + 8. */
+/* The output columns of a warp: [pair][m][block][4]. Pair i consists of two blocks of 8 columns,
+ * from column 16 (warp + 8 i) on. The four numbers of a thread are those of an mma: rows 16 m + g
+ * and 16 m + g + 8. */
 using output = float[kPairs][2][2][4];
 
 template <int kStep>

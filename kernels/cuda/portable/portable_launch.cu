@@ -8,7 +8,7 @@ namespace {
 constexpr int kCtasPerSm = 2; /* the registers allow two; with wide rows, shared memory allows only
                                  one */
 
-/* Bytes of shared memory that one CTA and one SM may use, as portable_init() found them. */
+/* Bytes of shared memory that one CTA and one SM may use, as portable_init() has set them. */
 int shared_limit, shared_of_sm;
 
 int device_number(cudaDeviceAttr what) {
@@ -45,7 +45,8 @@ portable::params params_of(const decode_args &a) {
     return p;
 }
 
-/* True if `ctas` CTAs with that step fit on an SM. The system takes 1 KB for each CTA. */
+/* True if `ctas` CTAs with that step fit into an SM's shared memory. The system takes 1 KB for each
+ * CTA. */
 template <int kStep>
 bool fits(int d_c, int d_r, int ctas) {
     const size_t bytes = portable::memory_bytes<kStep>(d_c, d_r);

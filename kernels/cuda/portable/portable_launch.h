@@ -14,8 +14,9 @@ enum {
     PORTABLE_MAX_ROPE = 256,
 };
 
-/* Call once per device, before the first launch. @limit: bytes of shared memory per SM, of which
- * one CTA may take all; it emulates smaller devices in tests. 0 = what the device has. */
+/* Call once per device, before the first launch. @limit: bytes of shared memory that one CTA may
+ * use, all that an SM has for CTAs; it emulates smaller devices in tests. 0, or more than the
+ * device has: no limit. */
 cudaError_t portable_init(int limit);
 
 /* True if the kernels can run these widths on this device: both are multiples of 32, they are at
@@ -23,7 +24,7 @@ cudaError_t portable_init(int limit);
  * memory. */
 bool portable_serves(int d_c, int d_r);
 
-/* The number of parts that fills a device with `sms` SMs. */
+/* The number of parts that fills a device with `sms` SMs, with two CTAs on each; at least 1. */
 int portable_parts(int sms, int heads, int s_q);
 
 /* Runs attention and, if sequences may be split, the merge (combine). */

@@ -1,7 +1,7 @@
 /* portable_traits.cuh - shapes, parameters and shared memory of the portable kernel.
  *
- * A CTA of 8 warps computes 32 query rows of one sequence. It processes 32 tokens per step, or 16
- * if the device gives a CTA too little shared memory for 32:
+ * A CTA of 8 warps computes 32 query rows of one sequence at a time. It processes 32 or 16 tokens
+ * per step, depending on the device's shared memory (portable_launch.cu):
  *
  *   load     queries once per item; the tokens of the next step during the current one
  *   scores   S = Q K^T: each warp 16 rows x 8 tokens; with 16 tokens per step, half of the warps

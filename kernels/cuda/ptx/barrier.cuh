@@ -1,7 +1,7 @@
-/* barrier.cuh - mbarriers and named barriers, one function per instruction.
+/* barrier.cuh - mbarriers, named barriers and proxy fences.
  *
- * A wait on an mbarrier takes the parity of the phase to wait for: 0 for the first completion. The
- * loops are unbounded. A faulty pipeline hangs, so tests run under a timeout.
+ * A wait on an mbarrier takes the parity of the phase to wait for: 0 for the first completion.
+ * mbarrier_wait() has no time limit. A faulty pipeline hangs, so tests run under a timeout.
  * Source: PTX ISA 8.0, "Parallel Synchronization and Communication Instructions". */
 #pragma once
 #include <cstdint>
@@ -49,7 +49,7 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t *bar, uint32_t parity) {
     }
 }
 
-/* Tests without waiting. try_wait may suspend the thread for microseconds. */
+/* Tests without waiting. mbarrier_try_wait() may suspend the thread for microseconds. */
 __device__ __forceinline__ bool mbarrier_test(uint64_t *bar, uint32_t parity) {
     uint32_t done;
     asm volatile("{ .reg .pred p;\n"

@@ -12,10 +12,10 @@ __device__ __forceinline__ void launch_wait() {
 }
 
 /* Allows the next launch to begin where an SM has room, if that launch has the attribute for it. It
- * begins once all CTAs of this launch have executed this instruction or ended. Do not use it in the
- * first microsecond of a launch. If the next launch begins while the code of this one is still
- * being fetched, it does not prefetch its own code, but fetches it line by line later, which takes
- * 9 us. */
+ * begins once all CTAs of this launch have executed this instruction or ended. On devices before
+ * compute capability 9.0, this function does nothing. Do not use it in the first microsecond of a
+ * launch. If the next launch begins while the code of this one is still being fetched, it does not
+ * prefetch its own code, but fetches it line by line later, which is much slower. */
 __device__ __forceinline__ void launch_next() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -26,7 +26,7 @@ __device__ __forceinline__ void ldmatrix_x4(uint32_t (&r)[4], uint32_t smem_addr
                  : "memory");
 }
 
-/* Copies 16 bytes, or writes zeros if `real` is false. */
+/* Starts copying 16 bytes, or writing zeros if `real` is false. */
 __device__ __forceinline__ void copy_async_16(uint32_t smem_address, const void *from, bool real) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(smem_address), "l"(from),
                  "r"(real ? 16 : 0)

@@ -1,5 +1,5 @@
-/* warp.cuh - matrix loads and stores between registers and shared memory, conversions, register
- * budgets.
+/* warp.cuh - matrix loads and stores between registers and shared memory, other loads and stores of
+ * shared memory, numbers of lanes and warps, conversions, approximate functions, register budgets.
  *
  * Source: PTX ISA 8.0, "ldmatrix", "stmatrix", "cvt", "setmaxnreg". */
 #pragma once
@@ -80,7 +80,7 @@ __device__ __forceinline__ void store_shared_u4(uint32_t smem_address, uint4 v) 
                  : "memory");
 }
 
-/* 1 / x with an error of at most one unit in the last place; infinite for subnormal x. */
+/* 1 / x with an error of at most one unit in the last place; infinite for zero and subnormal x. */
 __device__ __forceinline__ float rcp_approx(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -99,7 +99,8 @@ __device__ __forceinline__ uint32_t pack_e4m3x4(float a, float b, float c, float
     return r;
 }
 
-/* Multiplies two e4m3 numbers by a factor and rounds to nearest even. */
+/* Multiplies two e4m3 numbers by a factor each. A product is rounded to fp16 and then to e4m3, each
+ * time to nearest even. */
 __device__ __forceinline__ uint16_t scale_e4m3x2(uint16_t pair, __half2 factor) {
     uint32_t wide;
     uint16_t r;
@@ -130,7 +131,7 @@ __device__ __forceinline__ uint32_t pack_f16x2(float a, float b) {
     return r;
 }
 
-/* 2^x, relative error 2^-22; -inf gives 0. */
+/* 2^x with a relative error of about 2^-22; -inf gives 0. */
 __device__ __forceinline__ float exp2_approx(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

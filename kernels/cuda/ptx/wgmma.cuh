@@ -1,9 +1,11 @@
-/* wgmma.cuh - warpgroup matrix multiply-accumulate, one function per shape.
+/* wgmma.cuh - warpgroup matrix multiply-accumulate: one function for each type, shape and kind of
+ * operands.
  *
- * D += A.B with FP32 sums, or D = A.B if `accumulate` is false. "ss": both operands are in shared
- * memory, given by descriptors. "rs": A is in registers. Operands are K-major; "nmajor": N is the
- * innermost dimension of B, as in V of attention. The thread in lane 4 g + t of the warpgroup's
- * warp w holds these elements of D, for j = 0 .. N/8 - 1:
+ * D += A.B, or D = A.B if `accumulate` is false. D is FP32; for e4m3 operands, the instruction
+ * keeps about 13 bits of a sum. "ss": both operands are in shared memory, given by descriptors.
+ * "rs": A is in registers. Operands are K-major; "nmajor": N is the innermost dimension of B, as in
+ * V of attention. The thread in lane 4 g + t of the warpgroup's warp w holds these elements of D,
+ * for j = 0 .. N/8 - 1:
  *   d[4j], d[4j+1]      row 16 w + g,      columns 8 j + 2 t and 8 j + 2 t + 1
  *   d[4j+2], d[4j+3]    row 16 w + g + 8,  the same columns
  * Source: PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix Instructions". */
@@ -47,9 +49,9 @@ __device__ __forceinline__ uint64_t descriptor_128(uint32_t low) {
     return d;
 }
 
-/* The high word of all these descriptors. Callers pass it in variables that are opaque to the
- * compiler, one for A and one for B. Such a variable stays in the register that the instruction
- * reads; a constant would be loaded again before each instruction. */
+/* The high word of all these descriptors. sm90_fp8 passes it in kernel parameters, one for A and
+ * one for B, whose value the compiler does not know. It then stays in the register that the
+ * instruction reads; a constant would be loaded again before each instruction. */
 constexpr uint32_t kDescriptorHigh = (1024u >> 4) | (1u << 30);
 
 __device__ __forceinline__ uint64_t descriptor_of(uint32_t low, uint32_t high) {

@@ -1,4 +1,4 @@
-/* choice.cuh - chooses the cheapest of the three schedules. */
+/* choice.cuh - chooses the cheapest of the three schedules of plan_step.cuh. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 
@@ -8,7 +8,7 @@ enum kind { EQUAL, PIECES, LINE };
 
 struct choice {
     kind kind;
-    int piece; /* size of a piece in tiles */
+    int piece; /* PIECES: size of a piece in tiles */
 };
 
 __device__ choice cheapest(const sequences &seqs, int width, int whole, int piece) {

@@ -1,7 +1,7 @@
 /* each.cuh - schedules "whole" and "pieces" for steps in which every sequence has its own thread. A
- * schedule is a chain of dependent steps in a single block, so its time depends on the number of
- * these steps. To need only three barriers ("whole") or four ("pieces"), warps store sums in shared
- * memory, and every warp computes the common values again from them. */
+ * schedule is computed by a chain of dependent steps in a single block, so its time depends on the
+ * number of these steps. To need only three barriers ("whole") or four ("pieces"), warps store sums
+ * in shared memory, and every warp computes the common values again from them. */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sched/choice.cuh"
@@ -17,11 +17,13 @@ enum {
 
 struct mine {
     bool real;
-    int tokens, tiles, cost, start; /* start: position on the line of costs */
+    int tokens, tiles, cost, start; /* start: position on the line of costs; real: the thread has a
+                                       sequence */
 };
 
-/* Three counts packed into one word: items, slots and split sequences, of a thread's sequence and
- * those before it. None of them exceeds kMaxParts. */
+/* Three counts packed into one word: items, slots and split sequences. count_pieces() packs those
+ * of one sequence; their prefix sums over the threads number them. None of the sums exceeds
+ * kMaxParts. */
 enum { kSlotBit = 11, kCutBit = 22 };
 static_assert(kMaxParts < 1 << (32 - kCutBit) && kMaxParts < 1 << kSlotBit, "fields of a word");
 
@@ -37,7 +39,8 @@ __device__ int quotient_of(int a, int b) {
 }
 
 /* Finds about the smallest piece width for which the number of pieces does not exceed the number of
- * parts. Each warp tries four of 32 candidates and stores the smallest that works. */
+ * parts. Each warp tries four of 32 candidates and stores the smallest that works in s.fit, or 2^30
+ * if none does. Does nothing if there are more sequences than parts. */
 __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles, int parts) {
     if (batch > parts)
         return;
@@ -127,7 +130,9 @@ __device__ int sequence_of_piece(const shared &s) {
     return before + __popc(s.begins[warp] & (2u << lane) - 1) - 1;
 }
 
-/* Stores the thread's sequence; @before: the packed counts of the sequences before it. */
+/* Stores the first piece and the first slot of the thread's sequence and, if it is split, its
+ * record in plan.cuts. @own: its number of pieces. @before: the packed counts of the sequences
+ * before it. */
 __device__ void place_sequence(shared &s, const sched_plan &plan, int own, uint32_t before) {
     const int t = threadIdx.x, start = before & (1 << kSlotBit) - 1;
     const int slot = before >> kSlotBit & (1 << (kCutBit - kSlotBit)) - 1;
@@ -196,7 +201,8 @@ __device__ void deal_each(shared &s, const sched_plan &plan, const sequences &se
     leave_part(plan, table, seqs.tile, part);
 }
 
-/* Prefetches the first entries of the block table, and the first entries of each sequence. */
+/* Prefetches entries at the beginning of the block table, and the first entries of each
+ * sequence. */
 __device__ void prefetch_pages(const page_table &table, int batch) {
     enum { kLine = 32 }; /* entries per cache line */
     const size_t t = threadIdx.x;
@@ -232,8 +238,9 @@ __device__ mine lay_out(shared &s, const sequences &seqs, int tokens, int parts,
     return m;
 }
 
-/* Computes schedule "whole" or "pieces". Called by all threads, at least as many as sequences.
- * Returns false if "line" is the cheapest; the caller then computes that. */
+/* Computes schedule "whole" or "pieces". Called by all threads, of which there are at least as many
+ * as sequences. Returns false if "line" is the cheapest; the caller then computes that from
+ * *mine_of and *width_of. */
 __device__ bool plan_each(shared &s, const sched_plan &plan, const sequences &seqs, int parts,
                           const page_table &table, run *mine_of, int *width_of) {
     const int lane = threadIdx.x & 31, t = threadIdx.x;

@@ -1,5 +1,5 @@
-/* equal.cuh - schedules in which every sequence is split into the same number of equal items, or
- * not at all. */
+/* equal.cuh - schedules in which every sequence is split into the same number of about equal items
+ * (or into its tiles, if it has fewer), or not at all. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 
@@ -12,7 +12,7 @@ struct equal_cuts {
         return max(min(splits, tiles), 1);
     }
     __device__ int begin(int tiles, int i) const {
-        return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* the product is below
+        return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* the product is at most
                                                                           2^28 */
     }
     /* The part whose span contains the middle of item i. */

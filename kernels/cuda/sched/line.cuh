@@ -4,7 +4,9 @@
 
 namespace {
 
-/* The place of the border at position @at: in the last sequence that begins at or before it. */
+/* The place of the border at position @at, in the last sequence that begins at or before it. A
+ * border closer than kLeastTiles to an end of the sequence is moved there, so that it does not
+ * cut. */
 __device__ border find_border(const shared &s, const sequences &seqs, int at) {
     int low = 0, high = seqs.batch;
 #pragma unroll 1

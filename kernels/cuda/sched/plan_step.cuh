@@ -1,12 +1,13 @@
-/* plan_step.cuh - one block computes the schedule of a step. It compares three schedules (sched.h)
- * by the cost of their longest part:
+/* plan_step.cuh - one block computes the schedule of a step. It compares up to three schedules
+ * (sched.h) by the cost of their longest part:
  *   whole   sequences lie on a line of costs; a part gets those whose middle lies in its span
- *   pieces  every sequence is split into equal items of at most a given size, one item per part
+ *   pieces  every sequence is split into equal items of at most a given size; a part gets at most
+ *           one item
  *   line    the line is cut at the borders of parts; a part may have the end of one sequence and
  *           the beginning of another
- * "pieces" is considered only if every sequence has its own thread, and "line" only for at most
- * kMaxCut sequences. If @splits is not 0, nothing is compared: every sequence is split into that
- * many items, or into its tiles if it has fewer.
+ * "pieces" is considered only if every sequence has its own thread and there are at least as many
+ * parts as sequences, and "line" only for at most kMaxCut sequences. If @splits is not 0, nothing
+ * is compared: every sequence is split into that many items, or into its tiles if it has fewer.
  *
  * Threads first process sequences, then parts. Prefix sums number the items and slots. */
 #pragma once
@@ -58,7 +59,8 @@ __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &se
     }
     table.prefetch(threadIdx.x * static_cast<size_t>(table.width), seqs.batch);
     mine = run_of(s, seqs, parts, &width);
-    /* more sequences than threads: "pieces" is not considered */
+    /* here @splits is fixed, or there are more sequences than threads: "pieces" is not
+     * considered */
     if (splits == 0 &&
         cheapest(seqs, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
         deal_cut(s, plan, seqs, mine, parts, width);

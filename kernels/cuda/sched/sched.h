@@ -6,11 +6,11 @@
  * stores a partial result in a slot of the split-KV workspace. The partial results are merged by
  * the parts that computed them, by parts without items (sm90_fp8), or by combine.
  *
- * The cost of an item is the number of its tiles plus kFixedTiles. The device compares up to
- * three schedules (plan_step.cuh) and takes the cheapest:
+ * The cost of an item is the number of its tiles plus kFixedTiles. Unless the number of splits is
+ * fixed, the device compares up to three schedules (plan_step.cuh) and takes the cheapest:
  *   whole    no sequence is split
- *   pieces   every sequence is split into equal items, one item per part
- *   line     the sequences are laid end to end and the line is cut into parts of equal cost
+ *   pieces   sequences are split into items of about equal size; a part gets at most one item
+ *   line     the sequences are laid end to end and the line is cut into parts of about equal cost
  * Splitting adds the cost of a merge (sched_tile). The code says `cut` for split. */
 #ifndef SNAPMLA_KERNELS_CUDA_SCHED_H
 #define SNAPMLA_KERNELS_CUDA_SCHED_H
@@ -37,14 +37,15 @@ struct sched_room {
 /* How a kernel distributes a step over a device. */
 struct decode_grid {
     sched_tile tile;
-    int parts;     /* CTAs per row tile that get work of their own */
+    int parts;     /* parts of the schedule: each has one CTA per row tile */
     int tile_rows; /* rows per CTA; 0: the kernel has only one tile height */
 };
 
 struct alignas(16) sched_item {
     int seq, tokens;          /* the sequence and its length, clamped */
-    int tile_begin, tile_end; /* equal for an empty sequence */
-    int slot;                 /* slot of the partial result; -1: the item is a whole sequence */
+    int tile_begin, tile_end; /* equal if there are no tiles */
+    int slot;                 /* slot of the partial result; -1: the item is a whole sequence. In a
+                                 part without items: see sched_part */
     int first_slot, items;    /* first slot and number of items of the sequence, if it is split */
     int mergers;              /* number of parts without items that merge the sequence; 0: its own
                                  parts do */
@@ -55,7 +56,7 @@ struct alignas(16) sched_item {
  * begin. */
 struct alignas(16) sched_part {
     int first, last;
-    int page[2]; /* -1: not known */
+    int page[2]; /* -1: not known, or no such page */
     /* In a part without items, if head.mergers > 0: the sequence that this part helps to merge. Its
      * share is number slot - first_slot of `mergers`. */
     sched_item head;
@@ -79,8 +80,9 @@ struct sched_plan {
  * sequences. */
 int sched_max_items(int batch, int parts, int splits);
 
-/* Computes the schedule on the device. Lengths are clamped to 0..max_tokens. @block_table:
- * [batch][table_width], pages of 64 tokens; if null, the parts' records contain no pages. */
+/* Enqueues the computation of the schedule on the device. Lengths are clamped to 0..max_tokens.
+ * @block_table: [batch][table_width], pages of 64 tokens; if null, the parts' records contain no
+ * pages. cudaErrorInvalidValue: @parts is not in 1..1023. */
 cudaError_t sched_launch(const sched_plan &plan, const int *seqlens, int batch, int max_tokens,
                          const sched_tile &tile, int parts, int splits, cudaStream_t stream,
                          const int *block_table = nullptr, int table_width = 0);

@@ -1,5 +1,6 @@
-/* step.cuh - what the code of all schedules shares: the lengths and costs of a step's sequences,
- * the layout of the block's shared memory, and prefix sums over the block. */
+/* step.cuh - what the code of several schedules shares: the lengths and costs of a step's
+ * sequences, the block table, the layout of the block's shared memory, and prefix sums over the
+ * block. */
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -9,13 +10,13 @@
 namespace {
 
 enum {
-    kMostThreads = 1024, /* threads of the larger block; kMaxParts parts need one more */
+    kMostThreads = 1024, /* threads of the larger block; the most parts are one less */
     kPage = 64,
     kMaxParts = kMostThreads - 1,
     kMaxCut = 1024,  /* most sequences for schedule "line"; with more, whole sequences balance well
                         enough */
     kFixedTiles = 2, /* cost of an item besides its tiles: query, first loads, epilogue */
-    kLeastTiles = 1, /* a cut leaves at least this many tiles on either side */
+    kLeastTiles = 1, /* a cut of schedule "line" leaves at least this many tiles on either side */
 };
 
 /* Not inlined, because a division takes two dozen instructions. */
@@ -39,8 +40,8 @@ struct sequences {
     }
 };
 
-/* The block table. page() returns page i of an item; -1 if there is none or the entry is
- * negative. */
+/* The block table of a step. page() returns the entry for page i of an item; -1 if there is no
+ * table or no such page, or if the entry is negative. */
 struct page_table {
     const int *entries;
     int width;
@@ -67,10 +68,12 @@ struct border {
 struct shared {
     int warp_sum[kMostThreads / 32];
     int warp_most[kMostThreads / 32],
-        fit[kMostThreads / 32];         /* each warp's longest sequence and best piece width */
+        fit[kMostThreads / 32];         /* each warp's longest sequence, and the best piece width
+                                           that it found; both in tiles */
     uint32_t begins[kMostThreads / 32]; /* one bit per piece: a sequence begins with it */
     int most;
-    int begin[kMaxParts + 1]; /* first item of a part; earlier: the number of its sequences */
+    int begin[kMaxParts + 1]; /* first item of a part; before that, in each.cuh, the number of its
+                                 sequences */
     union {
         border borders[kMaxParts];
         struct {
@@ -82,7 +85,8 @@ struct shared {
         int load[kMaxParts];     /* cost of a part, in schedule "whole" */
         int cuts[kMaxParts + 1]; /* cuts before border p, in schedule "line" */
     };
-    int start[kMaxCut]; /* a sequence's position on the line, or its first item */
+    int start[kMaxCut]; /* by sequence: its position on the line ("line"), or its first piece
+                           ("pieces") */
     int slot[kMaxCut];
 };
 

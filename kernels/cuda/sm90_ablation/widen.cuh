@@ -1,10 +1,10 @@
-/* widen.cuh - dequantises pages of an FP8 cache for the BF16 kernel. 128 threads read e4m3 numbers
- * and scales. They write bf16 where TMA would write the pages of a BF16 cache: c8 x a_k and r' x
- * a_k, rounded once.
+/* widen.cuh - dequantises pages of an FP8 cache for the BF16 kernel. 128 threads read the three
+ * planes: e4m3 content c8, bf16 RoPE r', scales a_k. They write bf16 where TMA would write the
+ * pages of a BF16 cache: c8 x a_k and r' x a_k, rounded once.
  *
- * A page consists of five units of 64 rows x 128 bytes: RoPE, then 128 columns of content each.
- * Each unit has its own barrier, like the pieces of a BF16 page. Thread t has 16 bytes of the rows
- * t / 8, t / 8 + 16, ... Reads are two units ahead of stores. */
+ * In the FP8 cache, a page consists of five units of 64 rows x 128 bytes: RoPE, then four of 128
+ * columns of content each. Each unit has its own barrier, like the pieces of a BF16 page. Thread t
+ * has 16 bytes of the rows t / 8, t / 8 + 16, ... Reads are two units ahead of stores. */
 #pragma once
 #include <cuda_fp16.h>
 
@@ -38,7 +38,7 @@ __device__ __forceinline__ void fetch_scales(const params &p, const widener &me,
         a[i] = __ldg(p.token_scale + static_cast<size_t>(page) * PAGE + me.row + 16 * i);
 }
 
-/* Multiplies two e4m3 numbers by a; the results are bf16. */
+/* Multiplies two e4m3 numbers, the low half of @pair, by a; the results are bf16. */
 __device__ __forceinline__ uint32_t widen2(uint32_t pair, float a) {
     uint32_t half2;
     asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %1; cvt.rn.f16x2.e4m3x2 %0, lo; }"
@@ -99,7 +99,7 @@ __device__ __forceinline__ int table_page(const params &p, const int *table, int
 __device__ __forceinline__ void run_widener(shared &s, const params &p, int first, int last,
                                             int row_tile) {
     const widener me;
-    uint32_t parity = 3, q_parity = 1; /* bit i: the parity of buffer i */
+    uint32_t parity = 3, q_parity = 1; /* parity: bit i belongs to buffer i */
     for (int k = first; k < last; k++) {
         const sched_item &item = p.io.items[k];
         const int begin = item.tile_begin, end = item.tile_end;

@@ -11,7 +11,7 @@
 namespace sm90_bf16 {
 
 enum {
-    ROWS = 64,                     /* query rows per item and CTA: the M of one wgmma */
+    ROWS = 64,                     /* most query rows of a CTA: the M of one wgmma */
     PAGE = 64,                     /* tokens per page: the N of S, four k-steps of O */
     CONTENT = 512,                 /* d_c */
     ROPE = 64,                     /* d_r */
@@ -27,17 +27,17 @@ enum {
     kLaunchRegs = 65536 / kThreads / 8 * 8,
     kLoadRegs = SM90_BF16_WIDEN ? 72 : 24,
     kMathRegs = SM90_BF16_WIDEN ? 216 : 240,
-    kPieces = 5, /* pieces of a page, each with its own barrier: RoPE, then two columns of content
-                    each */
+    kPieces = 5, /* pieces of a page, each with its own barrier: RoPE, then four of two swizzled
+                    columns of content each */
 };
 
-/* P of a row is 2^(score - E). E, the row's reference exponent, is called `unit` in the code. E
- * stays the same while scores are below E + kWindow; if they exceed that, E becomes their maximum.
- * This costs no precision, because bf16 and fp32 are as precise at 2^kWindow as at 1. Only if E is
- * the maximum, the largest P of a row is exact. That matters where few rows make up an error, and
- * is cheap there. */
+/* P of a row is 2^(score - E), with scores as base-2 logarithms. E, the row's reference exponent,
+ * is called `unit` in the code. E stays the same while no score of a page exceeds E + kWindow;
+ * otherwise E becomes the page's largest score. bf16 and fp32 are as precise at 2^kWindow as at 1.
+ * But only if E is the largest score so far, the largest P of a row is 1, which bf16 represents
+ * exactly. That matters where few rows make up an error, and is cheap there. */
 constexpr float kWindow = 8.0f;
-enum { EXACT_ROWS = 8 };        /* with at most this many rows, E is always the maximum */
+enum { EXACT_ROWS = 8 };        /* with at most this many rows, E is the largest score so far */
 constexpr float kNone = -1e30f; /* E of a row that has not seen a token */
 
 } // namespace sm90_bf16

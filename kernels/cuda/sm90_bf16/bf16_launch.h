@@ -17,7 +17,8 @@ cudaError_t bf16_decode_init(void);
 /* The number of row tiles of a sequence. Each takes one CTA per part. */
 int bf16_row_tiles(int heads, int s_q);
 
-/* The unit of items, one page, and the cost of a merge, which is lower with few rows. */
+/* The unit of items, one page, and the cost of a merge if sequences are split into pieces
+ * (sched_tile), which is lower with few rows. */
 inline sched_tile bf16_tile(int heads, int s_q) {
     return {64, heads * s_q <= 32 ? 2 : 3};
 }

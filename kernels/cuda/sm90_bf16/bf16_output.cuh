@@ -101,8 +101,9 @@ __device__ __forceinline__ void gather_pair(int t, T &a, T &b) {
     (t & 1 ? a : b) = other;
 }
 
-/* Stores a group's half of a row of a split sequence, as fp16 with a scale. The scale brings the
- * row's largest number to between 2^14 and 2^15. */
+/* Stores a group's half of a row of a split sequence, as fp16 with a scale. If the half row's
+ * largest number is at least 2^-112, the scale brings it to between 2^14 and 2^15. @real: the row
+ * exists; otherwise nothing is stored. */
 __device__ __forceinline__ void store_partial(const partials &to, const math_thread &me, int row,
                                               float unit, float sum, bool real,
                                               const float (&o)[128]) {

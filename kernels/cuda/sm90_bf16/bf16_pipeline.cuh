@@ -1,5 +1,6 @@
-/* bf16_pipeline.cuh - the loader thread. It loads the queries of an item, then its pages, piece by
- * piece as buffers become free. Even pages of an item go to buffer 0, odd ones to buffer 1. */
+/* bf16_pipeline.cuh - the loader thread. It loads the queries of an item (without RoPE), then its
+ * pages, piece by piece as buffers become free. The first page of an item goes to buffer 0, the
+ * next one to buffer 1, and so on in turns. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_traits.cuh"
@@ -28,10 +29,11 @@ __device__ __forceinline__ void load_piece(shared &s, const params &p, int buffe
     uint64_t *bar = &s.full[buffer][piece];
     ptx::mbarrier_arrive_expect(bar, (piece == 0 ? 1 : 2) * TILE_BYTES);
     ptx::tma_load_3d(s.kv[buffer][column], &p.kv[piece > 0], bar, 0, page * PAGE, column,
-                     ptx::policy_evict_first()); /* read once; L2 is needed for partial results */
+                     ptx::policy_evict_first()); /* the CTA reads it once; L2 is needed for partial
+                                                    results */
 }
 
-/* @parity: the phase of `empty` that frees the buffer's previous contents. */
+/* @parity: the phase of the `empty` barriers that frees the buffer's previous contents. */
 __device__ __forceinline__ void load_page(shared &s, const params &p, int buffer, uint32_t parity,
                                           int page) {
     ptx::mbarrier_wait(&s.empty_rope[buffer], parity);
@@ -51,7 +53,7 @@ __device__ __forceinline__ void load_queries(shared &s, const params &p, int row
 }
 
 __device__ __forceinline__ void run_loader(shared &s, const params &p, int row_tile) {
-    uint32_t parity = 3, q_parity = 1; /* bit i: the parity of buffer i */
+    uint32_t parity = 3, q_parity = 1; /* parity: bit i belongs to buffer i */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)

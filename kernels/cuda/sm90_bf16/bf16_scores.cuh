@@ -30,7 +30,8 @@ struct math_thread {
 struct row_pair {
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
     float unit[2];       /* E, the reference exponent of O and sum */
-    float sum[2];        /* sum of P over this lane's tokens */
+    float sum[2];        /* sum of P over this lane's tokens of its group's pages; after the last
+                            page, over all four lanes */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
@@ -116,7 +117,7 @@ __device__ __forceinline__ float quad_sum(float x) {
     return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-/* Chooses E for the page: @unit stays as it is unless a row's scores exceed the window. */
+/* Chooses E for the page: @unit stays as it is unless a score of the row exceeds the window. */
 __device__ __forceinline__ void choose_unit(const float (&score)[32], float scale, float window,
                                             float (&unit)[2]) {
     float largest[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};

@@ -55,7 +55,8 @@ struct alignas(1024) shared {
     uint8_t p[2][ROWS][SWIZZLE];           /* bf16, 64 tokens */
     sched_part part;
     float unit[ROWS];      /* E after the latest page */
-    float sum[2][2][ROWS]; /* [item parity][group] */
+    float sum[2][2][ROWS]; /* [parity of the number of unsplit sequences so far][group][row]: sums
+                              of P */
     uint64_t full[2][kPieces];
     uint64_t empty_rope[2], empty[2][2];
     uint64_t full_p[2], full_sum;

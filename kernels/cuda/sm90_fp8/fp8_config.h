@@ -13,7 +13,7 @@
 namespace sm90_fp8 {
 
 enum {
-    ROWS = 64,     /* query rows per item and CTA: the M of one wgmma */
+    ROWS = 64,     /* most query rows of a CTA: the M of one wgmma */
     PAGE = 64,     /* tokens per page */
     TILE = 128,    /* tokens per step: two pages */
     CONTENT = 512, /* d_c; also the bytes of a token's e4m3 content */
@@ -34,11 +34,12 @@ enum {
 };
 
 /* The e4m3 numbers of P are P8 = e4m3(P' / 2^E), where P' = P a_k. E, the row's reference exponent,
- * is called `unit` in the code. E stays the same while the tile's largest P' / 448 lies in
- * (2^(E - kWindow), 2^E], 448 being the largest e4m3. Otherwise E is set so that the largest P8 of
- * the row in the page is 448 / 2^kHeadroom, which e4m3 represents exactly. E is never set more than
- * kReach below its largest value in the item so far: P' that small would be lost in fp32 sums
- * anyway. */
+ * is called `unit` in the code. E stays the same while upper bounds of P' / 448 (448 is the largest
+ * e4m3) fit: that of the tile's first page lies in (2^(E - kWindow), 2^E], and that of the second
+ * page is at most 2^E. A page that does not fit sets E so that the row's largest P8 in the page is
+ * 448 / 2^kHeadroom, which e4m3 represents exactly; but the second page never lowers E. E is never
+ * set more than kReach below its largest value in the item so far: P' that small would be lost in
+ * fp32 sums anyway. */
 constexpr float kHeadroom = 8.0f;
 constexpr float kWindow = 12.0f;
 constexpr float kReach = 40.0f;

@@ -3,8 +3,8 @@
  * arithmetic is that of fp8_softmax.cuh, the rule for E that of fp8_units.cuh.
  *
  * A warp has 16 tokens of a page. Lane 4 g + t has tokens g and g + 8 of them, rows 8 j + 2 t and 8
- * j + 2 t + 1. So reductions over the tokens of a page go over 8 lanes and 4 warps. In the usual
- * case these are one reduction of bits each; otherwise shuffles and shared memory.
+ * j + 2 t + 1. So reductions over the tokens of a page go over 8 lanes and 4 warps. To test whether
+ * E fits, each warp reduces one bit per row; other reductions use shuffles and shared memory.
  *
  * S of a page is started when the page arrives, and nothing of the next tile is started before P of
  * this one is stored. With few rows memory bandwidth is the limit, so what counts is how soon P
@@ -123,8 +123,8 @@ __device__ __forceinline__ void mask(const shared_of<Rows> &s, const softmax_thr
     }
 }
 
-/* True if E of all rows suits the tile: for every row, some token of page 0 is inside the window,
- * and no token of either page is above. All threads get the same answer. */
+/* True if E of all rows suits the tile: for every row, a bound of page 0 is inside the window, and
+ * no bound of either page is above. All threads get the same answer. */
 template <int Pages, int Rows>
 __device__ __forceinline__ bool
 units_serve(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,
@@ -184,8 +184,8 @@ __device__ __forceinline__ float most_of(float4 x) {
     return fmaxf(fmaxf(x.x, x.y), fmaxf(x.z, x.w));
 }
 
-/* Stores bound and anchor (fp8_units.cuh) of each row's P in a page, reduced over each warp's
- * tokens. The values of all warps are available after a barrier. */
+/* Stores the anchor and, if @bound_too, the bound (fp8_units.cuh) of each row's P in a page,
+ * reduced over each warp's tokens. The values of all warps are available after a barrier. */
 template <int Rows>
 __device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thread &me, int page,
                                            const few_rows<Rows> &r, const few_scores<Rows> &score,
@@ -237,7 +237,7 @@ __device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_th
 }
 
 /* Chooses a row's E of page 0 and of the tile from the bounds and anchors, by the rule of
- * fp8_units.cuh. One thread per row. */
+ * fp8_units.cuh, and stores the factor for O. One thread per row. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row,
                                             bool begins) {
@@ -302,7 +302,8 @@ choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint
     take_units(unit, r, factor);
 }
 
-/* Computes the probabilities of a page. A word holds two rows of tokens g and g + 8. */
+/* Computes the probabilities of a page. A word of @packed holds two rows, of tokens g and g + 8
+ * each. */
 template <int Rows>
 __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows> &r,
                                              const few_scores<Rows> &score,
@@ -462,7 +463,7 @@ template <int Rows>
 __device__ __forceinline__ void run_softmax(shared_of<Rows> &s, const params &p) {
     const softmax_thread me;
     ring<kStages> at;
-    uint32_t turn = 0, loaded = 0, q_parity = 0; /* tiles and pages so far */
+    uint32_t turn = 0, loaded = 0, q_parity = 0; /* turn: tiles so far; loaded: pages so far */
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);

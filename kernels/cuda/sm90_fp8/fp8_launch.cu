@@ -36,9 +36,10 @@ cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, i
     return e;
 }
 
-/* The time of a launch, in units of 10 ns. start: with nothing to do. next: for each further
- * sequence of a CTA. tile: for each tile of tokens. merge: for a merge. The numbers were fitted to
- * some 500 measured steps: docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks them. */
+/* The parts of a launch's time, in units of 10 ns. start: with nothing to do. next: for each
+ * further sequence of a CTA. tile: for each tile of tokens. merge: for a merge. The numbers come
+ * from fits to some 500 measured steps: docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks
+ * the heights that fp8_grid() chooses with them. */
 struct launch_times {
     int start, next, tile, merge;
 };
@@ -77,8 +78,9 @@ int equal_tiles(int rows, int most) {
 }
 
 /* The height of the row tiles for a kernel of at most @most rows. Several tiles of few rows have
- * equal heights. Returns 0 if the kernel is no candidate: its tiles would be at most half full, or
- * more than can be resident at once, or it is the kernel for 64 rows and there are few rows. */
+ * equal heights. Returns 0 if the kernel is no candidate: it would need several tiles, and these
+ * would be at most half full or more than can be resident at once; or it is the kernel for 64 rows
+ * and there are few rows. */
 int tile_rows_of(int sms, int rows, int most) {
     if (most > FP8_FEW_ROWS)
         return rows <= FP8_FEW_ROWS ? 0 : most;
@@ -93,8 +95,8 @@ decode_grid grid_of(int sms, int rows, int tile_rows) {
     return {variant_for(tile_rows).tile, std::max(sms / row_tiles, 1), tile_rows};
 }
 
-/* Estimates the time of the CTA with the most work, if the schedule (sched.h) takes whole sequences
- * or splits all of them equally. */
+/* Estimates the time of the CTA with the most work, in units of 10 ns, if the schedule (sched.h)
+ * takes whole sequences or splits all of them equally. */
 int64_t time_of(const decode_grid &grid, const sched_room &room) {
     const launch_times &t = variant_for(grid.tile_rows).times;
     const int64_t tokens = room.pages * sm90_fp8::PAGE;

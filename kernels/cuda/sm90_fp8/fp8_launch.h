@@ -9,9 +9,11 @@
  * few_partials is used: [row tiles][slots][FP8_FEW_BYTES]. A step with several tiles of few rows
  * has 2 x decode_grid.parts slots for each tile. */
 enum {
-    FP8_FEW_ROWS = 32,           /* CTAs with at most this many rows run kernels of their own */
+    FP8_FEW_ROWS = 32,           /* CTAs with at most this many rows run kernels of their own
+                                    (decode<16>, decode<32>) */
     FP8_PARTIAL_BYTES = 512 * 2, /* bytes per row of partial_out */
-    FP8_FEW_BYTES = FP8_FEW_ROWS * (512 * 2 + 8 * 4), /* bytes per slot: partial outputs and LSE */
+    FP8_FEW_BYTES = FP8_FEW_ROWS * (512 * 2 + 8 * 4), /* bytes per slot: partial outputs and copies
+                                                         of the LSE */
 };
 
 /* Call once per device, before the first launch. */

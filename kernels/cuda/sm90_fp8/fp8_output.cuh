@@ -108,9 +108,10 @@ __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
     }
 }
 
-/* Multiplies one tile. The first V fragments are loaded while P is still being computed. @base,
- * @chunk: values_at(), chunk(). @last: the item's last tile; its V past the end of the sequence is
- * cleared before P is published, so V must not be read earlier. */
+/* Multiplies one tile. Unless @last, the first V fragments are loaded while P may still be
+ * computed. @base, @chunk: values_at(), chunk(). @few: at most 32 rows of the tile exist; the
+ * others are skipped. @last: the item's last tile; its V past the end of the sequence is cleared
+ * before P is published, so V must not be read earlier. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
                                               uint32_t chunk, uint32_t p_desc, uint32_t high,
@@ -194,7 +195,8 @@ __device__ __forceinline__ void store_rows(const Shared &s, const params &p,
                                                 spill in the loop */
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
-        if (first_row + 8 * j >= p.rows) /* one jump, because code is slow to fetch */
+        if (first_row + 8 * j >= p.rows) /* rows that don't exist are left out with one jump,
+                                            because code is slow to fetch */
             break;
 #pragma unroll
         for (int r = 0; r < 2; r++) {

@@ -1,5 +1,5 @@
-/* fp8_pipeline.cuh - the loading warps: one thread issues the TMA loads, one warp loads the
- * scales. */
+/* fp8_pipeline.cuh - the loading warps: one thread issues the TMA loads, one warp loads the scales.
+ * Also the access to items and pages that other warps share. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
@@ -30,7 +30,7 @@ __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.io.pages - 1);
 }
 
-/* The pages of an item. With more than 32 rows, they are processed two at a time, and the second
+/* The pages of an item. In the kernel for 64 rows, they are processed two at a time, and the second
  * may lie past the end of the sequence. */
 struct page_range {
     const int *table;
@@ -45,8 +45,8 @@ __device__ __forceinline__ page_range pages_of(const Shared &, const params &p,
             Shared::kUnitPages * item.tile_begin, Shared::kUnitPages * item.tile_end, last};
 }
 
-/* Entry i of the block table; 0 past the end. It is not clamped yet, because that would wait for
- * the load. */
+/* Entry i of the sequence's row of the block table; 0 past the last page. It is not clamped yet,
+ * because that would wait for the load. */
 __device__ __forceinline__ int entry_at(const page_range &pages, int i) {
     return i < pages.last ? __ldg(pages.table + i) : 0;
 }
@@ -59,13 +59,14 @@ __device__ __forceinline__ void load_page(Shared &s, const params &p, int stage,
     ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
-/* Index of this CTA's row tile among those of all sequences. With few rows, each row tile has its
- * own block of queries and results. */
+/* With few rows: the index of this CTA's row tile among those of all sequences. There, each row
+ * tile has its own block of queries and results. */
 __device__ __forceinline__ int row_block(const params &p, int seq) {
     return seq * p.row_tiles + blockIdx.x;
 }
 
-/* Loads the queries of an item. */
+/* Starts loading the queries of an item. In the kernel for 64 rows, that is only their content: the
+ * softmax threads load their RoPE. */
 template <typename Shared>
 __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row_tile, int seq) {
     ptx::mbarrier_arrive_expect(&s.full_q, Shared::kBytesQ);
@@ -78,14 +79,15 @@ __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row
     }
 }
 
-/* True if the part's record contains its first page, so that load_first() has loaded it. */
+/* True in a kernel for few rows if the part's record contains its first page, so that load_first()
+ * has loaded it. */
 template <typename Shared>
 __device__ __forceinline__ bool knows_first(const Shared &s) {
     return Shared::kFew && head_page(s, 0) >= 0;
 }
 
-/* Starts loading the first page and the queries, if the page is known. This happens before the
- * warps branch into their roles, because fetching code after a jump is slow. */
+/* With few rows: starts loading the first page and the queries, if the page is known. This happens
+ * before the warps branch into their roles, because fetching code after a jump is slow. */
 template <typename Shared>
 __device__ __forceinline__ void load_first(Shared &s, const params &p, int row_tile) {
     if (!knows_first(s))
@@ -94,8 +96,8 @@ __device__ __forceinline__ void load_first(Shared &s, const params &p, int row_t
     load_queries(s, p, row_tile, s.part.head.seq);
 }
 
-/* Waits until the previous page in the next page's stages has been used. @loaded: number of pages
- * so far. */
+/* Waits until the previous page in the stages of the next page has been used. @loaded: number of
+ * pages loaded so far. */
 template <typename Shared>
 __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &at,
                                                uint32_t loaded) {
@@ -110,7 +112,7 @@ __device__ __forceinline__ void wait_for_stage(Shared &s, const ring<kStages> &a
 template <typename Shared>
 __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_tile) {
     ring<kStages> at;
-    uint32_t loaded = 0, q_parity = 1; /* pages so far */
+    uint32_t loaded = 0, q_parity = 1; /* loaded: pages so far */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         if (item.tile_begin == item.tile_end)
@@ -149,8 +151,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
     }
 }
 
-/* Stores the scales of a tile. A lane has four tokens: lanes 0-15 of the first page, 16-31 of the
- * second. */
+/* Stores the scales of a tile, and log2 of the largest one of each page. A lane has four tokens:
+ * lanes 0-15 of the first page, 16-31 of the second. */
 __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a) {
     reinterpret_cast<float4 *>(to.pair)[lane] = a;
     float most = fmaxf(fmaxf(a.x, a.y), fmaxf(a.z, a.w));
@@ -161,8 +163,8 @@ __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a
         to.log_most[lane / 16] = __log2f(most);
 }
 
-/* Loads the lane's scales of two pages; zero from token @end on. @entry: block table entry of the
- * lane's page. */
+/* Loads the lane's four scales of a tile of two pages, which begins with page @page; zero from
+ * token @end on. @entry: block table entry of the lane's page. */
 __device__ __forceinline__ float4 fetch_scales(const params &p, int end, int page, int lane,
                                                int entry) {
     const int token = PAGE * page + 4 * lane;
@@ -183,7 +185,7 @@ __device__ __forceinline__ float4 fetch_scales(const params &p, int end, int pag
 template <typename Shared>
 __device__ __forceinline__ void run_scales(Shared &s, const params &p) {
     const int lane = threadIdx.x & 31;
-    uint32_t turn = 0; /* tiles so far */
+    uint32_t turn = 0; /* turn: tiles so far */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);
         const page_range pages = pages_of(s, p, item);

@@ -1,5 +1,5 @@
-/* fp8_scores.cuh - computes the scores S of a page, scales them and masks hidden tokens. Also says
- * which rows and tokens a softmax thread has. */
+/* fp8_scores.cuh - computes the scores S of a page, scales them, masks hidden tokens, and zeros the
+ * content of tokens past the end. Also says which rows and tokens a softmax thread has. */
 #pragma once
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
@@ -7,7 +7,8 @@
 
 namespace sm90_fp8 {
 
-/* The position of a thread in the softmax group. Its rows are 16 warp + g and 16 warp + g + 8. */
+/* The position of a thread in the softmax group. In the kernel for 64 rows, its rows are 16 warp +
+ * g and 16 warp + g + 8. */
 struct softmax_thread {
     int warp, lane, g, t;
 
@@ -20,8 +21,8 @@ struct softmax_thread {
     __device__ int index() const {
         return threadIdx.x & 127;
     }
-    /* The address that the lane's stmatrix stores the first 16 bytes of a row of P to. It is
-     * computed at each use: a kept copy would spill. */
+    /* The address to which the lane's stmatrix stores the first 16 bytes of a row of P. It is
+     * computed once per tile: a kept copy would spill. */
     __device__ uint32_t p_address(const shared &s, int buffer) const {
         const int l = ptx::opaque(lane), row = 16 * warp + (l & 15);
         return ptx::smem_addr(s.p[buffer][row]) + 16 * ((l >> 4) ^ (row & 7));
@@ -34,12 +35,12 @@ struct softmax_thread {
     }
 };
 
-/* A thread's state of its two rows. */
+/* A thread's state of its two rows, in the kernel for 64 rows. */
 struct row_pair {
     float scale[2];      /* a_q x softmax scale x log2(e) */
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
     float unit[2];       /* E */
-    float sum[2];        /* sum of P / 2^E */
+    float sum[2];        /* sum of P / 2^E over the thread's tokens */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
@@ -104,9 +105,9 @@ struct score_job {
     }
 };
 
-/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. @valid: tokens
- * of the page, 1 to 64. S of the page may still be in flight: the scores of these tokens are masked
- * anyway. */
+/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. @index: of the
+ * thread in its group of 128. @valid: tokens of the page that exist, 1 to 64. S of the page may
+ * still be in flight: the scores of these tokens are masked anyway. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
     const int chunks = SWIZZLE / 16 * (PAGE - valid);
@@ -160,7 +161,7 @@ __device__ __forceinline__ int tokens_later(const params &p, int row) {
 }
 
 /* Sets the scores of hidden tokens to -inf. @valid: how many tokens the sequence has from the
- * page's first on. */
+ * page's first on. @row: the thread's first row, counted from the sequence's first. */
 __device__ __forceinline__ void mask(const params &p, int valid, int row, int t,
                                      float (&score)[32]) {
 #pragma unroll

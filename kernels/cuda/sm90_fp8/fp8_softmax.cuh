@@ -48,7 +48,7 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
 }
 
 /* Publishes a tile to the output groups, after P is written. @rescale: E of some row of the warp
- * has changed. */
+ * has changed, and O is not zero. */
 __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
                                              bool rescale) {
     if (me.lane == 0)
@@ -57,7 +57,7 @@ __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
 
-/* Computes the final factor for O and the log-sum-exp. */
+/* Computes the final factor for O and the log-sum-exp of item k of the part, and stores them. */
 __device__ __forceinline__ void finish_rows(shared &s, const params &p, const softmax_thread &me,
                                             int k, const row_pair &r, int first_row,
                                             uint32_t parity) {
@@ -79,12 +79,14 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
 }
 
 /* Computes the softmax of a tile of two pages. On entry, the products S = Q K^T of the tile's first
- * page have been issued. On return, those of the next tile's first page have been issued.
+ * page have been issued. On return, those of the next tile's first page have been issued (if there
+ * is none, products that nothing uses).
  *
  * @valid: number of tokens of the sequence, counted from the first token of this tile.
  * @whole: there is a next tile, and no token of this tile needs a mask.
  * @first: this is the first tile of an item.
  * @more: there is a next tile.
+ * @scales_here: in and out: the scales of this tile, then of the next, are known to have arrived.
  *
  * One branch per page skips the rare work: masks and a change of E, the exponent of the unit of P.
  * A second loop for tiles without rare work would not fit into the first 64 KB of code, the only
@@ -133,7 +135,8 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     at.advance(2);
     page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
     scaling.read(s.scales[buffer], 1, me.t);
-    const score_job after(s, p, at.stage, 0); /* not used if there is no next tile */
+    const score_job after(s, p, at.stage, 0); /* its products are not used if there is no next
+                                                 tile */
     ptx::wgmma_wait<0>();
     ptx::pin(score1);
     ptx::mbarrier_arrive(&s.empty_scales[buffer]);
@@ -168,7 +171,7 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
 __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_tile) {
     const softmax_thread me;
     ring<kStages> at;
-    uint32_t turn = 0, q_parity = 0; /* tiles so far */
+    uint32_t turn = 0, q_parity = 0; /* turn: tiles so far */
 
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = item_at(s, p, k);

@@ -3,6 +3,7 @@
  *   warps 0-3, 4-7     output: O^T += V^T P^T, 256 of the 512 columns each
  *   warps 8-11         softmax: S = Q K^T of a tile, page by page; P = e4m3(softmax)
  *   warp 12            loader (TMA);   warp 13: loads the scales of the tokens
+ *   warps 14, 15       no work
  *
  * Barrier             arrivals            completes when                        waited for by
  *   full[stage]       loader + bytes      content and RoPE of a page arrived    softmax, output
@@ -16,12 +17,12 @@
  *   empty_p[2]        output              P is multiplied                       softmax
  *   full_sum          softmax             the item's sums are written           output
  *   empty_sum         output              the sums are read                     softmax
- *   full_parts        output + bytes      partial results have arrived          output
- *                     softmax, few rows   the merge weights are written         output
- *   full_weights      softmax, more rows  the merge weights are written         output
+ *   full_parts        output + bytes      64 rows: partial results arrived      output
+ *                     softmax             few rows: merge weights are written   output
+ *   full_weights      softmax             64 rows: merge weights are written    output
  *   empty_parts       output              the partial results are merged        softmax
- * With at most 32 rows (fp8_few.cuh), V may be read before S is computed. So there the softmax
- * warps arrive at `empty`, too.
+ * "Few rows" means the kernels for at most 32 rows (fp8_few.cuh), "64 rows" the other one. With few
+ * rows, V may be read before S is computed, so there the 4 softmax warps arrive at `empty`, too.
  * At barriers that order ordinary loads and stores, every thread arrives. compute-sanitizer can
  * follow that, and it costs nothing measurable. */
 #pragma once
@@ -39,9 +40,10 @@ namespace sm90_fp8 {
 struct params {
     CUtensorMap content;      /* [4][pages x 64][128] B, boxes of one page */
     CUtensorMap rope;         /* [pages x 64][128] B */
-    CUtensorMap q;            /* [batch][4][rows][128] B */
-    CUtensorMap q_rope_rows;  /* [batch][rows][128] B; for few rows only */
-    const uint8_t *q_rope;    /* [batch][rows][128] B */
+    CUtensorMap q;            /* [batch][4][rows][128] B; with few rows, [batch x row_tiles] */
+    CUtensorMap q_rope_rows;  /* the same queries' RoPE for few rows: [batch x row_tiles][rows][128]
+                                 B */
+    const uint8_t *q_rope;    /* [batch][s_q x heads][128] B; read if a CTA has more than 32 rows */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
     decode_io io;
@@ -66,10 +68,10 @@ struct alignas(16) tile_scales {
 
 enum { kSoftmaxGroup = 2 };   /* the warpgroup's index; the two output groups are 0 and 1 */
 enum { kSoftmaxBarrier = 1 }; /* named barrier of the softmax warps */
-enum { kFactors = 4 };        /* tiles that rescale_by holds; it is written before the buffer of P
-                                 is free */
+enum { kFactors = 4 };        /* number of tiles whose factors rescale_by holds: they are written
+                                 before the buffer of P is free */
 
-/* Data that the softmax warps exchange when there are few rows. */
+/* Data that warps exchange when there are few rows. */
 template <int Rows>
 struct alignas(16) few_exchange {
     uint32_t inside[2][4]; /* [tile parity][warp]: bits of the rows that have a score inside the
@@ -104,9 +106,10 @@ struct alignas(1024) shared_of {
     tile_scales scales[2];
     sched_part part;                  /* the record of this CTA's part */
     float inverse_sum[Rows];          /* factor for O at the end: 1 / sum of P */
-    int4 rescale[2];                  /* nonzero: E of some row in this group of 16 rows changed, O
-                                         must be rescaled */
-    float rescale_by[kFactors][Rows]; /* the factors for the rows of such groups */
+    int4 rescale[2];                  /* one member per 16 rows, with few rows only x. Nonzero: E of
+                                         some row changed, O must be rescaled */
+    float rescale_by[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of
+                                         tiles */
     float most_unit[Rows];            /* the largest E in the item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];

@@ -34,15 +34,14 @@ __device__ __forceinline__ bool any_above(const row_pair &r, const row_tops &top
     return __any_sync(~0u, tops.top[0] > r.unit[0] || tops.top[1] > r.unit[1]);
 }
 
-/* True if E of both rows suits the tokens of the four lanes that share them: at least one bound is
- * inside the window, none is above. */
+/* True if E of all 16 rows of the warp suits page 0: for each row, at least one bound of its four
+ * lanes is inside the window, and none is above. All lanes get the same answer. */
 __device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &tops) {
     const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
     const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
     const bool above = any_above(r, tops);
-    /* Finds the groups of four zero bits: in these rows, none of the four lanes has a token in the
-     * window. Subtracting 1 from each group borrows only if the group is zero, and sets its top
-     * bit. */
+    /* Tests whether any group of four bits is zero: in such a row, none of the four lanes has a
+     * token in the window. Subtracting 1 from a group of zeros sets its top bit. */
     const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
     return !(none & 0x88888888) && !above;
 }
@@ -60,8 +59,8 @@ __device__ __forceinline__ float anchor(const page_scales &a, const row_pair &r,
     return quad_max(most) + (kHeadroom - kLog2Largest);
 }
 
-/* Changes E of row i and stores the factor for O, which the output groups read. @again: E has
- * already changed in this tile. */
+/* Changes E of row i to @unit and stores the factor for O, which the output groups read. Returns
+ * log2 of the factor. @again: E has already changed in this tile. */
 __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me, uint32_t turn,
                                              row_pair &r, int i, float unit, bool again) {
     const float shift = r.unit[i] - unit, factor = ptx::exp2_approx(shift);
@@ -118,8 +117,8 @@ __device__ __forceinline__ void rescale_page(const softmax_thread &me, const flo
     __syncwarp();
 }
 
-/* Raises E if page 1 needs it, and then rescales P of page 0. Page 1 never lowers E. @again: page 0
- * has changed E. */
+/* Raises E of the warp's rows for which page 1 needs it, and then rescales P of page 0. Page 1
+ * never lowers E. Returns true if any lane's bound lies above E. @again: page 0 has changed E. */
 __device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me, uint32_t turn,
                                             row_pair &r, const row_tops &tops, const page_scales &a,
                                             const float (&score)[32], bool again) {
