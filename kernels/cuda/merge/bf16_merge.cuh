@@ -11,8 +11,8 @@
  * stored as fp16, with a scale that follows the largest number of a half row. The rounding error is
  * an eighth of that of bf16, for numbers down to 2^-28 of the largest. Each partial result also
  * stores E, the reference exponent (O is in units of 2^E), and the sum of P. So
- * out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions depends on the number of slots
- * and the size of the share only, so reruns are bit-identical. */
+ * out = sum_k 2^E_k O_k / sum_k 2^E_k sum_k. The order of additions depends on the numbers of rows
+ * and slots only, so reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/ptx/barrier.cuh"

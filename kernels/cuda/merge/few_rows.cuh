@@ -10,7 +10,7 @@
  * 2^(lse_k - most). One group of threads makes the weights from the LSE, which are stored before
  * the partial outputs. The other threads load the outputs and add them up. Polling for a sentinel
  * (few_partials.cuh) takes the place of the counters of cut_sequence.cuh. The order of additions
- * depends on the number of slots and the size of the shares only, so reruns are bit-identical.
+ * depends on the numbers of rows, slots and shares only, so reruns are bit-identical.
  *
  * This code is not in the instruction cache when it begins, and a jump to a line that is not there
  * takes as long as a read of memory. Hence it has predicated loads in place of jumps, and few

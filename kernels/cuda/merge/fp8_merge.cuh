@@ -11,7 +11,7 @@
  * out_k, where w_k = 2^(lse_k - most) divided by the sum of these numbers. The softmax group has
  * its LSE when it publishes its last P. So it makes the weights while the output groups still
  * multiply and store. TMA brings the partial outputs to shared memory. The order of additions
- * depends on the number of slots only, so reruns are bit-identical. */
+ * depends on the numbers of rows and slots only, so reruns are bit-identical. */
 #pragma once
 #include "kernels/cuda/merge/cut_sequence.cuh"
 #include "kernels/cuda/merge/fp8_few_merge.cuh"

@@ -1,6 +1,7 @@
-/* check_backend - tests the CUDA backend through mla.h. Quantisation is compared with the CPU
- * backend bit for bit, attention with the FP64 judge. Steps that take turns on one plan are
- * compared with the same steps on plans of their own. Exits with 1 on the first failure. */
+/* check_backend - tests the CUDA backend through mla.h. Quantised, appended and fetched rows are
+ * compared with the CPU backend's bit for bit, attention with the FP64 judge. Steps that take turns
+ * on one plan are compared with the same steps on plans of their own. Exits with 1 on the first
+ * failure. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -315,8 +316,8 @@ mla_plan *plan_of_turns(mla_backend *be) {
     return plan;
 }
 
-/* The shortest single sequence for which the step has tiles of @tile_rows rows; 8192 if there is
- * none. */
+/* The length in tokens, a multiple of a page, of the shortest single sequence for which the step
+ * has tiles of @tile_rows rows; 8192 if there is none. */
 int tokens_for(int sms, int s_q, int tile_rows) {
     int pages = 1;
     while (pages < 8192 / MLA_PAGE && fp8_grid(sms, kHeads, s_q, {1, pages}).tile_rows != tile_rows)

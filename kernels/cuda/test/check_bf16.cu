@@ -1,8 +1,8 @@
 /* check_bf16 - tests the BF16 kernel against FP64 on the device, and measures its time.
  *
  *   check_bf16 check                  runs all cases; exit 1 if any figure is out of bounds
- *   check_bf16 time H,s_q,batch,context ...
- *   check_bf16 once H,s_q,batch,context    three launches, for a profiler */
+ *   check_bf16 time H,s_q,batch,context[,splits] ...
+ *   check_bf16 once H,s_q,batch,context[,splits] ...    three launches each, for a profiler */
 #include <algorithm>
 #include <cstring>
 #include <random>

@@ -3,7 +3,7 @@
  *   check_fp8 check                  runs all cases; exit 1 if any figure is out of bounds
  *   check_fp8 few                    runs only the cases for at most 32 rows
  *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
- *   check_fp8 once H,s_q,batch,context[,tile] ...    three launches, for a profiler */
+ *   check_fp8 once H,s_q,batch,context[,tile] ...    four launches each, for a profiler */
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -19,7 +19,7 @@ struct problem {
     std::vector<int> lengths;
     distribution kind;
     int splits;
-    int64_t pages; /* pages in the pool; 0 = the needed number plus one eighth */
+    int64_t pages; /* pages in the pool; 0 = the needed number, one eighth and two more */
     int tile_rows; /* rows per CTA; 0 = the kernel's choice for long sequences */
 };
 
@@ -179,8 +179,8 @@ int items_of(const setup &s) {
 }
 
 /* Counts the words that a launch did not reset for the next one: partial results of few rows must
- * be marked absent, counters must be zero. Leftover words go unnoticed if the same step runs again,
- * but make the result of another step wrong. */
+ * be marked absent, counters must be zero. Leftover words may go unnoticed if the same step runs
+ * again, but may make the result of another step wrong. */
 int64_t left_behind(const setup &s) {
     const decode_workspace &work = s.args.work;
     const auto partials = download(static_cast<const uint32_t *>(work.few_partials),
@@ -335,8 +335,8 @@ bool check_few() {
     return good;
 }
 
-/* Cases with more rows, in tiles of up to 16 or 32 rows, as the kernel chooses them for steps with
- * few pages. */
+/* Cases with more rows than one tile of up to 16 or 32 rows has, as the kernel chooses such tiles
+ * for steps with few pages. */
 bool check_narrow() {
     const std::vector<int> ragged = {0, 1, 3, 63, 64, 65, 127, 129, 500, 4000};
     const int n = static_cast<int>(ragged.size());

@@ -1,9 +1,11 @@
 /* check_portable - tests the portable kernel against the FP64 judge on the host, and measures its
  * time.
  *
- *   check_portable check                                 exit 1 if any figure is out of bounds;
- *                                                        runs with all shared memory, then with 99
- *   KB check_portable time bf16|fp8 H,s_q,batch,context ... with LITTLE_MEMORY set: with 99 KB */
+ *   check_portable check
+ *       exit 1 if any figure is out of bounds; runs with all shared memory, then with 99 KB
+ *   check_portable time bf16|fp8 H,s_q,batch,context ...
+ *
+ * If the environment variable LITTLE_MEMORY is set, all runs have 99 KB of shared memory. */
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,8 +23,8 @@ extern "C" {
 
 namespace {
 
-/* FP8: bf16 holds e4m3 exactly, so only P x a_k and the output are rounded, each by at most 2^-9.
- * BF16: the largest P is 1, which is exact. */
+/* FP8: bf16 holds e4m3 exactly, so only P x a_k and the output are rounded to bf16, each by at most
+ * 2^-8 of its value. BF16: the largest P is 1, which is exact. */
 constexpr double kBf16Bound = 2.5e-3, kFp8Bound = 0x1p-8, kLseBound = 1e-5;
 
 struct problem {
@@ -89,8 +91,8 @@ struct setup {
     std::vector<void *> owned;
 };
 
-/* Fills cache and table. Slots past the end of a sequence hold NaN, and table entries past it are
- * invalid. */
+/* Fills cache and table. Content and scales of slots past the end of a sequence are NaN, and table
+ * entries past it are invalid. */
 void lay_out(setup &s) {
     const problem &w = s.want;
     const int longest = *std::max_element(w.lengths.begin(), w.lengths.end());

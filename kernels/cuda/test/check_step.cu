@@ -1,11 +1,11 @@
 /* check_step - tests the operations around attention: the schedule against its definition, a step
- * prepared in one launch against three launches bit for bit, products and quotients against their
- * definitions. Also measures times.
+ * prepared in one launch against separate launches bit for bit, products and quotients against
+ * their definitions, quantised rows against formats.h. Also measures times.
  *
- *   check_step check [STEPS]
+ *   check_step check [STEPS]                   STEPS: number of random steps (200)
  *   check_step time H,s_q,batch,context ...    as the bench command measures: cold, recorded, in us
  *   check_step mixed                           the same for shapes off the grid and mixed lengths
- *   check_step once H,s_q,batch,context        one step, for a profiler */
+ *   check_step once H,s_q,batch,context ...    one step of each shape, for a profiler */
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -307,7 +307,8 @@ void check_products() {
 
 /* ---- correctly rounded quotients ------------------------------------------------------------ */
 
-/* Compares e4m3 quotients for numbers that a row with this scale can contain. */
+/* True if the e4m3 quotient x / a is wrong, for numbers that a row with this scale can contain.
+ * Other numbers are not compared. */
 __device__ bool content_differs(float x, float a) {
     if (!isinf(a) && (a > 0x1p120f || fabsf(x) > 448 * a || isinf(x)))
         return false;

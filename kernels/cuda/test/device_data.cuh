@@ -32,8 +32,9 @@ __device__ inline float normal(uint64_t key) {
     return sqrtf(-2 * logf(fminf(u, 0.9999999f))) * cospif(2 * v);
 }
 
-/* Number d of row i: content first, then RoPE. MLA: RoPE columns of up to 1e3. WIDE: the norms of
- * rows vary over several octaves. SINK: the first token of every 16th page is large. */
+/* Number d of row i: content first, then RoPE. NORMAL: normally distributed. MLA: every 16th RoPE
+ * column of a token is large, up to about 1e3. WIDE: the norms of rows vary over several octaves.
+ * SINK: the first token of every 16th page of the pool is four times as large. */
 __device__ inline float number(distribution kind, uint64_t seed, uint64_t i, int d, bool query) {
     float x = normal(mix(seed + 977 * i) + d);
     if (kind == MLA && d >= D_C)
@@ -77,9 +78,10 @@ __global__ void fill_bf16(__nv_bfloat16 *out, int64_t rows, distribution kind, u
             number(kind, seed, k / (D_C + D_R), static_cast<int>(k % (D_C + D_R)), query));
 }
 
-/* A page as the kernel treats it, in log2, relative to the largest e4m3 number. top: the largest y.
- * bound: an upper bound of it, from the largest score and the largest a_k. first: the E that P is
- * rounded with. last: the E of the tile at the end, which its page 1 may raise. */
+/* A page as the kernel treats it. All members are base-2 logarithms, relative to the largest e4m3
+ * number. top: the largest P a_k. bound: an upper bound of it, from the largest score and the
+ * largest a_k. first: the E that P is rounded with. last: the E of the tile at the end, which its
+ * page 1 may raise. */
 struct judged_page {
     double top, bound, first, last;
 };
@@ -108,9 +110,11 @@ struct judged {
     int tile_pages; /* pages in a tile of the schedule */
 };
 
-/* Sums of squares (of differences and of the output), and the worst row. lse: error against exact
+/* The errors of one row. Sums of squares: diff_exact: of the output minus the exact one;
+ * diff_rounded: of the output minus one with rounded P; norm: of the exact output. row_worst:
+ * relative error of the row. bad: how many output numbers are not finite. lse: error against exact
  * scores. lse_alike: error against scores summed as the tensor cores sum them. lse_bound: how far
- * those sums may change the LSE. All three are relative to max(1, |LSE|). */
+ * those sums may change the LSE. The last three are relative to max(1, |LSE|). */
 struct verdict {
     double diff_exact, diff_rounded, norm, row_worst, lse, bad, lse_alike, lse_bound;
 };
@@ -142,7 +146,7 @@ __device__ inline double fp8(uint8_t byte) {
  * among them (the exponent of a product is the sum of its factors' exponents). Bits below
  * 2^-kSumBits of that are cut off; so are those of the new sum. This rule was found by experiment
  * on an H200. With it, scores equal the device's within 5e-7. With 12 or 14 bits, with two halves
- * of 16 products, or with the product's own exponent, they differ by 1e-4 to 2e-3. */
+ * of 16 products, or with the product's own exponent, they differ by 6e-5 to 2e-3. */
 constexpr int kSumBits = 13;
 
 __device__ inline int exponent_e4m3(uint8_t byte) {
@@ -272,7 +276,7 @@ __device__ inline double round_alike(const judged &j, int seq, int visible, cons
 
 /* Compares query rows of the output, and their LSE, with FP64 attention over the same cache. Each
  * block of 256 threads compares one row, rows[blockIdx.x], and stores its errors in
- * out[blockIdx.x]. Whether these are too large is decided on the host. */
+ * out[blockIdx.x]. The host decides whether these are too large. */
 __global__ void judge(judged j, const int *rows, verdict *out) {
     const int row = rows[blockIdx.x], per = j.heads * j.s_q, seq = row / per;
     const int length = j.seqlens[seq];

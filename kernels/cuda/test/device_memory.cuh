@@ -1,5 +1,5 @@
-/* device_memory.cuh - host helpers that the checks share: device memory, and times with a cold L2
- * cache. */
+/* device_memory.cuh - host helpers that several checks share: error checks, device memory, and
+ * times with a cold L2 cache. */
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -54,8 +54,8 @@ __global__ void flush_l2(const uint4 *buffer, size_t n, uint32_t *sink) {
         *sink = x;
 }
 
-/* Measures the device time of `launch`, each time after a flush of L2. Returns sorted times in
- * us. */
+/* Measures the device time of `launch`, each time after a flush of L2. Calls it @reps times after
+ * two calls that are not measured. Returns sorted times in us. */
 template <typename F>
 std::vector<float> time_cold(int reps, F &&launch) {
     const size_t n = size_t(16) << 20;

@@ -1,5 +1,5 @@
-/* step_times.cuh - measures the operations around attention through mla.h, as the bench command
- * does: recorded, each after a flush, several in turns. */
+/* step_times.cuh - measures attention and the operations around it through mla.h, as the bench
+ * command does: recorded, each after a flush, several in turns. */
 #pragma once
 #include <algorithm>
 #include <cstdio>
