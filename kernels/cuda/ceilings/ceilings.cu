@@ -152,7 +152,7 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
     return e;
 }
 
-/* ---- one window of each -----------------------------------------------------------------------
+/* ---- one window of each probe -----------------------------------------------------------------
  * */
 
 /* Memory of random bytes, followed by a word that is never written. */

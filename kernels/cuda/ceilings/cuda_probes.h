@@ -24,7 +24,7 @@ cudaError_t probe_read_plain(const read_memory &m, int sms, int ahead, int block
 /* Reads with bulk copies (TMA) into shared memory, pages in shuffled order. Hopper only. */
 cudaError_t probe_read_bulk(const read_memory &m, int sms, cudaStream_t stream);
 
-/* Multiplies random operands in registers and shared memory. *flop is the work of one launch. */
+/* Multiply random operands in registers or shared memory. *flop is the work of one launch. */
 enum probe_product { PROBE_BF16_N256, PROBE_BF16_N64, PROBE_FP8_N256, PROBE_FP8_N64 };
 cudaError_t probe_wgmma(probe_product kind, int sms, double *flop, float *never,
                         cudaStream_t stream);                                    /* Hopper */

@@ -115,7 +115,8 @@ __device__ __forceinline__ float reduce_lanes(float x, int lanes, Op op) {
 }
 
 /* The log-sum-exp values that one thread reads to make weights. Several lanes of a warp share a
- * row: lane i of n reads the slots i, i + n, i + 2n, ... No other thread reads that copy. */
+ * row: lane i of n reads the slots i, i + n, i + 2n, ... No other thread reads these copies of the
+ * LSE. */
 template <typename Format>
 struct weight_lane {
     const job<Format> &j;
@@ -252,7 +253,8 @@ struct unit_loads {
             }
         } while (any);
     }
-    /* Adds the first two pieces to x[0] and the others to x[1]. */
+    /* Multiplies the pieces by their weights, and adds the first two to x[0] and the others to
+     * x[1]. */
     __device__ __forceinline__ void add_to(const job<Format> &j, const weights &w, int first, int k,
                                            int step, float (&x)[2][Format::NUMBERS]) const {
 #pragma unroll

@@ -63,7 +63,7 @@ __device__ __forceinline__ void start_tokens(const params &p, const memory<kStep
     ptx::copy_async_commit();
 }
 
-/* Converts the staged fp8 rows to bf16 rows. */
+/* Converts the staged fp8 rows to bf16 rows, and loads the scales of the tokens. */
 template <int kStep>
 __device__ __forceinline__ void widen_tokens(const params &p, const memory<kStep> &m,
                                              const token_source &from, int first) {

@@ -16,7 +16,7 @@ enum {
 
 /* Call once per device, before the first launch. @limit: bytes of shared memory that one CTA may
  * use, all that an SM has for CTAs; it emulates smaller devices in tests. 0, or more than the
- * device has: no limit. */
+ * device has: the limits of the device itself. */
 cudaError_t portable_init(int limit);
 
 /* True if the kernels can run these widths on this device: both are multiples of 32, they are at

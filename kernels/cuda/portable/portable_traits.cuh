@@ -29,7 +29,7 @@ enum {
     PAGE = 64,
     kThreads = 256,
     kWarps = kThreads / 32,
-    kPairs = 512 / 16 / kWarps, /* most pairs of 8 columns of O per warp */
+    kPairs = 512 / 16 / kWarps, /* most pairs of 8-column blocks of O per warp */
     kLongStep = 32,             /* tokens per step */
     kShortStep = 16,
 };

@@ -42,7 +42,7 @@ struct decode_grid {
 };
 
 struct alignas(16) sched_item {
-    int seq, tokens;          /* the sequence and its length, clamped */
+    int seq, tokens;          /* the sequence, and its length, clamped to 0..max_tokens */
     int tile_begin, tile_end; /* equal if there are no tiles */
     int slot;                 /* slot of the partial result; -1: the item is a whole sequence. In a
                                  part without items: see sched_part */

@@ -23,7 +23,7 @@ inline sched_tile bf16_tile(int heads, int s_q) {
     return {64, heads * s_q <= 32 ? 2 : 3};
 }
 
-/* The number of parts that fills a device with `sms` SMs. */
+/* The number of parts that fills a device with `sms` SMs; at least 1. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
 /* Attention and the merge of split sequences, in one launch. It is cooperative if a sequence may be

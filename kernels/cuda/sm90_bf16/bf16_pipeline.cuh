@@ -12,7 +12,8 @@ __device__ __forceinline__ int clamp_page(const params &p, int page) {
     return min(max(page, 0), p.io.pages - 1);
 }
 
-/* Page i of item k. The part's record contains the first two pages of its first item. */
+/* The page number of page i of item k's sequence. The part's record normally contains those of the
+ * first two pages of its first item. */
 __device__ __forceinline__ int page_at(const shared &s, const params &p, int k,
                                        const sched_item &item, int i) {
     const int nth = i - item.tile_begin;

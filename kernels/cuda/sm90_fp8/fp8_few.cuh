@@ -205,8 +205,8 @@ __device__ __forceinline__ void leave_tops(shared_of<Rows> &s, const softmax_thr
     over_warp(s.few.tops[2 * page + 1], me, anchor, larger);
 }
 
-/* Chooses E of page 0 in an item's first tile, where there is no earlier E. Every thread computes
- * it for its own rows. */
+/* In the kernel for 16 rows: chooses E of page 0 in an item's first tile, where there is no earlier
+ * E. Every thread computes it for its own rows. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void
 begin_units(shared_of<Rows> &s, const softmax_thread &me, few_rows<Rows> &r,
@@ -283,8 +283,8 @@ __device__ __forceinline__ void take_units(const float (&unit)[Rows / 4], few_ro
     }
 }
 
-/* Chooses E of page 0 and of the tile, because the E so far does not suit the tile. Changes the
- * thread's rows to E of page 0. */
+/* Chooses E of page 0 and of the tile, if there is no E yet or the E so far does not suit the tile.
+ * Changes the thread's rows to E of page 0. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void
 choose_units(shared_of<Rows> &s, const params &p, const softmax_thread &me, uint32_t turn,

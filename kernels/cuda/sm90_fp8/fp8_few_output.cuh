@@ -109,8 +109,8 @@ __device__ __forceinline__ void run_few_output(Shared &s, const params &p, int g
     const uint32_t p_desc = ptx::descriptor_low_128(ptx::smem_addr(s.p));
     ring<kStages> at;
     uint32_t turn = 0;
-    const sched_item head = s.part.head; /* kept in registers: reading it again after stores would
-                                            be slow */
+    const sched_item head = s.part.head; /* the first item is kept in registers: reading it again
+                                            after stores would be slow */
     for (int k = s.part.first; k < s.part.last; k++) {
         const sched_item item = k == s.part.first ? head : item_at(s, p, k);
         const bool partial = item.tokens < item.tile_end * PAGE; /* the last page is not full */

@@ -1,12 +1,13 @@
-/* fp8_softmax.cuh - the softmax warpgroup: computes the scores of a tile, and P as e4m3.
+/* fp8_softmax.cuh - the softmax warpgroup of the kernel for 64 rows: computes the scores of a tile,
+ * and P as e4m3.
  *
  * For each row, y_j = log2 P'_j, where P' = P a_k is the factor of c8 in the output. P8_j =
- * e4m3(2^(y_j - E)). When E is set, the largest P' becomes an exact e4m3 number, so a token that
- * dominates the row is not rounded. The sum of P is computed from unrounded values.
+ * e4m3(2^(y_j - E)). When a page sets E, its largest P' normally becomes an exact e4m3 number, so a
+ * token that dominates the row is not rounded. The sum of P is computed from unrounded values.
  *
  * The two pages of a tile have separate accumulators: while one page is exponentiated, the tensor
- * cores compute the scores of the other. Page 0 chooses E of the tile. If page 1 has larger P',
- * which is rare because of the headroom, E is raised and P of page 0 is rescaled.
+ * cores compute the scores of the page after it. Page 0 chooses E of the tile. If page 1 has P' too
+ * large for E, which is rare because of the headroom, E is raised and P of page 0 is rescaled.
  *
  *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
  *   tensor    S1           | S0'          | S1' */

@@ -40,10 +40,11 @@ namespace sm90_fp8 {
 struct params {
     CUtensorMap content;      /* [4][pages x 64][128] B, boxes of one page */
     CUtensorMap rope;         /* [pages x 64][128] B */
-    CUtensorMap q;            /* [batch][4][rows][128] B; with few rows, [batch x row_tiles] */
+    CUtensorMap q;            /* [batch][4][rows][128] B; with few rows, the first dimension is
+                                 batch x row_tiles */
     CUtensorMap q_rope_rows;  /* the same queries' RoPE for few rows: [batch x row_tiles][rows][128]
                                  B */
-    const uint8_t *q_rope;    /* [batch][s_q x heads][128] B; read if a CTA has more than 32 rows */
+    const uint8_t *q_rope;    /* [batch][s_q x heads][128] B; read by the kernel for 64 rows */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
     decode_io io;

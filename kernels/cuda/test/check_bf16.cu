@@ -41,7 +41,7 @@ __global__ void poison(__nv_bfloat16 *kv, const int *slots) {
 struct paging {
     int width;
     int64_t pages;
-    std::vector<int> table, unused; /* unused: slots that belong to no sequence */
+    std::vector<int> table, unused; /* unused: slots of the pool that hold no token */
 };
 
 paging lay_out(const problem &w, uint64_t seed) {

@@ -1,7 +1,7 @@
 /* device_data.cuh - fills caches and queries with random numbers on the device, and compares a
  * kernel's output with FP64 attention there.
  *
- * Everything is a pure function of a seed and an index, so a failing case can be repeated. */
+ * Each number is a pure function of a seed and an index, so a failing case can be repeated. */
 #pragma once
 #include <cmath>
 #include <cstdint>
