@@ -171,7 +171,8 @@ __device__ __forceinline__ float over_lanes(float (&x)[N], int g, Op op) {
     return x[0];
 }
 
-/* Reduces over the warp's tokens in the same way, and stores the result in shared memory. */
+/* Reduces each row's numbers over the warp's tokens with over_lanes(), and stores the result in
+ * shared memory: member number `warp` of the row's float4. */
 template <int Rows, typename Op>
 __device__ __forceinline__ void over_warp(float4 (&to)[Rows], const softmax_thread &me,
                                           float (&x)[Rows / 4], Op op) {

@@ -40,8 +40,8 @@ __device__ __forceinline__ bool both_serve(const row_pair &r, const row_tops &to
     const uint32_t low = __ballot_sync(~0u, tops.top[0] > r.unit[0] - kWindow);
     const uint32_t high = __ballot_sync(~0u, tops.top[1] > r.unit[1] - kWindow);
     const bool above = any_above(r, tops);
-    /* Tests whether any group of four bits is zero: in such a row, none of the four lanes has a
-     * token in the window. Subtracting 1 from a group of zeros sets its top bit. */
+    /* Tests whether any group of four bits is zero: in such a row, no bound of the four lanes is in
+     * the window. Subtracting 1 from a group of zeros sets its top bit. */
     const uint32_t none = ((low - 0x11111111) & ~low) | ((high - 0x11111111) & ~high);
     return !(none & 0x88888888) && !above;
 }
