@@ -20,7 +20,8 @@ static bool is_cancelled(const answer_options *o) {
     return o->cancel && *o->cancel;
 }
 
-/* Passes on the bytes that are certain and new. @end: the text is complete. */
+/* Passes to part() the bytes that no stop string can cut any more and that were not passed before.
+ * @end: the text is complete. */
 static void show(growing *g, bool end) {
     const buf *text = &g->to->text;
     if (!g->o->part || g->o->samples != 1)

@@ -1,5 +1,5 @@
-/* answer.h - answers of an open checkpoint to one prompt, as text that may be shown while it
- * grows. */
+/* answer.h - generates one or more answers to a prompt with an open checkpoint. The text of a
+ * single answer can be shown while it grows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ANSWER_H
 #define SNAPMLA_GENERATOR_LOCAL_ANSWER_H
 
@@ -17,35 +17,36 @@ typedef struct {
     int max_tokens;  /* per answer */
     stop_strings stop;
     bool keep_ids; /* fill local_answer.ids */
-    /* Called with each part of the text as soon as no stop string can cut it; for one sample only.
-     * NULL: not called. */
+    /* Called with each part of the text as soon as no stop string can cut it, but only if `samples`
+     * is 1. NULL: not called. */
     void (*part)(void *ctx, const char *text, size_t n);
     void *ctx;
-    const volatile sig_atomic_t *cancel; /* may be NULL */
+    const volatile sig_atomic_t *cancel; /* generation stops once it is not 0; may be NULL */
 } answer_options;
 
 typedef struct {
     buf text;
     js *ids; /* array of token ids; NULL without keep_ids */
     int64_t tokens;
-    int64_t start_ns, first_ns; /* the request; its first token */
+    int64_t start_ns, first_ns; /* clock_now_ns() when the answer was queued, and at its first token
+                                   (0: it has none) */
     finish_reason why;
 } local_answer;
 
 typedef struct {
-    local_answer *all; /* [n] */
+    local_answer *all; /* [n]; n is 0 after an error before the first answer */
     int64_t n, prompt_tokens, ns;
-    hist gaps;          /* between the tokens of each answer */
-    engine_stats stats; /* statistics of the engine when the last answer was done */
+    hist gaps;          /* times between the tokens of an answer, over all answers */
+    engine_stats stats; /* of the engine since it was created, when the last answer was done */
 } local_answers;
 
 /**
- * local_answer_prompt - answer one prompt
+ * local_answer_prompt - generate answers to one prompt
  *
  * @out: release with local_answers_release(), also after an error
  *
- * SNAP_E_CANCELLED; SNAP_E_NOMEM, also where the cache has too few pages for a sequence; what the
- * engine gives.
+ * SNAP_E_CANCELLED; SNAP_E_NOMEM, also if the cache has too few pages for a sequence; any error of
+ * local_prompt(), engine_add() and engine_step().
  */
 snap_status local_answer_prompt(local_model *m, const gen_message *messages, int n,
                                 const answer_options *o, local_answers *out,

@@ -3,13 +3,14 @@
  * A rank holds a checkpoint of a smaller shape. It has its part of the heads (rows of W_Q, W_UK and
  * W_UV, columns of W_O) and its part of the inner width of every feed-forward layer, routed and
  * shared experts included (rows of gate and up, columns of down). Everything else is complete on
- * every rank: embedding, norms, the latent and its cache, router and logits. So all ranks run the
- * same steps. The output of W_O and the output of the down projection are partial sums, so they are
- * added up over the ranks: two sums per block. A zero-computation expert returns its input and has
- * no weights to split, so rank 0 alone adds that input.
+ * every rank, for example embedding, norms, the latent and its cache, router and logits. So all
+ * ranks run the same steps. The output of W_O and the output of the down projections are partial
+ * sums, so they are added up over the ranks: two sums per block, three in a LongCat block that has
+ * experts beside its dense feed-forward. A zero-computation expert returns its input and has no
+ * weights to split, so rank 0 alone adds that input.
  *
- * This file only defines the interface that a communicator between processes or devices has to
- * implement. The project has no such communicator yet. */
+ * This file defines the interface that a communicator between processes or devices has to
+ * implement, and comm_sum(), which calls it. The project has no such communicator yet. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 

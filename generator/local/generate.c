@@ -12,7 +12,7 @@ typedef struct local local;
 
 /* A request in progress. */
 typedef struct task {
-    struct task *next, *prev; /* list of all tasks */
+    struct task *next, *prev; /* list of all tasks whose result is not delivered */
     struct task *next_done;   /* list of the tasks to deliver */
     local *g;
     gen_request req;
@@ -30,7 +30,7 @@ struct local {
     int in_flight;
     const volatile sig_atomic_t *cancel;
     task *all;
-    task *done, **done_end; /* finished tasks, in the order in which they finished */
+    task *done, **done_end; /* finished tasks to deliver, in the order in which they finished */
 };
 
 static bool take_token(void *user, int32_t token, float logprob) {
@@ -171,7 +171,7 @@ static snap_status deliver_all(local *g, gen_sink_fn sink, void *ctx, snap_err *
     return st;
 }
 
-/* Frees the requests that are left when a run ends early. */
+/* Drops all requests of the engine, and frees the tasks that are left if a run ended early. */
 static void drop_all(local *g) {
     engine_clear(g->model.engine);
     for (task *t = g->all, *next; t; t = next) {

@@ -68,7 +68,8 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
         cache_precision(r->format) == MLA_FP8
             ? (int64_t)mla_cache_token_bytes(MLA_FP8, s->kv_lora_rank, s->qk_rope_head_dim)
             : bf16;
-    if (r->format == CACHE_F32) /* twice the bytes; for debugging, never compared */
+    if (r->format == CACHE_F32) /* a row takes twice the bytes of BF16; the format is for
+                                   debugging */
         token = bf16 *= 2;
     if (!bytes) {
         int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,

@@ -5,10 +5,12 @@
  * unknown one is an error. Only system, user and assistant messages are supported: no tools, no
  * images.
  *
+ *   none           the contents of the messages, concatenated
  *   deepseek-v2    "User: ..", "Assistant: .."                    V2, V2-Lite
  *   deepseek-v3    <｜User｜>, <｜Assistant｜>                     V2.5, V3
  *   deepseek-r1    the same; thoughts of earlier turns are left out, the answer begins with one
- *   deepseek-v3.1  the same; the caller chooses whether the answer begins with a thought
+ *   deepseek-v3.1  the same; thoughts of earlier turns are left out, and the caller chooses whether
+ *                  the answer begins with one
  *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the default system message
  *   longcat        [Round 0] USER:.. ASSISTANT:..
  *   chatml         <|im_start|>user                               MiniCPM3 */
@@ -37,7 +39,7 @@ typedef enum {
 snap_status chat_template_parse(const char *name, chat_template *out,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* The template of a checkpoint's folder: chat_template.jinja, or `chat_template` in
+/* Chooses the template of a checkpoint's folder: chat_template.jinja, or else `chat_template` in
  * tokenizer_config.json; CHAT_NONE if it has neither. SNAP_E_UNSUPPORTED for an unknown template;
  * any error of reading. */
 snap_status chat_template_choose(const char *dir, chat_template *out,
@@ -50,11 +52,11 @@ typedef struct {
 } chat_style;
 
 /**
- * chat_render - append the prompt, which ends where the assistant's answer begins
+ * chat_render - append the prompt that the assistant's answer follows
  *
- * Special tokens are written as text. They become tokens when the prompt is encoded without
- * TOK_PLAIN and without TOK_SPECIALS. SNAP_E_INPUT for a role other than system, user or assistant;
- * SNAP_E_NOMEM. */
+ * Special tokens are written as text. Encode the prompt without TOK_PLAIN, so that they become
+ * tokens, and, except for CHAT_NONE, without TOK_SPECIALS, which would add some of them twice.
+ * SNAP_E_INPUT for a role other than system, user or assistant; SNAP_E_NOMEM. */
 snap_status chat_render(const chat_style *style, const gen_message *messages, int n, buf *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 

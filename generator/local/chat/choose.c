@@ -24,8 +24,8 @@ snap_status chat_template_parse(const char *name, chat_template *out, snap_err *
     return err_set(err, SNAP_E_USAGE, "unknown chat template '%.80s' (%s)", name, kList);
 }
 
-/* A template is recognised if it contains all marks of a row. Special rows come before general
- * ones. */
+/* A template is recognised if it contains all marks of a row. The first row that matches counts, so
+ * special rows come before general ones. Returns false for an unknown template. */
 static bool find_template(const char *source, chat_template *out) {
     static const struct {
         chat_template is;
@@ -53,7 +53,7 @@ static bool find_template(const char *source, chat_template *out) {
         bool all = true;
         for (int k = 0; k < 3 && rows[i].marks[k]; k++)
             all = all && strstr(source, rows[i].marks[k]);
-        if (all) { /* the first edition of R1's template drops thoughts but doesn't start one:
+        if (all) { /* R1's first template has the marks of V3 but removes thoughts, so it counts as
                       unknown */
             *out = rows[i].is;
             return *out != CHAT_DEEPSEEK_V3 || !strstr(source, "split('</think>')");
@@ -70,7 +70,8 @@ static snap_status recognize(const char *source, const char *path, chat_template
                    "%s: its chat template is unknown; choose one that fits (%s)", path, kList);
 }
 
-/* The template's source: a string, or the entry "default" in a list of {"name", "template"}. */
+/* The template's source: a string, or the entry "default" in a list of {"name", "template"}. NULL:
+ * there is none. */
 static const char *source_of(const js *config) {
     const js *list = js_get_array(config, "chat_template");
     for (size_t i = 0; i < js_len(list); i++) {

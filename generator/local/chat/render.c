@@ -36,7 +36,7 @@ static void render_v2(const renderer *r) {
     put(r, "Assistant:");
 }
 
-/* Writes all system messages first, whatever their position. */
+/* Writes all system messages, whatever their position, with empty lines between them. */
 static void put_systems(const renderer *r) {
     bool first = true;
     for (int i = 0; i < r->n; i++)
@@ -47,7 +47,7 @@ static void put_systems(const renderer *r) {
         }
 }
 
-/* The text after the last (R1) or the first (V3.1) end of a thought. */
+/* The text after the last (R1) or the first (V3.1) end of a thought; all of it if there is none. */
 static const char *without_thought(const char *content, bool last) {
     for (const char *at; (at = strstr(content, THOUGHT)) != NULL;) {
         content = at + strlen(THOUGHT);

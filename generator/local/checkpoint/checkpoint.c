@@ -29,7 +29,7 @@ static bool is_shard_name(const char *name) {
 }
 
 static snap_status add_shard(checkpoint *c, const char *name, snap_err *err) {
-    for (size_t i = c->n_shards; i > 0; i--) /* usually the last one again */
+    for (size_t i = c->n_shards; i > 0; i--) /* mostly the last shard again */
         if (strcmp(c->names[i - 1], name) == 0)
             return SNAP_OK;
     if (!is_shard_name(name))

@@ -1,5 +1,6 @@
 /* checkpoint.h - the tensors of a Hugging Face folder: model.safetensors, or several shards listed
- * in model.safetensors.index.json. The files are mapped; nothing is copied. */
+ * in model.safetensors.index.json. The files are mapped; the numbers of the tensors are not
+ * copied. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 
@@ -13,9 +14,9 @@ typedef struct checkpoint checkpoint; /* immutable: threads may share it */
  *
  * @out: caller owns it, release with checkpoint_close(); NULL on failure
  *
- * SNAP_E_IO. SNAP_E_INPUT, naming the file and the tensor, if a shard is not a plain file name in
- * this folder, if a tensor is not in the shard that the index states, if a tensor is in two shards,
- * or if safetensors_open() refuses a file. */
+ * SNAP_E_INPUT, naming the file or the tensor, if the index is malformed or lists more than 4096
+ * shards, if a shard is not a plain file name in this folder, if a tensor is not in the shard that
+ * the index states, or if a tensor is in two shards. Any error of safetensors_open(). */
 snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
 

@@ -17,13 +17,15 @@ typedef struct {
     size_t map_bytes;
 } safetensors;
 
-/* Parses @n bytes, which must outlive *out. SNAP_E_INPUT, naming @path and the tensor;
- * SNAP_E_NOMEM. Release with safetensors_close(), also after a failure. */
+/* Parses @n bytes, which must outlive *out. SNAP_E_INPUT, naming @path and, if it is at fault, the
+ * tensor; SNAP_E_UNSUPPORTED for a dtype that is not known; SNAP_E_NOMEM. Release with
+ * safetensors_close(), also after a failure. */
 snap_status safetensors_parse(safetensors *out, const void *bytes, size_t n, const char *path,
                               snap_err *err) SNAP_CHECK_RESULT;
 
 /* Maps a file and parses it. The data of a tensor are read from disk when they are first used. If
- * the file is truncated while it is mapped, the program ends (SIGBUS). SNAP_E_IO, and as above. */
+ * the file is truncated while it is mapped, reading the missing part ends the program (SIGBUS).
+ * SNAP_E_IO, and the errors of safetensors_parse(). Release as there. */
 snap_status safetensors_open(safetensors *out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 void safetensors_close(safetensors *s);
 

@@ -80,7 +80,8 @@ static snap_status read_real(const js *config, const char *key, double low, doub
     return SNAP_OK;
 }
 
-/* ---- names ---- */
+/* Sets *out to the index of the key's value in @names; to @fallback if the key is absent or not a
+ * string. */
 
 static const char *const kArchs[] = {[ARCH_DEEPSEEK_V2] = "DeepseekV2ForCausalLM",
                                      [ARCH_DEEPSEEK_V3] = "DeepseekV3ForCausalLM",
@@ -319,8 +320,8 @@ snap_status model_shape_parse(model_shape *out, const char *json, size_t n, cons
     return st;
 }
 
-/* Its ids replace those of config.json, because chat models may end their turns with other
- * tokens. */
+/* The ids of generation_config.json replace those of config.json, because chat models may end their
+ * turns with other tokens. */
 static snap_status read_generation_config(model_shape *s, const char *path, snap_err *err) {
     js *config = js_parse_file(path, kConfigMax, err);
     if (!config)

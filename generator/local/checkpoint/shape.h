@@ -1,9 +1,10 @@
 /* shape.h - the shape of a model, read from a checkpoint's config.json.
  *
  * One struct serves the four families (architectures): DeepSeek-V2, DeepSeek-V3 (with R1, V3.1,
- * Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. What a family lacks is 0. A setting that
- * would change the arithmetic and is not supported is an error that names it. Every number is
- * bounded, so products of the numbers of a valid shape don't overflow. */
+ * Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. What a family lacks is 0, or 1 where 1 means
+ * none (a factor, a number of groups). Known settings that would change the arithmetic and are not
+ * supported are errors that name them. Every number is bounded, so that sizes computed from a valid
+ * shape in 64 bits don't overflow. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 
@@ -34,7 +35,7 @@ typedef struct {
     int original_max_position_embeddings;
     double factor, beta_fast, beta_slow, mscale, mscale_all_dim; /* yarn */
     double short_factor[SHAPE_ROPE_PAIRS],
-        long_factor[SHAPE_ROPE_PAIRS]; /* longrope: rope dim / 2 */
+        long_factor[SHAPE_ROPE_PAIRS]; /* longrope: the first qk_rope_head_dim / 2 are set */
 } rope_shape;
 
 typedef struct {
@@ -48,7 +49,8 @@ typedef struct {
     int q_lora_rank; /* 0: a single q_proj */
     int kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     double mla_scale_q,
-        mla_scale_kv; /* LongCat-Flash: factors on q and on the normalised latent; else 1 */
+        mla_scale_kv; /* LongCat-Flash: factors on the normalised q_a and on the normalised latent;
+                         else 1 */
     rope_shape rope;
 
     /* feed-forward */
@@ -74,15 +76,16 @@ typedef struct {
 } model_shape;
 
 /* Reads DIR/config.json, and the end-of-sequence ids of DIR/generation_config.json if it has any.
- * SNAP_E_IO; SNAP_E_INPUT, naming file and key; SNAP_E_UNSUPPORTED, naming what is not
- * supported. */
+ * SNAP_E_IO; SNAP_E_INPUT, naming file and key; SNAP_E_UNSUPPORTED, naming what is not supported;
+ * SNAP_E_NOMEM. */
 snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The same from the text of a config.json. @name is its name in messages. */
 snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether the feed-forward of a layer consists of experts. */
+/* Whether the feed-forward of a layer consists of experts. Not for LongCat-Flash, where each layer
+ * has experts beside its dense feed-forwards. */
 bool shape_is_sparse(const model_shape *s, int layer);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "generator/local/engine/engine_parts.h"
 
-enum { kDrawsPerTask = 16 }; /* draws per task of a thread */
+enum { kDrawsPerTask = 16 }; /* draws that a thread does as one task */
 
 static snap_status check_tokens(const engine *e, const int32_t *tokens, int n, snap_err *err) {
     for (int i = 0; i < n; i++)
@@ -44,8 +44,8 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Draws a sequence's token. It uses nothing but the sequence and its logits, so any thread may do
- * it. */
+/* Draws a sequence's token. It uses the sequence, its logits and the sampler of @worker, so several
+ * threads may draw for different sequences. */
 static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
     sequence *s = d->s;
     d->logprob = 0;
@@ -67,7 +67,8 @@ static void draw_some(void *ctx, int worker, int64_t index) {
     }
 }
 
-/* Passes a drawn token to the caller. Returns whether the sequence continues; if not, sets *why. */
+/* Passes a drawn token to the caller, unless it is a stop id. Returns whether the sequence
+ * continues; if not, *why is the reason. */
 static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
     sequence *s = d->s;
     *why = FINISH_STOP;
@@ -109,7 +110,8 @@ cleanup:
     return st;
 }
 
-/* Draws the first token from the prompt's logits. Returns whether the sequence continues. */
+/* Draws the first token from the prompt's logits and passes it to the caller. Returns whether the
+ * sequence continues. */
 static bool first_token(engine *e, sequence *s, finish_reason *why) {
     drawing d = {.s = s};
     draw_token(e, 0, &d, s->from->logits);
@@ -165,8 +167,9 @@ static bool is_chunked(const engine *e, const prompt *p) {
     return false;
 }
 
-/* Chooses the prompts that this step continues: that of the first sequence in the queue, and those
- * of the following ones while their chunks fit into the step and there are plenty of free pages. */
+/* Chooses the prompts that this step continues, at most ENGINE_STEP_PROMPTS, in the order of the
+ * queue, while their chunks fit into the step. A prompt after the first that has no pages gets them
+ * here if more than twice as many are free as it and the running sequences need. */
 static void add_chunks(engine *e) {
     int capacity = e->chunk;
     e->chunks = 0;
@@ -236,7 +239,8 @@ static void take_chunks(engine *e, const float *logits) {
     }
 }
 
-/* Uses the results of a step: draws a token for each running sequence and updates the prompts. */
+/* Uses the results of a step: draws a token for each running sequence, updates the prompts, passes
+ * the tokens to the callers, and ends the sequences that are done. */
 static void take_results(engine *e) {
     int n = 0, tasks = (e->running.n + kDrawsPerTask - 1) / kDrawsPerTask;
     for (sequence *s = e->running.first; s; s = s->next)

@@ -2,15 +2,16 @@
  *
  * A request is one sample. Each step decodes one token of every running sequence and processes
  * chunks of waiting prompts. Sequences join and leave between steps. Requests with equal prompts
- * share the prompt's pages: it is computed once, its full pages are shared, and the last page is
- * copied.
+ * share the prompt's pages: while they are in the cache, the prompt is not computed again. Full
+ * pages are shared. A last page that is not full is copied if another sequence uses it.
  *
- * When no page is free, the sequence that came last is preempted. It is swapped out to host memory
- * and comes back first, or it is computed again (engine_recompute()).
+ * If a running sequence needs a page and none is free, the sequence that started to run last is
+ * preempted. Either its pages are swapped out to host memory and it continues before any queued
+ * request starts, or its tokens are computed again (engine_recompute()).
  *
- * On the CPU a sample's tokens depend on its request alone. Products, attention and draws don't
- * depend on the batch (runner.h, sampler.h), prompts are divided into chunks at fixed positions,
- * and swapped pages are restored bit by bit. */
+ * On the CPU, without engine_recompute(), a sample's tokens do not depend on other requests.
+ * Products, attention and draws don't depend on the batch (runner.h, sampler.h), prompts are
+ * divided into chunks at fixed positions, and swapped pages are restored bit by bit. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_H
 
@@ -31,32 +32,37 @@ typedef bool (*engine_token_fn)(void *user, int32_t token, float logprob);
 typedef void (*engine_done_fn)(void *user, finish_reason why);
 
 typedef struct {
-    const int32_t *prompt; /* [n_prompt], copied; 1 .. context - 1 tokens */
+    const int32_t *prompt; /* [n_prompt], copied; n_prompt is 1 .. context - 1 */
     int n_prompt;
     sampling sampling;
     uint64_t seed; /* seed of this sample */
     int max_tokens;
-    bool logprobs;           /* compute log-probabilities; costs a second pass over the logits */
-    const int32_t *stop_ids; /* [n_stop_ids], borrowed until done */
+    bool logprobs;           /* compute log-probabilities, which needs all logits on the host */
+    const int32_t *stop_ids; /* [n_stop_ids], borrowed until the request ends */
     int n_stop_ids;
     engine_token_fn token;
-    engine_done_fn done; /* called once; after that nothing of the request is used */
+    engine_done_fn done; /* called once when the sequence ends, but not if it is dropped; after that
+                            nothing of the request is used */
     void *user;
 } engine_request;
 
 typedef struct {
-    int64_t steps, decoded, prefilled; /* decoded, prefilled: tokens computed in either way */
-    int64_t shared;                    /* prompt tokens that were taken from shared pages */
-    int64_t preemptions;               /* how often a sequence was swapped out or dropped */
-    int64_t recomputed;                /* tokens computed again after a preemption */
+    int64_t steps, decoded, prefilled; /* decoded: tokens computed one per step; prefilled: tokens
+                                          computed in chunks of prompts */
+    int64_t shared;                    /* prompt tokens of sequences that started from a prompt that
+                                          was computed for an earlier one */
+    int64_t preemptions;               /* how often a sequence was swapped out, or put back into the
+                                          queue to be computed again */
+    int64_t recomputed;                /* tokens of the sequences that were put back to be computed
+                                          again */
     int most_running, most_pages;
-    double mean_running; /* per step, over the steps that had any */
+    double mean_running; /* running sequences per step, over the steps that had any */
 } engine_stats;
 
 typedef struct engine engine;
 
-/* @r is borrowed, and only the engine may use it while it exists. Caller owns *out: engine_free(),
- * which drops unfinished requests without a callback. */
+/* @r is borrowed; while the engine exists, no other code may run steps on it. Caller owns *out:
+ * engine_free(), which drops unfinished requests without a callback. */
 snap_status engine_create(engine **out, runner *r, snap_err *err) SNAP_CHECK_RESULT;
 void engine_free(engine *e); /* NULL is allowed */
 
@@ -65,11 +71,11 @@ void engine_free(engine *e); /* NULL is allowed */
  * differently from single steps, so the further tokens of a preempted sample may change. */
 void engine_recompute(engine *e, bool on);
 
-/* Drops all requests without a callback. */
+/* Drops all requests without a callback, and all prompts that the cache still holds. */
 void engine_clear(engine *e);
 
-/* Queues a request. SNAP_E_SHAPE for a prompt that is empty, longer than the context or with
- * unknown tokens; SNAP_E_NOMEM. */
+/* Queues a request. SNAP_E_SHAPE if the prompt does not have 1 .. context - 1 tokens or has one
+ * outside the vocabulary; SNAP_E_NOMEM. */
 snap_status engine_add(engine *e, const engine_request *req, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The number of requests that are not finished. */

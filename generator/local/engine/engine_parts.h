@@ -1,5 +1,5 @@
-/* engine_parts.h - what the files of the engine share: its sequences, its prompts, and which of
- * them holds which page. Private to engine/. */
+/* engine_parts.h - the data and functions that the files of the engine share: its sequences and its
+ * prompts, each with its pages of the cache. Private to engine/. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 
@@ -8,34 +8,37 @@
 
 enum { ENGINE_STEP_PROMPTS = 16 }; /* most prompts with a chunk in one step */
 
-/* A prompt that sequences start from. It holds its pages while a sequence waits for it. After that
- * it keeps them until they are needed elsewhere, because further samples of it may come. */
+/* A prompt that sequences start from. It keeps its pages while a sequence waits for it, and for a
+ * while after that, because further requests may have the same prompt. If pages are short,
+ * prompts_drop() or prompts_free_idle() takes them away. */
 typedef struct prompt {
     struct prompt *next;
     int32_t *tokens; /* owned */
     int n;
-    int waiting;    /* number of sequences */
+    int waiting;    /* number of sequences that wait to start from it */
     int computed;   /* tokens in the cache; the prompt is ready when it equals n */
-    int32_t *pages; /* owned; the first `held` are held */
+    int32_t *pages; /* owned [pages_for(n)]; the prompt holds the first `held` of them */
     int held;
     int forks;     /* sequences that started from it since it was last computed */
-    float *logits; /* owned; of the last token */
+    float *logits; /* owned [vocab]; of the last token, once the prompt is ready */
 } prompt;
 
 typedef struct sequence {
     struct sequence *next, *prev; /* links in the queue, the running list or the swapped list */
     engine_request req;           /* its prompt pointer is not valid any more */
-    prompt *from;                 /* NULL once the sequence runs */
+    prompt *from;                 /* the prompt that a queued sequence waits for; NULL while the
+                                     sequence runs or is swapped out */
     rng rng;
     int32_t *tokens; /* owned: the prompt, then the drawn tokens */
     int n, n_prompt, capacity;
-    int64_t cached; /* tokens in the cache: all except the last one */
-    int32_t *pages; /* owned [table]; the first `held` are held */
+    int64_t cached; /* of a running or swapped sequence: its tokens in the cache, all except the
+                       last one */
+    int32_t *pages; /* owned [table]; the first `held` are in use */
     int held;
     char *swapped; /* owned: `held` pages in host memory; NULL = they are in the cache */
 } sequence;
 
-/* First in, first out. */
+/* A doubly linked list of @n sequences. */
 typedef struct {
     sequence *first, *last;
     int n;
@@ -64,7 +67,8 @@ struct engine {
     drawing *drawing;   /* [max_decode] */
     reading *wanted;    /* [max_decode + ENGINE_STEP_PROMPTS], one for each row of logits */
     reading_result *got;
-    prompt *chunked[ENGINE_STEP_PROMPTS]; /* the prompts of the step's last pieces */
+    prompt *chunked[ENGINE_STEP_PROMPTS]; /* the prompts of which the step has a chunk, in the order
+                                             of its last pieces */
     int chunks;
     engine_stats stats;
     int64_t running_steps, running_sum;
@@ -74,21 +78,23 @@ static inline int pages_for(int64_t tokens) {
     return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* ---- list.c ---- */
+/* Returns the prompt with these tokens, which is created if there is none, and counts one more
+ * sequence that waits for it. NULL: no memory. */
 
 void list_push(sequence_list *l, sequence *s);
 void list_push_front(sequence_list *l, sequence *s);
 void list_take_out(sequence_list *l, sequence *s);
 
-/* ---- prompts.c ---- */
+/* Gives the prompt its pages if it has none, and if enough are free to leave one for each running
+ * sequence. May free idle prompts and, if no sequence runs, drop the pages of all prompts. */
 
-/* Returns the prompt with these tokens and counts one more sequence that waits for it. NULL: no
- * memory. */
+/* Drops the pages of all prompts, which must then be computed again. Returns how many pages they
+ * held. */
 prompt *prompt_join(engine *e, const int32_t *tokens, int n);
 void prompt_leave(engine *e, prompt *p);
 
-/* Gives the prompt its pages, if enough are free in addition to those that running sequences need
- * to grow. */
+/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether it freed
+ * any. */
 void prompt_start(engine *e, prompt *p);
 
 /* Drops the pages of all prompts, which must then be computed again. Returns their number. */
@@ -98,7 +104,8 @@ int prompts_drop(engine *e);
  * any. */
 bool prompts_free_idle(engine *e, int kept);
 
-/* Takes a page, or checks that @n pages are free. Idle prompts are freed if necessary. */
+/* engine_take_page() takes a page; engine_have_pages() returns whether @n are free. Both free idle
+ * prompts if necessary. */
 int32_t engine_take_page(engine *e); /* -1 = none */
 bool engine_have_pages(engine *e, int n);
 
@@ -107,11 +114,13 @@ bool engine_have_pages(engine *e, int n);
 void sequence_free(engine *e, sequence *s); /* NULL is allowed */
 void engine_finish(engine *e, sequence_list *l, sequence *s, finish_reason why);
 
-/* Swaps sequences in again, in their order, if they have room to grow by one page. */
+/* Swaps sequences in again, in the order of their list, while fewer than max_decode run and enough
+ * pages are free: as many as the sequence had, and one more if others run. */
 snap_status engine_admit_swapped(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Gives every running sequence a page for its next token. Preempts those that came last if
- * necessary. */
+/* Gives a page to each running sequence that needs one for its next token. If none is free,
+ * preempts the last of the running sequences. If only one is left and prompts hold no pages either,
+ * it ends with FINISH_NO_PAGES. */
 snap_status engine_reserve_pages(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

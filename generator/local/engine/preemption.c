@@ -1,4 +1,5 @@
-/* preemption.c - sequences that leave the cache: finished, swapped out, or to be computed again. */
+/* preemption.c - how sequences lose their pages (finished, swapped out, or queued to be computed
+ * again), and how they get pages: swapping in, and growing by a page. */
 #include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
@@ -83,7 +84,7 @@ snap_status engine_admit_swapped(engine *e, snap_err *err) {
     int most = runner_limits(e->r)->max_decode;
     while (st == SNAP_OK && e->swapped.n && e->running.n < most) {
         sequence *s = e->swapped.first;
-        /* Nothing else runs, so prompts may lose the pages that they keep. */
+        /* If nothing else runs, prompts may lose the pages that they keep. */
         if (!engine_have_pages(e, s->held + 1) && !e->running.n)
             (void)prompts_drop(e);
         if (e->pool.n_free < s->held + (e->running.n > 0))
@@ -95,7 +96,7 @@ snap_status engine_admit_swapped(engine *e, snap_err *err) {
 
 snap_status engine_reserve_pages(engine *e, snap_err *err) {
     snap_status st = SNAP_OK;
-    bool gone = false; /* this sequence itself was preempted; it was the last */
+    bool gone = false; /* @s itself was preempted; it was the last running one */
     for (sequence *s = e->running.first; s; s = gone ? NULL : s->next)
         while (!gone && s->held < pages_for(s->cached + 1)) {
             int32_t page = engine_take_page(e);

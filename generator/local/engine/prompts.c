@@ -1,5 +1,5 @@
-/* prompts.c - prompts that sequences start from. A prompt is computed once, held while sequences
- * wait for it, and kept for a while after that. */
+/* prompts.c - the prompts that sequences start from: finding equal ones, their pages, and how long
+ * they are kept. */
 #include "generator/local/engine/engine_parts.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void prompt_start(engine *e, prompt *p) {
         return;
     if (!engine_have_pages(e, need + e->running.n) && !e->running.n)
         (void)prompts_drop(e);
-    if (e->pool.n_free < need + e->running.n) /* running sequences need pages to grow */
+    if (e->pool.n_free < need + e->running.n) /* one page stays free for each running sequence */
         return;
     while (p->held < need)
         p->pages[p->held++] = pool_take(&e->pool);

@@ -78,7 +78,7 @@ static int32_t largest_of(const float *x, int n) {
     return at;
 }
 
-/* Descending probability, ascending id. */
+/* For qsort(): descending probability; ascending id where it is equal. */
 static int by_probability(const void *a, const void *b) {
     const candidate *x = a, *y = b;
     if (x->p != y->p)
@@ -99,9 +99,10 @@ static void sift_down(candidate *c, int n, int at) {
     }
 }
 
-/* Collects the tokens that can be in the nucleus, by id, and the sum over all tokens. Tokens below
- * (1 - top_p) / vocab of the sum are left out: together they have less than 1 - top_p of it, so the
- * fewest tokens that reach top_p don't include them. */
+/* Collects the tokens that can be in the nucleus, by id, and the sum over all tokens. Returns their
+ * number. Tokens below (1 - top_p) / vocab of the sum are left out: together they have less than 1
+ * - top_p of it, so the fewest tokens that reach top_p don't include them. With top_p = 1 all
+ * tokens are collected. */
 static int collect(sampler *s, const float *logits, double best, const sampling *how, double top_p,
                    double *sum) {
     int n = 0;
@@ -118,8 +119,8 @@ static int collect(sampler *s, const float *logits, double best, const sampling 
     return top_p < 1 ? n : s->vocab;
 }
 
-/* How many of the sorted candidates belong to the nucleus. @sum is that of the candidates after
- * top-k. */
+/* How many of the sorted candidates belong to the nucleus. @sum is that of all tokens, or of those
+ * that top-k leaves. */
 static int nucleus(const candidate *c, int n, double top_p, double sum) {
     double reached = 0;
     for (int i = 0; i < n; i++) {
@@ -137,7 +138,8 @@ static double sum_of(const candidate *c, int n) {
     return sum;
 }
 
-/* The first candidate at which the running sum of probabilities exceeds @share (0 .. 1) of @sum. */
+/* The id of the first candidate at which the running sum of probabilities exceeds @share (0 .. 1)
+ * of @sum. If rounding leaves none, the last one whose probability is not 0. */
 static int32_t find(const candidate *c, int n, double share, double sum) {
     double left = share * sum;
     int last = n - 1;
@@ -151,8 +153,8 @@ static int32_t find(const candidate *c, int n, double share, double sum) {
     return c[last].id;
 }
 
-/* Draws from the fewest of @n candidates that reach top_p of @sum, and that have at least min_p of
- * the best one's probability. */
+/* Draws from the fewest of @n candidates that reach top_p of @sum, without those below min_p of the
+ * best one's probability. If top_p is below 1, the candidates must be sorted. */
 static int32_t draw_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum,
                             rng *r) {
     if (top_p < 1)
@@ -183,8 +185,8 @@ static void keep_best(candidate *c, int n, int k) {
         }
 }
 
-/* Draws from the first @n candidates, in any order, which include all that can be drawn. @sum is
- * that of all tokens. */
+/* Draws from the first @n of s->candidate, which are in any order and include all tokens that can
+ * be drawn. @sum is that of all tokens. */
 static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng *r) {
     if (has_top_k(s, how)) {
         if (n > how->top_k)

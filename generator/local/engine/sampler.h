@@ -2,12 +2,12 @@
  *
  * The steps, in this order: repetition penalty (arXiv 1909.05858: the logit of a token that
  * occurred before is divided by the penalty if positive, else multiplied), temperature, top-k,
- * top-p (the fewest tokens whose probabilities add up to p), min-p (tokens with at least that share
- * of the best one's probability), one draw. Temperature 0 takes the largest logit; of equal ones
- * the lowest id.
+ * top-p (the fewest tokens whose probabilities add up to at least p), min-p (tokens with at least
+ * that share of the best one's probability), one draw. Temperature 0 takes the largest logit after
+ * the penalty; of equal ones the lowest id.
  *
- * A draw uses one number of the sample's own random stream, so a sample does not depend on the
- * others in its batch. */
+ * A draw with a temperature above 0 uses one number of the sample's own random stream, so a sample
+ * does not depend on the others in its batch. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 
@@ -23,19 +23,20 @@ typedef struct {
     int top_k;                 /* 0 = off */
 } sampling;
 
-typedef struct sampler sampler; /* memory for one thread */
+typedef struct sampler sampler; /* working memory for draws; each thread needs its own */
 
 snap_status sampler_create(sampler **out, int vocab, snap_err *err) SNAP_CHECK_RESULT;
 void sampler_free(sampler *s); /* NULL is allowed */
 
 /* Draws a token from @logits [vocab]. @seen [n_seen] is the sequence so far, for the penalty.
  * *logprob (may be NULL) gets the token's log-probability under the model itself, before any of the
- * steps above. A token with a NaN logit is never drawn. */
+ * steps above. A token with a NaN logit is drawn only if all are NaN. */
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob);
 
-/* What a draw needs of the logits. It needs all of them with a penalty, and with min-p alone. @r is
- * not advanced. */
+/* Returns which part of the logits a draw needs. That is all of them (READ_LOGITS) with a penalty,
+ * with a top-k above READING_MOST, and for a temperature above 0 with min-p but neither top-k nor
+ * top-p. @r is not advanced. */
 reading sampler_reading(const sampler *s, const sampling *how, const rng *r);
 
 /* Draws a token from @a, which was read instead of the logits and is not READ_LOGITS. The token is

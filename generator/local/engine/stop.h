@@ -16,8 +16,8 @@ typedef struct {
  * this many of its bytes were searched before. */
 bool stop_cut(const stop_strings *s, buf *text, size_t seen);
 
-/* How many of the first @n bytes can't become part of a stop string, whatever follows. These may be
- * shown, if the text contains no stop string. */
+/* How many bytes at the start of @text [n] can't become part of a stop string, whatever follows.
+ * These may be shown, if the text contains no stop string. */
 size_t stop_settled(const stop_strings *s, const char *text, size_t n);
 
 #endif

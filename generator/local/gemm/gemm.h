@@ -3,13 +3,13 @@
  *   MAT_ROWS   y[i][j] = sum_k x[i][k] W[j][k]     a linear layer: W is [out][in]
  *   MAT_COLS   y[i][j] = sum_k x[i][k] W[k][j]     its transpose: W_UK absorbed into the queries
  *
- * There are two arithmetics. GEMM_BF16: x and W in BF16, sums in FP32. GEMM_F32, for debugging: all
- * in FP32. Weights of another type are converted one tile at a time; they are never copied as a
- * whole.
+ * There are two arithmetics. GEMM_BF16: x and W in BF16, sums in FP32. GEMM_F32, for the router and
+ * for debugging: all in FP32. Weights of another type are converted while they are used: for
+ * MAT_ROWS a few rows at a time, for MAT_COLS the matrix of the job.
  *
- * Each number of y is a sum over k, in an order that depends on k alone. So a row does not depend
- * on how many other rows are computed with it, nor on the number of threads. A sequence's tokens
- * therefore stay the same, bit for bit, whatever else is in its batch. */
+ * Each number of y is a sum over k, in an order that the other rows don't change. So a row does not
+ * depend on how many other rows are computed with it, nor on the number of threads. A sequence's
+ * tokens therefore stay the same, bit for bit, whatever else is in its batch. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_GEMM_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_GEMM_GEMM_H
 
@@ -55,7 +55,7 @@ typedef struct gemm gemm;
  *
  * @out:  caller owns it, release with gemm_free()
  * @pool: borrowed; its threads share the work of each call
- * @isa:  "auto" or NULL; "portable", "avx2", "avx512f", "avx512bf16"
+ * @isa:  "portable", "avx2", "avx512f", "avx512bf16"; "auto" or NULL: the best of the machine
  *
  * SNAP_E_UNSUPPORTED if the machine lacks @isa, SNAP_E_USAGE for an unknown one, SNAP_E_NOMEM.
  */
@@ -65,8 +65,9 @@ void gemm_free(gemm *g); /* NULL is allowed */
 
 size_t gemm_element(const gemm *g); /* bytes per number of x: 2 or 4 */
 
-/* Runs all jobs. The threads share the tiles of all of them. No job's y may be another's x.
- * SNAP_E_NOMEM if weights must be converted and there is no memory for it. */
+/* Runs all jobs. The threads share the tiles of all of them, unless there is too little work. No
+ * job's y may be another's x. SNAP_E_NOMEM if weights must be converted and there is no memory for
+ * it. */
 snap_status gemm_run(gemm *g, const gemm_job *jobs, int count, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Converts @n numbers to the type of the arithmetic: rounded to nearest even, or copied. */
@@ -75,14 +76,14 @@ void gemm_pack(const gemm *g, void *out, const float *in, int64_t n);
 /* x[i] = 2^(x[i] - largest), for x[i] <= largest; returns their sum. @n is a multiple of 16. */
 float gemm_exp2(const gemm *g, float *x, int64_t n, float largest);
 
-/* Small products on the calling thread, with all operands in the type of the arithmetic.
- * gemm_rows(): y[i][j] = sum_k x[i][k] w[j][k]. gemm_cols(): y[i][j] = sum_k x[i][k] w[k][j]. */
+/* Small products on the calling thread, with x and w in the type of the arithmetic. gemm_rows():
+ * y[i][j] = sum_k x[i][k] w[j][k]. gemm_cols(): y[i][j] = sum_k x[i][k] w[k][j]. */
 typedef struct {
     const void *x, *w;
     float *y;
     int64_t ldx, ldw, ldy;
     int64_t m, n, k;
-    bool add; /* gemm_rows: adds to y instead of overwriting it */
+    bool add; /* gemm_rows: adds to y instead of overwriting it; gemm_cols ignores it */
 } gemm_tile;
 void gemm_rows(const gemm *g, const gemm_tile *t);
 void gemm_cols(const gemm *g, const gemm_tile *t);

@@ -1,13 +1,14 @@
-/* tile.h - products of tiles in FP32, LANES numbers at a time. It uses the definitions of
- * kernels/cpu/vec.h, and VF_SUM, which adds up the lanes of a vector. The order of the additions
- * for a number of y does not depend on the block that computes it. */
+/* tile.h - products of tiles with sums in FP32, the conversion to BF16, and 2^x, LANES numbers at a
+ * time. It uses the definitions of kernels/cpu/vec.h, and VF_SUM, which adds up the lanes of a
+ * vector. The order of the additions for a number of y does not depend on the block that computes
+ * it. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
 #define SNAPMLA_GENERATOR_LOCAL_GEMM_TILE_H
 
 #include "generator/local/gemm/isa.h"
 #include "kernels/cpu/vec.h"
 
-/* The sums of a block and its operands must fit into the registers: 32 with AVX-512, else 16. */
+/* Sizes of a block. With AVX-512 the sums of a block and its operands fit into the 32 registers. */
 enum { kTallRows = LANES == 16 ? 6 : 4, kBlockRows = 4, kBlockCols = 4, kWideCols = 8 };
 
 typedef enum { IN_BF16, IN_F32 } tile_in;
@@ -25,7 +26,8 @@ INLINE float read_in(const void *p, int64_t i, tile_in in) {
     return x;
 }
 
-/* Computes y [m][n] at row i0 and column j0. The lanes hold k, and are added up at the end. */
+/* Computes m rows and n columns of y from row i0 and column j0. The lanes hold k, and are added up
+ * at the end. */
 INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
     vf sum[kTallRows * kBlockCols > kWideCols ? kTallRows * kBlockCols : kWideCols];
     int64_t k = 0;
@@ -70,8 +72,8 @@ INLINE void walk_band(const gemm_tile *t, tile_in in, block_fn block, int64_t i,
         block(t, in, i, j, m, 1);
 }
 
-/* Computes a tile in blocks that fit into the registers. A single row is bound by memory; eight
- * streams of weights hide its latency best. */
+/* Computes a tile block by block. A single row is bound by memory; eight streams of weights hide
+ * its latency best. */
 INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
     int64_t i = 0;
     for (; i + kTallRows <= t->m; i += kTallRows)
@@ -82,7 +84,8 @@ INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
         walk_band(t, in, block, i, 1, kWideCols);
 }
 
-/* Computes y [m][LANES * vecs]. The lanes hold columns. */
+/* Computes m rows and LANES * vecs columns of y from row i0 and column j0. The lanes hold
+ * columns. */
 INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int vecs) {
     vf sum[kBlockRows * kBlockCols];
     UNROLL

@@ -6,7 +6,7 @@
 
 enum { kScaleWidth = 128 };
 
-/* A block of numbers that share a scale: @rows rows of @width columns. */
+/* A block of numbers that are scanned or rounded together: @rows rows of @width columns. */
 typedef struct {
     uint16_t *row; /* the first row; rows are @stride numbers apart */
     int64_t rows, stride;
@@ -64,8 +64,9 @@ static void quantise_row(cache_format f, int d_c, int d_r, uint16_t *row) {
     }
 }
 
-/* Rounds @n rows that join a page after the rows of @before. Those are rounded already, but e4m3
- * keeps their largest number, so the scale so far can be computed from them. */
+/* Rounds @n rows that join a page after the rows of @before. Those are rounded already, but
+ * rounding with the scale largest / E4M3_MAX keeps the largest number, so the scale so far can be
+ * computed from them. */
 static void quantise_page(int d_c, int width, uint16_t *rows, int64_t n, const block *before) {
     for (int d = 0; d < d_c; d += kScaleWidth) {
         block now = {rows + d, n, width, d_c - d < kScaleWidth ? d_c - d : kScaleWidth},

@@ -31,7 +31,8 @@ static void normalise_q_a(void *ctx, int worker, int64_t i) {
     gemm_pack(r->g, (char *)r->b.packed + (size_t)(i * rank) * r->element, row, rank);
 }
 
-/* One row: normalises the latent, applies RoPE, and packs both. */
+/* One row: normalises the latent, applies RoPE to the new cache row and to the queries, and packs
+ * both. */
 static void finish_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const row_context *c = ctx;
@@ -86,7 +87,8 @@ static void append_f32(const runner *r, int block) {
 static void quantise_new_rows(const runner *r, int block) {
     for (int i = 0; i < r->step.pieces; i++) {
         const step_piece *p = &r->step.piece[i];
-        int64_t first = p->first; /* its row of the table has the pages up to its position */
+        int64_t first = p->first; /* the table row of `first` has the pages up to the piece's
+                                     position */
         int32_t page = r->step.table[first * r->step.table_width + p->position / MLA_PAGE];
         kv_cache_quantise_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
                                p->count, p->position, page);

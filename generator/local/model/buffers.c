@@ -6,7 +6,7 @@ typedef struct {
     bool failed;
 } allocator;
 
-/* Zeroed, 64-byte aligned, freed with the runner. */
+/* Zeroed, aligned to MLA_ALIGN, freed with the runner. NULL and a->failed if there is no memory. */
 static void *take(allocator *a, int64_t count, size_t size) {
     size_t bytes = (size_t)count * size + MLA_ALIGN;
     char *p = arena_alloc(&a->r->mem, 1, bytes);

@@ -13,7 +13,7 @@ struct kv_cache {
     cache_format format;
     int layers, d_c, d_r;
     int64_t pages;
-    size_t bytes[kPlanes]; /* bytes of a page in each plane: content, rope, scale */
+    size_t bytes[kPlanes]; /* bytes of a page of one layer in each plane: content, rope, scale */
     mla_cache *layer;      /* [layers]; CACHE_F32 keeps floats in `content` */
 };
 

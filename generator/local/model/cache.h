@@ -3,7 +3,7 @@
  *
  * BF16 and FP8 are the formats of the attention arms (kernels/mla.h). The ablation formats store a
  * BF16 cache, but its rows are rounded through a coarser format before they are written. FP32 is
- * for debugging: rows are stored unchanged and read by this program's own attention. */
+ * for debugging: rows are stored unchanged, and only the attention of chunk.c reads them. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 
@@ -40,7 +40,7 @@ snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format
 void kv_cache_free(kv_cache *c); /* NULL is allowed */
 
 int64_t kv_cache_pages(const kv_cache *c);
-size_t kv_cache_page_bytes(const kv_cache *c); /* over all layers */
+size_t kv_cache_page_bytes(const kv_cache *c); /* of one page, over all layers */
 const mla_cache *kv_cache_layer(const kv_cache *c, int layer);
 
 /* A CACHE_F32 layer: [pages][MLA_PAGE][d_c + d_r]. */

@@ -1,12 +1,16 @@
 /* chunk.c - attention of a prompt's chunk. One product expands a block of cache rows to K and V of
- * every head. The queries of each head then process it with an online softmax. Blocks begin at
- * fixed positions, so the sums of a row are the same however the prompt was divided. */
+ * every head. The queries of each head then process this block with an online softmax. Blocks begin
+ * at fixed positions, so the sums of a row are the same however the prompt was divided into
+ * chunks. */
 #include <math.h>
 #include <string.h>
 
 #include "generator/local/model/model_parts.h"
 
-enum { kKeyMultiple = 16 }; /* keys past the end are zeros, and masked */
+enum {
+    kKeyMultiple = 16
+}; /* a block has a multiple of this many keys; those past the end are
+                               zeros, and masked */
 
 typedef struct {
     runner *r;
@@ -73,7 +77,7 @@ cleanup:
 /* The queries of one head in a block of rows, and the current block of keys. */
 typedef struct {
     const block_context *c;
-    int head, row, rows; /* rows of the step */
+    int head, row, rows; /* rows row .. row + rows - 1 of the step */
     float *scores, *rope_scores, *values;
     void *p;
 } query_block;

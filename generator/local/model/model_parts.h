@@ -18,7 +18,7 @@ typedef struct {
     int rows, decode; /* all rows; how many of them are decoded */
     int pieces;
     step_piece *piece; /* [max_rows] */
-    int32_t *token;    /* [max_rows], as are the following */
+    int32_t *token;    /* [max_rows], as is position */
     int64_t *position;
     int32_t *length; /* position + 1; mla.h calls it seqlens */
     int32_t *table;  /* [max_rows][table_width] */
@@ -27,20 +27,21 @@ typedef struct {
     mla_step all, decoding;
 } step_state;
 
-/* Per-row buffers of a layer, [max_rows][..]. "Packed" means in the type of the arithmetic. */
+/* Buffers of a layer, [max_rows][..] unless another size is given. "Packed" means in the type of
+ * the arithmetic. "Widest" is the largest of hidden, q_lora and heads * v. */
 typedef struct {
     float *x;        /* [hidden] the residual stream */
-    float *h;        /* [hidden] normalised x, or the result of a layer */
-    float *out;      /* [hidden] sum of the feed-forward outputs */
+    float *h;        /* [hidden] normalised x, or the result of the attention */
+    float *out;      /* [hidden] sum of the feed-forward outputs, without those of a shortcut */
     float *shortcut; /* [hidden] output of a shortcut's experts */
     void *packed;    /* [widest] operand of the next product */
-    float *wide;     /* [widest] result of a product */
+    float *wide;     /* [q_lora] result of q_a */
     float *kv_a;     /* [d_c + d_r] the latent and its RoPE part */
     void *kv;        /* [d_c + d_r] packed: the new rows of the cache */
     float *q;        /* [heads][nope + rope] */
     void *q_packed;
     float *absorbed; /* [max_decode][heads][d_c + d_r] */
-    uint16_t *q_mla; /* absorbed in bf16 */
+    uint16_t *q_mla; /* [max_decode][heads][d_c + d_r] absorbed in bf16 */
     void *q8, *q8_rope;
     float *q8_scale;
     uint16_t *o_mla; /* [max_decode][heads][d_c] */
@@ -50,11 +51,13 @@ typedef struct {
     float *weight;
 } step_buffers;
 
-/* The (row, expert) pairs of a step, sorted by expert. */
+/* The (row, expert) pairs of a step, sorted by expert. The dense and shared feed-forwards also use
+ * gate, up, inner and down, with a row of the step in place of a pair. The attention of decoding
+ * uses jobs. */
 typedef struct {
     int *first;       /* [experts + 1] first pair of each expert */
     int *row, *place; /* [pairs]: row of a pair; place[row * chosen + i] is the pair of a row's
-                         choice i */
+                         choice i, or -1 for a zero-computation expert */
     void *x;          /* [pairs][hidden] packed */
     float *gate, *up; /* [pairs][inner] */
     void *inner;      /* packed */
@@ -79,7 +82,8 @@ struct runner {
     mla_backend *be;
     mla_plan *append_plan, *decode_plan;
     kv_cache *cache;
-    cuda_model *cuda; /* if not NULL, it runs the steps, and the members below are empty */
+    cuda_model *cuda; /* if not NULL, it runs the steps; then the plans, the products and all
+                         buffers of this struct are unused */
     parallel *pool;
     gemm *g, *g32; /* g uses the arithmetic of the format; g32 uses FP32 and serves the router */
     rope rope;
@@ -90,7 +94,7 @@ struct runner {
     step_buffers b;
     expert_buffers e;
     chunk_buffers c;
-    int32_t *watch; /* borrowed */
+    int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* number of MoE layers; the one that runs now */
@@ -102,25 +106,27 @@ enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
 /* Allocates the buffers of a step, zeroed. They are freed with the runner. SNAP_E_NOMEM. */
 snap_status runner_take_buffers(runner *r, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Calls @fn for the rows 0 .. count - 1; on this thread if there are at most kFewRows, because each
- * is little work. */
+/* Calls @fn for the rows 0 .. count - 1. If there are at most kFewRows, this thread does it,
+ * because each row is little work; else the pool. */
 void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx);
 
-/* a [n] = x [n] * rsqrt(mean(x^2) + eps) * weight [n] * factor */
+/* out [n] = x [n] * rsqrt(mean(x^2) + eps) * weight [n] * factor */
 void rms_norm(const float *x, const float *weight, int n, double eps, float factor, float *out);
 
-/* Appends the new tokens to the cache of @block. Then r->b.h = attention of r->b.packed over it. */
+/* Appends the new tokens to the cache of @block. Then r->b.h = W_O times the attention of
+ * r->b.packed over that cache. */
 snap_status attention_forward(runner *r, int block, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Attention of the pieces that are chunks: r->b.o from r->b.q_packed and the cache of @block. */
 snap_status chunks_forward(runner *r, int block, snap_err *err) SNAP_CHECK_RESULT;
 size_t chunk_scratch_bytes(const runner *r);
 
-/* out += ffn(r->b.packed) */
+/* out += ffn(r->b.packed); @inner is the width of the hidden layer of @f */
 snap_status ffn_forward(runner *r, const ffn_weights *f, int64_t inner, float *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* out += the output of all experts for r->b.packed, shared experts included */
+/* out += the output of all experts, shared ones included, for the rows in r->b.packed. The router
+ * and the zero-computation experts read the same rows in FP32 from r->b.h. */
 snap_status moe_forward(runner *r, const moe_weights *m, float *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 

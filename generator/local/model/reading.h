@@ -13,7 +13,8 @@ typedef enum {
                    whole sum */
     READ_NUCLEUS, /* the likeliest tokens whose p add up to `share` of the whole; may include some
                      more */
-    READ_TOP,     /* the `share` likeliest tokens; may include some more, but none whose p is 0 */
+    READ_TOP,     /* the `share` likeliest tokens, fewer if p is 0 for the rest; may include some
+                     more, but none whose p is 0 */
 } reading_kind;
 
 typedef struct {
@@ -28,8 +29,9 @@ typedef struct {
 
 enum { READING_MOST = 1024 /* most tokens in a list */ };
 
-/* kind is READ_LOGITS if the answer is not of the requested kind: the device can't compute it, no
- * logit is finite, or the list would be too long. */
+/* kind is that of the reading, or READ_LOGITS if the row of logits was copied instead: on the CPU,
+ * if the device can't compute the reading, if no logit is finite, or if the list would be too
+ * long. */
 typedef struct {
     reading_kind kind;
     int32_t token;           /* READ_BEST, READ_SHARE */

@@ -1,13 +1,15 @@
 /* rope.h - rotary position embedding: the frequencies of a model, and the rotation of a vector.
  *
  * Pair i of the d numbers is rotated by position * f_i and multiplied by a common factor:
- *   default    f_i = theta^(-2i/d)
+ *   default    f_i = theta^(-2i/d); the common factor is 1
  *   YaRN       arXiv 2309.00071: f_i lies between theta^(-2i/d) and that divided by `factor`,
  *              depending on how often the pair rotates within the trained length. The common factor
  *              is m(mscale) / m(mscale_all_dim), and the softmax scale is multiplied by
  *              m(mscale_all_dim)^2, with m(s) = 0.1 s ln(factor) + 1
- *   LongRoPE   arXiv 2402.13753: f_i divided by a factor from a list: the short list if the model's
- *              longest context is within the trained length, else the long one
+ *   LongRoPE   arXiv 2402.13753: f_i is divided by a factor from a list. If the model's longest
+ *              context is within the trained length, this is the short list, and the common factor
+ *              is 1. Else it is the long list, and the common factor is
+ *              sqrt(1 + ln(longest / trained) / ln(trained))
  * A pair is (2i, 2i + 1), or (i, i + d/2) in models with `halves`. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
@@ -27,7 +29,7 @@ typedef struct {
 
 rope rope_make(const model_shape *shape);
 
-/* The factor on the softmax scale 1 / sqrt(d). */
+/* The factor by which YaRN multiplies the softmax scale 1 / sqrt(nope + rope); else 1. */
 double rope_softmax_factor(const model_shape *shape);
 
 /* Cosine and sine [pairs] of a position, multiplied by the common factor. */

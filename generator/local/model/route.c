@@ -34,7 +34,8 @@ static void to_scores(const router *r, float *x) {
         x[i] /= sum;
 }
 
-/* The index of the largest number that is not taken. NaN is smaller than any number. */
+/* The index of the largest number that is not taken; -1 if all are. NaN is smaller than any
+ * number. */
 static int best(const float *x, const bool *taken, int n) {
     int at = -1;
     for (int i = 0; i < n; i++)

@@ -2,8 +2,10 @@
  *
  *   scores    softmax (V2, LongCat) or sigmoid (V3) of the logits
  *   choice    the experts with the best score + bias. With groups, only experts of the best groups
- *             count; a group is rated by its best expert (V2) or the sum of its best two (V3)
- *   weights   the scores without bias, times a factor; divided by their sum if the model says so
+ *             count; a group is rated by the score + bias of its best expert (V2) or by the sum
+ *             over its best two (V3)
+ *   weights   the scores without bias, divided by their sum if the model says so, times a factor
+ *             (in V2 only if they were not divided)
  * Of equal scores the lower index wins. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H

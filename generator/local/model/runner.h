@@ -1,13 +1,14 @@
 /* runner.h - one model, its cache, and the forward pass over it.
  *
  * A step takes pieces; a piece is one or more new tokens of one sequence. A piece of one token is a
- * decode step: absorbed attention through kernels/mla.h. A longer piece is a chunk of a prompt. Its
- * tokens are first appended to the cache. Then they attend to the whole cache of the sequence, with
- * K and V expanded block by block. So prefill reads the arm's own cache, and its results agree with
- * those of decoding up to rounding.
+ * decode step: absorbed attention through kernels/mla.h. A longer piece, or one with `chunk` set,
+ * is a chunk of a prompt. Its tokens are first appended to the cache. Then they attend to what the
+ * cache of the sequence contains up to themselves, with K and V expanded. So prefill reads the
+ * arm's own cache, and its results agree with those of decoding up to rounding. With CACHE_F32 all
+ * pieces are treated as chunks.
  *
  * Weights are shared, borrowed, and read-only. Sums and everything between the products are FP32.
- * Operands of products are BF16, or FP32 with CACHE_F32.
+ * Operands of products with weights are BF16. They are FP32 for the router, and with CACHE_F32.
  *
  * On the CPU a sequence's numbers do not depend on the other pieces of a step, nor on the number of
  * threads. They do depend on how a prompt is divided into decode steps and chunks. */
@@ -21,7 +22,7 @@
 #include "generator/local/model/weights.h"
 
 /* Devices: NULL or "cpu"; "cuda", which runs the whole model; "opencl" and "plugin:PATH", which
- * hold the cache and compute the attention, while the CPU does the rest. */
+ * hold the cache and compute the attention of decode steps, while the CPU does the rest. */
 typedef struct {
     cache_format format;
     int64_t pages;      /* number of pages in the cache */
@@ -40,8 +41,9 @@ typedef struct runner runner;
 enum { RUNNER_HOST_THREADS = 4 };
 
 /* @w must outlive *out, which the caller owns: runner_free(). On "cuda" @w may come from
- * weights_outline(). SNAP_E_USAGE for an unknown device; SNAP_E_UNSUPPORTED for what the device
- * can't do; any error of opening it. */
+ * weights_outline(). SNAP_E_USAGE for an unknown device or instruction set; SNAP_E_SHAPE for a
+ * context, pages or rows out of range; SNAP_E_UNSUPPORTED for what the device can't do; any error
+ * of opening it. */
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */
@@ -66,8 +68,8 @@ typedef struct {
  *
  * @logits: [sum of piece.logits][vocab_size], in the order of the pieces
  *
- * SNAP_E_SHAPE for a token, position or page out of range, or too many rows. After an error the
- * cache contents at the new positions are undefined. */
+ * SNAP_E_SHAPE for a token, position or page out of range, too many rows or too many decode steps;
+ * any error of the device. After an error the cache contents at the new positions are undefined. */
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) SNAP_CHECK_RESULT;
 
@@ -93,9 +95,9 @@ snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHEC
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);
 
-/* Records the experts of the last step's tokens: [rows][MoE layers][experts per token], ascending.
- * Decoded pieces come first. For tests and statistics; NULL stops it. The caller owns the
- * memory. */
+/* From now on each step writes the experts of its tokens to @experts: [rows][MoE layers][experts
+ * per token], ascending, rows of decoded pieces first. For tests and statistics; NULL stops it. The
+ * caller owns the memory. */
 void runner_watch_experts(runner *r, int32_t *experts);
 
 /* A row after a block, unrounded. */
@@ -106,8 +108,8 @@ typedef struct {
     const float *x;        /* [hidden] the residual stream after the block */
 } runner_block_view;
 
-/* @fn is called for each row and block, on the CPU only. For tests and statistics; NULL stops
- * it. */
+/* @fn is called for each row and block of a step; never on "cuda". For tests and statistics; NULL
+ * stops it. */
 typedef void (*runner_block_fn)(void *ctx, const runner_block_view *v);
 void runner_watch_blocks(runner *r, runner_block_fn fn, void *ctx);
 

@@ -1,4 +1,5 @@
-/* A step: turns pieces into rows, runs them through the blocks, and computes the wanted logits. */
+/* A step on the CPU: turns pieces into rows, runs them through the blocks, and computes the wanted
+ * logits. With "cuda" the checked pieces are passed to cuda_model.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

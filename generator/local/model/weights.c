@@ -13,7 +13,7 @@ typedef struct {
     const model_shape *s;
     const checkpoint *c;
     snap_err *err;
-    char prefix[kPrefixMax]; /* "model.layers.3." */
+    char prefix[kPrefixMax]; /* "", or for example "model.layers.3." */
 } binding;
 
 static snap_status matrix(const binding *b, const char *name, int64_t rows, int64_t cols,

@@ -9,7 +9,7 @@
 #include "generator/local/gemm/gemm.h"
 
 typedef struct {
-    mat gate, up, down; /* [intermediate][hidden] twice, [hidden][intermediate] */
+    mat gate, up, down; /* gate and up: [inner][hidden]; down: [hidden][inner] */
 } ffn_weights;
 
 typedef struct {
@@ -49,8 +49,8 @@ typedef struct {
 } model_weights;
 
 /* @c must outlive *out. SNAP_E_INPUT, naming the tensor, if one is missing or has another shape;
- * SNAP_E_UNSUPPORTED for a shape that the kernels don't support; SNAP_E_NOMEM. Release with
- * weights_release(), also after a failure. */
+ * SNAP_E_UNSUPPORTED for a shape that the kernels don't support, or for a tensor of another type
+ * than tensor.h reads; SNAP_E_NOMEM. Release with weights_release(), also after a failure. */
 snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
