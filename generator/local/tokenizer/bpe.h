@@ -1,8 +1,9 @@
 /* bpe.h - byte-pair encoding: adjacent tokens are merged, the pair with the lowest rank first, of
  * equal ranks the leftmost.
  *
- * A text of n symbols takes O(n log n) time. Candidate merges are in a heap, whose entries may be
- * outdated. This matters because in text without word boundaries a piece can have any length. */
+ * Candidate merges are in a heap, whose entries may be outdated. So a piece of n symbols takes
+ * O(n log n) time. This bound matters because in text without word boundaries a piece can have any
+ * length. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_BPE_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_BPE_H
 

@@ -20,7 +20,7 @@ static void append_replaced(buf *out, const char *s, size_t n, const tok_replace
     }
 }
 
-/* Whether @s has the form "<0x0A>". */
+/* Whether @s has the form "<0x0A>"; *byte is its value. */
 static bool is_byte_token(const char *s, size_t n, char *byte) {
     int value = 0;
     if (n != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>')
@@ -50,7 +50,7 @@ static void spell(const tokenizer *t, const vocab_token *v, const tok_replacemen
         return;
     buf_clear(spare);
     if (!byte_alphabet_decode(spare, buf_str(out), out->len))
-        return; /* an added token, or one that no merge makes: spelled literally */
+        return; /* not in the byte-level alphabet, as some added tokens: its content is its text */
     buf swap = *spare;
     *spare = *out;
     *out = swap;

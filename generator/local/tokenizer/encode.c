@@ -46,7 +46,7 @@ static size_t byte_symbols(const tokenizer *t, const char *s, size_t n, int32_t 
     return k;
 }
 
-/* Writes the tokens of a character's bytes. Returns 0 unless all of them exist. */
+/* Writes the tokens of a character's bytes and returns their number; 0 unless all of them exist. */
 static size_t fallback_symbols(const tokenizer *t, const char *s, size_t len, int32_t *out) {
     for (size_t i = 0; i < len; i++) {
         out[i] = t->byte_id[(unsigned char)s[i]];

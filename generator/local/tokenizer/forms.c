@@ -60,7 +60,8 @@ static size_t step(const unsigned char *s, bool *is_inert) {
     return size;
 }
 
-/* The end of the part from @at on that is processed at once, and whether it is such a character. */
+/* The end of the part from @at on that is processed at once. *verbatim: the part is a character of
+ * that list. */
 static size_t next_part(const char *s, size_t n, size_t at, bool *verbatim) {
     const unsigned char *u = (const unsigned char *)s;
     size_t end = at + step(u + at, verbatim);

@@ -9,8 +9,8 @@ static snap_status replace_all(const normalize_step *step, regex_work *w, const 
     while (done <= in->len) {
         regex_match m;
         TRY(regex_find(step->re, w, s, in->len, done, &m, &found, err));
-        if (!found || m.start == m.end) /* patterns that match the empty string are refused at load
-                                           time */
+        if (!found || m.start == m.end) /* a pattern that matches the empty string replaces nothing
+                                           from here on */
             break;
         (void)buf_append(out, s + done, m.start - done);
         (void)buf_append(out, step->with, step->n);

@@ -1,4 +1,4 @@
-/* Reads tokenizer.json, part by part. An unknown part is an error that names it. */
+/* Reads tokenizer.json, part by part. A part of unknown type is an error that names it. */
 #include <string.h>
 
 #include "base/text.h"

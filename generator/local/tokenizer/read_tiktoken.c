@@ -1,6 +1,7 @@
 /* Reads tiktoken.model. Each line has the bytes of a token in base64 and its rank, which is also
- * its id. Kimi-K2 and Moonlight use this format. Their regex and special tokens are defined in
- * Python code of the checkpoint; here they are built in. */
+ * its id. Kimi-K2 and Moonlight use this format. Their regex is defined in Python code of the
+ * checkpoint; here it is built in. The names of special tokens are read from
+ * tokenizer_config.json. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -128,7 +128,8 @@ static snap_status translate_class(translator *t, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Whether "(?" starts a supported group: unnamed, look-around, atomic, or caseless. */
+/* Whether the group at @s is supported: "(" without "?", unnamed, look-around, atomic, or
+ * caseless. */
 static bool group_is_known(const char *s, size_t n) {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?i)"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -137,8 +138,8 @@ static bool group_is_known(const char *s, size_t n) {
     return n < 2 || (s[1] != '?' && s[1] != '*');
 }
 
-/* {n,m} is the same in both syntaxes. {,n} is not; and a + after it means repetition in Ruby, but a
- * possessive quantifier in PCRE2. */
+/* {n,m} is the same in both syntaxes, and {,n} becomes {0,n}. A + after an interval is refused,
+ * because it means repetition in Ruby, but a possessive quantifier in PCRE2. */
 static snap_status translate_interval(translator *t, snap_err *err) {
     const char *s = t->s + t->at;
     size_t n = 1;

@@ -1,11 +1,10 @@
 /* regex.h - the regular expressions of a tokenizer.json. Their syntax is that of Oniguruma (Ruby);
  * PCRE2 runs them.
  *
- * Where the two differ, a pattern is translated (what \s, \w, \d match; {,n}; \v). Where a
- * translation would be a guess, the pattern is refused with an error that names the construct
- * (such as class intersection, nested and POSIX classes, named groups, \b, \h, options other than
- * (?i)). So a tokenizer either splits like its authors' library or does not load. Patterns are
- * hostile input: a match that takes too many steps is an error, never a hang. */
+ * Known differences between the two are translated (for example what \s, \w, \d match; {,n}; \v).
+ * Where a translation would be a guess, the pattern is refused with an error that names the
+ * construct (such as class intersection, nested and POSIX classes, named groups, \b, \h, options
+ * other than (?i)). Patterns are hostile input: a match that takes too many steps is an error. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_REGEX_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_REGEX_H
 
@@ -27,8 +26,8 @@ typedef struct {
  * @out:     caller owns it, release with regex_free()
  * @pattern: @n bytes of UTF-8
  *
- * SNAP_E_UNSUPPORTED, naming the construct that has no counterpart; SNAP_E_INPUT if PCRE2 rejects
- * it. */
+ * SNAP_E_UNSUPPORTED, naming the construct that has no counterpart; SNAP_E_INPUT if the pattern is
+ * too long or PCRE2 rejects it; SNAP_E_NOMEM. */
 snap_status regex_compile(regex **out, const char *pattern, size_t n,
                           snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,9 +1,10 @@
 /* split.h - the pre-tokenizer: splits a text into pieces. Byte-pair encoding merges only within a
  * piece.
  *
- * It is a chain of steps. Each step splits every piece of the previous step as if it were a text of
- * its own, so a look-ahead can't see beyond the piece. The behaviours are those of Hugging Face's
- * tokenizers; they say what is done with a match and with the text between two matches (a gap). */
+ * It is a chain of steps. Each step splits or rewrites every piece of the previous step as if it
+ * were a text of its own, so a look-ahead can't see beyond the piece. The behaviours are those of
+ * Hugging Face's tokenizers; they say what is done with a match and with the text between two
+ * matches (a gap). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 
@@ -22,8 +23,8 @@ typedef enum {
 
 typedef enum {
     SPLIT_CUT,    /* splits by a regular expression */
-    SPLIT_PREFIX, /* puts `replacement` before a piece that does not start with it; with `spaces`,
-                     first replaces every space by it */
+    SPLIT_PREFIX, /* with `spaces`, replaces every space by `replacement`; with `prefix`, puts it
+                     before a piece that does not start with it */
 } split_kind;
 
 typedef struct {
@@ -41,7 +42,8 @@ typedef struct {
     int n;
 } splitter;
 
-/* Working memory of one thread: the rewritten text of each step. */
+/* Working memory of one thread. `text` has a buffer for each step, which holds a rewritten piece or
+ * its shadow (unicode_age.h). */
 typedef struct {
     regex_work *re;
     buf text[SPLIT_STEPS];

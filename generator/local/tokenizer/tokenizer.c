@@ -35,8 +35,8 @@ static int32_t named_token(const tokenizer *t, const js *config, const char *key
     return s ? vocab_find(&t->vocab, s, strlen(s)) : -1;
 }
 
-/* The Llama classes add these tokens if the flags say so, whatever the template in tokenizer.json
- * says. */
+/* The Llama classes add bos and eos if the flags add_bos_token and add_eos_token say so, whatever
+ * the template in tokenizer.json says. */
 static void read_flags(tokenizer *t, const js *config) {
     const char *class = js_get_str(config, "tokenizer_class");
     if (!class || !text_starts(class, "LlamaTokenizer"))

@@ -4,13 +4,13 @@
  * supports byte-pair encoding (byte-level like DeepSeek's, or with byte fallback like
  * SentencePiece's); split regexes, digits, byte-level and metaspace pre-tokenizers; added tokens;
  * prepend and replace normalisers and the Unicode forms; their decoders; and the special tokens
- * that a template adds. A part of another type is an error that names it, so a tokenizer either
- * agrees with its authors' or does not load.
+ * that a template adds. A part of another type is an error that names it.
  *
- * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). For well-formed x
- * and a byte-level tokenizer, decode(encode(x)) = x if no part of the tokenizer adds, removes or
- * replaces text: no normaliser, prefix space, Split "Removed" or Replace decoder, and no added
- * token that strips spaces. */
+ * Texts are bytes. Malformed UTF-8 becomes U+FFFD before it is encoded (utf8.h). A byte-level
+ * tokenizer that has a token for every byte decodes the ids of a well-formed text to the same text,
+ * if special tokens are not skipped and no part of the tokenizer adds, removes or replaces text. A
+ * normaliser, a prefix space, Split "Removed", a Replace decoder, and an added token that strips
+ * spaces are such parts. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_H
 
@@ -35,24 +35,25 @@ typedef struct tokenizer tokenizer; /* immutable: threads may share it */
  */
 snap_status tokenizer_open(tokenizer **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from the text of a tokenizer.json. @name is its name in messages. */
+/* The same from the text of a tokenizer.json, without a tokenizer_config.json. @name is its name in
+ * messages. */
 snap_status tokenizer_parse(tokenizer **out, const char *json, size_t n, const char *name,
                             snap_err *err) SNAP_CHECK_RESULT;
 void tokenizer_free(tokenizer *t); /* NULL is allowed */
 
 /* ---- properties ---- */
 
-/* One more than the greatest id. A model's vocabulary may be larger (padding). */
+/* The content of an id, spelled as vocab.h says, NUL-terminated; NULL if there is none. */
 int32_t tokenizer_size(const tokenizer *t);
 
-/* The content of an id as the file spells it, NUL-terminated; NULL if there is none. */
+/* The ids that tokenizer_config.json names; -1 if it names none, or one that has no id. */
 const char *tokenizer_content(const tokenizer *t, int32_t id);
 
 /* The ids that tokenizer_config.json names; -1 if it names none. */
 int32_t tokenizer_bos(const tokenizer *t);
 int32_t tokenizer_eos(const tokenizer *t);
 
-/* ---- encoding ---- */
+/* Working memory of one thread, with a cache of pieces of 2 MiB. */
 
 /* Working memory of one thread, with a cache of pieces: about 2 MiB. */
 typedef struct tok_encoder tok_encoder;
@@ -83,7 +84,7 @@ typedef struct {
     const tokenizer *t; /* must outlive it */
     bool skip_special;
     int to_strip; /* leading spaces that are still to be removed */
-    buf held;     /* bytes of an incomplete character */
+    buf held;     /* bytes of an incomplete character, or of byte-fallback tokens in a row */
 } tok_stream;
 
 tok_stream tok_stream_make(const tokenizer *t, bool skip_special);

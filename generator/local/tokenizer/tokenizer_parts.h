@@ -1,4 +1,5 @@
-/* tokenizer_parts.h - the parts of a tokenizer. Private to this folder. */
+/* tokenizer_parts.h - the parts of a tokenizer, and functions that its files share. Private to this
+ * folder. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_TOKENIZER_PARTS_H
 
@@ -27,7 +28,7 @@ struct tokenizer {
     arena mem;
     vocab vocab;
 
-    /* for encoding, in this order */
+    /* for encoding */
     added_set added_raw, added_normal;
     normalizer normal;
     splitter split;
@@ -46,7 +47,8 @@ struct tokenizer {
     int strip; /* spaces to remove at the start of a decoded text */
 
     int32_t bos, eos;
-    regex *word_char, *space_char; /* characters that count as word or space beside added tokens */
+    regex *word_char, *space_char; /* characters that count as word or space beside added tokens;
+                                      NULL for a tiktoken.model */
 };
 
 /* Appends a byte in the byte-level alphabet (GPT-2's), which represents every byte by a printable

@@ -18,9 +18,8 @@ typedef enum {
     NEW_KINDS
 } kind;
 
-/* An older character for each kind: one with three bytes below U+4E00, one with three bytes above
- * it (DeepSeek-V2's pattern has a range that ends there), and one with four bytes. No pattern names
- * any of these characters. */
+/* An older character for each kind: one with three bytes below U+4E00, one with three bytes from
+ * there on (DeepSeek-V2's pattern has a range that ends there), and one with four bytes. */
 static const unsigned stand_ins[NEW_KINDS][3] = {
     [NEW_LU] = {0x2C00, 0xA640, 0x10400},  [NEW_LL] = {0x2C30, 0xA641, 0x10428},
     [NEW_LM] = {0x1D2C, 0xA717, 0x16B40},  [NEW_LO] = {0x1200, 0xA000, 0x10330},

@@ -1,8 +1,9 @@
 /* vocab.h - the mapping between a tokenizer's ids and the contents of its tokens, in both
  * directions.
  *
- * Contents are spelled as in the file (byte-level tokens in their printable alphabet). An added
- * token may repeat an id of the model or have a new one. */
+ * Contents are spelled as in tokenizer.json: byte-level tokens in their printable alphabet, to which
+ * those of tiktoken.model are converted. An added token may repeat an id of the model or have a new
+ * one. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_VOCAB_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_VOCAB_H
 
@@ -13,7 +14,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-enum { VOCAB_MAX_ID = 1 << 21 }; /* larger ids are refused, because they would exhaust memory */
+enum {
+    VOCAB_MAX_ID = 1 << 21
+}; /* ids from this on are refused, because they would exhaust
+                                    memory */
 
 typedef struct {
     const char *s; /* NUL-terminated, owned by the vocabulary; NULL: no token has this id */
