@@ -43,10 +43,11 @@ struct absorb_to {
     float *q_scale;
 };
 
-/* K-append and the absorption (and quantisation) of the queries, in one launch. */
+/* Appends the new rows to the cache (norm of the latent, RoPE, its format), and absorbs the
+ * queries, which are quantised for MLA_FP8. One launch. */
 cudaError_t project_decode(const stream_of &s, const project_args &a, const absorb_to &to);
 
-/* K-append of a chunk, and its packed queries. */
+/* Appends the rows of a chunk to the cache, and writes its queries with RoPE to @packed. */
 cudaError_t project_chunk(const stream_of &s, const project_args &a);
 
 struct chunk_args {

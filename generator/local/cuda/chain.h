@@ -44,7 +44,9 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
 /* Attention of the decode queries in b.q_mla or b.q8 over the cache. The result is in b.o_mla. */
 void attend_cache(chain *c, int layer);
 
-/* A step of one row, for a model with m->single: from the embedding to b.packed. */
+/* The step of one row (single.cu). single_supports_all() decides whether a model uses it
+ * (m->single). forward_single() runs its layers, from the embedded row in b.x to b.packed.
+ * epoch_of() is the counter of such steps, on the device. */
 uint32_t *epoch_of(const cuda_model *m);
 int64_t single_exchange_words(const model_shape &s); /* size of b.exchange, in 64-bit words */
 bool single_supports_all(const cuda_model *m);

@@ -13,7 +13,8 @@ namespace {
 
 const size_t kWorkspace = size_t(32) << 20; /* bytes, for partial sums when k is split */
 const size_t kMostKnown = 4096;             /* shapes to remember */
-const uint64_t kAlignment = 16;             /* bytes, of every row (cuda_gemm.h) */
+const uint64_t kAlignment = 16;             /* bytes; the address of every matrix is a multiple of
+                                               it */
 
 /* The parts of a product on which its algorithm depends. */
 using shape_key = std::array<int64_t, 9>;

@@ -1,16 +1,16 @@
 /* cuda_gemm.h - products of activations with resident weights: y[i][j] = sum_k x[i][k] w[j][k]. The
  * operands are bf16, the sums FP32.
  *
- *   gemm_few    for memory-bound products: each weight is read once and goes straight to the tensor
- *               cores; any device from compute capability 8.0 on, any number of rows
+ *   gemm_few    for memory-bound products: up to eight rows, each weight is read once; any device
+ *               from compute capability 8.0 on, any number of rows
  *   gemm_many   for compute-bound products: sm_90a only, an even number of weight rows
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
  * so a launch depends only on numbers that are known on the host.
  *
- * Each number of y is one sum whose order depends on k and on which of the two functions computed
- * it. It does not depend on the other rows. */
+ * Each number of y is one sum. Its order depends on k, on which of the two functions computed it,
+ * and on the device's architecture. It does not depend on the other rows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 
@@ -23,7 +23,7 @@ namespace device {
  * bf16. */
 enum gemm_end { ends_f32, ends_add_f32, ends_bf16, ends_gate };
 
-/* The (row, expert) pairs of a step, sorted by expert. Device memory. */
+/* The (row, expert) pairs of a step, sorted by expert. The arrays are device memory. */
 struct expert_list {
     const int *first;  /* [experts + 1] the pairs of expert e are first[e] .. first[e + 1] - 1 */
     const int *active; /* [*count] the experts that have pairs */
@@ -42,7 +42,7 @@ struct gemm_args {
     int64_t x_row, x_group;
     void *y;
     int64_t y_row, y_group;
-    int groups, rows, n, k; /* k and all strides are multiples of 8 */
+    int groups, rows, n, k; /* k, w_group, x_row and x_group are multiples of 8 */
     float factor;           /* ends_add_f32: y += factor * sum */
     gemm_end end;
     bool listed; /* groups are experts: y has one row per pair, and an expert has at most `rows`

@@ -1,9 +1,10 @@
-/* cuda_model.h - the forward pass of a model on a CUDA device. Weights are resident in BF16, the
- * cache has the arm's format, and attention of decoding goes through kernels/mla.h.
+/* cuda_model.h - the forward pass of a model on a CUDA device. Weight matrices are resident in BF16
+ * (the router's in FP32), the cache has the arm's format, and attention of decoding goes through
+ * kernels/mla.h.
  *
- * A step with one new token for each sequence is recorded as a CUDA graph, once for every number of
- * sequences, and replayed from then on. This works because no launch depends on data that the host
- * would have to read from the device. */
+ * A step with one new token for each sequence, in which the logits of every token are wanted, is
+ * recorded as a CUDA graph, once for every number of sequences, and replayed from then on. This
+ * works because no launch depends on data that the host would have to read from the device. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_MODEL_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_MODEL_H
 
@@ -30,20 +31,21 @@ void cuda_model_free(cuda_model *m); /* NULL is allowed */
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int cuda_model_cublaslt(const cuda_model *m);
 
-/* The outputs of a step. Any of them may be NULL. */
+/* What a step returns. Each pointer may be NULL, but @wanted needs @got and @logits. */
 typedef struct {
     float *logits;    /* [rows] with rows = the sum of piece.logits; each row has vocab numbers */
     int32_t *next;    /* [rows] the likeliest token of each row */
     int32_t *experts; /* [all rows][MoE layers][experts per token], ascending; order of rows:
                          cuda_model_step() */
-    const reading *wanted; /* [rows] what to read of each row (reading.h); changes @logits:
+    const reading *wanted; /* [rows] input: what to read of each row (reading.h); changes @logits:
                               cuda_model_step() */
     reading_result *got;   /* [rows] the results of @wanted */
 } cuda_model_results;
 
-/* Runs one step. In @experts, pieces of one token come first. With @wanted, @logits holds only the
- * rows for which got->kind is READ_LOGITS. The pieces must respect the limits of runner.h.
- * SNAP_E_SHAPE for too many pieces. */
+/* Runs one step. In @experts, decoded pieces come first. With @wanted, @logits holds only the rows
+ * for which got->kind is READ_LOGITS. The pieces must respect the limits of runner.h. SNAP_E_SHAPE
+ * for more decoded pieces than max_decode, too many chunks, or too many rows with @wanted;
+ * SNAP_E_DEVICE. */
 snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                             const cuda_model_results *out, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,7 +1,7 @@
-/* cuda_weights.h - a model's weights in the layout of the kernels, all in BF16. Matrices that are
- * multiplied with the same rows are joined into one. Gate and up projections are interleaved by
- * eight rows (ends_gate, cuda_gemm.h). Shared experts follow the routed ones, as experts that every
- * row uses. W_UK is stored a second time, transposed. */
+/* cuda_weights.h - a model's weights in the layout of the kernels. Matrices are BF16; norms and the
+ * router are FP32. Matrices that are multiplied with the same rows are joined into one. Gate and up
+ * projections are interleaved by eight rows (ends_gate, cuda_gemm.h). Shared experts follow the
+ * routed ones, as experts that every row uses. W_UK is stored a second time, transposed. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_WEIGHTS_H
 
@@ -38,7 +38,8 @@ inline int shared_experts(const model_shape &s) {
     return s.n_shared_experts;
 }
 
-/* Loads the weights. Release with weights_free(), also after a failure. */
+/* Loads the weights, or fills them with random numbers if @from has no checkpoint. Release with
+ * weights_free(), also after a failure. */
 snap_status weights_load(weights *out, const stream_of &s, const model_weights *from,
                          snap_err *err);
 void weights_free(weights *w);

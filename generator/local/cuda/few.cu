@@ -1,6 +1,7 @@
-/* gemm_few on devices before Hopper. A tile is 16 rows of weights; the eight warps of a block
- * divide its k. Weights go from memory to registers. A block processes one tile after another and
- * loads the first weights of the next tile before it adds up and stores the current one. */
+/* gemm_few, and its kernel for devices before Hopper (and for isa "portable"). A tile is 16 rows of
+ * weights; the eight warps of a block divide its k. Weights go from memory to registers. A block
+ * processes one tile after another and loads the first weights of the next tile before it adds up
+ * and stores the current one. */
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"

@@ -35,7 +35,8 @@ __device__ __forceinline__ void prefetch_line(const void *at) {
 /* The stream that work is launched on, and its device. */
 struct stream_of {
     cudaStream_t stream;
-    bool hopper; /* compute capability 9.0: launches may overlap, sm_90a instructions exist */
+    bool hopper; /* compute capability 9.0, and isa is not "portable": launches may overlap, and
+                    kernels with sm_90a instructions are used */
     int sms;
 };
 

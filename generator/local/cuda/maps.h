@@ -1,4 +1,5 @@
-/* maps.h - tensor maps of bf16 matrices for TMA, with boxes of 64 columns and 128-byte swizzle. */
+/* maps.h - tensor maps of bf16 matrices for TMA, with 128-byte swizzle, so boxes have at most 64
+ * columns. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 

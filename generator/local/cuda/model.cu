@@ -192,8 +192,8 @@ enum {
     MAX_EXPERTS = 3072
 }; /* the scores of eight rows fit into shared memory (choose.cuh) */
 
-/* The limits of the kernels: rows in multiples of 16 bytes, and head sizes that chunk attention
- * supports. */
+/* The limits of the kernels: the longest row of a norm, the number of experts, rows in multiples of
+ * 16 bytes, and the head sizes that chunk attention supports. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},

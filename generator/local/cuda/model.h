@@ -8,9 +8,9 @@
 
 enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
-    kLogitRows = 256, /* logit rows computed at a time; at least max_decode + 1 */
-    kFewRows = 8,     /* products of at most this many rows go to gemm_few() */
-    kGatedRows = 512, /* products with a gate go to cuBLASLt up to this many rows */
+    kLogitRows = 256, /* logit rows computed at a time, or max_decode + 1 if that is more */
+    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
+    kGatedRows = 512, /* with cuBLASLt, products with a gate go to it up to this many rows */
 };
 
 /* What was read from one row of logits (reading.h), in the form that the device writes. */
@@ -44,7 +44,8 @@ struct row_buffers {
     device::bf16 *q8_rope;
     float *q8_scale;
     device::bf16 *o_mla, *o;
-    float *gated;               /* [kGatedRows][2 intermediate] sums before the gate is applied */
+    float *gated;               /* with cuBLASLt: [kGatedRows][2 intermediate] sums before the gate
+                                   is applied */
     device::bf16 *inner;        /* [max_rows][intermediate] */
     device::bf16 *pair_x;       /* [pairs][hidden] */
     device::bf16 *expert_inner; /* [pairs][inner] */
@@ -73,7 +74,7 @@ struct chunk_piece {
 /* The shape of a step, as its kernels use it. */
 struct step_shape {
     int rows, decode, chunks, wanted;
-    bool gathers; /* b.want lists the wanted rows; else they are the first rows */
+    bool gathers; /* b.want lists the wanted rows; else all rows are wanted, in order */
     chunk_piece chunk[kMostChunks];
 };
 
@@ -89,12 +90,13 @@ struct cuda_model {
     float softmax_scale, branch;
     int table_width, moe_layers, slots, experts, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
-    device::cublaslt *library; /* NULL = cuBLASLt was not found */
+    device::cublaslt *library; /* NULL = cuBLASLt is not used: it was not found, or the device is
+                                  not Hopper */
     step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;
     size_t input_bytes;
-    bool single; /* steps of one row use single_layer() */
+    bool single; /* decode steps of one row use single_layer() */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */
@@ -104,20 +106,21 @@ struct cuda_model {
                                               sequences */
 };
 
-/* Whether products of @rows rows go to gemm_many() or cuBLASLt. */
+/* Whether products of @rows rows go to gemm_many() or cuBLASLt, except those with an odd number of
+ * weight rows that cuBLASLt can't compute. */
 inline bool takes_many(const cuda_model *m, int rows) {
     return m->s.hopper && rows > kFewRows;
 }
 
-/* Computes a product with the function that is fastest for its shape. */
+/* Computes a product; product.cu chooses the function for its shape. */
 cudaError_t product(cuda_model *m, const device::gemm_args &a);
 
-/* Runs all kernels of a step except the last product. Afterwards b.packed holds the normalised rows
+/* Runs all kernels of a step up to the last norm. Afterwards b.packed holds the normalised rows
  * whose logits are wanted: step.wanted of them. */
 snap_status forward(cuda_model *m, const step_shape &step, snap_err *err);
 
-/* Writes the requested results of the wanted rows first .. first + count - 1 to @out. The logits of
- * these rows are in b.logits. Waits for the device. */
+/* Writes the logits or the readings of the wanted rows first .. first + count - 1 to @out, if they
+ * are requested. The logits of these rows are in b.logits. The results are complete on return. */
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err);
 

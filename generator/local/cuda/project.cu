@@ -1,5 +1,6 @@
-/* The work between the projections and attention, fused: norm of the latent, RoPE, appending the
- * new rows to the cache in its format, and absorbing and quantising the queries. */
+/* The work between the projections and attention, fused. For decoding it is norm of the latent,
+ * RoPE, appending the new rows to the cache in its format, and absorbing and quantising the
+ * queries; the queries of a chunk are only rotated and packed. */
 #include <algorithm>
 
 #include "generator/local/cuda/project.cuh"

@@ -25,7 +25,7 @@ enum {
 struct row_memory {
     double part[kParts], mass[kBuckets];
     double sum, left; /* left: the part of the share that lies in the part `ends` */
-    int ends;         /* index of the part, or of the bucket, in which the share ends */
+    int ends;         /* index of the part in which the share ends, or of the last bucket to list */
     int n;
 };
 
@@ -124,7 +124,8 @@ __device__ int find_token(const row_of &r, const row_memory &s) {
     return last;
 }
 
-/* Called by one thread: finds the bucket after the one in which @goal is reached. */
+/* Called by one thread: sets s.ends to the bucket after the one in which @goal is reached, and s.n
+ * to 0. */
 __device__ void find_bucket(double goal, row_memory &s) {
     double reached = 0;
     s.ends = kBuckets;

@@ -1,10 +1,10 @@
 /* ring.cuh - a ring of weights in shared memory, for eight warps that multiply them with one row.
  *
- * A stage holds 16 rows of weights, kSlice numbers of k each. One warp fills the ring; it continues
- * with the weights of the next product while the end of the current one is still awaited. The eight
- * warps divide the k of a stage by 32 numbers and add up their sums at the end of a tile. The row
- * pitch is 64 bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes of
- * each of two rows, has no bank conflicts. */
+ * A stage holds 16 rows of weights, kSlice numbers of k each, or kFlatRows rows with a short k. One
+ * warp fills the ring; it continues with the weights of the next product while the end of the
+ * current one is still awaited. The eight warps divide the k of a stage by 32 numbers and add up
+ * their sums at the end of a tile. The row pitch is 64 bytes more than a multiple of 128, so a
+ * quarter of a warp, which reads 64 bytes of each of two rows, has no bank conflicts. */
 #pragma once
 #include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/once.cuh"

@@ -63,8 +63,8 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
     return sum;
 }
 
-/* packed = values [n] * scale * weight. @values is in shared memory; each thread reads only what it
- * wrote. */
+/* packed = values [n] * scale * factor * weight, with the scale of the norm. @values is in shared
+ * memory; each thread reads only what it wrote. */
 __device__ __forceinline__ void pack_normed(const float *values, int n, const norm_to &to,
                                             int64_t row, float squares, float *scratch) {
     const float scale = rsqrtf(block_sum(squares, scratch) / static_cast<float>(n) + to.eps);

@@ -1,7 +1,7 @@
 /* rows.h - the operations of a step on its rows between the matrix products. A row holds one token.
  * The operations are embedding, norms, choosing experts, gathering rows for experts, adding up the
- * outputs of experts, and choosing the next token. Sums are FP32. Functions at the end prepare
- * weights and rotation angles, or fill weights with random numbers. */
+ * outputs of experts, and choosing the next token. Sums are FP32. Functions at the end fill memory
+ * with random numbers, transpose weights, and compute rotation angles. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_ROWS_H
 
@@ -10,7 +10,7 @@
 
 namespace device {
 
-/* x [rows][hidden] = factor * embedding of token [rows]; *key [rows] = 0. Also increments the step
+/* x [rows][hidden] = factor * embedding of token [rows]; key [rows] = 0. Also increments the step
  * counter *epoch, unless @epoch is NULL. */
 cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int rows, int hidden,
                   float factor, float *x, unsigned long long *key, uint32_t *epoch);
@@ -35,7 +35,8 @@ struct norm_to {
     const int *row; /* packed row i is the norm of x's row row[i]; NULL = of row i */
 };
 
-/* x += factor * the joined expert outputs; then packed = norm of x. */
+/* x += factor * the joined expert outputs; then packed = norm of x. If norm.row is given, only the
+ * rows that it lists change. */
 cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,
                       const norm_to &norm);
 
@@ -70,7 +71,8 @@ cudaError_t route(const stream_of &s, const route_args &a);
 cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
                    int experts, int most_pairs, int hidden, bf16 *x_pairs);
 
-/* key [rows] encodes the largest logit; of equal ones the lowest id. next_token_of() decodes it. */
+/* key [rows] encodes the largest logit; of equal ones the lowest id. It must be 0 before, as
+ * embed() leaves it. next_token_of() decodes it. */
 cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
                        unsigned long long *key);
 

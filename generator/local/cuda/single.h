@@ -1,6 +1,7 @@
-/* single.h - a step of one row with one launch per layer, in addition to attention. The launch
- * takes the output of attention and ends with the projections of the next layer. From its start it
- * streams the weights of all these products into shared memory. */
+/* single.h - a step of one row with one launch between two attentions. The launch takes the output
+ * of attention and ends with the projections of the next layer. The first launch of a step has
+ * nothing before these projections; the last one ends with the last norm. A launch streams the
+ * weights of its products into shared memory ahead of their use. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 
@@ -42,9 +43,9 @@ struct single_next {
     absorb_to absorb;
 };
 
-/* Numbers that the blocks exchange. Each is one 64-bit word that also holds a tag of its launch and
- * step. A step of one row writes all words, and only such steps advance the epoch. So when a tag
- * value repeats, no word with its previous use is left. */
+/* Numbers that the blocks exchange. Each 64-bit word holds one FP32 number or two BF16 numbers, and
+ * a tag of its launch and step. Each step of one row writes these words anew, and only such steps
+ * advance the epoch. So when a tag value repeats, no word with its previous use is left. */
 struct single_exchange {
     uint64_t *values;      /* [heads * v / 2] two BF16 numbers each */
     uint64_t *middle;      /* [hidden] x between attention and experts */
@@ -66,7 +67,7 @@ struct single_args {
     int id; /* index of the launch within its step, from 0; at most 255 */
 };
 
-/* Whether the kernel supports these shapes on this device (the limit is mostly shared memory). */
+/* Whether the kernel supports these shapes on this device. */
 bool single_supports(const stream_of &s, const single_args &a);
 cudaError_t single_init();
 cudaError_t single_layer(const stream_of &s, const single_args &a);

@@ -1,8 +1,8 @@
 /* single_feed.cuh - the warp that fills the ring, and the warp that chooses the experts.
  *
- * The feeding warp loads all weights of a launch in the order of its products, as far ahead as the
- * ring permits. Only the weights of the chosen experts have to wait for the choice. Every block
- * makes the choice for itself, while the shared experts are multiplied. */
+ * The feeding warp loads the matrices of a launch, except the router's, in the order of its
+ * products, as far ahead as the ring permits. Before the weights of the chosen experts it waits for
+ * the choice. Every block makes the choice for itself, while the shared experts are multiplied. */
 #pragma once
 #include "generator/local/cuda/choose.cuh"
 #include "generator/local/cuda/single_memory.cuh"
@@ -61,7 +61,7 @@ struct chooser {
     }
 
     /* Chooses twice. The first pass works on zeros and its result is overwritten. It only brings
-     * the code into the instruction cache, because in the second pass all other warps wait. */
+     * the code into the instruction cache, because other warps wait for the second pass. */
     __device__ void run() const {
         const route_args &to = a.experts.route;
         const bool early = orders_logits(to.how, to.bias);

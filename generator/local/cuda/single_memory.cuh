@@ -18,7 +18,8 @@ enum {
     kMostSlots = 32,
     kMostRank = 512,
     kMostIn = 640,
-    kWindow = 3,               /* stages of the ring that may be loading at the same time */
+    kWindow = 3,               /* stages of the ring that feed() keeps loading at the same time, at
+                                  most */
     kMemoryBytes = 225 * 1024, /* largest sum of the ring, the row of row_bytes and shared_memory. A
                                   Hopper block may use 227 KB; 2 KB are left for padding */
 };

@@ -1,4 +1,5 @@
-/* single_numbers.cuh - the residual stream in the registers of the eight warps that multiply. */
+/* single_numbers.cuh - a row of `hidden` numbers, such as the residual stream, in the registers of
+ * the eight warps that multiply. */
 #pragma once
 #include "generator/local/cuda/single_memory.cuh"
 
@@ -16,7 +17,7 @@ struct numbers {
     }
 };
 
-/* Loads numbers that no kernel writes during this launch. */
+/* Loads numbers that no kernel of a step writes. */
 __device__ __forceinline__ numbers hold(const float *from, int n) {
     numbers held;
 #pragma unroll
@@ -27,7 +28,7 @@ __device__ __forceinline__ numbers hold(const float *from, int n) {
     return held;
 }
 
-/* Loads numbers that the previous launch wrote; bypasses L1. */
+/* Loads numbers that an earlier launch wrote; bypasses L1. */
 __device__ __forceinline__ numbers read(const float *from, int n) {
     numbers x;
 #pragma unroll

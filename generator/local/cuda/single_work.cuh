@@ -6,7 +6,7 @@
 namespace device {
 namespace {
 
-/* All of these warps share one row of the cache. */
+/* The team that appends the new row to the cache: all eight warps. */
 struct worker;
 struct worker_team {
     worker &w;
@@ -201,7 +201,7 @@ struct worker {
         });
     }
 
-    /* The end of the last layer. */
+    /* Writes the normalised row after the last layer to `packed`. */
     __device__ void end() const {
         for (int i = threadIdx.x; i < a.hidden; i += kThreads)
             a.next.packed[i] = row[i];

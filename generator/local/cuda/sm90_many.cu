@@ -48,8 +48,8 @@ struct params {
 };
 
 struct tile {
-    int group, first, row, end, col; /* rows first + row .. end - 1 of x and y; weights from col
-                                        on */
+    int group, first, row, end, col; /* up to ROWS rows of the group, from first + row on and before
+                                        end; COLS weights from col on */
 };
 
 /* Enumerates the tiles. The loading warp and the multiplying warpgroups each have their own

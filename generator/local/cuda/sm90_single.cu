@@ -1,4 +1,5 @@
-/* A launch has one block per SM, which stays for all products of a layer. */
+/* The kernel of single_layer(). A launch has one block per SM, which computes its share of all
+ * products between two attentions. */
 #include <algorithm>
 
 #include "generator/local/cuda/single_feed.cuh"
@@ -7,8 +8,8 @@
 namespace device {
 namespace {
 
-/* Reads all arguments of the launch once, so that they are cached. Called by a warp that would
- * otherwise be idle. */
+/* Reads one word of every 64 bytes of the launch's arguments, so that they are cached. Called by a
+ * warp that would otherwise be idle. */
 __device__ __forceinline__ void warm(const params &p) {
     const uint32_t *word = reinterpret_cast<const uint32_t *>(&p);
     uint32_t all = 0;
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(kThreads + kOtherThreads, 1)
     }
 }
 
-/* Bytes of the longest row that is multiplied. */
+/* Bytes of the longest row that is multiplied, rounded up to a multiple of 128. */
 int row_bytes(const single_args &a) {
     const int slots = a.experts.route.how.chosen + a.experts.route.shared;
     const int longest = std::max({a.hidden, a.attention.heads * a.attention.v, a.attention.rank,

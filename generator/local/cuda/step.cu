@@ -25,7 +25,7 @@ void add_tokens(cuda_model *m, step_shape *step, const model_piece &p) {
     step->rows += p.count;
 }
 
-/* Lays out the pieces: those of one token first, then the chunks. Then lists the rows whose logits
+/* Lays out the pieces: the decoded ones first, then the chunks. Then lists the rows whose logits
  * are wanted, in the caller's order. */
 snap_status lay_out(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
                     snap_err *err) {

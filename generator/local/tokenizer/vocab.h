@@ -1,9 +1,9 @@
 /* vocab.h - the mapping between a tokenizer's ids and the contents of its tokens, in both
  * directions.
  *
- * Contents are spelled as in tokenizer.json: byte-level tokens in their printable alphabet, to which
- * those of tiktoken.model are converted. An added token may repeat an id of the model or have a new
- * one. */
+ * Contents are spelled as in tokenizer.json: byte-level tokens in their printable alphabet, to
+ * which those of tiktoken.model are converted. An added token may repeat an id of the model or have
+ * a new one. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_VOCAB_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_VOCAB_H
 
