@@ -80,8 +80,7 @@ static snap_status read_real(const js *config, const char *key, double low, doub
     return SNAP_OK;
 }
 
-/* Sets *out to the index of the key's value in @names; to @fallback if the key is absent or not a
- * string. */
+/* ---- names ---- */
 
 static const char *const kArchs[] = {[ARCH_DEEPSEEK_V2] = "DeepseekV2ForCausalLM",
                                      [ARCH_DEEPSEEK_V3] = "DeepseekV3ForCausalLM",
@@ -100,7 +99,8 @@ static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
                    kArchs[0], kArchs[1], kArchs[2], kArchs[3]);
 }
 
-/* The index of the key's value in @names; @fallback if the key is absent. */
+/* Sets *out to the index of the key's value in @names; to @fallback if the key is absent or not a
+ * string. */
 static snap_status read_name(const js *config, const char *key, const char *const *names, int n,
                              int fallback, int *out, snap_err *err) {
     const char *name = js_get_str(config, key);

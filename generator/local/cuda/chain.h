@@ -33,7 +33,7 @@ struct chain {
     }
 };
 
-/* The arguments of a layer's kernels. */
+/* The arguments of a layer's kernels, and of the last norm of a step. */
 norm_to norm_of(const cuda_model *m, const float *weight);
 norm_to last_norm(const cuda_model *m);
 project_args project_of(const cuda_model *m, const block &b, int layer, int rows);

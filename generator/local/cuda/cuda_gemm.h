@@ -1,8 +1,8 @@
 /* cuda_gemm.h - products of activations with resident weights: y[i][j] = sum_k x[i][k] w[j][k]. The
  * operands are bf16, the sums FP32.
  *
- *   gemm_few    for memory-bound products: up to eight rows, each weight is read once; any device
- *               from compute capability 8.0 on, any number of rows
+ *   gemm_few    for memory-bound products: reads each weight once for every 8 to 64 rows; any
+ *               device from compute capability 8.0 on, any number of rows
  *   gemm_many   for compute-bound products: sm_90a only, an even number of weight rows
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or

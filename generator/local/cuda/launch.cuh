@@ -1,10 +1,10 @@
 /* launch.cuh - kernels that begin before the previous kernel has ended (programmatic dependent
  * launch).
  *
- * A step is a chain of short kernels. Each kernel permits the launch of the next one early
- * (let_next). It waits for the previous kernel (wait_previous) only before it reads what that
- * kernel writes. No kernel writes the weights, so they may be read before. Every kernel of the
- * chain waits, so the end of one kernel implies the end of all kernels before it.
+ * A step is a chain of short kernels. A kernel permits the launch of the next one early (let_next).
+ * It waits for the previous kernel (wait_previous) before it reads what that kernel writes. No
+ * kernel of a step writes the weights, so they may be read before. Every kernel that is launched in
+ * this way waits, so the end of one kernel implies the end of all kernels before it.
  * Source: CUDA programming guide, "Programmatic Dependent Launch". */
 #pragma once
 #include <cstdint>

@@ -33,7 +33,8 @@ typedef struct sequence {
     int n, n_prompt, capacity;
     int64_t cached; /* of a running or swapped sequence: its tokens in the cache, all except the
                        last one */
-    int32_t *pages; /* owned [table]; the first `held` are in use */
+    int32_t *pages; /* owned [table]; the first `held` are in use, unless the sequence is swapped
+                       out */
     int held;
     char *swapped; /* owned: `held` pages in host memory; NULL = they are in the cache */
 } sequence;
@@ -78,29 +79,28 @@ static inline int pages_for(int64_t tokens) {
     return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* Returns the prompt with these tokens, which is created if there is none, and counts one more
- * sequence that waits for it. NULL: no memory. */
+/* ---- list.c ---- */
 
 void list_push(sequence_list *l, sequence *s);
 void list_push_front(sequence_list *l, sequence *s);
 void list_take_out(sequence_list *l, sequence *s);
 
-/* Gives the prompt its pages if it has none, and if enough are free to leave one for each running
- * sequence. May free idle prompts and, if no sequence runs, drop the pages of all prompts. */
+/* ---- prompts.c ---- */
 
-/* Drops the pages of all prompts, which must then be computed again. Returns how many pages they
- * held. */
+/* Returns the prompt with these tokens, which is created if there is none, and counts one more
+ * sequence that waits for it. NULL: no memory. */
 prompt *prompt_join(engine *e, const int32_t *tokens, int n);
 void prompt_leave(engine *e, prompt *p);
 
-/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether it freed
- * any. */
+/* Gives the prompt its pages if it has none, and if enough are free to leave one for each running
+ * sequence. May free idle prompts and, if no sequence runs, drop the pages of all prompts. */
 void prompt_start(engine *e, prompt *p);
 
-/* Drops the pages of all prompts, which must then be computed again. Returns their number. */
+/* Drops the pages of all prompts, which must then be computed again. Returns how many pages they
+ * held. */
 int prompts_drop(engine *e);
 
-/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether there were
+/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether it freed
  * any. */
 bool prompts_free_idle(engine *e, int kept);
 

@@ -1,11 +1,11 @@
 /* runner.h - one model, its cache, and the forward pass over it.
  *
  * A step takes pieces; a piece is one or more new tokens of one sequence. A piece of one token is a
- * decode step: absorbed attention through kernels/mla.h. A longer piece, or one with `chunk` set,
- * is a chunk of a prompt. Its tokens are first appended to the cache. Then they attend to what the
- * cache of the sequence contains up to themselves, with K and V expanded. So prefill reads the
- * arm's own cache, and its results agree with those of decoding up to rounding. With CACHE_F32 all
- * pieces are treated as chunks.
+ * decode step (absorbed attention through kernels/mla.h), unless `chunk` is set. Other pieces are
+ * chunks of a prompt. The tokens of a chunk are first appended to the cache. Then they attend to
+ * what the cache of the sequence contains up to themselves, with K and V expanded. So prefill reads
+ * the arm's own cache, and its results agree with those of decoding up to rounding. With CACHE_F32
+ * all pieces are treated as chunks.
  *
  * Weights are shared, borrowed, and read-only. Sums and everything between the products are FP32.
  * Operands of products with weights are BF16. They are FP32 for the router, and with CACHE_F32.

@@ -43,19 +43,19 @@ void tokenizer_free(tokenizer *t); /* NULL is allowed */
 
 /* ---- properties ---- */
 
-/* The content of an id, spelled as vocab.h says, NUL-terminated; NULL if there is none. */
+/* One more than the greatest id. A model's vocabulary may be larger (padding). */
 int32_t tokenizer_size(const tokenizer *t);
 
-/* The ids that tokenizer_config.json names; -1 if it names none, or one that has no id. */
+/* The content of an id, spelled as vocab.h says, NUL-terminated; NULL if there is none. */
 const char *tokenizer_content(const tokenizer *t, int32_t id);
 
-/* The ids that tokenizer_config.json names; -1 if it names none. */
+/* The ids that tokenizer_config.json names; -1 if it names none, or one that has no id. */
 int32_t tokenizer_bos(const tokenizer *t);
 int32_t tokenizer_eos(const tokenizer *t);
 
-/* Working memory of one thread, with a cache of pieces of 2 MiB. */
+/* ---- encoding ---- */
 
-/* Working memory of one thread, with a cache of pieces: about 2 MiB. */
+/* Working memory of one thread, with a cache of pieces of 2 MiB. */
 typedef struct tok_encoder tok_encoder;
 snap_status tok_encoder_create(tok_encoder **out, const tokenizer *t,
                                snap_err *err) SNAP_CHECK_RESULT; /* @t must outlive it */
