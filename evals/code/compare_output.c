@@ -104,7 +104,8 @@ static bool read_special(span s, decimal *out) {
     return out->infinite || out->nan;
 }
 
-/* Reads the digits after 'e'. False if the exponent exceeds the range of Python's decimals. */
+/* Reads the exponent after 'e'. False if it is malformed or exceeds the range of Python's
+ * decimals. */
 static bool read_exponent(span s, int64_t *out) {
     bool minus = take_sign(&s), any = false;
     int64_t value = 0;
@@ -121,7 +122,7 @@ static bool read_exponent(span s, int64_t *out) {
 }
 
 /* Finds the digits of the mantissa without leading and trailing zeros, and the position of the
- * point. */
+ * point. False if the mantissa is malformed. */
 static bool read_mantissa(span s, decimal *out) {
     size_t first = s.n, last = 0;
     int64_t before = 0; /* position of the point, counted from the first nonzero digit */

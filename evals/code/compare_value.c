@@ -85,7 +85,8 @@ static size_t count_digits(const reader *r) {
     return (size_t)(p - r->at);
 }
 
-/* Skips ".5" and "e-7" after an integer; false if malformed. */
+/* Skips a fraction and an exponent, such as ".5" and "e-7", after an integer; false if malformed.
+ * *any becomes true if there was one. */
 static bool skip_fraction(reader *r, bool *any) {
     *any = false;
     if (take(r, ".")) {
@@ -139,8 +140,8 @@ static bool read_hex(reader *r, unsigned *out) {
     return true;
 }
 
-/* A surrogate without its other half is encoded in three bytes like other code points, as Python
- * keeps it. */
+/* Appends a code point as UTF-8. A surrogate without its other half becomes three bytes, because it
+ * is a character of its own in Python. */
 static void put_code_point(buf *out, unsigned c) {
     unsigned char b[4];
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;

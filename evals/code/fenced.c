@@ -10,7 +10,8 @@ static bool holds_ticks(span line) {
     return memmem(line.s, line.n, kTicks, 3) != NULL;
 }
 
-/* Returns the next line from *at on, without its newline, and moves *at past it. */
+/* Sets *line to the next line from *at on, without its newline, and moves *at past it. False at the
+ * end of the text. */
 static bool next_line(span text, size_t *at, span *line) {
     if (*at > text.n)
         return false;

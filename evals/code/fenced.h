@@ -4,13 +4,15 @@
 
 #include "evals/extract.h"
 
-/* The text between the last two lines that contain three backticks (rule "fenced"), as
- * LiveCodeBench's runner does. Lines end with a line feed. The text is borrowed and not trimmed. */
+/* Finds the text between the last two lines that contain three backticks (rule "fenced"), as
+ * LiveCodeBench's runner does; false if there are no two such lines. Lines end with a line feed.
+ * The text is borrowed and not trimmed. */
 bool fenced_last(span text, extraction *out);
 
-/* The last complete block (rule "fenced"). An opening line begins with three backticks and may name
- * a language. A closing line has only the backticks. A block that is still open at the end of a
- * truncated response does not count. */
+/* Finds the last complete block (rule "fenced"); false if there is none. An opening line begins
+ * with three backticks, has no further three and may name a language. A closing line has only three
+ * backticks. White space around these lines is ignored. A block that is not closed does not count.
+ * The answer is borrowed and not trimmed. */
 bool fenced_block(span text, extraction *out);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct {
     bool ran;
 } code_grade;
 
-/* The judge that a grader uses. */
+/* The judge that a grader needs: JUDGE_LCB for grader_code_lcb, otherwise JUDGE_REAL. */
 judge_kind code_grader_kind(const grader *g);
 
 /**
@@ -21,7 +21,7 @@ judge_kind code_grader_kind(const grader *g);
  *      block after the reasoning: fenced_last() for grader_code_lcb, as in LiveCodeBench's runner,
  *      and fenced_block() for the other graders
  *
- * Errors as judge_program()'s. grade.reason points into @out.
+ * Fails like judge_program(). If `ran` is set, grade.reason points into @out.
  */
 snap_status code_grade_response(code_judge *j, const grader *g, grade_input in,
                                 const code_tests *tests, code_grade *out,

@@ -51,7 +51,8 @@ span judge_last_line(const buf *text) {
     return line;
 }
 
-/* Copies as much of a text as fits; replaces malformed bytes and control characters. */
+/* Copies as much of a text as fits. U+FFFD replaces malformed bytes, and spaces replace ASCII
+ * control characters. */
 static void put_clean(char *out, size_t cap, span text) {
     buf clean = {0};
     size_t n = 0, step;

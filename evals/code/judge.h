@@ -2,32 +2,36 @@
  *
  * Every program runs in the sandbox. The expected outputs never enter the sandbox, so a program
  * cannot read them. Assertions are the exception, because they are programs themselves. So a
- * program that passes its assertions runs once more, with one of them changed such that a right
- * program fails it. A program that passes these as well gets the outcome CODE_WRONG_ANSWER.
+ * program that passes its assertions runs once more, with assertions that a right program fails:
+ * one of them is changed, or a failing one is added if none can be changed. A program that passes
+ * these as well gets the outcome CODE_WRONG_ANSWER. Both kinds of judge treat assertions in this
+ * way. Other tests are judged by one of these:
  *
  *   JUDGE_REAL  One process per test. The program runs as a main program with real standard input
  *               and output.
  *   JUDGE_LCB   Imitates LiveCodeBench's checker, to agree with published figures: one process for
- *               all tests, the program as the body of a function, an imitated standard input.
+ *               all tests. A program that reads standard input becomes the body of a function and
+ *               reads an imitated standard input.
  *
- * These programs run under a real interpreter but fail under LiveCodeBench's checker (and lcb.py,
- * which imitates it):
+ * For example, such a program passes in `real` and fails under LiveCodeBench's checker (and in
+ * lcb.py, which imitates the checker) if it
  *   - iterates over standard input, or reads more than one line of its buffer
  *   - opens file 0
  *   - imports stdin from sys and looks for the end of a line or of the input
  *   - writes to the buffer of standard output, or through an imported stdout
  *   - reads the name of the working folder
  *   - defines a class Solution although the problem does not require one
- *   - keeps a variable in a function that `global` expects in the module
+ *   - has a main part that sets a variable and a function that declares this variable `global`
  *   - begins with a __future__ import
  * Further differences: in `lcb`, tests share the state of modules and the object of a method; in
- * `real`, every test starts fresh. sys.exit() ends a program successfully in both, whatever its
- * code. The stack is 256 MiB in `real`, as in contests, and the usual 8 MiB in `lcb`.
+ * `real`, every test starts fresh. sys.exit() ends a program that reads standard input
+ * successfully in both, whatever its code. The stack is 256 MiB in `real`, as in contests, and the
+ * usual 8 MiB in `lcb`. (With assertions it is 64 MiB.)
  *
  * `lcb` knowingly differs from the original in these points: values leave the program as JSON, so
  * an object whose == is always true does not pass; decimal numbers must have ASCII digits; memory
- * is limited to 4 GiB; processes and the network are refused; a response without a fenced block is
- * unparsed and not an empty program. */
+ * is limited to 4 GiB; new processes and the network are refused; a response without a fenced block
+ * is unparsed and not an empty program. */
 #ifndef SNAPMLA_EVALS_CODE_JUDGE_H
 #define SNAPMLA_EVALS_CODE_JUDGE_H
 
@@ -45,8 +49,9 @@ typedef enum {
     CODE_GLOBAL_TIMEOUT = -1, /* all tests together took too long */
     CODE_WRONG_ANSWER = -2,
     CODE_TIMEOUT = -3,
-    CODE_ERROR = -4,  /* an exception, also while loading; in `real` also a signal */
-    CODE_CRASHED = -5 /* the process ended before its tests did */
+    CODE_ERROR = -4,  /* an exception, also while loading; an expected value that is not JSON; in
+                         `real` also a signal, a nonzero exit status or an absent return value */
+    CODE_CRASHED = -5 /* not in `real`: the process ended before its tests did */
 } code_outcome;
 const char *code_verdict(code_outcome c); /* "pass", "wrong", "timeout", "error" */
 
@@ -55,20 +60,22 @@ typedef struct {
     size_t test;      /* the first test that failed, from 0; valid only if one failed */
     size_t passed;    /* number of tests passed; judging stops at the first failure */
     char reason[160]; /* one line, UTF-8 */
-    double seconds;   /* wall-clock time of the program */
+    double seconds;   /* wall-clock time of the processes; the run with changed assertions is not
+                         counted */
 } code_result;
 
 typedef struct code_judge code_judge;
 
 typedef struct {
     judge_kind kind;
-    double seconds; /* time limit per test; 0: 6. All tests together: (limit + 1) per test, plus
-                       5 */
+    double seconds; /* time limit per test; 0: 6; `lcb` uses whole seconds. All tests together:
+                       (limit + 1) per test, plus 5 */
     sandbox_options sandbox;
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } judge_options;
 
-/* SNAP_E_ENV if this machine cannot isolate programs; there is no judging without isolation. */
+/* SNAP_E_ENV if this machine cannot isolate programs; there is no judging without isolation. Other
+ * errors as sandbox_open(). The strings of @options must live as long as the judge. */
 snap_status judge_open(code_judge **out, const judge_options *options,
                        snap_err *err) SNAP_CHECK_RESULT;
 void judge_close(code_judge *j); /* NULL is allowed */

@@ -1,4 +1,5 @@
-/* judge_lcb.c - runs all tests in one process, as LiveCodeBench's checker does (lcb.py). */
+/* judge_lcb.c - runs all tests in one process, as LiveCodeBench's checker does. The driver is
+ * lcb.py. */
 #include <string.h>
 
 #include "base/json.h"
@@ -56,8 +57,8 @@ static void drop_front(buf *channel, size_t n) {
     channel->len -= n;
 }
 
-/* Length of a frame's header with its newline, as in "O123\n"; 0 while it is incomplete. *length:
- * length of the frame's content. */
+/* Length of a frame's header with its newline, as in "O123\n"; 0 while the header is incomplete.
+ * *length becomes the length of the frame's content. */
 static size_t header_of(const buf *channel, size_t *length) {
     *length = 0;
     for (size_t i = 1; i < channel->len && i < kHeader; i++) {
@@ -66,7 +67,7 @@ static size_t header_of(const buf *channel, size_t *length) {
             return i + 1;
         *length = *length * 10 + (size_t)(unsigned char)(c - '0');
         if (c < '0' || c > '9')
-            *length = SIZE_MAX / 16; /* malformed: a length that never arrives */
+            *length = SIZE_MAX / 16; /* malformed: the frame counts as incomplete */
     }
     return 0;
 }
@@ -86,7 +87,7 @@ static bool read_frames(void *ctx, buf *channel) {
     return !l->over;
 }
 
-/* Sets the result if the process ended before all frames arrived. */
+/* Sets the result if the time was up or the process ended before all frames arrived. */
 static void check_end(frame_reader *l, const sandbox_result *r) {
     size_t i = l->out->passed;
     if (r->end == SANDBOX_TIMEOUT)

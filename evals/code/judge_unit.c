@@ -1,14 +1,15 @@
-/* judge_unit.c - judges programs by assertions: the assertions follow the program, and it passes
- * if it runs to its end.
+/* judge_unit.c - judges programs by assertions, which follow the program in one file. The program
+ * must run to the end of that file.
  *
- * The assertions and the program share a process, as in the original checkers. So a program
- * written to deceive can leave before the assertions, read the random word that the driver sends
- * at the end, read the expected values in the program's file, or return objects that equal
- * everything. Therefore a program that passes runs once more, with one assertion changed such
- * that a right program fails it (twist.py). A program that passes the changed assertions as well
- * did not pass by what it computes, so its answer is wrong. A program can distinguish the changed
- * assertions from the real ones only by computing the answers. It cannot pass information between
- * the two runs either, because each run starts with an empty /tmp of its own. */
+ * The assertions and the program share a process, as in the original checkers. So a program written
+ * to deceive can leave before the assertions, read the random word that the driver sends at the
+ * end, read the expected values in the program's file, or return objects that equal everything.
+ * Therefore a program that passes runs once more, with assertions that a right program fails
+ * (twist.py): one is changed, or a failing one is added if none can be changed. A program that
+ * passes these as well did not pass by what it computes, so its answer is wrong. The changed value
+ * has the type of the real one, so that the two are hard to distinguish without computing the
+ * answer. A program cannot pass information between the two runs, because each run starts with an
+ * empty /tmp of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static bool defines(span program, const char *name) {
     return false;
 }
 
-/* @after: the tests, or the changed tests */
+/* Writes the file to run: t->before, the program, and @after (the tests or the changed tests). */
 static void write_program(span program, const code_tests *t, const char *after, buf *out) {
     bool whole = !t->entry || defines(program, t->entry);
     if (t->before)
@@ -162,7 +163,7 @@ static snap_status write_request(const char *tests, buf *out, snap_err *err) {
     return st;
 }
 
-/* Changes the tests in a sandbox of their own. */
+/* Changes the tests in a process of its own in the sandbox and stores the result. */
 static snap_status twist(code_judge *j, const char *tests, const char *of, const char **out,
                          snap_err *err) {
     buf request = {0};

@@ -1,10 +1,10 @@
 /* livecodebench.c - LiveCodeBench's code generation tasks: contest problems with dates, so that a
- * model can be tested only on problems that are newer than the model.
+ * run can be limited to problems that are newer than the model.
  *
  * Files as in livecodebench/code_generation_lite: test.jsonl is the first release, test2.jsonl has
  * what the second one added, and so on to test6.jsonl. A version has the name that the original
  * loader uses: "release_v5" is the first five files, "v5" is only the fifth, "v2_v4" is the second
- * to fourth. Without a version, all files in the folder are used. Wording of the prompts:
+ * to fourth. Without a version, all of these six files that exist are used. Wording of the prompts:
  * LiveCodeBench (MIT). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static snap_status word_prompt(const js *row, task_rows *r, task_row *out, const
 
 /* ---- rows ---- */
 
-/* Checks the tests of a row while the data is loaded, unless they are large (kCheckedBytes). */
+/* Checks the tests of a row while the data is loaded. If the private tests exceed kCheckedBytes,
+ * checks only that the keys are there. */
 static snap_status check_tests(const js *row, const char *where, snap_err *err) {
     static const char *const keys[] = {"public_test_cases", "private_test_cases", "metadata"};
     size_t n = 0;
@@ -67,8 +68,8 @@ static snap_status check_tests(const js *row, const char *where, snap_err *err) 
     return st;
 }
 
-/* True if a contest date is in the window. Both end days are included at midnight only, so a later
- * time on the last day is outside. ISO dates can be compared as text. */
+/* True if a contest date is in the window. The first day is included. The last day is included at
+ * midnight only: a later time on that day is outside. ISO dates can be compared as text. */
 static bool in_window(const char *date, const task_options *o) {
     return (!o->lcb_from || strcmp(date, o->lcb_from) >= 0) &&
            (!o->lcb_to || strncmp(date, o->lcb_to, kDay) < 0 ||
@@ -113,7 +114,7 @@ static snap_status check_day(const char *flag, const char *day, snap_err *err) {
     return err_set(err, SNAP_E_USAGE, "%s '%s' is not a date such as 2024-08-31", flag, day);
 }
 
-/* The number of a release: 3 for "v3"; 0 for anything else. */
+/* The number of a release, for example 3 for "v3"; 0 if the text is not "v1" to "v6". */
 static int number_of(const char *text, size_t n) {
     return n == 2 && text[0] == 'v' && text[1] >= '1' && text[1] <= '0' + kReleases ? text[1] - '0'
                                                                                     : 0;
@@ -158,8 +159,8 @@ static char *file_of(const task_rows *r, int release) {
     return text;
 }
 
-/* Reads one more file. The digest of the previous file goes into the set's list of digests, and the
- * new one takes its place. */
+/* Reads one more file. First adds set->sha256, the digest of the previous file, to the set's list
+ * of digests. Then set->sha256 becomes the digest of this file. */
 static snap_status read_release(task_rows *r, const char *path, snap_err *err) {
     char before[HASH_HEX];
     (void)snprintf(before, sizeof before, "%s", r->set->sha256);

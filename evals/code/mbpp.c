@@ -1,4 +1,5 @@
-/* mbpp.c - Google's Mostly Basic Python Problems: one sentence and three assertions per problem.
+/* mbpp.c - Google's Mostly Basic Python Problems: a short description and, in most problems, three
+ * assertions.
  *
  * Rows as in mbpp.jsonl: {"task_id", "text", "test_list", "test_setup_code"}; the sanitized rows
  * have "prompt" instead of "text". Numbers 11 to 510 are the test split. The others are for

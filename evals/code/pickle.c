@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-/* Operations from Python's Lib/pickletools.py. The comment gives the width of the number after the
- * operation (little endian). */
+/* Operations from Python's Lib/pickletools.py. The comment at an operation gives the width of the
+ * number that follows it (little endian). */
 enum {
     OP_PROTO = 0x80,            /* 1 byte */
     OP_FRAME = 0x95,            /* 8 bytes */
@@ -41,7 +41,8 @@ static bool take_text(tape *t, size_t width, span *out) {
     return true;
 }
 
-/* Executes one operation. False if it is not supported, cut off, or in the wrong place. */
+/* Executes one operation. False if it is not supported, malformed, cut off, or in the wrong
+ * place. */
 static bool step(tape *t, unsigned op, span *text) {
     uint64_t number;
     switch (op) {

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "evals/pattern.h"
 
-/* Sets *out to the string, borrowed from @bytes. Error: SNAP_E_INPUT, with @where and the offset of
- * the byte. */
+/* Sets *out to the string, borrowed from @bytes. Error: SNAP_E_INPUT with @where and, if an
+ * operation is refused, its offset. */
 snap_status pickle_text(span bytes, span *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -28,8 +28,8 @@ typedef struct {
     bool exited, late, stopped;
 } supervision;
 
-/* Updates the time. If this process itself was stopped for a while, that time does not count
- * against the program. */
+/* Updates the time. More than 1.1 s since the last update means that this process itself was
+ * stopped; that time does not count against the program. */
 static void tick(supervision *w) {
     int64_t now = clock_now_ns(), gap = now - w->now;
     if (gap > kSlice_ms * 1000000LL + kStall_ns)
@@ -64,7 +64,8 @@ static void take(supervision *w, int fd, const char *bytes, size_t n) {
     }
 }
 
-/* Reads available bytes; true if there were any. *fd becomes -1 at the end of the pipe. */
+/* Reads up to 64 KiB of available bytes; true if there were any. At the end of the pipe or after an
+ * error, closes *fd and sets it to -1. */
 static bool drain(supervision *w, int *fd) {
     char chunk[1 << 16];
     if (*fd < 0)
@@ -102,8 +103,7 @@ static bool failed(const sandbox_result *r) {
     return r->output.failed || r->errors.failed || r->channel.failed;
 }
 
-/* True once all pipes are at their end, that is, all processes that could write to them have
- * ended. */
+/* True once all three pipes are closed: no process can write to them any more. */
 static bool pipes_ended(const supervision *w) {
     return w->box.output < 0 && w->box.errors < 0 && w->box.channel < 0;
 }
@@ -185,7 +185,7 @@ static void last_line(const buf *text, char *out, size_t cap) {
     (void)snprintf(out, cap, "%.*s", (int)(n < cap ? n : cap - 1), line);
 }
 
-/* Runs a program that tries to reach what it must not reach. */
+/* Runs a program that tries to reach what it must not reach. SNAP_E_ENV if it reaches anything. */
 static snap_status probe(sandbox *s, snap_err *err) {
     char why[200], outside[24];
     const sandbox_job job = {
@@ -218,7 +218,8 @@ snap_status sandbox_open(sandbox **out, const sandbox_options *options, snap_err
     TRY(need(s->python, "python3", err));
     TRY(need("/usr/bin/prlimit", "util-linux", err));
     TRY(seccomp_filter(&s->filter, err));
-    /* a security module may allow name spaces to bubblewrap only; then /tmp is bubblewrap's own */
+    /* A security module may allow name spaces to bubblewrap only, so mount_scratch() fails. The
+     * second attempt uses a /tmp that bubblewrap mounts. */
     s->own_scratch = true;
     TRY(box_arguments(s, err));
     st = probe(s, &why);

@@ -1,4 +1,4 @@
-/* sandbox_start.c - starts bubblewrap for a job: its command line, files and user. */
+/* sandbox_start.c - starts bubblewrap for a job: its command line, files, user and /tmp. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,8 +21,9 @@
 enum { kThreadsCounted = 4 };
 enum { kFiles = 64, kTasks = 64, kNumber = 40, kLimits = 9, kPipe = 1 << 20 };
 static const size_t kScratch = (size_t)64 << 20;
-/* Where the program's /tmp is mounted before bubblewrap starts, and with what limits: as many bytes
- * as kScratch, and few files, because an empty file is kernel memory that no other limit counts. */
+/* Where the program's /tmp is mounted before bubblewrap starts, and with what limits: kScratch
+ * bytes and 4096 inodes. Without the second limit, empty files could use any amount of kernel
+ * memory. */
 static const char kScratchPath[] = "/dev/shm";
 static const char kScratchLimits[] = "size=67108864,nr_inodes=4096,mode=1777";
 static const char kPrlimit[] = "/usr/bin/prlimit";
@@ -39,8 +40,8 @@ static void add_all(sandbox *s, const char *const *args) {
         add(s, *args);
 }
 
-/* Makes a top-level folder visible in the sandbox. On most systems it is a link into /usr, and the
- * sandbox gets the same link. */
+/* Makes a top-level folder visible in the sandbox, if the machine has it. On most systems the
+ * folder is a link into /usr, and the sandbox gets the same link. */
 static snap_status add_link(sandbox *s, const char *path, snap_err *err) {
     char target[256];
     struct stat sb;
@@ -80,11 +81,11 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
                                          NULL};
     static const char *const environment[] = {
         "--clearenv", "--setenv", "PATH", "/usr/bin", "--setenv", "LANG", "C.UTF-8",
-        /* Python then visits the items of a set in a fixed order, so a program always gets the same
+        /* Python then visits the items of a set in a fixed order, so this order cannot change a
          * verdict */
         "--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "--setenv",
         "OMP_NUM_THREADS", "1", "--setenv", "OPENBLAS_NUM_THREADS", "1", NULL};
-    /* From /etc, only what the loader needs to find libraries, for example numpy's. */
+    /* From /etc, only what the loader needs to find libraries (for example numpy's) is visible. */
     static const char *const files[] = {
         "--ro-bind",     "/usr/bin",         "/usr/bin",          "--ro-bind",
         "/usr/lib",      "/usr/lib",         "--ro-bind-try",     "/usr/lib64",
@@ -110,8 +111,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     add_all(s,
             (const char *const[]){"--proc", "/proc", "--dev", "/dev", "--ro-bind-data", "5",
                                   "/box/driver.py", "--ro-bind-data", "6", "/box/program.py",
-                                  /* read-only; otherwise files written there would be
-                                   * memory without a limit */
+                                  /* These are read-only, because files written to / or /dev would
+                                   * be memory without a limit. */
                                   "--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro",
                                   "/", "--chdir", "/tmp", "--seccomp", "7", "--", NULL});
     if (s->n_args + 1 == kBoxArguments)
@@ -119,8 +120,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) {
     return st;
 }
 
-/* Adds the resource limits. They apply inside the name space, so processes of the same user outside
- * do not count. */
+/* Adds the prlimit command, which sets the resource limits. It runs inside the name space, so the
+ * limit on tasks does not count the user's processes outside. */
 static void add_limits(const sandbox_job *job, char text[kLimits][kNumber], const char **args,
                        size_t *n) {
     const sandbox_limits *l = &job->limits;
@@ -175,7 +176,8 @@ static void close_all(int *fds, size_t n) {
     }
 }
 
-/* fds[i] becomes file descriptor i of the child; out[i] is this side's end of a pipe. */
+/* fds[i] becomes file descriptor i of the child. out[i] is this side's end if descriptor i is a
+ * pipe (standard output, standard error, BOX_CHANNEL), and is not set otherwise. */
 static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[BOX_FDS],
                               int out[BOX_FDS], snap_err *err) {
     static const int pipes[] = {STDOUT_FILENO, STDERR_FILENO, BOX_CHANNEL};
@@ -208,8 +210,8 @@ static snap_status open_files(const sandbox *s, const sandbox_job *job, int fds[
 
 /* ---- the process ---- */
 
-/* Drops root. Runs between fork and exec in a process with threads, so it may only make system
- * calls. */
+/* Drops root if this process is root. Runs between fork and exec, and the parent may have threads.
+ * So this function makes the system calls itself, for only its own thread. */
 static bool drop_root(void) {
     return syscall(SYS_getuid) != 0 || (syscall(SYS_setgroups, 0, NULL) == 0 &&
                                         syscall(SYS_setresgid, kBoxUser, kBoxUser, kBoxUser) == 0 &&
@@ -225,7 +227,8 @@ static bool write_file(const char *path, const char *text) {
     return ok;
 }
 
-/* A user as it appears in the maps of a user name space: "1000 1000 1". */
+/* A user and a group as a user name space's maps state them: "1000 1000 1" keeps the id 1000. Root
+ * is replaced by kBoxUser. */
 typedef struct {
     char uid[kNumber], gid[kNumber];
 } user_maps;
@@ -238,10 +241,10 @@ static user_maps own_maps(void) {
     return m;
 }
 
-/* Mounts the file system that becomes the program's /tmp. The mount is visible only in new name
- * spaces, in which bubblewrap then runs. */
+/* Enters new user and mount name spaces and mounts there the file system that becomes the program's
+ * /tmp. bubblewrap then runs in these name spaces. */
 static bool mount_scratch(const user_maps *maps) {
-    /* a process that has changed its user may otherwise not write its own maps */
+    /* without PR_SET_DUMPABLE, a process that has changed its user may not write its own maps */
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
            write_file("/proc/self/setgroups", "deny") &&
            write_file("/proc/self/uid_map", maps->uid) &&
@@ -251,7 +254,7 @@ static bool mount_scratch(const user_maps *maps) {
 }
 
 /* Moves the files to the descriptors 0 .. BOX_FDS-1, whatever their numbers are now, and closes all
- * others. */
+ * other descriptors. */
 static bool place_files(int fds[BOX_FDS]) {
     for (int i = 0; i < BOX_FDS; i++) {
         fds[i] = fcntl(fds[i], F_DUPFD, BOX_FDS);
@@ -273,7 +276,8 @@ static void raise_oom_score(void) {
     }
 }
 
-/* @maps: NULL if /tmp is bubblewrap's own */
+/* The forked process: prepares itself and becomes bubblewrap. @maps: NULL if bubblewrap mounts
+ *        /tmp. */
 _Noreturn static void child(const char *const *args, int fds[BOX_FDS], const user_maps *maps,
                             pid_t parent) {
     static char *const no_environment[] = {NULL};

@@ -1,6 +1,7 @@
-/* scripts.h - the Python drivers that run in the sandbox and start the judged program (embedded by
- * scripts.S). real.py, lcb.py, unit.py and twist.py each need the text of common.py before them.
- * NUL-terminated. */
+/* scripts.h - the Python programs that run in the sandbox, embedded by scripts.S as NUL-terminated
+ * strings. real.py, lcb.py and unit.py start the judged program, twist.py changes assertions, and
+ * probe.py checks the isolation. All of these except probe.py need the text of common.py before
+ * them. */
 #ifndef SNAPMLA_EVALS_CODE_SCRIPTS_H
 #define SNAPMLA_EVALS_CODE_SCRIPTS_H
 

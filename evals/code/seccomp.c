@@ -9,12 +9,12 @@
 
 /* Calls refused with EPERM. Names that an architecture or libseccomp lacks are skipped. */
 static const char *const refused[] = {
-    /* other processes and the kernel's inside */
+    /* access to other processes and to kernel internals */
     "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise",
     "perf_event_open", "bpf", "userfaultfd", "io_uring_setup", "io_uring_enter",
     "io_uring_register",
-    /* memory that does not count as address space or file size; extended attributes are kernel
-     * memory without a limit in a file system in memory */
+    /* memory that neither the address-space limit nor the file-size limit counts, such as the
+     * extended attributes of files in /tmp */
     "memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open", "add_key",
     "request_key", "keyctl", "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
     /* mounts and name spaces */
@@ -36,15 +36,15 @@ static int refuse(scmp_filter_ctx filter, const char *name, int error) {
                : seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)error), call, 0);
 }
 
-/* Refuses a call if the bits @mask of its first argument have the value @bits. */
+/* Refuses a call with @error if the bits @mask of its first argument have the value @bits. */
 static int refuse_bits(scmp_filter_ctx filter, int call, unsigned mask, unsigned bits, int error) {
     return seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)error), call, 1,
                             SCMP_A0_64(SCMP_CMP_MASKED_EQ, mask, bits));
 }
 
-/* Refuses processes with the error for too many processes, and allows threads. clone3 keeps its
- * flags in memory, where a filter cannot read them. So it is reported as missing, and the C library
- * uses clone instead. */
+/* Refuses new processes with EAGAIN, the error for too many processes. Allows threads, except a
+ * thread with new name spaces (EPERM). clone3 keeps its flags in memory, where a filter cannot read
+ * them. So clone3 fails with ENOSYS as if it were missing, and the C library uses clone instead. */
 static int refuse_processes(scmp_filter_ctx filter) {
     static const unsigned spaces[] = {CLONE_NEWNS,  CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET,
                                       CLONE_NEWIPC, CLONE_NEWUTS,  CLONE_NEWCGROUP};
@@ -83,7 +83,7 @@ static int add_rules(scmp_filter_ctx filter) {
     return rc;
 }
 
-/* Appends the filter's program, which libseccomp can only write to a file. */
+/* Appends the filter's BPF program. seccomp_export_bpf() writes it to a file, here in memory. */
 static snap_status export(scmp_filter_ctx filter, buf *out, snap_err *err) {
     char chunk[4096];
     ssize_t n = 0;

@@ -4,7 +4,7 @@
  * addition to the name spaces: it also refuses calls whose effects the name spaces already confine
  * (mounts, tracing, other address families). Only the filter refuses what name spaces do not limit:
  *   - new processes, so that one address-space limit bounds all memory
- *   - memory outside the address space (memfd, System V, extended attributes)
+ *   - memory outside the address space (for example memfd, System V, extended attributes)
  *   - io_uring
  * Threads are allowed. */
 #ifndef SNAPMLA_EVALS_CODE_SECCOMP_H
@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 
-/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if libseccomp does not support the
- * machine. */
+/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if libseccomp refuses a rule or cannot write
+ * the filter; SNAP_E_IO. */
 snap_status seccomp_filter(buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -124,8 +124,8 @@ static snap_status read_cases(const js *list, code_tests *t, const char *where, 
     return st;
 }
 
-/* Parses a list of tests, stored as text or packed under @key. The caller owns it; NULL on
- * failure. */
+/* Parses a list of tests, stored as text or packed under @key. The caller frees it with js_free();
+ * NULL on failure. */
 static js *parse_cases(const js *row, const char *key, const char *where, snap_err *err) {
     size_t n;
     const char *text = js_get_strn(row, key, &n);

@@ -1,4 +1,4 @@
-/* tests.h - the tests of a problem, in the forms in which data sets publish them. */
+/* tests.h - reads the tests of a problem from the forms in which data sets publish them. */
 #ifndef SNAPMLA_EVALS_CODE_TESTS_H
 #define SNAPMLA_EVALS_CODE_TESTS_H
 
@@ -14,15 +14,15 @@ typedef struct {
  *   - Programs that read standard input and write standard output.
  *   - Functions, if fn_name is set. An input has one argument per line, as JSON. An output is one
  *     value as JSON.
- *   - Assertions, if `after` is set. They follow the program, which passes if it runs to its
- * end. */
+ *   - Assertions, if `after` is set. They follow the program, which fails if one of them fails. */
 typedef struct {
-    code_test *tests; /* [n] */
+    code_test *tests; /* [n]; for assertions NULL, and n is 1 */
     size_t n;
     const char *fn_name;
-    const char *before, *after; /* text before and after the program, for assertions */
-    const char *entry;          /* a function name; a program that does not define it only
-                                   completes `before` */
+    const char *before, *after; /* text before (may be NULL) and after the program, for
+                                   assertions */
+    const char *entry;          /* a function name; a program that does not define it only completes
+                                   `before`. NULL: none */
     arena mem;
 } code_tests;
 
@@ -40,10 +40,11 @@ snap_status tests_read(const js *row, code_tests *out, const char *where,
                        snap_err *err) SNAP_CHECK_RESULT;
 void tests_release(code_tests *t);
 
-/* True if the row has tests in one of these forms. */
+/* True if the row has the first key of one of these forms, or "input_output". */
 bool tests_present(const js *row);
 
-/* Unpacks base64 of zlib of a pickle of one text and appends the text. */
+/* Unpacks base64 of zlib of a pickle of one text and appends the text to @out. SNAP_E_INPUT with
+ * @where; SNAP_E_NOMEM, also past out->limit. */
 snap_status tests_unpack(span packed, buf *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -1,5 +1,5 @@
-/* tests_unpack.c - unpacks LiveCodeBench's private tests and gzip files. The only caller of
- * zlib. */
+/* tests_unpack.c - unpacks LiveCodeBench's private tests and gzip files. No other file of the
+ * program uses zlib. */
 #include <string.h>
 #include <zlib.h>
 
