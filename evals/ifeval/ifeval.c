@@ -2,8 +2,8 @@
  *
  * Rows as in google-research/instruction_following_eval: {"key", "prompt", "instruction_id_list",
  * "kwargs"}. The prompt is used unchanged. A strict check uses the response unchanged. A loose
- * check also accepts these variants: without the first line, without the last line, without both,
- * and each of these four without "*". */
+ * check accepts any of eight variants: the response; the response without its first line, without
+ * its last line, or without both; and each of these four without "*". */
 #include <stdio.h>
 #include <string.h>
 
@@ -78,7 +78,8 @@ static void make_variants(span s, buf out[kVariants / 2], span v[kVariants]) {
 /* ---- grading ---- */
 
 typedef struct {
-    size_t n, strict, loose; /* number of instructions; how many are followed */
+    size_t n, strict, loose; /* number of instructions; how many are followed in the strict and in
+                                the loose check */
     buf broken;              /* names of instructions that fail the strict check */
 } tally;
 
@@ -128,8 +129,8 @@ static grade_result grade_with(const language_profiles *languages, const char *g
     span answer = in.extracted ? in.response : extract_visible(in.response, &thinking);
     r.reason = grade_why_nothing(in, answer, thinking);
     if (answer.s != in.response.s)
-        answer = letters_trim(answer); /* removes the white space between the reasoning and the
-                                          answer */
+        answer = letters_trim(answer); /* removes the white space around an answer that follows
+                                          reasoning */
     text_append_utf8_lossy(&text, answer.s, answer.n);
     make_variants((span){buf_str(&text), text.len}, bare, v);
     judge(parsed, v, languages, &t);
@@ -165,7 +166,7 @@ static const grader *pick_grader(void) {
 /* ---- rows ---- */
 
 /* Builds the gold: "instruction_id_list" and "kwargs" of a row, without null arguments. NULL if the
- * row has none. */
+ * row has none or memory is exhausted. */
 static js *gold_of(const js *row) {
     if (!js_get(row, "instruction_id_list"))
         return NULL;

@@ -11,10 +11,10 @@ enum { kArguments = 3 };
 
 typedef enum {
     NOTHING,
-    COUNT,    /* an integer, 0 or more */
+    COUNT,    /* an integer, 0 to 10^9 */
     TEXT,     /* not blank */
     LETTER,   /* one character */
-    REGEX,    /* a text that is a regular expression */
+    REGEX,    /* a regular expression, not blank */
     REGEXES,  /* a list of regular expressions, not empty */
     RELATION, /* "at least" or "less than" */
 } kind;
@@ -53,7 +53,8 @@ static bool holds(const question *q, const char *relation, size_t n, const char 
     return less ? (int64_t)n < wanted : (int64_t)n >= wanted;
 }
 
-/* Number of matches of an argument's expression between two other expressions. */
+/* Number of matches in @text of the regular expression that @before, @regex and @after form
+ * together. */
 static size_t matches(const char *before, const char *regex, const char *after, unsigned flags,
                       span text) {
     buf whole = {0};
@@ -140,8 +141,8 @@ static bool is_blank(span text) {
     return letters_trim(text).n == 0;
 }
 
-/* Returns the piece before the next @divider and moves @rest past it. At the end, @rest.s becomes
- * NULL. */
+/* Returns the piece of *rest before the next @divider and moves *rest past the divider. If there is
+ * no divider, returns all of *rest and sets rest->s to NULL. */
 static span next_piece(pattern *divider, span *rest) {
     span at[PATTERN_GROUPS], piece = *rest;
     if (!pattern_find_next(divider, *rest, 0, at)) {
@@ -155,7 +156,7 @@ static span next_piece(pattern *divider, span *rest) {
 }
 
 /* Number of pieces that are not blank; -1 if a piece other than the first and the last is blank.
- * Stores the first two. */
+ * Stores the first two of them without white space at their ends. */
 static int64_t count_pieces(pattern *divider, span text, span kept[2]) {
     int64_t n = 0;
     bool first = true;
@@ -187,7 +188,8 @@ static bool follows_two_responses(const question *q) {
            !(kept[0].n == kept[1].n && memcmp(kept[0].s, kept[1].s, kept[0].n) == 0);
 }
 
-/* The first word of a paragraph, without quotes before it, up to a punctuation mark. */
+/* The first word of a paragraph, without quotes before it, up to white space or one of . , ? ! '
+ * ". */
 static span first_word(span paragraph) {
     static pattern word = {.regex = "^'*\"*([^\\s.,?!'\"]*)", .flags = PATTERN_UTF};
     span at[PATTERN_GROUPS];
@@ -249,7 +251,7 @@ static bool follows_constrained(const question *q) {
     return pattern_find(&options, q->text, 0, NULL);
 }
 
-/* Counts *one* and **one**, not counting those with nothing between the stars. */
+/* Counts *one* and **one**, except where there is only white space between the stars. */
 static bool follows_highlights(const question *q) {
     static pattern one = {.regex = "\\*(?=([^\\n*]*)\\*)", .flags = PATTERN_UTF};
     static pattern two = {.regex = "\\*\\*([^\\n*]*)\\*\\*", .flags = PATTERN_UTF};

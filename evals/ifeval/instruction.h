@@ -1,11 +1,12 @@
 /* instruction.h - instructions that a program can check (IFEval): 25 kinds.
  *
  * Zhou et al., "Instruction-Following Evaluation for Large Language Models" (arXiv 2311.07911).
- * Each verdict must agree with the authors' checker, including its peculiarities: keywords are
- * regular expressions; a paragraph's first word ends at . , ? ! ' "; JSON may be in a fence of ```
- * or ```json; a text without letters counts as every language. words.h has sentences and words,
- * language.h has languages. Known differences: sentence boundaries after rare abbreviations and
- * names, and results that langdetect decides at random. */
+ * Each verdict must agree with the authors' checker, except for the differences named below. This
+ * includes the checker's peculiarities: keywords are regular expressions; a paragraph's first word
+ * ends at white space and at . , ? ! ' "; JSON may be in a fence of ``` or ```json; a text without
+ * letters counts as every language. words.h has sentences and words, language.h has languages.
+ * Known differences: sentence boundaries after rare abbreviations and names, and results that
+ * langdetect decides at random. */
 #ifndef SNAPMLA_EVALS_IFEVAL_INSTRUCTION_H
 #define SNAPMLA_EVALS_IFEVAL_INSTRUCTION_H
 
@@ -18,8 +19,9 @@ typedef struct instruction instruction;
 /* The kind with that id ("punctuation:no_comma"); NULL if there is none. */
 const instruction *instruction_find(const char *id);
 
-/* Checks the arguments. SNAP_E_INPUT names the argument that is missing, has another type, or is
- * not a valid regular expression. Unknown arguments are ignored; null counts as absent. */
+/* Checks the arguments. SNAP_E_INPUT names the first argument that is missing or has a value that
+ * is not permitted, such as an invalid regular expression. Unknown arguments are ignored; null
+ * counts as absent. */
 snap_status instruction_check(const instruction *i, const js *kwargs,
                               snap_err *err) SNAP_CHECK_RESULT;
 

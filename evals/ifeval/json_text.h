@@ -4,8 +4,8 @@
 
 #include "evals/pattern.h"
 
-/* Accepts any JSON value. Beyond RFC 8259 it accepts NaN, Infinity and -Infinity, numbers of any
- * size, duplicate keys, and single halves of surrogate pairs. At most 900 levels. */
+/* Accepts any JSON value of at most 900 levels, and also NaN, Infinity and -Infinity. Numbers may
+ * have any size, keys may repeat, and escapes may hold half of a surrogate pair. */
 bool json_text_valid(span text);
 
 #endif

@@ -14,8 +14,8 @@
 #include "evals/ifeval/letters.h"
 #include "evals/ifeval/small_words.h"
 
-/* kText: only this many characters are used. kSmoothing: in units of 1 / 10,000; both as in
- * langdetect. */
+/* kText: only this many characters of a text are used. kSmoothing: added to each frequency. Both
+ * values are langdetect's. */
 enum { kLanguages = 64, kGroup = 3, kProfileLimit = 8 << 20, kText = 10000, kBits = 21 };
 static const double kSmoothing = 0.5 / 10000;
 static const char kInstalled[] = "/usr/lib/python3/dist-packages/langdetect/profiles";
@@ -57,7 +57,7 @@ static bool add_entry(language_profiles *p, entry e) {
     return true;
 }
 
-/* The letters of a key; returns 0 if it is not a group of at most kGroup letters. */
+/* Stores the letters of a key in @out and returns their number; 0 if there are more than kGroup. */
 static int letters_of(const char *key, uint32_t out[kGroup]) {
     const span text = {key, strlen(key)};
     int n = 0;
@@ -313,7 +313,8 @@ static bool score_window(const language_profiles *p, const window *w, double sco
     return known;
 }
 
-/* Detects the language and returns its code; false if the text has no letters. */
+/* Detects the language and stores its code; false if the text has no group of letters that is
+ * known. */
 static bool detect(const language_profiles *p, span text, char code[LANGUAGE_CODE]) {
     double score[kLanguages] = {0};
     window w = {.letters = {' '}, .n = 1};

@@ -9,7 +9,7 @@
 /* Returns the character at *at and moves *at past it. A malformed byte counts as one character. */
 uint32_t letters_next(span text, size_t *at);
 
-bool letters_is_upper(uint32_t c); /* supports Latin, Greek, Cyrillic and Armenian letters */
+bool letters_is_upper(uint32_t c); /* supports most Latin, Greek, Cyrillic and Armenian letters */
 
 /* The text without white space at both ends. */
 span letters_trim(span text);

@@ -15,7 +15,8 @@ static const char kAbbreviations[] =
     "l.a w.va "
     "b.v n.v s.a a.g m.b.a c.v u.s.s.r a.d a.s j.p j.r j.b j.c j.j j.k r.j r.h t.j m.j h.f ";
 
-/* Words that begin a sentence if they follow an abbreviation. */
+/* Words that begin a sentence if they follow an abbreviation and their first letter is a
+ * capital. */
 static const char kStarters[] = " according although among both but despite even he however i if "
                                 "in indeed instead it many meanwhile "
                                 "moreover most nevertheless nonetheless nor separately she "
@@ -117,7 +118,7 @@ static bool is_abbreviation(span token) {
            is_among(kAbbreviations, (span){word.s + start, word.n - start});
 }
 
-/* True for the words in kOrdinary and for long words with common endings. */
+/* True for the words in kOrdinary and for words of 6 bytes and more with common endings. */
 static bool is_ordinary(span word) {
     static const char *const endings[] = {"ing", "ed", "ly", "tion", "ment", "ness", "ity", "ize"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -133,7 +134,7 @@ static bool is_small(span word) {
 
 typedef enum { NO, YES, UNKNOWN } answer;
 
-/* Decides by the first letter whether a word begins a sentence. */
+/* Decides by the first character and by is_ordinary() whether a word begins a sentence. */
 static answer is_starter(span next) {
     if (next.n == 1 && strchr(";:,.!?", next.s[0]))
         return NO;
@@ -197,8 +198,8 @@ static span trim_end(span text) {
     return text;
 }
 
-/* Completes a sentence. Closing quotes and brackets at its beginning go to the sentence before
- * it. */
+/* Passes the held sentence, if there is one, to the callback and then holds @sentence. Closing
+ * quotes and brackets at the beginning of @sentence go to the held one. */
 static void emit(walk *w, span sentence) {
     static pattern closing = {.regex = "\\A[\"')\\]}]+?(?:\\s+|(?=--)|$)",
                               .flags = PATTERN_UTF | PATTERN_MULTILINE};
@@ -223,8 +224,9 @@ static size_t word_start(span text, size_t from, size_t at) {
 
 /* A punctuation mark that may end a sentence, and the words around it. */
 typedef struct {
-    size_t word, stop;    /* start of the word before it; offset after the mark */
-    span following, next; /* the text directly after it; the next word after white space */
+    size_t word, stop;    /* offsets: the start of the word that ends with the mark; the byte after
+                             the mark */
+    span following, next; /* a sign after the mark, or white space and a word; that word */
 } candidate;
 
 static void close_at(walk *w, const candidate *c) {

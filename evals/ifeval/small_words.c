@@ -35,7 +35,8 @@ static int script_of(uint32_t c) {
 }
 
 /* The script of most letters; -1 if there are no letters. Latin letters count half, because they
- * may be names and terms. Chinese characters with enough kana are Japanese. */
+ * may be names and terms. A text with mostly Chinese characters is Japanese if it also has more
+ * than a tenth as many kana. */
 static int main_script(span text) {
     size_t count[SCRIPTS] = {0};
     int most = -1, kana = 0, han = 0;
@@ -127,7 +128,7 @@ static void count_word(const char *word, int of, size_t hits[LANGUAGES]) {
         hits[i] += languages[i].script == of && strstr(languages[i].words, word) != NULL;
 }
 
-/* Among the languages of script @of, the one with the most small words in the text. */
+/* The code of the language of script @of that has the most small words in the text. */
 static const char *by_words(span text, int of) {
     size_t hits[LANGUAGES] = {0}, n = 1;
     char word[kWord * 4] = " ";

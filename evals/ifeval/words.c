@@ -11,7 +11,7 @@ size_t words_count(span text) {
 
 /* ---- Treebank tokens ---- */
 
-/* Replaces every match by @with, where \1 and \2 stand for the groups. */
+/* Replaces every match by @with, where \1 and \2 stand for the groups. No match may be empty. */
 static void substitute(pattern *p, buf *text, const char *with) {
     span groups[PATTERN_GROUPS], all = {buf_str(text), text->len};
     buf out = {0};
@@ -38,7 +38,8 @@ typedef struct {
     const char *with;
 } rule;
 
-/* The rules of NLTK's NLTKWordTokenizer in their order: first the signs, */
+/* The rules of NLTK's NLTKWordTokenizer that separate signs, in their order. They are applied
+ * first. */
 static rule signs[] = {
     {{.regex = "([«“‘„]|[`]+)", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "^\""}, "``"},
@@ -51,7 +52,8 @@ static rule signs[] = {
     {{.regex = "([;@#$%&?!*]|[\\]\\[(){}<>]|--)"}, " \1 "},
 };
 
-/* then, with a space on both sides of the text, word endings and contractions. */
+/* The rules of NLTKWordTokenizer for word endings and contractions, in their order. They are
+ * applied after `signs`, and tokenize() first puts a space on both sides of the text. */
 static rule endings[] = {
     {{.regex = "([»”’])", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "(''|\")"}, " \1 "},

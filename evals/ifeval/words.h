@@ -8,16 +8,17 @@
 
 #include "evals/pattern.h"
 
-/* Called for each sentence in order. A sentence is empty only if the whole text is. */
+/* Called for each sentence in order. No sentence is empty; a blank text has no sentences. */
 typedef void (*sentence_fn)(void *ctx, span sentence);
 void sentences_each(span text, sentence_fn fn, void *ctx);
 
 size_t sentences_count(span text);
 
-/* Runs of letters, digits and "_". */
+/* The number of runs of letters, digits and "_". */
 size_t words_count(span text);
 
-/* Words that have letters, all of them capitals: "I", "U.S.", "WELL-KNOWN". "I'M" counts as two. */
+/* The number of words with a capital and without small letters: "I", "U.S.", "WELL-KNOWN". "I'M"
+ * counts as two. */
 size_t words_count_capital(span text);
 
 #endif

@@ -1,6 +1,6 @@
 /* Tests IFEval against verdicts of its public checker on cases of this project
- * (fixtures/make_ifeval.py made them). Also tests what the fixture lacks: malformed golds, strict
- * and loose checks, hostile responses. */
+ * (fixtures/make_ifeval.py made them). Also tests malformed golds, strict and loose checks,
+ * counting, hostile responses, JSON texts, rows and malformed language profiles. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static void test_verdicts_of_the_public_checker(void) {
     CU_ASSERT(c.rows > 150 && (c.needs_profiles || c.languages > 70));
 }
 
-/* Without profiles, scripts and small words give the same verdict for every language that has a
- * case. */
+/* Without profiles, scripts and small words give the same verdict for every language except English
+ * that has a case. */
 static snap_status compare_language(void *ctx, js *row, long line, snap_err *err) {
     size_t *n = ctx;
     (void)line, (void)err;
@@ -218,7 +218,7 @@ static void test_counts(void) {
     }
 }
 
-/* Long texts of one kind need linear work and no deep recursion. */
+/* Long texts that repeat one piece are graded, too: without deep recursion and in a short time. */
 static void test_hostile_texts(void) {
     static const char *const pieces[] = {
         "!", ".",  "a.",   "A. ",    "[",  "{\"a\":",          "\"",  "*", "**",
