@@ -16,8 +16,8 @@ static const uint64_t kHashSeed = 14695981039346656037u;
 
 /* ---- arguments ---- */
 
-/* Parses the argument of \frac, \sqrt, ^ or _: a group or the next atom. From a number it takes one
- * digit, as LaTeX does, or all of it with @whole. */
+/* Parses the argument of \frac, \binom, \sqrt, ^ or \log_: a group or the next atom. From a number
+ * it takes one digit, as LaTeX does, or all of it with @whole. */
 static uint16_t parse_argument(parser *p, bool whole) {
     math_token *k = p->k;
     if (k->kind == TOK_NUM && k->text.len > 1 && !whole) {
@@ -43,7 +43,7 @@ uint16_t math_parse_exponent(parser *p) {
     return negative ? new_unary(p, NODE_NEG, 0, e) : e;
 }
 
-/* Parses a subscript. It is part of the name, so its tokens go into the hash. */
+/* Parses a subscript. It is part of the name, so its tokens except braces go into the hash. */
 static bool parse_subscript(parser *p, uint64_t *id) {
     int braces = 0;
     do {
@@ -92,8 +92,9 @@ static uint16_t parse_fraction(parser *p) {
     return new_quotient(p, a, b);
 }
 
-/* Checks a mixed number such as 3 1/2. It is compared only literally if it is -7 1/2, where the
- * sign would apply to the 7 alone, or 3 4/4, which is not a mixed number. */
+/* Checks a mixed number such as 3 1/2. It is compared only literally if it is typed with a sign, as
+ * in -7 1/2, where the sign would apply to the 7 alone, or if its fraction is 0 or not below 1, as
+ * in 3 4/4. */
 static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative) {
     int64_t a, b;
     if (!fraction)
@@ -133,7 +134,7 @@ static uint16_t parse_number(parser *p) {
     return new_binary(p, NODE_ADD, 0, n, fraction);
 }
 
-/* Parses a symbol. Upper and lower case are the same name: x = 5 equals X = 5. */
+/* Parses a symbol. For one letter, upper and lower case are the same name: x = 5 equals X = 5. */
 static uint16_t parse_symbol(parser *p) {
     math_token letter = *p->k++;
     char c = letter.text.s[0], small = (char)(c | 32);
@@ -323,7 +324,7 @@ bool math_starts_factor(const parser *p) {
 }
 
 /* Parses a function's argument. Without braces or brackets, it is the product that follows, up to
- * the next function. */
+ * the next function or opening bracket; it may have a minus sign. */
 static uint16_t parse_function_argument(parser *p) {
     if (p->k->kind == TOK_LPAREN) /* \ln(2)^3 is the third power of \ln 2 */
         return math_parse_atom(p);
@@ -358,7 +359,7 @@ static bool has_fraction(const parser *p) {
 }
 
 /* Marks \log_{9} 19 to be compared only literally if the answer also has a \frac. The public
- * graders then read it as 9 times the logarithm of 1. */
+ * graders then read its digits in another way. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

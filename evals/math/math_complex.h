@@ -1,8 +1,9 @@
 /* math_complex.h - complex numbers of 256 bits, each with an error bound.
  *
  * An operation changes its first operand. It returns EVAL_OK, or the reason why there is no value:
- * undefined, too large, or so close to another value that 50 digits cannot distinguish them.
- * Branches are the principal ones, but a real number has its real root if there is one. */
+ * undefined, too large, too close to another value to distinguish the two in 50 digits, or
+ * (cx_function() only) not real. Branches are the principal ones, but an odd root of a negative
+ * real number is the real root. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
 #define SNAPMLA_EVALS_MATH_MATH_COMPLEX_H
 
@@ -21,7 +22,7 @@ enum {
     kZeroMagnitude = -(1 << 28),
 };
 
-/* A value whose modulus is off by at most 2^err. It holds its own limbs, so MPFR never allocates
+/* A value with an absolute error of at most 2^err. It holds its own limbs, so MPFR never allocates
  * for it. It must not be copied by assignment. */
 typedef struct {
     mpfr_t re, im;
@@ -70,7 +71,8 @@ static inline long cx_magnitude(const cx *v) {
     return cx_larger(cx_part_magnitude(v->re), cx_part_magnitude(v->im));
 }
 
-/* Ends every operation. @err is the error that the operands' errors cause. Parts that cannot be
+/* Ends an operation: adds the rounding error to @err, the exponent of the error that the operands'
+ * errors cause. EVAL_UNDEFINED if the value is too large or is not a number. Parts that cannot be
  * distinguished from zero become zero, which puts the value on the right side of a branch cut. */
 math_eval_status cx_settle(cx *v, long err);
 
@@ -84,8 +86,8 @@ math_eval_status cx_sqrt(cx *v);
 math_eval_status cx_root(cx *v, int64_t degree);
 math_eval_status cx_power(cx *v, int64_t e);
 
-/* Applies a math_fn to a real argument: circular and hyperbolic functions, their inverses,
- * rounding. EVAL_OTHER if the argument or the result is not real. */
+/* Applies a math_fn to a real argument: circular functions and their inverses, hyperbolic
+ * functions, rounding. EVAL_OTHER if the argument or the result is not real. */
 math_eval_status cx_function(cx *v, int fn);
 
 #endif

@@ -50,7 +50,7 @@ static math_eval_status inverse_circular(cx *v, int fn) {
     if (fn == FN_ATAN)
         return apply(v, mpfr_atan, 0);
     long err = v->err;
-    cx gap; /* 1 - |v|; the slope has no bound near zero */
+    cx gap; /* 1 - |v|; the slope has no bound where this is near zero */
     cx_init(&gap);
     mpfr_abs(gap.re, v->re, MPFR_RNDN);
     mpfr_ui_sub(gap.re, 1, gap.re, MPFR_RNDN);

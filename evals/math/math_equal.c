@@ -37,7 +37,7 @@ static bool same_text(bytes g, bytes a) {
     }
 }
 
-/* The text after a name of one or two letters, "x = ..."; the whole text if there is no such
+/* The text after a name of at most two characters, "x = ..."; the whole text if there is no such
  * name. */
 static bytes without_name(bytes a) {
     size_t i = 0, letters = 0;
@@ -95,7 +95,7 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
 }
 
 /* True if one side separates thousands by spaces and the other by commas, as in 1 440 and 1,440.
- * compare() then leaves the pair undecided. False for 1 440 and 1440, which it compares. */
+ * compare() then returns MATH_UNPARSED. False for 1 440 and 1440, which compare() compares. */
 static bool is_spaced_otherwise(const math_tokens *g, const math_tokens *a) {
     return (g->spaced_group && a->separated) || (a->spaced_group && g->separated);
 }

@@ -4,10 +4,10 @@
  * Each answer is split into tokens (math_token.h), parsed into a tree (math_tree.h) and compared by
  * meaning: tuples, sets, intervals, matrices, equations and inequalities by structure, and the
  * expressions in them by value (math_eval.h). Rational functions are compared by their values in
- * two prime fields; two different ones agree with a probability below 2^-100. Everything else is
+ * two prime fields; two different ones agree with a probability below 2^-100. Other expressions are
  * computed at random points in 256-bit complex arithmetic with error bounds. There is no computer
- * algebra, so running time cannot explode: size, depth and work are bounded, and only MPFR
- * allocates memory.
+ * algebra, so running time cannot explode: size, depth and work are bounded, and only MPFR and GMP
+ * allocate memory.
  *
  * The public graders differ in what they accept as equal. A policy decides:
  *
@@ -15,16 +15,16 @@
  *   2/4 for 1/2                               equal               different
  *   0.5 for 1/2, 7.0 for 7                    equal               equal
  *   integer expression (4/2) for an integer   equal               different
- *   a list in another order, or as a set      equal               different
+ *   a list or set in another order            equal               different
  *   (a,b) for a,b                             equal               different
  *   50\% for 50                               equal               equal
  *   50\% for 0.5                              equal               different
  *   units, degrees, currency, leading "x ="   ignored             ignored
  *   upper and lower case of symbols           the same            the same
  *
- * Both policies also refuse what all public graders refuse although a human would accept it: 4(7)
- * for 28, a typed root sign, \sqrt{3} with a full stop, an inequality for an interval. README.md
- * has the list. The full stop in "9." is ignored. Sources: hendrycks/math, openai/prm800k (strict
+ * Both policies also refuse spellings that all public graders refuse although a human would accept
+ * them, for example 4(7) for 28, a typed root sign, and \sqrt{3} with a full stop. README.md has
+ * the list. The full stop in "9." is ignored. Sources: hendrycks/math, openai/prm800k (strict
  * follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
@@ -35,20 +35,21 @@
 #include "base/err.h"
 
 typedef enum {
-    MATH_FIELD, /* accept what any of the public graders accepts; the default */
+    MATH_FIELD, /* give the verdict of the public graders where they agree, and otherwise accept
+                   what is shown to be equal (README.md); the default */
     MATH_STRICT,
 } math_policy;
 
 typedef enum {
     MATH_DIFFERENT,
     MATH_EQUAL,
-    MATH_UNPARSED, /* one side cannot be parsed as an answer, and the words differ too */
+    MATH_UNPARSED, /* one side cannot be read as an answer, and the texts differ, too */
 } math_outcome;
 
 typedef struct {
     math_outcome outcome;
     const char *reason; /* the rule that decided, for humans; static storage */
-    bool gold_unread;   /* MATH_UNPARSED because the gold cannot be parsed: an error in the data
+    bool gold_unread;   /* MATH_UNPARSED because the gold cannot be read: an error in the data
                            set */
 } math_verdict;
 

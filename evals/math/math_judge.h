@@ -13,8 +13,10 @@ typedef struct {
     math_tree gold, answer;
     bool strict;  /* MATH_STRICT */
     bool ordered; /* lists, too, are compared in order */
-    bool named;   /* the answer had a name of more than two characters, which was removed */
-    bool listed;  /* inside a list: its relations are compared side by side */
+    bool named;   /* the gold or the answer had a name that math_is_short_naming() does not accept,
+                     and it was removed */
+    bool listed;  /* inside a list, set, union or chain: its relations are compared side by side
+                     only */
     int work;
     const char *reason; /* reason of the last comparison that decided */
 } judge;
@@ -35,7 +37,8 @@ bool math_judge_parts(judge *j, part g, part a);
 /* Compares two expressions by value. */
 bool math_judge_values(judge *j, part g, part a);
 
-/* Compares the members of lists, sets and unions, in order or as multisets. */
+/* Compares the members of lists, sets, unions and chains of relations, in order or as multisets.
+ * Any other part counts as its own only member. */
 bool math_judge_members(judge *j, part g, part a, bool ordered);
 
 /* True if two members of @p are equal. */
@@ -52,7 +55,7 @@ part math_without_name(part p, bool any);
 /* The reason why values could not be compared. */
 const char *math_undecided(math_eval_status st);
 
-/* True for an optional minus sign, digits with an optional point, an optional percent sign. */
+/* True for a number, possibly with minus signs and percent signs. */
 bool math_is_numeral(part p);
 
 static inline bool decide(judge *j, bool equal, const char *reason) {

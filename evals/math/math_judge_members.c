@@ -2,7 +2,8 @@
 
 enum { kMaxItems = 64 }; /* members of a list or set; matching two of them is quadratic */
 
-/* Stores the members of a list or set, or the part itself; a part with \pm counts as two. */
+/* Stores the members of a list, set, union or chain, or another part itself; a part with \pm counts
+ * as two. Returns their number; -1 if there are too many. */
 static int members(part p, part *out) {
     bool many = is_kind(p, NODE_LIST) || is_kind(p, NODE_SET) || is_kind(p, NODE_UNION) ||
                 is_kind(p, NODE_AND);

@@ -21,9 +21,10 @@ static bool is_solved(part p) {
     return is_kind(child(p, 0), NODE_SYM) && math_is_constant(right.t, right.i);
 }
 
-/* Compares relations side by side. Equations that are not members of a list also match if a - b is
- * a multiple of c - d. But a solved one, such as x = 20, matches only a - b or b - a, because no
- * public grader accepts 2x = 40 for it. */
+/* Compares relations side by side, also with exchanged sides. Equations that are not members of a
+ * list also match if their differences (left side - right side) are multiples of each other. If one
+ * of them is solved, such as x = 20, the factor must be 1 or -1, because no public grader accepts
+ * 2x = 40 for it. */
 bool math_judge_relations(judge *j, part g, part a) {
     if (g.t->chained || a.t->chained) /* the middle parts of the chain were dropped */
         return decide(j, false, "a chain of equations");
@@ -48,7 +49,8 @@ bool math_judge_relations(judge *j, part g, part a) {
     return decide(j, equal, equal ? "the same relation" : "a different relation");
 }
 
-/* True if a left side is a name: x or (x,y), and for an expression also f(x). */
+/* True if a left side is a name: a symbol, or before an expression also a product of symbols such
+ * as f(x), or before another part a tuple of symbols such as (x,y). */
 static bool is_name(part p, bool expression) {
     if (is_kind(p, NODE_SYM))
         return true;

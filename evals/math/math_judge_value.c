@@ -62,7 +62,7 @@ static bool is_integer_literal(part p) {
 }
 
 /* True if n% may stand for n: it is a number or the same text, and it has no long name unless it is
- * an integer. */
+ * an integer without a minus sign. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
@@ -116,7 +116,8 @@ static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     return true;
 }
 
-/* True if digits / 10^decimals * 10^exponent is an integer in double precision. */
+/* True if digits / 10^decimals * 10^exponent is an integer in double precision, or if the exponent
+ * exceeds 22. */
 static bool is_whole_product(math_span mantissa, int64_t exponent) {
     double digits = 0, scale = 1;
     bool point = false;
@@ -161,7 +162,7 @@ static bool same_as_written(judge *j, part g, part a) {
     return true;
 }
 
-/* True for an equation with an arithmetic value, such as x = 3(1/4). */
+/* True if @p is arithmetic and its tree is a relation, as with x = 3(1/4). */
 static bool is_named_number(part p) {
     part root = {p.t, p.t->root, p.pm};
     return is_relation(root) && math_is_arithmetic(p.t, p.i);

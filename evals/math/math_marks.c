@@ -33,7 +33,8 @@ static const math_token *skip_name(const math_tokens *t) {
 }
 
 /* Removes a full stop that some public grader ignores: in "x = 9.", "0.5." (but not "\$0.5."), "9
- * \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a whole number. */
+ * \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a whole number if it
+ * ends the answer and no space precedes the number. */
 void math_drop_mark(math_tokens *t) {
     const math_token *number = skip_name(t);
     number += number->kind == TOK_MINUS;
@@ -50,7 +51,8 @@ void math_drop_mark(math_tokens *t) {
         t->count--;
 }
 
-/* Refuses a UTF-8 degree sign in any other place, and any degree sign after a unit. */
+/* Refuses a UTF-8 degree sign that math_drop_mark() has not removed, and any degree sign after a
+ * unit. */
 static const char *check_degrees(const math_tokens *t) {
     for (size_t i = 0; i < t->count; i++)
         if (t->tok[i].kind == TOK_DEGREE &&
@@ -82,8 +84,8 @@ static bool is_plain_number(const math_tokens *t, const math_token *unit) {
     return true;
 }
 
-/* Checks the space before a unit. A '~' is accepted after a plain number, and \, after a value
- * without a thousands separator. */
+/* Checks the space before the first unit. A '~' is accepted after a plain number, and \, in an
+ * answer without a thousands separator. A unit between \( and \) is refused. */
 static const char *check_units(const math_tokens *t) {
     for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
         if (k->kind != TOK_UNIT)

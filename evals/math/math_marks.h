@@ -11,8 +11,8 @@ void math_drop_mark(math_tokens *t);
  * have no other way to find the answers equal. */
 bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
 
-/* NULL if some public grader accepts every mark at its place; else a static text that names the
- * first mark that none accepts there. */
+/* Checks the degree signs and the first unit. NULL if some public grader accepts them at their
+ * places; else a static text that names the first mark that none accepts there. */
 const char *math_check_marks(const math_tokens *t);
 
 #endif

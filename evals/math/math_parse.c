@@ -4,7 +4,7 @@
  *   relation  set { ("=" | "<" | "\in" ...) set }
  *   set       sum { ("\cup" | "\cap" | "\setminus") sum }
  *   sum       terms [ "\over" terms ]
- *   terms     ["+" | "-" | "\pm"] product { ("+" | "-" | "\pm") product }
+ *   terms     { "+" | "-" | "\pm" } product { ("+" | "-" | "\pm") product }
  *   product   factor { ["*" | "/"] factor }      without a sign: multiplication
  *   factor    atom { "^" argument | "!" | "%" | degree | unit }
  *
@@ -65,7 +65,7 @@ static uint16_t parse_postfix(parser *p, uint16_t a) {
         if (p->k->arg == 1)
             return parse_percent_word(p, a);
         if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
-            return a; /* a percent sign in a \text after an expression is ignored like a unit */
+            return a; /* "percent" in a \text is ignored like a unit, except after a number */
         if (p->t->node[a].kind == NODE_PERCENT)
             return fail(p, "a percentage of something that is not a number");
         if (p->t->node[a].kind == NODE_BASED)
@@ -168,7 +168,7 @@ static bool starts_term(const math_token *k) {
     return k->kind == TOK_PLUS || k->kind == TOK_MINUS || k->kind == TOK_PM;
 }
 
-/* Parses signs and then a product: - - \pm 3x. */
+/* Parses signs and then a product: - - 3x or \pm 3x. */
 static uint16_t parse_term(parser *p) {
     bool negative = false;
     int pm = 0, signs = 0;
@@ -284,8 +284,8 @@ static uint16_t parse_relation(parser *p) {
         uint16_t right = parse_set(p);
         if (p->unit && left && p->t->node[left].kind == NODE_WORD)
             return fail(p, "a word as a name, with a unit");
-        if (right && p->relations != before) /* parts that relations share would multiply with
-                                                nesting */
+        if (right && p->relations != before) /* the relations of a chain share parts, which nested
+                                                relations would multiply */
             return fail(p, "a relation within a relation");
         if (!right)
             return 0;
@@ -346,8 +346,8 @@ static bool mark_pm(math_tree *t, uint16_t i) {
     return n->pm;
 }
 
-/* True for a, \pm b and a \pm b and for lists of these, which have two values each. In other places
- * the public graders do not agree on a meaning. */
+/* True for an expression without \pm, for \pm b and a \pm b, which have two values, and for lists,
+ * sets and relations of these. In other places the public graders do not agree on a meaning. */
 static bool is_plain_pm(const math_tree *t, uint16_t i) {
     const math_node *n = math_at(t, i);
     if (!n->pm)

@@ -19,7 +19,8 @@ typedef struct {
     const char *why;
 } parser;
 
-/* The rules of the grammar in math_parse.c. Each returns its node, or 0 after setting `why`. */
+/* The rules of the grammar, which the first comment of math_parse.c shows. Each returns its node,
+ * or 0 after setting `why`. */
 uint16_t math_parse_list(parser *p);
 uint16_t math_parse_sum(parser *p);
 uint16_t math_parse_factor(parser *p);

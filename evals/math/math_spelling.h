@@ -23,7 +23,7 @@ enum { kLayout = 200, kSize, kText, kPlainText, kBold, kOpenEnv, kCloseEnv };
 const math_spelling *math_find_command(const char *s, size_t n);
 const math_spelling *math_find_word(const char *s, size_t n);
 
-/* The name if the command is a symbol's name or begins with one; else NULL. */
+/* The name of the command if it is a symbol (alpha) or begins one (vec); else NULL. */
 const char *math_find_name(const char *s, size_t n);
 
 /* True if a word is a unit of measure, singular or plural, that may occur without \text. */

@@ -287,8 +287,8 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
-/* Checks the content of bold or \mbox. Names, units and whole numbers are allowed there; no public
- * grader accepts an expression. */
+/* Checks the content of \mathbf, \boldsymbol, \mbox and \mathit. Names, units and whole numbers are
+ * allowed there; no public grader accepts an expression. */
 static bool check_plain(lexer *l) {
     const char *s = skip_spaces(l, l->s);
     if (s == l->end || *s != '{')
@@ -333,8 +333,8 @@ static void lex_named_command(lexer *l) {
         push(l, c->kind, c->arg, s, n);
 }
 
-/* Reads a backslash and what follows. A double backslash before a command is an escaped single
- * one. */
+/* Reads a backslash and what follows. Outside an environment, a double backslash before a command
+ * is an escaped single one. */
 static void lex_backslash(lexer *l) {
     l->s++;
     if (l->s == l->end)

@@ -2,9 +2,9 @@
  *
  * The tokenizer drops layout (spaces, \left, \!, \displaystyle, dollar signs, \boxed). Different
  * spellings of one thing become the same token (\dfrac and \frac, some UTF-8 signs and their
- * commands, "infinity" and \infty). Digits with thousands separators become one number. Spellings
- * that none of the public graders accepts (a typed root sign, an expression in \mathbf) have no
- * tokens; see README.md. */
+ * commands, "infinity" and \infty). Digits with thousands separators become one number. For some
+ * spellings that none of the public graders accepts (a typed root sign, an expression in \mathbf),
+ * the tokenizer fails; see README.md. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 #define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    kMathMaxInput = 4096, /* bytes of one answer; the longest gold of MATH-500 has 70 */
+    kMathMaxInput = 4096, /* bytes of one answer */
     kMathMaxTokens = 1024,
 };
 
@@ -25,11 +25,11 @@ typedef struct {
 typedef enum {
     TOK_END,
     TOK_NUM,   /* text: digits with at most one '.', separators removed */
-    TOK_SYM,   /* text: one letter, or the name of a Greek letter */
+    TOK_SYM,   /* text: one letter, another UTF-8 character, or a command such as alpha or vec */
     TOK_WORD,  /* text: content of a \text that is neither a unit nor mathematics */
-    TOK_UNIT,  /* a unit of measure, ignored after a value unless math_check_marks() refuses it.
-                  arg: '(' if between \( and \); else the last spacing since the previous token,
-                  '~' or ',' for the command \,; 0 if there was neither */
+    TOK_UNIT,  /* a unit of measure, ignored after a value unless math_check_marks() or the parser
+                  refuses it. arg: '(' if between \( and \); else the last spacing since the
+                  previous token, '~' or ',' for the command \,; 0 if there was neither */
     TOK_FN,    /* arg: math_fn */
     TOK_CONST, /* arg: math_const */
     TOK_FRAC,
@@ -45,7 +45,7 @@ typedef enum {
     TOK_CARET,
     TOK_UNDERSCORE,
     TOK_BANG,
-    TOK_PERCENT, /* arg: 1 if spelled out, 2 if in a \text */
+    TOK_PERCENT, /* arg: 0 for the sign, 1 for the bare word, 2 for the word in a \text */
     TOK_DEGREE,  /* \circ, after an optional caret; arg: 1 if typed as the UTF-8 sign */
     TOK_PRIME,
     TOK_COMMA, /* arg: 0, ';', or 'a' for "and" and "or" */
@@ -136,22 +136,23 @@ typedef struct {
  * @group: read the comma of "58,500" as a thousands separator if no bracket is open; "{,}" and
  *         ",\!" always are thousands separators
  *
- * Returns NULL on success, else a static text with the reason: too long, too many tokens, invalid
- * UTF-8. The tokens point into @s.
+ * Returns NULL on success, else a static text with the reason, such as "too many tokens" or
+ * "unknown command". The tokens point into @s, into @out->pool and into static texts.
  */
 const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group);
 
-/* True if two answers have the same tokens, ignoring degree signs and units. */
+/* True if two answers have the same tokens, ignoring degree signs and units. "and", "or" and a
+ * comma count as the same token. */
 bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
 
-/* True if an answer is more than a value: "x = 5", "\sqrt2 \approx 1.41". */
+/* True if an answer is more than a value: "x = 5", "\sqrt2 \approx 1.41". "= 5" is not. */
 bool math_is_statement(const math_tokens *t);
 
 /* True if an answer only names a value, with a name of at most two characters: "x = 5", "xy=5". */
 bool math_is_short_naming(const math_tokens *t);
 
-/* True if both answers consist of letters only, at least one of them has a \text, and both spell
- * the same words: \text{Evelyn} and evelyn, \text{(C)} and C. */
+/* True if neither answer has a number, at least one of them has a \text, and both spell the same
+ * words without regard to case, spaces and brackets: \text{Evelyn} and evelyn, \text{(C)} and C. */
 bool math_words_equal(const math_tokens *a, const math_tokens *b);
 
 #endif

@@ -34,8 +34,8 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Writes the letters of an answer in lower case, without spaces and brackets. Returns their number;
- * 0 if the answer has anything else. */
+/* Writes the texts of an answer's tokens in lower case, without spaces and brackets. Returns the
+ * number of bytes; 0 if a token is a number, a \begin or without a text. */
 static size_t spell(const math_tokens *t, char *out) {
     size_t n = 0;
     for (const math_token *k = t->tok; k->kind != TOK_END; k++) {

@@ -59,11 +59,13 @@ typedef struct {
     bool has_pm, has_percent;
     bool rounded;    /* "\approx 1.41" followed and was dropped */
     bool separated;  /* a comma, in any spelling, was read as a thousands separator */
-    bool juxtaposed; /* somewhere, brackets alone multiply integers: 4(7) */
+    bool juxtaposed; /* somewhere, brackets alone multiply an integer by an integer or a fraction:
+                        4(7) */
     bool framed;     /* a number in a \text or in bold, or a line break at the end */
     bool chained;    /* a chain of equations whose middle was dropped */
     bool leading;    /* an equation without a left side: "= 5" */
-    bool plain;      /* begins with digits, or with a minus sign and digits */
+    bool plain;      /* set only with `leading`: digits, or a minus sign and digits, follow the
+                        "=" */
     bool short_name; /* the form "x = ..." or "xy=..." */
     bool times;      /* somewhere, a multiplication has an explicit sign */
     /* NULL, or the reason why the public graders compare some part only literally */
@@ -74,7 +76,8 @@ typedef struct {
  * as the tokens. Changes @t, because arguments as in \frac12 split number tokens. */
 const char *math_parse(math_tree *out, math_tokens *t);
 
-/* The value of a small integer constant; false if @i is not one or exceeds 2^62. */
+/* The value of an integer constant of literals with up to 18 digits, minus signs, sums and
+ * products. False for other expressions and if an int64_t overflows. */
 bool math_integer(const math_tree *t, uint16_t i, int64_t *value);
 
 /* True if @i has symbols; i counts as a symbol (math_eval.h). */
@@ -83,7 +86,7 @@ bool math_has_symbol(const math_tree *t, uint16_t i);
 /* True if two parts are written the same way, ignoring percent signs. */
 bool math_same_tree(const math_tree *t, uint16_t i, const math_tree *u, uint16_t j);
 
-/* True if @i consists of numbers, sums, products, quotients and powers. */
+/* True if @i consists of numbers, signs, sums, products, quotients and powers. */
 bool math_is_arithmetic(const math_tree *t, uint16_t i);
 
 /* True if @i is an expression and not a tuple, set, matrix, relation or word. */

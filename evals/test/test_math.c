@@ -175,7 +175,8 @@ static void test_values_that_agree(void) {
     EXPECT_ALL(same, MATH_EQUAL);
 }
 
-/* Pairs that are equal to a human but to none of the public graders (README.md). */
+/* Pairs that no public grader equates. Most of them are equal to a human; README.md lists their
+ * kinds. */
 static void test_values_no_grader_equates(void) {
     static const pair other[] = {
         {"\\frac{1}{2}", "\\sin 30^\\circ"},
@@ -423,7 +424,7 @@ static void test_values_too_close_to_distinguish(void) {
     expect("\\sqrt{5}", "\\sqrt[1000]{1}\\sqrt{5}", MATH_FIELD, MATH_EQUAL);
 }
 
-/* A name before a gold that cannot be parsed is removed. */
+/* If the gold cannot be parsed, an answer with the same text after a short name equals it. */
 static void test_names_of_unparsed_golds(void) {
     expect("11: 4", "x = 11: 4", MATH_FIELD, MATH_EQUAL);
     expect("\\{x \\mid x \\ge 1\\}", "S=\\{x \\mid x \\ge 1\\}", MATH_FIELD, MATH_EQUAL);
@@ -431,8 +432,8 @@ static void test_names_of_unparsed_golds(void) {
     expect("11: 4", "x = 1 = 11: 4", MATH_FIELD, MATH_UNPARSED);
 }
 
-/* Two lists are equal if they have the same number of different members. Names make members
- * different, because the public graders compare sets. */
+/* Lists with repeated members are equal only if they also have the same number of different
+ * members. Names make members different, because the public graders compare sets. */
 static void test_members_that_repeat(void) {
     static const pair equal[] = {
         {"2,2", "x = 2,2"},        {"2,2", "\\theta = 2,2"},       {"2,2,3", "x=2,x=2,x=3"},
@@ -454,7 +455,7 @@ static void test_members_that_repeat(void) {
     EXPECT_ALL(different, MATH_DIFFERENT);
 }
 
-/* The table in math_equal.h. */
+/* Cases of the table in math_equal.h, and some more. */
 static void test_policies(void) {
     static const struct {
         const char *gold, *answer;
@@ -517,8 +518,8 @@ static void test_random_polynomials(void) {
     }
 }
 
-/* (a + b sqrt n)(c + d sqrt n) and quotients in both arithmetics; the rational parts are computed
- * here. */
+/* Compares (a + b sqrt n)(c + d sqrt n) and 1 / (a + b sqrt n) with their normal forms, which are
+ * computed here. */
 static void test_random_radicals(void) {
     rng r = rng_make(8, 0);
     for (int k = 0; k < 300; k++) {
@@ -592,7 +593,8 @@ static void count_free(void *p, size_t n) {
     free(p);
 }
 
-/* Each answer ends at a limit that the reason names, never at a time limit. */
+/* No answer needs a time limit: each is refused for the given reason, and GMP and MPFR use less
+ * than 1 MiB. */
 static void test_hostile_answers_meet_a_limit(void) {
     static const struct {
         const char *unit;
@@ -638,7 +640,7 @@ static void test_hostile_answers_meet_a_limit(void) {
     mp_set_memory_functions(alloc, resize, release);
 }
 
-/* Long lists without a common member cost quadratic work, up to the budget. */
+/* Two lists of 60 members without a common one are compared. Lists of 201 members have too many. */
 static void test_long_lists(void) {
     char gold[4096], answer[4096];
     size_t n = 0, m = 0;
