@@ -1,5 +1,5 @@
-/* family.h - declarations that the families of generated problems share: random draws, options, and
- * the tables of families. */
+/* family.h - declarations that the families of generated problems share: random draws, the ends of
+ * solutions, options, and the tables of families. */
 #ifndef SNAPMLA_EVALS_SYNTH_FAMILY_H
 #define SNAPMLA_EVALS_SYNTH_FAMILY_H
 
@@ -35,8 +35,9 @@ void family_box(synth_problem *p);
 
 enum { FAMILY_OPTIONS = 4, FAMILY_OPTION_MAX = 32 };
 
-/* Writes four options in random order, then the solution's last line and the gold. @option[0] is
- * the right one. False if two options are equal. */
+/* Writes four options in random order into the problem, the right one's letter into the answer,
+ * and the last two lines of the solution. @option[0] is the right one. False if two options are
+ * equal. */
 bool family_options(synth_problem *p, rng *r, char option[FAMILY_OPTIONS][FAMILY_OPTION_MAX]);
 
 #endif

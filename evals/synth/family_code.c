@@ -121,7 +121,8 @@ static void say_list(buf *out, const list *l) {
         say(out, "%s%lld", i ? " " : "", LL(l->x[i]));
 }
 
-/* Writes what a step does to each number, and then the resulting list. */
+/* Writes what a step computes from each number (for steps that add, multiply, take remainders or
+ * sum up), and then the resulting list. */
 static void trace(buf *w, op_kind op, int64_t k, const list *in, const list *out) {
     for (int i = 0; i < in->n; i++) {
         if (op == OP_ADD)
@@ -181,8 +182,8 @@ static list run(const pipeline *p, list l) {
     return l;
 }
 
-/* Draws steps. No step follows one of the same kind. At most two steps that multiply or sum up may
- * occur before a modulo step, which keeps the numbers small. */
+/* Draws steps. No step follows one of the same kind. Between two modulo steps, at most two steps
+ * multiply or sum up, which keeps the numbers small. */
 static pipeline draw_pipeline(const synth_problem *p, rng *r) {
     pipeline l = {
         .n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 6, 8, 11), BY_LEVEL(p, 2, 3, 5, 7, 10, kSteps)),
@@ -267,7 +268,8 @@ static int64_t newton(const int64_t *d, int degree, int64_t n) {
     return sum;
 }
 
-/* Writes the rows of differences; d[i] is the first difference of row i. */
+/* Writes the rows of differences, computed from the first degree + 1 values. d[i] is the first
+ * number of row i; row 0 is the values. */
 static void work_differences(buf *w, const int64_t *d, int degree) {
     int64_t row[kDegreeMax + 1];
     for (int i = 0; i <= degree; i++)

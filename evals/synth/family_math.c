@@ -48,8 +48,8 @@ static void add_fraction(buf *w, int64_t *a, int64_t *b, int64_t c, int64_t d) {
     *b = work_divide(w, *b, g, &rest);
 }
 
-/* From level 4 on, sums have many terms. Their denominators are then divisors of 5040, so that the
- * common denominator of a sum stays small. */
+/* From level 4 on, sums have four terms and more. Their denominators are then divisors of 5040, so
+ * that the common denominator of a sum stays small. */
 static int64_t draw_denominator(synth_problem *p, rng *r) {
     static const int64_t kSmooth = 5040;
     if (p->level < 4)

@@ -52,7 +52,7 @@ static bool is_new(stream *s, const char *params) {
     return !found;
 }
 
-/* Replaces a repeated problem by one with another number, far above the numbers of any stream. */
+/* Replaces a repeated problem by one with another number, which is larger by a multiple of kFar. */
 static snap_status make_distinct(stream *s, int64_t index, snap_err *err) {
     static const int64_t kFar = (int64_t)1 << 40;
     slot *one = &s->slots[index];

@@ -7,11 +7,11 @@
 #include "evals/synth/family.h"
 #include "evals/task_rows.h"
 
-/* kParts: one problem in eight is held out. Then kAttempts draws all miss a split with a
+/* kParts: one problem in eight is held out. Then kAttempts valid draws all miss a split with a
  * probability below 1e-50. */
 enum { kParts = 8, kAttempts = 4096, kFamilies = 16 };
 
-/* length of a long solution, as pieces() counts it */
+/* limits on the length as pieces() counts it: least for a long solution, most for any solution */
 enum { kShortestLong = 1050, kLongest = 7900 };
 
 static const char *const style_names[] = {"aime", "math", "gpqa", "code"};

@@ -1,7 +1,7 @@
 /* task_synth.c - generated problems as tasks, with rows as `snapmla synth` writes them.
  *
- * A row is {"id", "prompt", "answer"}, or {"id", "prompt", "inputs", "outputs"} if the answer is a
- * program. The task synth_aime is in aime.c. */
+ * From a row, {"id", "prompt", "answer"} are read, or {"id", "prompt", "inputs", "outputs"} if the
+ * answer is a program. The task synth_aime is in aime.c. */
 #include "evals/code/code_rows.h"
 
 static snap_status read_row(const js *row, task_rows *rows, task_row *out, const char *where,

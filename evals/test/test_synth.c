@@ -1,6 +1,7 @@
-/* Tests generated problems: splits are disjoint, solutions have no false equation and are accepted
- * by the graders, programs pass their tests in Python, and streams do not depend on how they are
- * divided. */
+/* Tests generated problems: splits are disjoint, solutions have no false equation, have the
+ * intended lengths and are accepted by the graders, programs pass their tests in Python, training
+ * streams do not depend on how they are divided, held-out problems are distinct, and tasks read the
+ * problems. */
 #include <CUnit/CUnit.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -39,7 +40,8 @@ static int by_text(const void *a, const void *b) {
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Hashes without what is drawn in addition to the params: the order of options, the example. */
+/* Hashes the params, and the problem without what is drawn in addition to them: the options, or the
+ * example and what follows it. */
 static mark mark_of(const synth_problem *p) {
     const char *text = buf_str(&p->problem), *options = strstr(text, "\n\nA) "),
                *example = strstr(text, "\nInput: "), *end = options ? options : example;
@@ -51,8 +53,8 @@ static mark mark_of(const synth_problem *p) {
 
 enum { kHeldout = 50, kTrained = 1000, kSeeds = 3 };
 
-/* For one style and level, compares held-out problems of one seed with training problems of
- * others. */
+/* For one style and level, compares held-out problems of one seed with training problems of three
+ * seeds. */
 static void check_splits(synth_style style, int level, synth_problem *p) {
     static mark asked[kHeldout], learned[kTrained];
     for (uint64_t i = 0; i < kHeldout; i++) {
@@ -217,7 +219,7 @@ static void test_graded(void) {
     synth_release(&p);
 }
 
-/* Python prints the outputs that the rows expect. */
+/* The programs in the solutions print the expected outputs. */
 static void test_programs(void) {
     code_judge *j = NULL;
     const judge_options o = {.kind = JUDGE_REAL};

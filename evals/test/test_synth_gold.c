@@ -1,6 +1,6 @@
 /* Compares the golds of generated problems with other ways to the same result: GMP, enumeration,
- * substitution. These oracles read only `params`. The golds of programs are checked by Python
- * (test_synth.c). */
+ * substitution. These oracles get only `params` and the gold. The golds of programs are checked by
+ * Python (test_synth.c). */
 #include <CUnit/CUnit.h>
 #include <gmp.h>
 #include <math.h>
@@ -289,7 +289,8 @@ static bool oracle_motion(const given *g) {
     return fabs(s - (double)atol(g->gold)) < 1e-6;
 }
 
-/* Codons of messenger RNA for each amino acid. */
+/* For each amino acid that a problem may count: its letter and a codon of messenger RNA, for all
+ * its codons. */
 static const char *const codons[] = {"LUUALUUGLCUULCUCLCUALCUG",
                                      "SUCUSUCCSUCASUCGSAGUSAGC",
                                      "RCGURCGCRCGARCGGRAGARAGG",
