@@ -46,7 +46,8 @@ static void try_row(span bytes) {
     js_free(row);
 }
 
-/* A value equals itself unless it contains a value that equals nothing. */
+/* The verdict does not depend on the order of the values, and a value is malformed exactly if
+ * compare_is_value() says so. */
 static void try_values(span a, span b) {
     value_verdict v = compare_value(a, b);
     require(v == compare_value(b, a) || v == VALUE_NO_MEMORY);

@@ -2,9 +2,9 @@
  * the other bytes become the data file. The result must be a set of problems that can be graded, or
  * an error message.
  *
- * Bits 0 to 3 and 7 of the first byte select the task. Bit 4 selects the file name: rows.jsonl or
- * answers.csv. Bit 5 selects the policy of grading: strict or field. Bit 6 selects the limit on the
- * number of problems: none or 2. */
+ * Bits 0 to 3 and 7 of the first byte select the task. Bit 4 selects the file name: rows.jsonl if
+ * set, else answers.csv. Bit 5 selects the policy of grading: strict if set, else field. Bit 6
+ * selects the limit on the number of problems: none if set, else 2. */
 #include <stdint.h>
 #include <string.h>
 

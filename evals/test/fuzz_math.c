@@ -1,5 +1,6 @@
-/* Splits the input into two answers at the first newline. Any bytes have a verdict, the verdict is
- * the same every time, and an answer that can be parsed equals itself in other notations. */
+/* Splits the input into two answers at the first newline. Without a newline, both answers are the
+ * whole input. Any bytes have a verdict, the verdict is the same every time, and MATH_FIELD accepts
+ * whatever MATH_STRICT accepts. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* Tests that a failed allocation never becomes a verdict: every allocation of a grading fails once.
+/* Tests that a failed allocation never becomes a verdict: each of the first 600 allocations of a
+ * case fails once, and a sample of the later ones.
  *
- * Each case runs in a process of its own, because a pattern is compiled at its first use only. This
- * suite must run before others have used the patterns, so its file is the first by name. */
+ * Each failure occurs in a process of its own, because a pattern is compiled at its first use only.
+ * This suite must run before others have used the patterns, so its file is the first by name. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,8 @@ typedef struct {
 
 typedef void (*operation)(const void *what, outcome *out);
 
-/* Runs an operation in a new process in which the n-th allocation fails. False if it crashed. */
+/* Runs an operation in a new process in which the n-th allocation fails (0: none), and with @all
+ * each later one. False if the process crashed. */
 static bool run_in_process(operation run, const void *what, size_t n, bool all, outcome *out) {
     int status;
     memset(out, 0, sizeof *out);
@@ -49,7 +51,8 @@ static bool is_clear(const outcome *o) {
     return o->st != SNAP_OK && o->err.code == o->st && strstr(o->err.text, "memory");
 }
 
-/* Fails every allocation up to kEach, and a sample of those after it. */
+/* Fails every allocation up to kEach, and a sample of those after it: first alone, then with all
+ * later ones. */
 static void fail_each(const char *name, operation run, const void *what) {
     outcome *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -169,7 +172,7 @@ static void test_match_limit(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "match limit"));
 }
 
-/* No answer reaches a limit of the program's own patterns: a megabyte of each piece. */
+/* No answer reaches a limit of the program's own patterns: 64 or 256 KiB of each piece. */
 static void test_hostile_answers(void) {
     static const char *const pieces[] = {"a",
                                          "A ",
@@ -280,7 +283,7 @@ static void read_tests(const void *what, outcome *out) {
     js *row = js_parse(kTests, strlen(kTests), "row", &out->err);
     out->st = row ? tests_read(row, &t, "row", &out->err) : out->err.code;
     if (out->st != SNAP_OK)
-        out->st = out->err.code; /* the caller of tests_read() reports the error itself */
+        out->st = out->err.code; /* the error that was recorded first has the cause */
     (void)snprintf(out->text, kText, "%zu", t.n);
     tests_release(&t);
     js_free(row);

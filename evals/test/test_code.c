@@ -213,7 +213,7 @@ static void test_pickle(void) {
         CU_ASSERT_EQUAL(pickle_text(bad[i], &text, "row 7", &err), SNAP_E_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "row 7"));
     }
-    /* every operation that the reader does not support is refused at every place */
+    /* After a text, each operation that the reader does not support is refused at its place. */
     for (int op = 0; op < 256; op++) {
         char bytes[] = "\x80\x04X\x02\0\0\0[]?................";
         span text;

@@ -1,5 +1,5 @@
-/* The shipped model answers held-out problems in both precisions. Sampling is greedy, so the
- * answers are the same each time. */
+/* The shipped model answers held-out problems of the first level in both precisions. Sampling is
+ * greedy, so the answers are the same each time. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool ask(void *ctx, gen_request *out) {
     return true;
 }
 
-/* A program is compared with the one in the solution; nothing is run. */
+/* A response with a program must equal the solution; nothing is run. */
 static bool is_right(const synth_problem *p, const char *text) {
     static const grader *const graders[SYNTH_CODE] = {&grader_aime, &grader_math_field,
                                                       &grader_letter};

@@ -15,7 +15,7 @@ static bool is(span s, const char *want) {
     return s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
 }
 
-/* ---- texts that count as the integer 204 ---- */
+/* ---- texts that state an integer ---- */
 
 static void test_integers(void) {
     static const struct {
@@ -99,7 +99,7 @@ static void test_integers(void) {
     }
 }
 
-/* Every integer is read back from every notation. */
+/* Integers from 0 to 999 (every seventh) are read back from each of these notations. */
 static void test_integers_round_trip(void) {
     static const char *const forms[] = {"%d",          "%03d",       "$%d$",
                                         "%d.",         "\\text{%d}", "x=%d",

@@ -87,7 +87,7 @@ static void test_math_declared(void) {
     }
 }
 
-/* An answer that is given directly keeps the text around its box. */
+/* An answer that is given directly may have a minus sign before its box. */
 static void test_math_given(void) {
     static const example rows[] = {
         {"7", "-\\boxed{7}", "given", "-\\boxed{7}", GRADE_WRONG},
@@ -120,7 +120,7 @@ static void test_math_nothing(void) {
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
 }
 
-/* A gold is a bare answer. In every notation that a response may use, it is graded as correct. */
+/* A gold is a bare answer. In each of five notations, it is graded as correct. */
 static void test_golds_in_every_notation(void) {
     static const char *const golds[] = {"7",
                                         "-3",

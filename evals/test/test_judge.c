@@ -1,7 +1,7 @@
-/* Tests the two judges on programs on which they differ, the tasks whose answers are programs, and
- * the grading of samples. The expected verdicts of `lcb` were obtained from LiveCodeBench's own
- * checker (commit 28fef95). The programs are those of 327 on which a real interpreter and the
- * checker differ, and some others. */
+/* Tests the two judges, programs with assertions, the tasks whose answers are programs, and the
+ * grading of samples. The expected verdicts of `lcb` were obtained from LiveCodeBench's own checker
+ * (commit 28fef95), except where `lcb` differs on purpose (judge.h). The programs are those of 327
+ * on which a real interpreter and the checker differ, and some others. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -303,7 +303,7 @@ static const char *const deceivers[] = {
     "def add(a): return Any()\n",
     "class Any(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
     "def add(a): return Any(7)\n",
-    /* a check that does nothing: the tests define it again, but a name of their own can be bound */
+    /* another class as AssertionError, no output function, and the word written at exit */
     "import builtins\nclass Sly(dict):\n    pass\nbuiltins.AssertionError = SystemExit\n"
     "import sys, os\nf = sys._getframe()\nwhile 'word' not in f.f_locals: f = f.f_back\n"
     "w = f.f_locals['word']\nimport atexit\natexit.register(lambda: os.write(3, b'P' + w))\n"
@@ -326,8 +326,7 @@ static void test_deceivers(void) {
     judge_close(j);
 }
 
-/* Right programs pass with every form of test: the changed tests, which they must fail, are right
- * about them. */
+/* Right programs pass with these forms of tests, because they fail the changed tests. */
 static void test_forms_of_assertions(void) {
     static const struct {
         const char *program, *after;

@@ -1,5 +1,5 @@
-/* Tests reading the files of the benchmarks: every layout, the wording of prompts, and the messages
- * for malformed files. All items are invented. */
+/* Tests reading the files of MATH-500, GSM8K, HMMT and GPQA: their layouts, the wording of prompts,
+ * and the messages for malformed files. All items are invented. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static snap_status load(const task_spec *t, const task_options *o, task_set *set
     return task_load(t, folder, 0, o, set, err);
 }
 
-/* Loads a set from one file; the caller releases it. */
+/* Loads a set from the folder; the caller releases it. */
 static task_set loaded(const task_spec *t, const task_options *o) {
     task_set set;
     snap_err err = {0};
@@ -381,7 +381,7 @@ static void test_gpqa_broken_lines(void) {
     folder_close();
 }
 
-/* A server's message is kept unless it repeats the question. */
+/* A server's message is kept unless it repeats a question that may not be stored. */
 static void test_gpqa_messages(void) {
     static const char table[] =
         "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record "

@@ -1,5 +1,6 @@
-/* Runs hostile programs in the sandbox, each once, and checks from outside that they had no effect.
- * Also tests the refusals on a machine that cannot isolate programs. */
+/* Runs hostile programs in the sandbox, each once, and checks their output and from outside that
+ * they had no effect. Also tests well-behaved programs, several programs at once, stopping, and the
+ * refusals on a machine that cannot isolate programs. */
 #include <CUnit/CUnit.h>
 #include <dirent.h>
 #include <errno.h>
@@ -158,13 +159,12 @@ static void test_runs(void) {
 
 /* ---- hostile programs ---- */
 
-/* A hostile program prints what it could do. It prints "survived" at the end if it is still
- * running. */
+/* A hostile program prints what it could do, or "survived" if there is nothing else to print. */
 typedef struct {
     const char *name, *program;
     double seconds;
     sandbox_end end;
-    const char *output; /* expected start of the output; NULL: any output */
+    const char *output; /* expected start of the output; "": no output; NULL: any output */
 } hostile;
 
 static const hostile programs[] = {
@@ -354,7 +354,8 @@ typedef struct {
     snap_status status[PROGRAMS];
 } hostile_run;
 
-/* Runs several at once: the others must not notice what one of them does either. */
+/* Runs one of the programs. Several run at once, so their checks also show that they do not affect
+ * each other. */
 static void run_hostile(void *ctx, int worker, int64_t i) {
     hostile_run *h = ctx;
     box_job b = {0};
@@ -454,7 +455,7 @@ static void *run_one(void *ctx) {
     return NULL;
 }
 
-/* A fork bomb or memory bomb does not disturb a program beside it. */
+/* Programs that are fork bombs and memory bombs do not disturb the programs beside them. */
 static void test_neighbours(void) {
     enum { N = 6 };
     sandbox *s = open_sandbox();
@@ -503,8 +504,8 @@ static void test_stopping(void) {
 
 /* ---- a machine that cannot isolate programs ---- */
 
-/* One bubblewrap cannot create namespaces: it prints that and exits with 1. The other creates none
- * and runs the program anyway. */
+/* Two false bubblewraps. The first cannot create namespaces: it prints that and exits with 1. The
+ * second creates none and runs the program anyway. */
 static void test_refusals(void) {
     char dir[] = "/tmp/snapmla-bwrap-XXXXXX", path[64];
     static const char no_spaces[] =

@@ -354,8 +354,7 @@ static void test_failures_are_excluded(void) {
     run_close(&r);
 }
 
-/* One sample per problem: McNemar's test and Wilson's interval apply. Identical texts are
- * counted. */
+/* One sample per problem: McNemar's test and Wilson's interval apply. */
 static void test_single_samples(void) {
     run r;
     run_open(&r, 1);

@@ -8,7 +8,7 @@
 #include "evals/distributions.h"
 #include "evals/stats.h"
 
-/* Values from printed tables: Abramowitz and Stegun 26.10 (t), 26.5 (normal). */
+/* Values of t from a printed table (Abramowitz and Stegun 26.10), and normal quantiles. */
 static void test_quantiles_against_tables(void) {
     static const struct {
         double p, df, t;
@@ -184,7 +184,7 @@ static double solve(rng *r, double p, int k) {
 }
 
 /* Difficulties with mean p(1-p) = 0.089145 * 0.910855 - 0.06^2/3 = 0.08, the planning value for
- * AIME. Most problems are easy or hopeless. */
+ * AIME. Each problem is either easy or hard. */
 static benchmark simulate(rng *r, int n, int k, double shift) {
     benchmark x;
     for (int i = 0; i < n; i++) {
@@ -414,7 +414,7 @@ static void test_ratio(void) {
     CU_ASSERT_DOUBLE_EQUAL(covered / 2000.0, 0.95, 0.015);
 }
 
-/* Holm's own example with four p values. */
+/* Four p values adjusted by hand. A NAN does not count. */
 static void test_holm(void) {
     double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
     stats_holm(p, 5);

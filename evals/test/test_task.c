@@ -160,7 +160,8 @@ static void test_cells_are_numbered(void) {
     plan_release(&p);
 }
 
-/* Seeds are equal in all arms and differ in everything else; a control arm has its own seed. */
+/* Arms have the same seeds, except an arm with a seed of its own. Within an arm, all cells have
+ * different seeds. */
 static void test_seeds(void) {
     eval_plan p;
     make_plan(&p);
@@ -214,7 +215,8 @@ static void test_refusals(void) {
     plan_release(&p);
 }
 
-/* A run with more samples is the same run, grown; any other difference makes it another run. */
+/* A run with more samples is the same run, grown. With other sampling parameters, another model,
+ * arm or data file, it is another run. */
 static void test_identity(void) {
     eval_plan p;
     make_plan(&p);

@@ -1,5 +1,5 @@
-/* Tests the sets other than mathematics, code and IFEval: rows, wording, graders. All items are
- * invented. */
+/* Tests BeyondAIME, MMLU-Pro, MMLU-Redux, ZebraLogic and Arena-Hard: rows, wording, graders. All
+ * items are invented. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
 #include <math.h>
@@ -182,7 +182,7 @@ static void test_mmlu_redux(void) {
     folder_close();
 }
 
-/* One file per subject, as published: all files are read, or there is an error message. */
+/* One file per subject, as published: a file that is missing is an error. */
 static void test_mmlu_redux_by_subject(void) {
     folder_open();
     put("mmlu_redux", "abstract_algebra.jsonl",
