@@ -51,7 +51,7 @@ typedef enum {
     CODE_TIMEOUT = -3,
     CODE_ERROR = -4,  /* an exception, also while loading; an expected value that is not JSON; in
                          `real` also a signal, a nonzero exit status or an absent return value */
-    CODE_CRASHED = -5 /* not in `real`: the process ended before its tests did */
+    CODE_CRASHED = -5 /* in `lcb` and with assertions: the process ended before its tests did */
 } code_outcome;
 const char *code_verdict(code_outcome c); /* "pass", "wrong", "timeout", "error" */
 

@@ -6,8 +6,8 @@
  * end, read the expected values in the program's file, or return objects that equal everything.
  * Therefore a program that passes runs once more, with assertions that a right program fails
  * (twist.py): one is changed, or a failing one is added if none can be changed. A program that
- * passes these as well did not pass by what it computes, so its answer is wrong. The changed value
- * has the type of the real one, so that the two are hard to distinguish without computing the
+ * passes these as well did not pass by what it computes, so its answer is wrong. A changed expected
+ * value has the type of the real one, so that the two are hard to distinguish without computing the
  * answer. A program cannot pass information between the two runs, because each run starts with an
  * empty /tmp of its own. */
 #include <stdio.h>

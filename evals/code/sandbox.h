@@ -69,8 +69,8 @@ typedef struct {
 } sandbox_job;
 
 typedef enum {
-    SANDBOX_EXITED,  /* ended by itself; `status` is the exit code, or 128 + signal if a signal
-                        killed it */
+    SANDBOX_EXITED,  /* ended before its time limit; `status` is the exit code, or 128 + signal if a
+                        signal killed it */
     SANDBOX_TIMEOUT, /* the time limit was reached */
     SANDBOX_STOPPED, /* the watch function returned false, or the channel's buffer was full */
 } sandbox_end;

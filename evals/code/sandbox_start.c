@@ -276,8 +276,7 @@ static void raise_oom_score(void) {
     }
 }
 
-/* The forked process: prepares itself and becomes bubblewrap. @maps: NULL if bubblewrap mounts
- *        /tmp. */
+/* Runs in the forked process, which becomes bubblewrap. @maps: NULL if bubblewrap mounts /tmp. */
 _Noreturn static void child(const char *const *args, int fds[BOX_FDS], const user_maps *maps,
                             pid_t parent) {
     static char *const no_environment[] = {NULL};

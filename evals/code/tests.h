@@ -40,7 +40,7 @@ snap_status tests_read(const js *row, code_tests *out, const char *where,
                        snap_err *err) SNAP_CHECK_RESULT;
 void tests_release(code_tests *t);
 
-/* True if the row has the first key of one of these forms, or "input_output". */
+/* True if the row has the key "inputs", or a text under "input_output" or "public_test_cases". */
 bool tests_present(const js *row);
 
 /* Unpacks base64 of zlib of a pickle of one text and appends the text to @out. SNAP_E_INPUT with

@@ -2,7 +2,7 @@
  *
  * Sentences: the algorithm of NLTK's Punkt (Kiss and Strunk, "Unsupervised Multilingual Sentence
  * Boundary Detection", 2006), with lists of this project in place of its trained English
- * parameters. Words in capitals: NLTK's Treebank tokenizer. Texts are UTF-8. */
+ * parameters. Words in capitals: the rules of NLTK's NLTKWordTokenizer. Texts are UTF-8. */
 #ifndef SNAPMLA_EVALS_IFEVAL_WORDS_H
 #define SNAPMLA_EVALS_IFEVAL_WORDS_H
 

@@ -34,7 +34,7 @@ static const math_token *skip_name(const math_tokens *t) {
 
 /* Removes a full stop that some public grader ignores: in "x = 9.", "0.5." (but not "\$0.5."), "9
  * \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a whole number if it
- * ends the answer and no space precedes the number. */
+ * ends the answer and neither a space nor layout such as a dollar sign precedes the number. */
 void math_drop_mark(math_tokens *t) {
     const math_token *number = skip_name(t);
     number += number->kind == TOK_MINUS;

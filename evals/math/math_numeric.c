@@ -8,7 +8,7 @@ enum {
     kMaxDigits = 1000,
     kMaxFactorial = 5000,
     kCheap = 1,
-    kDear = 60, /* work units of a transcendental function */
+    kDear = 60, /* work units of a power or a function */
 };
 
 typedef struct {

@@ -148,7 +148,8 @@ bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
 /* True if an answer is more than a value: "x = 5", "\sqrt2 \approx 1.41". "= 5" is not. */
 bool math_is_statement(const math_tokens *t);
 
-/* True if an answer only names a value, with a name of at most two characters: "x = 5", "xy=5". */
+/* True if an answer only names a value, with a name of at most two characters: "x = 5", "xy=5". A
+ * space after the second one is not accepted. */
 bool math_is_short_naming(const math_tokens *t);
 
 /* True if neither answer has a number, at least one of them has a \text, and both spell the same

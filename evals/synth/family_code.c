@@ -182,8 +182,8 @@ static list run(const pipeline *p, list l) {
     return l;
 }
 
-/* Draws steps. No step follows one of the same kind. Between two modulo steps, at most two steps
- * multiply or sum up, which keeps the numbers small. */
+/* Draws steps. No step follows one of the same kind. Without a modulo step between them, at most
+ * two steps multiply or sum up, which keeps the numbers small. */
 static pipeline draw_pipeline(const synth_problem *p, rng *r) {
     pipeline l = {
         .n = (int)draw(r, BY_LEVEL(p, 1, 2, 4, 6, 8, 11), BY_LEVEL(p, 2, 3, 5, 7, 10, kSteps)),

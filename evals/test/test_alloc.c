@@ -1,5 +1,5 @@
 /* Tests that a failed allocation never becomes a verdict: each of the first 600 allocations of a
- * case fails once, and a sample of the later ones.
+ * case fails in turn, and so does a sample of the later ones.
  *
  * Each failure occurs in a process of its own, because a pattern is compiled at its first use only.
  * This suite must run before others have used the patterns, so its file is the first by name. */

@@ -594,8 +594,7 @@ static void answer(sample_store *s, const eval_plan *p, size_t problem, const ch
     CU_ASSERT_EQUAL_FATAL(samples_append(s, &req, &res, NULL), SNAP_OK);
 }
 
-/* A verdict is made once, written at once, kept when the run is resumed, and made again only on
- * request. */
+/* A verdict is made once, kept when the run is resumed, and made again only on request. */
 static void test_samples(void) {
     eval_plan p = {0};
     eval_task task = {.samples = 1, .sampling = {.temperature = 1, .max_tokens = 8}};

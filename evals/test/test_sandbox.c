@@ -159,7 +159,8 @@ static void test_runs(void) {
 
 /* ---- hostile programs ---- */
 
-/* A hostile program prints what it could do, or "survived" if there is nothing else to print. */
+/* A hostile program prints what it could do. Some print "survived" at the end, to show that they
+ * are still running. */
 typedef struct {
     const char *name, *program;
     double seconds;

@@ -336,8 +336,8 @@ static void test_tost_error_and_power(void) {
     CU_ASSERT_DOUBLE_EQUAL(se, sqrt(2 * 0.08 / 32 / 60), 0.0006);
 }
 
-/* All problems have the same difficulty, so they differ only by the noise of their samples. It must
- * count once, and not a second time when samples are drawn. */
+/* In each arm, all problems have the same difficulty, so they differ only by the noise of their
+ * samples. This noise must count once, and not a second time when samples are drawn. */
 static void test_bootstrap_width(void) {
     enum { N = 40, K = 16 };
     static double a[N][K], b[N][K];

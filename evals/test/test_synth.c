@@ -296,7 +296,7 @@ static buf stream_of(const synth_plan *plan, int threads) {
     return out;
 }
 
-/* A stream made in parts and by more threads is the same. */
+/* A training stream made in parts and by more threads is the same. */
 static void test_stream_is_a_function(void) {
     synth_plan plan = {.style = {SYNTH_AIME, SYNTH_CODE},
                        .styles = 2,

@@ -164,7 +164,8 @@ static bool oracle_radicals(const given *g) {
     return fabs(read_radical(g->gold, &inside) - sum) < 1e-9 && !has_square(inside);
 }
 
-/* Parses "[frac{]-3+2\sqrt{5}[}{2}]" or an integer. */
+/* Parses "-3+2\sqrt{5}", the same divided by 2 as "\frac{-3+2\sqrt{5}}{2}", or an integer, and
+ * compares the value with the larger root. */
 static bool oracle_roots(const given *g) {
     bool half = g->gold[0] == '\\';
     const char *s = g->gold + (half ? strlen("\\frac{") : 0);
@@ -289,8 +290,8 @@ static bool oracle_motion(const given *g) {
     return fabs(s - (double)atol(g->gold)) < 1e-6;
 }
 
-/* For each amino acid that a problem may count: its letter and a codon of messenger RNA, for all
- * its codons. */
+/* One text for each amino acid that a problem may count. It has the letter of the amino acid before
+ * each of its codons of messenger RNA. */
 static const char *const codons[] = {"LUUALUUGLCUULCUCLCUALCUG",
                                      "SUCUSUCCSUCASUCGSAGUSAGC",
                                      "RCGURCGCRCGARCGGRAGARAGG",
