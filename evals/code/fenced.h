@@ -10,9 +10,9 @@
 bool fenced_last(span text, extraction *out);
 
 /* Finds the last complete block (rule "fenced"); false if there is none. An opening line begins
- * with three backticks, has no further three and may name a language. A closing line has only three
- * backticks. White space around these lines is ignored. A block that is not closed does not count.
- * The answer is borrowed and not trimmed. */
+ * with three backticks, has no second group of three and may name a language. A closing line has
+ * only three backticks. White space around these lines is ignored. A block that is not closed does
+ * not count. The answer is borrowed and not trimmed. */
 bool fenced_block(span text, extraction *out);
 
 #endif

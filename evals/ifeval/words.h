@@ -8,7 +8,7 @@
 
 #include "evals/pattern.h"
 
-/* Called for each sentence in order. No sentence is empty; a blank text has no sentences. */
+/* Called for each sentence in order. No sentence is empty, so an empty text has none. */
 typedef void (*sentence_fn)(void *ctx, span sentence);
 void sentences_each(span text, sentence_fn fn, void *ctx);
 
