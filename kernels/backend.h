@@ -1,9 +1,11 @@
 /* backend.h - the table of functions that a backend implements to serve mla.h.
  *
- * A backend embeds mla_backend and mla_plan as the first member of its own structs. Before mla.c
- * calls any of these functions, it checks all numbers and pointers that the host knows. So an
- * implementation may rely on the contract of mla.h. Each function means the same as the public
- * function of the same name. */
+ * A backend embeds mla_backend and mla_plan as the first member of its own structs. Each member of
+ * the tables implements the public function of the same name with the prefix mla_ or lab_;
+ * `ceilings`, `probe_once` and `limits` implement mla_ceilings_measure(),
+ * mla_ceilings_probe_once() and mla_limits_measure(). Before mla.c calls plan_create, schedule,
+ * run, quant_q, append_kv, prepare or fetch_kv, it checks the ranges of the numbers, and that
+ * pointers are neither null nor misaligned. */
 #ifndef SNAPMLA_KERNELS_BACKEND_H
 #define SNAPMLA_KERNELS_BACKEND_H
 
@@ -78,7 +80,7 @@ struct mla_plan {
     mla_backend *be;
     mla_capacity cap;
     mla_step scheduled; /* Private to mla.c: the last scheduled step; batch 0 = none. mla_run()
-                           checks its batch, s_q and table_width against it */
+                           compares the batch, s_q and table_width of its own step with it */
 };
 
 /* Opens one kind of backend for the registry. @opt is never NULL. */

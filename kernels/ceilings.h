@@ -1,7 +1,7 @@
 /* ceilings.h - the measured peak rates of a device, and the lower bound on a step's time.
  *
- * A ceiling is the best rate that any of our probe loops reached, in repeated short windows on
- * random data. No kernel on the device may exceed it. The lower bound (floor) of a step's time is
+ * A ceiling is the best rate that any of the backend's probe loops reached, in repeated short
+ * windows. A kernel is not expected to exceed it. The lower bound (floor) of a step's time is
  * max(FLOP / peak, bytes / bandwidth). A measured time below the floor, with a cold cache, is a
  * measuring error.
  *
@@ -18,10 +18,10 @@ enum { MLA_CEILING_HOW = 96 };
 
 typedef struct {
     double rate;               /* bytes/s or FLOP/s, of all cores of the device together */
-    char how[MLA_CEILING_HOW]; /* the fastest loop: "512-bit loads, 4 streams, prefetch 2 KB" */
+    char how[MLA_CEILING_HOW]; /* the fastest loop, such as "vdpbf16ps zmm" */
     int64_t windows;           /* number of repetitions, over all loops */
-    double worst_window;       /* the fastest loop's lowest rate in one window: shows how steady it
-                                  is */
+    double worst_window;       /* the fastest loop's lowest rate in one window: shows how steady the
+                                  rate is */
 } mla_ceiling;
 
 typedef struct {
@@ -44,8 +44,8 @@ snap_status mla_ceilings_measure(mla_ceilings *out, mla_backend *be, double seco
 
 /* The rates of a device at one moment: one short window of each probe, in the units of mla_ceiling.
  * The bench command takes them between the samples of a measurement. Their medians show whether
- * other processes used the machine's memory or processors meanwhile. Ceilings, which are the best
- * rates ever seen, cannot show that. */
+ * other processes used the machine's memory or processors meanwhile. Ceilings cannot show that,
+ * because each is the best rate of its whole measurement. */
 typedef struct {
     double read, bf16, fp8;
 } mla_probe_rates;

@@ -1,9 +1,9 @@
 /* draw.h - random rows, each computed independently of the others, on the host or the device.
  *
- * Row i of a source is a pure function of (pool, seed, i). Its content is a row of the pool,
- * rotated by a random number of columns. Its RoPE part comes from another row of the pool.
- * Generating some hundred million normal numbers instead would take longer than the benchmark that
- * reads them. */
+ * Row i of a source is a pure function of (pool, seed, i). Its content is that of a random row of
+ * the pool, rotated by a random number of columns. Its RoPE part is that of a second random row of
+ * the pool. Copying from the pool takes much less time than generating normal numbers for each
+ * row. */
 #ifndef SNAPMLA_KERNELS_DRAW_H
 #define SNAPMLA_KERNELS_DRAW_H
 
@@ -31,7 +31,7 @@ typedef struct {
 #define DRAW_FN static inline
 #endif
 
-/* The finaliser of SplitMix64 (Steele, Lea, Flood 2014): 64 well mixed bits of a counter. */
+/* One output of SplitMix64 (Steele, Lea, Flood 2014): 64 well mixed bits of a counter. */
 DRAW_FN uint64_t draw_mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

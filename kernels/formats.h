@@ -1,4 +1,5 @@
-/* formats.h - the two number formats of the cache, and the address of a token in it.
+/* formats.h - the two number formats of the cache, the quantisation of a row, and the address of a
+ * token in the cache.
  *
  *   bf16   s eeeeeeee mmmmmmm   bias 127: the upper half of an FP32
  *   e4m3   s eeee mmm           bias 7: largest 448, smallest 2^-9, no infinities, NaN = s1111111
@@ -7,7 +8,8 @@
  * Conversions round once, to nearest, ties to even. Conversion to e4m3 saturates: values that round
  * above 448, infinities included, become +-448, and a NaN stays a NaN. Conversion to bf16 overflows
  * to infinity as IEEE 754 does, and a NaN becomes a quiet NaN. These scalar functions are the
- * definition. Every vectorised or device version must match them bit for bit. */
+ * definition. Every vectorised or device version must match them bit for bit, apart from the sign and
+ * payload of a NaN. */
 #ifndef SNAPMLA_KERNELS_FORMATS_H
 #define SNAPMLA_KERNELS_FORMATS_H
 
@@ -17,8 +19,8 @@
 
 #define E4M3_MAX 448.0f
 
-/* max|c| is raised to at least this value before the division by E4M3_MAX, so that rope / scale
- * stays finite. */
+/* max|c| is raised to at least this value before the division by E4M3_MAX, so that the scale is
+ * never zero. */
 #define QUANT_MIN_MAX 1e-10f
 
 float bf16_to_f32(uint16_t b);

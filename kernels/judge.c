@@ -105,7 +105,7 @@ static double lse_off(float lse, double ref) {
     return fabs((double)lse - ref) / fmax(1.0, fabs(ref));
 }
 
-/* Returns the row's error; 0 if the values are not finite, or both are the same infinity. */
+/* Returns the row's error; 0 if one of the values is not finite. */
 static double compare_lse(judge_error *e, float lse, double ref) {
     if (isinf(ref) && (double)lse == ref)
         return 0;

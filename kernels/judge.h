@@ -7,7 +7,7 @@
 
 #include "kernels/reference.h"
 
-/* A step as a backend computed it. All pointers are host memory. The pool may be a copy that holds
+/* A step as a backend computed it. All pointers are host memory. The cache may be a copy that holds
  * only the pages in use, with a matching block table. */
 typedef struct {
     mla_precision precision;
@@ -18,15 +18,16 @@ typedef struct {
     mla_cut_sums sums; /* MLA_FP8: how the backend sums its scores */
 } judge_step;
 
-/* The rows to judge: all of them, or a seeded random sample without repetition. A sample always has
- * one row of the longest sequence and, if it has at least two rows, one of the shortest. */
+/* The rows to judge: all of them, or a seeded random sample without repetition. A sample has at
+ * least one row of the longest sequence and, if its size is 2 or more, at least one of the
+ * shortest. */
 typedef struct {
-    int64_t rows; /* sample size; 0 or more than there are = all */
+    int64_t rows; /* sample size; 0, or a size above the number of rows: all rows */
     uint64_t seed;
 } judge_sample;
 
-/* Sums over all elements of all compared rows: the squares of out - ref, of ref and of out, and the
- * products out * ref. */
+/* Sums over the elements of the compared rows, without those that are not finite in out or ref: the
+ * squares of out - ref, of ref and of out, and the products out * ref. */
 typedef struct {
     double diff2, ref2, out2, dot;
 } judge_sums;
@@ -40,10 +41,10 @@ typedef struct {
     double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 if lse was not judged */
     /* The same for rows whose error is above judge_bound.lse_err. For each of them, the error is
      * taken against the reference or against scores summed as the backend declares (cut_sums.h),
-     * whichever is nearer. 0 if there is no such row. */
+     * whichever is nearer. 0 if there is no such row. judge_known_rows() copies lse_err to it. */
     double lse_alike;
-    int64_t nonfinite; /* NaN or infinite numbers in out, lse or the reference, except an expected
-                          -inf in lse */
+    int64_t nonfinite; /* number of elements for which out or its reference is not finite, plus the
+                          same for lse; an infinite lse that equals its reference is not counted */
     int worst_b, worst_s, worst_h; /* the row with the error row_rel */
     judge_sums sums;               /* out_rel and cosine are computed from these */
 } judge_error;
@@ -69,8 +70,9 @@ typedef struct {
 } judge_known;
 judge_error judge_known_rows(const judge_known *in);
 
-/* The errors that a correct backend stays within. They apply against the oracle of the arm's own
- * arithmetic (pv = ref_format_pv) or against exact probabilities on the same cache. */
+/* The largest errors that a correct backend may have. judge_bound_of() gives them for a comparison
+ * with the reference on the same cache, either in the arm's own arithmetic (pv = ref_format_pv())
+ * or with exact probabilities. */
 typedef struct {
     double out_rel, row_rel, lse_err;
 } judge_bound;
@@ -80,7 +82,8 @@ judge_bound judge_bound_of(mla_precision p, ref_pv pv);
  * lse_alike. */
 double judge_lse(const judge_error *e, judge_bound bound);
 
-/* Returns SNAP_OK or SNAP_E_WRONG. The message names the figure, its bound and the worst row. */
+/* Returns SNAP_OK or SNAP_E_WRONG. The message names the figure, its bound and the row with the
+ * largest error of the output; or, if some elements are not finite, their number. */
 snap_status judge_verdict(const judge_error *e, judge_bound bound, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

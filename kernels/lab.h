@@ -1,9 +1,12 @@
-/* lab.h - what benchmarks and checks need of a backend beyond mla.h: a flushed cache, random rows
- * generated on the device, steps recorded once and replayed, and attention in FP64.
+/* lab.h - what benchmarks and checks need of a backend beyond mla.h: ablated plans and kernel
+ * names, filled memory, a flushed cache, random rows generated on the device, the unfused
+ * dataflow, steps recorded once and replayed, and attention in FP64.
  *
- * lab_fill() and lab_draw() work on every backend; if the device can't do it, the host does it and
- * copies. The other functions are optional and return SNAP_E_UNSUPPORTED where they are missing.
- * All calls are enqueued like those of mla.h, unless their comment says that they wait. */
+ * lab_fill() and lab_draw() work on every backend. If the backend has no function for them, the
+ * host computes the bytes, and copies them if it cannot write to the device's memory. The other
+ * functions are optional: where they are missing, those with a status return SNAP_E_UNSUPPORTED.
+ * lab_fill(), lab_flush(), lab_draw(), lab_unfused() and lab_replay() enqueue their work as mla.h
+ * does. */
 #ifndef SNAPMLA_KERNELS_LAB_H
 #define SNAPMLA_KERNELS_LAB_H
 
@@ -11,7 +14,7 @@
 #include "kernels/mla.h"
 
 /* An ablation: the FP8 kernel with one technique left out, to measure what that technique
- * contributes to speed and error. */
+ * contributes to speed and error. LAB_WHOLE leaves nothing out. */
 typedef enum {
     LAB_WHOLE,
     LAB_WIDENED,  /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as
@@ -29,7 +32,7 @@ typedef enum {
  * @ablation: LAB_WHOLE is mla_plan_create() itself
  *
  * Errors: SNAP_E_SHAPE for an unknown ablation, SNAP_E_UNSUPPORTED if the backend has no kernel for
- * it, and those of mla_plan_create().
+ * it or the precision is not MLA_FP8, and those of mla_plan_create().
  */
 snap_status lab_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                             lab_ablation ablation, snap_err *err) SNAP_CHECK_RESULT;
@@ -46,8 +49,8 @@ snap_status lab_fill(mla_backend *be, void *device, int byte, size_t bytes,
 bool lab_can_flush(const mla_backend *be);
 
 /* Evicts the contents of the last-level cache by reading other memory, which leaves no dirty lines
- * to write back. Does not wait. Work enqueued next waits for the flush, so its launch overhead is
- * not part of the time that mla_timer_start() measures. */
+ * to write back. Does not wait. Work that is enqueued during the flush starts after it, so its
+ * launch overhead is not part of the time that mla_timer_start() measures. */
 snap_status lab_flush(mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
@@ -73,12 +76,13 @@ typedef struct {
  * part, for the queries and for the new tokens. One more launch copies the new tokens to their
  * pages.
  *
- * @plan:   for MLA_FP8
+ * @plan:   for MLA_FP8; SNAP_E_USAGE if not
  * @q, @kv: as for mla_quant_q() and mla_append_kv()
  * @q8:     [batch * s_q * heads], the query planes of mla_attn
  * @staged: [batch * s_q], scratch
  *
- * The results are bit-identical to those of mla_quant_q() and mla_append_kv(); so are the errors.
+ * The results are bit-identical to those of mla_quant_q() and mla_append_kv(). The other arguments
+ * are not checked.
  */
 snap_status lab_unfused(mla_plan *plan, const mla_step *step, const mla_cache *cache, const void *q,
                         const void *kv, const lab_rows *q8, const lab_rows *staged,

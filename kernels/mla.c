@@ -1,4 +1,5 @@
-/* Argument checks of the contract, common to all backends, and the dispatch to the backend. */
+/* Sizes of the planes; argument checks of the contract, common to all backends; the dispatch to the
+ * backend; and mla_check_step(). */
 #include "kernels/mla.h"
 
 #include <float.h>
@@ -113,8 +114,8 @@ void mla_backend_describe(const mla_backend *be, mla_backend_info *out) {
     out->name[sizeof out->name - 1] = out->device[sizeof out->device - 1] = '\0';
     out->kernel[sizeof out->kernel - 1] = out->pci[sizeof out->pci - 1] = '\0';
     if (out->fp8_sums.bits < 1 || out->fp8_sums.bits > DBL_MANT_DIG || out->fp8_sums.products < 1)
-        out->fp8_sums = (mla_cut_sums){0}; /* invalid: the emulation in cut_sums.c would not
-                                              terminate */
+        out->fp8_sums = (mla_cut_sums){0}; /* invalid: without products, the loop in cut_sums.c
+                                              would not end */
 }
 
 void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err) {
@@ -148,7 +149,7 @@ snap_status mla_timer_stop(mla_backend *be, double *ns, snap_err *err) {
     return be->ops->timer_stop(be, ns, err);
 }
 
-/* A backend's plan has to name that backend: all later calls go through it. */
+/* plan->be must be the backend that created the plan: later calls on the plan go through it. */
 static snap_status check_new_plan(mla_plan *plan, const mla_backend *be, snap_err *err) {
     if (!plan || plan->be != be)
         return err_set(err, SNAP_E_DEVICE, "the backend did not return a valid plan");
@@ -205,7 +206,7 @@ snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) {
     return st;
 }
 
-/* A kernel that used the metadata of another step would read past the end of this step's table. */
+/* A kernel that used the metadata of another step could read past the end of this step's table. */
 static snap_status check_scheduled(const mla_plan *plan, const mla_step *step, snap_err *err) {
     const mla_step *s = &plan->scheduled;
     if (s->batch == step->batch && s->s_q == step->s_q && s->table_width == step->table_width)

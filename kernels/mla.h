@@ -10,18 +10,19 @@
  * Objects
  *   mla_backend   One device and one stream of work. Every pointer below that is marked "device" is
  *                 memory of that device (mla_alloc). Only one thread may call a backend.
- *   mla_plan      The workspace and split metadata for all steps up to a capacity. Only
- *                 mla_plan_create() allocates.
+ *   mla_plan      The workspace and split metadata for all steps up to a capacity. It is allocated by
+ *                 mla_plan_create().
  *   mla_schedule  Reads the sequence lengths on the device and stores the split metadata of one
  *                 step in the plan. It is called once per step, and its result serves every layer.
  *   mla_run       Attention, and the merge of the splits, for one layer.
- * mla_schedule(), mla_run() and the dataflow operations never allocate, synchronise or read device
- * data on the host. Their launches depend only on numbers that the host knows (batch, s_q, heads,
- * table_width and the plan's capacity), so a CUDA graph may capture them and replay them with other
+ * mla_schedule(), mla_run() and the dataflow operations do not allocate, synchronise or read device
+ * data on the host. (Backends whose device is the host, and the wrapper of staged.h, are
+ * exceptions.) Their launches depend only on numbers that the host knows, such as batch, s_q, heads,
+ * table_width and the plan's capacity. So a CUDA graph may capture them and replay them with other
  * sequence lengths.
  * These functions cannot report errors in device data (a page outside the pool, a length beyond the
- * capacity). They clamp such entries and never access memory out of bounds. mla_check_step() finds
- * such entries on the host and reports them.
+ * capacity). They clamp such entries and never access memory out of bounds. mla_check_step() checks
+ * the entries on the host and reports the first that is out of range.
  *
  * The paged cache. A page holds MLA_PAGE tokens. Token j of sequence b is slot j % MLA_PAGE of page
  * block_table[b][j / MLA_PAGE]. Slots and table entries past the end of a sequence may hold any
@@ -46,7 +47,7 @@ enum {
     MLA_MAX_SQ = 4,         /* query tokens per sequence and step: 1 + draft tokens */
     MLA_MAX_CONTENT = 1024, /* widest d_c */
     MLA_MAX_ROPE = 256,     /* widest d_r */
-    MLA_ALIGN = 256,        /* bytes; alignment of planes, q and out */
+    MLA_ALIGN = 256,        /* bytes; alignment of planes, q, q8, q_rope and out */
 };
 #define MLA_MAX_CONTEXT ((int64_t)1 << 20) /* tokens per sequence */
 
@@ -70,8 +71,9 @@ typedef struct mla_backend mla_backend;
 
 typedef struct {
     const char *isa;       /* Instruction set or device. cpu: "auto", "portable", "avx2", "avx512f",
-                              "avx512" (needs BF16 dot products); cuda: "auto", "sm90a", "portable";
-                              opencl: "auto", "gpu", "cpu", part of a device name. NULL = "auto" */
+                              "avx512" (needs BF16 dot products and VBMI); cuda: "auto", "sm90a",
+                              "portable"; opencl: "auto", "gpu", "cpu", part of a device name. NULL
+                              = "auto" */
     int threads;           /* cpu only: worker threads, 0 = all cores that this process may use */
     struct parallel *pool; /* cpu only: the caller's thread pool (base/parallel.h), borrowed. NULL =
                               the backend creates its own pool. Two pools in one process would
@@ -87,7 +89,7 @@ typedef struct {
 } mla_cut_sums;
 
 typedef struct {
-    char name[32];         /* "cpu", "cuda", or the name of a plugin */
+    char name[32];         /* "cpu", "cuda", "opencl", or the name of a plugin */
     char device[128];      /* "AMD EPYC, 2 threads"; "NVIDIA H200" */
     char kernel[64];       /* the implementation in use: "avx512bf16", "sm90a" */
     bool host_memory;      /* the host may dereference device pointers */
@@ -105,8 +107,9 @@ typedef struct {
  *        kernels/plugin/plugin.h describes
  * @opt:  may be NULL
  *
- * Errors: SNAP_E_USAGE for an unknown name; SNAP_E_UNSUPPORTED if this machine or build lacks what
- * the backend needs (the message names it); SNAP_E_NOMEM.
+ * Errors: SNAP_E_USAGE for an unknown name or isa; SNAP_E_UNSUPPORTED if this machine or build
+ * lacks what the backend needs (the message names it); SNAP_E_NOMEM; SNAP_E_DEVICE; for a plugin,
+ * those of plugin_backend_open().
  */
 snap_status mla_backend_open(mla_backend **out, const char *name, const mla_backend_options *opt,
                              snap_err *err) SNAP_CHECK_RESULT;
@@ -160,7 +163,7 @@ typedef struct mla_plan mla_plan;
  * @cap: copied
  *
  * Errors: SNAP_E_SHAPE (the message names the field and its range), SNAP_E_UNSUPPORTED,
- * SNAP_E_NOMEM.
+ * SNAP_E_NOMEM, SNAP_E_DEVICE.
  */
 snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                             snap_err *err) SNAP_CHECK_RESULT;
@@ -193,8 +196,8 @@ typedef struct {
 } mla_attn;
 
 /* Stores the split metadata of this step in the plan. Only the device reads device data.
- * SNAP_E_SHAPE means that the step exceeds the capacity; the previously scheduled step then stays
- * valid. After any other failure, no step is scheduled. */
+ * SNAP_E_SHAPE means that a number is out of its range, or that a pointer is null or misaligned;
+ * the previously scheduled step then stays valid. After any other failure, no step is scheduled. */
 snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
@@ -204,15 +207,16 @@ snap_status mla_schedule(mla_plan *plan, const mla_step *step, snap_err *err) SN
  *        pointers and numbers
  *
  * Equal inputs, plan capacity and backend give bit-identical results. With a fixed `splits`, the
- * result of a row does not depend on the other rows of the batch. Errors: SNAP_E_SHAPE (a null or
- * misaligned pointer, numbers beyond the capacity, or a batch, s_q or table_width that differs from
- * the scheduled step's), SNAP_E_DEVICE.
+ * result of a row does not depend on the other sequences of the batch. Errors: SNAP_E_SHAPE (a
+ * null or misaligned pointer, a number out of its range, or a batch, s_q or table_width that
+ * differs from the scheduled step's), SNAP_E_DEVICE.
  */
 snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                     const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Copies lengths and block table to the host and checks every entry. SNAP_E_SHAPE: an entry is out
- * of range; the message names it. Slow: for benchmarks and tests, never inside a captured step. */
+/* Copies lengths and block table to the host. Checks every length, and the table entries of the
+ * pages that the lengths use. SNAP_E_SHAPE: one of them is out of range; the message names it.
+ * SNAP_E_NOMEM. Slow: for benchmarks and tests, never inside a captured step. */
 snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                            snap_err *err) SNAP_CHECK_RESULT;
 
@@ -241,9 +245,10 @@ typedef struct {
 /**
  * mla_prepare - do everything that a step needs before its first mla_run()
  *
- * Does the work of mla_quant_q() (if there are queries), mla_append_kv() and mla_schedule(), in one
- * launch if the backend can. None of the three depends on another's result. The results are
- * bit-identical to those of the three separate calls, and so are the errors.
+ * Does the work of mla_quant_q() (if there are queries), mla_append_kv() and mla_schedule(), in
+ * one launch if the backend can. None of the three depends on another's result. The results are
+ * bit-identical to those of the three separate calls. The errors are theirs; in addition, queries
+ * on a plan for MLA_BF16 give SNAP_E_SHAPE.
  */
 snap_status mla_prepare(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                         const mla_fresh *fresh, snap_err *err) SNAP_CHECK_RESULT;

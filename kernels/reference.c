@@ -68,7 +68,7 @@ static float pow2_at_least(float x) {
 /* Sets the content scales and the RoPE scale of every row. */
 static void choose_scales(ref_rows *r, ref_format f, const float *x) {
     int width = r->d_c + r->d_r, dims = r->dims;
-    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* initial value for B: gives scale 1.0 */
+    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* E4M3_MAX is for B: it gives the scale 1.0 */
     for (int64_t i = 0; f == REF_C && i < r->rows; i++)
         tensor = largest_of(x + i * width, width, tensor);
     for (int64_t i = 0; i < r->rows; i++) {

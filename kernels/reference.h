@@ -2,11 +2,11 @@
  *
  * It works in two steps. First, rows (queries or cached tokens) are brought into the form that an
  * arm's multiplier reads. Either the planes that a backend ran on are decoded, which judges only
- * the arithmetic. Or plain numbers are quantised in one of the formats of the ablation, which
- * judges the format as well. Second, ref_attend() computes one output row from them. judge.h
- * compares a backend's results with it.
+ * the arithmetic. Or plain numbers are quantised in one of the formats of ref_format, which judges
+ * the format as well. Second, ref_attend() computes one output row from them. judge.h compares a
+ * backend's results with it.
  *
- * Every function is a pure function of its arguments: threads may share all inputs. */
+ * No function keeps state: threads may share all inputs. */
 #ifndef SNAPMLA_KERNELS_REFERENCE_H
 #define SNAPMLA_KERNELS_REFERENCE_H
 
@@ -14,8 +14,8 @@
 
 #include "kernels/mla.h"
 
-/* Cache formats. A to E apply to queries and tokens alike. Every format except PLAIN and BF16
- * stores the content as e4m3 values times an FP32 scale; A, B and C store the RoPE part so, too. */
+/* Formats of queries and cached tokens. Every format except PLAIN and BF16 stores the content as
+ * e4m3 values times an FP32 scale; A, B and C store the RoPE part so, too. */
 typedef enum {
     REF_PLAIN = 0, /* "plain": the given numbers, unquantised */
     REF_BF16,      /* "bf16": the baseline arm */
@@ -26,7 +26,8 @@ typedef enum {
     REF_C,         /* "C": content and RoPE e4m3, one scale for the whole tensor */
     REF_D,         /* "D": content e4m3, one scale per 64 tokens x 128 dims; RoPE bf16 */
     REF_E,         /* "E": content e4m3, one scale per 128 dims of a token; RoPE bf16 */
-    REF_F, /* "F": as snapmla, but the scale is rounded up to a power of two: RoPE stays exact */
+    REF_F, /* "F": as snapmla, but the scale is rounded up to a power of two, so that dividing RoPE
+              by it changes no mantissa */
     REF_FORMATS
 } ref_format;
 
@@ -34,7 +35,8 @@ typedef enum {
 typedef enum {
     REF_P_EXACT, /* FP64 */
     REF_P_BF16,  /* rounded to bf16: the BF16 arm; with REF_SNAPMLA this is the ablation "noPV" */
-    REF_P_E4M3,  /* SnapMLA: P' = P a_k, P8 = e4m3(P' / sigma), one sigma per block of 64 tokens */
+    REF_P_E4M3,  /* SnapMLA: P' = P a_k, P8 = e4m3(P' / sigma), one sigma = max P' / 448 per block
+                    of 64 tokens */
 } ref_pv;
 
 /* The rounding that the arm of that format uses: EXACT for PLAIN, BF16 for BF16, E4M3 for the
@@ -61,7 +63,8 @@ void ref_rows_release(ref_rows *r); /* frees and zeroes; initialise with {0} */
  * @out: the caller releases it; empty on failure
  * @x:   fp32 [rows][d_c + d_r], RoPE last; for D, row 0 is the first of a block of 64
  *
- * Errors: SNAP_E_SHAPE (D and E need d_c to be a multiple of 128), SNAP_E_NOMEM.
+ * Errors: SNAP_E_SHAPE (rows below 0, d_c or d_r below 1; D and E need d_c to be a multiple of
+ * 128), SNAP_E_NOMEM.
  */
 snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64_t rows, int d_c,
                               int d_r, snap_err *err) SNAP_CHECK_RESULT;
@@ -81,12 +84,13 @@ snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d
  * ref_attend - compute one output row
  *
  * @q, @query: the query is row @query of @q
- * @k:         tokens; the row sees the first @visible of them (0 allowed)
+ * @k:         tokens; the row sees the first @visible of them (0 or less: none)
  * @o:         fp64 [d_c], not rounded
  * @lse:       natural logarithm; -inf when nothing is visible; may be NULL
  *
  * All sums are FP64. Blocks of MLA_PAGE tokens are processed in order with a running maximum, so
- * that P is rounded as the arm rounds it. q and k may have scales for different column groups.
+ * that P is rounded as the arm rounds it. q and k may have different numbers of scales per row, if
+ * one number divides the other.
  */
 void ref_attend(const ref_rows *q, int64_t query, const ref_rows *k, int64_t visible,
                 double softmax_scale, ref_pv pv, double *o, double *lse);

@@ -30,8 +30,8 @@ typedef struct {
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    place lengths, table; /* lengths and block table of the scheduled step; valid until the next
-                             step is scheduled */
+    place lengths, table; /* lengths and block table of the step last given to mla_schedule(),
+                             mla_append_kv() or mla_fetch_kv() */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */

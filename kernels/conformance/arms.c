@@ -1,5 +1,6 @@
-/* Compares each arm with the oracle of its own arithmetic: head counts, widths, causal masks, and
- * extreme values for the FP8 format. */
+/* Compares each arm with the FP64 reference (MLA_BF16: exact probabilities; MLA_FP8: its own
+ * arithmetic): head counts, long contexts, widths, causal masks, and extreme values for the FP8
+ * format. */
 #include <math.h>
 
 #include "kernels/conformance/check.h"
@@ -38,7 +39,7 @@ snap_status check_exact(const check_context *c, const step_case *s, snap_err *er
 }
 
 /* Judges a step. If an FP8 backend turns out to round P by its own rule, this and all later cases
- * are judged against exact probabilities. */
+ * of the check are judged against exact probabilities. */
 static snap_status judge_case(const check_context *c, step_case *s, ref_pv pv, int64_t rows,
                               snap_err *err) {
     judge_error e;
@@ -104,8 +105,8 @@ cleanup:
     return st;
 }
 
-/* Lengths below s_q leave some rows without a visible token. With 66 tokens, the first rows see
- * nothing of page 1. */
+/* Lengths below s_q leave some rows without a visible token. With 66 tokens and s_q 3 or 4, the
+ * first rows see nothing of page 1. */
 static snap_status causal(const check_context *c, snap_err *err) {
     static const int kLengths[] = {66, 3, 1, 0, 129, 64};
     step_spec spec = check_spec(c, 6, kLengths);

@@ -33,11 +33,13 @@ snap_status check_figure(const check_context *c, const char *what, double value,
                          snap_err *err) SNAP_CHECK_RESULT;
 
 /* Tests whether an FP8 step rounded P with one scale per page, as in the paper. If the step,
- * already run, contradicts that, `exact` of the row is set, and all later cases are judged against
- * exact probabilities. @rows: size of the sample that is judged; 0 = all. Does nothing for BF16. */
+ * already run, contradicts that, `exact` of the row is set, and all later cases of this check are
+ * judged against exact probabilities. @rows: size of the sample that is judged; 0 = all. Does
+ * nothing for BF16. */
 void check_rule(const check_context *c, const step_case *s, int64_t rows);
 
-/* Judges all rows of a step that has run against exact probabilities. SNAP_E_WRONG. */
+/* Judges all rows of a step that has run against exact probabilities. SNAP_E_WRONG,
+ * SNAP_E_NOMEM. */
 snap_status check_exact(const check_context *c, const step_case *s,
                         snap_err *err) SNAP_CHECK_RESULT;
 

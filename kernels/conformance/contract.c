@@ -141,8 +141,8 @@ static snap_status arguments(const check_context *c, snap_err *err) {
     return check_count(c, st, err);
 }
 
-/* Sequence 1 has a bad length or page number. The step must end, and sequence 0 must keep its
- * result. */
+/* Sequence 1 has a bad length or page number. mla_check_step() must report it, the step must end,
+ * and sequence 0 must keep its result. */
 static snap_status survives(const check_context *c, step_case *s, const uint16_t *want,
                             snap_err *err) {
     size_t half = s->area[AREA_OUT].bytes / 2;

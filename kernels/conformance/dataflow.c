@@ -1,4 +1,5 @@
-/* Compares the dataflow operations bit for bit with the scalar definitions of formats.h. */
+/* Compares the dataflow operations bit for bit with the scalar definitions of formats.h. Any NaN
+ * may stand for another NaN. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@ enum { kC = 512, kR = 64, kWidth = kC + kR };
 enum { kKinds = 5, kQuantRows = 60 };
 
 /* A number of one of five kinds: normal, zero, huge, with a wide range of exponents, or normal with
- * some infinities and NaNs. Subnormal numbers do not occur, because IEEE 754 lets a device flush
- * them to zero. */
+ * some infinities and NaNs. Subnormal numbers do not occur, because some devices flush them to
+ * zero, which OpenCL allows. */
 static uint16_t odd_number(rng *r, int kind) {
     double x = rng_normal(r);
     switch (kind) {

@@ -1,4 +1,5 @@
-/* Checks of steps whose result is known in closed form, so that no oracle is needed. */
+/* Checks of steps whose result is known in closed form. The reference of judge.h is used only for
+ * one log-sum-exp. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Checks that some changes of the input leave the result bit-identical, and that splitting a
- * sequence changes only the rounding of the result. */
+/* Checks that reruns and some changes of the input leave the result bit-identical, and that
+ * splitting a sequence changes only the rounding of the result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

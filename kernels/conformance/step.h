@@ -1,6 +1,6 @@
 /* step.h - a decode step on any backend, with a copy ("image") of all its data on the host. Inputs
- * are pure functions of their coordinates, pages lie in shuffled order, and unused bytes are
- * poisoned. */
+ * are pure functions of their coordinates, pages lie in shuffled order, unused bytes are poisoned,
+ * and unused table entries are invalid. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_STEP_H
 #define SNAPMLA_KERNELS_CONFORMANCE_STEP_H
 
@@ -56,8 +56,8 @@ typedef struct {
     judge_step host; /* the same step with pointers to the images */
 } step_case;
 
-/* Computes the row of token @token of sequence id @id as bf16 [d_c + d_r]. Query i is token -1 -
- * i. */
+/* Computes the row of token @token of sequence id @id as bf16 [d_c + d_r]. Query row i of a
+ * sequence is token -1 - i. */
 void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row);
 
 /* Creates the step on @be. @c must be released by step_free(), also after a failure. Returns errors
@@ -69,7 +69,7 @@ void step_free(step_case *c);
 /* Poisons the outputs, runs the step and copies the outputs to the host. */
 snap_status step_run(step_case *c, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Copies one area between host and device. */
+/* Copies one area between host and device. An area of 0 bytes is not copied. */
 snap_status step_copy_in(step_case *c, step_area_name a, snap_err *err) SNAP_CHECK_RESULT;
 snap_status step_copy_out(step_case *c, step_area_name a, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,12 +1,12 @@
 /* avx512_few.h - scores and probabilities of a page for at most four rows. Scores have columns in
- * the lanes, softmax has tokens. Pages are read once, directly from the cache; e4m3 is decoded on
+ * the lanes, softmax has tokens. Full pages are read directly from the cache; e4m3 is decoded on
  * the way. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_FEW_H
 #define SNAPMLA_KERNELS_CPU_AVX512_FEW_H
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* 64 finite rows in memory. MLA_BF16: content points to whole rows. MLA_FP8: the two planes. */
+/* 64 rows in memory. MLA_BF16: content points to whole rows. MLA_FP8: the two planes. */
 typedef struct {
     const char *content, *rope;
 } page_rows;
@@ -30,8 +30,8 @@ INLINE void add_columns(const scratch16 *w, __m512 *sum, int rows, int stride, _
                                            load_bf16(w->q + (size_t)r * (size_t)w->d + c));
 }
 
-/* Multiplies @n bf16 columns of @tokens tokens with the query columns from @c on. For every
- * @every-th token, a line of the next page is prefetched. */
+/* Multiplies @n bf16 columns of @tokens tokens with the query columns from @c on. For each 32
+ * columns of every @every-th token, a line of the next page is prefetched. */
 INLINE void add_bf16(const scratch16 *w, __m512 *sum, const char *k, region *next, size_t row_bytes,
                      size_t n, size_t c, int rows, int tokens, int every) {
     for (size_t i = 0; i < n; i += 32) {
@@ -89,9 +89,10 @@ static page_rows find_page(scratch16 *w, const cpu_part *part, int64_t slot, int
     return (page_rows){copy, copy_rope};
 }
 
-/* Computes the scores of a page. Half of the next page's content is prefetched meanwhile; the other
- * half is prefetched during the values, so that memory stays busy. (For MLA_BF16, half of the RoPE
- * part remains: prefetch_rest().) */
+/* Computes the scores of a page. Meanwhile, half of the next page's content is prefetched
+ * (MLA_BF16: half of its rows) and, for MLA_FP8, all of its RoPE part. The other half of the
+ * content is prefetched during the values, so that memory stays busy. (For MLA_BF16, half of the
+ * RoPE part remains: prefetch_rest().) */
 INLINE void scores_few(scratch16 *w, page_rows page, mla_precision p, size_t d_c, size_t d_r,
                        int rows, int tokens) {
     __m512 sum[16];
@@ -135,8 +136,8 @@ INLINE void scores_few_rows(scratch16 *w, page_rows page, mla_precision p, size_
     }
 }
 
-/* The softmax of softmax.h with the tokens of row @r in the lanes. Scores and P are at index
- * @at. */
+/* The softmax of softmax.h with the tokens of row @r in the lanes. The row's scores and P are row
+ * @at of w->s and w->p. */
 INLINE void softmax_row(scratch16 *w, mla_precision precision, int r, size_t at) {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     softmax_state *st = &w->state;

@@ -100,7 +100,7 @@ INLINE void add_lanes(scratch16 *w, int rows, int t) {
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Adds kGroup tokens x kColumns columns from @v to @sums. @p are pairs of P. Both pointers are for
+/* Adds kGroup tokens x kColumns columns from @v to @sums. @p are pairs of P. @p and @sums point to
  * row 0; the data of other rows follow at a distance of one row's places. */
 INLINE void add_values(tables t, const char *v, const uint32_t *p, float *sums, size_t d_c,
                        int rows) {

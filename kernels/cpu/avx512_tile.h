@@ -20,9 +20,8 @@ enum {
 };
 
 /* The part of the next page that is not prefetched yet. The code prefetches one line at a time
- * between the arithmetic on the current page: half of the lines during the scores, half during the
- * values. So memory is always busy, and there are never more requests than a core can have under
- * way. */
+ * between the arithmetic on the current page, so that memory stays busy while few requests are
+ * under way at once. */
 typedef struct {
     const char *at, *end;
     size_t step; /* bytes of a line; 0 if there is nothing to prefetch */
@@ -37,8 +36,8 @@ typedef struct {
     uint16_t *q;         /* [rows][d] bf16 */
     uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], four columns of a row in each
                             element */
-    uint16_t *tile;      /* [64][d] bf16: the decoded page, if the cache itself cannot be used
-                            directly */
+    uint16_t *tile;      /* [64][d] bf16: many rows: the page, if it is not read from the cache
+                            directly; few, stream: a copy of an incomplete page */
     float *s;     /* scores. many rows: [64][padded]; few: [rows][64]; stream: [places][64] */
     uint32_t *p;  /* P, pairs of tokens. many rows: [32][padded]; few: [rows][32]; stream:
                      [places][32] */
@@ -46,7 +45,8 @@ typedef struct {
                      [places][kAtOnce][LANES] */
     float *sums;  /* stream only: [places][d_c], P V of a page */
     softmax_state state;
-    region left[2]; /* what is left to prefetch of content and rope */
+    region left[2]; /* what is left to prefetch. MLA_FP8: of content and of rope; MLA_BF16: both
+                       begin as the whole page */
 } scratch16;
 
 static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
@@ -80,10 +80,11 @@ INLINE const char *delay_address(const char *p) {
     return p;
 }
 
-/* Prefetches the next line of a region. With @exact, the caller makes exactly as many calls as the
- * region has lines. Without it, the caller makes more; the position then stays at the region's end
- * and the same line is prefetched again, at no cost. The target is L1, because the core sometimes
- * drops all prefetches into L2. */
+/* Prefetches the next line of a region. With @exact, the position advances at each call, because
+ * the callers make as many calls as the region has lines (32 more if d_c is an odd multiple of 32).
+ * Without it, the callers may make many more; the position then stays at the region's end and the
+ * same line is prefetched again. The target is L1, because the core sometimes drops all prefetches
+ * into L2. */
 INLINE void prefetch_line(region *next, bool exact) {
     _mm_prefetch(next->at, _MM_HINT_T0);
     next->at += exact || next->at < next->end ? next->step : 0;
@@ -215,8 +216,9 @@ static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
             }
 }
 
-/* Returns the page as 64 rows of finite bf16. This is the cache itself if it holds them. Otherwise
- * it is the tile: its rows from token n on are zeros, and decode_some() fills the others. */
+/* Returns the page as 64 rows of bf16. This is the cache itself if it is bf16 and the page is full.
+ * Otherwise it is the tile: its rows from token n on are zeros, and decode_some() fills the
+ * others. */
 static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
     size_t d = (size_t)w->d;
     if (part->precision == MLA_BF16 && n == MLA_PAGE)
@@ -225,8 +227,8 @@ static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t sl
     return w->tile;
 }
 
-/* Decodes tokens t .. t + tokens - 1 into the tile just before their first use, so that they are in
- * L1. */
+/* Decodes tokens t .. t + tokens - 1 into the tile, if @k is the tile. The callers do this just
+ * before the first use of the tokens, so that they are in L1. */
 static void decode_some(scratch16 *w, const cpu_part *part, const uint16_t *k, int64_t slot, int n,
                         int t, int tokens) {
     int count = n - t < tokens ? n - t : tokens;

@@ -5,15 +5,16 @@
 
 #include "kernels/cpu/avx512_few.h"
 
-/* V and P of a block. Row j of V, bf16 or e4m3, is at j * row_bytes. The dword with P of tokens 2j
+/* V and P of a page. Row j of V, bf16 or e4m3, is at j * row_bytes. The dword with P of tokens 2j
  * and 2j + 1 of row r is at j * pair_stride + r * row_stride. */
 typedef struct {
     const char *v;
     size_t row_bytes;
     int pair_stride, row_stride;
-    int lines; /* lines of the next page to prefetch per 64 columns of two tokens */
-    bool few;  /* the variant for few rows: prefetches are exact, and pairs go from the last, which
-                  is still in L1, to the first */
+    int lines; /* lines of the next page to prefetch per 64 columns of two tokens (or per 32, where
+                  only 32 are left) */
+    bool few;  /* the variant for few rows: prefetch_line() is called with `exact`, and pairs go
+                  from the last, which is still in L1, to the first */
 } pv;
 
 /* Decodes 64 columns of two tokens to pairs of bf16. Vector i holds columns 4i .. 4i + 3 of each
@@ -33,8 +34,8 @@ INLINE void decode_pairs(tables t, const char *v, size_t d_c, __m512bh out[4]) {
     }
 }
 
-/* Interleaves 64 columns of tokens 2j and 2j + 1, starting at column @c. With @vecs 1: 32
- * columns. */
+/* Interleaves 64 columns of tokens 2j and 2j + 1, starting at column @c, and decodes them for
+ * MLA_FP8. With @vecs 1 (MLA_BF16 only): 32 columns. */
 INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precision p, int c,
                          int vecs, __m512bh out[4]) {
     if (p == MLA_FP8) {
@@ -96,7 +97,8 @@ INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c
     }
 }
 
-/* Computes all columns for one to four rows, in blocks as wide as the registers allow. */
+/* Computes all columns for one to four rows, in blocks of 32 * @vecs columns and narrower ones at
+ * the end. */
 INLINE void values_columns(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row,
                            int rows, int vecs) {
     int c = 0;
@@ -135,8 +137,8 @@ static void values_few(scratch16 *w, const cpu_part *part, page_rows page, float
                     part->d_c, 0, w->rows);
 }
 
-/* Computes all rows. The outer loop goes over columns, so that 64 columns of V stay in L1 for all
- * rows. */
+/* Computes all rows. For the groups of four rows, the outer loop goes over columns, so that 64
+ * columns of V stay in L1 for all groups. The last one to three rows follow. */
 static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
     pv in = {(const char *)k, (size_t)w->d * 2, w->padded, 1, 1, false};
     int whole = w->rows / 4 * 4, c = 0;

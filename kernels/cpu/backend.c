@@ -1,5 +1,5 @@
-/* The CPU as a backend: memory, timer, description, and the choice of an instruction set. Every
- * call returns after its work is done, so "stream order" is program order. */
+/* The CPU as a backend: memory, timer, description, ceilings, and the choice of an instruction set.
+ * Every call returns after its work is done, so "stream order" is program order. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +26,9 @@ void *cpu_memory(size_t bytes) {
     return p;
 }
 
-/* Freed memory stays with the process, so that the caches of a benchmark cell occupy the memory
- * that the read probe read. This removes one difference between a ceiling and the measurements that
- * are compared with it. It does not explain why read bandwidth changes by up to 2x between runs on
- * some virtual machines. The setting applies to the whole process. */
+/* Freed memory stays with the process, so that the KV caches of a benchmark occupy the memory that
+ * the read probe read. This removes one difference between a ceiling and the measurements that are
+ * compared with it. The setting applies to the whole process. */
 static void keep_memory(void) {
     (void)mallopt(M_MMAP_MAX, 0);
     (void)mallopt(M_TRIM_THRESHOLD, -1);

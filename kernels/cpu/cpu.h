@@ -21,7 +21,8 @@ typedef struct {
  * enough. */
 void *cpu_memory(size_t bytes);
 
-/* The length of sequence @b, clamped to the width of the block table and the plan's capacity. */
+/* The length of sequence @b, clamped to 0 .. the tokens that the block table and the plan's
+ * capacity allow. */
 int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b);
 
 /* step.c: plan, schedule, run */

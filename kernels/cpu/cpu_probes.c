@@ -13,7 +13,8 @@ enum {
     kWindowNs = 4000000, /* one repetition of the arithmetic probe */
     kMinReadBytes = 256 << 20,
     kMostAhead = 8192,  /* most bytes that a loop may prefetch beyond its share */
-    kCacheMultiple = 4, /* size of the read probe's memory, in last-level caches */
+    kCacheMultiple = 4, /* size of the read probe's memory, in last-level caches, but at least
+                           kMinReadBytes */
     kMinWindows = 3,
     kMaxIsas = 8,
 };
@@ -31,14 +32,14 @@ struct cpu_probe {
     uint16_t operands[CPU_OPERANDS];
     int n;                    /* number of usable instruction sets */
     multiplier isa[kMaxIsas]; /* widest first */
-    cpu_read_loop best_loop;  /* fastest so far */
+    cpu_read_loop best_loop;  /* fastest of the last measurement */
     int best_isa;
     cpu_read_loop loop; /* the loop of the current window */
     const multiplier *with;
 };
 typedef struct cpu_probe probe;
 
-/* Runs @fn once per thread and returns the time in nanoseconds. */
+/* Runs @fn for the indices 0 .. threads - 1 in parallel and returns the time in nanoseconds. */
 static double window(parallel *pool, parallel_fn fn, probe *p) {
     int64_t start = clock_now_ns();
     parallel_for(pool, p->threads, fn, p);
@@ -192,7 +193,8 @@ void cpu_probe_measure(cpu_probe *p, mla_ceilings *out, parallel *pool, double s
     out->read_bytes = p->share * (size_t)p->threads;
     measure_read(&out->read, pool, p, seconds);
     measure_multiply(&out->bf16, pool, p, seconds);
-    out->fp8 = out->bf16; /* e4m3 is converted to bf16 exactly; no CPU multiplies it faster */
+    out->fp8 = out->bf16; /* e4m3 is converted to bf16 exactly; none of the instruction sets
+                             multiplies e4m3 */
 }
 
 void cpu_probe_probe_once(cpu_probe *p, mla_probe_rates *out, parallel *pool) {

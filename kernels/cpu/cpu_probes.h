@@ -1,4 +1,5 @@
-/* cpu_probes.h - measures the ceilings of this machine (ceilings.h) over all threads of a pool. */
+/* cpu_probes.h - measures the ceilings and the momentary rates of this machine (ceilings.h) over
+ * all threads of a pool. */
 #ifndef SNAPMLA_KERNELS_CPU_CPU_PROBES_H
 #define SNAPMLA_KERNELS_CPU_CPU_PROBES_H
 
@@ -7,7 +8,8 @@
 
 typedef struct cpu_probe cpu_probe;
 
-/* Allocates the memory to be read and calibrates the length of the windows. SNAP_E_NOMEM. */
+/* Allocates the memory to be read, and finds how much work each multiply loop needs for a window.
+ * SNAP_E_NOMEM. */
 snap_status cpu_probe_create(cpu_probe **out, parallel *pool, snap_err *err) SNAP_CHECK_RESULT;
 void cpu_probe_free(cpu_probe *p); /* NULL is allowed */
 

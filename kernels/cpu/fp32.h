@@ -1,13 +1,15 @@
 /* fp32.h - computes one part in FP32 arithmetic, for any vector width.
  *
- * Each instruction set's file includes it after the definitions of vec.h.
+ * avx2.c, avx512f.c and portable.c include it after the definitions that vec.h needs.
  *
- * A page is decoded once into FP32 [64][d] and used for all rows. Query rows are in the lanes:
- *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     K broadcast, 4 tokens x 2 vectors
- *   softmax   over tokens, lane by lane; P replaces S
+ * A page is decoded once into FP32 [64][d] and used for all rows:
+ *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     rows in the lanes, K broadcast,
+ *                                                               4 tokens x 2 vectors at a time
+ *   softmax   over tokens, lane by lane; P replaces S           rows in the lanes
  *   values    O[row][d] = rescale O + sigma sum_token P[token][row] V[token][d]
+ *                                                               columns in the lanes, P broadcast
  * The page is SnapMLA's block, so sigma and the running maximum follow the algorithm of the paper
- * (arXiv 2602.10718) exactly. */
+ * (arXiv 2602.10718). */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* isa.h - the functions that each instruction set supplies to the CPU backend.
  *
  * step.c splits a step into parts (a range of one sequence's tokens x a group of its query rows),
- * distributes them over threads and merges the results. An instruction set computes one part. Each
- * has its own file, which is compiled for that set by a pragma and called only if the machine
- * supports it. */
+ * distributes them over threads and merges the results. An instruction set computes one part; it
+ * also supplies the conversion of rows, the sum of partial outputs and the probe loops. Each has
+ * its own file and is called only if the machine supports it. A pragma compiles the file for that
+ * set (portable.c needs none). */
 #ifndef SNAPMLA_KERNELS_CPU_ISA_H
 #define SNAPMLA_KERNELS_CPU_ISA_H
 
@@ -13,7 +14,8 @@
 #include "kernels/mla.h"
 
 enum {
-    CPU_MAX_ROWS = 128, /* most query rows of a part: their output sums must fit into a core's L2 */
+    CPU_MAX_ROWS = 128, /* most query rows of a part: their output sums should fit into a core's
+                           L2 */
     CPU_OPERANDS = 128,
 };
 
@@ -53,11 +55,11 @@ typedef struct {
     bool (*usable)(void); /* true if this machine supports it */
     size_t (*scratch_bytes)(int rows, int d_c, int d_r);
 
-    /* Computes, for each row:
+    /* Computes, for each row, over the tokens of the part that the row sees:
      *   o [rows][d_c] = sum_j P_j c_j, l = sum_j P_j, with P_j = 2^(logit_j - m)
      *   m = the maximum of the logits, which are in base 2
-     * Without a visible token, o = 0 and m = -inf. @scratch is aligned to MLA_ALIGN, and o to 64
-     * bytes. */
+     * Without a visible token, o = 0, l = 0 and m = -inf. In the sum o, P is rounded as
+     * softmax.h says. @scratch is aligned to MLA_ALIGN, and o to 64 bytes. */
     void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
 
     /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */
@@ -69,8 +71,9 @@ typedef struct {
     void (*dequant)(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r,
                     uint16_t *row);
 
-    /* Probes. read() reads every byte once. multiply() returns the number of FLOP in @rounds rounds
-     * on CPU_OPERANDS random normal numbers in bf16. */
+    /* Probes. read() reads every byte once. multiply() runs @rounds rounds of multiply-accumulates
+     * on numbers from @operands, which has CPU_OPERANDS random normal numbers in bf16. It returns
+     * the number of FLOP. */
     void (*read)(const void *from, size_t bytes, cpu_read_loop loop);
     double (*multiply)(const uint16_t *operands, int64_t rounds);
     const char *multiply_how;

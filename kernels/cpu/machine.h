@@ -1,4 +1,5 @@
-/* machine.h - properties of this computer, read from the operating system. */
+/* machine.h - properties of this computer, read from the operating system, and the list of
+ * instruction sets. */
 #ifndef SNAPMLA_KERNELS_CPU_MACHINE_H
 #define SNAPMLA_KERNELS_CPU_MACHINE_H
 
@@ -7,7 +8,7 @@
 #include "kernels/cpu/isa.h"
 
 /* The name of the processor, such as "AMD EPYC 9575F". If the system gives none, the name of the
- * architecture. */
+ * architecture, or "unknown". */
 void machine_name(char *out, size_t size);
 size_t machine_memory_bytes(void);
 size_t machine_cache_bytes(void); /* last-level cache; 0 = unknown */

@@ -1,4 +1,4 @@
-/* For any machine: 128-bit vectors in GNU C, which every 64-bit target supports in hardware. */
+/* For any machine: 128-bit vectors in GNU C. The compiler translates them for any target. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #endif

@@ -1,13 +1,13 @@
 /* softmax.h - the running softmax over pages of logits. Rows are in the vector lanes (vec.h).
  *
  * Inputs are a row's state and one page of its logits s_j = q . k_j (times a_k,j for MLA_FP8). With
- * the factor f = softmax_scale * a_q * log2(e) > 0:
+ * the factor f = softmax_scale * a_q * log2(e) > 0, where a_q is 1 for MLA_BF16:
  *   m' = max(m, max_j s_j)          rescale = 2^((m - m') f)          P_j = 2^((s_j - m') f)
  *   l' = l rescale + sum_j P_j
  *   MLA_FP8:  P'_j = P_j a_k,j,  sigma = max_j P'_j / 448,  P8_j = e4m3(P'_j / sigma); sigma and
  *             all P8 are zero if max_j P'_j < 2^-100
- * m stays in units of s, so that a difference of logits is rounded only once, after the
- * subtraction. */
+ * m stays in units of s: f multiplies the difference s_j - m', so the logits are not rounded by a
+ * multiplication before the subtraction. */
 #ifndef SNAPMLA_KERNELS_CPU_SOFTMAX_H
 #define SNAPMLA_KERNELS_CPU_SOFTMAX_H
 
@@ -62,7 +62,7 @@ static void softmax_begin(softmax_state *st, const cpu_part *part) {
     }
 }
 
-/* Returns the maxima in base 2. */
+/* Copies the sums to @l, and the maxima, converted to base 2, to @m. */
 static void softmax_end(const softmax_state *st, int rows, float *m, float *l) {
     for (int i = 0; i < rows; i++) {
         m[i] = st->m[i] * st->factor[i];

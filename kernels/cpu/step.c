@@ -6,7 +6,7 @@
 #include "kernels/cpu/cpu.h"
 
 enum {
-    kPartsPerThread = 8, /* evens out threads of different speed; the fixed cost is 2 % of a part */
+    kPartsPerThread = 8, /* several parts per thread even out threads of different speed */
     kMinPartPages = 4,
     kMaxSplits = 64,
 };
@@ -121,8 +121,8 @@ int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b) {
     return length > plan->cap.max_tokens ? plan->cap.max_tokens : length;
 }
 
-/* The number of parts of a sequence of @pages. If the caller fixed `splits`, it depends on that
- * sequence alone. Otherwise all parts of the step get about equal sizes. */
+/* The number of parts of a sequence of @pages. If the plan has a fixed `splits`, the number depends
+ * on the sequence and the plan alone. Otherwise all parts of the step get about equal sizes. */
 static int parts_of(const cpu_plan *plan, int64_t pages, int64_t total) {
     const cpu_backend *be = (const cpu_backend *)plan->base.be;
     int64_t share = total / ((int64_t)parallel_threads(be->pool) * kPartsPerThread) + 1;

@@ -1,5 +1,5 @@
 /* target.h - compiles the code between TARGET_BEGIN and TARGET_END for an instruction set, so that
- * no file needs its own compiler flags. Headers with inline functions must be included after
+ * no file needs its own compiler flags. A header whose functions use the set must be included after
  * TARGET_BEGIN. */
 #ifndef SNAPMLA_KERNELS_CPU_TARGET_H
 #define SNAPMLA_KERNELS_CPU_TARGET_H

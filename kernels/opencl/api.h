@@ -67,8 +67,8 @@ typedef struct {
 #undef MEMBER
 } opencl_api;
 
-/* Loads the functions from libOpenCL.so.1, once. NULL with SNAP_E_UNSUPPORTED if there is no such
- * library. */
+/* Loads the functions from libOpenCL.so.1. NULL with SNAP_E_UNSUPPORTED if there is no such library
+ * or it lacks one of the functions. */
 const opencl_api *opencl_load(snap_err *err);
 
 #endif

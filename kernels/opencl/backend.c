@@ -159,7 +159,7 @@ static bool usable(const opencl_backend *be, cl_object device) {
            number(be, device, CL_DEVICE_LOCAL_MEM_SIZE) >= 16 << 10;
 }
 
-/* Ranks a device by how well it matches the request; 0 = not at all. */
+/* Ranks a device by how well it matches the request; 0 = it does not match or is not usable. */
 static int rank(const opencl_backend *be, cl_object device, const char *wanted) {
     char name[128];
     uint64_t type = number(be, device, CL_DEVICE_TYPE);

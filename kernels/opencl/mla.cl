@@ -40,7 +40,7 @@ uchar e4m3_encode(float x) {
 }
 
 /* A correctly rounded division. OpenCL allows an error of 2.5 units in the last place; two
- * corrections remove it. */
+ * corrections remove it. Quotients below 2^-100 in magnitude are not corrected. */
 float divide(float a, float b) {
     float q = a / b, r = 1.0f / b;
     if (!isfinite(q) || fabs(q) < 0x1p-100f)
@@ -201,7 +201,7 @@ float load_rope(__global const uchar *content, __global const uchar *rope, ulong
 #endif
 }
 
-/* One work-group computes ROWS rows of sequence b over one part of its pages. */
+/* One work-group computes up to ROWS rows of sequence b over one part of its pages. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
        __global uchar *q_scale, ulong q_scale_at, __global uchar *content, ulong content_at,

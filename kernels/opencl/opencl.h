@@ -45,8 +45,8 @@ snap_status opencl_check(int32_t code, const char *what, snap_err *err) SNAP_CHE
 snap_status opencl_kernel(cl_object *out, opencl_backend *be, const char *options, const char *name,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* Collects a kernel's arguments in order, then launches it. The first error is kept and returned by
- * opencl_launch(). */
+/* Collects a kernel's arguments in order, then launches it. The first error is kept in `code`, and
+ * opencl_launch() reports it. */
 typedef struct {
     opencl_backend *be;
     cl_object kernel;
@@ -59,7 +59,8 @@ void opencl_buffer(opencl_call *c, const void *address); /* passes two arguments
 void opencl_int(opencl_call *c, int64_t value);
 void opencl_value(opencl_call *c, const void *value, size_t size);
 
-/* @groups: number of work-groups in x, y and z; each has OPENCL_GROUP work-items in x. */
+/* @groups: number of work-groups in x, y and z; each has OPENCL_GROUP work-items in x. If one of
+ * the numbers is 0, nothing is launched, and SNAP_OK is returned. */
 snap_status opencl_launch(opencl_call *c, const size_t groups[3], snap_err *err) SNAP_CHECK_RESULT;
 
 /* step.c */

@@ -1,16 +1,16 @@
 /* plugin.h - the interface of a backend plugin: a shared object that a vendor builds separately.
  *
- * The object defines one symbol. It is data, not a function, so that no code of the object is
+ * The object defines one symbol. It is data, not a function, so that no function of the object is
  * called before its ABI number has been checked:
  *
  *     const snapmla_plugin snapmla_plugin_v1 = {SNAPMLA_PLUGIN, "acme", acme_open};
  *
  * `open` creates a backend as kernels/backend.h describes: mla_backend is the first member of the
  * plugin's own struct, and `ops` points to a table that lives as long as the object is loaded.
- * Every member of the table must be set, except those marked "may be NULL". The same holds for
+ * Every function of the table must be set, except those marked "may be NULL". The same holds for
  * `lab`, unless it is NULL. The object needs no symbol of the program: it is compiled against the
- * headers alone and may be linked with any library. It stays loaded until the program ends, because
- * device runtimes leave threads behind.
+ * headers alone and may be linked with any library. Once its symbol has passed the checks, the
+ * object stays loaded until the program ends, because device runtimes leave threads behind.
  *
  * docs/plugin.md is the manual. example/ contains two whole backends: the smallest, and one with
  * both arms. */
@@ -49,9 +49,9 @@ static inline snap_status plugin_fail(snap_err *err, snap_status code, const cha
     return code;
 }
 
-/* The program's side: opens the plugin at @path as a backend. SNAP_E_UNSUPPORTED if it can't be
- * loaded, was built for another ABI or leaves out a required member; else the error that its `open`
- * returns. */
+/* The program's side: opens the plugin at @path as a backend. SNAP_E_USAGE if @path is empty or too
+ * long; SNAP_E_IO if there is no such file; SNAP_E_UNSUPPORTED if it can't be loaded, was built for
+ * another ABI or leaves out a required member; else the error that its `open` returns. */
 snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
                                 snap_err *err);
 

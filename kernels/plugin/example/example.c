@@ -1,4 +1,4 @@
-/* example.c - a complete backend in one file: one thread, plain FP32, host memory.
+/* example.c - a complete backend in one file: one thread, FP32 arithmetic, host memory.
  *
  * It is written to be read and copied. It calls no function of the program. It follows the loop of
  * SnapMLA: a running maximum over pages of 64 tokens, and probabilities rounded as each arm rounds
@@ -182,8 +182,8 @@ static snap_status example_schedule(mla_plan *base, const mla_step *step, snap_e
     return SNAP_OK;
 }
 
-/* Lengths and page numbers are device data and not checked by the caller: out-of-range values are
- * clamped. */
+/* Lengths and page numbers are device data, which the caller does not check. Values out of range
+ * are clamped. */
 static int64_t length_of(const mla_plan *plan, const mla_step *step, int b) {
     int64_t length = step->seqlens[b], room = (int64_t)step->table_width * MLA_PAGE;
     room = room < plan->cap.max_tokens ? room : plan->cap.max_tokens;

@@ -34,7 +34,7 @@ static void describe(const mla_backend *be, mla_backend_info *out) {
 
 static void *alloc(mla_backend *be, size_t bytes, snap_err *err) {
     (void)be;
-    const size_t limit = (size_t)1 << 40; /* bytes; no machine has more for one buffer */
+    const size_t limit = (size_t)1 << 40; /* bytes; larger requests are refused */
     void *p = NULL;
     if (bytes > limit || posix_memalign(&p, MLA_ALIGN, bytes ? bytes : 1) != 0)
         (void)plugin_fail(err, SNAP_E_NOMEM, "out of memory for %zu bytes", bytes);
@@ -73,7 +73,8 @@ static snap_status timer_stop(mla_backend *be, double *ns, snap_err *err) {
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* An arm that the device does not have is refused here. The checks of that arm are then skipped. */
+/* An arm that the device does not have is refused here. `snapmla conformance` then skips the checks
+ * of that arm. */
 static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                                snap_err *err) {
     if (cap->precision != MLA_BF16)
@@ -109,8 +110,8 @@ static uint16_t bf16_encode(double exact) {
     return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16); /* rounds to nearest, ties to even */
 }
 
-/* Lengths and page numbers are device data, which the caller cannot check. Values out of range are
- * clamped, so that no memory out of bounds is read. */
+/* Lengths and page numbers are device data, which the caller does not check. Values out of range
+ * are clamped, so that no memory out of bounds is read. */
 static int64_t length_of(const mla_plan *plan, const mla_step *step, int seq) {
     int64_t n = step->seqlens[seq], room = (int64_t)step->table_width * MLA_PAGE;
     room = room < plan->cap.max_tokens ? room : plan->cap.max_tokens;
