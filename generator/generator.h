@@ -1,9 +1,9 @@
 /* generator.h - prompts in, completions out: the interface of every generator.
  *
  * A generator pulls requests from a source and pushes each finished one into a sink, in the order
- * in which they finish. It keeps up to a stated number of requests in flight. So a run of any size
- * takes constant memory, an engine with continuous batching can admit requests as pages come free,
- * and a client of a server can keep its connections full.
+ * in which they finish. http and local keep up to a stated number of requests in flight. So their
+ * memory does not grow with the number of requests, an engine with continuous batching can admit
+ * requests as pages come free, and a client of a server can keep its connections full.
  *
  *   http     OpenAI-compatible servers: "http://host:port/v1" or https. Several servers can share
  *            the requests: in "http://a/v1|http://b/v1*3" the second gets three times as many
@@ -12,7 +12,8 @@
  *
  * A request that fails for good (after the generator's own retries) is a result with `failed` set.
  * It does not end the run: the caller excludes and counts it. generator_run() fails only when
- * continuing makes no sense (the sink failed, out of memory, cancelled, the API key is refused). */
+ * continuing makes no sense (for example: the sink failed, out of memory, cancelled, the API key
+ * is refused, no server can be reached). */
 #ifndef SNAPMLA_GENERATOR_GENERATOR_H
 #define SNAPMLA_GENERATOR_GENERATOR_H
 
@@ -51,7 +52,8 @@ typedef struct {
     bool failed;           /* no attempt succeeded: `error` says why; text may be partial */
     const char *error;     /* NULL unless failed */
     const char *text;      /* the answer, UTF-8; without the reasoning if the server separates it */
-    const char *reasoning; /* what the server returned as reasoning_content; NULL if nothing */
+    const char *reasoning; /* what the server returned as reasoning_content or reasoning; NULL if
+                              nothing */
     const char *finish_reason; /* "stop", "length", or the server's own word; NULL if failed */
     int64_t prompt_tokens, completion_tokens; /* token counts as the server reported them; -1 =
                                                  unknown */
@@ -73,8 +75,8 @@ typedef struct {
     int64_t connections; /* opened for the transfers; fewer where connections were reused */
     int64_t outages;     /* how often one of several servers was taken out of service */
     int64_t lag_p99_ns,
-        lag_max_ns; /* 99th percentile and maximum of the time from bytes being readable to their
-                       handling; -1 = no bytes came */
+        lag_max_ns; /* 99th percentile and maximum of the time from an event (bytes are readable, or
+                       a time limit has passed) to its handling; -1 = no event */
 } generator_load;
 
 /* Fills *out and returns true, or returns false when there are no more requests. */
@@ -87,7 +89,8 @@ typedef struct generator generator;
 
 /* Options from an arm's `key=value` list and from the command line; unset = NULL or 0. */
 typedef struct {
-    const char *model;   /* model name sent to a server */
+    const char *model;   /* http: model name sent to the server; replay: the arm whose rows are
+                            read */
     const char *api_key; /* http: bearer token, from the environment only; never logged or stored */
     bool no_stream;      /* http: one JSON answer instead of server-sent events */
     int max_retries;     /* http: attempts after the first, for each request; -1 = default (5) */
@@ -112,7 +115,7 @@ typedef struct {
  * @spec: "http://..." or "https://...", or several of these separated by '|'; "local:DIR";
  *        "replay:FILE"
  *
- * SNAP_E_USAGE for an unknown spec; any error of opening its files.
+ * SNAP_E_USAGE for an unknown spec or an option out of range; any error of opening its files.
  */
 snap_status generator_open(generator **out, const char *spec, const generator_options *opt,
                            snap_err *err) SNAP_CHECK_RESULT;

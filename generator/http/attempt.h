@@ -34,7 +34,8 @@ typedef struct {
     snap_err why; /* the reason, unless ATTEMPT_OK */
 
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
-    int64_t first_token_ns, finish_ns; /* times of the first text and of the end; -1 = not yet */
+    int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =
+                                          not yet */
     int64_t last_piece_ns;             /* time of the latest piece of text */
     hist gaps;                         /* between pieces of text */
 } attempt;

@@ -85,9 +85,9 @@ static js *first_choice(js *choices) {
     return NULL;
 }
 
-/* Reads what a whole answer and a stream chunk have in common. They differ in two points: the text
- * is in "message" or "delta", and a chunk may have no choice (the one that reports usage has
- * none). */
+/* Reads what a whole answer and a stream chunk have in common. They differ in two points. The text
+ * is in "message" or "delta". A chunk may have no delta, or no choice (the one that reports usage
+ * has none). */
 static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err *err) {
     buf words = {0};
     bool refused = server_error_message(object, &words);

@@ -30,7 +30,8 @@ static bool set_sampling(js *body, const gen_sampling *s) {
            js_set_int(body, "seed", folded_seed(s->seed));
 }
 
-/* With include_usage the last chunk reports the token counts, as a whole answer always does. */
+/* With include_usage the last chunk reports the token counts, which a whole answer contains
+ * anyway. */
 static bool set_stream(js *body) {
     js *options = js_new_object();
     bool ok = options && js_set_bool(options, "include_usage", true);

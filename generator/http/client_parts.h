@@ -77,7 +77,8 @@ struct session {
 
 /* ---- request.c ---- */
 
-/* Takes the next request from the source into a free slot, where it waits for its first attempt. */
+/* Takes the next request from the source into a free slot, where it waits for its first attempt. If
+ * there is none, sets `exhausted`. */
 void request_admit(slot *s);
 
 /* Starts the next attempt at the slot's request. Its callbacks then retry or deliver it. */

@@ -28,8 +28,8 @@ static bool has(const endpoints *e, const char *chat_url) {
     return false;
 }
 
-/* Cuts the weight, such as "*3", off a URL and returns it: 1 if there is none, 0 if it is not a
- * number. */
+/* Cuts the weight, such as "*3", off a URL and returns it: 1 if there is none, 0 if it is
+ * malformed, such as "*1.2.3". */
 static double cut_weight(char *url) {
     double weight = 0;
     char *star = strrchr(url, '*');

@@ -3,15 +3,16 @@
  * A request goes to the server with the fewest requests in flight relative to its weight:
  * "URL*3" gets three times as many as "URL".
  *
- * A server that answers 429, or reports that a rate limit is used up, gets no request until the
- * time that it names. After a 429 the number of its requests in flight is also limited: first to
- * half of what it had, then to one more each time as many requests as the limit have succeeded
- * (additive increase, multiplicative decrease, as in TCP).
+ * A server that reports that a rate limit is used up gets no request until the time that it names.
+ * After a 429, it gets none until the retry of the refused request is due. The number of its
+ * requests in flight is then also limited: first to half of what it had, then to one more each
+ * time as many requests as the limit have succeeded (additive increase, multiplicative decrease,
+ * as in TCP).
  *
  * A server is taken out of service when it can't be reached, or when it fails ENDPOINT_STRIKES
  * times in a row (connection lost, silence, or a 5xx status). GET {base}/models then probes it,
- * with growing delays; an answer puts it back into service. If there is only one server, it is
- * never taken out: its requests are retried as retry.h says. */
+ * with growing delays; an answer with a status below 500 puts it back into service. If there is
+ * only one server, it is never taken out: its requests are retried as retry.h says. */
 #ifndef SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 #define SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 
@@ -42,7 +43,8 @@ typedef struct {
 } endpoints;
 
 /* Parses "URL|URL*WEIGHT|...". SNAP_E_USAGE for a URL that http_check_url() refuses, that has a
- * query, or that is listed twice. Call endpoints_release() in every case. All zero is empty. */
+ * query, or that is listed twice, for a weight out of range, and for more than ENDPOINTS_MAX
+ * servers; SNAP_E_NOMEM. Call endpoints_release() in every case. All zero is empty. */
 snap_status endpoints_parse(endpoints *e, const char *spec, snap_err *err) SNAP_CHECK_RESULT;
 void endpoints_release(endpoints *e);
 
@@ -53,7 +55,8 @@ endpoint *endpoints_choose(endpoints *e, int64_t now_ns);
 /* The first time at which a held server takes requests again; INT64_MAX if none is held. */
 int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns);
 
-/* Holds a server: no requests until @until_ns. @refused: because it refused a request (429). */
+/* Holds a server: no requests until @until_ns. @refused: it refused a request (429), so the number
+ * of its requests in flight is limited, too. */
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused);
 
 /* The outcome of a request or probe. @gone: no server can be reached at that address. A failure

@@ -51,7 +51,8 @@ double ratelimit_seconds(const char *text) {
     return sum;
 }
 
-/* Seconds until one limit is reset, if nothing is left of it; 0 while something is left. */
+/* Seconds until one limit is reset, if nothing is left of it; 0 while something is left, or if one
+ * of the headers is missing. */
 static double empty_for_s(const http_response *res, const char *remaining, const char *reset) {
     double left = ratelimit_seconds(http_response_header(res, remaining));
     double wait = ratelimit_seconds(http_response_header(res, reset));

@@ -6,7 +6,8 @@
 
 enum { kWordsLimit = 300 };
 
-/* One line of valid UTF-8: control characters and runs of spaces become one space. */
+/* Appends one line of valid UTF-8, cut after about kWordsLimit bytes: control characters and runs
+ * of spaces become one space, and other bytes that are not UTF-8 become "?". */
 static void append_line(buf *out, const char *s, size_t n) {
     size_t start = out->len, i = 0;
     bool space = false;
@@ -29,7 +30,7 @@ static void append_line(buf *out, const char *s, size_t n) {
         (void)buf_puts(out, "...");
 }
 
-/* A string unchanged, anything else as compact JSON. */
+/* Appends a string as it is, and anything else as compact JSON, both as one line. */
 static void append_value(buf *out, const js *v) {
     buf text = {0};
     const char *s = js_str(v);

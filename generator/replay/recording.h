@@ -32,7 +32,7 @@ typedef struct {
     const char *task, *problem;
     int sample;
     long line;                                   /* line number in the file, from 1 */
-    const char *text;                            /* "" where the request failed */
+    const char *text;                            /* "" where the row has none */
     const char *reasoning;                       /* NULL = none */
     const char *finish_reason;                   /* "unknown" where the row has none */
     const char *error;                           /* NULL unless the request failed */

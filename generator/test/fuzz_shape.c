@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a config.json. It gives an error, or a shape whose inventory can be
- * listed. */
+/* libFuzzer: arbitrary bytes as a config.json. It gives an error, or a shape whose inventory lists
+ * tensors with names and possible sizes (the first kEnough are checked). */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer with a token
- * for every byte, so that any text can be decoded again. */
+/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer that decodes
+ * what it has encoded of a sample text to the same text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a tokenizer.json. A tokenizer that loads must encode and decode any
- * text, and decoding id by id must give the same as decoding all at once. */
+/* libFuzzer: arbitrary bytes as a tokenizer.json. It gives an error, or a tokenizer whose decoded
+ * texts are valid UTF-8, for the ids of whole texts and for single ids. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -33,12 +33,12 @@ struct server {
     int n_replies;
     server_options opt;
     int listener;
-    int wake[2]; /* a byte here, or closing it, wakes every poll() */
+    int wake[2]; /* closing wake[1] wakes every poll() */
     char url[64];
     pthread_t thread;
     bool stopped;
 
-    pthread_mutex_t lock; /* guards all members below */
+    pthread_mutex_t lock; /* guards scripted_request, n_asked, answering and most_at_once */
     pthread_cond_t changed;
     connection connections[kConnectionsMax];
     int n_connections;
@@ -87,8 +87,8 @@ static size_t content_length(const char *head) {
     return p ? strtoul(p + strlen("\r\ncontent-length:"), NULL, 10) : 0;
 }
 
-/* Whether a client starts TLS with a plain server. It is answered in plain text, as real servers
- * do. */
+/* Whether a client starts TLS with a plain server. The server answers it in plain text, as real
+ * servers do. */
 static bool is_hello_of_tls(const connection *c) {
     return !c->tls && c->in.len && c->in.data[0] == 0x16;
 }

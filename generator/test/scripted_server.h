@@ -30,7 +30,8 @@ typedef struct {
     int64_t pause_ns; /* pause before every write after the first */
     size_t fill;      /* this many bytes 'x' after the body */
     size_t cut;       /* > 0: send only this many bytes of the body, then `end` */
-    int gather;       /* > 0: wait until this many requests are being answered at once (30 s) */
+    int gather;       /* > 0: wait until this many requests have been open at the same time, but at
+                         most 30 s */
     bool then_tls;    /* the connection uses TLS after it, as after a proxy's CONNECT */
     bool forever;     /* repeats the body until the client leaves; requires chunked */
     reply_end end;

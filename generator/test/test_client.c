@@ -110,8 +110,8 @@ static void test_reasoning_is_kept_apart(void) {
     server_free(s);
 }
 
-/* The first token comes early, further pieces 100 ms apart. The two times must differ
- * accordingly. */
+/* The body arrives in four parts, 100 ms apart. The first token arrives before the last part, and
+ * the total time covers all parts. */
 static void test_times_of_a_stream(void) {
     static const char body[] = CHAT_STREAM("a", "b");
     static const reply r = SSE(body, .step = (int)(sizeof body - 1) / 4 + 1, .pause_ns = 100000000);
@@ -479,7 +479,8 @@ static void test_a_wait_holds_nobody_up(void) {
     server_free(s);
 }
 
-/* Every third answer fails in a different way. Each request must get its own text exactly once. */
+/* Every third reply is an error status, and every ninth is cut off. Each request must get the text
+ * of one good reply, and no two requests the same text. */
 static void test_failures_do_not_mix_requests_up(void) {
     enum { kReplies = 400 };
     static reply script[kReplies];

@@ -37,7 +37,8 @@ static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
     return SNAP_OK;
 }
 
-/* A whole model or a rank's share of it. Runs in a thread, so it makes no assertions. */
+/* A whole model or a rank's share of it. part_run() may run in a thread, so it makes no
+ * assertions. */
 typedef struct {
     tiny_model t;
     cache_format format;

@@ -51,7 +51,7 @@ static void make_prompt(sample *s, int i, int vocab) {
         s->token[s->n] = (int32_t)rng_below(&r, (uint32_t)vocab);
 }
 
-/* Runs all samples at once, kEach of each prompt. */
+/* Gives all samples to the engine at once, kEach of each prompt, and runs them to their end. */
 static engine_stats run(const tiny_model *m, const runner_options *opt, sample *samples) {
     runner *r = NULL;
     snap_err err = {0};
@@ -83,7 +83,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median difference between the log-probabilities of the device and those of the same tokens on
- * the CPU. */
+ * the CPU, over every fifth sample. */
 static double disagreement(const tiny_model *m, const runner_options *opt, const sample *samples) {
     static float expected[kMost], apart[kSamples * kTokens];
     runner_options cpu = *opt;

@@ -74,7 +74,8 @@ static void test_odd_vocabulary(void) {
     tiny_close(&m);
 }
 
-/* A shape that would make a launch fail must be refused when the model is created. */
+/* A shape that would make a launch fail must be refused when the model is created, or else each
+ * step must fail. */
 static void test_too_wide(void) {
     const char *const change[][2] = {{"\"hidden_size\":256", "\"hidden_size\":13312"},
                                      {"\"num_hidden_layers\":4", "\"num_hidden_layers\":1"},

@@ -1,5 +1,6 @@
-/* The model on a CUDA device compared with the model on the CPU: the tiny checkpoints, and two
- * whose caches are wide enough for the Hopper kernels. Without a device nothing is tested. */
+/* The model on a CUDA device compared with the model on the CPU: the tiny checkpoints, and random
+ * ones whose caches are wide enough for the Hopper kernels. Without a device, only the refusal of
+ * an unknown device is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static void outcome_free(outcome *o) {
     free(o->experts);
 }
 
-/* Pages in shuffled order. */
+/* Pages in descending order. */
 static void pages_of(int first, int32_t *pages, int n) {
     for (int i = 0; i < n; i++)
         pages[i] = first + (n - 1 - i);
@@ -180,8 +181,8 @@ static void check_bf16(const subject *s) {
 }
 
 /* A prompt reads the same rounded cache on both devices, so its results must be close. In decoding,
- * the two devices round P in different units. Each may be about as far from BF16 as FP8 is, and
- * they need not be closer to each other than that. */
+ * the two devices round P in different units. So each is compared with the CPU's BF16, and the
+ * device's median difference may be up to kUnits times the CPU's. */
 static void check_fp8(const subject *s) {
     runner *exact = start(s, CACHE_BF16, NULL), *cpu = start(s, CACHE_FP8, NULL),
            *cuda = start(s, CACHE_FP8, "cuda");
@@ -213,7 +214,8 @@ static void check_wide(const char *name, const char *config, const char *isa,
     close_subject(&s);
 }
 
-/* On Hopper runs the kernels for Hopper, and the portable ones. */
+/* Runs the tiny models, and the wide ones with the best kernels (on Hopper, those for Hopper) and
+ * with the portable ones. */
 static void each_subject(void (*check_one)(const subject *s)) {
     subject s;
     if (!tiny_on_cuda())

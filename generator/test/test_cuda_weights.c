@@ -69,8 +69,8 @@ static void test_loading_again(void) {
     tiny_close(&one);
 }
 
-/* The device applies the scales. The results must equal weights that were stored with the scales
- * applied. */
+/* The device applies the scales. The results must equal those of weights that were stored with the
+ * scales applied. */
 static void test_block_scales(void) {
     if (!tiny_on_cuda())
         return;

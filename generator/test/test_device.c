@@ -1,4 +1,5 @@
-/* A model with another backend's attention must give the same logits as with the CPU backend. */
+/* A model with another backend's attention must give nearly the same logits as with the CPU
+ * backend. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -59,7 +59,7 @@ static void test_strikes(void) {
     endpoints_release(&e);
 }
 
-/* The second has three times the weight, so it gets three of four requests. */
+/* The weights are 1, 3 and 0.5, so of 90 requests in flight the servers get 20, 60 and 10. */
 static void test_weights(void) {
     endpoints e = {0};
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a/v1|http://b/v1*3|http://c/v1*0.5", NULL),
@@ -89,8 +89,8 @@ static void test_weights(void) {
     endpoints_release(&e);
 }
 
-/* After a 429 a server gets no request until the time it named, then half as many, then one more in
- * each round. */
+/* After a 429 a server gets no request until the time it named, then at most half as many at once
+ * as before, then one more in each round. */
 static void test_a_server_that_refuses_is_spared(void) {
     endpoints e = {0};
     CU_ASSERT_EQUAL_FATAL(endpoints_parse(&e, "http://a|http://b", NULL), SNAP_OK);
@@ -122,7 +122,7 @@ static void test_a_server_that_refuses_is_spared(void) {
 
 /* ---- over the network ---- */
 
-/* Runs @total requests over both servers, at most @in_flight at once. @load may be NULL. */
+/* Runs @total requests over both servers, at most @in_flight at once. All must succeed. */
 static void run_both(const server *a, const server *b, int in_flight, int total, drive *d,
                      generator_load *load) {
     char urls[200];
@@ -162,7 +162,7 @@ static void test_two_servers_share_the_work(void) {
     server_free(b);
 }
 
-/* A slow server gets fewer requests: its answers take 160 ms, those of the other no time. */
+/* A slow server gets fewer requests: its answers take 180 ms, those of the other no time. */
 static void test_a_slow_server_gets_less(void) {
     static const reply slow = {.body = CHAT_WHOLE("42", "stop"), .step = 20, .pause_ns = 20000000};
     static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
@@ -194,8 +194,8 @@ static void test_the_run_goes_on_without_a_dead_server(void) {
     server_free(b);
 }
 
-/* A server answers 500 four times and then normally. It is taken out after three failures, probed,
- * and used again. */
+/* A server answers three times with 500 and once with 503, and then normally. It is taken out of
+ * service after three failures, probed, and used again. */
 static void test_a_server_that_recovers_is_used_again(void) {
     static const reply ill[] = {{.status = 500},
                                 {.status = 500},
@@ -219,8 +219,9 @@ static void test_a_server_that_recovers_is_used_again(void) {
     server_free(b);
 }
 
-/* A server first refuses requests and names a delay. Every request must be answered in the end, and
- * nothing may be sent during the delay. */
+/* A server refuses four requests and names a delay of 60 ms, and later reports a used-up limit with
+ * a delay of 80 ms. Every request must be answered in the end, and the run must take as long as
+ * both delays. */
 static void test_limits_of_the_server(void) {
     static const reply busy = {.status = 429, .headers = "retry-after-ms: 60\r\n"};
     static const reply spent = {.body = CHAT_WHOLE("42", "stop"),

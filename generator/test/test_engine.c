@@ -47,7 +47,7 @@ static runner *start(const tiny_model *t, cache_format format, int64_t pages, in
     return r;
 }
 
-/* Sample @i. Prompts have different lengths, some of exactly one page; each has three samples. */
+/* Sample @i. Prompts have different lengths, one of exactly one page; each has three samples. */
 static engine_request request(const tiny_model *t, int i, sample *s) {
     static const int lengths[] = {50, 64, 33, 40};
     *s = (sample){.stop_at = kNoStop};

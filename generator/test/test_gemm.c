@@ -64,8 +64,8 @@ static double operand(gemm_arith arith, double x) {
     return arith == GEMM_BF16 ? (double)bf16_to_f32(bf16_from_f32((float)x)) : x;
 }
 
-/* Multiplies the rows first .. first + count - 1 of the matrix and returns the largest error
- * relative to sum |x w|. */
+/* Multiplies rows kFirst .. kFirst + kCount - 1 of the matrix and returns the largest error
+ * relative to sum |x w|; 0 if the machine does not support @isa. */
 static double worst(const char *isa, gemm_arith arith, tensor_dtype type, mat_side side) {
     enum { kFirst = 20, kCount = 90 };
     mat whole = matrix(type), w = mat_rows(&whole, kFirst, kCount);
@@ -110,7 +110,7 @@ static void test_every_type_and_side(void) {
             }
 }
 
-/* A row has the same bits alone and among other rows, with one thread and with three. */
+/* A row has the same bits alone with one thread as among other rows with three. */
 static void test_rows_do_not_depend_on_their_neighbours(void) {
     static float many[kM * kMost], one[kMost];
     static uint16_t x[kM * kMost];

@@ -43,8 +43,8 @@ static void run(http *h) {
         CU_ASSERT_EQUAL_FATAL(http_step(h, INT64_MAX, NULL), SNAP_OK);
 }
 
-/* Runs one transfer on its own engine. @req needs no url (it may have one), callbacks or
- * context. */
+/* Runs one transfer of @url on its own engine. The url, callbacks and context of @req are
+ * replaced. */
 static void transfer(const char *url, http_request req, taken *t) {
     http *h;
     CU_ASSERT_EQUAL_FATAL(http_create(&h, 4, NULL, NULL), SNAP_OK);

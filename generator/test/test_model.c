@@ -171,8 +171,9 @@ static double divergence(const tiny_model *t, const float *a, const float *b) {
     return sum / TINY_TOKENS;
 }
 
-/* Compares each format's logits, decoded step by step, with FP32's. Rounding to e4m3 must cost more
- * than BF16, but little. A prompt must read the same cache as decoding. */
+/* Compares each format's logits, decoded step by step, with FP32's. FP8 must cost more than BF16,
+ * and every format little. A prompt's logits must be as close to those of decoding as the format's
+ * error allows. */
 static void test_formats(void) {
     for (int m = 0; tiny_names[m]; m++) {
         tiny_model t;
@@ -201,9 +202,9 @@ static void test_formats(void) {
     }
 }
 
-/* Compares config A, which rounds RoPE to e4m3, with the other formats, on a model whose logits
- * depend strongly on RoPE, as those of real models do. The reference is our FP32, which agrees with
- * transformers on the unscaled weights. */
+/* Compares formats A, B and C, which round RoPE to e4m3, with the other formats, on a model whose
+ * logits depend strongly on RoPE, as those of real models do. The reference is our FP32, which
+ * agrees with transformers on the unscaled weights. */
 static void test_quantised_rope_is_worse(void) {
     tiny_model t;
     double kl[CACHE_FORMATS];
@@ -242,7 +243,7 @@ static void test_quantised_rope_is_worse(void) {
 }
 
 /* A model with block-scaled e4m3 weights must give the same logits as one with the same numbers
- * stored unscaled, bit for bit, in both arithmetics and with both caches. */
+ * stored unscaled, bit for bit, with FP32, BF16 and FP8 caches. */
 static void test_e4m3_weights(void) {
     static const struct {
         cache_format format;

@@ -38,7 +38,7 @@ static void expect_answers(const char *url) {
     drive_release(&d);
 }
 
-/* The run must end at once with a reason, because the fault is not that of a sample. */
+/* The run must end with a reason and without results, because the fault is not that of a sample. */
 static void expect_no_server(const char *url, const char *why) {
     drive d;
     CU_ASSERT_EQUAL(run(url, &d), SNAP_E_NET);
@@ -51,7 +51,7 @@ static void expect_no_server(const char *url, const char *why) {
     drive_release(&d);
 }
 
-/* Sets an environment variable for one test. */
+/* Sets an environment variable for one test; @value NULL removes it. */
 static void set(const char *name, const char *value) {
     CU_ASSERT_EQUAL_FATAL(value ? setenv(name, value, 1) : unsetenv(name), 0);
 }
@@ -189,7 +189,7 @@ static void test_no_proxy_goes_direct(void) {
     server_free(s);
 }
 
-/* The proxy gets only the host name in the CONNECT request; everything after that is TLS. */
+/* The proxy sees the host name and port in the CONNECT request; everything after that is TLS. */
 static void test_an_https_proxy_is_tunnelled_through(void) {
     static const reply script[] = {
         {.raw = "HTTP/1.1 200 Connection established\r\n\r\n", .then_tls = true}, good};

@@ -1,4 +1,4 @@
-/* The rate at which requests start, in simulated time. */
+/* The rate at which requests start, in simulated time, and the durations of ratelimit.h. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 
@@ -49,8 +49,8 @@ static void test_idle_time_is_no_credit(void) {
     CU_ASSERT(n <= 2);
 }
 
-/* Answers have different lengths, and eight requests are in flight. In the long run the tokens must
- * reach the limit. */
+/* Answers have different lengths, and up to eight requests are in flight. In the long run the
+ * tokens must come close to the limit, and exceed it by 1 % at most. */
 static void test_tokens_a_minute(void) {
     pace p = pace_make(0, 60000, 0);
     rng r = rng_make(1, 1);

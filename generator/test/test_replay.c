@@ -45,7 +45,8 @@ static void test_rows_are_found_by_key(void) {
     recording_release(&r);
 }
 
-/* So many rows that the table grows several times. Neighbouring keys must be absent. */
+/* So many rows that the table grows several times. Keys next to the recorded ones must be
+ * absent. */
 static void test_many_rows(void) {
     enum { kProblems = 500, kSamples = 12 };
     buf text = {0};

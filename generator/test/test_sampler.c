@@ -14,7 +14,8 @@ static void make_logits(void) {
         logits[i] = (float)(2 * rng_normal(&r));
 }
 
-/* Applies the definitions one after the other, to all tokens. */
+/* Applies the definitions of temperature, top_k, top_p and min_p one after the other, to all
+ * tokens. */
 static void expected(const sampling *how, double *p) {
     double sum = 0, best = 0;
     for (int i = 0; i < kVocab; i++)

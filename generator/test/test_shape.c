@@ -251,7 +251,8 @@ static void test_folder_without_a_config(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "generator/test/config.json"));
 }
 
-/* The turns of a chat model end with ids of generation_config.json. */
+/* Ids of generation_config.json replace the eos_token_id of config.json; the turns of a chat model
+ * end with them. */
 static void test_generation_config(void) {
     static const char *const names[] = {"config.json", "generation_config.json"};
     static const struct {

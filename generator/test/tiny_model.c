@@ -73,7 +73,8 @@ static numbers read_line(char *line, int vocab, tiny_flavour flavour) {
     return t;
 }
 
-/* Which part of a model is written: all of it, or a rank's share. */
+/* Which version of a fixture is written: its vocabulary, its weights, and all of it (size 1) or the
+ * share of one rank. */
 typedef struct {
     int vocab; /* 0 = the fixture's */
     tiny_flavour flavour;
@@ -192,7 +193,7 @@ static void share_config(js *config, int size) {
                                        "moe_intermediate_size", "expert_ffn_hidden_size"};
     int64_t head =
         js_get_int(config, "hidden_size", 0) / js_get_int(config, "num_attention_heads", 1);
-    if (!js_get_int(config, "v_head_dim", 0)) /* MiniCPM3's */
+    if (!js_get_int(config, "v_head_dim", 0)) /* MiniCPM3's config.json has no v_head_dim */
         CU_ASSERT_TRUE(js_set_int(config, "v_head_dim", head));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         divide(config, keys[i], size);

@@ -16,7 +16,8 @@ typedef struct {
     int32_t tokens[TINY_TOKENS];
     float *exact;    /* [TINY_TOKENS][vocab] logits in FP32 */
     float *rounded;  /* the same in BF16 */
-    int32_t *chosen; /* [TINY_TOKENS][per_token] experts of all layers, in BF16 */
+    int32_t *chosen; /* [TINY_TOKENS][per_token] experts of all layers that the reference in BF16
+                        chose */
     int per_token;
 } tiny_model;
 
@@ -35,7 +36,7 @@ void tiny_read(tiny_model *t);
 /* Opens a fixture. Fails the test on an error. Release with tiny_close(). */
 void tiny_open(tiny_model *t, const char *name);
 
-/* The same with other weights. The reference is that of the plain model. */
+/* Which weights tiny_open_as() gives a fixture. The reference is always that of TINY_PLAIN. */
 typedef enum {
     TINY_PLAIN,
     TINY_STRONG_ROPE, /* for "minicpm3", which has no experts: keys of the slowest RoPE pairs reach

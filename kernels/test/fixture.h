@@ -1,6 +1,6 @@
 /* fixture.h - a complete decode step for tests of the CPU backend. Inputs are pure functions of
- * their coordinates, pages lie in shuffled order, unused bytes are poisoned, and the step can be
- * judged. */
+ * their coordinates, pages lie in shuffled order, unused slots and outputs are poisoned, unused
+ * table entries are invalid, and the step can be judged. */
 #ifndef SNAPMLA_KERNELS_TEST_FIXTURE_H
 #define SNAPMLA_KERNELS_TEST_FIXTURE_H
 
@@ -49,11 +49,12 @@ void fixture_free(fixture *f);
 judge_step fixture_step(const fixture *f);
 judge_error fixture_judge(const fixture *f, ref_pv pv, int64_t rows);
 
-/* Expects the step to be within the bounds of the arm's own arithmetic; prints the first
- * violation. */
+/* Expects the step to be within the bounds of judge_bound_of(): MLA_FP8 against its own arithmetic,
+ * MLA_BF16 against exact probabilities. Prints the first violation. */
 void fixture_expect(const fixture *f, int64_t rows);
 
-/* Names of the instruction sets that this machine supports, NULL-terminated. */
+/* Names of the instruction sets that this machine supports, NULL-terminated; with the thread
+ * sanitizer, the fastest one only. */
 const char *const *fixture_isas(void);
 
 #endif

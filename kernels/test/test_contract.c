@@ -1,5 +1,5 @@
-/* How the functions of mla.h handle bad arguments, and the dataflow operations compared with
- * formats.h. */
+/* How the functions of mla.h handle bad arguments, the dataflow operations compared with formats.h,
+ * and the figures of ceilings.h. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -172,7 +172,8 @@ static void test_bad_device_data(void) {
 
 /* ---- dataflow ------------------------------------------------------------------------------- */
 
-/* Rows of every kind: normal, zero, subnormal, huge, with NaN and infinity, random bits. */
+/* Rows of six kinds: normal, zero, subnormal, huge with some infinities, a wide range of exponents,
+ * and random bits, some of which are NaN. */
 static void odd_row(rng *r, int kind, uint16_t *row, int n) {
     for (int d = 0; d < n; d++) {
         double x = rng_normal(r);
@@ -234,7 +235,8 @@ static void test_quant_q(void) {
     fixture_free(&bf16);
 }
 
-/* Appending to poisoned slots restores the cache exactly and changes nothing else. */
+/* Appending to overwritten slots restores the content plane exactly and changes nothing else in
+ * it. */
 static void append_restores(mla_precision p) {
     enum { kSq = 3 };
     fixture_spec spec = small_spec(p);
@@ -271,7 +273,8 @@ static void test_append(void) {
     append_restores(MLA_FP8);
 }
 
-/* mla_prepare() gives the same query planes and the same result as the three separate calls. */
+/* mla_prepare() quantises the queries as the fixture did, and the step then has the same result as
+ * with the fixture's queries. A missing plane and queries for MLA_BF16 are refused. */
 static void test_prepare(void) {
     fixture f, bf16;
     snap_err err = {0};
@@ -363,7 +366,7 @@ static void test_work(void) {
     CU_ASSERT_FALSE(bytes);
 }
 
-/* A loop of scalar additions over a buffer must not be faster than the read probe. */
+/* The probes report plausible rates, and the fp8 rate is the bf16 rate. */
 static void test_probes(void) {
     mla_backend *be;
     mla_ceilings c;

@@ -1,6 +1,6 @@
-/* The CPU backend's arms, on every instruction set that this machine has: compared with the oracle,
- * and with changed inputs that must not change the result. Unused slots, table entries and outputs
- * hold NaN in all tests. */
+/* The CPU backend's arms, on every instruction set of fixture_isas(): compared with the FP64
+ * reference, and with changed inputs that must not change the result. Unless a test says otherwise,
+ * unused slots and outputs hold NaN, and unused table entries are invalid. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ static void test_widths(void) {
     each_arm(widths_of);
 }
 
-/* Lengths below s_q leave some rows without a visible token. With 66 tokens, the first rows see
- * nothing of page 1. */
+/* Lengths below s_q leave some rows without a visible token. With 66 tokens and s_q 3 or 4, the
+ * first rows see nothing of page 1. */
 static void causal_of(fixture_spec spec) {
     static const int kLengths[] = {66, 3, 1, 0, 129, 64};
     set_lengths(&spec, 6, kLengths);
@@ -369,9 +369,9 @@ static void oracle_out(const fixture *f, uint16_t *out) {
     ref_rows_release(&k);
 }
 
-/* Compares the FP8 arm with exact probabilities: on its own cache, it stays within the bound; on
- * the numbers before quantisation, its error equals that of the format (5 % on these data) within 1
- * %. */
+/* Compares the FP8 arm with exact probabilities. On its own cache, it stays within the bound. On
+ * the numbers before quantisation, its error is below 6 %, and within 1 % of the error of the FP8
+ * reference. */
 static void fp8_bounds_of(fixture_spec spec) {
     if (spec.precision != MLA_FP8)
         return;

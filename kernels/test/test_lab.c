@@ -17,7 +17,7 @@ static mla_backend *cpu(void) {
     return be;
 }
 
-/* A pool in which every number shows its row and column. */
+/* A pool in which the numbers depend on their row and column. */
 static uint16_t *numbered_pool(void) {
     uint16_t *pool = malloc(sizeof *pool * DRAW_POOL * kWidth);
     CU_ASSERT_FATAL(pool != NULL);
@@ -26,7 +26,8 @@ static uint16_t *numbered_pool(void) {
     return pool;
 }
 
-/* A drawn row consists of one pool row's content, rotated, and another pool row's RoPE part. */
+/* A drawn row consists of one pool row's content, rotated, and the RoPE part of a pool row, in most
+ * cases of another one. */
 static void test_draw_is_a_turned_row(void) {
     uint16_t *pool = numbered_pool(), row[kWidth];
     draw_source s = {.pool = pool, .d_c = kContent, .d_r = kRope, .seed = 3};

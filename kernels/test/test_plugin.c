@@ -1,5 +1,5 @@
-/* Loading plugins: the examples open; anything else is refused with a message that gives the
- * reason. */
+/* Loading plugins: the examples open; faulty plugins and files that are no plugin are refused with
+ * a message that gives the reason. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static void test_faulty(void) {
     expect_refused(FAULTY("copy"), SNAP_E_UNSUPPORTED, "ops.copy_in is null");
 }
 
-/* A shared object that is not a plugin; every system has libm. */
+/* A shared object that is not a plugin: libm, at the places where it usually is. */
 static void test_another_object(void) {
     static const char *const kPlaces[] = {"/lib/x86_64-linux-gnu/libm.so.6",
                                           "/lib/aarch64-linux-gnu/libm.so.6", "/lib64/libm.so.6"};

@@ -117,8 +117,8 @@ static void test_formats_in_order(void) {
     }
 }
 
-/* Two RoPE columns of 1e3, rotated against each other as RoPE rotates them: e4m3 can't distinguish
- * the tokens, bf16 can. */
+/* Two RoPE columns of magnitude 1e3, rotated against each other as RoPE rotates them. Format A,
+ * whose RoPE is e4m3, has a much larger error than snapmla, whose RoPE is bf16. */
 static void test_rope_outliers(void) {
     double a = 0, snapmla = 0, f = 0;
     float *kv = random_rows(kTokens, 6, 0);

@@ -1,15 +1,15 @@
-/* against_onednn.c - compares our BF16 products with oneDNN's, in turn on the same threads and
- * matrices.
+/* against_onednn.c - compares our BF16 products with oneDNN's, in turn, on the same number of
+ * threads and on the same matrices.
  *
  *     make && cc -std=c17 -O2 -D_GNU_SOURCE -I. -o /tmp/against_onednn \
  *         generator/test/speed/onednn/against_onednn.c build/libgenerator.a build/libkernels.a \
  *         build/libbase.a $(pkg-config --libs jansson) -ldnnl -lpthread -lm
  *     OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive /tmp/against_onednn
  *
- * Development only. It prints one line per shape: y [m][n] = x [m][k] W [n][k]^T, in GFLOP/s of the
- * median of kRounds. "As stored" gives oneDNN the weights in the layout of a checkpoint. "Packed"
- * lets it first copy them into the layout that it prefers; the copy needs as much memory as the
- * weights. */
+ * Development only. It prints one line per shape: y [m][n] = x [m][k] W [n][k]^T, in GFLOP/s of
+ * the median of kRounds, and the relative difference of the results. "As stored" gives oneDNN the
+ * weights in the layout of a checkpoint. "Packed" lets it first copy them into the layout that it
+ * prefers; the copy needs as much memory as the weights. */
 #include <dnnl.h>
 #include <math.h>
 #include <stdio.h>
