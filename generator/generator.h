@@ -54,12 +54,13 @@ typedef struct {
     const char *text;      /* the answer, UTF-8; without the reasoning if the server separates it */
     const char *reasoning; /* what the server returned as reasoning_content or reasoning; NULL if
                               nothing */
-    const char *finish_reason; /* "stop", "length", or the server's own word; NULL if failed */
-    int64_t prompt_tokens, completion_tokens; /* token counts as the server reported them; -1 =
-                                                 unknown */
+    const char *finish_reason; /* "stop", "length", the server's own word, or "unknown" (replay);
+                                  NULL if failed */
+    int64_t prompt_tokens, completion_tokens; /* token counts, as the server reported them or the
+                                                 local tokenizer counted them; -1 = unknown */
     int64_t start_ns;                         /* when the first attempt was sent, CLOCK_MONOTONIC */
     int64_t first_token_ns; /* time from the last attempt's start to the first token; -1 = not
-                               streamed */
+                               streamed, or no token came */
     int64_t total_ns;       /* duration of the last attempt */
     /* Inter-token latency: the gaps between the pieces of text of a stream, as they arrived.
      * Percentiles are within 1 %. A piece is what the server sends in one event, usually one token.
@@ -87,7 +88,8 @@ typedef snap_status (*gen_sink_fn)(void *ctx, const gen_request *req, const gen_
 
 typedef struct generator generator;
 
-/* Options from an arm's `key=value` list and from the command line; unset = NULL or 0. */
+/* Options from an arm's `key=value` list and from the command line. NULL or 0 means unset, except
+ * for max_retries. */
 typedef struct {
     const char *model;   /* http: model name sent to the server; replay: the arm whose rows are
                             read */
@@ -100,8 +102,10 @@ typedef struct {
     double tokens_per_minute;   /* http: same, prompt and completion tokens; 0 = no limit */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
     const char *device;         /* local: "cpu" (NULL), "cuda", "opencl", "plugin:PATH" */
-    const char *precision;      /* local: cache and attention, "bf16" (NULL), "fp8" and others */
-    int64_t cache_bytes;        /* local: size of the cache; 0 = the default. Same for every arm */
+    const char *precision;      /* local: number format of cache and attention: "bf16" (NULL), "fp8"
+                                   and others */
+    int64_t cache_bytes;        /* local: bytes of the cache, the same for every arm; 0 = the
+                                   default */
     int64_t context;            /* local: longest sequence, tokens; 0 = the default */
     int threads;                /* local: 0 = all cores */
     const char *chat_template;  /* local: a name, or NULL for the checkpoint's own */

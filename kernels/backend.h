@@ -13,8 +13,8 @@
 #include "kernels/lab.h"
 #include "kernels/mla.h"
 
-/* The functions behind lab.h. A backend implements all of them, except for members marked "may be
- * NULL", or none. */
+/* The functions behind lab.h. A backend implements either none of them, or all except for those
+ * marked "may be NULL". */
 typedef struct {
     const char *(*plan_kernel)(const mla_plan *plan);
     snap_status (*fill)(mla_backend *be, void *device, int byte, size_t bytes, snap_err *err);
@@ -89,11 +89,11 @@ typedef snap_status (*mla_backend_opener)(mla_backend **out, const mla_backend_o
 
 snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* Exists in builds with CUDA. SNAP_E_UNSUPPORTED if there is no driver, no device, or no device
- * that the kernels run on; the message says which. */
+/* Exists in builds with CUDA. SNAP_E_UNSUPPORTED if there is no driver or no device, or if the
+ * first device cannot run the kernels or those of opt->isa; the message says which. */
 snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* SNAP_E_UNSUPPORTED if there is no OpenCL library, no platform, or no device that matches
+/* SNAP_E_UNSUPPORTED if there is no OpenCL library, no platform, or no usable device that matches
  * opt->isa. */
 snap_status opencl_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 

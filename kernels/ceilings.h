@@ -53,14 +53,13 @@ typedef struct {
 /**
  * mla_ceilings_probe_once - measure one window, some milliseconds long, of each probe
  *
- * The first call may take a second or two. It allocates, and it finds the fastest loops unless
- * mla_ceilings_measure() has done so. Errors: SNAP_E_UNSUPPORTED if the backend has no such probe,
- * SNAP_E_NOMEM.
+ * The first call may take a second or two, because it allocates and may have to find the fastest
+ * loops. Errors: SNAP_E_UNSUPPORTED if the backend has no such probe, SNAP_E_NOMEM, SNAP_E_DEVICE.
  */
 snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be,
                                     snap_err *err) SNAP_CHECK_RESULT;
 
-/* Fixed costs that every measured time contains, and the rates that the device sustains. */
+/* Fixed costs that measured times contain, and the rates that the device sustains. */
 typedef struct {
     double timer_ns;     /* the timer started and stopped with no work between */
     double launch_ns;    /* the same with an empty kernel between, enqueued while the device is

@@ -43,8 +43,8 @@
 
 enum {
     MLA_PAGE = 64,          /* tokens per page */
-    MLA_MAX_HEADS = 128,    /* query heads on one device */
-    MLA_MAX_SQ = 4,         /* query tokens per sequence and step: 1 + draft tokens */
+    MLA_MAX_HEADS = 128,    /* most query heads on one device */
+    MLA_MAX_SQ = 4,         /* most query tokens per sequence and step: 1 + draft tokens */
     MLA_MAX_CONTENT = 1024, /* widest d_c */
     MLA_MAX_ROPE = 256,     /* widest d_r */
     MLA_ALIGN = 256,        /* bytes; alignment of planes, q, q8, q_rope and out */
@@ -96,7 +96,7 @@ typedef struct {
     size_t memory_bytes;   /* memory of the device */
     size_t cache_bytes;    /* last-level cache, for cold measurements; 0 = unknown */
     char pci[24];          /* PCI address, "0000:1b:00.0"; "" if the device has none */
-    mla_cut_sums fp8_sums; /* how its FP8 kernels sum */
+    mla_cut_sums fp8_sums; /* how the backend's FP8 kernels sum */
 } mla_backend_info;
 
 /**

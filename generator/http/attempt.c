@@ -10,8 +10,9 @@
 #include "generator/http/server_error.h"
 
 enum {
-    kRefusalLimit = 16 << 10, /* bytes kept of the body of a response whose status is not 2xx */
-    kBodyLimit = 64 << 20,    /* bytes of a whole answer */
+    kRefusalLimit = 16 << 10, /* most bytes kept of the body of a response whose status is not
+                                 2xx */
+    kBodyLimit = 64 << 20,    /* most bytes of a whole answer */
     kIdleLimit = 16 << 20,    /* largest number of consecutive bytes of a stream without text */
 };
 

@@ -31,7 +31,7 @@ typedef struct {
     sse events;
     chat_answer answer;
     attempt_end end;
-    snap_err why; /* the reason, unless ATTEMPT_OK */
+    snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */
 
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
     int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =

@@ -112,7 +112,8 @@ static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err 
     return st == SNAP_OK ? take_finish(a, choice, err) : st;
 }
 
-/* The code unit of an escape such as \\ud83d at the start of a text; -1 if there is none. */
+/* The code unit of an escape (a backslash, u and four hex digits) at the start of a text; -1 if
+ * there is none. */
 static int escaped_unit(const char *s, size_t n) {
     int unit = 0;
     if (n < 6 || s[0] != '\\' || s[1] != 'u')

@@ -88,8 +88,9 @@ void endpoints_release(endpoints *e) {
     e->n = 0;
 }
 
-/* Whether @a is to be preferred to @b. Among equally loaded servers it is the one that has had
- * fewer requests for its weight, so that idle servers take turns. */
+/* Whether @a is to be preferred to @b: a server in service to one that is out, then the less loaded
+ * one. Among equally loaded servers it is the one that has had fewer requests for its weight, so
+ * that idle servers take turns. */
 static bool is_better(const endpoint *a, const endpoint *b) {
     if (a->out != b->out)
         return b->out;

@@ -59,8 +59,9 @@ int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns);
  * of its requests in flight is limited, too. */
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused);
 
-/* The outcome of a request or probe. @gone: no server can be reached at that address. A failure
- * returns true if it takes the server out of service; the caller then sets due_ns. */
+/* The outcome of a request; a successful probe counts as a success, too. @gone: no server can be
+ * reached at that address. endpoints_failure() returns true if it takes the server out of service;
+ * the caller then sets due_ns. */
 void endpoints_success(endpoint *at);
 bool endpoints_failure(endpoints *e, endpoint *at, bool gone);
 

@@ -8,7 +8,7 @@
 
 enum {
     kKeyPart = 8,    /* a message must not quote this many leading bytes of the API key */
-    kTokenBytes = 4, /* estimate for a prompt token, used until the server reports the count */
+    kTokenBytes = 4, /* estimated bytes per prompt token, used until the server reports the count */
 };
 
 /* How many bytes at the start of @text match the start of @key. */

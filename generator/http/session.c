@@ -71,7 +71,8 @@ static endpoint *may_start(session *r, int64_t now, int64_t *next_ns) {
     return at;
 }
 
-/* Starts all requests that may start. Returns when the next waiting request is due. */
+/* Takes requests from the source into the free slots, and starts those that may start. Returns when
+ * the next one may start; INT64_MAX if that is not known. */
 static int64_t fill(session *r, int64_t now) {
     int64_t next_ns = INT64_MAX;
     for (int i = 0; i < r->client->in_flight && r->st == SNAP_OK; i++) {

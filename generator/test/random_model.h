@@ -4,11 +4,12 @@
 
 #include "generator/test/tiny_model.h"
 
-/* A config.json: 16 heads, no q_lora, softmax routing; and one with 32 heads, q_lora and sigmoid
- * routing with groups. */
+/* Two config.json: random_wide_v2 has 16 heads, no q_lora and softmax routing; random_wide_v3 has
+ * 32 heads, q_lora and sigmoid routing with groups. */
 extern const char random_wide_v2[], random_wide_v3[];
 
-/* The first, with heads a quarter as wide, so that W_UK and W_UV together have 1 MB. */
+/* random_wide_v2 with heads a quarter as wide, so that W_UK and W_UV together have 1 MB per
+ * layer. */
 extern const char random_narrow_v2[];
 
 /* A copy of @config in which some "key":old are replaced by "key":new; the caller frees it. Fails

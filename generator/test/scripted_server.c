@@ -54,7 +54,7 @@ static bool readable(const server *s, int fd, int timeout_ms) {
     return poll(p, 2, timeout_ms) > 0 && p[1].revents == 0;
 }
 
-/* Starts TLS on the connection; false if the client does not agree. */
+/* Starts TLS on the connection; false if the handshake fails. */
 static bool start_tls(connection *c) {
     c->tls = SSL_new(c->server->opt.tls);
     return c->tls && SSL_set_fd(c->tls, c->fd) == 1 && SSL_accept(c->tls) == 1;

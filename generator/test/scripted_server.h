@@ -70,7 +70,7 @@ int server_connections(const server *s);
 int server_most_at_once(const server *s);
 const scripted_request *server_request(const server *s, int i);
 
-/* A chat completion, whole as JSON and streamed as events; static strings. */
+/* A chat completion as a string literal: whole, as JSON, or streamed, as events. */
 #define CHAT_WHOLE(text, finish)                                                                   \
     "{\"id\":\"c\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":"          \
     "{\"role\":\"assistant\",\"content\":\"" text "\"},\"finish_reason\":\"" finish "\"}],"        \

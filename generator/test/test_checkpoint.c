@@ -286,8 +286,8 @@ static snap_status need_one(void *ctx, const char *name, int64_t rows, int64_t c
     return inventory_need(a->s, a->c, name, rows, cols, &w, &scale, err);
 }
 
-/* Checks a checkpoint that is made from the inventory, with one fault. An empty message means that
- * it is accepted. */
+/* Checks a checkpoint that is made from the inventory, with at most one fault. An empty message
+ * means that it is accepted. */
 static void check_faulty(const char *config, writer w, const char *scale_dtype, int64_t scale_rows,
                          const char *says) {
     static const char *const names[] = {"model.safetensors"};

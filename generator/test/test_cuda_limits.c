@@ -42,7 +42,8 @@ static double distance(const float *a, const float *b, int n) {
     return isfinite(diff) ? sqrt(diff / size) : HUGE_VAL;
 }
 
-/* More sequences than gemm_few() handles, and rows of logits with an odd number of columns. */
+/* More sequences than kFewRows, and rows of logits with an odd number of columns, which gemm_many()
+ * does not compute. */
 static void test_odd_vocabulary(void) {
     const char *const change[][2] = {{"\"vocab_size\":512", "\"vocab_size\":513"}};
     if (!tiny_on_cuda())

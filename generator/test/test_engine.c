@@ -137,8 +137,8 @@ static void test_a_sample_does_not_depend_on_its_neighbours(void) {
         CU_ASSERT(all.shared > 0);
         CU_ASSERT(all.prefilled < one.prefilled);
         CU_ASSERT_EQUAL(all.prefilled + all.shared, one.prefilled);
-        CU_ASSERT_EQUAL(queued.prefilled, all.prefilled); /* a prompt is kept after its first
-                                                             samples */
+        CU_ASSERT_EQUAL(queued.prefilled, all.prefilled); /* the pages of a prompt are kept for its
+                                                             later samples */
         CU_ASSERT(swapped.preemptions > 0);
         CU_ASSERT_EQUAL(swapped.most_pages, 7);
         CU_ASSERT(all.steps * 3 < one.steps);
@@ -170,8 +170,8 @@ static void test_recomputation(void) {
     }
 }
 
-/* Forty sequences at once from four prompts. The first chunks of all prompts fit into one step, and
- * three threads or one draw the tokens. */
+/* Runs forty sequences at once, from four prompts. The first chunks of all prompts fit into one
+ * step, and @threads threads draw the tokens. */
 static engine_stats run_wide(const tiny_model *t, int threads, sample *samples) {
     enum { kWide = 40 };
     engine *e = NULL;

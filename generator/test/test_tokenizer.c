@@ -383,7 +383,7 @@ static void test_hostile_files(void) {
     }
 }
 
-/* Compares with the output of the fixture's normalisers for the same texts. */
+/* Compares with the output of the normalisers of the library tokenizers for the same texts. */
 static snap_status check_forms(void *ctx, js *row, long line, snap_err *err) {
     static const char *const names[] = {"NFC", "NFD", "NFKC", "NFKD"};
     int *rows = ctx;

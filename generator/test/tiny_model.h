@@ -53,7 +53,7 @@ void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
 void tiny_open_share(tiny_model *t, const char *name, int rank, int size);
 void tiny_close(tiny_model *t);
 
-/* Whether there is a device for tests that need one. */
+/* Whether there is a CUDA device, for tests that need one. */
 bool tiny_on_cuda(void);
 
 #endif

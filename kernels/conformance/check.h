@@ -28,7 +28,8 @@ extern const check checks_arms[], checks_same[], checks_edges[], checks_dataflow
  * hold a later failure. */
 snap_status check_count(const check_context *c, snap_status st, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Records a figure in the row. Fails with SNAP_E_WRONG if it is above its bound. */
+/* Records a figure and its bound in the row, which keeps the largest figure. Fails with
+ * SNAP_E_WRONG if the figure is above its bound or NaN. */
 snap_status check_figure(const check_context *c, const char *what, double value, double bound,
                          snap_err *err) SNAP_CHECK_RESULT;
 

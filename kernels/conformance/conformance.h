@@ -37,7 +37,7 @@ typedef struct {
     double
         lse_alike; /* the same for rows above the bound, against the reference or scores summed as
                       declared, whichever is nearer; 0 = no such row, NaN if not judged */
-    double lse_bound; /* the bound of both */
+    double lse_bound; /* the bound of lse and lse_alike */
     char reason[240]; /* the failure, or why the check was skipped; else "" */
 } conformance_row;
 

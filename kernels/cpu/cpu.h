@@ -12,7 +12,7 @@ typedef struct {
     const cpu_isa *isa;
     parallel *pool;
     bool borrowed;    /* the pool belongs to the caller */
-    cpu_probe *probe; /* NULL until the first measurement of ceilings */
+    cpu_probe *probe; /* NULL until the first measurement of ceilings or rates */
     bool measured;    /* the probe has found its fastest loops */
     int64_t started_ns;
 } cpu_backend;

@@ -10,7 +10,7 @@
 #include "kernels/formats.h"
 
 enum {
-    kWindowNs = 4000000, /* one repetition of the arithmetic probe */
+    kWindowNs = 4000000, /* least time of one repetition of the arithmetic probe */
     kMinReadBytes = 256 << 20,
     kMostAhead = 8192,  /* most bytes that a loop may prefetch beyond its share */
     kCacheMultiple = 4, /* size of the read probe's memory, in last-level caches, but at least

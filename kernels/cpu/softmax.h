@@ -25,7 +25,8 @@ typedef struct {
     float *m, *l;   /* [padded] */
     float *rescale; /* [padded] for the current page */
     float *sigma;   /* [padded] for the current page; 1 for MLA_BF16 */
-    float *a_k;     /* [MLA_PAGE] of the current page, 0 past its last token */
+    float *a_k;     /* [MLA_PAGE] MLA_FP8: scales of the current page, 0 past the part's last
+                       token */
     int32_t *limit; /* [padded] number of tokens of the page that a row sees */
 } softmax_state;
 

@@ -83,7 +83,8 @@ static snap_status find_range(const opencl_area **out, size_t *at, const opencl_
     return SNAP_OK;
 }
 
-/* The copies to the device block as well, because the caller may reuse the host memory at once. */
+/* Copies to the device block, as copies from it do, because the caller may reuse the host memory at
+ * once. */
 static snap_status opencl_copy_in(mla_backend *base, void *device, const void *host, size_t bytes,
                                   snap_err *err) {
     opencl_backend *be = (opencl_backend *)base;

@@ -175,7 +175,7 @@ static void exact_row(const mla_plan *plan, const mla_step *step, const mla_cach
 static snap_status run_exact(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                              const mla_attn *attn, snap_err *err) {
     snap_status st = right->ops->run(plan, step, cache, attn, err);
-    bool small = plan->cap.heads * step->s_q <= 5; /* the oracle is slow */
+    bool small = plan->cap.heads * step->s_q <= 5; /* the FP64 reference is slow */
     for (int b = 0; st == SNAP_OK && plan->cap.precision == MLA_FP8 && small && b < step->batch;
          b++)
         for (int i = 0; i < step->s_q * plan->cap.heads; i++)
@@ -274,7 +274,7 @@ static void test_other_rule(void) {
 
 static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
 static mla_cut_sums declared;
-static float lse_off; /* relative error that is added to the lse of FP8 steps */
+static float lse_off; /* relative error by which the lse of FP8 steps is made too small */
 
 /* Replaces a row's lse by that of scores summed in few bits, minus the error `lse_off`. */
 static void cut_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,

@@ -350,7 +350,7 @@ static void test_equal_logits(void) {
     each_arm(equal_of);
 }
 
-/* Computes the FP8 oracle's result for the planes of @f, rounded to bf16 as an arm would return
+/* Computes the FP8 reference's result for the planes of @f, rounded to bf16 as an arm would return
  * it. */
 static void oracle_out(const fixture *f, uint16_t *out) {
     ref_rows q, k;

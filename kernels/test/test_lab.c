@@ -108,7 +108,7 @@ static void test_cpu_has_no_ablation(void) {
     mla_backend_close(be);
 }
 
-/* The backend's own function gets what the checks let through. */
+/* The backend's own function is called only with what the checks accept. */
 static void test_ablation_is_passed_on(void) {
     mla_backend *be = cpu();
     const mla_backend_ops *own = be->ops;
@@ -146,7 +146,7 @@ static void expect_parts_add_up(judge_known in, const judge_error *whole) {
     CU_ASSERT(sum.worst_b == 3 && sum.worst_s == 1 && sum.worst_h == 1);
 }
 
-/* Rows with references from another source are judged like rows with the oracle's references. */
+/* Rows with references from another source are judged like those with references of reference.h. */
 static void test_known_rows(void) {
     enum { kHeads = 2, kSq = 2, kRows = 3 };
     const int64_t row[kRows] = {0, 3, 6}; /* rows of a batch of 2 sequences */

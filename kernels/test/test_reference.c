@@ -29,7 +29,8 @@ static double relative(const double *a, const double *b, int n) {
     return sqrt(diff / norm);
 }
 
-/* Attention as in a textbook: all logits, one maximum, one sum. It uses no part of the oracle. */
+/* Attention as in a textbook: all logits, one maximum, one sum. It uses no function of
+ * reference.h. */
 static void textbook(const float *q, const float *kv, int tokens, double scale, double *o,
                      double *lse) {
     double s[kTokens], m = -(double)INFINITY, l = 0;
@@ -146,7 +147,7 @@ static void test_rope_outliers(void) {
 static void test_rows_are_what_the_format_says(void) {
     float *x = random_rows(130, 9, 50.0f);
     ref_rows r;
-    x[64 * kD] = 7.0f; /* the largest number of the second block */
+    x[64 * kD] = 7.0f; /* the largest content of the second block */
     CU_ASSERT_EQUAL_FATAL(ref_rows_quantise(&r, REF_D, x, 130, kC, kR, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(r.groups, 2);
     CU_ASSERT_EQUAL(r.scale[0], r.scale[63 * 2]); /* a block of 64 tokens shares its scales */
@@ -177,7 +178,7 @@ static void test_rows_are_what_the_format_says(void) {
     free(x);
 }
 
-/* The oracle's quantised rows equal the planes that quant_row() computes in another way. */
+/* The quantised rows of reference.h equal the planes that quant_row() computes in another way. */
 static void test_snapmla_rows_are_the_planes(void) {
     float *x = random_rows(20, 10, 300.0f);
     uint16_t row[kD], rope[kR];
