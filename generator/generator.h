@@ -58,7 +58,7 @@ typedef struct {
                                   NULL if failed */
     int64_t prompt_tokens, completion_tokens; /* token counts, as the server reported them or the
                                                  local tokenizer counted them; -1 = unknown */
-    int64_t start_ns;                         /* when the first attempt was sent, CLOCK_MONOTONIC */
+    int64_t start_ns;                         /* when the first attempt began, CLOCK_MONOTONIC */
     int64_t first_token_ns; /* time from the last attempt's start to the first token; -1 = not
                                streamed, or no token came */
     int64_t total_ns;       /* duration of the last attempt */

@@ -93,7 +93,7 @@ static bool has_type(const http_response *head, const char *type) {
 static bool is_idle(attempt *a) {
     if (a->idle_bytes <= kIdleLimit)
         return false;
-    if (!chat_answer_complete(&a->answer)) /* a complete answer loses nothing */
+    if (!chat_answer_complete(&a->answer)) /* if the answer is complete, nothing is lost */
         attempt_fail(a, ATTEMPT_RETRYABLE, "%d bytes of the stream held no text of the answer",
                      (int)kIdleLimit);
     return true;
@@ -184,7 +184,7 @@ static void judge_broken(attempt *a, const http_response *res) {
 }
 
 void attempt_judge(attempt *a, const http_response *res) {
-    if (a->end != ATTEMPT_OK) /* a callback has judged it already */
+    if (a->end != ATTEMPT_OK) /* a callback has found a failure already */
         return;
     if (a->body.failed)
         attempt_fail(a, ATTEMPT_FINAL, "the answer is longer than %d bytes", (int)kBodyLimit);

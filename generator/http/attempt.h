@@ -40,7 +40,7 @@ typedef struct {
     hist gaps;                         /* between pieces of text */
 } attempt;
 
-/* An attempt that has not begun. attempt_release() frees what it owns. */
+/* Makes *a an attempt that has not begun. attempt_release() frees what it owns. */
 void attempt_init(attempt *a, bool stream, bool alternatives);
 void attempt_release(attempt *a);
 

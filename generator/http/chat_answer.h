@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-enum { CHAT_TEXT_LIMIT = 16 << 20 }; /* bytes of text, and of reasoning, of one answer */
+enum { CHAT_TEXT_LIMIT = 16 << 20 }; /* most bytes of text, and of reasoning, of one answer */
 
 typedef struct {
     buf text, reasoning;

@@ -18,7 +18,7 @@ typedef struct {
     int64_t next_ns;         /* no request before this time */
     double debt;             /* tokens, as of debt_ns */
     int64_t debt_ns;
-    double answer_tokens; /* total of all answers so far */
+    double answer_tokens; /* tokens of all answers so far */
     int64_t answers;
 } pace;
 

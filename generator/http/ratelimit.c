@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-enum { kLongest = 32 }; /* characters of a duration */
+enum { kLongest = 32 }; /* most characters of a duration */
 
 /* Seconds in the unit at @s; 0 if there is no unit. *n = the unit's length in characters. */
 static double unit_at(const char *s, size_t *n) {

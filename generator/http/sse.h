@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 
-enum { SSE_EVENT_LIMIT = 4 << 20 }; /* bytes of one line, and of one event's data */
+enum { SSE_EVENT_LIMIT = 4 << 20 }; /* most bytes of one line, and of one event's data */
 
 typedef struct {
     buf line; /* the unfinished line */

@@ -11,13 +11,13 @@ typedef struct {
     bool failed;
     char *error, *text, *reasoning, *finish_reason; /* owned copies; NULL where the
                                                        gen_result has NULL */
-    gen_result res;                                 /* the numbers; its pointers are not valid any
-                                                       more */
+    gen_result res;                                 /* the result with its numbers; the pointers in
+                                                       it are no longer valid */
 } kept;
 
 typedef struct {
     int total;      /* requests that the source has */
-    int given;      /* requests that it has returned */
+    int given;      /* requests that the source has returned */
     int fail_after; /* the sink fails after this many results; 0 = never */
     kept kept[DRIVE_MAX];
     int n_kept;

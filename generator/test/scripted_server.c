@@ -122,7 +122,7 @@ static bool read_request(connection *c, scripted_request *out) {
     return true;
 }
 
-/* Stores the request and returns the reply for it. */
+/* Stores the request, waits as reply.gather says, and returns the reply. */
 static const reply *file_request(server *s, const scripted_request *request) {
     (void)pthread_mutex_lock(&s->lock);
     int i = s->n_asked++;

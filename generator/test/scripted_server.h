@@ -15,7 +15,7 @@ typedef enum {
     END_KEEP,  /* the answer is complete; the connection stays open */
     END_CLOSE, /* the connection is closed after the reply */
     END_RESET, /* the connection is reset (RST) after the reply */
-    END_STALL, /* kept open and silent until the client leaves */
+    END_STALL, /* the connection is kept open and silent until the client leaves */
 } reply_end;
 
 /* One answer. Zero fields mean the default: 200, application/json, a Content-Length. */
@@ -24,15 +24,15 @@ typedef struct {
     const char *type;    /* "" = no Content-Type */
     const char *headers; /* further header lines, each with its \r\n */
     const char *body;
-    const char *raw;  /* these bytes instead of all of the above */
+    const char *raw;  /* these bytes are sent instead of all that the members above say */
     bool chunked;     /* Transfer-Encoding: chunked, one chunk per write */
     int step;         /* bytes per write; 0 = all at once */
-    int64_t pause_ns; /* pause before every write after the first */
+    int64_t pause_ns; /* pause before every write of the body after the first */
     size_t fill;      /* this many bytes 'x' after the body */
     size_t cut;       /* > 0: send only this many bytes of the body, then `end` */
     int gather;       /* > 0: wait until this many requests have been open at the same time, but at
                          most 30 s */
-    bool then_tls;    /* the connection uses TLS after it, as after a proxy's CONNECT */
+    bool then_tls;    /* after this reply the connection uses TLS, as after a proxy's CONNECT */
     bool forever;     /* repeats the body until the client leaves; requires chunked */
     reply_end end;
 } reply;
@@ -57,7 +57,7 @@ typedef struct {
 
 server *server_start_with(const reply *replies, int n_replies, server_options opt);
 
-/* "http://127.0.0.1:PORT", "https://...", "http://[::1]:PORT" */
+/* The server's URL: "http://127.0.0.1:PORT", "https://127.0.0.1:PORT" or "http://[::1]:PORT". */
 const char *server_url(const server *s);
 
 /* Closes all connections and joins all threads. server_free() does this, too. */

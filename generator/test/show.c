@@ -19,7 +19,7 @@ static void put_text(buf *out, const char *s, size_t limit) {
         (void)buf_printf(out, "%c", is_plain(s[i]) ? s[i] : ' ');
 }
 
-/* Shows the end of a body, which says more than its beginning. */
+/* Appends the last kShown bytes of a body, or of its first @cut bytes, in quotes. */
 static void put_end(buf *out, const char *body, size_t cut) {
     size_t n = cut ? cut : strlen(body), from = n > kShown ? n - kShown : 0;
     (void)buf_printf(out, ", \"%s", from ? "..." : "");

@@ -152,7 +152,9 @@ static void test_where_templates_stand(void) {
          SNAP_OK, CHAT_CHATML},
         {"tokenizer_config.json", "{\"chat_template\":\"[INST]\"}", SNAP_E_UNSUPPORTED, CHAT_NONE},
         {"tokenizer_config.json", "{", SNAP_E_INPUT, CHAT_NONE},
-        {"chat_template.jinja", CHATML, SNAP_OK, CHAT_CHATML}, /* comes before the broken config */
+        {"chat_template.jinja", CHATML, SNAP_OK, CHAT_CHATML}, /* is used, although
+                                                                  tokenizer_config.json is still
+                                                                  broken */
     };
     char dir[] = "/tmp/snapmla-chat-XXXXXX";
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));

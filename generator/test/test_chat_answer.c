@@ -33,7 +33,7 @@ static void test_whole_answer(void) {
     chat_answer_release(&a);
 }
 
-/* What is not Unicode becomes U+FFFD, and the answer says so. */
+/* What is not Unicode becomes U+FFFD, and `repaired` is set. */
 static void test_repairs(void) {
     static const struct {
         const char *content, *text;

@@ -34,7 +34,7 @@ static void check_numbers(const checkpoint *c, const char *name, const js *want)
         tensor_read_f32(t, scale, kFixtureBlock, (int64_t)at / cols, 0, cols, got + at);
     for (size_t i = 0; i < js_len(values); i++)
         CU_ASSERT_EQUAL(got[i], (float)js_num(js_at(values, i)));
-    if (cols > 3 && js_len(values)) { /* part of a row */
+    if (cols > 3 && js_len(values)) { /* reads part of a row */
         tensor_read_f32(t, scale, kFixtureBlock, 0, 2, cols - 3, got);
         for (int64_t i = 0; i < cols - 3; i++)
             CU_ASSERT_EQUAL(got[i], (float)js_num(js_at(values, (size_t)i + 2)));

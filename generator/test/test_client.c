@@ -14,7 +14,7 @@
 #define SSE(...)                                                                                   \
     { .type = "text/event-stream", .body = __VA_ARGS__ }
 
-/* Delays of milliseconds instead of seconds. */
+/* Retry delays of milliseconds instead of seconds, so that the tests are fast. */
 static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 0.5};
 static const generator_options whole = {.no_stream = true, .max_retries = -1};
 static const generator_options stream = {.max_retries = -1};
@@ -246,7 +246,7 @@ static void test_silence_passes(void) {
     expect_text(script, 2, &opt, "42", 2);
 }
 
-/* After the finish reason the answer is complete, so it must not be repeated. */
+/* After the finish reason the answer is complete, so the request must not be repeated. */
 static void test_a_lost_end_of_a_stream_is_no_failure(void) {
     static const char body[] = CHAT_DELTA("{\"content\":\"42\"}") CHAT_FINISH("stop");
     static const reply ends[] = {SSE(body),
@@ -268,7 +268,7 @@ static void test_a_drip_has_a_deadline(void) {
         const reply script[] = {drips[i], SSE(CHAT_STREAM("4", "2"))};
         generator_options opt = stream;
         opt.timeout_s = 5;
-        opt.deadline_s = 0.6; /* also for the second attempt */
+        opt.deadline_s = 0.6; /* the second attempt has the same deadline */
         expect_text(script, 2, &opt, "42", 2);
         opt.max_retries = 0;
         expect_failure(drips[i], &opt, "the response was not complete before the deadline", 1);
@@ -309,7 +309,7 @@ static void test_retry_after_is_awaited(void) {
     static const reply script[] = {{.status = 429, .headers = "Retry-After: 3600\r\n"},
                                    WHOLE_REPLY};
     int64_t start = clock_now_ns();
-    expect_text(script, 2, &whole, "42", 2); /* the policy's limit of 0.5 s */
+    expect_text(script, 2, &whole, "42", 2); /* waits 0.5 s, the server_cap_s of `quick` */
     double s = (double)(clock_now_ns() - start) * 1e-9;
     CU_ASSERT(s >= 0.5 && s < 60); /* the server requested 3600 */
 }

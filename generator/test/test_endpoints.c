@@ -73,7 +73,7 @@ static void test_weights(void) {
     CU_ASSERT(e.list[0].in_flight == 20 && e.list[1].in_flight == 60 && e.list[2].in_flight == 10);
     for (int i = 0; i < 3; i++)
         e.list[i].in_flight = 0;
-    for (int i = 0; i < 90; i++) /* one at a time: decided by the number of earlier requests */
+    for (int i = 0; i < 90; i++) /* with none in flight, the numbers of earlier requests decide */
         endpoints_choose(&e, 0)->started++;
     CU_ASSERT(e.list[1].started > 2 * e.list[0].started);
     endpoints_release(&e);
@@ -103,7 +103,8 @@ static void test_a_server_that_refuses_is_spared(void) {
         CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 100 + i), b);
     }
     CU_ASSERT_DOUBLE_EQUAL(a->window, 8, 1e-9);
-    endpoints_hold(b, 200, 700, false); /* only reports that its limit is used up: no window */
+    endpoints_hold(b, 200, 700, false); /* b only reports that its limit is used up, so its window
+                                           stays unlimited */
     CU_ASSERT_PTR_NULL(endpoints_choose(&e, 200));
     CU_ASSERT_EQUAL(endpoints_next_ns(&e, 200), 700);
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 700), b);

@@ -1,4 +1,4 @@
-/* Tests base/http.h against the scripted server. It is tested in this folder because the server is
+/* Tests base/http.h against the scripted server. The tests are in this folder because the server is
  * here. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>

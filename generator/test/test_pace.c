@@ -33,7 +33,8 @@ static void test_requests_a_minute(void) {
         for (size_t s = 0; s < 3; s++) {
             int most, n = starts_within(rates[r], steps[s], 600, &most);
             CU_ASSERT(n <= 10 * rates[r] + 1 + rates[r] / 600);
-            CU_ASSERT(n >= 10 * rates[r] - 1 - rates[r] / 600); /* and the limit is used up */
+            CU_ASSERT(n >= 10 * rates[r] - 1 - rates[r] / 600); /* the rate also reaches the
+                                                                   limit */
             CU_ASSERT(most <= rates[r] + 1 + rates[r] / 600);
         }
 }

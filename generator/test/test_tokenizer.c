@@ -282,7 +282,8 @@ static void test_oniguruma(void) {
     CU_ASSERT_EQUAL(find("\\s+", "a\xC2\x85\u00A0\u3000"), 108);
     CU_ASSERT_EQUAL(find("\\w+", "-\u0301\u2160_"), 107); /* marks and letter numbers are word
                                                              characters */
-    CU_ASSERT_EQUAL(find("\\w", "\u00B2"), -1);           /* other numbers are not */
+    CU_ASSERT_EQUAL(find("\\w", "\u00B2"), -1);           /* numbers that are neither digits nor
+                                                             letters are not */
     CU_ASSERT_EQUAL(find("\\d", "\u00B2"), -1);
     CU_ASSERT_EQUAL(find("\\d", "\u0663"), 2);
     CU_ASSERT_EQUAL(find("\\v", "\n\v"), 102);
@@ -290,7 +291,8 @@ static void test_oniguruma(void) {
     CU_ASSERT_EQUAL(find("^b", "a\nb"), 203);
     CU_ASSERT_EQUAL(find("x{,2}y", "xxxy"), 104);
     CU_ASSERT_EQUAL(find("\\p{N}{1,3}", "a1234"), 104);
-    CU_ASSERT_EQUAL(find("\\p{Han}", "\u3002\u4E00"), 306); /* the script, not its extensions */
+    CU_ASSERT_EQUAL(find("\\p{Han}", "\u3002\u4E00"), 306); /* by the property Script, not by
+                                                               Script_Extensions */
     CU_ASSERT_EQUAL(find("[^\\p{Han}]", "\u4E00\u3002"), 306);
     CU_ASSERT_EQUAL(find("\\p{^Han}", "\u4E00\u3002"), 306);
     CU_ASSERT_EQUAL(find("\\p{^L}+", "a1"), 102);

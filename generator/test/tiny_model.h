@@ -9,7 +9,7 @@
 enum { TINY_TOKENS = 80 };
 
 typedef struct {
-    char dir[64]; /* temporary: config.json and model.safetensors */
+    char dir[64]; /* temporary folder with config.json and model.safetensors */
     model_shape shape;
     checkpoint *files;
     model_weights weights;
@@ -26,7 +26,7 @@ extern const char *const tiny_names[]; /* NULL-terminated */
 /* Writes config.json and model.safetensors of a fixture into @dir, which must exist. If @vocab is
  * not 0 it replaces the fixture's, for a tokenizer that needs more ids. */
 void tiny_write(const char *dir, const char *name, int vocab);
-void tiny_remove(const char *dir); /* those files, tokenizer.json, and the folder */
+void tiny_remove(const char *dir); /* removes those files, tokenizer.json and the folder */
 
 /* tiny_make() makes a folder for a checkpoint. tiny_read() opens what was written into it, without
  * tokens or reference. Both fail the test on an error. Release with tiny_close(). */

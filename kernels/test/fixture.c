@@ -199,8 +199,8 @@ const char *const *fixture_isas(void) {
     for (const cpu_isa *const *isa = machine_isas(); *isa; isa++)
         if ((*isa)->usable())
             names[n++] = (*isa)->name;
-#ifdef __SANITIZE_THREAD__ /* threads synchronise outside the code that depends on the instruction
-                              set */
+#ifdef __SANITIZE_THREAD__ /* one set is enough: threads synchronise outside the code that depends
+                              on the set */
     n = n > 1 ? 1 : n;
 #endif
     names[n] = NULL;

@@ -94,7 +94,8 @@ static void test_example(void) {
     CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/example.so").skipped, 0);
 }
 
-/* It has no FP8: the 21 checks of that arm and the quantisation of queries are skipped. */
+/* The minimal plugin has no FP8: the 21 checks of that arm and the quantisation of queries are
+ * skipped. */
 static void test_minimal(void) {
     CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so").skipped, 22);
 }

@@ -9,7 +9,7 @@
 #include "kernels/formats.h"
 #include "kernels/test/fixture.h"
 
-/* Calls @fn for every instruction set and precision. */
+/* Calls @fn for every instruction set of fixture_isas() and both precisions. */
 static void each_arm(void (*fn)(fixture_spec spec)) {
     for (const char *const *isa = fixture_isas(); *isa; isa++)
         for (int p = MLA_BF16; p <= MLA_FP8; p++)

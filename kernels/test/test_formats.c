@@ -124,7 +124,8 @@ static void test_bf16_rounds_to_nearest_even(void) {
         wrong += bf16_from_f32(nextafterf(m, INFINITY)) != b + 1;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(bf16_from_f64(0x1.ffp127), 0x7f80); /* halfway past the largest */
+    CU_ASSERT_EQUAL(bf16_from_f64(0x1.ffp127), 0x7f80); /* halfway between the largest number and
+                                                           2^128 */
     CU_ASSERT_EQUAL(bf16_from_f64(nextafter(0x1.ffp127, 0.0)), 0x7f7f);
     CU_ASSERT_EQUAL(bf16_from_f64(-1e300), 0xff80);
     CU_ASSERT_EQUAL(bf16_from_f32(INFINITY), 0x7f80);

@@ -51,7 +51,7 @@ static void test_draw_on_cpu(void) {
     mla_backend *be = cpu();
     uint16_t *pool = numbered_pool(), want[kWidth], out[6 * kWidth];
     draw_source s = {.pool = pool, .d_c = kContent, .d_r = kRope, .seed = 4};
-    const uint64_t first[] = {5, UINT64_MAX}; /* the second group wraps */
+    const uint64_t first[] = {5, UINT64_MAX}; /* the row index of the second group wraps to 0 */
     CU_ASSERT(lab_draw(be, &s, first, 2, 3, out, NULL) == SNAP_OK);
     for (uint64_t i = 0; i < 6; i++) {
         draw_row(&s, first[i / 3] + i % 3, want);
@@ -178,7 +178,7 @@ static void test_known_rows(void) {
     out[6 * kContent] = 0x7fc0;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 1);
     out[6 * kContent] = bf16_from_f32(1.0f);
-    ref[1] = (double)NAN; /* a NaN in the reference counts as a failure */
+    ref[1] = (double)NAN; /* a NaN in the reference is counted as not finite */
     ref_lse[2] = (double)NAN;
     CU_ASSERT(judge_known_rows(&in).nonfinite == 2);
 }

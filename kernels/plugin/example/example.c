@@ -70,7 +70,7 @@ static uint8_t e4m3_encode(float x) {
         return sign | 0x7f;
     float magnitude = fminf(fabsf(x), kLargestE4m3);
     int e = magnitude > 0x1p-6f ? ilogbf(magnitude) : -6;
-    int steps = (int)rintf(ldexpf(magnitude, 3 - e)); /* 8..16 above the subnormals, ties to even */
+    int steps = (int)rintf(ldexpf(magnitude, 3 - e)); /* ties to even; 8..16 for normal numbers */
     return (uint8_t)(sign | ((e + 6) * 8 + steps));
 }
 
