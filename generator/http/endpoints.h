@@ -4,7 +4,7 @@
  * "URL*3" gets three times as many as "URL".
  *
  * A server that reports that a rate limit is used up gets no request until the time that it names.
- * After a 429, it gets none until the retry of the refused request is due. The number of its
+ * After a 429 whose request is retried, it gets none until that retry is due. The number of its
  * requests in flight is then also limited: first to half of what it had, then to one more each
  * time as many requests as the limit have succeeded (additive increase, multiplicative decrease,
  * as in TCP).

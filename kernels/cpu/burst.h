@@ -7,7 +7,7 @@
 #include "kernels/formats.h"
 
 /* Reads every byte once, from @streams places in turn, and prefetches @ahead bytes ahead. Both
- * numbers are compile-time constants at the call. */
+ * numbers are compile-time constants at the call. @bytes is a multiple of @streams * 256. */
 INLINE void burst_streams(const char *from, size_t bytes, int streams, size_t ahead) {
     enum { kUnroll = 4 };
     vi sum[kUnroll] = {0};

@@ -1,4 +1,4 @@
-/* fp32.h - computes one part in FP32 arithmetic, for any vector width.
+/* fp32.h - computes one part in FP32 arithmetic, for each vector width of vec.h.
  *
  * avx2.c, avx512f.c and portable.c include it after the definitions that vec.h needs.
  *

@@ -175,8 +175,8 @@ typedef struct {
     const mla_attn *attn;
 } run_context;
 
-/* Merges the partial results of a row. o of part i is at i * stride, m and l are at i *
- * ml_stride. */
+/* Merges the partial results of a row into its output and log-sum-exp. o of part i is at i *
+ * stride, m and l are at i * ml_stride. */
 static void finish_row(const run_context *run, int64_t row, const float *o, int64_t stride,
                        const float *m, const float *l, int64_t ml_stride, int parts) {
     float weight[kMaxSplits] = {0}, largest = -INFINITY;
