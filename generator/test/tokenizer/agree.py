@@ -6,7 +6,7 @@ sources into a shared library.
 
     agree.py DIR [--text FOLDER]... [--megabytes 8] [--every-character]
 
-DIR holds a tokenizer.json or Kimi's tiktoken.model. Texts are made here (24 scripts, emoji, control characters, digits, code,
+DIR holds a tokenizer.json or Kimi's tiktoken.model. Texts are made here (28 scripts, emoji, control characters, digits, code,
 white space, malformed UTF-8, the tokenizer's own added tokens); --text adds every .txt, .po, .md, .c
 and .py below a folder. Exits 1 on any difference."""
 import argparse
