@@ -116,8 +116,9 @@ static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     return true;
 }
 
-/* True if digits / 10^decimals * 10^exponent is an integer in double precision, or if the exponent
- * exceeds 22. */
+/* True if digits / 10^decimals * 10^exponent is an integer in double precision, or if the
+ * exponent exceeds 22. False for a negative exponent, and for a longer mantissa than 16
+ * characters with an exponent up to 22. */
 static bool is_whole_product(math_span mantissa, int64_t exponent) {
     double digits = 0, scale = 1;
     bool point = false;

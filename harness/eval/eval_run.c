@@ -42,7 +42,7 @@ static void release(eval *e) {
     arena_release(&e->mem);
 }
 
-/* The path of a file of the RUN folder, in the arena. */
+/* The path of a file of the RUN folder, in the arena; @name alone when out of memory. */
 static const char *file_in(eval *e, const char *name) {
     const char *path = run_file(&e->mem, e->opt.out, name);
     return path ? path : name;

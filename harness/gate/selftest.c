@@ -242,7 +242,7 @@ static double binomial_tail(size_t k, size_t n, double p) {
     return sum;
 }
 
-/* The verdict over all delays. */
+/* The verdict of the whole selftest: from the alarms of equal arms and the smallest effect. */
 static const char *judge(const selftest *s, const gate_limits *l, const char **reason) {
     const selftest_delay *equal = &s->delays[0];
     bool too_many = binomial_tail(equal->alarms, equal->runs, l->alpha) < kSuspicious ||

@@ -50,11 +50,13 @@ typedef struct {
     plugin_record plugin;          /* the shared object, if a local arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;
-    int64_t identical_samples; /* samples that equal the baseline's byte for byte */
+    int64_t identical_samples; /* samples whose text repeats that of an earlier sample of the same
+                                  problem */
     double accuracy_pct, se_pct, ci95_pct[2];
     pass_list pass_at;
     double maj_at_k_pct;      /* accuracy of the majority answer over all samples of a problem */
-    double sampling_variance; /* mean of p (1 - p) over the problems */
+    double sampling_variance; /* of a sample's score around its problem's mean: unbiased, mean over
+                                 the problems with two and more scored samples */
     double truncated_pct, empty_pct, unparsed_pct, failed_pct;
     double completion_tokens_mean;
     double ttft_ms_median;            /* time to the first token */

@@ -325,7 +325,7 @@ __device__ __forceinline__ void exponentiate(const few_scales &by, few_rows<Rows
     }
 }
 
-/* Changes the rows to E of the tile, which page 1 may have raised, and rescales P of page 0. */
+/* Changes E of the thread's rows to @last, the E of the whole tile, and rescales P of page 0. */
 template <int Rows>
 __device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_rows<Rows> &r,
                                             uint32_t (&packed)[Rows / 8]) {
