@@ -4,7 +4,7 @@
  * Rows as in HumanEval.jsonl.gz: {"task_id", "prompt", "entry_point", "canonical_solution",
  * "test"}. A response may repeat the signature or continue after it. If it does not define the
  * function, it is taken as the function's body. A response is correct if it passes the row's
- * assertions (judge_unit.c says how). */
+ * assertions, and then fails changed ones (judge_unit.c says how). */
 #include <stdio.h>
 #include <string.h>
 

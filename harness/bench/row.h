@@ -20,7 +20,7 @@ typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 /* Values that all cells of a sweep share; strings are borrowed. */
 typedef struct {
     mla_backend_info backend;
-    const char *kernel_hash; /* hash of this program's code (code_hash_of()); NULL = unknown */
+    const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
     bool sustained;
 } row_context;

@@ -88,7 +88,8 @@ static void find_code(kernel_code *code, const char *kernel) {
     code->kernel = kernel;
 }
 
-/* How the steps of the arm are made to start with a cold cache. */
+/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set
+ * that is larger than the cache; or "none": the cache may be warm. */
 static const char *coldness(const sweep *s, int p) {
     size_t cache = s->context.backend.cache_bytes;
     if (s->flush)

@@ -44,8 +44,8 @@ enum { CELL_DERIVED = 1 };
 typedef struct {
     bool exists;
     unsigned parts;            /* CELL_DERIVED, or 0 before cell_derive() */
-    record_numbers samples_ns; /* time of a step; in mode "sustained" the mean of the steps of one
-                                  loop */
+    record_numbers samples_ns; /* time of a step; in mode "sustained" the mean of the steps of
+                                  about 30 ms, or of one longer step */
     double min_ns, q1_ns, median_ns, q3_ns, max_ns;
     int64_t count;           /* samples */
     const char *stop_reason; /* the reason to stop sampling (measure/stop.h) */

@@ -23,7 +23,7 @@ typedef struct {
     int file;
     const cell_record *row;
     const cell_shape *shape;      /* &row->shape */
-    const cell_performance *perf; /* &row->performance; all NAN if the cell did not pass */
+    const cell_performance *perf; /* &row->performance; no values if the cell did not pass */
     const char *flags;            /* "noisy, throttled" */
 } report_cell;
 

@@ -231,7 +231,8 @@ __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_it
     ptx::mbarrier_wait(&s.full_weights, parity);
     ptx::mbarrier_wait(&s.full_parts, parity);
     parity ^= 1;
-    /* units merged at the same time: the share's width, rounded up to a power of two */
+    /* units merged at the same time: the share's width, rounded up to a power of two, but at
+     * most kMergeThreads */
     const int log = min(32 - __clz(width - 1), kLogMergeThreads), abreast = 1 << log;
     const int groups = kMergeThreads >> log, group = thread >> log;
     int at = thread & (abreast - 1);

@@ -14,9 +14,9 @@ enum {
     PORTABLE_MAX_ROPE = 256,
 };
 
-/* Call once per device, before the first launch. @limit: bytes of shared memory that one CTA may
- * use, all that an SM has for CTAs; it emulates smaller devices in tests. 0, or more than the
- * device has: the limits of the device itself. */
+/* Call once per device, before the first launch. @limit: for tests, the bytes of shared memory
+ * that one CTA may use and that an SM has for all its CTAs, as on a smaller device. 0, or more
+ * than the device has: the limits of the device itself. */
 cudaError_t portable_init(int limit);
 
 /* True if the kernels can run these widths on this device: both are multiples of 32, they are at
