@@ -48,9 +48,9 @@ typedef struct {
     const char *dir;     /* the checkpoint */
     const char *text;    /* NUL-terminated */
     const char *formats; /* comma-separated names of cache.h; the first is the reference */
-    int64_t
-        max_tokens; /* at most so many tokens of the text; 0 = as many as the default context of local.h holds */
-    bool chunks; /* run the text as a prompt in chunks, not step by step */
+    int64_t max_tokens;  /* at most so many tokens of the text; 0 = LOCAL_CONTEXT, or the model's
+                            limit if that is smaller */
+    bool chunks;         /* run the text as a prompt in chunks, not step by step */
     int threads;
     const char *device; /* "cuda", or NULL for the CPU; the layers can be studied only on the CPU */
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,

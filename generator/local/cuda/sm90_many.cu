@@ -33,7 +33,7 @@ enum {
     kMultiplyRegisters = 240,
 };
 
-/* The ring of tiles: ROWS rows and COLS weights. */
+/* The ring of stages. Each holds a tile of x, with ROWS rows, and a tile of w, with COLS rows. */
 template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum { STAGES = COLS == 256 ? 4 : 8, STAGE_BYTES = (ROWS + COLS) * TILE_K * 2 };
