@@ -57,8 +57,7 @@ struct task_spec {
     const char *name;              /* "aime24" */
     const char *title;             /* "AIME 2024" */
     const char *files[TASK_FILES]; /* possible paths in the data folder, NULL-terminated */
-    int samples;                   /* default samples per problem; for published benchmarks as
-                                      papers report it: Mean@samples */
+    int samples;                   /* default number of samples per problem */
     bool confidential;             /* the authors ask that no plain text is published */
     const grader *grader;
     const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: MATH_STRICT makes no
