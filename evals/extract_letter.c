@@ -9,8 +9,9 @@
     "(?:[\\s*_$({\\[\"'`:]|\\\\[(\\[]|\\\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\\b"             \
     "|(?i:the|option|choice|letter|clearly|therefore|thus|probably|likely|most)\\b){0,24}+"
 
-/* A letter that does not start a word or an expression. "A or B" chooses nothing, and an "A" before
- * a common word is usually an article. */
+/* A letter that does not start a word or an expression. "A or B" chooses nothing. An "A" before
+ * white space and a small letter is taken for the article, unless what follows begins with
+ * "because" or another of the listed words. */
 #define LETTER                                                                                     \
     "([A-Z])(?![A-Za-z0-9_^'=+])(?!\\s*(?:/|,|(?:or|and)\\b)\\s*\\(?[A-Z]\\b)"                     \
     "(?!(?<=A)\\s++(?!because|since|as|which|based|due|from|for|with|given|and|is)[a-z])"
