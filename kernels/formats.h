@@ -8,8 +8,8 @@
  * Conversions round once, to nearest, ties to even. Conversion to e4m3 saturates: values that round
  * above 448, infinities included, become +-448, and a NaN stays a NaN. Conversion to bf16 overflows
  * to infinity as IEEE 754 does, and a NaN becomes a quiet NaN. These scalar functions are the
- * definition. Every vectorised or device version must match them bit for bit, apart from the sign and
- * payload of a NaN. */
+ * definition. Every vectorised or device version must match them bit for bit, apart from the sign
+ * and payload of a NaN. */
 #ifndef SNAPMLA_KERNELS_FORMATS_H
 #define SNAPMLA_KERNELS_FORMATS_H
 

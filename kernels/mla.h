@@ -10,16 +10,16 @@
  * Objects
  *   mla_backend   One device and one stream of work. Every pointer below that is marked "device" is
  *                 memory of that device (mla_alloc). Only one thread may call a backend.
- *   mla_plan      The workspace and split metadata for all steps up to a capacity. It is allocated by
- *                 mla_plan_create().
+ *   mla_plan      The workspace and split metadata for all steps up to a capacity. It is allocated
+ *                 by mla_plan_create().
  *   mla_schedule  Reads the sequence lengths on the device and stores the split metadata of one
  *                 step in the plan. It is called once per step, and its result serves every layer.
  *   mla_run       Attention, and the merge of the splits, for one layer.
  * mla_schedule(), mla_run() and the dataflow operations do not allocate, synchronise or read device
  * data on the host. (Backends whose device is the host, and the wrapper of staged.h, are
- * exceptions.) Their launches depend only on numbers that the host knows, such as batch, s_q, heads,
- * table_width and the plan's capacity. So a CUDA graph may capture them and replay them with other
- * sequence lengths.
+ * exceptions.) Their launches depend only on numbers that the host knows, such as batch, s_q,
+ * heads, table_width and the plan's capacity. So a CUDA graph may capture them and replay them with
+ * other sequence lengths.
  * These functions cannot report errors in device data (a page outside the pool, a length beyond the
  * capacity). They clamp such entries and never access memory out of bounds. mla_check_step() checks
  * the entries on the host and reports the first that is out of range.

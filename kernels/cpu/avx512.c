@@ -2,18 +2,18 @@
  * VBMI, such as Zen 4 and Sapphire Rapids.
  *
  * vdpbf16ps adds to each of 16 FP32 lanes the dot product of two pairs of bf16 numbers. So it does
- * twice the work of an FP32 FMA and reads half the bytes for each product. Both matrix products of a
- * page are arranged so that neither K nor V needs a transposition:
+ * twice the work of an FP32 FMA and reads half the bytes for each product. Both matrix products of
+ * a page are arranged so that neither K nor V needs a transposition:
  *   scores   many rows: rows in the lanes. Q^T is packed once per part as [padded / 16][d / 4][16
- *            rows][4 columns]. Four columns of one token are a quadword of K in memory order, which is
- *            broadcast. The sums of 8 tokens x 16 rows stay in registers over all of d.
+ *            rows][4 columns]. Four columns of one token are a quadword of K in memory order, which
+ *            is broadcast. The sums of 8 tokens x 16 rows stay in registers over all of d.
  *            few rows: d in the lanes, 1, 4 or 8 tokens at a time, one horizontal sum per score.
  *   values   columns in the lanes. Tokens 2i and 2i + 1 of V are interleaved by unpack after they
  *            are loaded, and multiplied with the broadcast pair of their P. unpack works within 128
  *            bits. o keeps the resulting order of columns and is reordered once at the end.
  * e4m3 becomes bf16 exactly, by two byte look-ups. (A shift would turn subnormal e4m3 into
- * subnormal bf16, which vdpbf16ps treats as zero.) Memory that is read next is prefetched during the
- * arithmetic. */
+ * subnormal bf16, which vdpbf16ps treats as zero.) Memory that is read next is prefetched during
+ * the arithmetic. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma")
