@@ -444,7 +444,9 @@ static snap_status write_program(void *ctx, size_t cell, const js *row, snap_err
     return st;
 }
 
-/* A new version of the file and the places of its rows. It is going to replace the old file. */
+/* ---- a new version of the file, with the verdicts of graders ---- */
+
+/* The new version and the places of its rows. It is going to replace the old file. */
 typedef struct {
     char *path;
     fs_log log;

@@ -54,7 +54,8 @@ static bool same_in_any_order(judge *j, const part *g, part *a, int n) {
     return true;
 }
 
-/* The first member without a name that applies to all members, as in "x = 1, 2". */
+/* The first member. In "x = 1, 2" the name x belongs to both members, so the first one is returned
+ * without it. */
 static part without_common_name(const part *p, int n) {
     for (int k = 1; k < n; k++)
         if (is_relation(p[k]))

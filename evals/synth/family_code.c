@@ -1,5 +1,5 @@
-/* family_code.c - programs: a described sequence of steps over a list, or a rule that must be found
- * from its values. */
+/* family_code.c - problems whose answers are programs. A problem describes a sequence of steps over
+ * a list, or it gives the first values of a function of n, whose rule has to be found. */
 #include <stdio.h>
 #include <stdlib.h>
 

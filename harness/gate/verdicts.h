@@ -43,8 +43,10 @@ verdict_list verdict_read(const js *rows, arena *mem, bool *failed);
 size_t verdict_list_count(const verdict_list *all, const char *kind, const char *verdict);
 size_t verdict_count(const js *rows, const char *kind, const char *verdict);
 
-/* SNAP_OK, or the status of the table above. The message has the number of such rows and the first
- * one. SNAP_E_NOMEM. */
+/* SNAP_OK if no row is bad. Otherwise the status whose exit code the table at the top of this file
+ * gives for the bad verdict that comes first in the order stated there. The message has the number
+ * of rows with that verdict (if regressed, also of that kind) and names the first one.
+ * SNAP_E_NOMEM. */
 snap_status verdict_status(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Whether the row blocks a merge: its verdict is neither "ok" nor "noise". */

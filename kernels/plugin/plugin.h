@@ -51,7 +51,9 @@ static inline snap_status plugin_fail(snap_err *err, snap_status code, const cha
 
 /* The program's side: opens the plugin at @path as a backend. SNAP_E_USAGE if @path is empty or too
  * long; SNAP_E_IO if there is no such file; SNAP_E_UNSUPPORTED if it can't be loaded, was built for
- * another ABI or leaves out a required member; else the error that its `open` returns. */
+ * another ABI or with other headers, has a name that is not allowed or belongs to a built-in
+ * backend, leaves out a required member, or its `open` returns no backend. Otherwise the error that
+ * its `open` returns. */
 snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
                                 snap_err *err);
 

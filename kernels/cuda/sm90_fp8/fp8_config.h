@@ -15,7 +15,7 @@ namespace sm90_fp8 {
 enum {
     ROWS = 64,     /* most query rows of a CTA: the M of one wgmma */
     PAGE = 64,     /* tokens per page */
-    TILE = 128,    /* tokens per step: two pages */
+    TILE = 128,    /* tokens per iteration of the loop over tiles: two pages */
     CONTENT = 512, /* d_c; also the bytes of a token's e4m3 content */
     ROPE = 64,     /* d_r, bf16 */
     SWIZZLE = 128, /* bytes of a swizzled row; content is four such columns */

@@ -107,8 +107,9 @@ struct alignas(1024) shared_of {
     tile_scales scales[2];
     sched_part part;                  /* the record of this CTA's part */
     float inverse_sum[Rows];          /* factor for O at the end: 1 / sum of P */
-    int4 rescale[2];                  /* one member per 16 rows, with few rows only x. Nonzero: E of
-                                         some row changed, O must be rescaled */
+    int4 rescale[2];                  /* for the tiles in turn. x, y, z, w: each for 16 rows; with
+                                         few rows, x is for all rows. Nonzero: E of a row changed,
+                                         and O must be rescaled */
     float rescale_by[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of
                                          tiles */
     float most_unit[Rows];            /* the largest E in the item so far */
