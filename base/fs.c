@@ -24,15 +24,41 @@ static snap_status read_fd(int fd, const char *path, buf *out, snap_err *err) {
     }
 }
 
+/* Closes @fd after reading. */
+static snap_status read_and_close(int fd, const char *path, buf *out, snap_err *err) {
+    snap_status st = read_fd(fd, path, out, err);
+    (void)close(fd);
+    return st;
+}
+
 snap_status fs_read(const char *path, buf *out, snap_err *err) {
     if (strcmp(path, "-") == 0)
         return read_fd(STDIN_FILENO, "standard input", out, err);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "cannot open '%s'", path);
-    snap_status st = read_fd(fd, path, out, err);
-    (void)close(fd);
-    return st;
+    return read_and_close(fd, path, out, err);
+}
+
+snap_status fs_open_regular(const char *path, int *fd, snap_err *err) {
+    struct stat sb;
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (*fd < 0 && errno != ENXIO) /* ENXIO: a socket */
+        return err_set_errno(err, "cannot open '%s'", path);
+    if (*fd >= 0 && fstat(*fd, &sb) == 0 && S_ISREG(sb.st_mode))
+        return SNAP_OK;
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+    return err_set(err, SNAP_E_IO, "cannot read '%s': it is not a regular file", path);
+}
+
+snap_status fs_read_regular(const char *path, buf *out, snap_err *err) {
+    if (strcmp(path, "-") == 0)
+        return fs_read(path, out, err);
+    int fd;
+    snap_status st = fs_open_regular(path, &fd, err);
+    return st == SNAP_OK ? read_and_close(fd, path, out, err) : st;
 }
 
 static snap_status write_all(int fd, const char *path, const char *p, size_t n, snap_err *err) {

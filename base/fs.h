@@ -15,6 +15,16 @@
  * SNAP_E_NOMEM if the content exceeds out->limit or memory is exhausted. */
 snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Like fs_read(), but a named file must be a regular file. For files that a program finds by itself
+ * or that have a fixed place, such as configurations, results and checkpoints. js_parse_file()
+ * reads through this function. */
+snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Opens a regular file for reading; the caller closes *fd. SNAP_E_IO if @path is anything else: a
+ * folder, a socket, a pipe without a writer (whose opening would block), or a device such as
+ * /dev/zero (whose reading might never end). *fd is -1 on failure. */
+snap_status fs_open_regular(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Creates or replaces @path with @n bytes. After a crash, @path has either its old or its new
  * content: the bytes go to a temporary file in the same folder, which is synced and renamed, and
  * then the folder is synced. */

@@ -57,7 +57,7 @@ js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
 js *js_parse_file(const char *path, size_t limit, snap_err *err) {
     buf text = {.limit = limit};
     js *v = NULL;
-    if (fs_read(path, &text, err) == SNAP_OK)
+    if (fs_read_regular(path, &text, err) == SNAP_OK)
         v = js_parse(buf_str(&text), text.len, path, err);
     buf_release(&text);
     return v;

@@ -24,9 +24,9 @@ typedef struct json_t js; /* jansson's own tag: the type stays opaque outside ba
  * double. @name stands for the text in messages ("configs/demo.json"). On failure: NULL, and
  * SNAP_E_INPUT with "name:line:column: reason" or SNAP_E_NOMEM. */
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
-js *js_parse_file(const char *path, size_t limit, snap_err *err); /* limit in bytes; also
-                                                                     SNAP_E_IO */
-void js_free(js *v);                                              /* NULL is allowed */
+/* Parses a regular file, or standard input if @path is "-". @limit: bytes. Also SNAP_E_IO. */
+js *js_parse_file(const char *path, size_t limit, snap_err *err);
+void js_free(js *v); /* NULL is allowed */
 
 /* Optional lookups. They return NULL or the fallback if the key is absent or has another type.
  * js_get() returns a value of any type, but NULL for JSON null. */

@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 
 static char dir[64];
 
@@ -57,6 +60,57 @@ static void test_read_has_a_ceiling(void) {
     err = (snap_err){0};
     CU_ASSERT_EQUAL(fs_read("/nonexistent/x", &b, &err), SNAP_E_IO);
     CU_ASSERT_STRING_EQUAL(err.text, "cannot open '/nonexistent/x': No such file or directory");
+}
+
+static void expect_not_regular(const char *path) {
+    int fd = 7;
+    buf b = {.limit = 1000};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(fs_open_regular(path, &fd, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(fd, -1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
+    CU_ASSERT_EQUAL(fs_read_regular(path, &b, NULL), SNAP_E_IO);
+    CU_ASSERT_PTR_NULL(js_parse_file(path, 1000, NULL));
+    buf_release(&b);
+}
+
+/* Opening the pipe would block, because nothing writes to it. */
+static void test_regular_files_only(void) {
+    char *pipe = in_dir("pipe"), *sock = in_dir("sock"), *link = in_dir("link"),
+         *file = in_dir("f");
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", sock);
+    int s = socket(AF_UNIX, SOCK_STREAM, 0);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(pipe, 0600), 0);
+    CU_ASSERT_EQUAL_FATAL(bind(s, (struct sockaddr *)&at, sizeof at), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink(pipe, link), 0);
+    expect_not_regular(pipe);
+    expect_not_regular(link);
+    expect_not_regular(sock);
+    expect_not_regular(dir);
+    expect_not_regular("/dev/zero");
+    (void)close(s);
+    (void)unlink(sock);
+    (void)unlink(link);
+    CU_ASSERT_EQUAL(fs_write_atomic(file, "text", 4, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(symlink(file, link), 0); /* a link to a regular file is one */
+    buf b = {0};
+    CU_ASSERT_EQUAL(fs_read_regular(link, &b, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "text");
+    buf_release(&b);
+    int fd = 7;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(fs_open_regular("/nonexistent/x", &fd, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(fd, -1);
+    CU_ASSERT_STRING_EQUAL(err.text, "cannot open '/nonexistent/x': No such file or directory");
+    (void)unlink(pipe);
+    (void)unlink(link);
+    (void)unlink(file);
+    free(pipe);
+    free(sock);
+    free(link);
+    free(file);
 }
 
 static void test_log_repairs_a_cut_tail(void) {
@@ -118,6 +172,7 @@ static void test_lock_names_its_holder(void) {
 
 CU_TestInfo tests_fs[] = {{"an atomic write replaces", test_atomic_write_replaces},
                           {"a read has a ceiling", test_read_has_a_ceiling},
+                          {"only regular files are opened", test_regular_files_only},
                           {"a log repairs a cut tail", test_log_repairs_a_cut_tail},
                           {"a log with a long cut tail", test_log_with_a_long_cut_tail},
                           {"a lock names its holder", test_lock_names_its_holder},
