@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/text.h"
@@ -101,6 +103,29 @@ static void test_a_run_that_ends_early(void) {
     tiny_remove(dir);
 }
 
+/* Opening a pipe that nothing writes to would block. */
+static void test_pipes_as_files(void) {
+    static const char *const names[] = {
+        "config.json",        "generation_config.json", "model.safetensors.index.json",
+        "model.safetensors",  "tokenizer.json",         "tokenizer_config.json",
+        "chat_template.jinja"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char dir[64];
+        snap_err err = {0};
+        generator_options opt = {.threads = 1};
+        make_dir(dir, "v2-lite");
+        char *path = fs_join(dir, names[i]);
+        (void)unlink(path);
+        CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+        CU_ASSERT_PTR_NULL(open_local(dir, &opt, &err));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
+        (void)unlink(path);
+        free(path);
+        tiny_remove(dir);
+    }
+}
+
 static void test_refusals(void) {
     static drive d;
     snap_err err = {0};
@@ -138,6 +163,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_local[] = {
     {"answers do not depend on the batch", test_answers_do_not_depend_on_the_batch},
     {"a run that ends early", test_a_run_that_ends_early},
+    {"pipes instead of files", test_pipes_as_files},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,
 };

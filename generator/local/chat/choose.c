@@ -94,7 +94,7 @@ static snap_status choose_from_config(const char *path, chat_template *out, snap
 
 static snap_status choose_from_file(const char *path, chat_template *out, snap_err *err) {
     buf source = {.limit = kConfigMax};
-    snap_status st = fs_read(path, &source, err);
+    snap_status st = fs_read_regular(path, &source, err);
     if (st == SNAP_OK)
         st = recognize(buf_str(&source), path, out, err);
     buf_release(&source);

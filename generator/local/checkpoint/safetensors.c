@@ -1,12 +1,12 @@
 #include "generator/local/checkpoint/safetensors.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/json.h"
 
 enum { kHeaderMax = 32 << 20, kLengthBytes = 8 };
@@ -199,7 +199,7 @@ static snap_status map_file(int fd, const char *path, void **map, size_t *n, sna
     struct stat sb;
     if (fstat(fd, &sb) != 0)
         return err_set_errno(err, "cannot read the status of '%s'", path);
-    if (!S_ISREG(sb.st_mode) || sb.st_size < kLengthBytes)
+    if (sb.st_size < kLengthBytes)
         return err_set(err, SNAP_E_INPUT, "%s: not a safetensors file", path);
     *n = (size_t)sb.st_size;
     *map = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -214,10 +214,11 @@ snap_status safetensors_open(safetensors *out, const char *path, snap_err *err) 
     void *map = NULL;
     size_t n = 0;
     *out = (safetensors){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, "cannot open '%s'", path);
-    snap_status st = map_file(fd, path, &map, &n, err);
+    int fd;
+    snap_status st = fs_open_regular(path, &fd, err);
+    if (st != SNAP_OK)
+        return st;
+    st = map_file(fd, path, &map, &n, err);
     (void)close(fd);
     if (st == SNAP_OK)
         st = safetensors_parse(out, map, n, path, err);

@@ -340,7 +340,7 @@ snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) {
     if (!path || !more)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a path");
     if (st == SNAP_OK)
-        st = fs_read(path, &text, err);
+        st = fs_read_regular(path, &text, err);
     if (st == SNAP_OK)
         st = model_shape_parse(out, buf_str(&text), text.len, path, err);
     if (st == SNAP_OK && fs_exists(more))

@@ -126,7 +126,7 @@ snap_status tokenizer_open(tokenizer **out, const char *dir, snap_err *err) {
     if (!t)
         return SNAP_E_NOMEM;
     TRY(find_file(dir, &path, &tiktoken, err));
-    TRY(fs_read(path, &text, err));
+    TRY(fs_read_regular(path, &text, err));
     TRY(parse_config(&config, dir, err));
     if (tiktoken)
         TRY(tokenizer_read_tiktoken(t, buf_str(&text), text.len, path, config, err));
