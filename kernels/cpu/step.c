@@ -176,7 +176,8 @@ typedef struct {
 } run_context;
 
 /* Merges the partial results of a row into its output and log-sum-exp. o of part i is at i *
- * stride, m and l are at i * ml_stride. */
+ * stride, m and l are at i * ml_stride. l is 0 if the row sees no token of the part, and NaN if a
+ * score is NaN; then all results of the row are NaN. */
 static void finish_row(const run_context *run, int64_t row, const float *o, int64_t stride,
                        const float *m, const float *l, int64_t ml_stride, int parts) {
     float weight[kMaxSplits] = {0}, largest = -INFINITY;
@@ -184,16 +185,17 @@ static void finish_row(const run_context *run, int64_t row, const float *o, int6
     for (int i = 0; i < parts; i++)
         largest = fmaxf(largest, m[i * ml_stride]);
     for (int i = 0; i < parts; i++) {
-        weight[i] = l[i * ml_stride] > 0.0f ? exp2f(m[i * ml_stride] - largest) : 0.0f;
+        weight[i] = l[i * ml_stride] == 0.0f ? 0.0f : exp2f(m[i * ml_stride] - largest);
         sum += (double)weight[i] * (double)l[i * ml_stride];
     }
     for (int i = 0; i < parts; i++)
-        weight[i] = sum > 0.0 ? (float)((double)weight[i] / sum) : 0.0f;
+        weight[i] = sum == 0.0 ? 0.0f : (float)((double)weight[i] / sum);
     int d_c = run->plan->base.cap.d_c;
     run->be->isa->combine((uint16_t *)run->attn->out + row * d_c, o, stride, weight, parts, d_c);
     if (run->attn->lse)
-        run->attn->lse[row] =
-            sum > 0.0 ? (float)(0.69314718055994530942 * ((double)largest + log2(sum))) : -INFINITY;
+        run->attn->lse[row] = sum == 0.0
+                                  ? -INFINITY
+                                  : (float)(0.69314718055994530942 * ((double)largest + log2(sum)));
 }
 
 static void run_item(void *ctx, int worker, int64_t index) {

@@ -424,6 +424,67 @@ static void test_judge_sees_one_wrong_row(void) {
     fixture_free(&f);
 }
 
+/* ---- NaN ---- */
+
+/* The first number of the rotary part of one token becomes NaN: scores of that token, but no
+ * values. */
+static void spoil_token(const fixture_spec *spec, int64_t token, float *row) {
+    (void)spec;
+    if (token == 5)
+        row[512] = NAN;
+}
+
+/* All queries: no score of any token is a number. */
+static void spoil_queries(const fixture_spec *spec, int64_t token, float *row) {
+    (void)spec;
+    if (token < 0)
+        row[3] = NAN;
+}
+
+static void spoil_late_token(const fixture_spec *spec, int64_t token, float *row) {
+    (void)spec;
+    if (token == 150)
+        row[512] = NAN;
+}
+
+/* Every row that sees a token with a NaN score must become NaN, output and log-sum-exp, and no other
+ * row may change. Token 150 exists in the third sequence only. */
+static void nan_of(fixture_spec spec) {
+    static const int kLengths[] = {0, 5, 700, 130};
+    static const fixture_change kChanges[] = {spoil_token, spoil_queries, spoil_late_token};
+    fixture good, bad;
+    set_lengths(&spec, 4, kLengths);
+    spec.splits = 3;
+    for (spec.heads = 1; spec.heads <= 48; spec.heads *= 4)
+        for (int c = 0; c < 3; c++) {
+            spec.change = NULL;
+            fixture_make(&good, spec);
+            fixture_run(&good);
+            spec.change = kChanges[c];
+            fixture_make(&bad, spec);
+            fixture_run(&bad);
+            for (int b = 0; b < 4; b++)
+                for (int64_t row = b * spec.heads; row < (b + 1) * spec.heads; row++) {
+                    const uint16_t *x = (const uint16_t *)bad.attn.out + row * 512,
+                                   *y = (const uint16_t *)good.attn.out + row * 512;
+                    bool spoilt = c == 1 ? b > 0 : c == 0 ? b > 1 : b == 2;
+                    int nans = 0;
+                    for (int d = 0; d < 512; d++)
+                        nans += isnan(bf16_to_f32(x[d]));
+                    CU_ASSERT_EQUAL(nans, spoilt ? 512 : 0);
+                    CU_ASSERT_EQUAL(!!isnan(bad.attn.lse[row]), spoilt);
+                    if (!spoilt)
+                        CU_ASSERT_EQUAL(memcmp(x, y, 1024), 0);
+                }
+            fixture_free(&good);
+            fixture_free(&bad);
+        }
+}
+
+static void test_nan(void) {
+    each_arm(nan_of);
+}
+
 CU_TestInfo tests_cpu[] = {
     {"1 to 128 heads match the oracle", test_heads},
     {"other widths", test_widths},
@@ -437,6 +498,7 @@ CU_TestInfo tests_cpu[] = {
     {"content of zeros", test_zero_content},
     {"equal logits give the mean", test_equal_logits},
     {"FP8 within its bounds of exact attention", test_fp8_bounds},
+    {"a NaN score gives a NaN row", test_nan},
     {"the judge sees one wrong row", test_judge_sees_one_wrong_row},
     CU_TEST_INFO_NULL,
 };
