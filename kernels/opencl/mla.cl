@@ -336,7 +336,8 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
     }
 }
 
-/* One work-group merges the partial results of one row. */
+/* One work-group merges the partial results of one row. l of a part is 0 if the row sees no token of
+ * it, and NaN if a score is NaN. */
 __kernel void combine(__global uchar *sums, ulong sums_at, __global uchar *maxima,
                       ulong maxima_at, __global uchar *lengths, ulong lengths_at,
                       __global uchar *out, ulong out_at, __global uchar *lse, ulong lse_at,
@@ -350,16 +351,16 @@ __kernel void combine(__global uchar *sums, ulong sums_at, __global uchar *maxim
     for (int i = 0; i < parts; i++)
         largest = fmax(largest, ml[2 * i]);
     for (int i = 0; i < parts; i++)
-        sum += ml[2 * i] == -INFINITY ? 0.0f : exp2(ml[2 * i] - largest) * ml[2 * i + 1];
+        sum += ml[2 * i + 1] == 0.0f ? 0.0f : exp2(ml[2 * i] - largest) * ml[2 * i + 1];
     for (int d = t; d < D_C; d += GROUP) {
         float o = 0.0f;
         for (int i = 0; i < parts; i++)
-            if (ml[2 * i] != -INFINITY)
+            if (ml[2 * i + 1] != 0.0f)
                 o += exp2(ml[2 * i] - largest) * AT(float, sums)[(at + i) * D_C + d];
-        AT(ushort, out)[row * D_C + d] = sum > 0.0f ? bf16_encode(o / sum) : 0;
+        AT(ushort, out)[row * D_C + d] = sum == 0.0f ? 0 : bf16_encode(o / sum);
     }
     if (t == 0 && with_lse)
         AT(float, lse)[row] =
-            sum > 0.0f ? 0.69314718055994530942f * (largest + log2(sum)) : -INFINITY;
+            sum == 0.0f ? -INFINITY : 0.69314718055994530942f * (largest + log2(sum));
 }
 #endif

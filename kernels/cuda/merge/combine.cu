@@ -52,12 +52,11 @@ __device__ __forceinline__ running gather(const combine_args &a, const sched_cut
 #pragma unroll
         for (int i = 0; i < kInFlight; i++)
             most = fmaxf(most, lse[i]);
-        if (most == -INFINITY)
-            continue;
         rebase(r, most);
+        const float base = most == -INFINITY ? 0.0f : most; /* all are -inf or NaN */
 #pragma unroll
         for (int i = 0; i < kInFlight; i++)
-            add(r, exp2f(lse[i] - most), part[i]);
+            add(r, exp2f(lse[i] - base), part[i]);
     }
     return r;
 }
@@ -90,15 +89,13 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
             for (int g = 1; g < kGroups && group == 0; g++) {
                 const running other = shared[g][lane];
                 const float most = fmaxf(r.most, other.most);
-                if (most == -INFINITY)
+                if (other.sum == 0) /* no token; NaN is not skipped */
                     continue;
                 rebase(r, most);
-                if (other.most != -INFINITY) {
-                    const float factor = exp2f(other.most - most);
-                    add(r, factor, other.out);
-                    r.sum += (other.sum - 1) * factor; /* corrects the sum: add() has added 1 x
-                                                          factor instead of other.sum x factor */
-                }
+                const float factor = exp2f(other.most - most);
+                add(r, factor, other.out);
+                r.sum += (other.sum - 1) * factor; /* corrects the sum: add() has added 1 x factor
+                                                      instead of other.sum x factor */
             }
             __syncthreads();
         }
