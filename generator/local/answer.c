@@ -80,16 +80,17 @@ static snap_status queue(local_model *m, const tok_ids *ids, growing *g, int64_t
     return engine_add(m->engine, &req, err);
 }
 
-static snap_status check(const growing *all, int64_t n, snap_err *err) {
+static snap_status check(const local_model *m, const growing *all, const local_answers *out,
+                         snap_err *err) {
     snap_status st = SNAP_OK;
-    for (int64_t i = 0; i < n && st == SNAP_OK; i++) {
-        st = buf_check(&all[i].to->text, "an answer", err);
+    for (int64_t i = 0; i < out->n; i++) {
+        const local_answer *a = &out->all[i];
+        TRY(buf_check(&a->text, "an answer", err));
         if (all[i].out_of_ids)
-            st = err_set(err, SNAP_E_NOMEM, "out of memory for the answers");
-        if (all[i].to->why == FINISH_NO_PAGES)
-            st = err_set(err, SNAP_E_NOMEM,
-                         "the cache has too few pages for this sequence: give --cache-mb more");
+            TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the answers"));
+        TRY(local_finish_error(m, a->why, out->prompt_tokens + a->tokens, err));
     }
+cleanup:
     return st;
 }
 
@@ -117,7 +118,7 @@ snap_status local_answer_prompt(local_model *m, const gen_message *messages, int
     out->stats = engine_stats_of(m->engine);
     if (is_cancelled(o))
         TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
-    st = check(all, o->samples, err);
+    st = check(m, all, out, err);
 cleanup:
     engine_clear(m->engine);
     for (int64_t i = 0; all && i < o->samples; i++)

@@ -136,12 +136,14 @@ static snap_status admit(local *g, const gen_request *req, gen_sink_fn sink, voi
 }
 
 static snap_status deliver(const task *t, gen_sink_fn sink, void *ctx, snap_err *err) {
-    bool fits = t->why != FINISH_NO_PAGES;
+    snap_err why = {0};
+    bool failed =
+        local_finish_error(&t->g->model, t->why, t->prompt_tokens + t->tokens, &why) != SNAP_OK;
     gen_result res = {
-        .failed = !fits,
-        .error = fits ? NULL : "the cache has too few pages for this sequence",
+        .failed = failed,
+        .error = failed ? why.text : NULL,
         .text = buf_str(&t->text),
-        .finish_reason = !fits                   ? NULL
+        .finish_reason = failed                  ? NULL
                          : t->why == FINISH_STOP ? "stop"
                                                  : "length",
         .prompt_tokens = t->prompt_tokens,

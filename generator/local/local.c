@@ -129,3 +129,11 @@ cleanup:
     buf_release(&text);
     return st;
 }
+
+snap_status local_finish_error(const local_model *m, finish_reason why, int64_t tokens,
+                               snap_err *err) {
+    if (why == FINISH_NO_PAGES)
+        return err_set(err, SNAP_E_NOMEM,
+                       "the cache has too few pages for this sequence: make it larger");
+    return why == FINISH_NOT_FINITE ? runner_not_finite(m->runner, tokens - 1, err) : SNAP_OK;
+}

@@ -1,6 +1,7 @@
 #include "generator/test/tiny_model.h"
 
 #include <CUnit/CUnit.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "generator/local/checkpoint/safetensors.h"
 #include "kernels/formats.h"
 #include "kernels/mla.h"
 
@@ -324,6 +326,31 @@ void tiny_close(tiny_model *t) {
     free(t->rounded);
     free(t->chosen);
     tiny_remove(t->dir);
+}
+
+void tiny_spoil(const char *dir, const char *name, int64_t first, int64_t n, float x) {
+    char path[128];
+    safetensors s;
+    uint16_t half = bf16_from_f32(x);
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    CU_ASSERT_EQUAL_FATAL(safetensors_open(&s, path, NULL), SNAP_OK);
+    size_t i = 0;
+    while (i < s.n && strcmp(s.tensors[i].name, name) != 0)
+        i++;
+    CU_ASSERT_FATAL(i < s.n && s.tensors[i].dtype == DTYPE_BF16);
+    CU_ASSERT_FATAL((first + n) * 2 <= (int64_t)s.tensors[i].bytes);
+    int64_t at = (const char *)s.tensors[i].data - (const char *)s.map + 2 * first;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    for (int64_t j = 0; j < n; j++)
+        CU_ASSERT_EQUAL(pwrite(fd, &half, sizeof half, at + 2 * j), (ssize_t)sizeof half);
+    (void)close(fd);
+    safetensors_close(&s);
+}
+
+void tiny_reopen(tiny_model *t) {
+    weights_release(&t->weights);
+    checkpoint_close(t->files);
+    tiny_read(t);
 }
 
 bool tiny_on_cuda(void) {

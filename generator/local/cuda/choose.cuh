@@ -8,14 +8,13 @@
 namespace device {
 namespace {
 
-/* Maps floats to integers of the same order: NaN is lowest, then -inf .. inf. Never 0. */
+/* Maps floats to integers of the same order: -inf .. inf, then NaN. Never 0. */
 __device__ __forceinline__ uint32_t order_of(float x) {
     const uint32_t bits = __float_as_uint(x + 0.0f); /* turns -0 into 0 */
-    return isnan(x) ? 1 : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return isnan(x) ? ~0u : bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The index of the largest number that is not taken; of equal ones the first. A NaN is chosen only
- * if nothing else is left. */
+/* The index of the largest number that is not taken; of equal ones the first. */
 __device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, int n) {
     uint32_t most = 0;
     int at = INT_MAX;
@@ -30,12 +29,17 @@ __device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, i
     return __reduce_min_sync(~0u, most == all ? at : INT_MAX);
 }
 
+/* NaN for an infinite x */
+__device__ __forceinline__ float sigmoid(float x) {
+    return 1.0f / (1.0f + expf(-x)) + 0.0f * x;
+}
+
 __device__ void to_scores(const router &r, float *x) {
     const int lane = threadIdx.x % 32;
     float most = -INFINITY, sum = 0;
     for (int i = lane; i < r.experts; i += 32) {
         if (r.sigmoid)
-            x[i] = 1.0f / (1.0f + expf(-x[i]));
+            x[i] = sigmoid(x[i]);
         most = fmaxf(most, x[i]);
     }
     if (r.sigmoid)
@@ -74,6 +78,8 @@ struct choice_memory {
 __device__ float rate_group(const router &r, const float *x, int size) {
     float first = -INFINITY, second = -INFINITY;
     for (int i = 0; i < size; i++) {
+        if (isnan(x[i]))
+            return x[i];
         if (x[i] > first) {
             second = first;
             first = x[i];
@@ -166,7 +172,7 @@ __device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
     const int first = threadIdx.x % 32 * 2;
     if (r.sigmoid) {
         for (float &one : x)
-            one = 1.0f / (1.0f + expf(-one));
+            one = sigmoid(one);
         return;
     }
     float most = first < r.experts ? fmaxf(x[0], x[1]) : -INFINITY;

@@ -39,8 +39,7 @@ struct row_of {
         return (largest - static_cast<double>(x[id])) / temperature;
     }
     __device__ double p(int id) const {
-        const double p = exp(-fall(id));
-        return p > 0 ? p : 0; /* 0 for NaN */
+        return exp(-fall(id));
     }
     /* The bucket of a token whose p is > 0. */
     __device__ int bucket(int id) const {
@@ -163,9 +162,9 @@ __global__ void __launch_bounds__(kThreads)
     const reading w = wanted[row];
     const float largest = logit_of(key[row]);
     row_reading a = {0, w.kind, next_token_of(key[row]), 0, largest};
-    if (!key[row] || !isfinite(largest))
-        a.kind = READ_LOGITS;
-    if (a.kind >= READ_SHARE) {
+    if (a.token < 0)
+        a.kind = READ_NOT_FINITE;
+    else if (a.kind >= READ_SHARE) {
         const row_of r = {logits + row * vocab, vocab, static_cast<double>(largest), w.temperature};
         const bool lists = a.kind > READ_SHARE;
         for (int i = threadIdx.x; i < kBuckets; i += kThreads)
@@ -231,6 +230,21 @@ cudaError_t read_rows(cuda_model *m, int first, int count, const reading *wanted
     return e == cudaSuccess ? cudaStreamSynchronize(m->s.stream) : e;
 }
 
+/* Copies the keys of the rows, and their logits if they are requested. Without logits the copy is
+ * complete after the next synchronisation. */
+snap_status copy_all(cuda_model *m, int first, int count, const cuda_model_results *out,
+                     snap_err *err) {
+    snap_status st =
+        cuda_check(to_host(m, m->key_host + first, m->b.key + first, count), "device work", err);
+    if (st == SNAP_OK && out->logits)
+        st = copy_rows(m, 0, count, out->logits + int64_t(first) * m->shape.vocab_size, err);
+    for (int i = first; out->wanted && i < first + count; i++) {
+        out->got[i] = {};
+        out->got[i].kind = m->key_host[i] == KEY_NOT_FINITE ? READ_NOT_FINITE : READ_LOGITS;
+    }
+    return st;
+}
+
 bool all_logits(const reading *wanted, int first, int count) {
     for (int i = 0; wanted && i < count; i++)
         if (wanted[first + i].kind != READ_LOGITS)
@@ -243,11 +257,8 @@ bool all_logits(const reading *wanted, int first, int count) {
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err) {
     const int64_t vocab = m->shape.vocab_size;
-    if (all_logits(out->wanted, first, count)) {
-        for (int i = 0; out->wanted && i < count; i++)
-            out->got[first + i] = {};
-        return out->logits ? copy_rows(m, 0, count, out->logits + first * vocab, err) : SNAP_OK;
-    }
+    if (all_logits(out->wanted, first, count))
+        return copy_all(m, first, count, out, err);
     snap_status st = cuda_check(read_rows(m, first, count, out->wanted), "device work", err);
     for (int i = first; i < first + count && st == SNAP_OK; i++) {
         const row_reading &a = m->read_host.answer[i];

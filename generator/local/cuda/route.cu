@@ -102,7 +102,7 @@ __device__ void normalise(const route_args &a, float *h, int from, float *scratc
             squares += x * x;
         }
         const float scale =
-            rsqrtf(block_sum(squares, scratch) / static_cast<float>(a.hidden) + a.eps);
+            norm_scale(block_sum(squares, scratch) / static_cast<float>(a.hidden) + a.eps);
         for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
             const float x = h[r * a.hidden + i] * scale * a.norm[i];
             h[r * a.hidden + i] = x;

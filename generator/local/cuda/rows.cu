@@ -67,7 +67,7 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
  * memory; each thread reads only what it wrote. */
 __device__ __forceinline__ void pack_normed(const float *values, int n, const norm_to &to,
                                             int64_t row, float squares, float *scratch) {
-    const float scale = rsqrtf(block_sum(squares, scratch) / static_cast<float>(n) + to.eps);
+    const float scale = norm_scale(block_sum(squares, scratch) / static_cast<float>(n) + to.eps);
     for (int i = 4 * threadIdx.x; i < n; i += 4 * blockDim.x) {
         const float4 v = *reinterpret_cast<const float4 *>(values + i);
         const float4 w = *reinterpret_cast<const float4 *>(to.weight + i);
@@ -138,7 +138,8 @@ int threads_of(int rows, int n) {
 __device__ __forceinline__ unsigned long long key_of(float x, int id) {
     const uint32_t bits = __float_as_uint(x + 0.0f); /* turns -0 into 0 */
     const uint32_t order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-    return isnan(x) ? 0 : static_cast<unsigned long long>(order) << 32 | (0xffffffffu - id);
+    return isfinite(x) ? static_cast<unsigned long long>(order) << 32 | (0xffffffffu - id)
+                       : KEY_NOT_FINITE;
 }
 
 __global__ void __launch_bounds__(kThreads)

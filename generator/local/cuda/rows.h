@@ -71,8 +71,9 @@ cudaError_t route(const stream_of &s, const route_args &a);
 cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
                    int experts, int most_pairs, int hidden, bf16 *x_pairs);
 
-/* key [rows] encodes the largest logit; of equal ones the lowest id. It must be 0 before, as
- * embed() leaves it. next_token_of() decodes it. */
+/* key [rows] encodes the largest logit; of equal ones the lowest id. If a logit of the row is NaN or
+ * infinite it is KEY_NOT_FINITE. It must be 0 before, as embed() leaves it. next_token_of() decodes
+ * it. */
 cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
                        unsigned long long *key);
 
@@ -94,9 +95,12 @@ cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, floa
 
 } // namespace device
 
-/* The token id that a key of best_token() encodes; 0 if all logits were NaN. */
+/* Greater than the key of any finite logit. */
+constexpr unsigned long long KEY_NOT_FINITE = ~0ull;
+
+/* The token id that a key of best_token() encodes; -1 for KEY_NOT_FINITE. */
 __host__ __device__ inline int next_token_of(unsigned long long key) {
-    return key ? static_cast<int>(0xffffffffu - static_cast<uint32_t>(key)) : 0;
+    return key == KEY_NOT_FINITE ? -1 : static_cast<int>(0xffffffffu - static_cast<uint32_t>(key));
 }
 
 #endif

@@ -91,7 +91,7 @@ struct worker {
     }
 
     __device__ float norm_of(float squares, float eps) const {
-        return rsqrtf(squares / static_cast<float>(a.hidden) + eps);
+        return norm_scale(squares / static_cast<float>(a.hidden) + eps);
     }
 
     /* Stores x * scale as BF16 in the row. */

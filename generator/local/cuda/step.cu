@@ -136,11 +136,7 @@ snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_res
     cudaError_t e = cudaSuccess;
     const bool experts = out->experts && m->moe_layers;
     const size_t chosen = static_cast<size_t>(m->moe_layers) * m->opt.max_rows * m->how.chosen;
-    if (out->next && step.wanted)
-        e = cudaMemcpyAsync(m->key_host, m->b.key,
-                            static_cast<size_t>(step.wanted) * sizeof *m->key_host,
-                            cudaMemcpyDeviceToHost, m->s.stream);
-    if (e == cudaSuccess && experts)
+    if (experts)
         e = cudaMemcpyAsync(m->chosen_host, m->b.chosen, chosen * sizeof(int),
                             cudaMemcpyDeviceToHost, m->s.stream);
     if (e == cudaSuccess)
@@ -149,6 +145,9 @@ snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_res
         return cuda_check(e, "device work", err);
     for (int i = 0; i < step.wanted && out->next; i++)
         out->next[i] = next_token_of(m->key_host[i]);
+    for (int i = step.wanted - 1; i >= 0 && out->not_finite; i--)
+        if (m->key_host[i] == KEY_NOT_FINITE)
+            *out->not_finite = i;
     if (experts)
         reorder_experts(m, step.rows, out->experts);
     return SNAP_OK;

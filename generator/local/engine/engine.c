@@ -60,7 +60,7 @@ static void draw_some(void *ctx, int worker, int64_t index) {
         drawing *d = &e->drawing[i];
         if (e->got[i].kind == READ_LOGITS)
             draw_token(e, worker, d, e->logits + (int64_t)i * e->vocab);
-        else
+        else if (e->got[i].kind != READ_NOT_FINITE)
             *d = (drawing){.s = d->s,
                            .token = sampler_draw_read(e->sampler[worker], &d->s->req.sampling,
                                                       &e->got[i], &d->s->rng)};
@@ -114,6 +114,9 @@ cleanup:
  * sequence continues. */
 static bool first_token(engine *e, sequence *s, finish_reason *why) {
     drawing d = {.s = s};
+    *why = FINISH_NOT_FINITE;
+    if (!s->from->finite)
+        return false;
     draw_token(e, 0, &d, s->from->logits);
     return take_token(e, &d, why);
 }
@@ -228,14 +231,18 @@ static void count_step(engine *e, int pieces) {
     }
 }
 
-static void take_chunks(engine *e, const float *logits) {
+/* @row: of the first prompt that is ready now, in e->got and e->logits */
+static void take_chunks(engine *e, int row) {
     for (int i = 0; i < e->chunks; i++) {
         prompt *p = e->chunked[i];
         p->computed += chunk_of(e, p);
         if (p->computed < p->n)
             continue;
-        memcpy(p->logits, logits, (size_t)e->vocab * sizeof *p->logits);
-        logits += e->vocab;
+        p->finite = e->got[row].kind == READ_LOGITS;
+        if (p->finite)
+            memcpy(p->logits, e->logits + (int64_t)row * e->vocab,
+                   (size_t)e->vocab * sizeof *p->logits);
+        row++;
     }
 }
 
@@ -249,11 +256,11 @@ static void take_results(engine *e) {
         parallel_for(e->threads, tasks, draw_some, e);
     else
         draw_some(e, 0, 0);
-    take_chunks(e, e->logits + (int64_t)n * e->vocab);
+    take_chunks(e, n);
     for (int i = 0; i < n; i++) {
-        finish_reason why;
+        finish_reason why = FINISH_NOT_FINITE;
         e->drawing[i].s->cached++;
-        if (!take_token(e, &e->drawing[i], &why))
+        if (e->got[i].kind == READ_NOT_FINITE || !take_token(e, &e->drawing[i], &why))
             engine_finish(e, &e->running, e->drawing[i].s, why);
     }
 }

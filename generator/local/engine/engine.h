@@ -9,6 +9,10 @@
  * preempted. Either its pages are swapped out to host memory and it continues before any queued
  * request starts, or its tokens are computed again (engine_recompute()).
  *
+ * If a logit of a sequence is NaN or infinite, this sequence ends with FINISH_NOT_FINITE, and the
+ * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, all
+ * sequences of that prompt end so.
+ *
  * On the CPU, without engine_recompute(), a sample's tokens do not depend on other requests.
  * Products, attention and draws don't depend on the batch (runner.h, sampler.h), prompts are
  * divided into chunks at fixed positions, and swapped pages are restored bit by bit. */
@@ -21,9 +25,10 @@
 #include "generator/local/model/runner.h"
 
 typedef enum {
-    FINISH_STOP,     /* a stop id came, or the token callback returned false */
-    FINISH_LENGTH,   /* max_tokens is reached, or the context is full */
-    FINISH_NO_PAGES, /* the cache has too few pages for this sequence alone */
+    FINISH_STOP,       /* a stop id came, or the token callback returned false */
+    FINISH_LENGTH,     /* max_tokens is reached, or the context is full */
+    FINISH_NO_PAGES,   /* the cache has too few pages for this sequence alone */
+    FINISH_NOT_FINITE, /* a logit for the next token is NaN or infinite: no token was drawn */
 } finish_reason;
 
 /* Receives a new token. Stop ids are not passed. @logprob is 0 unless it was requested. Returning

@@ -21,6 +21,7 @@ typedef struct prompt {
     int held;
     int forks;     /* sequences that started from it since it was last computed */
     float *logits; /* owned [vocab]; of the last token, once the prompt is ready */
+    bool finite;   /* whether these are finite; if not, they are not stored */
 } prompt;
 
 typedef struct sequence {

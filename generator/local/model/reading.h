@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Below, p of a token = exp((its logit - the largest) / temperature), in FP64. NaN counts as 0. */
+/* Below, p of a token = exp((its logit - the largest) / temperature), in FP64. */
 typedef enum {
     READ_LOGITS,  /* all of them */
     READ_BEST,    /* the token with the largest logit; of equal ones the lowest id */
@@ -15,6 +15,8 @@ typedef enum {
                      more */
     READ_TOP,     /* the `share` likeliest tokens, fewer if p is 0 for the rest; may include some
                      more, but none whose p is 0 */
+    READ_NOT_FINITE, /* only as a result: a logit of the row is NaN or infinite, so no token may be
+                        drawn from it */
 } reading_kind;
 
 typedef struct {
@@ -29,9 +31,8 @@ typedef struct {
 
 enum { READING_MOST = 1024 /* most tokens in a list */ };
 
-/* kind is that of the reading, or READ_LOGITS if the row of logits was copied instead: on the CPU,
- * if the device can't compute the reading, if no logit is finite, or if the list would be too
- * long. */
+/* kind is that of the reading, or READ_NOT_FINITE, or READ_LOGITS if the row of logits was copied
+ * instead: on the CPU, or if the list would be too long. */
 typedef struct {
     reading_kind kind;
     int32_t token;           /* READ_BEST, READ_SHARE */

@@ -22,7 +22,7 @@ router router_make(const model_shape *s) {
 static void to_scores(const router *r, float *x) {
     if (r->sigmoid) {
         for (int i = 0; i < r->experts; i++)
-            x[i] = 1.0f / (1.0f + expf(-x[i]));
+            x[i] = 1.0f / (1.0f + expf(-x[i])) + 0 * x[i]; /* NaN if x is infinite */
         return;
     }
     float largest = x[0], sum = 0;
@@ -34,12 +34,12 @@ static void to_scores(const router *r, float *x) {
         x[i] /= sum;
 }
 
-/* The index of the largest number that is not taken; -1 if all are. NaN is smaller than any
+/* The index of the largest number that is not taken; -1 if all are. NaN is greater than any
  * number. */
 static int best(const float *x, const bool *taken, int n) {
     int at = -1;
     for (int i = 0; i < n; i++)
-        if (!taken[i] && (at < 0 || x[i] > x[at] || (isnan(x[at]) && !isnan(x[i]))))
+        if (!taken[i] && (at < 0 || x[i] > x[at] || (isnan(x[i]) && !isnan(x[at]))))
             at = i;
     return at;
 }
@@ -47,6 +47,8 @@ static int best(const float *x, const bool *taken, int n) {
 static float rate_group(const router *r, const float *x, int size) {
     float first = -INFINITY, second = -INFINITY;
     for (int i = 0; i < size; i++) {
+        if (isnan(x[i]))
+            return x[i];
         if (x[i] > first) {
             second = first;
             first = x[i];

@@ -69,7 +69,8 @@ typedef struct {
  * @logits: [sum of piece.logits][vocab_size], in the order of the pieces
  *
  * SNAP_E_SHAPE for a token, position or page out of range, too many rows or too many decode steps;
- * any error of the device. After an error the cache contents at the new positions are undefined. */
+ * SNAP_E_INPUT if a wanted logit is NaN or infinite (runner_not_finite()); any error of the device.
+ * After an error the cache contents at the new positions are undefined. */
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) SNAP_CHECK_RESULT;
 
@@ -80,9 +81,15 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
 
 /* Like runner_step(), but of each row it returns only what @wanted names; @wanted and @got are [sum
  * of piece.logits]. A row of @logits is filled only if the result is READ_LOGITS, which it always
- * is on the CPU. */
+ * is on the CPU if the row is finite. A row that is not finite is READ_NOT_FINITE and no error: the
+ * other rows, which are those of other sequences, can be used. */
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Records that the logits after the token at @position are not finite, and what to do. Models have
+ * no logits that are infinite on purpose: a NaN or an infinity comes from a damaged checkpoint,
+ * from an overflow, or from a faulty backend. Returns SNAP_E_INPUT. */
+snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err);
 
 /* Copies page @from to page @to in all layers. On "cuda" in stream order, without waiting for
  * it. */

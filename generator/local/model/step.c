@@ -208,14 +208,9 @@ static snap_status head(runner *r, const model_piece *pieces, int count, float *
     return gemm_run(r->g, &job, 1, err);
 }
 
-snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
-                        snap_err *err) {
+static snap_status run_on_cpu(runner *r, const model_piece *pieces, int count, float *logits,
+                              snap_err *err) {
     snap_status st;
-    TRY(check_pieces(r, pieces, count, err));
-    if (r->cuda) {
-        cuda_model_results out = {.logits = logits, .experts = r->watch};
-        return cuda_model_step(r->cuda, pieces, count, &out, err);
-    }
     TRY(begin(r, pieces, count, err));
     embed(r);
     for (int i = 0; i < r->w->blocks; i++)
@@ -225,21 +220,98 @@ cleanup:
     return st;
 }
 
+/* ---- logits that are not finite ---- */
+
+/* The loop has no branch, so that the compiler can vectorise it. */
+static bool is_finite(const float *x, int n) {
+    uint32_t largest = 0;
+    for (int i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7fffffffu;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest < 0x7f800000u;
+}
+
+typedef struct {
+    const float *logits;
+    int vocab;
+    reading_result *got;
+} finite_context;
+
+static void check_row(void *ctx, int worker, int64_t i) {
+    (void)worker;
+    const finite_context *c = ctx;
+    bool finite = is_finite(c->logits + i * c->vocab, c->vocab);
+    c->got[i] = (reading_result){.kind = finite ? READ_LOGITS : READ_NOT_FINITE};
+}
+
+static int64_t wanted_rows(const model_piece *pieces, int count) {
+    int64_t rows = 0;
+    for (int i = 0; i < count; i++)
+        rows += pieces[i].logits;
+    return rows;
+}
+
+/* The error for row @row of the logits of a step. */
+static snap_status refuse_row(const runner *r, const model_piece *pieces, int count, int64_t row,
+                              snap_err *err) {
+    int i = 0;
+    while (row >= pieces[i].logits)
+        row -= pieces[i++].logits;
+    int64_t position = pieces[i].position + pieces[i].count - pieces[i].logits + row;
+    snap_status st = runner_not_finite(r, position, err);
+    if (count > 1)
+        err_prefix(err, "sequence %d of %d", i + 1, count);
+    return st;
+}
+
+static snap_status check_rows(const runner *r, const model_piece *pieces, int count,
+                              const float *logits, snap_err *err) {
+    int64_t rows = wanted_rows(pieces, count);
+    for (int64_t i = 0; i < rows; i++)
+        if (!is_finite(logits + i * r->s->vocab_size, r->s->vocab_size))
+            return refuse_row(r, pieces, count, i, err);
+    return SNAP_OK;
+}
+
+/* Runs a step on "cuda" in which a row that is not finite is an error. */
+static snap_status run_on_cuda(runner *r, const model_piece *pieces, int count, float *logits,
+                               int32_t *next, snap_err *err) {
+    int64_t bad = -1;
+    cuda_model_results out = {
+        .logits = logits, .next = next, .experts = r->watch, .not_finite = &bad};
+    snap_status st = cuda_model_step(r->cuda, pieces, count, &out, err);
+    return st == SNAP_OK && bad >= 0 ? refuse_row(r, pieces, count, bad, err) : st;
+}
+
+/* ---- steps ---- */
+
+snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
+                        snap_err *err) {
+    snap_status st;
+    TRY(check_pieces(r, pieces, count, err));
+    if (r->cuda)
+        return run_on_cuda(r, pieces, count, logits, NULL, err);
+    TRY(run_on_cpu(r, pieces, count, logits, err));
+    TRY(check_rows(r, pieces, count, logits, err));
+cleanup:
+    return st;
+}
+
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) {
     snap_status st;
-    int64_t rows = 0;
     TRY(check_pieces(r, pieces, count, err));
     if (r->cuda) {
         cuda_model_results out = {
             .logits = logits, .experts = r->watch, .wanted = wanted, .got = got};
         return cuda_model_step(r->cuda, pieces, count, &out, err);
     }
-    for (int i = 0; i < count; i++)
-        rows += pieces[i].logits;
-    for (int64_t i = 0; i < rows; i++)
-        got[i] = (reading_result){.kind = READ_LOGITS};
-    TRY(runner_step(r, pieces, count, logits, err));
+    TRY(run_on_cpu(r, pieces, count, logits, err));
+    finite_context ctx = {logits, r->s->vocab_size, got};
+    runner_rows(r, wanted_rows(pieces, count), check_row, &ctx);
 cleanup:
     return st;
 }
@@ -247,16 +319,14 @@ cleanup:
 static int32_t likeliest(const float *logits, int vocab) {
     int32_t best = 0;
     for (int32_t i = 1; i < vocab; i++)
-        if (logits[i] > logits[best] || (isnan(logits[best]) && !isnan(logits[i])))
+        if (logits[i] > logits[best])
             best = i;
     return best;
 }
 
 static snap_status step_and_choose(runner *r, const model_piece *pieces, int count, int32_t *next,
                                    snap_err *err) {
-    int64_t rows = 0, vocab = r->s->vocab_size;
-    for (int i = 0; i < count; i++)
-        rows += pieces[i].logits;
+    int64_t rows = wanted_rows(pieces, count), vocab = r->s->vocab_size;
     float *logits = calloc((size_t)(rows * vocab) + 1, sizeof *logits);
     if (!logits)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %lld rows of logits", (long long)rows);
@@ -273,8 +343,7 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
     TRY(check_pieces(r, pieces, count, err));
     if (!r->cuda)
         return step_and_choose(r, pieces, count, next, err);
-    cuda_model_results out = {.next = next, .experts = r->watch};
-    TRY(cuda_model_step(r->cuda, pieces, count, &out, err));
+    TRY(run_on_cuda(r, pieces, count, NULL, next, err));
 cleanup:
     return st;
 }

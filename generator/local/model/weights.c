@@ -1,5 +1,6 @@
 #include "generator/local/model/weights.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "generator/local/checkpoint/inventory.h"
@@ -35,6 +36,11 @@ static snap_status vector(const binding *b, const char *name, int64_t n, const f
     if (!copy)
         return err_set(b->err, SNAP_E_NOMEM, "out of memory for '%s'", full);
     tensor_read_f32(w, scale, 0, 0, 0, n, copy);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(copy[i]))
+            return err_set(b->err, SNAP_E_INPUT,
+                           "%s: tensor '%s' is NaN or infinite at %lld: the file is damaged",
+                           w->file, full, (long long)i);
     *out = copy;
     return SNAP_OK;
 }

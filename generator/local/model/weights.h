@@ -48,7 +48,8 @@ typedef struct {
     arena mem;
 } model_weights;
 
-/* @c must outlive *out. SNAP_E_INPUT, naming the tensor, if one is missing or has another shape;
+/* @c must outlive *out. SNAP_E_INPUT, naming the tensor, if one is missing or has another shape, or
+ * if a vector (of a norm, or the bias of a router) is not finite. Matrices are not read here.
  * SNAP_E_UNSUPPORTED for a shape that the kernels don't support, or for a tensor of another type
  * than tensor.h reads; SNAP_E_NOMEM. Release with weights_release(), also after a failure. */
 snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
