@@ -67,7 +67,8 @@ start step "$checks/check_step" check
 generator=$build/test/generator
 if [ -x "$generator" ]; then
     start model "$generator" --suite cuda_model --suite cuda_engine
-    start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading
+    start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading \
+        --suite not_finite
 fi
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check

@@ -1,4 +1,5 @@
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,28 @@ static void test_pipes_as_files(void) {
     }
 }
 
+/* A request whose logits are not finite fails, and it does not become an answer. */
+static void test_damaged_weights(void) {
+    static drive d;
+    char dir[64];
+    generator_options opt = {.threads = 1, .in_flight = 3};
+    make_dir(dir, "v3");
+    tiny_spoil(dir, "model.layers.1.self_attn.o_proj.weight", 7, 1, NAN);
+    generator *g = open_local(dir, &opt, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(g);
+    CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(d.n_kept, kRequests);
+    for (int i = 0; i < kRequests; i++) {
+        CU_ASSERT_TRUE(d.kept[i].failed);
+        CU_ASSERT_PTR_NULL(d.kept[i].finish_reason);
+        CU_ASSERT_STRING_EQUAL(d.kept[i].text, "");
+        CU_ASSERT_PTR_NOT_NULL(strstr(d.kept[i].error, "NaN or infinite (precision bf16"));
+    }
+    drive_release(&d);
+    generator_close(g);
+    tiny_remove(dir);
+}
+
 static void test_refusals(void) {
     static drive d;
     snap_err err = {0};
@@ -164,6 +187,7 @@ CU_TestInfo tests_local[] = {
     {"answers do not depend on the batch", test_answers_do_not_depend_on_the_batch},
     {"a run that ends early", test_a_run_that_ends_early},
     {"pipes instead of files", test_pipes_as_files},
+    {"damaged weights", test_damaged_weights},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,
 };

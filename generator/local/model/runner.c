@@ -185,8 +185,8 @@ snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err)
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) {
     return err_set(err, SNAP_E_INPUT,
                    "the logits at position %lld are NaN or infinite (precision %s, device %s): a "
-                   "weight of the checkpoint is, or a number overflowed; precision fp32 on device "
-                   "cpu fails, too, if it is a weight",
+                   "number overflowed, or a weight of the checkpoint is NaN or infinite; if "
+                   "precision fp32 on device cpu fails too, the checkpoint is damaged",
                    (long long)position, cache_format_name(r->opt.format),
                    r->opt.device ? r->opt.device : "cpu");
 }
