@@ -360,6 +360,12 @@ static void test_hostile_files(void) {
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"id\":4,\"content\":\"a\"}]}", "two ids"},
         {"{" MODEL "," BYTES ",\"added_tokens\":[{\"content\":\"a\"}]}", "'id'"},
         {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"Nmt\"}}", "'Nmt'"},
+        {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"Replace\",\"content\":\"x\","
+         "\"pattern\":{\"Regex\":\"a*\"}}}",
+         "the empty text"},
+        {"{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"Replace\",\"content\":\"x\","
+         "\"pattern\":{\"Regex\":\"(?=a)\"}}}",
+         "the empty text"},
         {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Whitespace\"}}", "'Whitespace'"},
         {"{" MODEL "," BYTES ",\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\","
          "\"pattern\":{\"Regex\":\"(\"}}}",
@@ -451,6 +457,71 @@ static void test_deep_sequences(void) {
     buf_release(&json);
 }
 
+/* Appends a list of @n parts that replace "a" by 30 times "a". */
+static void add_bomb(buf *json, int n) {
+    for (int i = 0; i < n; i++) {
+        (void)buf_puts(json, i ? "," : "[");
+        (void)buf_puts(json, "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
+                             "\"content\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}");
+    }
+    (void)buf_puts(json, "]");
+}
+
+/* Without a limit, four bytes would become 30^6 times as many. */
+static void test_growing_text(void) {
+    buf json = {0};
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    tok_encoder *e = NULL;
+    tok_ids ids = {0};
+    (void)buf_puts(&json,
+                   "{" MODEL "," BYTES ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":");
+    add_bomb(&json, 6);
+    (void)buf_puts(&json, "}}");
+    CU_ASSERT_EQUAL_FATAL(tokenizer_parse(&t, json.data, json.len, "t", NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(tok_encoder_create(&e, t, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(tok_encode(e, "aaaa", 4, 0, &ids, &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "4 bytes into more than 65792"));
+    CU_ASSERT_EQUAL(tok_encode(e, "bbbb", 4, 0, &ids, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(ids.n, 4);
+    tok_ids_release(&ids);
+    tok_encoder_free(e);
+    tokenizer_free(t);
+
+    err = (snap_err){0};
+    buf_clear(&json);
+    (void)buf_puts(&json, "{" MODEL ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":");
+    add_bomb(&json, 6);
+    json.data[--json.len] = '\0'; /* the closing bracket */
+    (void)buf_puts(&json, ",{\"type\":\"ByteLevel\"}]}}");
+    CU_ASSERT_EQUAL(tokenizer_parse(&t, json.data, json.len, "t", &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "1 bytes of token 0 into more than 80"));
+    buf_release(&json);
+}
+
+/* Strip removes spaces at the start of the whole text, which Fuse made of the tokens. */
+static void test_stripped_bytes(void) {
+    static const char json[] =
+        "{\"model\":{\"vocab\":{\"\u0120\":0,\"\u0120a\":1},\"merges\":[]},"
+        "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteLevel\"},"
+        "{\"type\":\"Fuse\"},"
+        "{\"type\":\"Strip\",\"content\":\" \",\"start\":2,\"stop\":0}]}}";
+    static const struct {
+        int32_t ids[4];
+        size_t n;
+        const char *text;
+    } rows[] = {{{1, 1}, 2, "a a"}, {{0, 1, 1}, 3, "a a"}, {{0, 0, 1, 0}, 4, " a "}, {{0}, 1, ""}};
+    tokenizer *t = NULL;
+    CU_ASSERT_EQUAL_FATAL(tokenizer_parse(&t, json, strlen(json), "t", NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf text = {0};
+        CU_ASSERT_EQUAL(tok_decode(t, rows[i].ids, rows[i].n, true, &text, NULL), SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(buf_str(&text), rows[i].text);
+        buf_release(&text);
+    }
+    tokenizer_free(t);
+}
+
 static void test_folder_without_a_tokenizer(void) {
     snap_err err = {0};
     tokenizer *t = NULL;
@@ -483,6 +554,8 @@ CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
                                  {"a pattern that runs away", test_runaway_pattern},
                                  {"hostile files", test_hostile_files},
                                  {"deep sequences", test_deep_sequences},
+                                 {"a text that grows", test_growing_text},
+                                 {"spaces stripped from bytes", test_stripped_bytes},
                                  {"a folder without one", test_folder_without_a_tokenizer},
                                  {"facts", test_facts},
                                  CU_TEST_INFO_NULL};

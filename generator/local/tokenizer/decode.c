@@ -7,6 +7,12 @@
 
 /* ---- the text of each id ---- */
 
+enum {
+    kMostGrowth = 16,
+    kRoom = 64
+}; /* the limit for the text of a token: bytes for each of its
+                                          bytes, and beside */
+
 static void append_replaced(buf *out, const char *s, size_t n, const tok_replacement *r) {
     size_t len = strlen(r->from);
     while (n) {
@@ -38,15 +44,16 @@ static bool is_byte_token(const char *s, size_t n, char *byte) {
 
 static void spell(const tokenizer *t, const vocab_token *v, const tok_replacement *replace, int n,
                   buf *out, buf *spare) {
+    out->limit = spare->limit = (size_t)v->n * kMostGrowth + kRoom;
     (void)buf_append(out, v->s, v->n);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && !out->failed; i++) {
         buf swap = *spare;
         *spare = *out;
         *out = swap;
         buf_clear(out);
         append_replaced(out, buf_str(spare), spare->len, &replace[i]);
     }
-    if (t->decode != DECODE_BYTES)
+    if (t->decode != DECODE_BYTES || out->failed)
         return;
     buf_clear(spare);
     if (!byte_alphabet_decode(spare, buf_str(out), out->len))
@@ -78,9 +85,16 @@ snap_status tokenizer_make_texts(tokenizer *t, const tok_replacement *replace, i
                                   .is_byte = is_byte};
         if (!t->texts[id].s || text.failed || spare.failed)
             st = SNAP_E_NOMEM;
+        if (text.failed && !text.no_memory)
+            TRY(err_set(
+                err, SNAP_E_INPUT,
+                "the decoder turns the %u bytes of token %d into more than %zu: the file is "
+                "damaged or hostile",
+                v->n, id, text.limit));
     }
     if (!t->texts || st != SNAP_OK)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a vocabulary of %d", t->vocab.n);
+cleanup:
     buf_release(&text);
     buf_release(&spare);
     return st;
@@ -92,7 +106,7 @@ tok_stream tok_stream_make(const tokenizer *t, bool skip_special) {
     return (tok_stream){.t = t, .skip_special = skip_special, .to_strip = t->strip};
 }
 
-/* Outputs whole characters, without the leading spaces that the decoder removes. */
+/* Outputs a token's text, without the leading spaces that the decoder removes. */
 static void emit(tok_stream *s, const char *text, size_t n, buf *out) {
     while (s->to_strip && n && *text == ' ') {
         s->to_strip--;
@@ -131,7 +145,7 @@ void tok_stream_push(tok_stream *s, int32_t id, buf *out) {
     if (text->special && s->skip_special)
         return;
     if (s->t->decode == DECODE_BYTES) {
-        (void)buf_append(&s->held, text->s, text->n);
+        emit(s, text->s, text->n, &s->held);
         flush_bytes(s, true, out);
     } else if (text->is_byte) {
         (void)buf_append(&s->held, text->s, 1);

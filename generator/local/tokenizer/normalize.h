@@ -12,7 +12,8 @@ enum { NORMALIZE_STEPS = 16 };
 
 typedef struct {
     unicode_form form; /* FORM_NONE: the step is a replacement or a prefix */
-    regex *re;         /* what is replaced; NULL: `with` is a prefix for texts that are not empty */
+    regex *re;         /* what is replaced, never the empty text; NULL: `with` is a prefix for texts
+                          that are not empty */
     const char *with;  /* borrowed from the tokenizer's arena */
     size_t n;
 } normalize_step;
@@ -23,7 +24,8 @@ typedef struct {
 } normalizer;
 
 /* Writes the rewritten @s to @out, which is cleared first. Without steps it is a copy. @spare is a
- * second buffer. */
+ * second buffer. The steps come from a file that may be hostile: SNAP_E_INPUT if one of them makes
+ * more than 64 bytes for each byte of @s, and 64 KiB; SNAP_E_NOMEM; errors of regex_find(). */
 snap_status normalize_text(const normalizer *nm, regex_work *w, const char *s, size_t n, buf *out,
                            buf *spare, snap_err *err) SNAP_CHECK_RESULT;
 

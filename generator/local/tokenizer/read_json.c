@@ -77,7 +77,14 @@ static snap_status read_normalizer(tokenizer *t, const js *part, snap_err *err) 
         return err_set(err, SNAP_E_NOMEM, "out of memory for a normalizer");
     normalize_step *step = &t->normal.steps[t->normal.n++];
     *step = (normalize_step){.with = copy, .n = n};
-    return prepend ? SNAP_OK : read_pattern(part, &step->re, err);
+    if (prepend)
+        return SNAP_OK;
+    snap_status st = read_pattern(part, &step->re, err);
+    if (st == SNAP_OK && regex_may_be_empty(step->re))
+        st =
+            err_set(err, SNAP_E_UNSUPPORTED,
+                    "normalizer Replace: a pattern that can match the empty text is not supported");
+    return st;
 }
 
 /* ---- pre-tokenizer ---- */

@@ -228,6 +228,12 @@ void regex_free(regex *r) {
     free(r);
 }
 
+bool regex_may_be_empty(const regex *r) {
+    uint32_t may = 1;
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_MATCHEMPTY, &may);
+    return may;
+}
+
 /* ---- matching ---- */
 
 regex_work *regex_work_new(void) {

@@ -36,6 +36,9 @@ snap_status regex_compile_literal(regex **out, const char *s, size_t n,
                                   snap_err *err) SNAP_CHECK_RESULT;
 void regex_free(regex *r); /* NULL is allowed */
 
+/* Whether the pattern might match the empty text. */
+bool regex_may_be_empty(const regex *r);
+
 regex_work *regex_work_new(void); /* NULL: out of memory */
 void regex_work_free(regex_work *w);
 
