@@ -27,11 +27,16 @@ typedef struct {
     place places[PLACES];
 } staged;
 
+/* Lengths and block table of a step. */
+typedef struct {
+    place lengths, table;
+} step_places;
+
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    place lengths, table; /* lengths and block table of the step last given to mla_schedule(),
-                             mla_append_kv() or mla_fetch_kv() */
+    step_places scheduled; /* of the step last given to mla_schedule() */
+    step_places other;     /* of the step last given to mla_append_kv() or mla_fetch_kv() */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -118,8 +123,10 @@ static void staged_plan_free(mla_plan *plan) {
     staged_plan *p = (staged_plan *)plan;
     mla_backend *inner = of(plan->be)->inner;
     mla_plan_free(p->inner);
-    mla_free(inner, p->lengths.at);
-    mla_free(inner, p->table.at);
+    mla_free(inner, p->scheduled.lengths.at);
+    mla_free(inner, p->scheduled.table.at);
+    mla_free(inner, p->other.lengths.at);
+    mla_free(inner, p->other.table.at);
     free(p);
 }
 
@@ -137,15 +144,16 @@ static snap_status staged_plan_create(mla_plan **out, mla_backend *be, const mla
     return st;
 }
 
-/* Makes *out the same step with its lengths and table on the device. */
-static snap_status bring_step(staged_plan *p, const mla_step *step, mla_step *out, snap_err *err) {
+/* Makes *out the same step with its lengths and table on the device, at @to. */
+static snap_status bring_step(const staged_plan *p, step_places *to, const mla_step *step,
+                              mla_step *out, snap_err *err) {
     mla_backend *inner = of(p->base.be)->inner;
     const void *lengths, *table;
     size_t rows = (size_t)step->batch, width = (size_t)step->table_width;
     snap_status st = SNAP_OK;
-    TRY(bring(inner, &p->lengths, step->seqlens, rows * sizeof *step->seqlens, &lengths, err));
-    TRY(bring(inner, &p->table, step->block_table, rows * width * sizeof *step->block_table, &table,
-              err));
+    TRY(bring(inner, &to->lengths, step->seqlens, rows * sizeof *step->seqlens, &lengths, err));
+    TRY(bring(inner, &to->table, step->block_table, rows * width * sizeof *step->block_table,
+              &table, err));
     *out = *step;
     out->seqlens = lengths;
     out->block_table = table;
@@ -156,7 +164,7 @@ cleanup:
 static snap_status staged_schedule(mla_plan *plan, const mla_step *step, snap_err *err) {
     staged_plan *p = (staged_plan *)plan;
     mla_step there;
-    snap_status st = bring_step(p, step, &there, err);
+    snap_status st = bring_step(p, &p->scheduled, step, &there, err);
     return st == SNAP_OK ? mla_schedule(p->inner, &there, err) : st;
 }
 
@@ -195,8 +203,8 @@ static snap_status staged_run(mla_plan *plan, const mla_step *step, const mla_ca
     mla_step there = *step;
     mla_attn what;
     snap_status st = SNAP_OK;
-    there.seqlens = p->lengths.at;
-    there.block_table = p->table.at;
+    there.seqlens = p->scheduled.lengths.at;
+    there.block_table = p->scheduled.table.at;
     TRY(bring_attn(p, rows, attn, &what, err));
     TRY(mla_run(p->inner, &there, cache, &what, err));
     TRY(mla_copy_out(s->inner, attn->out, what.out, 2 * (size_t)rows * (size_t)plan->cap.d_c, err));
@@ -240,7 +248,7 @@ static snap_status staged_append_kv(mla_plan *plan, const mla_step *step, const 
     const void *rows;
     mla_step there;
     snap_status st = SNAP_OK;
-    TRY(bring_step(p, step, &there, err));
+    TRY(bring_step(p, &p->other, step, &there, err));
     TRY(bring(s->inner, &s->places[PLACE_ROWS], kv,
               row_bytes(plan, (int64_t)step->batch * step->s_q), &rows, err));
     TRY(mla_append_kv(p->inner, &there, cache, rows, err));
@@ -255,7 +263,7 @@ static snap_status staged_fetch_kv(mla_plan *plan, const mla_step *step, const m
     place *rows = &s->places[PLACE_ROWS];
     mla_step there;
     snap_status st = SNAP_OK;
-    TRY(bring_step(p, step, &there, err));
+    TRY(bring_step(p, &p->other, step, &there, err));
     TRY(make_room(s->inner, rows, row_bytes(plan, count), err));
     TRY(mla_fetch_kv(p->inner, &there, cache, seq, first, count, rows->at, err));
     TRY(mla_copy_out(s->inner, kv, rows->at, row_bytes(plan, count), err));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "kernels/backend.h"
+#include "kernels/staged.h"
 #include "kernels/test/fixture.h"
 
 static void expect_refused(const char *name, snap_status code, const char *reason) {
@@ -62,6 +63,69 @@ static void test_minimal(void) {
     mla_backend_close(be);
 }
 
+static mla_backend_ops distant;
+static void (*describe_example)(const mla_backend *be, mla_backend_info *out);
+
+static void describe_distant(const mla_backend *be, mla_backend_info *out) {
+    describe_example(be, out);
+    out->host_memory = false;
+}
+
+/* The example plugin, as if its memory were not the host's. */
+static mla_backend *open_distant(void) {
+    mla_backend *be;
+    CU_ASSERT_EQUAL_FATAL(
+        mla_backend_open(&be, "plugin:" PLUGINS "/plugins/example.so", NULL, NULL), SNAP_OK);
+    distant = *be->ops;
+    describe_example = distant.describe;
+    distant.describe = describe_distant;
+    be->ops = &distant;
+    return be;
+}
+
+/* Between a step's schedule and its run, the wrapper appends and fetches with another step of the
+ * same plan. That must not change the scheduled step. */
+static void staged_step(mla_precision precision) {
+    mla_backend *be;
+    mla_plan *plan;
+    fixture f;
+    uint16_t row[576], fetched[576];
+    CU_ASSERT_EQUAL_FATAL(staged_open(&be, open_distant(), NULL), SNAP_OK);
+    fixture_make(&f, (fixture_spec){.isa = "portable",
+                                    .precision = precision,
+                                    .heads = 2,
+                                    .batch = 3,
+                                    .length = {70, 130, 64},
+                                    .id = {0, 1, 2}});
+    int32_t length = 64;
+    mla_step other = {.batch = 1,
+                      .s_q = 1,
+                      .seqlens = &length,
+                      .block_table = f.step.block_table + 2 * f.step.table_width,
+                      .table_width = 1};
+    CU_ASSERT_EQUAL_FATAL(mla_plan_create(&plan, be, &f.plan->cap, NULL), SNAP_OK);
+    for (int fetches = 0; fetches < 2; fetches++) {
+        CU_ASSERT_EQUAL(mla_schedule(plan, &f.step, NULL), SNAP_OK);
+        if (fetches) {
+            CU_ASSERT_EQUAL(mla_fetch_kv(plan, &other, &f.cache, 0, 63, 1, fetched, NULL), SNAP_OK);
+        } else { /* the row that this token has already */
+            fixture_row(&f.spec, 2, 63, row);
+            CU_ASSERT_EQUAL(mla_append_kv(plan, &other, &f.cache, row, NULL), SNAP_OK);
+        }
+        memset(f.attn.out, 0xff, f.out_bytes);
+        CU_ASSERT_EQUAL(mla_run(plan, &f.step, &f.cache, &f.attn, NULL), SNAP_OK);
+        fixture_expect(&f, 6);
+    }
+    mla_plan_free(plan);
+    fixture_free(&f);
+    mla_backend_close(be);
+}
+
+static void test_staged(void) {
+    staged_step(MLA_BF16);
+    staged_step(MLA_FP8);
+}
+
 static void test_no_plugin(void) {
     expect_refused("plugin:", SNAP_E_USAGE, "needs the path");
     expect_refused("plugin:/nonexistent/x.so", SNAP_E_IO, "No such file");
@@ -112,6 +176,7 @@ static void test_another_object(void) {
 CU_TestInfo tests_plugin[] = {
     {"the example opens", test_example},
     {"the minimal example computes a step", test_minimal},
+    {"other steps between schedule and run", test_staged},
     {"what is no shared object", test_no_plugin},
     {"a pipe is not waited for", test_pipe},
     {"faulty plugins", test_faulty},
