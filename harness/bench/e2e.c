@@ -120,6 +120,19 @@ static void size_pool(bench *b, int blocks) {
     b->most_batch = b->most_batch ? b->most_batch : 1;
 }
 
+/* Refuses a --memory that a prompt does not fit in. Rows of decode steps are left out instead, since
+ * a list of contexts may begin with some that fit. */
+static snap_status check_prompt(bench *b, int blocks, snap_err *err) {
+    int64_t page = token_bytes(b, blocks) * MLA_PAGE, need = pages_for(b->opt->prompt);
+    size_pool(b, blocks);
+    if (!b->opt->prompt || b->pool >= need)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE,
+                   "%s: a prompt of %lld tokens needs %.2g GB of cache, --memory gives %.2g GB",
+                   cache_format_name(b->arm), (long long)b->opt->prompt,
+                   (double)(need * page) * 1e-9, (double)b->opt->cache_bytes * 1e-9);
+}
+
 static snap_status allocate(bench *b, snap_err *err) {
     size_t batch = (size_t)b->most_batch,
            chosen = (size_t)b->moe_layers * (size_t)b->shape->num_experts_per_tok;
@@ -286,6 +299,10 @@ snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err
         goto cleanup;
     }
     TRY(weights_outline(&w, opt->shape, err));
+    for (int a = 0; a < opt->n_arms; a++) {
+        *b = (bench){.opt = opt, .arm = opt->arms[a], .shape = opt->shape};
+        TRY(check_prompt(b, w.blocks, err));
+    }
     for (int a = 0; a < opt->n_arms; a++) {
         *b = (bench){.opt = opt, .arm = opt->arms[a], .shape = opt->shape};
         st = bench_open(b, &w, err);

@@ -1,5 +1,6 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/fs.h"
 #include "harness/bench/e2e.h"
@@ -48,10 +49,38 @@ static void test_shares_are_models(void) {
     CU_ASSERT_EQUAL(v3.num_hidden_layers, 61);
 }
 
+/* The pool of a small --memory has fewer pages than the prompt. This is refused before a device is
+ * opened. */
+static void test_prompt_beyond_the_memory(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
+    const int64_t contexts[] = {64}, batches[] = {1}, token = 1152 * 27;
+    mla_ceilings ceilings = {0};
+    e2e_row rows[E2E_ROWS];
+    e2e_options o = {.shape = &s,
+                     .arms = {CACHE_FP8, CACHE_BF16},
+                     .n_arms = 2,
+                     .contexts = contexts,
+                     .n_contexts = 1,
+                     .batches = batches,
+                     .n_batches = 1,
+                     .prompt = 4096,
+                     .device = "cpu",
+                     .ceilings = &ceilings,
+                     .cache_bytes = 4096 * token};
+    snap_err fits = {0}, err = {0};
+    int n;
+    CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &fits), SNAP_E_UNSUPPORTED); /* only "cuda" can run it */
+    o.cache_bytes -= 64 * token;
+    CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(n, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "bf16: a prompt of 4096 tokens needs 0.13 GB"));
+}
+
 CU_TestInfo tests_e2e[] = {
     {"weight bytes of all experts are the published parameters", test_weight_bytes_of_all_experts},
     {"FLOP of one token", test_flop_of_one_token},
     {"FLOP of zero-computation experts", test_flop_of_zero_computation_experts},
     {"shares of models are models", test_shares_are_models},
+    {"a prompt beyond the memory", test_prompt_beyond_the_memory},
     CU_TEST_INFO_NULL,
 };
