@@ -9,6 +9,7 @@
 
 #include "base/test/sanitized.h"
 #include "generator/local/engine/engine.h"
+#include "generator/local/model/route.h"
 #include "generator/test/random_model.h"
 
 enum { kContext = 96, kPieces = 5, kMostVocab = 512 };
@@ -177,6 +178,27 @@ static void test_vectors_are_checked_when_opened(void) {
     }
 }
 
+/* A logit of the router that is not finite must give a weight that is NaN, also with groups and with
+ * few experts per token. */
+static void test_router(void) {
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (int way = 0; way < 3; way++)
+        for (int i = 0; i < 3; i++) {
+            router r = {.experts = 8,
+                        .chosen = 2,
+                        .groups = way == 2 ? 4 : 1,
+                        .groups_kept = way == 2 ? 2 : 1,
+                        .sigmoid = way > 0,
+                        .by_two = way == 2,
+                        .factor = 1};
+            float logits[8] = {3, 2, -1, -4, 1, 0, -2, 2.5f}, weight[2];
+            int32_t expert[2];
+            logits[3] = bad[i];
+            router_choose(&r, logits, NULL, expert, weight);
+            CU_ASSERT(isnan(weight[0]) || isnan(weight[1]));
+        }
+}
+
 /* ---- several sequences ---- */
 
 /* Of the rows of a step, only the one whose token has a damaged embedding is not finite, whatever
@@ -339,6 +361,7 @@ CU_TestInfo tests_not_finite[] = {
     {"damaged weights", test_damaged_weights},
     {"a residual whose square overflows", test_large_residual},
     {"vectors are checked when a checkpoint is opened", test_vectors_are_checked_when_opened},
+    {"logits of a router", test_router},
     {"rows of a step", test_rows_of_a_step},
     {"only the sequence ends", test_only_the_sequence_ends},
     CU_TEST_INFO_NULL};

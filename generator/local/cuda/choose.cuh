@@ -29,7 +29,7 @@ __device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, i
     return __reduce_min_sync(~0u, most == all ? at : INT_MAX);
 }
 
-/* NaN for an infinite x */
+/* As in route.c, an infinite logit gives NaN, because 0 times it is NaN. */
 __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + expf(-x)) + 0.0f * x;
 }
@@ -47,7 +47,7 @@ __device__ void to_scores(const router &r, float *x) {
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
     for (int i = lane; i < r.experts; i += 32)
-        sum += x[i] = expf(x[i] - most);
+        sum += x[i] = expf(x[i] - most) + 0.0f * x[i];
     sum = warp_sum(sum);
     for (int i = lane; i < r.experts; i += 32)
         x[i] /= sum;
@@ -179,7 +179,7 @@ __device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
     for (float &one : x)
-        one = first < r.experts ? expf(one - most) : 0.0f;
+        one = first < r.experts ? expf(one - most) + 0.0f * one : 0.0f;
     const float sum = warp_sum(x[0] + x[1]);
     for (float &one : x)
         one /= sum;

@@ -104,7 +104,8 @@ __device__ __forceinline__ void append_row(const project_args &a, const float *x
 #pragma unroll 8
     for (int d = own; d < a.rank; d += T::size())
         squares += x[d] * x[d];
-    const float norm = norm_scale(team.sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
+    const float norm =
+        norm_scale(team.sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
     if (!a.cache.scale) {
         bf16 *to = static_cast<bf16 *>(a.cache.content) + at.slot * width;
 #pragma unroll 8

@@ -19,17 +19,18 @@ router router_make(const model_shape *s) {
     };
 }
 
+/* An infinite logit gives NaN, because 0 times it is NaN. */
 static void to_scores(const router *r, float *x) {
     if (r->sigmoid) {
         for (int i = 0; i < r->experts; i++)
-            x[i] = 1.0f / (1.0f + expf(-x[i])) + 0 * x[i]; /* NaN if x is infinite */
+            x[i] = 1.0f / (1.0f + expf(-x[i])) + 0 * x[i];
         return;
     }
     float largest = x[0], sum = 0;
     for (int i = 1; i < r->experts; i++)
         largest = fmaxf(largest, x[i]);
     for (int i = 0; i < r->experts; i++)
-        sum += x[i] = expf(x[i] - largest);
+        sum += x[i] = expf(x[i] - largest) + 0 * x[i];
     for (int i = 0; i < r->experts; i++)
         x[i] /= sum;
 }

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
     for (int i = blockIdx.x; i < rows; i += gridDim.x) {
         const sched_cut cut = a.plan.cuts[i / a.rows];
         running r =
-            gather<kGroups == 1 ? kFewSlots : 4>(a, cut, i % a.rows, column, group, kGroups);
+            gather < kGroups == 1 ? kFewSlots : 4 > (a, cut, i % a.rows, column, group, kGroups);
         if (kGroups > 1) {
             shared[group][lane] = r;
             __syncthreads();
