@@ -26,8 +26,7 @@
  *
  * The paged cache. A page holds MLA_PAGE tokens. Token j of sequence b is slot j % MLA_PAGE of page
  * block_table[b][j / MLA_PAGE]. Slots and table entries past the end of a sequence may hold any
- * value, including NaN. A score that is NaN makes all results of its row NaN, but not those of other
- * rows.
+ * value, including NaN. A score that is NaN makes all results of its row NaN, and no other row's.
  *   plane     MLA_BF16                                    MLA_FP8 (644 bytes per token at 512 + 64)
  *   content   bf16 [pages][64][d_c + d_r], RoPE last      e4m3 [pages][64][d_c]     c / a_k
  *   rope      NULL                                        bf16 [pages][64][d_r]     r / a_k

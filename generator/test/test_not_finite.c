@@ -178,8 +178,8 @@ static void test_vectors_are_checked_when_opened(void) {
     }
 }
 
-/* A logit of the router that is not finite must give a weight that is NaN, also with groups and with
- * few experts per token. */
+/* A logit of the router that is not finite must give a weight that is NaN: with softmax, with
+ * sigmoid, and with groups. */
 static void test_router(void) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (int way = 0; way < 3; way++)

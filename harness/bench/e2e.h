@@ -64,7 +64,8 @@ double e2e_prompt_flop(const model_shape *s, double tokens);
  * @rows: [E2E_ROWS]; the first *n are filled
  *
  * SNAP_E_USAGE: more than E2E_ROWS rows, or the prompt does not fit into cache_bytes.
- * SNAP_E_NOMEM: weights and cache do not fit. SNAP_E_CANCELLED. Also the errors of runner_create() and of the steps.
+ * SNAP_E_NOMEM: weights and cache do not fit. SNAP_E_CANCELLED. Also
+ * the errors of runner_create() and of the steps.
  */
 snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -343,8 +343,8 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
     }
 }
 
-/* One work-group merges the partial results of one row. l of a part is 0 if the row sees no token of
- * it, and NaN if a score is NaN. */
+/* One work-group merges the partial results of one row. l of a part is 0 if the row sees no token
+ * of it, and NaN if a score is NaN. */
 __kernel void combine(__global uchar *sums, ulong sums_at, __global uchar *maxima,
                       ulong maxima_at, __global uchar *lengths, ulong lengths_at,
                       __global uchar *out, ulong out_at, __global uchar *lse, ulong lse_at,

@@ -447,8 +447,8 @@ static void spoil_late_token(const fixture_spec *spec, int64_t token, float *row
         row[512] = NAN;
 }
 
-/* Every row that sees a token with a NaN score must become NaN, output and log-sum-exp, and no other
- * row may change. Token 150 exists in the third sequence only. */
+/* Each row with a NaN score must become NaN, output and log-sum-exp, and no other row may change.
+ * Token 150 exists in the third sequence only. */
 static void nan_of(fixture_spec spec) {
     static const int kLengths[] = {0, 5, 700, 130};
     static const fixture_change kChanges[] = {spoil_token, spoil_queries, spoil_late_token};

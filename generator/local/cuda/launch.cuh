@@ -74,8 +74,8 @@ __device__ __forceinline__ float block_sum(float x, float *scratch) {
     return warp_sum(lane < warps ? scratch[lane] : 0.0f);
 }
 
-/* The factor of an RMS norm: 1 / sqrt(x). NaN for an infinite x, which stands for an overflow: the 0
- * of rsqrtf() would turn the row into zeros. */
+/* The factor of an RMS norm: 1 / sqrt(x). NaN for an infinite x, which stands for an overflow:
+ * rsqrtf() returns 0 for it, which would turn the row into zeros. */
 __device__ __forceinline__ float norm_scale(float x) {
     return rsqrtf(x) + 0.0f * x;
 }
