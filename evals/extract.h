@@ -64,9 +64,9 @@ bool extract_hashes(span text, extraction *out);
  *
  * Declared answers are in a box (with the rule of extract_boxed()) or stated (rule "answer":
  * "Answer: C", "the correct option is **(C)**"); the later one wins. The answer is one byte, in
- * upper or lower case. The statements "A or B" and "the answer is a matter of" choose no option.
- * Letters in bold or in parentheses count if they all agree or if the last one is in the last
- * paragraph.
+ * upper or lower case. The statements "A or B", "(A) and (B)", "\boxed{A}, \boxed{B}" and "the
+ * answer is a matter of" choose no option. Letters in bold or in parentheses count if they all
+ * agree or if the last one is in the last paragraph.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 

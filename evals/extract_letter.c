@@ -3,17 +3,26 @@
 
 #include "evals/extract.h"
 
+enum { kJoinMax = 64 }; /* bytes from one letter to the next that it is joined to */
+
 /* What may come between a declaration and its letter, and before a bare letter. The repetition is
  * bounded, so no text can make the search slow. */
 #define DECORATION                                                                                 \
     "(?:[\\s*_$({\\[\"'`:]|\\\\[(\\[]|\\\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\\b"             \
     "|(?i:the|option|choice|letter|clearly|therefore|thus|probably|likely|most)\\b){0,24}+"
 
+/* Matches after a letter that is joined to another one, as in "(A) or (B)" and "\boxed{A},
+ * \boxed{B}". Such a statement chooses nothing. A comma joins only if a mark such as "(" follows,
+ * because a sentence may go on with a capital letter. The pronoun in "and I am sure" is no letter. */
+#define JOINED                                                                                     \
+    "(?=[\\s)}\\]*_$\"'`]{0,8}+(?:/|(?:or|and)\\b|\\\\?&|[,;]\\s*+(?=[*_$({\\[\\\\]))" DECORATION  \
+    "(?!I\\s+[a-z])[A-Z](?![A-Za-z0-9]))"
+
 /* A letter that does not start a word or an expression. "A or B" chooses nothing. An "A" before
  * white space and a small letter is taken for the article, unless what follows begins with
  * "because" or another of the listed words. */
 #define LETTER                                                                                     \
-    "([A-Z])(?![A-Za-z0-9_^'=+])(?!\\s*(?:/|,|(?:or|and)\\b)\\s*\\(?[A-Z]\\b)"                     \
+    "([A-Z])(?![A-Za-z0-9_^'=+])(?!\\s*(?:/|,|(?:or|and)\\b)\\s*\\(?[A-Z]\\b)(?!" JOINED ")"       \
     "(?!(?<=A)\\s++(?!because|since|as|which|based|due|from|for|with|given|and|is)[a-z])"
 
 static bool is_option(span s, char last) {
@@ -41,8 +50,8 @@ static bool find_option(pattern *p, span text, char last, span *out) {
 }
 
 bool extract_bare_letter(span answer, char last, extraction *out) {
-    static pattern bare = {.regex = "^" DECORATION
-                                    "([A-Za-z])(?:[\\s)}\\]*_$.\"'`:]*+$|[).:}\\]]++[\\s*]"
+    static pattern bare = {.regex = "^" DECORATION "([A-Za-z])(?!" JOINED
+                                    ")(?:[\\s)}\\]*_$.\"'`:]*+$|[).:}\\]]++[\\s*]"
                                     "|\\s++-)"};
     span groups[PATTERN_GROUPS];
     if (!pattern_find(&bare, answer, 0, groups) || !is_option(groups[1], last))
@@ -97,19 +106,32 @@ static const char *last_paragraph(span text) {
     return text.s;
 }
 
+/* True if the letter @a is joined to another one, and @b is the next letter that is marked. */
+static bool are_joined(span text, span a, span b) {
+    static pattern joined = {.regex = "^[A-Z]" JOINED};
+    return b.s - a.s <= kJoinMax &&
+           pattern_find(&joined, (span){a.s, text.n - (size_t)(a.s - text.s)}, 0, NULL);
+}
+
 /* Finds an option that is marked. Models may also mark every option in turn. So if the marked
- * letters differ, the last one must be in the last paragraph. */
+ * letters differ, the last one must be in the last paragraph, and it must not be joined to the one
+ * before. */
 static bool find_marked(pattern *mark, span text, char last, span *out) {
-    span groups[PATTERN_GROUPS];
-    bool agree = true;
+    span groups[PATTERN_GROUPS], before = {0};
+    bool agree = true, joined = false;
     if (!find_option(mark, text, last, out))
         return false;
-    for (size_t from = 0; agree && pattern_find(mark, text, from, groups);) {
+    for (size_t from = 0; pattern_find(mark, text, from, groups);) {
         span letter = letter_of(groups);
-        agree = !is_option(letter, last) || letter.s[0] == out->s[0];
         from = (size_t)(groups[0].s - text.s) + groups[0].n;
+        if (!is_option(letter, last))
+            continue;
+        agree = agree && letter.s[0] == out->s[0];
+        joined = letter.s == out->s && before.n && before.s[0] != letter.s[0] &&
+                 are_joined(text, before, letter);
+        before = letter;
     }
-    return agree || out->s >= last_paragraph(text);
+    return !joined && (agree || out->s >= last_paragraph(text));
 }
 
 static bool guess(span text, char last, extraction *out) {

@@ -79,6 +79,9 @@ static void test_declared(void) {
         {"<think>Answer: B</think>Answer: C", "answer", "C"},
         {"Answer: B</think>\n\nAnswer: C", "answer", "C"},
         {"Answer: D", "answer", "D"},
+        {"Answer: (C) and I am sure.", "answer", "C"},
+        {"Answer: (C). (A) and (B) are wrong.", "answer", "C"},
+        {"Not \\boxed{A} and \\boxed{B}. So \\boxed{C}", "boxed", "C"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
@@ -132,6 +135,17 @@ static void test_no_choice(void) {
         {"It is rich in vitamin C.", NULL, ""},
         {"**A)** is wrong.\n\n**B)** is wrong.\n\nI am not sure.", NULL, ""},
         {"(A) no; (B) no.\n\nHm.", NULL, ""},
+        {"\\boxed{A} and \\boxed{C}", NULL, ""},
+        {"so \\boxed{A}, \\boxed{C}", NULL, ""},
+        {"so $\\boxed{\\text{A}}$ or $\\boxed{\\text{C}}$.", NULL, ""},
+        {"The answer is \\boxed{A} or \\boxed{C}.", NULL, ""},
+        {"The answer is \\boxed{A}, \\boxed{C}", NULL, ""},
+        {"The answer is (A) or (C)", NULL, ""},
+        {"Answer: **A** and **C**", NULL, ""},
+        {"Answer: (A)/(C)", NULL, ""},
+        {"(A) or (C)", NULL, ""},
+        {"It is either **A** or **C**, I think.", NULL, ""},
+        {"It is either (A) or (C), I think.", NULL, ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
