@@ -68,8 +68,8 @@ typedef struct code_judge code_judge;
 
 typedef struct {
     judge_kind kind;
-    double seconds; /* time limit per test; 0: 6; `lcb` uses whole seconds. All tests together:
-                       (limit + 1) per test, plus 5 */
+    double seconds; /* time limit per test; 0: 6. All tests together: (limit + 1) per test,
+                       plus 5 */
     sandbox_options sandbox;
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } judge_options;

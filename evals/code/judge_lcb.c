@@ -23,7 +23,7 @@ static snap_status write_request(const code_judge *j, const code_tests *tests, b
                                  snap_err *err) {
     js *o = js_new_object(), *inputs = js_new_array();
     bool ok = o && inputs && js_set_str(o, "fn_name", tests->fn_name ? tests->fn_name : "") &&
-              js_set_int(o, "seconds", (int64_t)j->seconds);
+              js_set_num(o, "seconds", j->seconds);
     for (size_t i = 0; i < tests->n && ok; i++)
         ok = js_push_new(inputs, js_new_strn(tests->tests[i].input.s, tests->tests[i].input.n));
     ok = o && js_set_new(o, "inputs", inputs) && ok;

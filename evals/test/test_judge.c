@@ -245,6 +245,25 @@ static void test_lcb(void) {
     try_all(JUDGE_LCB);
 }
 
+/* A limit below a second ends the first of two endless tests, before the time of both is up. */
+static void test_short_limit(void) {
+    static const judge_kind kinds[] = {JUDGE_REAL, JUDGE_LCB};
+    static const char endless[] = "while True:\n    pass\n";
+    code_test cases[] = {{{"1", 1}, {"1", 1}}, {{"2", 1}, {"2", 1}}};
+    const code_tests tests = {.tests = cases, .n = 2};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        code_result r;
+        code_judge *j = open_judge(kinds[i], 0.5);
+        if (!j)
+            return;
+        CU_ASSERT_EQUAL(judge_program(j, (span){endless, sizeof endless - 1}, &tests, &r, NULL),
+                        SNAP_OK);
+        CU_ASSERT_EQUAL(r.outcome, CODE_TIMEOUT);
+        CU_ASSERT_EQUAL(r.test, 0);
+        judge_close(j);
+    }
+}
+
 /* ---- assertions ---- */
 
 static void test_assertions(void) {
@@ -638,6 +657,7 @@ static void test_samples(void) {
 CU_TestInfo tests_judge[] = {
     {"a process a test", test_real},
     {"as LiveCodeBench's checker", test_lcb},
+    {"a limit below a second", test_short_limit},
     {"assertions", test_assertions},
     {"programs that deceive", test_deceivers},
     {"forms of assertions", test_forms_of_assertions},
