@@ -85,8 +85,8 @@ struct task_spec {
 extern const task_spec *const task_table[]; /* NULL-terminated */
 const task_spec *task_find(const char *name);
 
-/* The grader of a task for these options. SNAP_E_NOMEM: pick_grader() may read data files of this
- * machine. */
+/* The grader of a task for these options. SNAP_E_IO, SNAP_E_INPUT, SNAP_E_NOMEM: pick_grader() may
+ * read data files of this machine. */
 snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
                         snap_err *err) SNAP_CHECK_RESULT;
 

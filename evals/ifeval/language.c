@@ -169,17 +169,26 @@ void language_close(language_profiles *p) {
     free(p);
 }
 
+/* Reads the profiles of this machine into *out; NULL if the machine has none, which is no fault. */
+static void read_installed(language_profiles **out) {
+    const char *named = getenv("SNAPMLA_LANGDETECT");
+    snap_err err = {0};
+    if (!named && !fs_exists(kInstalled))
+        return;
+    fault_mark before = fault_begin();
+    snap_status st = language_open(out, named ? named : kInstalled, &err);
+    if (st != SNAP_OK && !fault_since(before))
+        fault_note(st, "%s%s", err.text, named ? " (SNAPMLA_LANGDETECT names the folder)" : "");
+}
+
 const language_profiles *language_installed(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static language_profiles *installed;
     static bool known;
     (void)pthread_mutex_lock(&lock);
     if (!known) {
-        const char *folder = getenv("SNAPMLA_LANGDETECT");
         fault_mark before = fault_begin();
-        snap_status st = language_open(&installed, folder ? folder : kInstalled, NULL);
-        if (st == SNAP_E_NOMEM && !fault_since(before))
-            fault_note(st, "out of memory for the language profiles");
+        read_installed(&installed);
         known = !fault_since(before); /* else the next call tries again */
     }
     (void)pthread_mutex_unlock(&lock);

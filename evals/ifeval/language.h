@@ -25,8 +25,10 @@ snap_status language_open(language_profiles **out, const char *folder,
 void language_close(language_profiles *p); /* NULL is allowed */
 
 /* The language profiles of this machine: from the folder SNAPMLA_LANGDETECT if that is set, else
- * Debian's. Read at the first call and kept until the process ends. NULL if there are none or they
- * are malformed. Also NULL after a fault (base/fault.h); then the next call tries again. */
+ * Debian's. Read at the first call and kept until the process ends. NULL if the variable is not set
+ * and Debian's folder does not exist. A folder that cannot be read, or that holds a malformed file,
+ * is a fault (base/fault.h) whose message names the file: without it, a text could get another
+ * verdict. After a fault the result is NULL, and the next call tries again. */
 const language_profiles *language_installed(void);
 
 /* True if @text, which must be UTF-8, is in the language with that code, or if no language is

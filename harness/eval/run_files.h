@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "harness/record/results.h"
 
-#define RUN_IDENTITY "identity" /* plan_identity(): what the samples depend on */
+#define RUN_IDENTITY "identity" /* plan_identity(): what must stay the same when a run continues */
 #define RUN_OPTIONS  "asked"    /* the options from which the plan can be made again */
 #define RUN_CONFIG   "config"   /* the resolved options, for the result file */
 #define RUN_MERGED                                                                                 \
