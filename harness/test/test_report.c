@@ -97,12 +97,16 @@ static const js *partner_of(const js *bench, const js *cell) {
     return NULL;
 }
 
+static bool has_flags(const js *cell) {
+    return js_len(js_get_array(cell, "flags")) > 0;
+}
+
 static void test_speedups(void) {
     results *r = fixture_load();
     report_model *m = fixture_model(r);
     const js *bench = results_section(r, "bench");
     double logs[2] = {0};
-    size_t n[2] = {0};
+    size_t n[2] = {0}, flagged[2] = {0};
     for (size_t i = 0; i < js_len(bench); i++) {
         const js *a = js_at(bench, i), *b = partner_of(bench, a);
         const js *pa = js_get_object(a, "performance"), *pb = js_get_object(b, "performance");
@@ -110,16 +114,107 @@ static void test_speedups(void) {
             strcmp(js_get_str(a, "origin"), "measured") != 0)
             continue;
         int scope = strcmp(js_get_str(a, "scope"), "served") == 0;
+        if (has_flags(a) || has_flags(b)) {
+            flagged[scope]++;
+            continue;
+        }
         logs[scope] += log(js_get_num(pa, "median_ns", 0) / js_get_num(pb, "median_ns", 0));
         n[scope]++;
     }
     for (int k = 0; k < 2; k++) {
         CU_ASSERT_EQUAL(m->gains[k].n, n[k]);
+        CU_ASSERT_EQUAL(m->gains[k].flagged, flagged[k]);
         CU_ASSERT_DOUBLE_EQUAL(m->gains[k].mean, exp(logs[k] / (double)n[k]), 1e-12);
     }
-    CU_ASSERT_EQUAL(n[0], 7); /* eight shapes; one FP8 result is wrong */
+    CU_ASSERT_EQUAL(n[0] + flagged[0], 7); /* eight shapes; one FP8 result is wrong */
+    CU_ASSERT_EQUAL(flagged[0], 2);
     CU_ASSERT_EQUAL(n[1], 1);
     report_model_free(m);
+    results_free(r);
+}
+
+/* With a flag on every cell, the headline gives no number and says why. */
+static void test_headlines_without_a_clean_cell(void) {
+    results *r = fixture_load();
+    js *bench = results_section(r, "bench");
+    for (size_t i = 0; i < js_len(bench); i++) {
+        js *flags = js_new_array();
+        CU_ASSERT(js_push_new(flags, js_new_str("shared")));
+        CU_ASSERT(js_set_new(js_at(bench, i), "flags", flags));
+    }
+    report_model *m = fixture_model(r);
+    buf md = {0}, html = {0};
+    CU_ASSERT(m->gains[0].n == 0 && m->gains[0].flagged == 7 && isnan(m->gains[0].mean));
+    report_markdown(m, &md);
+    write_page(m, &html);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(buf_str(&md), "scope kernel: (no mean: every one of 7 shapes has a flag)."));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&html), "<b>–</b><span>speed-up of FP8 over BF16, scope "
+                                                  "kernel</span><small>no mean: "));
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&html), "of the roofline, BF16"));
+    buf_release(&md);
+    buf_release(&html);
+    report_model_free(m);
+    results_free(r);
+}
+
+/* Sustained rows of the same shapes are paired among themselves. Here they are ten times as slow,
+ * so a speed-up across modes would be near 10 or 0.1. */
+static void test_modes_are_not_paired(void) {
+    results *r = fixture_load();
+    js *bench = results_section(r, "bench");
+    size_t rows = js_len(bench), sustained = 0;
+    for (size_t i = 0; i < rows; i++) {
+        js *copy = js_copy(js_at(bench, i)), *perf = js_get_object(copy, "performance");
+        if (perf && strcmp(js_get_str(copy, "scope"), "kernel") == 0) {
+            CU_ASSERT(js_set_str(copy, "mode", "sustained") &&
+                      js_set_num(perf, "median_ns", 10 * js_get_num(perf, "median_ns", 0)) &&
+                      js_push_new(bench, js_copy(copy)));
+        }
+        js_free(copy);
+    }
+    report_model *m = fixture_model(r);
+    for (size_t i = 0; i < m->n_speeds; i++) {
+        const report_speed *s = &m->speeds[i];
+        if (isnan(s->speedup))
+            continue;
+        CU_ASSERT_STRING_EQUAL(s->bf16->row->mode, s->fp8->row->mode);
+        CU_ASSERT(s->speedup > 0.5 && s->speedup < 2);
+        sustained += strcmp(s->any->row->mode, "sustained") == 0;
+    }
+    CU_ASSERT_EQUAL(sustained, 7);
+    arena mem = {0};
+    table t;
+    bool shown = false;
+    CU_ASSERT(report_table_speed(m, &mem, &t));
+    for (size_t i = 0; i < t.n_rows; i++)
+        for (int c = 0; c < t.n_columns; c++)
+            shown |= strstr(table_at(&t, i, c), ", sustained") != NULL;
+    CU_ASSERT(shown);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
+static size_t fidelity_figures(const results *r) {
+    report_model *m = fixture_model(r);
+    buf out = {0};
+    size_t n = 0;
+    while (figure_fidelity(m, n, false, &out))
+        n++;
+    buf_release(&out);
+    report_model_free(m);
+    return n;
+}
+
+/* Rows with an error of 0 cannot be drawn on a logarithmic axis. They hide no later figure. */
+static void test_errors_of_zero_hide_no_figure(void) {
+    results *r = fixture_load();
+    js *rows = results_section(r, "fidelity"), *first = js_copy(js_at(rows, 0));
+    CU_ASSERT_EQUAL(fidelity_figures(r), 2);
+    CU_ASSERT(js_set_num(js_at(rows, 0), "rel_l2", 0) &&
+              js_set_str(js_at(rows, 0), "distribution", "zeros") && js_push_new(rows, first));
+    CU_ASSERT_EQUAL(fidelity_figures(r), 2);
     results_free(r);
 }
 
@@ -302,6 +397,9 @@ CU_TestInfo tests_report[] = {
     {"other runs are not compared", test_other_runs_are_not_compared},
     {"speed-ups", test_speedups},
     {"reported rows have their own table", test_reported_rows_stand_apart},
+    {"headlines without a clean cell", test_headlines_without_a_clean_cell},
+    {"modes are not paired", test_modes_are_not_paired},
+    {"errors of zero hide no figure", test_errors_of_zero_hide_no_figure},
     {"figures show every cell", test_figures_show_every_cell},
     {"the ablation is compared with the full arm", test_ablation_is_held_against_the_whole_arm},
     {"layers of a model", test_layers_of_a_model},

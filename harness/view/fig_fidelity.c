@@ -23,21 +23,25 @@ static bool same_figure(const report_fidelity *a, const report_fidelity *b) {
            strcmp(a->row->kind, b->row->kind) == 0;
 }
 
+/* Whether a row can be shown on logarithmic axes. */
+static bool can_draw(const report_fidelity *f) {
+    return f->row->rel_l2 > 0 && f->row->context > 0 && strcmp(f->row->origin, "measured") == 0;
+}
+
 static bool drawn(const plot *p, const report_fidelity *f) {
-    return same_figure(f, p->key) && f->row->rel_l2 > 0 && f->row->context > 0 &&
-           strcmp(f->row->origin, "measured") == 0;
+    return same_figure(f, p->key) && can_draw(f);
 }
 
 static bool of_series(const lines_series *s, const report_fidelity *f) {
     return strcmp(s->config, f->row->config) == 0 && strcmp(s->source, f->row->source) == 0;
 }
 
-/* Finds the first row of the @index-th figure. */
+/* Finds the first row of the @index-th figure. A figure without a row to draw is not counted. */
 static const report_fidelity *find(const report_model *m, size_t index) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
-        bool seen = false;
+        bool seen = !can_draw(&m->fidelity[i]);
         for (size_t k = 0; k < i && !seen; k++)
-            seen = same_figure(&m->fidelity[k], &m->fidelity[i]);
+            seen = can_draw(&m->fidelity[k]) && same_figure(&m->fidelity[k], &m->fidelity[i]);
         if (!seen && index-- == 0)
             return &m->fidelity[i];
     }
@@ -144,8 +148,6 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) 
     if (!p.key)
         return false;
     scale(&p);
-    if (!p.n)
-        return false;
     for (size_t i = 0; i < p.n; i++)
         p.lines[i].last = end_of(&p, &p.lines[i]);
     lines_place(p.lines, p.n, &p.y);

@@ -50,12 +50,17 @@ static void add(axis *a, int64_t value) {
     a->values[i] = value;
 }
 
+static bool is_sustained(const report_cell *c) {
+    return strcmp(c->row->mode, "sustained") == 0;
+}
+
 static bool same_figure(const report_cell *a, const report_cell *b) {
     return a->file == b->file && strcmp(a->row->backend, b->row->backend) == 0 &&
            strcmp(a->row->scope, b->row->scope) == 0 &&
            strcmp(a->row->distribution, b->row->distribution) == 0 &&
-           strcmp(a->row->cold, b->row->cold) == 0 && a->shape->d_c == b->shape->d_c &&
-           a->shape->d_r == b->shape->d_r && a->shape->s_q == b->shape->s_q;
+           strcmp(a->row->cold, b->row->cold) == 0 && is_sustained(a) == is_sustained(b) &&
+           a->shape->d_c == b->shape->d_c && a->shape->d_r == b->shape->d_r &&
+           a->shape->s_q == b->shape->s_q;
 }
 
 static size_t length_of(const report_model *m, size_t from) {
@@ -216,9 +221,11 @@ static void draw_cell(buf *out, const group *g, const report_speed *s) {
 
 static void title(const report_model *m, const group *g, char *out, size_t size) {
     const report_cell *c = g->first->any;
-    (void)snprintf(out, size, "Speed-up of FP8 over BF16, scope %s, s_q %lld, input %.60s%s%.200s",
+    (void)snprintf(out, size,
+                   "Speed-up of FP8 over BF16, scope %s, s_q %lld, input %.60s%s%s%.200s",
                    c->row->scope, (long long)c->shape->s_q, c->row->distribution,
-                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[c->file] : "");
+                   is_sustained(c) ? ", sustained" : "", m->n_files > 1 ? ", " : "",
+                   m->n_files > 1 ? m->files[c->file] : "");
 }
 
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {

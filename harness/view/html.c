@@ -55,11 +55,13 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The median over the cells without flags; NAN if there is none. */
 static double median_roofline(const report_model *m, const char *arm) {
     double *x = malloc((m->n_measured + 1) * sizeof *x);
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_measured; i++)
-        if (strcmp(m->cells[i].row->arm, arm) == 0 && !isnan(m->cells[i].perf->roofline_pct))
+        if (strcmp(m->cells[i].row->arm, arm) == 0 && !m->cells[i].flags[0] &&
+            !isnan(m->cells[i].perf->roofline_pct))
             x[n++] = m->cells[i].perf->roofline_pct;
     if (x)
         qsort(x, n, sizeof *x, by_value);
@@ -71,12 +73,17 @@ static double median_roofline(const report_model *m, const char *arm) {
 static void card_gains(const report_model *m, buf *out) {
     for (int k = 0; k < REPORT_SCOPES; k++) {
         const report_gain *g = &m->gains[k];
+        if (!g->n && !g->flagged)
+            continue;
+        (void)buf_puts(out, "<li><b>");
         if (g->n)
-            (void)buf_printf(
-                out,
-                "<li><b>%.2f×</b><span>speed-up of FP8 over BF16, scope "
-                "%s</span><small>geometric mean of %zu shape%s, %.2f× to %.2f×</small></li>\n",
-                g->mean, g->scope, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
+            (void)buf_printf(out, "%.2f×", g->mean);
+        else
+            (void)buf_puts(out, FORMAT_NONE);
+        (void)buf_printf(out, "</b><span>speed-up of FP8 over BF16, scope %s</span><small>",
+                         g->scope);
+        report_gain_text(g, out);
+        (void)buf_puts(out, "</small></li>\n");
     }
 }
 
@@ -89,8 +96,8 @@ static void card_roofline(const report_model *m, buf *out) {
     format_fixed(fp8, 0, b);
     (void)buf_printf(
         out,
-        "<li><b>%s %% · %s %%</b><span>of the roofline, BF16 · FP8</span><small>median over all "
-        "cells, relative to measured ceilings</small></li>\n",
+        "<li><b>%s %% · %s %%</b><span>of the roofline, BF16 · FP8</span><small>median over the "
+        "cells without flags, relative to measured ceilings</small></li>\n",
         a, b);
 }
 

@@ -51,12 +51,14 @@ static void section(buf *out, const table *t) {
 static void gains(const report_model *m, buf *out) {
     for (int k = 0; k < REPORT_SCOPES; k++) {
         const report_gain *g = &m->gains[k];
+        if (!g->n && !g->flagged)
+            continue;
+        (void)buf_printf(out, "\nSpeed-up of FP8 over BF16, scope %s: ", g->scope);
         if (g->n)
-            (void)buf_printf(
-                out,
-                "\nSpeed-up of FP8 over BF16, scope %s: **%.2f×** (geometric mean of %zu shape%s, "
-                "%.2f× to %.2f×).\n",
-                g->scope, g->mean, g->n, g->n == 1 ? "" : "s", g->lowest, g->highest);
+            (void)buf_printf(out, "**%.2f×** ", g->mean);
+        (void)buf_puts(out, "(");
+        report_gain_text(g, out);
+        (void)buf_puts(out, ").\n");
     }
 }
 

@@ -116,7 +116,12 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* Returns 0 for two arms of the same shape, of one file and with the same input. */
+/* Older files have no mode: their rows are single steps. */
+static bool is_sustained(const report_cell *c) {
+    return strcmp(c->row->mode, "sustained") == 0;
+}
+
+/* Returns 0 for two arms of the same shape, of one file, with the same input and mode. */
 static int by_shape(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->origin, b->row->origin); /* "measured" before "reported" */
     d = d ? d : by_number(a->file, b->file);
@@ -125,6 +130,7 @@ static int by_shape(const report_cell *a, const report_cell *b) {
     d = d ? d : strcmp(a->row->scope, b->row->scope);
     d = d ? d : strcmp(a->row->distribution, b->row->distribution);
     d = d ? d : strcmp(a->row->cold, b->row->cold);
+    d = d ? d : is_sustained(a) - is_sustained(b);
     d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
     d = d ? d : by_number(a->shape->d_r, b->shape->d_r);
     d = d ? d : by_number(a->shape->s_q, b->shape->s_q);
@@ -183,6 +189,10 @@ static void sum_up(report_model *m) {
             const report_speed *s = &m->speeds[i];
             if (isnan(s->speedup) || strcmp(s->any->row->scope, scopes[k]) != 0)
                 continue;
+            if (s->flags[0]) {
+                g->flagged++;
+                continue;
+            }
             g->n++;
             g->mean += log(s->speedup);
             g->lowest = fmin(g->lowest, s->speedup);
@@ -190,6 +200,18 @@ static void sum_up(report_model *m) {
         }
         g->mean = g->n ? exp(g->mean / (double)g->n) : (double)NAN;
     }
+}
+
+void report_gain_text(const report_gain *g, buf *out) {
+    const char *s = g->flagged == 1 ? "" : "s", *verb = g->flagged == 1 ? "is" : "are";
+    if (!g->n) {
+        (void)buf_printf(out, "no mean: every one of %zu shape%s has a flag", g->flagged, s);
+        return;
+    }
+    (void)buf_printf(out, "geometric mean of %zu shape%s, %.2f× to %.2f×", g->n,
+                     g->n == 1 ? "" : "s", g->lowest, g->highest);
+    if (g->flagged)
+        (void)buf_printf(out, "; %zu shape%s with flags %s left out", g->flagged, s, verb);
 }
 
 snap_status report_model_new(report_model **out, results *const *runs, const char *const *names,

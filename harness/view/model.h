@@ -59,14 +59,19 @@ typedef struct {
     const origin_record *row;
 } report_source;
 
-/* The speed-up of FP8 over BF16 in the cells of one scope. */
+/* The speed-up of FP8 over BF16 in one scope: over the shapes in which no arm has a flag. */
 typedef struct {
     const char *scope;
     size_t n;
-    double mean, lowest, highest; /* the mean is geometric */
+    size_t flagged;               /* shapes that are left out because an arm has a flag */
+    double mean, lowest, highest; /* the mean is geometric; NAN for n = 0 */
 } report_gain;
 
 enum { REPORT_SCOPES = 2 };
+
+/* Appends what the mean is over: "geometric mean of 5 shapes, 1.20× to 1.60×; 2 shapes with flags
+ * are left out", or "no mean: every one of 4 shapes has a flag". */
+void report_gain_text(const report_gain *g, buf *out);
 
 struct compared;       /* compare.h */
 struct report_quote;   /* paper.h */
@@ -95,7 +100,7 @@ struct report_model {
     size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
-    report_gain gains[REPORT_SCOPES]; /* kernel, served; n = 0 if a scope has no speed-up */
+    report_gain gains[REPORT_SCOPES]; /* kernel, served */
 };
 
 /* The ceiling with this name in a file; 0 if the file has none. */

@@ -50,7 +50,7 @@ static bool has_steps(const report_model *m) {
 }
 
 static bool has_kernel(const report_model *m) {
-    return m->gains[0].n > 0;
+    return m->gains[0].n + m->gains[0].flagged > 0;
 }
 
 static bool has_errors(const report_model *m) {

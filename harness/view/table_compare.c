@@ -29,8 +29,10 @@ const char *report_device_of(const report_model *m, int file) {
 
 /* A summary of the rows of one file and arm. */
 typedef struct {
-    size_t n, rows, differ; /* rows with a ratio, all rows, rows under other conditions */
-    double sum;             /* sum of the logarithms of the ratios */
+    size_t rows, differ; /* all rows, rows under other conditions */
+    size_t flagged;      /* rows that have a flag, or are compared with a row that has one */
+    size_t n;            /* other rows with a ratio */
+    double sum;          /* sum of the logarithms of their ratios */
 } gain;
 
 static gain gain_of(const report_model *m, int file, const char *arm) {
@@ -41,7 +43,9 @@ static gain gain_of(const report_model *m, int file, const char *arm) {
             continue;
         g.rows++;
         g.differ += c->differs[0] != '\0';
-        if (!isnan(c->ratio)) {
+        bool flagged = c->cell->flags[0] || c->first->flags[0];
+        g.flagged += flagged;
+        if (!isnan(c->ratio) && !flagged) {
             g.n++;
             g.sum += log(c->ratio);
         }
@@ -54,13 +58,14 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median percentage of the roofline over the rows of a file and arm. */
+/* The median percentage of the roofline over the rows of a file and arm that have no flag. */
 static double roofline_of(const report_model *m, int file, const char *arm) {
     double *x = malloc((m->n_compared + 1) * sizeof *x);
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_compared; i++) {
         const report_cell *c = m->compared[i].cell;
-        if (c->file == file && strcmp(c->row->arm, arm) == 0 && !isnan(c->perf->roofline_pct))
+        if (c->file == file && strcmp(c->row->arm, arm) == 0 && !c->flags[0] &&
+            !isnan(c->perf->roofline_pct))
             x[n++] = c->perf->roofline_pct;
     }
     if (x)
@@ -79,13 +84,15 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
             "Only cells that at least two files have are counted. The relative speed is the "
             "geometric mean of the speed relative to the first file that has the cell under the "
             "same conditions. The percentage of the roofline is a median, relative to the "
-            "device's own measured roofline.",
+            "device's own measured roofline. Both leave out cells with flags; a comparison also if "
+            "the first file's cell has one.",
         .columns = {{"#", "", TABLE_NUMBER, true},
                     {"device", "", TABLE_TEXT, true},
                     {"file", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"cells", "", TABLE_NUMBER, true},
                     {"not comparable", "", TABLE_NUMBER, true},
+                    {"with flags", "", TABLE_NUMBER, true},
                     {"speed vs first file", "", TABLE_NUMBER, true},
                     {"% of own roofline", "", TABLE_NUMBER, true},
                     {"$/h", "", TABLE_NUMBER, true}}};
@@ -107,6 +114,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
             pen_text(&p, arms[a]);
             pen_fixed(&p, (double)g.rows, 0);
             pen_fixed(&p, (double)g.differ, 0);
+            pen_fixed(&p, (double)g.flagged, 0);
             pen_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
             pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
             pen_fixed(&p, price_of(m, f), 2);

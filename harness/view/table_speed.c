@@ -90,10 +90,11 @@ static void put_arm(pen *p, const report_cell *c, decimals d) {
 
 static void put_input(pen *p, const report_cell *c) {
     const char *cold = strcmp(c->row->cold, "none") == 0 ? "warm" : c->row->cold;
+    const char *sustained = strcmp(c->row->mode, "sustained") == 0 ? ", sustained" : "";
     if (c->row->distribution[0] && cold[0])
-        pen_printf(p, "%s, %s", c->row->distribution, cold);
+        pen_printf(p, "%s, %s%s", c->row->distribution, cold, sustained);
     else
-        pen_text(p, c->row->distribution[0] ? c->row->distribution : cold);
+        pen_printf(p, "%s%s", c->row->distribution[0] ? c->row->distribution : cold, sustained);
 }
 
 bool report_table_speed(const report_model *m, arena *mem, table *t) {
