@@ -337,13 +337,16 @@ static sample_outcome outcome_of(const js *row, span response, const grade_resul
     return o;
 }
 
-/* Sets scores, such as {"cell": 0.25}: the grader's further metrics. */
+/* Sets scores, such as {"cell": 0.25}, and weights, such as {"cell": 24}: the grader's further
+ * metrics. */
 static bool set_scores(js *row, const grader *g, const grade_result *r) {
-    js *scores = js_new_object();
-    bool ok = scores != NULL;
+    js *scores = js_new_object(), *weights = js_new_object();
+    bool ok = scores && weights;
     for (int i = 1; i < grade_metrics(g) && ok; i++)
-        ok = js_set_num(scores, g->metrics[i], r->also[i - 1].value);
-    return js_set_new(row, "scores", scores) && ok;
+        ok = js_set_num(scores, g->metrics[i], r->also[i - 1].value) &&
+             js_set_num(weights, g->metrics[i], r->also[i - 1].weight);
+    ok = js_set_new(row, "scores", scores) && ok;
+    return js_set_new(row, "weights", weights) && ok;
 }
 
 /* Sets the fields of the verdict. A failed request cannot be graded: its verdict is null, and it

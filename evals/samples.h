@@ -6,9 +6,9 @@
  *   response    response, reasoning, finish_reason, prompt_tokens, completion_tokens, attempts,
  *               ttft_ms, total_ms, failed, error, truncated, empty; also repaired, only if true
  *   streaming   itl_ms_mean, itl_ms_p50, itl_ms_p99: time between the pieces of the stream
- *   grading     grader, verdict, extracted, rule, reason; scores, such as
- *               {"instruction_strict": 0.5}, if the task has further metrics; result_code and
- *               failed_test for programs; further fields for Arena-Hard (arena.h)
+ *   grading     grader, verdict, extracted, rule, reason; if the task has further metrics, scores,
+ *               such as {"instruction_strict": 0.5}, and weights with the same keys (grade_score);
+ *               result_code and failed_test for programs; further fields for Arena-Hard (arena.h)
  * An unknown value is null.
  *
  * Durability: a row is normally written with one write(2), so a killed process loses only the

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "base/text.h"
+#include "harness/audit/bundle.h"
 #include "harness/eval/eval_run.h"
 #include "harness/view/eval_text.h"
 #include "harness/view/run_report.h"
@@ -113,6 +114,37 @@ static char *text_of(const char *path) {
     return buf_steal(&text);
 }
 
+/* The audit finds that the result follows from its samples. */
+static void expect_consistent(const place *p, results *r) {
+    buf text = {0};
+    verify_findings f = {0};
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(fs_read(p->samples, &text, NULL), SNAP_OK);
+    verify_document(r, &f);
+    CU_ASSERT_EQUAL(verify_samples(r, &text, "samples.jsonl", &f, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(verify_status(&f, &err), SNAP_OK);
+    if (err.code != SNAP_OK)
+        printf("\n%s\n", err.text);
+    verify_release(&f);
+    buf_release(&text);
+}
+
+/* ... and that it does not, if the accuracy of row @i changes. */
+static void expect_found(const place *p, const results *r, size_t i) {
+    buf text = {0};
+    verify_findings f = {0};
+    snap_err err = {0};
+    js *arm = js_at(js_get_array(row_of(r, i), "arms"), 0);
+    double was = js_get_num(arm, "accuracy_pct", 0);
+    CU_ASSERT_EQUAL(fs_read(p->samples, &text, NULL), SNAP_OK);
+    CU_ASSERT(js_set_num(arm, "accuracy_pct", was + 0.5));
+    CU_ASSERT_EQUAL(verify_samples(r, &text, "samples.jsonl", &f, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(verify_status(&f, &err), SNAP_E_WRONG);
+    CU_ASSERT(js_set_num(arm, "accuracy_pct", was));
+    verify_release(&f);
+    buf_release(&text);
+}
+
 /* ---- several metrics ---- */
 
 /* Problems with 1, 2 and 3 instructions: no comma; quotation marks around the answer; a title in
@@ -172,6 +204,9 @@ static void test_metrics(void) {
     CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "ifeval:instruction_loose"));
     buf_release(&view);
+    expect_consistent(&p, r);
+    for (size_t i = 0; i < 4; i++)
+        expect_found(&p, r, i);
     results_free(r);
     place_close(&p);
 }
@@ -211,6 +246,8 @@ static void test_games_against_the_first_arm(void) {
     CU_ASSERT_DOUBLE_EQUAL(arm_number(row, 0, "accuracy_pct"), 50, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(arm_number(row, 1, "accuracy_pct"), 100 * (4 + 1) / 6.0, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(pair_of(row), "delta_pp", 0), 100 * (5 / 6.0 - 0.5), 1e-9);
+    expect_consistent(&p, r);
+    expect_found(&p, r, 0);
     results_free(r);
     char *samples = text_of(p.samples);
     CU_ASSERT_PTR_NOT_NULL(
