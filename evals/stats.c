@@ -30,11 +30,13 @@ stats_mean stats_mean_of(const double *x, size_t n) {
     return m;
 }
 
+static stats_interval interval_of(double mean, double se, double df, double level) {
+    double half = student_quantile(0.5 + level / 2, df) * se;
+    return (stats_interval){mean - half, mean + half};
+}
+
 stats_interval stats_mean_interval(stats_mean m, double level) {
-    if (m.n < 2)
-        return kNoInterval;
-    double half = student_quantile(0.5 + level / 2, (double)m.n - 1) * m.se;
-    return (stats_interval){m.mean - half, m.mean + half};
+    return m.n < 2 ? kNoInterval : interval_of(m.mean, m.se, (double)m.n - 1, level);
 }
 
 stats_interval stats_wilson(size_t successes, size_t n, double level) {
@@ -85,12 +87,8 @@ static stats_verdict verdict_of(const stats_paired *r, double margin) {
     return r->ci95.lo > 0 || r->ci95.hi < 0 ? STATS_DIFFERENT : STATS_NOT_SHOWN;
 }
 
-static double tost(stats_mean d, double margin) {
-    if (d.n < 2 || d.se <= 0)
-        return NAN;
-    double df = (double)d.n - 1;
-    return fmax(student_cdf(-(d.mean + margin) / d.se, df),
-                student_cdf((d.mean - margin) / d.se, df));
+static double tost(double mean, double se, double df, double margin) {
+    return fmax(student_cdf(-(mean + margin) / se, df), student_cdf((mean - margin) / se, df));
 }
 
 /* Mean over the problems of x*a + y*b, and its standard error. */
@@ -119,11 +117,45 @@ stats_paired stats_compare(const double *a, const double *b, size_t n, double ma
     stats_paired r = {.n = n, .delta = m.mean, .se = m.se};
     r.ci90 = spread ? stats_mean_interval(m, 0.90) : kNoInterval;
     r.ci95 = spread ? stats_mean_interval(m, 0.95) : kNoInterval;
-    r.p_tost = tost(m, margin);
+    r.p_tost = spread ? tost(m.mean, m.se, (double)n - 1, margin) : (double)NAN;
     for (size_t i = 0; i < n; i++) {
         r.a_better += a[i] > b[i];
         r.b_better += b[i] > a[i];
     }
+    r.verdict = verdict_of(&r, margin);
+    return r;
+}
+
+void stats_pool_add(stats_pool *pool, const stats_paired *task, double step, double margin) {
+    double n = (double)task->n, least = (margin * step - margin * margin) * n;
+    double v = n * n * task->se * task->se;
+    if (!task->n)
+        return;
+    v = task->n > 1 ? fmax(v, least) : (double)NAN;
+    pool->n += task->n;
+    pool->a_better += task->a_better;
+    pool->b_better += task->b_better;
+    pool->delta += n * task->delta;
+    pool->variance += v;
+    pool->spread += v * v / (n - 1);
+}
+
+stats_paired stats_pool_end(const stats_pool *pool, double margin) {
+    double n = (double)pool->n, df = pool->variance * pool->variance / pool->spread;
+    stats_paired r = {.n = pool->n,
+                      .delta = pool->delta / n,
+                      .se = sqrt(pool->variance) / n,
+                      .ci90 = kNoInterval,
+                      .ci95 = kNoInterval,
+                      .p_tost = NAN,
+                      .a_better = pool->a_better,
+                      .b_better = pool->b_better,
+                      .verdict = STATS_NOT_SHOWN};
+    if (!(r.se > 0) || !(df > 0))
+        return r;
+    r.ci90 = interval_of(r.delta, r.se, df, 0.90);
+    r.ci95 = interval_of(r.delta, r.se, df, 0.95);
+    r.p_tost = tost(r.delta, r.se, df, margin);
     r.verdict = verdict_of(&r, margin);
     return r;
 }

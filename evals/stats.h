@@ -134,6 +134,36 @@ typedef struct {
 /* Ratio of two positive paired quantities, such as mean output tokens by problem. mean(a) > 0. */
 stats_ratio stats_ratio_of(const double *a, const double *b, size_t n);
 
+/* ---- two arms on several tasks ---- */
+
+/* A sum over tasks, for stats_pool_end(). Start with zeros. */
+typedef struct {
+    size_t n, a_better, b_better; /* over all problems */
+    double delta;                 /* sum of n * delta */
+    double variance, spread;      /* sums of n^2 se^2 and of (n^2 se^2)^2 / (n - 1) */
+} stats_pool;
+
+/**
+ * stats_pool_add - add the comparison of two arms on one task
+ *
+ * @step: smallest difference that a problem's score can have, other than 0: 1/K with K samples of a
+ *        problem
+ *
+ * stats_pool_end() then gives the comparison over all tasks. It estimates the mean difference over
+ * all problems of these tasks; each problem counts the same. The tasks are strata: the differences
+ * between tasks are no noise, because another run would have the same tasks. So the variance is the
+ * sum of the tasks' variances, and the degrees of freedom are Satterthwaite's.
+ *
+ * A task with few unequal problems has a standard error that is too small by chance. But if the true
+ * difference were as large as the margin, the differences d of its problems would have the variance
+ * E d^2 - margin^2, and E d^2 is at least step * margin. The variance of a task counts as at least
+ * that. So the error of "equivalent" stays near 5 % also with few unequal problems.
+ */
+void stats_pool_add(stats_pool *pool, const stats_paired *task, double step, double margin);
+
+/* Without a task of two and more problems there are no intervals, and the verdict is "not shown". */
+stats_paired stats_pool_end(const stats_pool *pool, double margin);
+
 /* ---- planning ---- */
 
 /* The probability that stats_compare() says "equivalent" if there is no difference. The mean of the
