@@ -58,7 +58,8 @@ typedef struct {
     eval_task *tasks; /* [n_tasks], owned */
     eval_arm *arms;   /* [n_arms], owned; the first is the baseline */
     size_t n_tasks, n_arms;
-    double margin; /* largest difference that counts as equal, fraction 0..1 */
+    double margin;       /* largest difference that counts as equal, fraction 0..1 */
+    double max_lost_pct; /* if an arm lost more of its samples, it is not equivalent (lost.h) */
 
     /* For a run that several processes share: this process runs the cells for which plan_in_shard()
      * is true. shards = 0 or 1: one process runs all. */

@@ -325,6 +325,7 @@ static sample_outcome outcome_of(const js *row, span response, const grade_resul
     sample_outcome o = {.present = true, .verdict = g->verdict};
     memcpy(o.also, g->also, sizeof o.also);
     o.failed = js_get_bool(row, "failed", false);
+    o.repaired = js_get_bool(row, "repaired", false);
     o.truncated = js_get_bool(row, "truncated", false);
     o.empty = js_get_bool(row, "empty", false);
     o.completion_tokens = js_get_int(row, "completion_tokens", -1);

@@ -27,6 +27,7 @@ typedef struct {
     bool present; /* the sample has a row */
     bool failed;
     bool unjudged;  /* needs the verdict of a judge model; counts as failed until then */
+    bool repaired;  /* the response was not Unicode, and U+FFFD replaces what was not */
     bool truncated; /* stopped by the length limit */
     bool empty;     /* the response has only reasoning and white space; false if it failed */
     grade_verdict verdict;

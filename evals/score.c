@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evals/lost.h"
 #include "evals/votes.h"
 
 /* The samples of one problem in one arm. */
@@ -39,6 +40,32 @@ static size_t gather_tokens(const sample_outcome *o, size_t count, int slot, dou
         if (!is_scored(&o[k]) || o[k].completion_tokens < 0)
             continue;
         x[n] = (double)o[k].completion_tokens;
+        w[n++] = 1;
+    }
+    return n;
+}
+
+/* 1 for each sample that failed or has no verdict of a judge model, 0 for each other row. */
+static size_t gather_failed(const sample_outcome *o, size_t count, int slot, double *x, double *w) {
+    size_t n = 0;
+    (void)slot;
+    for (size_t k = 0; k < count; k++) {
+        if (!o[k].present)
+            continue;
+        x[n] = o[k].failed || o[k].unjudged;
+        w[n++] = 1;
+    }
+    return n;
+}
+
+static size_t gather_repaired(const sample_outcome *o, size_t count, int slot, double *x,
+                              double *w) {
+    size_t n = 0;
+    (void)slot;
+    for (size_t k = 0; k < count; k++) {
+        if (!is_scored(&o[k]))
+            continue;
+        x[n] = o[k].repaired;
         w[n++] = 1;
     }
     return n;
@@ -137,6 +164,7 @@ static void count_rows(const sample_outcome *o, size_t cells, arm_score *s) {
         if (!is_scored(&o[i]))
             continue;
         s->scored++;
+        s->repaired += o[i].repaired;
         truncated += o[i].truncated;
         empty += o[i].empty;
         unparsed += o[i].verdict == GRADE_UNPARSED;
@@ -373,11 +401,34 @@ static void score_length(const eval_plan *p, const sample_outcome *all, size_t t
         pair->length = stats_ratio_of(tmp->a, tmp->b, n);
 }
 
+/* Does the share of samples that @gather marks differ between the arms? */
+static double test_shares(const eval_plan *p, const sample_outcome *all, size_t t,
+                          const pair_score *pair, gather_fn gather, scratch *tmp) {
+    size_t n = gather_pairs(p, all, t, pair, gather, tmp);
+    mean_pairs(tmp, n);
+    return stats_sign_flip(tmp->a, tmp->b, n, p->tasks[t].sampling.seed);
+}
+
+static lost_count count_lost(const eval_plan *p, const arm_score *arms, size_t arm) {
+    return (lost_count){p->arms[arm].name, (int64_t)arms[arm].samples, (int64_t)arms[arm].scored};
+}
+
+static void withhold(const eval_plan *p, const arm_score *arms, pair_score *pair) {
+    if (lost_too_many(count_lost(p, arms, pair->baseline), count_lost(p, arms, pair->arm),
+                      p->max_lost_pct, pair->withheld, sizeof pair->withheld) &&
+        pair->diff.verdict == STATS_EQUIVALENT)
+        pair->diff.verdict = STATS_NOT_SHOWN;
+}
+
 static snap_status score_pair(const eval_plan *p, const sample_outcome *all, size_t t,
-                              pair_score *pair, scratch *tmp, snap_err *err) {
+                              const arm_score *arms, pair_score *pair, scratch *tmp,
+                              snap_err *err) {
     pair->p_mcnemar = pair->p_sign_flip = pair->p_holm = pair->diff.p_tost = NAN;
+    pair->p_failed = pair->p_repaired = NAN;
     if (plan_refusal(p, t, pair->baseline, pair->arm, pair->refused, sizeof pair->refused))
         return SNAP_OK;
+    pair->p_failed = test_shares(p, all, t, pair, gather_failed, tmp);
+    pair->p_repaired = test_shares(p, all, t, pair, gather_repaired, tmp);
     score_length(p, all, t, pair, tmp);
     const eval_task *et = &p->tasks[t];
     uint64_t seed = et->sampling.seed;
@@ -389,6 +440,7 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     pair->diff = stats_compare(tmp->a, tmp->b, n, p->margin);
     pair->diff.a_better = better.a_better;
     pair->diff.b_better = better.b_better;
+    withhold(p, arms, pair);
     pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
     if (et->samples == 1 && n && tmp->slot < 0)
         pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);
@@ -420,7 +472,7 @@ static snap_status score_metric(const eval_plan *p, const sample_outcome *all, s
         out->arms[a] = score_arm(p, all, t, a, &tmp);
     for (size_t a = 1; a < p->n_arms && st == SNAP_OK; a++) {
         out->pairs[a - 1].arm = a;
-        st = score_pair(p, all, t, &out->pairs[a - 1], &tmp, err);
+        st = score_pair(p, all, t, out->arms, &out->pairs[a - 1], &tmp, err);
     }
     scratch_release(&tmp);
     return st;
@@ -475,6 +527,21 @@ snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_s
 cleanup:
     score_release(p, scores);
     return st;
+}
+
+pooled_score score_pooled(const eval_plan *p, const task_score *scores, size_t pair) {
+    pooled_score s = {"", "", {0}};
+    stats_pool pool = {0};
+    for (size_t t = 0; t < p->n_tasks; t++) {
+        const pair_score *task = &scores[t].pairs[pair];
+        stats_pool_add(&pool, &task->diff, 1.0 / p->tasks[t].samples, p->margin);
+        s.refused = s.refused[0] ? s.refused : task->refused;
+        s.withheld = s.withheld[0] ? s.withheld : task->withheld;
+    }
+    s.diff = stats_pool_end(&pool, p->margin);
+    if (s.withheld[0] && s.diff.verdict == STATS_EQUIVALENT)
+        s.diff.verdict = STATS_NOT_SHOWN;
+    return s;
 }
 
 void score_release(const eval_plan *p, task_score *scores) {

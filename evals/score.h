@@ -17,6 +17,7 @@ typedef struct {
     size_t scored;       /* samples that have a row, did not fail and need no further verdict */
     size_t failed;       /* samples that failed or still need the verdict of a judge model */
     size_t missing;      /* planned samples without a row */
+    size_t repaired;     /* scored samples that were not Unicode */
     size_t problems;     /* number of problems with at least one scored sample */
     stats_mean accuracy; /* mean over problems of the mean over their samples; standard error
                             clustered by problem */
@@ -50,7 +51,12 @@ typedef struct {
     size_t baseline, arm; /* indices of the arms */
     char refused[160];    /* why the arms cannot be compared (the fields below are then not
                              computed); "" if they can */
-    stats_paired diff;    /* over problems with scored samples in both arms */
+    char withheld[160];   /* why the verdict cannot be "equivalent" (lost.h); "" if it can. Then
+                             "not shown" replaces "equivalent" in `diff` */
+    double p_failed, p_repaired; /* sign-flip test over problems: does the share of failed samples
+                                    differ, and of repaired ones? It is McNemar's exact test if
+                                    there is one sample per problem. NAN for no problem */
+    stats_paired diff;           /* over problems with scored samples in both arms */
     double p_sign_flip;
     double p_mcnemar; /* NAN unless there is one sample per problem and the metric is the verdict */
     stats_interval bootstrap95;
@@ -84,5 +90,13 @@ struct task_score {
 snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_score **out,
                       snap_err *err) SNAP_CHECK_RESULT;
 void score_release(const eval_plan *p, task_score *scores);
+
+/* An arm compared with the baseline over all tasks (stats_pool_add()). Of the texts, the first that
+ * a task has counts for the pool. */
+typedef struct {
+    const char *refused, *withheld; /* as in pair_score; borrowed from @scores */
+    stats_paired diff;
+} pooled_score;
+pooled_score score_pooled(const eval_plan *p, const task_score *scores, size_t pair);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evals/stats.h"
 #include "harness/audit/audit.h"
 #include "harness/measure/rank.h"
 
@@ -51,6 +52,68 @@ static void check_verdict(const pair_record *pair, const char *where, verify_fin
         verify_add(f, VERIFY_FORM, where, "the 90 %% interval is wider than the 95 %% one");
 }
 
+/* Checks the verdict against the samples that the arms lost. */
+static void check_lost(const eval_record *eval, const pair_record *pair, const char *where,
+                       verify_findings *f) {
+    char why[160];
+    bool many = eval_lost_too_many(eval, pair, why, sizeof why);
+    bool stated = !isnan(pair->max_lost_pct) && !pair->refused[0];
+    f->checks++;
+    if (many && strcmp(pair->verdict, "equivalent") == 0)
+        verify_add(f, VERIFY_CORRECTNESS, where, "'equivalent', but %s", why);
+    else if (stated && strcmp(pair->withheld, why) != 0)
+        verify_add(f, VERIFY_CORRECTNESS, where, "withheld is '%.100s', the samples give '%s'",
+                   pair->withheld, why);
+}
+
+static const pair_record *pair_of(const eval_record *eval, const pair_record *like) {
+    for (size_t i = 0; i < eval->pairs.n; i++)
+        if (strcmp(eval->pairs.at[i].arm, like->arm) == 0 &&
+            strcmp(eval->pairs.at[i].baseline, like->baseline) == 0)
+            return &eval->pairs.at[i];
+    return NULL;
+}
+
+static const eval_record *task_of(const run_record *r, const char *name, const pair_record *pair) {
+    for (size_t i = 0; i < r->evals.n; i++)
+        if (strcmp(r->evals.at[i].task, name) == 0 && pair_of(&r->evals.at[i], pair))
+            return &r->evals.at[i];
+    return NULL;
+}
+
+/* Computes a comparison over all tasks again from those of the tasks. A joined file may have several
+ * runs with the same tasks and arms, so it is not checked. */
+static void check_pooled(const run_record *r, const pair_record *pooled, const char *where,
+                         verify_findings *f) {
+    stats_pool pool = {0};
+    const char *withheld = "";
+    double margin = pooled->margin_pp / 100;
+    for (size_t i = 0; i < pooled->tasks.n; i++) {
+        const eval_record *eval = task_of(r, pooled->tasks.at[i], pooled);
+        const pair_record *pair = eval ? pair_of(eval, pooled) : NULL;
+        if (!pair) {
+            verify_add(f, VERIFY_FORM, where, "no row of the task '%.80s'", pooled->tasks.at[i]);
+            return;
+        }
+        const stats_paired task = {.n = (size_t)(pair->problems > 0 ? pair->problems : 0),
+                                   .delta = pair->delta_pp / 100,
+                                   .se = pair->se_pp / 100};
+        stats_pool_add(&pool, &task, 1 / (double)eval->samples_per_problem, margin);
+        withheld = withheld[0] ? withheld : pair->withheld;
+    }
+    stats_paired all = stats_pool_end(&pool, margin);
+    bool equivalent = all.verdict == STATS_EQUIVALENT && !withheld[0];
+    f->checks += 2;
+    if (fabs(100 * all.delta - pooled->delta_pp) > kSlack ||
+        fabs(100 * all.se - pooled->se_pp) > kSlack)
+        verify_add(f, VERIFY_CORRECTNESS, where,
+                   "a difference of %.4f +- %.4f over all tasks, but the tasks give %.4f +- %.4f",
+                   pooled->delta_pp, pooled->se_pp, 100 * all.delta, 100 * all.se);
+    if (equivalent != (strcmp(pooled->verdict, "equivalent") == 0))
+        verify_add(f, VERIFY_CORRECTNESS, where, "'%s' over all tasks; the tasks give '%s'",
+                   pooled->verdict, equivalent ? "equivalent" : "not equivalent");
+}
+
 static void check_eval(const eval_record *eval, const char *where, verify_findings *f) {
     for (size_t i = 0; i < eval->arms.n; i++)
         check_arm(&eval->arms.at[i], where, f);
@@ -60,6 +123,7 @@ static void check_eval(const eval_record *eval, const char *where, verify_findin
         if (!eval_arm_of(eval, pair->arm) || !eval_arm_of(eval, pair->baseline))
             verify_add(f, VERIFY_FORM, where, "a comparison of arms that the row does not have");
         check_verdict(pair, where, f);
+        check_lost(eval, pair, where, f);
     }
     if (strcmp(eval->dataset.manifest, "differs") == 0)
         verify_add(f, VERIFY_NOTE, where, "%s: the data differ from the manifest", eval->task);
@@ -84,6 +148,12 @@ void verify_quality(const run_record *r, verify_findings *f) {
     for (size_t i = 0; i < r->evals.n; i++) {
         (void)snprintf(where, sizeof where, "evals[%zu]", i);
         check_eval(&r->evals.at[i], where, f);
+    }
+    for (size_t i = 0; i < r->pooled.n; i++) {
+        (void)snprintf(where, sizeof where, "pooled[%zu]", i);
+        check_verdict(&r->pooled.at[i], where, f);
+        if (!r->sources.n && !r->pooled.at[i].refused[0])
+            check_pooled(r, &r->pooled.at[i], where, f);
     }
     for (size_t i = 0; i < r->verdicts.n; i++) {
         (void)snprintf(where, sizeof where, "verdicts[%zu]", i);

@@ -120,6 +120,7 @@ static void check_arm(const counter *c, const eval_record *eval, const arm_recor
     }
     check_count(name, "scored", arm->scored, cell, where, f);
     check_count(name, "failed", arm->failed, cell, where, f);
+    check_count(name, "repaired", arm->repaired, cell, where, f);
     double counted = accuracy_of(cell, eval->metric);
     bool known = !(colon && count_of(cell, "unweighted") > 0);
     if (known && (double)arm->scored == count_of(cell, "scored") && !isnan(stored) &&

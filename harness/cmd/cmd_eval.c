@@ -8,7 +8,7 @@
 #include "harness/eval/eval_run.h"
 #include "harness/view/run_report.h"
 
-static eval_options o = {.seed = 1, .temperature = -1};
+static eval_options o = {.seed = 1, .temperature = -1, .max_lost_pct = -1};
 static int64_t in_flight;
 static bool stream = true;
 
@@ -76,6 +76,10 @@ static const opt options[] = {
      "equivalence margin: the largest difference in accuracy that counts as no difference, in "
      "percentage points; 0 = as in the suite",
      0, 100},
+    {OPT_NUM, "max-lost", 0, &o.max_lost_pct, "PCT",
+     "if an arm lost more than PCT percent of its samples, no verdict is 'equivalent'; -1 = 1, or "
+     "as in the run that is graded again",
+     -1, 100},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
      "grading of mathematics; field: accepts what any of the usual graders accepts; strict: as "
      "prm800k; default: field",

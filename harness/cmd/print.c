@@ -50,8 +50,7 @@ snap_status print_evals(const results *r, const opt_shared *shared, snap_err *er
     buf text = {0};
     if (shared->json)
         return print_json(results_document(r), err);
-    snap_status st =
-        eval_view(results_section(r, "evals"), term_use_color(STDOUT_FILENO), &text, err);
+    snap_status st = eval_view(r, term_use_color(STDOUT_FILENO), &text, err);
     if (st == SNAP_OK)
         st = print_text(&text, "a table", err);
     buf_release(&text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/eval/origins.h"
+#include "harness/eval/shared.h"
 #include "harness/fetch/manifest.h"
 #include "harness/record/eval.h"
 #include "harness/record/provenance.h"
@@ -38,11 +39,13 @@ static void set_counts(arm_record *a, const arm_score *s) {
     a->samples = (int64_t)s->samples;
     a->scored = (int64_t)s->scored;
     a->failed = (int64_t)s->failed;
+    a->repaired = (int64_t)s->repaired;
     a->identical_samples = (int64_t)s->identical;
     a->truncated_pct = 100 * s->truncated;
     a->empty_pct = 100 * s->empty;
     a->unparsed_pct = 100 * s->unparsed;
     a->failed_pct = 100 * ((double)s->failed / (double)s->samples);
+    a->repaired_pct = 100 * ((double)s->repaired / (double)s->scored);
 }
 
 static void set_passes(maker *m, arm_record *a, const arm_score *s) {
@@ -52,7 +55,20 @@ static void set_passes(maker *m, arm_record *a, const arm_score *s) {
         a->pass_at.at[a->pass_at.n++] = (pass_record){s->pass[i].k, 100 * s->pass[i].rate};
 }
 
-static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_score *s) {
+/* An arm that waited for another one on the same server has no times. */
+static void set_times(const eval_plan *plan, arm_record *a, size_t index, const arm_score *s) {
+    const eval_arm *other = shared_with(plan, index);
+    a->shared_with = other ? other->name : NULL;
+    if (other)
+        return;
+    a->ttft_ms_median = s->ttft_ms_median;
+    a->itl_ms_median = s->itl_ms_median;
+    a->itl_ms_p99 = s->itl_ms_p99;
+    a->tok_s = s->tok_s;
+}
+
+static void fill_arm(maker *m, arm_record *a, size_t index, const arm_score *s) {
+    const eval_arm *arm = &m->plan->arms[index];
     bool http = strcmp(arm->kind, "http") == 0;
     /* The journal's row about the arm's files has keys of an arm. */
     m->failed |= !record_read(&arm_type, origins_find(m->journal, arm->name), m->mem, a);
@@ -72,10 +88,7 @@ static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_sco
     a->maj_at_k_pct = 100 * s->majority;
     a->sampling_variance = s->sampling_variance;
     a->completion_tokens_mean = s->tokens_mean;
-    a->ttft_ms_median = s->ttft_ms_median;
-    a->itl_ms_median = s->itl_ms_median;
-    a->itl_ms_p99 = s->itl_ms_p99;
-    a->tok_s = s->tok_s;
+    set_times(m->plan, a, index, s);
     m->failed |= !clients_find(m->journal, arm->name, m->mem, &a->client);
 }
 
@@ -83,26 +96,33 @@ static void fill_arm(maker *m, arm_record *a, const eval_arm *arm, const arm_sco
 
 /* Whether the comparison detected that a damaged arm is worse; NULL for any other arm and for a
  * refused comparison. */
-static const char *sensitivity(const eval_plan *plan, const pair_score *p) {
-    if (plan->arms[p->arm].control != CONTROL_DAMAGED || p->refused[0])
+static const char *sensitivity(eval_control control, const stats_paired *diff,
+                               const char *refused) {
+    if (control != CONTROL_DAMAGED || refused[0])
         return NULL;
-    return stats_detects_loss(&p->diff) ? "sees damage" : "blind";
+    return stats_detects_loss(diff) ? "sees damage" : "blind";
+}
+
+static void set_difference(pair_record *o, const stats_paired *diff) {
+    o->delta_pp = 100 * diff->delta;
+    o->se_pp = 100 * diff->se;
+    set_interval(o->ci90_pp, diff->ci90, 100);
+    set_interval(o->ci95_pp, diff->ci95, 100);
+    o->verdict = stats_verdict_name(diff->verdict);
+    o->p_tost = diff->p_tost;
+    o->discordant.exists = true;
+    o->discordant.baseline_only = (int64_t)diff->a_better;
+    o->discordant.arm_only = (int64_t)diff->b_better;
 }
 
 static void set_comparison(pair_record *o, const pair_score *p) {
-    o->delta_pp = 100 * p->diff.delta;
-    o->se_pp = 100 * p->diff.se;
-    set_interval(o->ci90_pp, p->diff.ci90, 100);
-    set_interval(o->ci95_pp, p->diff.ci95, 100);
+    set_difference(o, &p->diff);
     set_interval(o->bootstrap95_pp, p->bootstrap95, 100);
-    o->verdict = stats_verdict_name(p->diff.verdict);
-    o->p_tost = p->diff.p_tost;
     o->p_sign_flip = p->p_sign_flip;
     o->p_mcnemar = p->p_mcnemar;
     o->p_holm = p->p_holm;
-    o->discordant.exists = true;
-    o->discordant.baseline_only = (int64_t)p->diff.a_better;
-    o->discordant.arm_only = (int64_t)p->diff.b_better;
+    o->p_failed = p->p_failed;
+    o->p_repaired = p->p_repaired;
     if (!p->has_length)
         return;
     o->length.exists = true;
@@ -112,18 +132,42 @@ static void set_comparison(pair_record *o, const pair_score *p) {
     set_interval(o->length.ci95_tokens, p->length.delta_ci95, 1);
 }
 
-static void fill_pair(const maker *m, pair_record *o, const pair_score *p) {
+/* Sets the fields that a refused comparison has too. */
+static void start_pair(const eval_plan *plan, pair_record *o, size_t arm, const stats_paired *diff,
+                       const char *withheld, const char *refused) {
     record_init(&pair_type, o);
-    o->baseline = m->plan->arms[p->baseline].name;
-    o->arm = m->plan->arms[p->arm].name;
-    o->control = eval_control_name(m->plan->arms[p->arm].control);
-    o->sensitivity = sensitivity(m->plan, p);
-    o->problems = (int64_t)p->diff.n;
-    o->margin_pp = 100 * m->plan->margin;
-    if (p->refused[0])
-        o->refused = p->refused;
-    else
+    o->baseline = plan->arms[0].name;
+    o->arm = plan->arms[arm].name;
+    o->control = eval_control_name(plan->arms[arm].control);
+    o->sensitivity = sensitivity(plan->arms[arm].control, diff, refused);
+    o->problems = (int64_t)diff->n;
+    o->margin_pp = 100 * plan->margin;
+    o->max_lost_pct = plan->max_lost_pct;
+    o->withheld = withheld;
+    o->refused = refused;
+}
+
+static void fill_pair(const maker *m, pair_record *o, const pair_score *p) {
+    start_pair(m->plan, o, p->arm, &p->diff, p->withheld, p->refused);
+    if (!p->refused[0])
         set_comparison(o, p);
+}
+
+js *eval_pooled_row(const eval_plan *plan, const task_score *scores, size_t pair) {
+    pooled_score s = score_pooled(plan, scores, pair);
+    const char **names = calloc(plan->n_tasks + 1, sizeof(const char *));
+    pair_record o;
+    if (!names)
+        return NULL;
+    for (size_t t = 0; t < plan->n_tasks; t++)
+        names[t] = plan->tasks[t].set.task->name;
+    start_pair(plan, &o, pair + 1, &s.diff, s.withheld, s.refused);
+    o.tasks = (record_texts){names, plan->n_tasks};
+    if (!s.refused[0])
+        set_difference(&o, &s.diff);
+    js *row = record_write(&pair_type, &o);
+    free(names);
+    return row;
 }
 
 /* ---- the task ---- */
@@ -150,7 +194,7 @@ static void fill_arms(maker *m, eval_record *e, const task_score *score) {
     e->pairs.at = arena_alloc(m->mem, n + 1, sizeof *e->pairs.at);
     m->failed |= !e->arms.at || !e->pairs.at;
     for (size_t a = 0; a < n && !m->failed; a++)
-        fill_arm(m, &e->arms.at[e->arms.n++], &m->plan->arms[a], &score->arms[a]);
+        fill_arm(m, &e->arms.at[e->arms.n++], a, &score->arms[a]);
     for (size_t a = 1; a < n && !m->failed; a++)
         fill_pair(m, &e->pairs.at[e->pairs.n++], &score->pairs[a - 1]);
 }

@@ -1,4 +1,4 @@
-/* eval_rows.h - makes the rows of the result file's section "evals" from scores. */
+/* eval_rows.h - makes the rows of the result file's sections "evals" and "pooled" from scores. */
 #ifndef SNAPMLA_HARNESS_EVAL_EVAL_ROWS_H
 #define SNAPMLA_HARNESS_EVAL_EVAL_ROWS_H
 
@@ -12,5 +12,9 @@
  * (origins.h). NULL: out of memory. */
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal);
+
+/* The row of the section "pooled" that compares arm @pair + 1 with the baseline over all tasks. NULL:
+ * out of memory. */
+js *eval_pooled_row(const eval_plan *plan, const task_score *scores, size_t pair);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/term.h"
 #include "base/text.h"
+#include "evals/lost.h"
 #include "evals/samples_judge.h"
 #include "evals/score.h"
 #include "harness/eval/eval_rows.h"
@@ -96,6 +97,7 @@ static js *configuration(const eval *e, const js *given) {
     js *c = js_copy(made);
     if (c && js_set_bool(c, "regrade", true) && js_set_str(c, "out", o->out) &&
         js_set_str(c, "data", o->data) && js_set_num(c, "margin", o->margin_pp) &&
+        js_set_num(c, "max-lost", o->max_lost_pct) &&
         js_set_str(c, "math-policy", o->math_policy) && js_set_str(c, "judge", o->judge))
         return c;
     js_free(c);
@@ -180,6 +182,27 @@ static void warn_undetected_loss(const eval *e, size_t t) {
     }
 }
 
+/* Warns if an arm differs from the baseline in how many samples failed, or were repaired. */
+static void warn_unequal(const eval *e, size_t t, size_t a) {
+    const pair_score *pair = &e->scores[t].pairs[a - 1];
+    const arm_score *x = &e->scores[t].arms[0], *y = &e->scores[t].arms[a];
+    const struct {
+        const char *what;
+        double p;
+        size_t x, y;
+    } shares[] = {{"failed", pair->p_failed, x->failed, y->failed},
+                  {"repaired (not Unicode)", pair->p_repaired, x->repaired, y->repaired}};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (shares[i].p < LOST_LEVEL)
+            term_warn(
+                "%s, arms %s and %s: %zu and %zu samples are %s, more than chance "
+                "explains (sign-flip test over problems, p %s %.3f): look at the servers before you "
+                "compare the accuracies",
+                e->plan.tasks[t].set.task->name, e->plan.arms[0].name, e->plan.arms[a].name,
+                shares[i].x, shares[i].y, shares[i].what, shares[i].p < 0.001 ? "<" : "=",
+                shares[i].p < 0.001 ? 0.001 : shares[i].p);
+}
+
 /* Warnings that a reader of the table must see. */
 static void warn(const eval *e) {
     for (size_t t = 0; t < e->plan.n_tasks; t++) {
@@ -193,6 +216,8 @@ static void warn(const eval *e) {
                     "%s, arm %s: %zu of %zu samples failed and are not scored (see '%s/log'); "
                     "the same command tries them again",
                     task, arm, s->failed, s->samples, e->opt.out);
+            if (a)
+                warn_unequal(e, t, a);
             if (s->missing)
                 term_warn(
                     "%s, arm %s: %zu samples are missing; run without --regrade to generate them",
@@ -211,6 +236,8 @@ static snap_status save(eval *e, snap_err *err) {
         for (int m = 0; m < grade_metrics(e->plan.tasks[t].set.grader); m++)
             TRY(results_add(e->results, "evals",
                             eval_row(&e->plan, t, m, &e->scores[t], e->journal), err));
+    for (size_t pair = 0; e->plan.n_tasks > 1 && pair + 1 < e->plan.n_arms; pair++)
+        TRY(results_add(e->results, "pooled", eval_pooled_row(&e->plan, e->scores, pair), err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
     if (e->opt.report)
         TRY(e->opt.report(e->results, e->opt.out, e->opt.keep_gpqa_text, err));

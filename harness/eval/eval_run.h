@@ -30,6 +30,8 @@ typedef struct {
     const char *out;   /* the RUN folder */
     int64_t samples, limit, max_tokens, seed;
     double temperature, top_p, margin_pp;
+    double max_lost_pct; /* if an arm lost more of its samples, no verdict is "equivalent"; below 0:
+                            1, or that of a regraded run */
     const char *math_policy;   /* "field", "strict"; NULL: "field", or that of a regraded run */
     const char *gpqa_password; /* NULL: the published one */
     bool keep_gpqa_text;

@@ -12,6 +12,7 @@
 #include "generator/generator.h"
 #include "harness/eval/clients.h"
 #include "harness/eval/run_log.h"
+#include "harness/eval/shared.h"
 
 /* An arm stops after kGiveUpAfter consecutive failures: the server is down or refuses requests. */
 enum { kGiveUpAfter = 64, kPollMs = 50, kLagWarnMs = 20 };
@@ -181,9 +182,11 @@ static snap_status first_failure(const arm_run *arms, size_t n, snap_err *err) {
 static snap_status finish(shared_run *r, arm_run *arms, int64_t total, snap_status st,
                           snap_err *err) {
     snap_status watched = watch(r, total, err);
-    for (size_t i = 0; i < r->plan->n_arms; i++)
+    for (size_t i = 0; i < r->plan->n_arms; i++) {
         if (arms[i].started)
             (void)pthread_join(arms[i].thread, NULL);
+        arms[i].started = false;
+    }
     st = st == SNAP_OK ? watched : st;
     snap_status synced = samples_sync(r->store, st == SNAP_OK ? err : NULL);
     st = st == SNAP_OK ? synced : st;
@@ -222,9 +225,16 @@ snap_status generate_samples(const eval_plan *plan, sample_store *store,
         arms[i] = (arm_run){.run = &run, .arm = i, .next.arm = i};
         TRY(open_arm(&arms[i], opt, err)); /* open all arms before the first request */
     }
-    for (size_t i = 0; i < plan->n_arms && st == SNAP_OK; i++)
-        st = start(&arms[i], err);
-    st = finish(&run, arms, total, st, err);
+    for (int later = 0; later < 2 && st == SNAP_OK; later++) {
+        size_t n = 0;
+        for (size_t i = 0; i < plan->n_arms && st == SNAP_OK; i++)
+            if (shared_runs_later(&plan->arms[i]) == later) {
+                st = start(&arms[i], err);
+                n++;
+            }
+        if (n)
+            st = finish(&run, arms, total, st, err);
+    }
     for (size_t i = 0; i < plan->n_arms; i++) {
         snap_status reported = report_load(&arms[i], journal, log, st == SNAP_OK ? err : NULL);
         st = st == SNAP_OK ? reported : st;

@@ -1,5 +1,5 @@
 /* generate.h - generates the samples of a run: all arms at the same time, each with its own
- * generator and thread. */
+ * generator and thread, except that a control with other seeds follows after them (shared.h). */
 #ifndef SNAPMLA_HARNESS_EVAL_GENERATE_H
 #define SNAPMLA_HARNESS_EVAL_GENERATE_H
 

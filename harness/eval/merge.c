@@ -305,6 +305,7 @@ cleanup:
     const eval_options whole = {.out = o->out,
                                 .data = o->data,
                                 .gpqa_password = o->gpqa_password,
+                                .max_lost_pct = -1,
                                 .regrade = true,
                                 .keep_verdicts = true,
                                 .generate = {.cancel = o->cancel},

@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "evals/lost.h"
 #include "evals/samples_judge.h"
 #include "harness/eval/arm_option.h"
 #include "harness/eval/games.h"
@@ -30,6 +31,7 @@ static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *
     if (s->n > 1 && !fs_is_dir(o->data) && fs_exists(o->data))
         return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
                        o->data, s->n);
+    p->max_lost_pct = o->max_lost_pct >= 0 ? o->max_lost_pct : LOST_MAX_PCT;
     p->margin = (o->margin_pp > 0 ? o->margin_pp : s->margin_pp) / 100;
     p->tasks = calloc(s->n, sizeof *p->tasks);
     if (!p->tasks)

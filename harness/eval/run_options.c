@@ -20,6 +20,7 @@ js *run_options_json(const eval_options *o) {
               js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
               js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
               js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
+              js_set_num(row, "max_lost_pct", o->max_lost_pct) &&
               js_set_str(row, "math_policy", o->math_policy) &&
               js_set_str(row, "judge", o->judge) &&
               js_set_str(row, "lcb_version", o->lcb_version) &&
@@ -54,6 +55,8 @@ snap_status run_options_recall(eval_options *o, const results_journal *journal, 
     o->temperature = js_get_num(was, "temperature", -1);
     o->top_p = js_get_num(was, "top_p", 0);
     o->margin_pp = o->margin_pp > 0 ? o->margin_pp : js_get_num(was, "margin_pp", 0);
+    if (o->max_lost_pct < 0)
+        o->max_lost_pct = js_get_num(was, "max_lost_pct", -1);
     o->math_policy = o->math_policy ? o->math_policy : js_get_str(was, "math_policy");
     o->judge = o->judge ? o->judge : js_get_str(was, "judge");
     o->lcb_version = js_get_str(was, "lcb_version");

@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "evals/lost.h"
 #include "evals/stats.h"
 #include "harness/gate/verdicts.h"
 #include "harness/record/run.h"
@@ -26,6 +27,7 @@ typedef struct {
     double p;                      /* for the hypothesis of no difference */
     const char *verdict;           /* "equivalent", "different", ...; without meaning if refused */
     const char *refused;           /* why it was refused; "" if it was not */
+    char lost[160];                /* why lost samples forbid "ok" (evals/lost.h); "" if not */
 } comparison;
 
 static const char *judge(const comparison *c, double p_holm, double alpha, const char **reason) {
@@ -35,12 +37,17 @@ static const char *judge(const comparison *c, double p_holm, double alpha, const
         return "invalid";
     }
     bool different = strcmp(c->verdict, "different") == 0;
+    bool worse = !(c->ci90[0] > -c->margin) && different && c->delta < 0;
+    if (worse && p_holm <= alpha)
+        return "regressed";
+    if (c->lost[0]) {
+        *reason = c->lost;
+        return "inconclusive";
+    }
     if (strcmp(c->verdict, "equivalent") == 0 || c->ci90[0] > -c->margin)
         return "ok";
     if (different && c->delta > 0)
         return "ok";
-    if (different && p_holm <= alpha)
-        return "regressed";
     *reason = "not enough evidence for either worse or equivalent: more problems or samples are "
               "needed";
     return "inconclusive";
@@ -76,6 +83,7 @@ static comparison of_pair(const eval_record *eval, const pair_record *pair) {
                     .refused = pair->refused};
     (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s against %.48s", eval->task, pair->arm,
                    pair->baseline);
+    (void)eval_lost_too_many(eval, pair, c.lost, sizeof c.lost);
     return c;
 }
 
@@ -111,9 +119,10 @@ static bool add_pairs(list *l, const eval_list *evals) {
 
 /* ---- between two runs ---- */
 
-/* Scores of problems: {"<task>\n<arm>": {"<problem>": {"n", "correct"}}}. */
+/* cells: scores of problems: {"<task>\n<arm>": {"<problem>": {"n", "correct"}}}.
+ * rows: {"<task>\n<arm>": {"samples", "scored"}} */
 typedef struct {
-    js *cells;
+    js *cells, *rows;
     const char *path;
 } scores;
 
@@ -131,9 +140,13 @@ static snap_status read_sample(void *ctx, js *row, long line, snap_err *err) {
     if (!task || !arm || !problem)
         return err_set(err, SNAP_E_INPUT, "%s:%ld: a sample must have 'task', 'arm' and 'problem'",
                        s->path, line);
+    (void)snprintf(key, sizeof key, "%.120s\n%.120s", task, arm);
+    js *count = object_at(s->rows, key);
+    if (!count || !js_set_int(count, "samples", js_get_int(count, "samples", 0) + 1) ||
+        !js_set_int(count, "scored", js_get_int(count, "scored", 0) + (verdict != NULL)))
+        return no_memory(err);
     if (!verdict) /* the sample failed or was not judged yet */
         return SNAP_OK;
-    (void)snprintf(key, sizeof key, "%.120s\n%.120s", task, arm);
     js *cell = object_at(s->cells, key), *score = cell ? object_at(cell, problem) : NULL;
     bool ok = score && js_set_int(score, "n", js_get_int(score, "n", 0) + 1) &&
               js_set_int(score, "correct",
@@ -144,8 +157,8 @@ static snap_status read_sample(void *ctx, js *row, long line, snap_err *err) {
 static snap_status read_scores(scores *s, const char *path, snap_err *err) {
     buf text = {.limit = kLimit};
     snap_status st = SNAP_OK;
-    *s = (scores){js_new_object(), path};
-    TRY(s->cells ? SNAP_OK : no_memory(err));
+    *s = (scores){js_new_object(), js_new_object(), path};
+    TRY(s->cells && s->rows ? SNAP_OK : no_memory(err));
     TRY(fs_read(path, &text, err));
     TRY(js_each_line(buf_str(&text), text.len, path, read_sample, s, err));
 cleanup:
@@ -197,9 +210,21 @@ static double margin_of(const eval_record *eval) {
     return isnan(margin) ? kMargin : margin;
 }
 
-static snap_status compare_cell(list *l, const char *key, js *before, const js *after,
+static lost_count lost_in(const scores *s, const char *key, const char *name) {
+    const js *count = js_get_object(s->rows, key);
+    return (lost_count){name, js_get_int(count, "samples", 0), js_get_int(count, "scored", 0)};
+}
+
+static double max_lost_of(const eval_record *eval) {
+    double pct = eval && eval->pairs.n ? eval->pairs.at[0].max_lost_pct : (double)NAN;
+    return isnan(pct) ? LOST_MAX_PCT : pct;
+}
+
+static snap_status compare_cell(list *l, const char *key, const scores *x_run, const scores *y_run,
                                 const run_record *a, const run_record *b, uint64_t seed,
                                 snap_err *err) {
+    js *before = js_get_object(x_run->cells, key);
+    const js *after = js_get_object(y_run->cells, key);
     size_t room = 1;
     for (void *it = js_first(before); it; it = js_next(before, it))
         room++;
@@ -219,6 +244,8 @@ static snap_status compare_cell(list *l, const char *key, js *before, const js *
     c.verdict = stats_verdict_name(diff.verdict);
     c.p = n ? stats_sign_flip(x, y, n, seed) : 1;
     (void)snprintf(c.name, sizeof c.name, "%.48s: %.48s, now against before", task, end + 1);
+    (void)lost_too_many(lost_in(x_run, key, "the baseline run"), lost_in(y_run, key, "the new run"),
+                        max_lost_of(eval), c.lost, sizeof c.lost);
     bool ok = x && y && push(l, &c);
     free(x);
     free(y);
@@ -232,13 +259,14 @@ static snap_status add_runs(list *l, const run_record *a, const run_record *b,
     TRY(read_scores(&before, opt->baseline_samples, err));
     TRY(read_scores(&after, opt->current_samples, err));
     for (void *it = js_first(before.cells); it; it = js_next(before.cells, it)) {
-        const js *now = js_get_object(after.cells, js_key(it));
-        if (now)
-            TRY(compare_cell(l, js_key(it), js_value(it), now, a, b, opt->seed, err));
+        if (js_get_object(after.cells, js_key(it)))
+            TRY(compare_cell(l, js_key(it), &before, &after, a, b, opt->seed, err));
     }
 cleanup:
     js_free(before.cells);
+    js_free(before.rows);
     js_free(after.cells);
+    js_free(after.rows);
     return st;
 }
 

@@ -7,9 +7,11 @@
  *
  *   invalid        not comparable: other data, prompts, graders or sampling, no row or no problem
  *                  that both runs share, or the run refused the comparison
- *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
  *   regressed      the comparison says "different", the arm is worse, and the sign-flip test is
  *                  significant after Holm's correction over all comparisons
+ *   inconclusive   an arm, or a run, lost more of its samples than the run's --max-lost allows
+ *                  (evals/lost.h)
+ *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
  *   inconclusive   none of these
  *
  * A task of which only the baseline has a row gets a row with the verdict "missing". */

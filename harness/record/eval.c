@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "evals/lost.h"
 #include "harness/record/words.h"
 
 /* clang-format off */
@@ -82,6 +83,8 @@ static const field arm_fields[] = {
     {A(samples), FIELD_COUNT, .csv = "samples"},
     {A(scored), FIELD_COUNT, .csv = "scored"},
     {A(failed), FIELD_COUNT, .csv = "failed"},
+    {A(repaired), FIELD_COUNT, OPT, .csv = "repaired",
+     .about = "scored samples whose text was not Unicode; U+FFFD replaces what was not"},
     {A(accuracy_pct), FIELD_NUMBER, PERCENT, .csv = "accuracy_pct"},
     {A(se_pct), FIELD_NUMBER, FROM_0, .csv = "se_pct"},
     {A(ci95_pct), FIELD_INTERVAL, NUL, .csv = "ci95"},
@@ -94,8 +97,13 @@ static const field arm_fields[] = {
     {A(empty_pct), FIELD_NUMBER, PERCENT, .csv = "empty_pct"},
     {A(unparsed_pct), FIELD_NUMBER, PERCENT, .csv = "unparsed_pct"},
     {A(failed_pct), FIELD_NUMBER, PERCENT, .csv = "failed_pct"},
+    {A(repaired_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "repaired_pct",
+     .about = "of the scored samples"},
     {A(identical_samples), FIELD_COUNT, NUL | OPT, .csv = "identical_samples"},
     {A(completion_tokens_mean), FIELD_NUMBER, FROM_0 | OPT, .csv = "tokens_mean"},
+    {A(shared_with), FIELD_TEXT, NUL | OPT, .csv = "shared_with",
+     .about = "another arm that used the same server or processor at the same time, so this arm has "
+              "no times"},
     {A(ttft_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "ttft_ms"},
     {A(itl_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "itl_ms"},
     {A(itl_ms_p99), FIELD_NUMBER, FROM_0 | OPT},
@@ -135,6 +143,8 @@ static const field pair_fields[] = {
     {P(sensitivity), FIELD_TEXT, NUL | OPT, .words = kSensitivity, .csv = "sensitivity",
      .about = "of a damaged arm: whether the comparison detects that it is worse (its 95 % "
               "interval lies below 0)"},
+    {P(tasks), FIELD_TEXTS, OPT, .csv = "tasks",
+     .about = "of a row of the section pooled: the tasks that are compared together"},
     {P(problems), FIELD_COUNT, .csv = "problems"},
     {P(delta_pp), FIELD_NUMBER, NUL, .csv = "delta_pp"},
     {P(se_pp), FIELD_NUMBER, FROM_0, .csv = "se_pp"},
@@ -143,10 +153,18 @@ static const field pair_fields[] = {
     {P(bootstrap95_pp), FIELD_INTERVAL, NUL | OPT},
     {P(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "margin_pp"},
     {P(verdict), FIELD_TEXT, NUL, .words = kVerdicts, .csv = "verdict"},
+    {P(withheld), FIELD_TEXT, NUL | OPT, .csv = "withheld",
+     .about = "why the verdict cannot be equivalent: an arm lost more than max_lost_pct of its "
+              "samples"},
+    {P(max_lost_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "max_lost_pct"},
     {P(p_tost), FIELD_NUMBER, NUL, .csv = "p_tost"},
     {P(p_sign_flip), FIELD_NUMBER, NUL, .csv = "p_sign_flip"},
     {P(p_mcnemar), FIELD_NUMBER, NUL, .csv = "p_mcnemar"},
     {P(p_holm), FIELD_NUMBER, NUL | OPT, .csv = "p_holm"},
+    {P(p_failed), FIELD_NUMBER, NUL | OPT, .csv = "p_failed",
+     .about = "sign-flip test over problems: do the arms differ in the share of failed samples?"},
+    {P(p_repaired), FIELD_NUMBER, NUL | OPT, .csv = "p_repaired",
+     .about = "the same for repaired samples"},
     {P(discordant), FIELD_RECORD, NUL, .of = &discordant_type},
     {P(length), FIELD_RECORD, NUL, .of = &length_type},
     {P(refused), FIELD_TEXT, NUL, .csv = "refused"},
@@ -179,6 +197,15 @@ static const field eval_fields[] = {
 const record_type eval_type = {
     .name = "eval", .size = sizeof(eval_record), RECORD_FIELDS(eval_fields)};
 /* clang-format on */
+
+bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why, size_t cap) {
+    const arm_record *a = eval_arm_of(e, pair->baseline), *b = eval_arm_of(e, pair->arm);
+    double most = isnan(pair->max_lost_pct) ? LOST_MAX_PCT : pair->max_lost_pct;
+    why[0] = '\0';
+    return a && b &&
+           lost_too_many((lost_count){a->name, a->samples, a->scored},
+                         (lost_count){b->name, b->samples, b->scored}, most, why, cap);
+}
 
 const arm_record *eval_arm_of(const eval_record *e, const char *name) {
     for (size_t i = 0; i < e->arms.n; i++)

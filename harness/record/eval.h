@@ -50,6 +50,7 @@ typedef struct {
     plugin_record plugin;          /* the shared object, if a local arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;
+    int64_t repaired; /* scored samples whose text was not Unicode; U+FFFD replaces what was not */
     int64_t identical_samples; /* samples whose text repeats that of an earlier sample of the same
                                   problem */
     double accuracy_pct, se_pct, ci95_pct[2];
@@ -57,9 +58,11 @@ typedef struct {
     double maj_at_k_pct;      /* accuracy of the majority answer over all samples of a problem */
     double sampling_variance; /* of a sample's score around its problem's mean: unbiased, mean over
                                  the problems with two and more scored samples */
-    double truncated_pct, empty_pct, unparsed_pct, failed_pct;
+    double truncated_pct, empty_pct, unparsed_pct, failed_pct, repaired_pct;
     double completion_tokens_mean;
-    double ttft_ms_median;            /* time to the first token */
+    const char *shared_with; /* another arm that used the same server or processor at the same time;
+                                then the four times below do not exist. "" if there is none */
+    double ttft_ms_median;   /* time to the first token */
     double itl_ms_median, itl_ms_p99; /* time between tokens */
     double tok_s;                     /* tokens per second */
     client_record client;
@@ -83,18 +86,24 @@ typedef struct {
     double delta_tokens, ci95_tokens[2];
 } length_record;
 
-/* An arm compared with its baseline. Differences are the arm's value minus the baseline's, in
+/* An arm compared with its baseline: in one task or, in the section "pooled", over all tasks of a
+ * run. Differences are the arm's value minus the baseline's, in
  * percentage points. */
 typedef struct {
     const char *baseline, *arm;
     const char *control;     /* "seeds", "damaged"; "" for an arm that is no control */
     const char *sensitivity; /* "sees damage", "blind"; "" unless the arm is damaged and was
                                 compared */
+    record_texts tasks;      /* of a row of the section "pooled": the tasks; else NULL */
     int64_t problems;
     double delta_pp, se_pp, ci90_pp[2], ci95_pp[2], bootstrap95_pp[2], margin_pp;
-    const char *verdict; /* "equivalent", "not shown", "different"; "" if the comparison was
+    const char *verdict;  /* "equivalent", "not shown", "different"; "" if the comparison was
                             refused */
+    const char *withheld; /* why the verdict cannot be "equivalent": an arm lost more than
+                             max_lost_pct of its samples; "" if it can */
+    double max_lost_pct;
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
+    double p_failed, p_repaired; /* do the arms differ in failed samples, in repaired ones? */
     discordant_record discordant;
     length_record length;
     const char *refused; /* why the comparison was refused; "" if it was made */
@@ -123,6 +132,11 @@ typedef struct {
     eval_record *at;
     size_t n;
 } eval_list;
+
+/* Why the verdict about a pair of this row cannot be "equivalent" (evals/lost.h): computed from the
+ * samples of its arms and from its max_lost_pct, or the default in an older row. False if it can;
+ * then @why is "". */
+bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why, size_t cap);
 
 /* The arm with the name @name, or NULL. */
 const arm_record *eval_arm_of(const eval_record *e, const char *name);

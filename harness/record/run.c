@@ -23,6 +23,8 @@ static const field fields[] = {
     {R(model_fidelity), FIELD_RECORDS, FIELD_OPTIONAL, .of = &model_type},
     {R(e2e), FIELD_RECORDS, .of = &step_type},
     {R(evals), FIELD_RECORDS, .of = &eval_type},
+    {R(pooled), FIELD_RECORDS, FIELD_OPTIONAL, .of = &pair_type,
+     .about = "comparisons over all tasks of a run: the mean difference over all problems"},
     {R(verdicts), FIELD_RECORDS, .of = &verdict_type},
 };
 #undef R

@@ -28,6 +28,7 @@ typedef struct {
     model_list model_fidelity;
     step_list e2e;
     eval_list evals;
+    pair_list pooled; /* comparisons over all tasks of a run */
     verdict_list verdicts;
 } run_record;
 

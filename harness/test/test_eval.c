@@ -1,6 +1,7 @@
 /* Tests the evaluation from options to the RUN folder, with the replay generator. */
 #include <CUnit/CUnit.h>
 #include <ftw.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "base/zip.h"
+#include "harness/audit/audit.h"
 #include "harness/audit/bundle.h"
 #include "harness/eval/arm_option.h"
 #include "harness/eval/eval_run.h"
 #include "harness/eval/suite.h"
+#include "harness/gate/quality.h"
 #include "harness/view/eval_text.h"
 #include "harness/view/run_report.h"
 
@@ -74,6 +77,13 @@ static int remove_one(const char *path, const struct stat *sb, int flag, struct 
 
 static void place_close(place *p) {
     (void)nftw(p->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A path in the RUN folder, in static memory. */
+static const char *in_run(const place *p, const char *name) {
+    static char path[120];
+    (void)snprintf(path, sizeof path, "%s/%s", p->run, name);
+    return path;
 }
 
 static eval_options options_of(const place *p) {
@@ -145,7 +155,7 @@ static void test_scores(void) {
     CU_ASSERT(text_starts(js_get_str(a, "source"), "replay:") &&
               !strchr(js_get_str(a, "source"), '/'));
     buf view = {0};
-    CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "88.89"));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "-22.22"));
     buf_release(&view);
@@ -605,6 +615,147 @@ static void test_failures_are_retried(void) {
     place_close(&p);
 }
 
+/* Arm b answers like arm a, but sample 1 of problem 1 was lost, and all answers were repaired. */
+static void record_lost(const char *path) {
+    buf rows = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int k = 0; k < SAMPLES; k++)
+            (void)buf_printf(&rows,
+                             "{\"task\": \"synth_aime\", \"problem\": \"q%d\", \"sample\": %d, "
+                             "\"response\": \"%d: \\\\boxed{%d}\", \"repaired\": true%s}\n",
+                             i, k, k, i % 3 == 0 && k == 0 ? 999 : i,
+                             i == 1 && k == 1 ? ", \"error\": \"no answer\"" : "");
+    write_text(path, &rows);
+    buf_release(&rows);
+}
+
+/* The audit of a result: SNAP_OK if it is consistent. */
+static snap_status audit(const results *r) {
+    verify_findings f = {0};
+    verify_document(r, &f);
+    snap_status st = verify_status(&f, NULL);
+    verify_release(&f);
+    return st;
+}
+
+static void expect_gate(const results *r, const char *verdict) {
+    const gate_quality_options options = {.alpha = 0.05};
+    js *rows = js_new_array();
+    CU_ASSERT_EQUAL(gate_check_quality(r, r, &options, rows, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(js_get_str(js_at(rows, 0), "verdict"), verdict);
+    js_free(rows);
+}
+
+static void expect_verdict(const results *r, const char *verdict, const char *withheld) {
+    js *pair = pair_of(r);
+    const char *why = js_get_str(pair, "withheld");
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "verdict"), verdict);
+    CU_ASSERT_STRING_EQUAL(why ? why : "", withheld);
+    CU_ASSERT_EQUAL(audit(r), SNAP_OK);
+    expect_gate(r, withheld[0] ? "inconclusive" : "ok");
+    buf view = {0};
+    CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(strstr(buf_str(&view), "'equivalent' cannot be shown") != NULL, !!withheld[0]);
+    buf_release(&view);
+}
+
+/* An arm that lost more than --max-lost of its samples is not equivalent. The run, its regrade, the
+ * gate and the audit agree. Repaired answers are judged and counted. */
+static void test_lost_samples(void) {
+    static const char kWhy[] = "b lost 1 of 27 samples, more than 1 %";
+    place p;
+    place_open(&p);
+    record_lost(strchr(p.arm_b, ':') + 1);
+    eval_options o = options_of(&p);
+    o.margin_pp = 60;
+    o.max_lost_pct = -1;
+    results *r = complete(&o);
+    expect_verdict(r, "not shown", kWhy);
+    js *row = js_at(results_section(r, "evals"), 0), *b = js_at(js_get_array(row, "arms"), 1);
+    CU_ASSERT(js_get_int(b, "failed", 0) == 1 && js_get_int(b, "repaired", 0) == 26);
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "repaired_pct"), 100, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(b, "accuracy_pct"), 100 - 100 / 9.0, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(pair_of(r), "p_failed"), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(number(pair_of(r), "p_repaired"), 2 / 512.0, 1e-12); /* 9 signs agree */
+    CU_ASSERT(js_set_str(pair_of(r), "verdict", "equivalent"));
+    CU_ASSERT_EQUAL(audit(r), SNAP_E_WRONG);
+    CU_ASSERT(js_set_str(pair_of(r), "verdict", "not shown") &&
+              js_set_str(pair_of(r), "withheld", NULL));
+    CU_ASSERT_EQUAL(audit(r), SNAP_E_WRONG);
+    results_free(r);
+    char *page = text_of(in_run(&p, "report.html")), *csv = text_of(in_run(&p, "report.csv"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(page, kWhy));
+    CU_ASSERT_PTR_NOT_NULL(strstr(page, "repaired"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(csv, kWhy));
+    free(page);
+    free(csv);
+    o.max_lost_pct = 5;
+    r = complete(&o);
+    expect_verdict(r, "equivalent", "");
+    results_free(r);
+    eval_options again = {
+        .report = run_report_write, .out = o.out, .regrade = true, .max_lost_pct = -1};
+    r = complete(&again);
+    expect_verdict(r, "equivalent", "");
+    results_free(r);
+    again.max_lost_pct = 0;
+    r = complete(&again);
+    expect_verdict(r, "not shown", "b lost 1 of 27 samples, more than 0 %");
+    results_free(r);
+    place_close(&p);
+}
+
+/* Two tasks together. The row follows from the rows of the tasks, and the audit computes it. */
+static void test_pooled(void) {
+    place p;
+    place_open(&p);
+    static char dir[60], math[100];
+    (void)snprintf(dir, sizeof dir, "%s", p.dir);
+    char *text = text_of(p.data);
+    const char *const names[] = {"synth_aime.jsonl", "synth_math.jsonl"};
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(math, sizeof math, "%s/%s", p.dir, names[i]);
+        CU_ASSERT_EQUAL(fs_write_atomic(math, text, strlen(text), NULL), SNAP_OK);
+    }
+    free(text);
+    for (int i = 0; i < 2; i++) { /* the same answers for both tasks */
+        const char *path = strchr(i ? p.arm_b : p.arm_a, ':') + 1;
+        char *rows = text_of(path), *at;
+        buf both = {0};
+        (void)buf_puts(&both, rows);
+        while ((at = strstr(rows, "synth_aime")) != NULL)
+            memcpy(at, "synth_math", 10);
+        (void)buf_puts(&both, rows);
+        write_text(path, &both);
+        buf_release(&both);
+        free(rows);
+    }
+    eval_options o = options_of(&p);
+    o.suite = "synth_aime,synth_math";
+    o.data = dir;
+    results *r = complete(&o);
+    js *rows = results_section(r, "pooled"), *row = js_at(rows, 0);
+    CU_ASSERT_EQUAL_FATAL(js_len(rows), 1);
+    CU_ASSERT_EQUAL(js_len(js_get_array(row, "tasks")), 2);
+    CU_ASSERT_EQUAL(js_get_int(row, "problems", 0), 2 * PROBLEMS);
+    CU_ASSERT_DOUBLE_EQUAL(number(row, "delta_pp"), number(pair_of(r), "delta_pp"), 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(row, "se_pp"), number(pair_of(r), "se_pp") / sqrt(2), 1e-9);
+    CU_ASSERT_EQUAL(audit(r), SNAP_OK);
+    buf view = {0};
+    CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "all 2 tasks together: 18 problems"));
+    buf_release(&view);
+    char *page = text_of(in_run(&p, "report.html")), *md = text_of(in_run(&p, "report.md"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(page, "over 2 tasks and 18 problems"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(md, "| all 2 tasks |"));
+    free(page);
+    free(md);
+    CU_ASSERT(js_set_num(row, "delta_pp", 0));
+    CU_ASSERT_EQUAL(audit(r), SNAP_E_WRONG);
+    results_free(r);
+    place_close(&p);
+}
+
 /* An arm without any scored sample is an error. 64 failed requests in a row end the run early. */
 static void test_a_dead_arm_is_an_error(void) {
     place p;
@@ -651,7 +802,7 @@ static void test_arms_of_other_sampling_are_not_compared(void) {
         if (refused && cases[i].refused)
             CU_ASSERT_STRING_EQUAL(refused, cases[i].refused);
         buf view = {0};
-        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
         CU_ASSERT((strstr(buf_str(&view), "not compared") != NULL) == (cases[i].refused != NULL));
         buf_release(&view);
         results_free(r);
@@ -737,7 +888,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
         const js *arm = js_at(js_get_array(row, "arms"), 2);
         CU_ASSERT_STRING_EQUAL(js_get_str(arm, "precision"), "config-a");
         buf view = {0};
-        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
         CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "damaged - a (damaged)"));
         CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), cases[i].sensitivity));
         buf_release(&view);
@@ -866,13 +1017,16 @@ static void test_nothing_paired_shows_no_number(void) {
         "\"sampling\":{\"temperature\":1,\"top_p\":0.95},\"arms\":[],"
         "\"pairs\":[{\"arm\":\"b\",\"baseline\":\"a\",\"delta_pp\":null,\"margin_pp\":2,"
         "\"verdict\":\"not shown\"}]}]";
-    js *rows = js_parse(text, sizeof text - 1, "rows", NULL);
+    results *r = NULL;
     buf view = {0};
-    CU_ASSERT_EQUAL(eval_view(rows, false, &view, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(results_new(&r, "eval", NULL, 0, NULL), SNAP_OK);
+    CU_ASSERT(
+        js_set_new(results_document(r), "evals", js_parse(text, sizeof text - 1, "rows", NULL)));
+    CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "not shown"));
     CU_ASSERT_PTR_NULL(strstr(buf_str(&view), "nan"));
     buf_release(&view);
-    js_free(rows);
+    results_free(r);
 }
 
 CU_TestInfo tests_eval[] = {
@@ -900,5 +1054,7 @@ CU_TestInfo tests_eval[] = {
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
     {"arms", test_arms},
     {"suites", test_suites},
+    {"lost and repaired samples", test_lost_samples},
+    {"several tasks together", test_pooled},
     CU_TEST_INFO_NULL,
 };

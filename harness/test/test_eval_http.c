@@ -10,6 +10,7 @@
 #include "base/term.h"
 #include "generator/test/scripted_server.h"
 #include "harness/eval/eval_run.h"
+#include "harness/eval/shared.h"
 #include "harness/view/run_report.h"
 
 enum { PROBLEMS = 4, SAMPLES = 2, CELLS = PROBLEMS * SAMPLES };
@@ -106,6 +107,23 @@ static void expect_in(const char *name, const char *what) {
     free(text);
 }
 
+/* The first CELLS requests have the seeds of arm a: the control did not use the server before. */
+static void expect_control_last(const server *s) {
+    char *samples = text_of("run/samples.jsonl");
+    for (int i = 0; i < CELLS; i++) {
+        const char *body = server_request(s, i)->body;
+        js *o = js_parse(body, strlen(body), "request", NULL);
+        char seed[40];
+        (void)snprintf(seed, sizeof seed, "\"seed\":%lld,", (long long)js_get_int(o, "seed", -1));
+        const char *at = strstr(samples, seed), *line = at;
+        while (line && line > samples && line[-1] != '\n')
+            line--;
+        CU_ASSERT(line && strstr(line, "\"arm\":\"a\"") && strstr(line, "\"arm\":\"a\"") < at);
+        js_free(o);
+    }
+    free(samples);
+}
+
 /* Each question is sent twice, each time with another seed. */
 static void test_other_seeds(void) {
     static const reply answer = {.type = "text/event-stream",
@@ -123,6 +141,12 @@ static void test_other_seeds(void) {
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "arm"), "a.control");
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "seeds");
     CU_ASSERT_PTR_NULL(js_get(pair, "sensitivity"));
+    expect_control_last(s);
+    for (size_t i = 0; i < 2; i++) {
+        const js *arm = js_at(js_get_array(row, "arms"), i);
+        CU_ASSERT(js_get_num(arm, "ttft_ms_median", -1) >= 0);
+        CU_ASSERT_PTR_NULL(js_get_str(arm, "shared_with"));
+    }
     CU_ASSERT_PTR_NULL(js_get(pair, "refused"));
     expect_in("run/report.md", "a.control vs a (control: other seeds)");
     expect_in("run/report.html", "a.control vs a (control: other seeds)");
@@ -150,9 +174,47 @@ static void test_a_damaged_server(void) {
     const js *pair = js_at(js_get_array(row, "pairs"), 0);
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind"); /* its answers are the same */
+    for (size_t i = 0; i < 2; i++) {
+        const js *arm = js_at(js_get_array(row, "arms"), i);
+        CU_ASSERT_STRING_EQUAL(js_get_str(arm, "shared_with"), i ? "a" : "damaged");
+        CU_ASSERT_FALSE(js_has(arm, "ttft_ms_median") && js_is_num(js_get(arm, "ttft_ms_median")));
+    }
     results_free(r);
     server_free(s);
     folder_close();
+}
+
+static void test_shared_servers(void) {
+    static const struct {
+        const char *a, *b;
+        bool shared;
+    } cases[] = {
+        {"http://h:1/v1", "http://h:1/other", true},
+        {"http://h:1/v1", "http://h:2/v1", false},
+        {"http://h/v1", "http://H:80/v1", true},
+        {"https://h/v1", "http://h/v1", false},
+        {"https://h/v1", "https://h:443", true},
+        {"http://localhost:8000/v1", "http://127.0.0.1:8000/v1", true},
+        {"http://[::1]:8000/v1", "http://127.0.0.1:8000/v1", true},
+        {"http://[fe80::2]/v1", "http://[fe80::3]/v1", false},
+        {"http://h:1/v1|http://h:2/v1*3", "http://g:1/v1|http://h:2/v1*2", true},
+        {"http://h:1/v1|http://h:2/v1*3", "http://h:3/v1", false},
+        {"local:x", "local:y", true},
+        {"local:x", "http://h/v1", false},
+        {"replay:x", "replay:x", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        eval_arm arms[2] = {{.name = "a", .spec = cases[i].a}, {.name = "b", .spec = cases[i].b}};
+        for (int k = 0; k < 2; k++)
+            arms[k].kind = strncmp(arms[k].spec, "http", 4) == 0    ? "http"
+                           : strncmp(arms[k].spec, "local", 5) == 0 ? "local"
+                                                                    : "replay";
+        const eval_plan plan = {.arms = arms, .n_arms = 2};
+        CU_ASSERT_EQUAL(shared_with(&plan, 0) == &arms[1], cases[i].shared);
+        CU_ASSERT_EQUAL(shared_with(&plan, 1) == &arms[0], cases[i].shared);
+        arms[1].control = CONTROL_SEEDS; /* it runs later */
+        CU_ASSERT_PTR_NULL(shared_with(&plan, 0));
+    }
 }
 
 /* After a regrade, the client's own statistics are still in the result and in the report. */
@@ -189,5 +251,6 @@ CU_TestInfo tests_eval_http[] = {
     {"other seeds", test_other_seeds},
     {"a damaged server", test_a_damaged_server},
     {"the client's lag", test_the_client_s_lag},
+    {"servers that arms share", test_shared_servers},
     CU_TEST_INFO_NULL,
 };

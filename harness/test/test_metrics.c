@@ -201,7 +201,7 @@ static void test_metrics(void) {
                                            "strict\":0.0,\"prompt_loose\":1.0}"));
     free(samples);
     buf view = {0};
-    CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &view, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "ifeval:instruction_loose"));
     buf_release(&view);
     expect_consistent(&p, r);

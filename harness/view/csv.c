@@ -2,7 +2,7 @@
  * rows that do not have the field.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
- * ceiling, bench, fidelity, arm, pair; for a model predictions, layer, values, bound, depth.
+ * ceiling, bench, fidelity, arm, pair, pooled; for a model predictions, layer, values, bound, depth.
  * 'report paper' adds quote (figures that others report) and step (speed of a whole model in tokens
  * per second). */
 #include <math.h>
@@ -256,6 +256,11 @@ void write_csv(const report_model *m, buf *out) {
     write_fidelity(m, &l, out);
     for (size_t i = 0; i < m->n_evals; i++)
         write_eval(m, &m->evals[i], &l, out);
+    for (size_t i = 0; i < m->n_pooled; i++) {
+        start(&l, "pooled", m->files[m->pooled[i].file]);
+        put_record(&l, &pair_type, m->pooled[i].row);
+        finish(&l, out);
+    }
     write_paper(m, &l, out);
     for (size_t i = 0; i < l.n; i++)
         buf_release(&l.columns[i].text);

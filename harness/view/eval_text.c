@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/record/eval.h"
+#include "harness/record/run.h"
 #include "harness/view/writers.h"
 
 static void cell_difference(table *t, double pp) {
@@ -33,6 +33,7 @@ static void arm_cells(table *t, const arm_record *a) {
     table_number(t, a->empty_pct, 1);
     table_number(t, a->unparsed_pct, 1);
     table_number(t, a->failed_pct, 1);
+    table_number(t, a->repaired_pct, 1);
     table_number(t, a->completion_tokens_mean, 0);
     table_number(t, a->ttft_ms_median, 0);
     table_number(t, a->itl_ms_median, 1);
@@ -41,13 +42,20 @@ static void arm_cells(table *t, const arm_record *a) {
 }
 
 static snap_status arms_table(const eval_record *row, bool color, buf *out, snap_err *err) {
-    static const char *const heads[] = {
-        "arm",        "accuracy %", "95 % CI", "pass@K %", "maj@K %", "truncated %", "empty %",
-        "unparsed %", "failed %",   "tokens",  "ttft ms",  "itl ms",  "tok/s",       "samples"};
+    static const char *const heads[] = {"arm",      "accuracy %",  "95 % CI", "pass@K %",
+                                        "maj@K %",  "truncated %", "empty %", "unparsed %",
+                                        "failed %", "repaired %",  "tokens",  "ttft ms",
+                                        "itl ms",   "tok/s",       "samples"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     for (size_t i = 0; i < row->arms.n; i++)
         arm_cells(&t, &row->arms.at[i]);
     snap_status st = write_text(&t, color, out, err);
+    for (size_t i = 0; i < row->arms.n; i++)
+        if (row->arms.at[i].shared_with[0]) {
+            (void)buf_printf(out, "no times: %s and %s shared a server or processor\n",
+                             row->arms.at[i].name, row->arms.at[i].shared_with);
+            break;
+        }
     table_release(&t);
     return st;
 }
@@ -77,25 +85,28 @@ static void pair_cells(table *t, const pair_record *p) {
     cell_interval(t, p->length.ci95_tokens, 0);
 }
 
-static snap_status pairs_table(const eval_record *row, bool color, buf *out, snap_err *err) {
+static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, snap_err *err) {
     static const char *const heads[] = {"difference",   "pp",       "90 % CI",       "95 % CI",
                                         "verdict",      "p TOST",   "p Holm",        "p sign flip",
                                         "worse/better", "tokens x", "tokens 95 % CI"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
-    buf refused = {0};
+    buf notes = {0};
     size_t shown = 0;
-    for (size_t i = 0; i < row->pairs.n; i++) {
-        const pair_record *p = &row->pairs.at[i];
+    for (size_t i = 0; i < pairs->n; i++) {
+        const pair_record *p = &pairs->at[i];
         if (p->refused[0])
-            (void)buf_printf(&refused, "%s - %s: not compared, %s\n", p->arm, p->baseline,
+            (void)buf_printf(&notes, "%s - %s: not compared, %s\n", p->arm, p->baseline,
                              p->refused);
         else if (++shown)
             pair_cells(&t, p);
+        if (p->withheld[0])
+            (void)buf_printf(&notes, "%s - %s: 'equivalent' cannot be shown, %s\n", p->arm,
+                             p->baseline, p->withheld);
     }
     (void)buf_puts(out, shown ? "\n" : "");
     snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
-    (void)buf_puts(out, buf_str(&refused));
-    buf_release(&refused);
+    (void)buf_puts(out, buf_str(&notes));
+    buf_release(&notes);
     table_release(&t);
     return st;
 }
@@ -109,20 +120,30 @@ static snap_status task_view(const eval_record *row, bool color, buf *out, snap_
         (void)buf_printf(out, ", margin %g pp", row->pairs.at[0].margin_pp);
     (void)buf_puts(out, "\n\n");
     snap_status st = arms_table(row, color, out, err);
-    return st == SNAP_OK ? pairs_table(row, color, out, err) : st;
+    return st == SNAP_OK ? pairs_table(&row->pairs, color, out, err) : st;
 }
 
-snap_status eval_view(const js *rows, bool color, buf *out, snap_err *err) {
+static snap_status pooled_view(const pair_list *pairs, bool color, buf *out, snap_err *err) {
+    const pair_record *first = &pairs->at[0];
+    (void)buf_printf(out,
+                     "\n%sall %zu tasks together%s: %lld problems, each counts the same, margin "
+                     "%g pp\n",
+                     color ? "\033[1m" : "", first->tasks.n, color ? "\033[0m" : "",
+                     (long long)first->problems, first->margin_pp);
+    return pairs_table(pairs, color, out, err);
+}
+
+snap_status eval_view(const results *r, bool color, buf *out, snap_err *err) {
     arena mem = {0};
-    eval_list all = {0};
+    run_record run;
     snap_status st = SNAP_OK;
-    TRY(record_read_all(&eval_type, rows, &mem, &all.at, &all.n)
-            ? SNAP_OK
-            : err_set(err, SNAP_E_NOMEM, "out of memory for a table"));
-    for (size_t i = 0; i < all.n; i++) {
+    TRY(run_read(&run, r, &mem, err));
+    for (size_t i = 0; i < run.evals.n; i++) {
         (void)buf_puts(out, i ? "\n" : "");
-        TRY(task_view(&all.at[i], color, out, err));
+        TRY(task_view(&run.evals.at[i], color, out, err));
     }
+    if (run.pooled.n)
+        TRY(pooled_view(&run.pooled, color, out, err));
     TRY(buf_check(out, "a table", err));
 cleanup:
     arena_release(&mem);

@@ -12,7 +12,7 @@ static const double kWidth = 940, kLeft = 218, kRight = 650, kTop = 64, kRow = 3
 enum { kRowsMax = 60 }; /* more comparisons are in the table only */
 
 typedef struct {
-    const eval_record *e;
+    const eval_record *e; /* NULL for a comparison over all tasks */
     const pair_record *p;
 } entry;
 
@@ -21,6 +21,8 @@ static size_t collect(const report_model *m, entry out[kRowsMax]) {
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->pairs.n && n < kRowsMax; k++)
             out[n++] = (entry){m->evals[i].row, &m->evals[i].row->pairs.at[k]};
+    for (size_t i = 0; i < m->n_pooled && n < kRowsMax; i++)
+        out[n++] = (entry){NULL, m->pooled[i].row};
     return n;
 }
 
@@ -85,11 +87,13 @@ static void band(buf *out, const svg_scale *s, const pair_record *p, double y) {
 
 static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     const pair_record *p = row->p;
-    char text[400];
-    svg_text_cut(out, "", 0, y, row->e->task, 30);
-    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %lld, K %lld%s", p->arm, p->baseline,
-                   (long long)p->problems, (long long)row->e->samples_per_problem,
-                   p->control[0] ? ", control" : "");
+    char text[400], tasks[32], samples[32] = "";
+    (void)snprintf(tasks, sizeof tasks, "all %zu tasks", p->tasks.n);
+    if (row->e)
+        (void)snprintf(samples, sizeof samples, ", K %lld", (long long)row->e->samples_per_problem);
+    svg_text_cut(out, "", 0, y, row->e ? row->e->task : tasks, 30);
+    (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %lld%s%s", p->arm, p->baseline,
+                   (long long)p->problems, samples, p->control[0] ? ", control" : "");
     svg_text_cut(out, "m s", 0, y + 13, text, 38);
     if (p->refused[0]) {
         svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);

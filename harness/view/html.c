@@ -101,6 +101,29 @@ static void card_roofline(const report_model *m, buf *out) {
         a, b);
 }
 
+/* The verdicts over all tasks of a run. */
+static void card_pooled(const report_model *m, buf *out) {
+    for (size_t i = 0; i < m->n_pooled; i++) {
+        const pair_record *p = m->pooled[i].row;
+        char delta[FORMAT_MAX], ci[FORMAT_MAX];
+        if (p->control[0] || p->refused[0])
+            continue;
+        format_signed(p->delta_pp, 2, delta);
+        format_interval(p->ci90_pp, 2, ci);
+        (void)buf_printf(out, "<li><b>%s</b><span>quality of ", p->verdict);
+        text(out, p->arm);
+        (void)buf_puts(out, " against ");
+        text(out, p->baseline);
+        (void)buf_printf(out,
+                         ", margin ±%g points</span><small>%s points over %zu tasks and %lld "
+                         "problems, 90 %% interval %s%s",
+                         p->margin_pp, delta, p->tasks.n, (long long)p->problems, ci,
+                         p->withheld[0] ? "; " : "");
+        text(out, p->withheld);
+        (void)buf_puts(out, "</small></li>\n");
+    }
+}
+
 /* Counts the verdicts on quality. Controls are not counted, because they only test the method. */
 static void card_parity(const report_model *m, buf *out) {
     size_t n = 0, equivalent = 0, different = 0, refused = 0;
@@ -115,11 +138,11 @@ static void card_parity(const report_model *m, buf *out) {
             refused += p->refused[0] != '\0';
         }
     if (n)
-        (void)buf_printf(
-            out,
-            "<li><b>%zu of %zu</b><span>comparisons show equivalent quality</span><small>%zu "
-            "different, %zu not shown to be equivalent, %zu refused</small></li>\n",
-            equivalent, n, different, n - equivalent - different - refused, refused);
+        (void)buf_printf(out,
+                         "<li><b>%zu of %zu</b><span>comparisons in single tasks show equivalent "
+                         "quality</span><small>%zu "
+                         "different, %zu not shown to be equivalent, %zu refused</small></li>\n",
+                         equivalent, n, different, n - equivalent - different - refused, refused);
 }
 
 static void card_damage(const report_model *m, buf *out) {
@@ -166,6 +189,7 @@ static void cards(const report_model *m, buf *out) {
         card_gains(m, &items);
         card_roofline(m, &items);
     }
+    card_pooled(m, &items);
     card_parity(m, &items);
     card_damage(m, &items);
     card_fidelity(m, &items);

@@ -1,6 +1,7 @@
 /* html_table.c - writes a table as HTML: caption, heads, rows, note. */
 #include <string.h>
 
+#include "base/text.h"
 #include "harness/view/format.h"
 #include "harness/view/writers.h"
 
@@ -63,7 +64,7 @@ static const char *verdict_class(const char *verdict) {
                                              {"sees damage", "badge v-equivalent"},
                                              {"blind", "badge v-open"}};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (strcmp(verdict, classes[i][0]) == 0)
+        if (text_starts(verdict, classes[i][0]))
             return classes[i][1];
     return "badge";
 }

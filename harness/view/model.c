@@ -67,7 +67,8 @@ static run_record *read_runs(report_model *m, results *const *runs, int n) {
 }
 
 static bool reserve(report_model *m, const run_record *runs, int n) {
-    size_t sources = 0, ceilings = 0, cells = 0, fidelity = 0, model_rows = 0, evals = 0;
+    size_t sources = 0, ceilings = 0, cells = 0, fidelity = 0, model_rows = 0, evals = 0,
+           pooled = 0;
     for (int i = 0; i < n; i++) {
         sources += sources_of(&runs[i]);
         ceilings += runs[i].ceilings.n;
@@ -75,6 +76,7 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
         fidelity += runs[i].fidelity.n;
         model_rows += runs[i].model_fidelity.n;
         evals += runs[i].evals.n;
+        pooled += runs[i].pooled.n;
     }
     m->files = arena_alloc(&m->mem, (size_t)n + 1, sizeof *m->files);
     m->sources = arena_alloc(&m->mem, sources + 1, sizeof *m->sources);
@@ -84,8 +86,9 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
     m->fidelity = arena_alloc(&m->mem, fidelity + 1, sizeof *m->fidelity);
     m->model_rows = arena_alloc(&m->mem, model_rows + 1, sizeof *m->model_rows);
     m->evals = arena_alloc(&m->mem, evals + 1, sizeof *m->evals);
+    m->pooled = arena_alloc(&m->mem, pooled + 1, sizeof *m->pooled);
     return m->files && m->sources && m->ceilings && m->cells && m->speeds && m->fidelity &&
-           m->model_rows && m->evals;
+           m->model_rows && m->evals && m->pooled;
 }
 
 static bool add_run(report_model *m, const run_record *r, int file) {
@@ -101,6 +104,8 @@ static bool add_run(report_model *m, const run_record *r, int file) {
         m->fidelity[m->n_fidelity++] = (report_fidelity){file, &r->fidelity.at[i]};
     for (size_t i = 0; i < r->model_fidelity.n; i++)
         m->model_rows[m->n_model_rows++] = model_row_of(&r->model_fidelity.at[i], file);
+    for (size_t i = 0; i < r->pooled.n; i++)
+        m->pooled[m->n_pooled++] = (report_pooled){file, &r->pooled.at[i]};
     for (size_t i = 0; i < r->evals.n && ok; i++) {
         const eval_record *row = &r->evals.at[i];
         report_eval *e = &m->evals[m->n_evals++];

@@ -53,6 +53,12 @@ typedef struct {
     const char *sampling; /* "T 1, top_p 0.95, top_k 0, 32768 tokens" */
 } report_eval;
 
+/* A row of the section pooled: two arms compared over all tasks of a run. */
+typedef struct {
+    int file;
+    const pair_record *row;
+} report_pooled;
+
 /* The origin of rows: a result file, or one of the sources of a joined file. */
 typedef struct {
     int file;
@@ -97,7 +103,8 @@ struct report_model {
     report_fidelity *fidelity;
     report_model_row *model_rows;
     report_eval *evals;
-    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals;
+    report_pooled *pooled;
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals, n_pooled;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
     report_gain gains[REPORT_SCOPES]; /* kernel, served */

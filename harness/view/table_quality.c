@@ -6,6 +6,8 @@
 static void put_verdict(pen *p, const pair_record *pair) {
     if (pair->refused[0])
         pen_printf(p, "refused: %s", pair->refused);
+    else if (pair->withheld[0] && !pair->sensitivity[0])
+        pen_printf(p, "%s: %s", pair->verdict, pair->withheld);
     else
         pen_text(p, pair->sensitivity[0] ? pair->sensitivity : pair->verdict);
 }
@@ -28,17 +30,22 @@ static void put_discordant(pen *p, const pair_record *pair) {
 }
 
 static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
-    const arm_record *a = eval_arm_of(e, arm);
+    const arm_record *a = e ? eval_arm_of(e, arm) : NULL;
     pen_fixed(p, a ? a->accuracy_pct : (double)NAN, 2);
 }
 
-static void put_pair(pen *p, const report_model *m, const report_eval *e, const pair_record *pair) {
-    pen_text(p, e->row->task);
+/* @e: the task; NULL for a comparison over several tasks */
+static void put_pair(pen *p, const report_model *m, int file, const eval_record *e,
+                     const pair_record *pair) {
+    if (e)
+        pen_text(p, e->task);
+    else
+        pen_printf(p, "all %zu tasks", pair->tasks.n);
     put_comparison(p, pair);
     pen_fixed(p, (double)pair->problems, 0);
-    pen_fixed(p, (double)e->row->samples_per_problem, 0);
-    put_accuracy(p, e->row, pair->baseline);
-    put_accuracy(p, e->row, pair->arm);
+    pen_fixed(p, e ? (double)e->samples_per_problem : (double)NAN, 0);
+    put_accuracy(p, e, pair->baseline);
+    put_accuracy(p, e, pair->arm);
     pen_signed(p, pair->delta_pp, 2);
     pen_interval(p, pair->ci90_pp, 2);
     pen_interval(p, pair->ci95_pp, 2);
@@ -49,14 +56,19 @@ static void put_pair(pen *p, const report_model *m, const report_eval *e, const 
     pen_p(p, pair->p_sign_flip);
     put_discordant(p, pair);
     pen_fixed(p, pair->length.ratio, 3);
+    pen_p(p, pair->p_failed);
+    pen_p(p, pair->p_repaired);
     if (m->n_files > 1)
-        pen_file(p, m, e->file);
+        pen_file(p, m, file);
 }
 
-#define PARITY_NOTE                                                                                \
-    "Accuracies are in percent, Δ and the margin in percentage points. Differences are "          \
-    "paired by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests "  \
-    "at 5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0."
+#define PARITY_NOTE                                                                                  \
+    "Accuracies are in percent, Δ and the margin in percentage points. Differences are "            \
+    "paired by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests "    \
+    "at 5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0. All "      \
+    "tasks: the mean difference over all problems, each of which counts the same. An arm that lost " \
+    "too many samples is not called equivalent. p failed and p repaired test whether the arms "      \
+    "differ in failed or repaired answers."
 
 static bool any_control(const report_model *m) {
     for (size_t i = 0; i < m->n_evals; i++)
@@ -94,9 +106,11 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
                              {"p sign flip", "", TABLE_NUMBER, false},
                              {"baseline / arm", "problems better in", TABLE_NUMBER, false},
                              {"length ratio", "", TABLE_NUMBER, false},
+                             {"p failed", "", TABLE_NUMBER, false},
+                             {"p repaired", "", TABLE_NUMBER, false},
                              {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
-    size_t n = 0;
+    size_t n = m->n_pooled;
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->pairs.n;
     if (!pen_start(t, mem, n))
@@ -104,7 +118,9 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->pairs.n; k++)
-            put_pair(&p, m, &m->evals[i], &m->evals[i].row->pairs.at[k]);
+            put_pair(&p, m, m->evals[i].file, m->evals[i].row, &m->evals[i].row->pairs.at[k]);
+    for (size_t i = 0; i < m->n_pooled; i++)
+        put_pair(&p, m, m->pooled[i].file, NULL, m->pooled[i].row);
     return !p.failed;
 }
 
@@ -121,6 +137,7 @@ static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
     pen_fixed(p, a->empty_pct, 2);
     pen_fixed(p, a->unparsed_pct, 2);
     pen_fixed(p, a->failed_pct, 2);
+    pen_fixed(p, a->repaired_pct, 2);
     pen_fixed(p, a->completion_tokens_mean, 0);
     pen_fixed(p, record_count(a->identical_samples), 0);
     pen_fixed(p, a->ttft_ms_median, 1);
@@ -136,9 +153,11 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
         .caption = "Accuracy of each arm, and the outcome of its answers",
         .note =
             "Truncated, empty and unparsed answers count as wrong. Failed requests are left out "
-            "of the accuracy; their percentage is of all samples. Accuracy is the mean over "
+            "of the accuracy; their percentage is of all samples. A repaired answer had text that is "
+            "not Unicode; it is judged with U+FFFD in its place. Accuracy is the mean over "
             "problems of the mean of their K samples (mean@K). The client lag is the time from "
-            "the arrival of bytes until the client handles them. TTFT and ITL include it.",
+            "the arrival of bytes until the client handles them. TTFT and ITL include it. Arms that "
+            "shared a server or processor have no times.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, false},
@@ -151,6 +170,7 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
                     {"empty", "% of answers", TABLE_NUMBER, true},
                     {"unparsed", "% of answers", TABLE_NUMBER, true},
                     {"failed", "% of answers", TABLE_NUMBER, true},
+                    {"repaired", "% of answers", TABLE_NUMBER, true},
                     {"mean tokens", "", TABLE_NUMBER, true},
                     {"identical samples", "", TABLE_NUMBER, false},
                     {"median TTFT, ms", "", TABLE_NUMBER, false},
