@@ -248,6 +248,17 @@ static void write_samples(const char *path, const char *task, int period) {
     buf_release(&text);
 }
 
+/* 200 problems, all answers right, but every @period-th sample was lost. */
+static void write_lost(const char *path, const char *task, int period) {
+    buf text = {0};
+    for (int i = 0; i < 200; i++)
+        (void)buf_printf(
+            &text, "{\"task\":\"%s\",\"arm\":\"fp8\",\"problem\":\"p%d\",%s}\n", task, i,
+            i % period == 0 ? "\"failed\":true,\"verdict\":null" : "\"verdict\":\"correct\"");
+    CU_ASSERT(fs_write_atomic(path, buf_str(&text), text.len, NULL) == SNAP_OK);
+    buf_release(&text);
+}
+
 static void test_quality_between_runs(void) {
     char dir[] = "/tmp/snapmla-gate-XXXXXX", before[64], now[64];
     CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
@@ -270,6 +281,13 @@ static void test_quality_between_runs(void) {
     CU_ASSERT(gate_check_quality(r, r, &opt, rows, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(verdict_count(rows, "quality", "ok"), 1);
     js_free(rows);
+    for (int lost = 1; lost <= 3; lost += 2) { /* 1 and 3 of 200; the limit is 1 % */
+        rows = js_new_array();
+        write_lost(now, js_get_str(eval, "task"), lost == 1 ? 200 : 70);
+        CU_ASSERT(gate_check_quality(r, r, &opt, rows, NULL) == SNAP_OK);
+        CU_ASSERT_EQUAL(verdict_count(rows, "quality", lost == 1 ? "ok" : "inconclusive"), 1);
+        js_free(rows);
+    }
     rows = js_new_array();
     results *other = load();
     CU_ASSERT(
