@@ -125,23 +125,28 @@ $(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
-# ---- plugins: the examples, and the faulty plugins of the tests. Those come from one source, with
-# one fault each. They are built without sanitizers, which would report that they define the same
+# ---- plugins: the examples, and the plugins of the tests. Those come from two sources, with one
+# fault each: the loader must refuse the first, and the checks must find the second. They are built without sanitizers, which would report that they define the same
 # global variable. ----
 FAULTS := abi headers open name impostor nothing refuses copy
 PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
+WRONGS := WRONG_DROP_4096 WRONG_DROP_40000 WRONG_PAGE_64 WRONG_REMEMBERS
+WRONG := $(WRONGS:%=$(BUILD)/test/plugins/%.so)
 plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
 $(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	@echo "  PLUGIN  $@"
 	$(plugin) -o $@ $< -lm
 $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT_$* -o $@ $<
+$(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/plugins/wrong.h kernels/plugin/example/example.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
 CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY)
 $(BUILD)/test/generator: | $(PLUGINS)
+$(BUILD)/test/harness: | $(WRONG)
 
 # ---- tests: one program for each layer, from all its test_*.c ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

@@ -74,7 +74,12 @@ static void put_reasons(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++) {
             const conformance_row *row = &s->backends[i].rows[r];
-            if (row->verdict != CONFORMANCE_PASSED)
+            if (row->verdict == CONFORMANCE_PASSED && row->unsupported)
+                (void)buf_printf(out, "%s %s: %d of %d cases left out, %s, %s: %s\n",
+                                 s->backends[i].info.name, s->backends[i].info.kernel,
+                                 row->unsupported, row->unsupported + row->cases, row->check,
+                                 row->arm, row->reason);
+            else if (row->verdict != CONFORMANCE_PASSED)
                 (void)buf_printf(out, "%s %s: %s, %s, %s: %s\n", s->backends[i].info.name,
                                  s->backends[i].info.kernel, conformance_verdict_name(row->verdict),
                                  row->check, row->arm, row->reason);

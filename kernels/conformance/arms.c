@@ -85,10 +85,21 @@ cleanup:
 }
 
 static snap_status longer(const check_context *c, snap_err *err) {
-    static const int kLengths[] = {3000, 1027};
-    step_spec spec = check_spec(c, 2, kLengths);
+    static const int kLengths[] = {3000, 1027}, kLongest[] = {131073};
+    step_spec spec = check_spec(c, 2, kLengths), longest = check_spec(c, 1, kLongest);
     spec.heads = 16;
-    return expect(c, &spec, kRows, err);
+    longest.heads = 2;
+    snap_status st = expect(c, &spec, kRows, err);
+    return st == SNAP_OK ? expect(c, &longest, 1, err) : st;
+}
+
+static snap_status more_sequences(const check_context *c, snap_err *err) {
+    int length[STEP_BATCH];
+    for (int b = 0; b < STEP_BATCH; b++)
+        length[b] = b * 97 % 131;
+    step_spec spec = check_spec(c, STEP_BATCH, length);
+    spec.heads = 2;
+    return expect(c, &spec, 64, err);
 }
 
 static snap_status widths(const check_context *c, snap_err *err) {
@@ -122,7 +133,8 @@ cleanup:
     return st;
 }
 
-static void rope_outliers(const step_spec *spec, int64_t token, float *row) {
+static void rope_outliers(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     if (token >= 0)
         row[spec->d_c + (int)(token % 5)] *= 1000.0f;
 }
@@ -133,16 +145,19 @@ static void add_to_pages(const step_spec *spec, int64_t token, float *row, int64
     *channel = token < 0 ? 100.0f : token / MLA_PAGE % 2 == odd ? 1.0f / 0.0721687849f : 0.0f;
 }
 
-static void high_low(const step_spec *spec, int64_t token, float *row) {
+static void high_low(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     add_to_pages(spec, token, row, 0);
 }
 
-static void low_high(const step_spec *spec, int64_t token, float *row) {
+static void low_high(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     add_to_pages(spec, token, row, 1);
 }
 
 /* Token norms over 22 powers of two, so that a_k has a wide range. */
-static void wide_tokens(const step_spec *spec, int64_t token, float *row) {
+static void wide_tokens(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     static const float kPowers[] = {0x1p-14f, 0x1p-9f, 0x1p-5f, 0x1p-1f, 1.0f, 0x1p3f, 0x1p8f};
     for (int d = 0; token >= 0 && d < spec->d_c; d++)
         row[d] *= kPowers[token % 7];
@@ -192,6 +207,7 @@ static snap_status exact_probabilities(const check_context *c, snap_err *err) {
 const check checks_arms[] = {
     {"1 to 128 heads", true, heads},
     {"long contexts", true, longer},
+    {"256 sequences", true, more_sequences},
     {"other widths", true, widths},
     {"causal rows, s_q to 4", true, causal},
     {"RoPE outliers of 1e3", true, outliers},

@@ -11,6 +11,9 @@
  * its FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is
  * compared with scores summed in the same way.
  *
+ * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A step that needs more
+ * than half of the device's memory is left out, and counts as one that the backend does not support.
+ *
  * Before a step runs, its unused slots and its outputs hold NaN (in one case of one check, large
  * numbers), and its unused table entries hold invalid page numbers. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
@@ -38,7 +41,7 @@ typedef struct {
         lse_alike; /* the same for rows above the bound, against the reference or scores summed as
                       declared, whichever is nearer; 0 = no such row, NaN if not judged */
     double lse_bound; /* the bound of lse and lse_alike */
-    char reason[240]; /* the failure, or why the check was skipped; else "" */
+    char reason[240]; /* the failure, or why cases were left out; else "" */
 } conformance_row;
 
 const char *conformance_verdict_name(conformance_verdict v); /* "passed", "FAILED", "skipped" */

@@ -60,7 +60,8 @@ cleanup:
     return check_count(c, st, err);
 }
 
-static void zero_content(const step_spec *spec, int64_t token, float *row) {
+static void zero_content(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     (void)token;
     memset(row, 0, (size_t)spec->d_c * sizeof *row);
 }
@@ -86,7 +87,8 @@ cleanup:
     return check_count(c, st, err);
 }
 
-static void zero_query(const step_spec *spec, int64_t token, float *row) {
+static void zero_query(const step_spec *spec, int id, int64_t token, float *row) {
+    (void)id;
     if (token < 0)
         memset(row, 0, (size_t)(spec->d_c + spec->d_r) * sizeof *row);
 }

@@ -20,9 +20,9 @@ void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row) {
     int width = spec->d_c + spec->d_r;
     rng r = rng_make((uint64_t)id + 1, (uint64_t)token);
     for (int i = 0; i < width; i++)
-        x[i] = roughly_normal(&r);
+        x[i] = spec->blank ? 0.0f : roughly_normal(&r);
     if (spec->change)
-        spec->change(spec, token < 0 ? -1 : token, x);
+        spec->change(spec, id, token, x);
     for (int i = 0; i < width; i++)
         row[i] = bf16_from_f32(x[i]);
 }
@@ -57,7 +57,7 @@ static int table_width(const step_spec *s) {
     int longest = 1;
     for (int b = 0; b < s->batch; b++)
         longest = s->length[b] > longest ? s->length[b] : longest;
-    return (longest - 1) / MLA_PAGE + 2;
+    return (longest - 1) / MLA_PAGE + 2 + s->spare;
 }
 
 /* Assigns pages in shuffled order. Entries past the end of a sequence get invalid page numbers. */
@@ -121,6 +121,25 @@ static void sizes(const step_spec *s, size_t bytes[STEP_AREAS]) {
     bytes[AREA_LSE] = rows * sizeof(float);
 }
 
+static step_spec with_defaults(const step_spec *spec) {
+    step_spec s = *spec;
+    s.heads = s.heads ? s.heads : 1;
+    s.s_q = s.s_q ? s.s_q : 1;
+    s.d_c = s.d_c ? s.d_c : 512;
+    s.d_r = s.d_r ? s.d_r : 64;
+    s.poison = s.poison ? s.poison : 0xff;
+    return s;
+}
+
+size_t step_bytes(const step_spec *spec) {
+    step_spec s = with_defaults(spec);
+    size_t bytes[STEP_AREAS], all = 0;
+    sizes(&s, bytes);
+    for (int a = 0; a < STEP_AREAS; a++)
+        all += bytes[a];
+    return all;
+}
+
 static snap_status make_areas(step_case *c, snap_err *err) {
     size_t bytes[STEP_AREAS];
     sizes(&c->spec, bytes);
@@ -177,14 +196,8 @@ static mla_capacity capacity_of(const step_spec *s) {
 }
 
 snap_status step_make(step_case *c, mla_backend *be, const step_spec *spec, snap_err *err) {
-    *c = (step_case){.spec = *spec, .be = be};
-    step_spec *s = &c->spec;
-    s->heads = s->heads ? s->heads : 1;
-    s->s_q = s->s_q ? s->s_q : 1;
-    s->d_c = s->d_c ? s->d_c : 512;
-    s->d_r = s->d_r ? s->d_r : 64;
-    s->poison = s->poison ? s->poison : 0xff;
-    mla_capacity cap = capacity_of(s);
+    *c = (step_case){.spec = with_defaults(spec), .be = be};
+    mla_capacity cap = capacity_of(&c->spec);
     snap_status st = SNAP_OK;
     TRY(mla_plan_create(&c->plan, be, &cap, err));
     TRY(make_areas(c, err));

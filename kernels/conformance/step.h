@@ -6,12 +6,13 @@
 
 #include "kernels/judge.h"
 
-enum { STEP_BATCH = 6, STEP_WIDTH = MLA_MAX_CONTENT + MLA_MAX_ROPE };
+enum { STEP_BATCH = 256, STEP_WIDTH = MLA_MAX_CONTENT + MLA_MAX_ROPE };
 
 typedef struct step_spec step_spec;
 
-/* Modifies a row, FP32 [d_c + d_r], before it is rounded to bf16. @token is -1 for a query. */
-typedef void (*step_change)(const step_spec *spec, int64_t token, float *row);
+/* Modifies a row, FP32 [d_c + d_r], of sequence id @id before it is rounded to bf16. Query row i is
+ * token -1 - i. */
+typedef void (*step_change)(const step_spec *spec, int id, int64_t token, float *row);
 
 struct step_spec {
     mla_precision precision;
@@ -22,6 +23,9 @@ struct step_spec {
     int splits;
     uint64_t pages_seed; /* determines the order of pages in the pool */
     int poison;          /* value of unused bytes; 0 = 0xff, which is NaN in all formats */
+    int spare;           /* table entries per sequence that no length needs, besides the one of each
+                            step */
+    bool blank;          /* rows are zeros before `change` */
     step_change change;
 };
 
@@ -59,6 +63,9 @@ typedef struct {
 /* Computes the row of token @token of sequence id @id as bf16 [d_c + d_r]. Query row i of a
  * sequence is token -1 - i. */
 void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row);
+
+/* The bytes of all areas of the step on the device; the images on the host have as many. */
+size_t step_bytes(const step_spec *spec);
 
 /* Creates the step on @be. @c must be released by step_free(), also after a failure. Returns errors
  * of the backend, SNAP_E_NOMEM. */
