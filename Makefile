@@ -143,6 +143,7 @@ $(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
 CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
+CFLAGS_harness_test_test_gate_worker := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY)
 $(BUILD)/test/generator: | $(PLUGINS)

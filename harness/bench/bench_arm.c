@@ -79,20 +79,9 @@ const numbers *bench_arm_numbers(const bench_arm *arm) {
     return arm->from;
 }
 
-/* ---- indices of tokens and queries: sequence b of set 0 has the tokens from b * context on
- * ---- */
-
-uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
+/* Sequence b of set k has the tokens from (k * batch + b) * context on. */
+uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
     return (uint64_t)(sequence * arm->shape.context + token);
-}
-
-uint64_t bench_arm_token_index(const bench_arm *arm, int b, int64_t token) {
-    return arm_token_index(arm, b, token);
-}
-
-uint64_t bench_arm_query_index(const bench_arm *arm, int64_t row) {
-    (void)arm; /* the queries of set k start at k * rows */
-    return (uint64_t)row;
 }
 
 /* ---- memory ---- */
@@ -184,7 +173,8 @@ static snap_status alloc_all(bench_arm *arm, snap_err *err) {
         TRY(alloc_slices(arm, &arm->q_scale, rows * sizeof(float), err));
     }
     arm->seqlens = mla_alloc(arm->be, batch * sizeof(int32_t), err);
-    st = arm->seqlens ? SNAP_OK : SNAP_E_NOMEM;
+    arm->zero = arm->seqlens ? mla_alloc(arm->be, sizeof *arm->zero, err) : NULL;
+    st = arm->zero ? SNAP_OK : SNAP_E_NOMEM;
 cleanup:
     return st;
 }
@@ -218,7 +208,8 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->table_width = arm->pages_per_sequence + kSpareEntries;
     snap_status st = SNAP_OK;
     arm->served = calloc((size_t)sets, sizeof(lab_recording *));
-    if (!arm->served)
+    arm->query_seed = calloc((size_t)sets, sizeof *arm->query_seed);
+    if (!arm->served || !arm->query_seed)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
     TRY(make_plan(&arm->plan, arm, arm->precision, bench_kind_ablation(kind), err));
     TRY(alloc_all(arm, err));
@@ -250,14 +241,13 @@ void bench_arm_free(bench_arm *arm) {
     mla_free(arm->be, arm->cache.rope);
     mla_free(arm->be, arm->cache.scale);
     mla_free(arm->be, arm->seqlens);
+    mla_free(arm->be, arm->zero);
+    free(arm->query_seed);
+    bench_output_release(&arm->kept);
     free(arm);
 }
 
 /* ---- steps ---- */
-
-void bench_arm_rewind(bench_arm *arm) {
-    arm->next = 0;
-}
 
 static mla_step step_of(const bench_arm *arm, int set) {
     return (mla_step){.batch = arm->shape.batch,
@@ -382,13 +372,13 @@ cleanup:
 }
 
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns, snap_err *err) {
-    int set = arm->next;
+    int set = arm->last = arm->next;
     arm->next = (set + 1) % arm->sets;
     return scope == BENCH_KERNEL ? step_kernel(arm, set, ns, err) : step_served(arm, set, ns, err);
 }
 
 static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
-    int set = arm->next;
+    int set = arm->last = arm->next;
     arm->next = (set + 1) % arm->sets;
     if (scope == BENCH_KERNEL)
         return enqueue_kernel(arm, set, err);
@@ -412,11 +402,60 @@ cleanup:
     return st;
 }
 
-snap_status bench_arm_result(bench_arm *arm, uint16_t *out, float *lse, snap_err *err) {
-    size_t rows = (size_t)rows_of(&arm->shape);
-    snap_status st = mla_copy_out(arm->be, out, arm_slice(&arm->out, 0),
-                                  rows * (size_t)arm->shape.d_c * sizeof *out, err);
-    if (st == SNAP_OK)
-        st = mla_copy_out(arm->be, lse, arm_slice(&arm->lse, 0), rows * sizeof *lse, err);
+/* ---- outputs ---- */
+
+void bench_output_release(bench_output *o) {
+    free(o->out);
+    free(o->lse);
+    *o = (bench_output){0};
+}
+
+snap_status bench_arm_output(bench_arm *arm, bench_output *o, snap_err *err) {
+    size_t rows = (size_t)rows_of(&arm->shape), d_c = (size_t)arm->shape.d_c;
+    int set = arm->last;
+    snap_status st = SNAP_OK;
+    o->set = set;
+    o->query_seed = arm->query_seed[set];
+    o->out = o->out ? o->out : malloc(rows * d_c * sizeof *o->out);
+    o->lse = o->lse ? o->lse : malloc(rows * sizeof *o->lse);
+    if (!o->out || !o->lse)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows));
+    TRY(mla_copy_out(arm->be, o->out, arm_slice(&arm->out, set), rows * d_c * sizeof *o->out, err));
+    TRY(mla_copy_out(arm->be, o->lse, arm_slice(&arm->lse, set), rows * sizeof *o->lse, err));
+cleanup:
+    return st;
+}
+
+const bench_output *bench_arm_kept(const bench_arm *arm) {
+    return arm->samples ? &arm->kept : NULL;
+}
+
+/* Sample n replaces the kept one with probability 1 / n, so that each is kept with the same
+ * probability. */
+static bool is_chosen(const bench_arm *arm, int64_t n) {
+    return draw_mix(draw_mix(arm->from->seed ^ arm->drawn) ^ (uint64_t)n) % (uint64_t)n == 0;
+}
+
+snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(bench_arm_step(arm, scope, ns, err));
+    if (is_chosen(arm, arm->samples + 1))
+        TRY(bench_arm_output(arm, &arm->kept, err));
+    arm->samples++;
+    TRY(arm_draw_queries(arm, arm->last, draw_mix(arm->from->seed + arm->drawn), err));
+cleanup:
+    return st;
+}
+
+snap_status bench_arm_reset(bench_arm *arm, snap_err *err) {
+    snap_status st = SNAP_OK;
+    arm->next = 0;
+    arm->samples = 0;
+    if (arm->planted)
+        TRY(arm_refill(arm, err));
+    arm->planted = false;
+    if (arm->query_seed[0] != arm->from->seed)
+        TRY(arm_draw_queries(arm, 0, arm->from->seed, err));
+cleanup:
     return st;
 }

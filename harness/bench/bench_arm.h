@@ -62,26 +62,64 @@ const numbers *bench_arm_numbers(const bench_arm *arm);
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
+/* Runs a timed step whose output may be checked later, and then gives the set other queries, so that
+ * no two timed steps have the same input. Of all outputs since bench_arm_reset(), one that is chosen
+ * at random is kept (bench_arm_kept()). *ns is the time of the step alone. */
+snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
 /* Runs one untimed step and then @steps steps without a pause. *ns is the mean time of these
  * @steps. In the kernel scope, all steps use the metadata of the first, so the arm should have one
  * set. */
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Makes set 0 the next set. */
-void bench_arm_rewind(bench_arm *arm);
+/* Makes set 0 the next set, with the cache and the queries that it had first. Forgets the kept
+ * output. */
+snap_status bench_arm_reset(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The number of rows of one step: batch * s_q * heads. */
 int64_t bench_arm_rows(const bench_arm *arm);
 
-/* Copies the results of set 0 to host memory: bf16 [rows][d_c] and fp32 [rows]. */
-snap_status bench_arm_result(bench_arm *arm, uint16_t *out, float *lse,
-                             snap_err *err) SNAP_CHECK_RESULT;
+/* The output of one step in host memory, and where its input came from. */
+typedef struct {
+    int set;
+    uint64_t query_seed; /* row i of the queries is row i of the source of this seed */
+    uint16_t *out;       /* bf16 [rows][d_c], owned */
+    float *lse;          /* fp32 [rows], owned */
+} bench_output;
+void bench_output_release(bench_output *o); /* sets @o to {0}, which is also its initial value */
 
-/* The indices from which set 0 was made: that of token @token of sequence @b, for numbers_token(),
- * and that of a row, for numbers_query(). */
-uint64_t bench_arm_token_index(const bench_arm *arm, int b, int64_t token);
-uint64_t bench_arm_query_index(const bench_arm *arm, int64_t row);
+/* Copies the output of the last step, replacing @o. */
+snap_status bench_arm_output(bench_arm *arm, bench_output *o, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The output that bench_arm_sample() kept; NULL if it has not run since bench_arm_reset(). */
+const bench_output *bench_arm_kept(const bench_arm *arm);
+
+/* The index from which a token was made, for numbers_token(). @sequence is set * batch + b. */
+uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token);
+
+/* ---- planted tokens ---- */
+
+/**
+ * bench_arm_plant - give set 0 an input whose output is known and depends on each of its pages
+ *
+ * The pages of the set are exchanged at random, which gives it another block table. In each page one
+ * token is replaced, always in the same slot. Its content is 1 in one column, which depends on the
+ * sequence and the page, and 0 in the others. All queries become equal. They give each of these
+ * tokens the same logit, and all others a logit that is lower by at least 30. So element d of a
+ * sequence's output rows is the share of its replaced tokens whose column is d.
+ *
+ * Set 0 becomes the next set. bench_arm_reset() restores it. In the last page no token is replaced
+ * if all tokens there are new ones of the step.
+ *
+ * Errors: those of the backend, SNAP_E_NOMEM.
+ */
+snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The number of replaced tokens of sequence @b, 0 if none, and how many have column d: @count[d_c].
+ * *lse is the log-sum-exp of its rows. */
+int64_t bench_arm_planted(const bench_arm *arm, int b, int *count, double *lse);
 
 float bench_softmax_scale(void); /* 1/sqrt(192) */
 

@@ -25,8 +25,7 @@ cleanup:
     return st;
 }
 
-/* Returns the page numbers of the pool in random order: logical page i is page order[i]. */
-static int32_t *shuffled_pages(const bench_arm *arm) {
+int32_t *arm_page_order(const bench_arm *arm) {
     size_t n = (size_t)arm->cache.pages;
     int32_t *order = calloc(n, sizeof *order);
     rng r = rng_make(arm->from->seed, rng_stream_of("bench pages"));
@@ -73,16 +72,27 @@ static snap_status upload_copy_table(bench_arm *arm, int32_t *host, snap_err *er
     return mla_copy_in(arm->be, arm->copy_table, host, pages * sizeof *host, err);
 }
 
+snap_status arm_upload_table(bench_arm *arm, int set, const int32_t *order, snap_err *err) {
+    size_t entries = (size_t)arm->shape.batch * (size_t)arm->table_width;
+    int32_t *host = malloc(entries * sizeof *host);
+    if (!host)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for block tables");
+    fill_table(arm, set, order, host);
+    snap_status st =
+        mla_copy_in(arm->be, arm_slice(&arm->table, set), host, entries * sizeof *host, err);
+    free(host);
+    return st;
+}
+
 static snap_status upload_tables(bench_arm *arm, const int32_t *order, snap_err *err) {
     size_t batch = (size_t)arm->shape.batch, entries = batch * (size_t)arm->table_width;
-    int32_t *host = malloc((entries + batch) * sizeof *host);
+    int32_t *host =
+        malloc(entries * sizeof *host); /* also holds the lengths and the copy's table */
     if (!host)
         return err_set(err, SNAP_E_NOMEM, "out of memory for block tables");
     snap_status st = SNAP_OK;
-    for (int set = 0; set < arm->sets; set++) {
-        fill_table(arm, set, order, host);
-        TRY(mla_copy_in(arm->be, arm_slice(&arm->table, set), host, entries * sizeof *host, err));
-    }
+    for (int set = 0; set < arm->sets; set++)
+        TRY(arm_upload_table(arm, set, order, err));
     for (size_t b = 0; b < batch; b++)
         host[b] = (int32_t)arm->shape.context;
     TRY(mla_copy_in(arm->be, arm->seqlens, host, batch * sizeof *host, err));
@@ -142,10 +152,13 @@ static void filler_release(filler *f, mla_backend *be) {
     free(f->host_first);
 }
 
-/* The number of tokens of its sequence on logical page @page. */
+int arm_tail(const bench_arm *arm) {
+    return (int)(arm->shape.context - (int64_t)(arm->pages_per_sequence - 1) * MLA_PAGE);
+}
+
+/* The number of tokens of its sequence on page @page of the arm. */
 static int tokens_on_page(const bench_arm *arm, int64_t page) {
-    int64_t left = arm->shape.context - page % arm->pages_per_sequence * MLA_PAGE;
-    return left < MLA_PAGE ? (int)left : MLA_PAGE;
+    return (page + 1) % arm->pages_per_sequence == 0 ? arm_tail(arm) : MLA_PAGE;
 }
 
 /* Finds the next MLA_MAX_SQ tokens of a page that holds @had tokens. Returns the page's new length,
@@ -155,7 +168,7 @@ static int tokens_on_page(const bench_arm *arm, int64_t page) {
 static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
     int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
     int64_t token = page % arm->pages_per_sequence * MLA_PAGE + now - MLA_MAX_SQ;
-    *first = arm_token_index(arm, page / arm->pages_per_sequence, token);
+    *first = bench_arm_token_index(arm, page / arm->pages_per_sequence, token);
     return now <= had ? 0 : now;
 }
 
@@ -181,11 +194,10 @@ cleanup:
     return st;
 }
 
-static snap_status fill_cache(bench_arm *arm, const int32_t *order, snap_err *err) {
-    int64_t pages = arm->cache.pages - 1;
+/* Fills the first @pages pages of the arm. */
+static snap_status fill_cache(bench_arm *arm, const int32_t *order, int64_t pages, snap_err *err) {
     filler f = {0};
     snap_status st = SNAP_OK;
-    TRY(poison_cache(arm, err));
     TRY(filler_create(&f, arm, err));
     for (int64_t first = 0; first < pages; first += f.many) {
         int64_t n = pages - first < f.many ? pages - first : f.many;
@@ -197,23 +209,23 @@ cleanup:
     return st;
 }
 
-/* Writes rows @first, @first + 1, ... of a source to device memory. */
-static snap_status draw_run(bench_arm *arm, draw_source from, uint64_t first, int64_t rows,
-                            uint64_t *scratch, void *out, snap_err *err) {
-    snap_status st = mla_copy_in(arm->be, scratch, &first, sizeof first, err);
-    return st == SNAP_OK ? lab_draw(arm->be, &from, scratch, 1, rows, out, err) : st;
+snap_status arm_quantise_queries(bench_arm *arm, int set, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    if (arm->precision != MLA_FP8)
+        return SNAP_OK;
+    return mla_quant_q(arm->be, bench_arm_rows(arm), s->d_c, s->d_r, arm_slice(&arm->q, set),
+                       arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
+                       arm_slice(&arm->q_scale, set), err);
 }
 
-static snap_status make_queries(bench_arm *arm, int set, uint64_t *scratch, snap_err *err) {
-    const bench_shape *s = &arm->shape;
-    int64_t rows = bench_arm_rows(arm);
-    snap_status st = draw_run(arm, numbers_queries(arm->from), (uint64_t)(set * rows), rows,
-                              scratch, arm_slice(&arm->q, set), err);
-    if (st == SNAP_OK && arm->precision == MLA_FP8)
-        st = mla_quant_q(arm->be, rows, s->d_c, s->d_r, arm_slice(&arm->q, set),
-                         arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
-                         arm_slice(&arm->q_scale, set), err);
-    return st;
+snap_status arm_draw_queries(bench_arm *arm, int set, uint64_t seed, snap_err *err) {
+    draw_source from = numbers_queries(arm->from);
+    from.seed = seed;
+    snap_status st =
+        lab_draw(arm->be, &from, arm->zero, 1, bench_arm_rows(arm), arm_slice(&arm->q, set), err);
+    arm->query_seed[set] = seed;
+    arm->drawn++;
+    return st == SNAP_OK ? arm_quantise_queries(arm, set, err) : st;
 }
 
 /* Draws the tokens that a step of the served scope appends: the last s_q of each sequence. If a
@@ -223,7 +235,7 @@ static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint
     const bench_shape *s = &arm->shape;
     draw_source tokens = numbers_tokens(arm->from);
     for (int b = 0; b < s->batch; b++)
-        host[b] = arm_token_index(arm, (int64_t)set * s->batch + b, s->context - s->s_q);
+        host[b] = bench_arm_token_index(arm, (int64_t)set * s->batch + b, s->context - s->s_q);
     snap_status st = mla_copy_in(arm->be, scratch, host, (size_t)s->batch * sizeof *host, err);
     return st == SNAP_OK ? lab_draw(arm->be, &tokens, scratch, s->batch, s->s_q,
                                     arm_slice(&arm->kv, set), err)
@@ -238,8 +250,10 @@ static snap_status fill_steps(bench_arm *arm, snap_err *err) {
         st = err_set(err, SNAP_E_NOMEM, "out of memory for queries");
         goto cleanup;
     }
+    uint64_t seed = arm->from->seed;
+    TRY(mla_copy_in(arm->be, arm->zero, &(uint64_t){0}, sizeof *arm->zero, err));
     for (int set = 0; set < arm->sets; set++) {
-        TRY(make_queries(arm, set, scratch, err));
+        TRY(arm_draw_queries(arm, set, set ? draw_mix(seed + arm->drawn) : seed, err));
         TRY(make_new_tokens(arm, set, host, scratch, err));
     }
     TRY(poison(arm, arm->out.at, arm->out.stride * (size_t)arm->sets, err));
@@ -251,15 +265,28 @@ cleanup:
 }
 
 snap_status arm_fill(bench_arm *arm, snap_err *err) {
-    int32_t *order = shuffled_pages(arm);
+    int32_t *order = arm_page_order(arm);
     if (!order)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages",
                        (long long)arm->cache.pages);
     snap_status st = SNAP_OK;
     TRY(upload_tables(arm, order, err));
-    TRY(fill_cache(arm, order, err));
+    TRY(poison_cache(arm, err));
+    TRY(fill_cache(arm, order, arm->cache.pages - 1, err));
     TRY(fill_steps(arm, err));
 cleanup:
+    free(order);
+    return st;
+}
+
+snap_status arm_refill(bench_arm *arm, snap_err *err) {
+    int32_t *order = arm_page_order(arm);
+    if (!order)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages",
+                       (long long)arm->cache.pages);
+    snap_status st = arm_upload_table(arm, 0, order, err);
+    if (st == SNAP_OK)
+        st = fill_cache(arm, order, arm_pages(arm), err);
     free(order);
     return st;
 }

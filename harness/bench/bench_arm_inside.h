@@ -32,10 +32,15 @@ struct bench_arm {
     mla_cache copy;
     int32_t *copy_table;
     lab_recording **served; /* [sets] one recorded served step each; made at its first use */
+    uint64_t *query_seed;   /* [sets] of the queries that each set has now */
+    uint64_t *zero;         /* device: one 0, the first row of the queries */
+    uint64_t drawn;         /* how many times a set was given queries */
+    int last;               /* the set of the last step */
+    int64_t samples;        /* timed steps since bench_arm_reset() */
+    bench_output kept;
+    bool planted;
+    uint64_t plant_seed;
 };
-
-/* The index of a token's numbers. @sequence is k * batch + b for sequence b of set k. */
-uint64_t arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token);
 
 /* The number of pages of one set. */
 int64_t arm_pages(const bench_arm *arm);
@@ -46,5 +51,26 @@ void *arm_slice(const slices *s, int set);
 /* Fills what steps read: cache, block tables, sequence lengths, queries, new tokens. Sets the
  * outputs to NaN. */
 snap_status arm_fill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Fills the pages and the block table of set 0 again. */
+snap_status arm_refill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Gives a set queries from the source of that seed. */
+snap_status arm_draw_queries(bench_arm *arm, int set, uint64_t seed,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* Quantises the queries of a set, if the arm does so. */
+snap_status arm_quantise_queries(bench_arm *arm, int set, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The page numbers of the pool in random order: page i of the arm, counted over sets, sequences and
+ * pages of a sequence, is page order[i]. NULL if out of memory; the caller frees it. */
+int32_t *arm_page_order(const bench_arm *arm);
+
+/* Writes the block table of a set. */
+snap_status arm_upload_table(bench_arm *arm, int set, const int32_t *order,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+/* The number of tokens in the last page of a sequence. */
+int arm_tail(const bench_arm *arm);
 
 #endif

@@ -8,15 +8,19 @@
 #include "base/rng.h"
 #include "kernels/formats.h"
 
-enum { kVerifyRows = 64, kVerifySequences = 8 };
-static const double kWholeWork = 1 << 19; /* rows x context up to which the host checks all rows of
-                                             a cell */
-static const double kHostWork = 1 << 16;  /* the same limit on a backend with lab_attend(), which
-                                             checks larger cells */
+/* How much of a cell is checked, before it is timed and of a timed output. */
+typedef struct {
+    int rows, sequences; /* of a large cell */
+    double whole;        /* rows x context up to which the host checks all rows */
+} sample_size;
+static const sample_size kBefore = {64, 8, 1 << 19}, kTimed = {8, 2, 1 << 15};
+
+static const double kHostWork = 1 << 16; /* rows x context up to which the host checks a cell of a
+                                            backend with lab_attend() */
+static const double kPlantedError = 0x1p-6; /* bound of row_error() */
 
 void verified_release(verified *v) {
-    free(v->out);
-    free(v->lse);
+    bench_output_release(&v->checked);
     *v = (verified){0};
 }
 
@@ -24,7 +28,7 @@ void verified_release(verified *v) {
 
 typedef struct {
     const bench_arm *arm;
-    const verified *v;
+    const bench_output *o;
     uint64_t seed;
     int64_t rows; /* rows to check in this sequence; 0 = all */
     int b;
@@ -65,18 +69,15 @@ static bool planes_alloc(planes *p, const bench_shape *s, mla_precision precisio
     return p->content && p->q && p->rope && p->q_rope && p->scale && p->q_scale && p->table;
 }
 
-typedef void (*row_fn)(const numbers *n, uint64_t index, uint16_t *row);
-
-/* Writes rows @first, @first + 1, ... of tokens or queries in the form that the precision
- * stores. */
-static void fill_rows(const bench_arm *arm, row_fn make, uint64_t first, int64_t count,
+/* Writes rows @first, @first + 1, ... of a source, whose pool is host memory, in the form that the
+ * precision stores. */
+static void fill_rows(const bench_arm *arm, const draw_source *from, uint64_t first, int64_t count,
                       void *content, uint16_t *rope, float *scale) {
-    const numbers *from = bench_arm_numbers(arm);
     int64_t d_c = from->d_c, d_r = from->d_r, width = d_c + d_r;
     bool fp8 = bench_arm_precision(arm) == MLA_FP8;
     uint16_t row[MLA_MAX_CONTENT + MLA_MAX_ROPE];
     for (int64_t i = 0; i < count; i++) {
-        make(from, first + (uint64_t)i, fp8 ? row : (uint16_t *)content + i * width);
+        draw_row(from, first + (uint64_t)i, fp8 ? row : (uint16_t *)content + i * width);
         if (fp8)
             scale[i] =
                 quant_row(row, from->d_c, from->d_r, (uint8_t *)content + i * d_c, rope + i * d_r);
@@ -105,10 +106,13 @@ static void judge_sequence(sequence_job *job) {
     }
     for (size_t i = 0; i < pages; i++)
         p.table[i] = (int32_t)i;
-    fill_rows(arm, numbers_token, bench_arm_token_index(arm, job->b, 0), s->context, p.content,
-              p.rope, p.scale);
-    fill_rows(arm, numbers_query, bench_arm_query_index(arm, first_row), rows, p.q, p.q_rope,
-              p.q_scale);
+    const numbers *from = bench_arm_numbers(arm);
+    draw_source tokens = {from->tokens, s->d_c, s->d_r, from->seed};
+    draw_source queries = {from->queries, s->d_c, s->d_r, job->o->query_seed};
+    int64_t sequence = (int64_t)job->o->set * s->batch + job->b;
+    fill_rows(arm, &tokens, bench_arm_token_index(arm, sequence, 0), s->context, p.content, p.rope,
+              p.scale);
+    fill_rows(arm, &queries, (uint64_t)first_row, rows, p.q, p.q_rope, p.q_scale);
     mla_backend_info info;
     mla_backend_describe(bench_arm_backend(arm), &info);
     judge_step in = {
@@ -127,8 +131,8 @@ static void judge_sequence(sequence_job *job) {
                  .q_rope = p.q_rope,
                  .q_scale = p.q_scale,
                  .softmax_scale = bench_softmax_scale(),
-                 .out = job->v->out + first_row * s->d_c,
-                 .lse = job->v->lse + first_row},
+                 .out = job->o->out + first_row * s->d_c,
+                 .lse = job->o->lse + first_row},
     };
     ref_pv pv = reference_pv(arm);
     judge_sample sample = {.rows = job->rows, .seed = job->seed + (uint64_t)job->b};
@@ -157,8 +161,8 @@ static void pick_sequences(int *order, int batch, int n, uint64_t seed) {
     }
 }
 
-static int64_t rows_per_sequence(const bench_shape *s, int sequences, bool whole) {
-    int64_t all = (int64_t)s->s_q * s->heads, wanted = (kVerifyRows + sequences - 1) / sequences;
+static int64_t rows_per_sequence(const bench_shape *s, int sequences, int rows, bool whole) {
+    int64_t all = (int64_t)s->s_q * s->heads, wanted = (rows + sequences - 1) / sequences;
     return whole || wanted >= all ? 0 : wanted;
 }
 
@@ -180,10 +184,11 @@ static bool is_small(const bench_arm *arm, double work) {
     return (double)bench_arm_rows(arm) * (double)bench_arm_shape(arm)->context <= work;
 }
 
-static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+static snap_status judge_on_host(judge_error *e, const bench_arm *arm, const bench_output *o,
+                                 sample_size size, uint64_t seed, snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
-    bool whole = is_small(arm, kWholeWork);
-    int n = whole || s->batch < kVerifySequences ? s->batch : kVerifySequences;
+    bool whole = is_small(arm, size.whole);
+    int n = whole || s->batch < size.sequences ? s->batch : size.sequences;
     int *order = malloc((size_t)s->batch * sizeof *order);
     sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
     snap_status st = SNAP_OK;
@@ -194,14 +199,14 @@ static snap_status judge_on_host(verified *v, const bench_arm *arm, uint64_t see
     pick_sequences(order, s->batch, n, seed);
     for (int i = 0; i < n; i++)
         jobs[i] = (sequence_job){.arm = arm,
-                                 .v = v,
+                                 .o = o,
                                  .seed = seed,
-                                 .rows = rows_per_sequence(s, n, whole),
+                                 .rows = rows_per_sequence(s, n, size.rows, whole),
                                  .b = order[i]};
     TRY(run_jobs(jobs, n, err));
-    v->error = (judge_error){0};
+    *e = (judge_error){0};
     for (int i = 0; i < n; i++)
-        judge_add(&v->error, &jobs[i].error, jobs[i].b);
+        judge_add(e, &jobs[i].error, jobs[i].b);
 cleanup:
     free(order);
     free(jobs);
@@ -225,10 +230,10 @@ static void sampled_rows_release(sampled_rows *k) {
     free(k->lse);
 }
 
-static bool sampled_rows_alloc(sampled_rows *k, const bench_shape *s) {
+static bool sampled_rows_alloc(sampled_rows *k, const bench_shape *s, sample_size size) {
     int all = s->s_q * s->heads;
-    k->sequences = s->batch < kVerifySequences ? s->batch : kVerifySequences;
-    k->rows = (kVerifyRows + k->sequences - 1) / k->sequences;
+    k->sequences = s->batch < size.sequences ? s->batch : size.sequences;
+    k->rows = (size.rows + k->sequences - 1) / k->sequences;
     k->rows = k->rows < all ? k->rows : all;
     size_t n = (size_t)k->sequences * (size_t)k->rows;
     k->order = malloc((size_t)s->batch * sizeof *k->order);
@@ -252,7 +257,7 @@ static void pick_rows(sampled_rows *k, const bench_shape *s, uint64_t seed) {
     }
 }
 
-static snap_status judge_sampled(judge_error *e, const verified *v, const bench_arm *arm,
+static snap_status judge_sampled(judge_error *e, const bench_output *o, const bench_arm *arm,
                                  const lab_step *step, sampled_rows *k, snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
     int rows = k->sequences * k->rows;
@@ -261,8 +266,8 @@ static snap_status judge_sampled(judge_error *e, const verified *v, const bench_
         *e = judge_known_rows(&(judge_known){.heads = s->heads,
                                              .s_q = s->s_q,
                                              .d_c = s->d_c,
-                                             .out = v->out,
-                                             .lse = v->lse,
+                                             .out = o->out,
+                                             .lse = o->lse,
                                              .row = k->row,
                                              .rows = rows,
                                              .ref = k->ref,
@@ -270,7 +275,9 @@ static snap_status judge_sampled(judge_error *e, const verified *v, const bench_
     return st;
 }
 
-static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t seed,
+/* A backend with lab_attend() can flush its caches, so the arm has one set: set 0. */
+static snap_status judge_on_device(judge_error *e, const bench_arm *arm, const bench_output *o,
+                                   sample_size size, judge_bound bound, uint64_t seed,
                                    snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
     const numbers *from = bench_arm_numbers(arm);
@@ -286,82 +293,164 @@ static snap_status judge_on_device(verified *v, const bench_arm *arm, uint64_t s
     mla_backend_describe(bench_arm_backend(arm), &info);
     sampled_rows k = {0};
     snap_status st = SNAP_OK;
-    if (!sampled_rows_alloc(&k, s))
+    step.queries.seed = o->query_seed;
+    if (!sampled_rows_alloc(&k, s, size))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", s->batch));
     pick_rows(&k, s, seed);
-    TRY(judge_sampled(&v->error, v, arm, &step, &k, err));
-    if (v->error.lse_err > v->bound.lse_err && info.fp8_sums.bits && step.precision == MLA_FP8) {
+    TRY(judge_sampled(e, o, arm, &step, &k, err));
+    if (e->lse_err > bound.lse_err && info.fp8_sums.bits && step.precision == MLA_FP8) {
         judge_error alike;
         step.sums = info.fp8_sums;
-        TRY(judge_sampled(&alike, v, arm, &step, &k, err));
+        TRY(judge_sampled(&alike, o, arm, &step, &k, err));
         if (!alike.nonfinite)
-            v->error.lse_alike = fmin(alike.lse_err, v->error.lse_err);
+            e->lse_alike = fmin(alike.lse_err, e->lse_err);
     }
 cleanup:
     sampled_rows_release(&k);
     return st;
 }
 
-static snap_status judge_all(verified *v, const bench_arm *arm, uint64_t seed, snap_err *err) {
+static snap_status judge_output(judge_error *e, const bench_arm *arm, const bench_output *o,
+                                sample_size size, judge_bound bound, uint64_t seed, snap_err *err) {
     bool device = lab_can_attend(bench_arm_backend(arm));
     if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
-        return judge_on_device(v, arm, seed, err);
-    return judge_on_host(v, arm, seed, err);
+        return judge_on_device(e, arm, o, size, bound, seed, err);
+    return judge_on_host(e, arm, o, size, seed, err);
 }
 
-/* ---- the result of a cell, and whether it has changed ---- */
+/* ---- before a cell is timed ---- */
 
-static snap_status fetch(bench_arm *arm, uint16_t **out, float **lse, snap_err *err) {
-    size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
-    *out = malloc(rows * d_c * sizeof **out);
-    *lse = malloc(rows * sizeof **lse);
-    if (!*out || !*lse) {
-        (void)err_set(err, SNAP_E_NOMEM, "out of memory for %zu output rows", rows);
-        return SNAP_E_NOMEM;
-    }
-    return bench_arm_result(arm, *out, *lse, err);
+/* Runs one step on set 0 with its first input, and copies the output. */
+static snap_status first_step(bench_arm *arm, bench_scope scope, bench_output *o, snap_err *err) {
+    double ns;
+    snap_status st = SNAP_OK;
+    TRY(bench_arm_reset(arm, err));
+    TRY(bench_arm_step(arm, scope, &ns, err));
+    TRY(bench_arm_output(arm, o, err));
+cleanup:
+    return st;
 }
 
-static bool same(const verified *v, const bench_arm *arm, const uint16_t *out, const float *lse) {
+static bool same(const bench_arm *arm, const bench_output *a, const bench_output *b) {
     size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
-    return v->out && memcmp(v->out, out, rows * d_c * sizeof *out) == 0 &&
-           memcmp(v->lse, lse, rows * sizeof *lse) == 0;
+    return a->out && memcmp(a->out, b->out, rows * d_c * sizeof *a->out) == 0 &&
+           memcmp(a->lse, b->lse, rows * sizeof *a->lse) == 0;
 }
 
 snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
                        snap_err *err) {
-    uint16_t *out = NULL;
-    float *lse = NULL;
-    double ns;
+    bench_output o = {0};
     snap_status st = SNAP_OK;
-    bench_arm_rewind(arm);
-    TRY(bench_arm_step(arm, scope, &ns, err));
-    TRY(fetch(arm, &out, &lse, err));
-    if (same(v, arm, out, lse))
+    TRY(first_step(arm, scope, &o, err));
+    if (v->verdict == SNAP_OK && same(arm, &v->checked, &o))
         goto cleanup;
     verified_release(v);
-    v->out = out;
-    v->lse = lse;
-    out = NULL;
-    lse = NULL;
+    v->checked = o;
+    o = (bench_output){0};
     v->bound = bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
-    TRY(judge_all(v, arm, seed, err));
+    TRY(judge_output(&v->error, arm, &v->checked, kBefore, v->bound, seed, err));
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
 cleanup:
-    free(out);
-    free(lse);
+    bench_output_release(&o);
     return st;
 }
 
-snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) {
-    uint16_t *out = NULL;
-    float *lse = NULL;
-    snap_status st = fetch(arm, &out, &lse, err);
-    if (st == SNAP_OK && !same(v, arm, out, lse))
+/* ---- afterwards ---- */
+
+/* Checks rows of a timed step's output: of the one that bench_arm_sample() kept, or else of the last
+ * step. */
+static snap_status check_timed(verified *v, bench_arm *arm, uint64_t seed, snap_err *err) {
+    bench_output last = {0};
+    const bench_output *o = bench_arm_kept(arm);
+    judge_error e;
+    snap_status st = SNAP_OK;
+    if (!o)
+        TRY(bench_arm_output(arm, &last, err));
+    TRY(judge_output(&e, arm, o ? o : &last, kTimed, v->bound, seed + 1, err));
+    v->verdict = judge_verdict(&e, v->bound, &v->why);
+    if (v->verdict != SNAP_OK)
+        err_prefix(&v->why, "the output of a timed step");
+cleanup:
+    bench_output_release(&last);
+    return st;
+}
+
+static snap_status check_same(verified *v, bench_arm *arm, bench_scope scope, snap_err *err) {
+    bench_output o = {0};
+    snap_status st = first_step(arm, scope, &o, err);
+    if (st == SNAP_OK && !same(arm, &v->checked, &o))
         v->verdict =
             err_set(&v->why, SNAP_E_WRONG,
-                    "the output of the timed steps differs from the output that was checked");
-    free(out);
-    free(lse);
+                    "the input that was checked before timing has another output after it");
+    bench_output_release(&o);
+    return st;
+}
+
+/* The largest error of an element of a planted row, in tokens, relative to the tokens of its column
+ * or to 1. FP8 may round all probabilities by the same factor, which is divided out: it is returned
+ * in *factor. */
+static double row_error(const uint16_t *out, const int *count, int d_c, int64_t n, double *factor) {
+    double worst = 0, sum = 0;
+    for (int d = 0; d < d_c; d++)
+        sum += (double)bf16_to_f32(out[d]);
+    *factor = sum;
+    for (int d = 0; d < d_c; d++) {
+        double tokens = (double)bf16_to_f32(out[d]) / sum * (double)n;
+        double e = fabs(tokens - count[d]) / fmax(1, count[d]);
+        if (!(e <= worst)) /* also true for NaN */
+            worst = e;
+        if (isnan(e))
+            break;
+    }
+    return worst;
+}
+
+static void judge_planted(verified *v, const bench_arm *arm, const bench_output *o, int *count) {
+    const bench_shape *s = bench_arm_shape(arm);
+    int each = s->s_q * s->heads;
+    for (int b = 0; b < s->batch && v->verdict == SNAP_OK; b++) {
+        double want, factor;
+        int64_t n = bench_arm_planted(arm, b, count, &want);
+        for (int i = 0; n && i < each && v->verdict == SNAP_OK; i++) {
+            int64_t row = (int64_t)b * each + i;
+            double e = row_error(o->out + row * s->d_c, count, s->d_c, n, &factor);
+            double lse = fabs((double)o->lse[row] - want) / fmax(1, want);
+            if (!(e <= kPlantedError && fabs(factor - 1) <= v->bound.row_rel &&
+                  lse <= v->bound.lse_err))
+                v->verdict = err_set(
+                    &v->why, SNAP_E_WRONG,
+                    "tokens planted in each page after timing: sequence %d, query %d, head %d "
+                    "miscounts them by %.2g (at most %.2g), their sum is %.4g, the error of lse "
+                    "%.2g",
+                    b, i / s->heads, i % s->heads, e, kPlantedError, factor, lse);
+        }
+    }
+}
+
+static snap_status check_planted(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
+                                 snap_err *err) {
+    int *count = malloc((size_t)bench_arm_shape(arm)->d_c * sizeof *count);
+    bench_output o = {0};
+    double ns;
+    snap_status st = SNAP_OK;
+    if (!count)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a row"));
+    TRY(bench_arm_plant(arm, seed, err));
+    TRY(bench_arm_step(arm, scope, &ns, err));
+    TRY(bench_arm_output(arm, &o, err));
+    judge_planted(v, arm, &o, count);
+cleanup:
+    bench_output_release(&o);
+    free(count);
+    return st;
+}
+
+snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
+                         snap_err *err) {
+    snap_status st = check_timed(v, arm, seed, err);
+    if (st == SNAP_OK && v->verdict == SNAP_OK)
+        st = check_same(v, arm, scope, err);
+    if (st == SNAP_OK && v->verdict == SNAP_OK)
+        st = check_planted(v, arm, scope, seed, err);
     return st;
 }

@@ -1,10 +1,19 @@
-/* check_output.h - checks an arm's output before a cell is timed, and compares it afterwards.
+/* check_output.h - checks an arm's output before a cell is timed, and three things afterwards.
  *
- * The check starts from the random numbers, not from the device's cache. It quantises them itself,
- * so it finds errors in append, in the query quantiser and in attention. Small cells are checked
- * whole. Of larger cells, about 64 rows are checked, spread over up to 8 sequences, with
+ * Before: the check starts from the random numbers, not from the device's cache. It quantises them
+ * itself, so it finds errors in append, in the query quantiser and in attention. Small cells are
+ * checked whole. Of larger cells, about 64 rows are checked, spread over up to 8 sequences, with
  * lab_attend() if the backend has it. The output of such a backend is compared with exact
- * probabilities, any other with the oracle of its own arithmetic. */
+ * probabilities, any other with the oracle of its own arithmetic.
+ *
+ * Afterwards: a random one of the timed outputs is checked in the same way, with about 8 rows of a
+ * large cell. Each timed step has other queries, so it cannot be an output of an earlier step. The
+ * input that was checked before must give the same bytes again. And a step on planted tokens
+ * (bench_arm_plant()) is compared with its closed form in all rows of all sequences. The relative
+ * error of the first check says little about one page of a long context, which changes the output
+ * of random inputs by about sqrt(64 / context). A planted page changes an element by 1/n, where n,
+ * about context / (64 * d_c), is the number of pages in one column; the bound is 1/64. So a page
+ * that is missing, exchanged or read twice is found up to a context of about 4096 * d_c tokens. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 
@@ -14,13 +23,12 @@
 typedef struct {
     judge_error error; /* over all checked rows */
     judge_bound bound;
-    snap_status verdict; /* SNAP_OK or SNAP_E_WRONG */
-    snap_err why;        /* the reason of SNAP_E_WRONG */
-    uint16_t *out;       /* the checked output, bf16 [rows][d_c] and fp32 [rows], owned */
-    float *lse;
+    snap_status verdict;  /* SNAP_OK or SNAP_E_WRONG */
+    snap_err why;         /* the reason of SNAP_E_WRONG */
+    bench_output checked; /* owned */
 } verified;
 
-void verified_release(verified *v); /* frees the output and sets @v to {0}, which is also its
+void verified_release(verified *v); /* frees the output, sets @v to {0}, which is also its
                                        initial value */
 
 /**
@@ -35,8 +43,10 @@ void verified_release(verified *v); /* frees the output and sets @v to {0}, whic
 snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* Call it after the timed steps. If the output of set 0 is no longer the checked one, the verdict
- * becomes SNAP_E_WRONG. */
-snap_status verify_unchanged(verified *v, bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+/* Call it after the timed steps of the scope, for an arm that passed verify_arm(). The verdict
+ * becomes SNAP_E_WRONG if one of the checks fails. Set 0 then holds planted tokens until
+ * bench_arm_reset(), which verify_arm() calls. */
+snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
+                         snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

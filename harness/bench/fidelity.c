@@ -114,25 +114,19 @@ static snap_status run_backend(const problem *p, bench_kind kind, const oracle_r
                          .d_r = opt->d_r};
     size_t rows = (size_t)opt->heads, n = rows * (size_t)opt->d_c;
     bench_arm *arm = NULL;
-    uint16_t *out = malloc(n * sizeof *out);
-    float *lse = malloc(rows * sizeof *lse);
+    bench_output o = {0};
     double ns;
     snap_status st = SNAP_OK;
-    if (!out || !lse) {
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for %zu rows", rows);
-        goto cleanup;
-    }
     TRY(bench_arm_create(&arm, opt->backend, &shape, kind, &p->from, 1, false, err));
     TRY(bench_arm_step(arm, BENCH_SERVED, &ns, err));
-    TRY(bench_arm_result(arm, out, lse, err));
+    TRY(bench_arm_output(arm, &o, err));
     for (size_t i = 0; i < n; i++)
-        into->o[i] = (double)bf16_to_f32(out[i]);
+        into->o[i] = (double)bf16_to_f32(o.out[i]);
     for (size_t i = 0; i < rows; i++)
-        into->lse[i] = (double)lse[i];
+        into->lse[i] = (double)o.lse[i];
 cleanup:
     bench_arm_free(arm);
-    free(out);
-    free(lse);
+    bench_output_release(&o);
     return st;
 }
 

@@ -54,7 +54,7 @@ snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope,
             clock_sleep_ns((int64_t)(rest * (double)(clock_now_ns() - block)));
             block = clock_now_ns();
         }
-        TRY(bench_arm_step(arms[arm], scope, &ns, err));
+        TRY(bench_arm_sample(arms[arm], scope, &ns, err));
         TRY(stop_add(&rules[arm], ns, (double)(clock_now_ns() - started) / 1e9, err));
     }
 cleanup:

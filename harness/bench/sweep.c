@@ -206,9 +206,10 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
     return out;
 }
 
-static snap_status check_again(cell *c, snap_err *err) {
+static snap_status check_again(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
-    snap_status st = verify_unchanged(&c->verdict, c->arm, &why);
+    note(s, "checking the timed output");
+    snap_status st = verify_timed(&c->verdict, c->arm, scope, s->opt->seed, &why);
     st = settle(c, st, &why, err);
     apply_verdict(c);
     return st;
@@ -275,7 +276,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     moment after = moment_now(s);
     for (int p = 0; p < BENCH_ARMS; p++)
         if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED)
-            TRY(check_again(&s->cells[p], err));
+            TRY(check_again(s, &s->cells[p], scope, err));
     for (int p = 0; p < BENCH_ARMS; p++)
         if (is_requested(s, p, scope))
             TRY(add_row(s, p, scope, &before, &after, err));

@@ -11,7 +11,8 @@
  *        it passes, warms up.
  *   {"steps":N}  -> {"ns":[N times]}, after one untimed step
  *   {"end":true} -> {"status","reason","cpu_s"}
- *        The worker checks that the output has not changed, and frees the cell.
+ *        The worker checks the timed output and two further steps (verify_timed()), and frees the
+ *        cell.
  *
  * The answer {"fatal":"..."} ends the worker. Both arms of a gate are such processes, even if they
  * are the same program, so that neither has an advantage. */

@@ -10,6 +10,7 @@
 #include "harness/record/results.h"
 #include "kernels/backend.h"
 #include "kernels/formats.h"
+#include "kernels/test/plugins/wrong.h"
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9 * (1 + fabs((double)(b))))
 
@@ -405,6 +406,64 @@ static void test_wrong_output_has_no_speed(void) {
     close_fake(be);
 }
 
+/* ---- a backend that computes something else than it was asked for ---- */
+
+static js *rows_with(wrong_fault fault, const bench_grid *g) {
+    mla_backend *be = open_fake();
+    mla_backend_ops table = wrong_ops(&fake, fault);
+    be->ops = &table;
+    js *rows = js_new_array();
+    sweep_options opt = options(be, g);
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
+    wrong_release();
+    close_fake(be);
+    return rows;
+}
+
+static void expect_reason(const js *rows, const char *arm, const char *part) {
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const char *why = js_get_str(js_at(rows, i), "reason");
+        if (is(js_at(rows, i), "arm", arm)) {
+            CU_ASSERT(is(js_at(rows, i), "status", "failed"));
+            CU_ASSERT(why && strstr(why, part));
+        }
+    }
+}
+
+/* Each plan's first result is returned again. The first check, on that result, passes. */
+static void test_remembered_results(void) {
+    bench_grid g = one_shape();
+    js *rows = rows_with(WRONG_REMEMBERS, &g);
+    expect_reason(rows, "bf16", "timed step");
+    expect_reason(rows, "fp8", "timed step");
+    js_free(rows);
+}
+
+/* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. */
+static void test_missing_page(void) {
+    bench_grid_text t = tiny;
+    t.arms = "fp8";
+    t.heads = t.s_q = t.batch = "1";
+    t.context = "262144";
+    bench_grid g = parse(t);
+    js *rows = rows_with(WRONG_DROP_40000, &g);
+    CU_ASSERT(js_len(rows) == 2);
+    expect_reason(rows, "fp8", "planted");
+    js_free(rows);
+}
+
+static void test_wrong_page(void) {
+    bench_grid_text t = tiny;
+    t.heads = t.s_q = "1";
+    t.batch = "70";
+    t.context = "200";
+    bench_grid g = parse(t);
+    js *rows = rows_with(WRONG_PAGE_64, &g);
+    expect_failed(rows, "bf16", "kernel", true);
+    expect_failed(rows, "fp8", "kernel", true);
+    js_free(rows);
+}
+
 /* The output is right when it is checked and wrong when it is timed. This must be found
  * afterwards. */
 static void test_wrong_after_judging(void) {
@@ -781,6 +840,9 @@ CU_TestInfo tests_bench[] = {
     {"a whole sweep", test_sweep_end_to_end},
     {"wrong output has no speed", test_wrong_output_has_no_speed},
     {"output that becomes wrong after its check", test_wrong_after_judging},
+    {"remembered results are found", test_remembered_results},
+    {"a missing page of 4096 is found", test_missing_page},
+    {"a wrong page of the last sequences is found", test_wrong_page},
     {"a wrong append is found", test_wrong_append},
     {"a broken device ends the sweep", test_broken_device},
     {"shapes that are too large are skipped", test_too_large_is_skipped},

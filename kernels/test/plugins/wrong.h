@@ -17,23 +17,28 @@ typedef enum {
     WRONGS
 } wrong_fault;
 
+enum { WRONG_PLANS = 8 };
+
 static struct {
     const mla_backend_ops *right;
     wrong_fault fault;
     int32_t *lengths, *table; /* of the changed step */
-    mla_plan *plan;           /* WRONG_REMEMBERS: of the remembered result; NULL = none */
-    unsigned char *out, *lse;
+    struct {
+        mla_plan *plan;
+        unsigned char *out, *lse;
+    } known[WRONG_PLANS]; /* WRONG_REMEMBERS: first results */
 } wronged;
 
-static void wrong_forget(void) {
-    free(wronged.out);
-    free(wronged.lse);
-    wronged.plan = NULL;
-    wronged.out = wronged.lse = NULL;
+static void wrong_forget(int i) {
+    free(wronged.known[i].out);
+    free(wronged.known[i].lse);
+    wronged.known[i].plan = NULL;
+    wronged.known[i].out = wronged.known[i].lse = NULL;
 }
 
 static void wrong_release(void) {
-    wrong_forget();
+    for (int i = 0; i < WRONG_PLANS; i++)
+        wrong_forget(i);
     free(wronged.lengths);
     free(wronged.table);
     wronged.lengths = wronged.table = NULL;
@@ -65,7 +70,8 @@ static mla_step wrong_step(const mla_step *step) {
     memcpy(wronged.lengths, step->seqlens, batch * sizeof *wronged.lengths);
     memcpy(wronged.table, step->block_table, batch * width * sizeof *wronged.table);
     for (int b = 0; b < step->batch; b++)
-        wrong_sequence(wronged.lengths + b, wronged.table + (size_t)b * width, step->table_width, b);
+        wrong_sequence(wronged.lengths + b, wronged.table + (size_t)b * width, step->table_width,
+                       b);
     changed.seqlens = wronged.lengths;
     changed.block_table = wronged.table;
     return changed;
@@ -82,30 +88,42 @@ static snap_status wrong_run(mla_plan *plan, const mla_step *step, const mla_cac
     return wronged.right->run(plan, &changed, cache, attn, err);
 }
 
+/* The place of @plan in the list; -1 if it is not there. */
+static int wrong_place(const mla_plan *plan) {
+    for (int i = 0; i < WRONG_PLANS; i++)
+        if (wronged.known[i].plan == plan)
+            return i;
+    return -1;
+}
+
 static snap_status wrong_remember(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                                   const mla_attn *attn, snap_err *err) {
     size_t rows = (size_t)step->batch * (size_t)step->s_q * (size_t)plan->cap.heads;
     size_t out = rows * (size_t)plan->cap.d_c * 2, lse = attn->lse ? rows * sizeof(float) : 0;
-    if (wronged.plan == plan) {
-        memcpy(attn->out, wronged.out, out);
-        memcpy(attn->lse, wronged.lse, lse);
+    int at = wrong_place(plan);
+    if (at >= 0) {
+        memcpy(attn->out, wronged.known[at].out, out);
+        memcpy(attn->lse, wronged.known[at].lse, lse);
         return SNAP_OK;
     }
     snap_status st = wronged.right->run(plan, step, cache, attn, err);
-    wrong_forget();
-    wronged.plan = plan;
-    wronged.out = malloc(out);
-    wronged.lse = malloc(lse + 1);
-    if (!wronged.out || !wronged.lse)
+    at = wrong_place(NULL);
+    if (at < 0 || st != SNAP_OK)
+        return st;
+    wronged.known[at].plan = plan;
+    wronged.known[at].out = malloc(out);
+    wronged.known[at].lse = malloc(lse + 1);
+    if (!wronged.known[at].out || !wronged.known[at].lse)
         abort();
-    memcpy(wronged.out, attn->out, out);
-    memcpy(wronged.lse, attn->lse, lse);
+    memcpy(wronged.known[at].out, attn->out, out);
+    memcpy(wronged.known[at].lse, attn->lse, lse);
     return st;
 }
 
 static void wrong_plan_free(mla_plan *plan) {
-    if (wronged.plan == plan)
-        wrong_forget();
+    int at = wrong_place(plan);
+    if (at >= 0)
+        wrong_forget(at);
     wronged.right->plan_free(plan);
 }
 

@@ -1,0 +1,182 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "harness/bench/bench_arm_inside.h"
+#include "kernels/formats.h"
+
+/* Powers of two, so that both formats hold them exactly. The logit is 1 + kKey * kQuery times the
+ * softmax scale: 148. The key lies in the last RoPE column, where no distribution of numbers.h has
+ * outliers. */
+static const float kKey = 4096, kQuery = 0.5f;
+
+enum { kRowsAtOnce = 4096 };
+
+/* The slot of the replaced tokens. It is the same in all pages, so any 64 consecutive tokens include
+ * one of them. The new tokens of a step, the last s_q of each sequence, are never replaced. */
+static int slot_of(const bench_arm *arm) {
+    int old = arm_tail(arm) - arm->shape.s_q;
+    return (int)(draw_mix(arm->plant_seed) % (uint64_t)(old > 0 ? old : MLA_PAGE + old));
+}
+
+static int planted_pages(const bench_arm *arm) {
+    bool in_last = arm_tail(arm) > arm->shape.s_q;
+    return arm->pages_per_sequence - (in_last ? 0 : 1);
+}
+
+static int column_of(const bench_arm *arm, int64_t page) {
+    return (int)(draw_mix(draw_mix(arm->plant_seed) ^ (uint64_t)page) % (uint64_t)arm->shape.d_c);
+}
+
+/* ---- another block table ---- */
+
+static void swap(int32_t *a, int32_t *b) {
+    int32_t held = *a;
+    *a = *b;
+    *b = held;
+}
+
+/* Exchanges the pages of set 0. Last pages are exchanged among each other, because they may hold
+ * fewer tokens than the others. */
+static void shuffle(const bench_arm *arm, int32_t *order) {
+    rng r = rng_make(arm->plant_seed, rng_stream_of("planted pages"));
+    uint32_t per = (uint32_t)arm->pages_per_sequence, batch = (uint32_t)arm->shape.batch;
+    uint32_t others = (per - 1) * batch;
+    for (uint32_t i = 1; i < others; i++) {
+        uint32_t j = rng_below(&r, i + 1);
+        swap(order + i / (per - 1) * per + i % (per - 1),
+             order + j / (per - 1) * per + j % (per - 1));
+    }
+    for (uint32_t b = 1; b < batch; b++)
+        swap(order + (b + 1) * per - 1, order + (rng_below(&r, b + 1) + 1) * per - 1);
+}
+
+/* ---- tokens and queries ---- */
+
+typedef struct {
+    mla_plan *plan;
+    int32_t *lengths, *pages; /* device [kRowsAtOnce] */
+    void *kv;                 /* device bf16 [kRowsAtOnce][d_c + d_r] */
+    int32_t *host;            /* [kRowsAtOnce] */
+    uint16_t *rows;           /* [kRowsAtOnce][d_c + d_r] */
+} planter;
+
+static snap_status planter_create(planter *p, const bench_arm *arm, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    size_t row = (size_t)(s->d_c + s->d_r) * sizeof *p->rows;
+    mla_capacity cap = {.precision = arm->precision,
+                        .heads = 1,
+                        .d_c = s->d_c,
+                        .d_r = s->d_r,
+                        .batch = kRowsAtOnce,
+                        .s_q = 1,
+                        .max_tokens = MLA_PAGE,
+                        .splits = 1};
+    snap_status st = SNAP_OK;
+    TRY(mla_plan_create(&p->plan, arm->be, &cap, err));
+    p->lengths = mla_alloc(arm->be, kRowsAtOnce * sizeof *p->lengths, err);
+    p->pages = p->lengths ? mla_alloc(arm->be, kRowsAtOnce * sizeof *p->pages, err) : NULL;
+    p->kv = p->pages ? mla_alloc(arm->be, kRowsAtOnce * row, err) : NULL;
+    p->host = malloc(kRowsAtOnce * sizeof *p->host);
+    p->rows = malloc(kRowsAtOnce * row);
+    if (!p->kv || !p->host || !p->rows)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for planted tokens"));
+    for (int i = 0; i < kRowsAtOnce; i++)
+        p->host[i] = slot_of(arm) + 1;
+    TRY(mla_copy_in(arm->be, p->lengths, p->host, kRowsAtOnce * sizeof *p->host, err));
+cleanup:
+    return st;
+}
+
+static void planter_release(planter *p, mla_backend *be) {
+    mla_plan_free(p->plan);
+    mla_free(be, p->lengths);
+    mla_free(be, p->pages);
+    mla_free(be, p->kv);
+    free(p->host);
+    free(p->rows);
+}
+
+/* Appends the tokens of some pages. For this purpose each page is a sequence that ends with the
+ * replaced token. @first counts the pages that have one. */
+static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order, int64_t first,
+                               int n, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    int64_t width = s->d_c + s->d_r;
+    size_t count = (size_t)n;
+    mla_step step = {
+        .batch = n, .s_q = 1, .seqlens = p->lengths, .block_table = p->pages, .table_width = 1};
+    memset(p->rows, 0, count * (size_t)width * sizeof *p->rows);
+    for (int i = 0; i < n; i++) {
+        int64_t at = first + i, per = planted_pages(arm);
+        int64_t page = at / per * arm->pages_per_sequence + at % per;
+        p->host[i] = order[page];
+        p->rows[i * width + column_of(arm, page)] = bf16_from_f32(1);
+        p->rows[(i + 1) * width - 1] = bf16_from_f32(kKey);
+    }
+    snap_status st = SNAP_OK;
+    TRY(mla_copy_in(arm->be, p->pages, p->host, count * sizeof *p->host, err));
+    TRY(mla_copy_in(arm->be, p->kv, p->rows, count * (size_t)width * sizeof *p->rows, err));
+    TRY(mla_append_kv(p->plan, &step, &arm->cache, p->kv, err));
+cleanup:
+    return st;
+}
+
+static snap_status plant_tokens(bench_arm *arm, const int32_t *order, snap_err *err) {
+    int64_t pages = (int64_t)planted_pages(arm) * arm->shape.batch;
+    planter p = {0};
+    snap_status st = planter_create(&p, arm, err);
+    for (int64_t first = 0; first < pages && st == SNAP_OK; first += kRowsAtOnce) {
+        int64_t left = pages - first;
+        st = plant_pages(arm, &p, order, first, left < kRowsAtOnce ? (int)left : kRowsAtOnce, err);
+    }
+    if (st == SNAP_OK)
+        st = mla_sync(arm->be, err);
+    planter_release(&p, arm->be);
+    return st;
+}
+
+static snap_status aim_queries(bench_arm *arm, snap_err *err) {
+    const bench_shape *s = &arm->shape;
+    int64_t rows = bench_arm_rows(arm), width = s->d_c + s->d_r;
+    size_t bytes = (size_t)(rows * width) * sizeof(uint16_t);
+    uint16_t *host = malloc(bytes);
+    if (!host)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for queries");
+    for (int64_t i = 0; i < rows * width; i++) {
+        int64_t d = i % width;
+        host[i] = bf16_from_f32(d < s->d_c ? 1 : d == width - 1 ? kQuery : 0);
+    }
+    snap_status st = mla_copy_in(arm->be, arm_slice(&arm->q, 0), host, bytes, err);
+    free(host);
+    arm->query_seed[0] = ~arm->from->seed; /* bench_arm_reset() then draws queries */
+    return st == SNAP_OK ? arm_quantise_queries(arm, 0, err) : st;
+}
+
+snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) {
+    int32_t *order = arm_page_order(arm);
+    if (!order)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages",
+                       (long long)arm->cache.pages);
+    snap_status st = SNAP_OK;
+    arm->planted = true;
+    arm->plant_seed = draw_mix(seed + arm->drawn);
+    arm->next = 0;
+    shuffle(arm, order);
+    TRY(arm_upload_table(arm, 0, order, err));
+    TRY(plant_tokens(arm, order, err));
+    TRY(aim_queries(arm, err));
+cleanup:
+    free(order);
+    return st;
+}
+
+int64_t bench_arm_planted(const bench_arm *arm, int b, int *count, double *lse) {
+    int n = planted_pages(arm);
+    memset(count, 0, (size_t)arm->shape.d_c * sizeof *count);
+    for (int i = 0; i < n; i++)
+        count[column_of(arm, (int64_t)b * arm->pages_per_sequence + i)]++;
+    *lse = (double)bench_softmax_scale() * (1 + (double)(kKey * kQuery)) + log((double)n);
+    return n;
+}
