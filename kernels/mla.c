@@ -119,7 +119,15 @@ void mla_backend_describe(const mla_backend *be, mla_backend_info *out) {
 }
 
 void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err) {
-    return be->ops->alloc(be, bytes, err);
+    if (bytes < 1 || bytes > PTRDIFF_MAX) {
+        (void)err_set(err, SNAP_E_SHAPE, "an allocation must have 1..%td bytes, got '%zu'",
+                      PTRDIFF_MAX, bytes);
+        return NULL;
+    }
+    void *at = be->ops->alloc(be, bytes, err);
+    if (!at && (!err || err->code == SNAP_OK))
+        (void)err_set(err, SNAP_E_NOMEM, "the backend has no memory for %zu bytes", bytes);
+    return at;
 }
 
 void mla_free(mla_backend *be, void *device) {
@@ -127,14 +135,27 @@ void mla_free(mla_backend *be, void *device) {
         be->ops->free(be, device);
 }
 
+static snap_status check_copy(const void *device, const void *host, size_t bytes, snap_err *err) {
+    snap_status st = SNAP_OK;
+    TRY(check_pointer("device memory of a copy", device, 1, err));
+    TRY(check_pointer("host memory of a copy", host, 1, err));
+    if (bytes > PTRDIFF_MAX)
+        st = err_set(err, SNAP_E_SHAPE, "a copy must have 0..%td bytes, got '%zu'", PTRDIFF_MAX,
+                     bytes);
+cleanup:
+    return st;
+}
+
 snap_status mla_copy_in(mla_backend *be, void *device, const void *host, size_t bytes,
                         snap_err *err) {
-    return be->ops->copy_in(be, device, host, bytes, err);
+    snap_status st = bytes ? check_copy(device, host, bytes, err) : SNAP_OK;
+    return st == SNAP_OK && bytes ? be->ops->copy_in(be, device, host, bytes, err) : st;
 }
 
 snap_status mla_copy_out(mla_backend *be, void *host, const void *device, size_t bytes,
                          snap_err *err) {
-    return be->ops->copy_out(be, host, device, bytes, err);
+    snap_status st = bytes ? check_copy(device, host, bytes, err) : SNAP_OK;
+    return st == SNAP_OK && bytes ? be->ops->copy_out(be, host, device, bytes, err) : st;
 }
 
 snap_status mla_sync(mla_backend *be, snap_err *err) {

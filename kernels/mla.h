@@ -120,12 +120,13 @@ void mla_backend_describe(const mla_backend *be, mla_backend_info *out);
 const char *const *mla_backend_list(void);
 
 /* Allocates uninitialised device memory, aligned to MLA_ALIGN. Returns NULL on failure and sets the
- * error. */
+ * error: SNAP_E_SHAPE for 0 bytes or more than PTRDIFF_MAX, SNAP_E_NOMEM, SNAP_E_DEVICE. */
 void *mla_alloc(mla_backend *be, size_t bytes, snap_err *err);
 void mla_free(mla_backend *be, void *device); /* NULL is allowed */
 
 /* Stream-ordered copies between host and device memory. mla_copy_out() returns after the bytes have
- * arrived. */
+ * arrived. A copy of 0 bytes does nothing. SNAP_E_SHAPE: a pointer is null, or there are more than
+ * PTRDIFF_MAX bytes. Whether the bytes lie within an allocation is not checked. */
 snap_status mla_copy_in(mla_backend *be, void *device, const void *host, size_t bytes,
                         snap_err *err) SNAP_CHECK_RESULT;
 snap_status mla_copy_out(mla_backend *be, void *host, const void *device, size_t bytes,

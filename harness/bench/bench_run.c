@@ -104,9 +104,12 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
  * floor, either the probes ran at a busy moment and reach more when repeated, or the row is wrong.
  * The probes are therefore repeated up to kRetries times. */
 static snap_status derive(bench *b, snap_err *err) {
-    mla_ceilings *best = &b->ceilings.best;
+    const mla_ceilings *best = &b->ceilings.best;
+    mla_ceilings probed = {0};
     snap_status st = SNAP_OK;
-    TRY(sweep_raise(b->rows, best, err));
+    TRY(sweep_raise(b->rows, &probed, err));
+    ceilings_add(&b->ceilings,
+                 (mla_probe_rates){probed.read.rate, probed.bf16.rate, probed.fp8.rate});
     TRY(sweep_derive(b->rows, best, err));
     for (int i = 0; i < kRetries && sweep_count_flag(b->rows, "below_floor"); i++) {
         TRY(ceilings_measure(&b->ceilings, b->backend, kProbeRounds, kProbeSeconds, err));

@@ -22,18 +22,31 @@ static const mla_ceiling *ceiling_of(const mla_ceilings *c, int kind) {
     return (const mla_ceiling *)(const void *)((const char *)c + kinds[kind].at);
 }
 
+/* Adds one repetition. When all places are taken, a new best rate takes the last one, so that the
+ * ceiling is always among the samples. */
 static void add_round(ceilings *c, const mla_ceilings *round) {
+    bool full = c->rounds == CEILINGS_MAX_ROUNDS;
     for (int k = 0; k < CEILINGS_KINDS; k++) {
         const mla_ceiling *now = ceiling_of(round, k);
         mla_ceiling *best = ceiling_at(&c->best, k);
-        if (c->rounds < CEILINGS_MAX_ROUNDS)
-            c->samples[k][c->rounds] = now->rate;
+        if (!full || now->rate > best->rate)
+            c->samples[k][full ? CEILINGS_MAX_ROUNDS - 1 : c->rounds] = now->rate;
         if (now->rate > best->rate)
             *best = *now;
     }
-    c->best.fp8_native = round->fp8_native;
-    c->best.read_bytes = round->read_bytes;
-    c->rounds += c->rounds < CEILINGS_MAX_ROUNDS;
+    c->rounds += !full;
+}
+
+void ceilings_add(ceilings *c, mla_probe_rates probed) {
+    mla_ceilings round = {.read = {.rate = probed.read, .windows = 1},
+                          .bf16 = {.rate = probed.bf16, .windows = 1},
+                          .fp8 = {.rate = probed.fp8, .windows = 1}};
+    if (!(probed.read > 0 && probed.bf16 > 0 && probed.fp8 > 0))
+        return;
+    for (int k = 0; k < CEILINGS_KINDS; k++)
+        (void)snprintf(ceiling_at(&round, k)->how, MLA_CEILING_HOW,
+                       "a short window between samples");
+    add_round(c, &round);
 }
 
 snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
@@ -43,6 +56,8 @@ snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double se
         mla_ceilings round;
         TRY(mla_ceilings_measure(&round, be, seconds, err));
         add_round(c, &round);
+        c->best.fp8_native = round.fp8_native;
+        c->best.read_bytes = round.read_bytes;
     }
 cleanup:
     return st;

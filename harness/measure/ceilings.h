@@ -1,5 +1,5 @@
 /* ceilings.h - the measured ceilings of a device, as a result file stores them. Each probe is
- * repeated. The first 64 repetitions are kept, and the best repetition is the ceiling. */
+ * repeated. 64 repetitions are kept, among them the best one, which is the ceiling. */
 #ifndef SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 #define SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 
@@ -14,11 +14,15 @@ typedef struct {
     int rounds;
 } ceilings;
 
-/* Runs each probe @rounds times for @seconds and raises `best`. Rounds after the first
- * CEILINGS_MAX_ROUNDS can raise `best`, but they are not kept as samples. Errors of
- * mla_ceilings_measure(). */
+/* Runs each probe @rounds times for @seconds and raises `best`. Of the rounds after the first
+ * CEILINGS_MAX_ROUNDS, only a rate that raises `best` is kept as a sample: in the place of the last
+ * one. Errors of mla_ceilings_measure(). */
 snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
                              snap_err *err) SNAP_CHECK_RESULT;
+
+/* Adds the best rates of short probe windows as one more repetition. Rates of 0 mean that there were
+ * no such windows: nothing is added. */
+void ceilings_add(ceilings *c, mla_probe_rates probed);
 
 /* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */
 js *ceilings_json(const ceilings *c);

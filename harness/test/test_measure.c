@@ -276,6 +276,25 @@ static void test_paired_probes(void) {
 
 /* ---- ceilings in a result file ---- */
 
+/* Each ceiling is the largest of its samples, also after more repetitions than are kept. */
+static void test_ceilings_have_their_sample(void) {
+    ceilings c = {0};
+    for (int i = 0; i < CEILINGS_MAX_ROUNDS + 9; i++) {
+        double up = 1e9 * (i + 1), down = 1e9 * (100 - i);
+        ceilings_add(&c, (mla_probe_rates){.read = up, .bf16 = down, .fp8 = i == 70 ? 1e12 : 1e9});
+        ceilings_add(&c, (mla_probe_rates){0});
+        CU_ASSERT_EQUAL(c.rounds, i + 1 < CEILINGS_MAX_ROUNDS ? i + 1 : CEILINGS_MAX_ROUNDS);
+        double best[CEILINGS_KINDS] = {0};
+        for (int k = 0; k < CEILINGS_KINDS; k++)
+            for (int j = 0; j < c.rounds; j++)
+                best[k] = fmax(best[k], c.samples[k][j]);
+        CU_ASSERT_EQUAL(c.best.read.rate, best[0]);
+        CU_ASSERT_EQUAL(c.best.bf16.rate, best[1]);
+        CU_ASSERT_EQUAL(c.best.fp8.rate, best[2]);
+    }
+    CU_ASSERT_EQUAL(c.best.fp8.rate, 1e12);
+}
+
 static void test_ceilings_round_trip(void) {
     ceilings c = {.rounds = 2}, back;
     c.best.read = (mla_ceiling){.rate = 41.5e9, .how = "two streams"};
@@ -396,6 +415,7 @@ CU_TestInfo tests_measure[] = {
     {"code hash", test_code_hash},
     {"code hash of broken images", test_code_find_hostile},
     {"probes of the ceilings take at most a third of the time", test_paired_probes},
+    {"a ceiling is one of its samples", test_ceilings_have_their_sample},
     {"ceilings through JSON", test_ceilings_round_trip},
     {"limits beside ceilings", test_limits_beside_ceilings},
     CU_TEST_INFO_NULL,

@@ -42,6 +42,29 @@ static void test_backends(void) {
     mla_backend_close(NULL);
 }
 
+/* Bad sizes and null pointers do not reach the functions of the backend, which are null here. */
+static void test_memory_arguments(void) {
+    static const mla_backend_ops none;
+    mla_backend be = {&none};
+    char x[8] = "abc";
+    static const size_t kBad[] = {0, SIZE_MAX, (size_t)PTRDIFF_MAX + 1};
+    for (int i = 0; i < 3; i++) {
+        snap_err err = {0};
+        CU_ASSERT_PTR_NULL(mla_alloc(&be, kBad[i], &err));
+        CU_ASSERT(err.code == SNAP_E_SHAPE && strstr(err.text, "must have 1.."));
+    }
+    mla_free(&be, NULL);
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(mla_copy_in(&be, NULL, x, 1, &err), SNAP_E_SHAPE);
+    CU_ASSERT_STRING_EQUAL(err.text, "device memory of a copy is null");
+    CU_ASSERT_EQUAL(mla_copy_in(&be, x, NULL, 1, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_copy_in(&be, x, x, SIZE_MAX, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_copy_out(&be, NULL, x, 1, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_copy_out(&be, x, NULL, 1, NULL), SNAP_E_SHAPE);
+    CU_ASSERT_EQUAL(mla_copy_in(&be, NULL, NULL, 0, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(mla_copy_out(&be, NULL, NULL, 0, NULL), SNAP_OK);
+}
+
 static void expect_capacity_error(mla_backend *be, mla_capacity cap, const char *text) {
     mla_plan *plan;
     snap_err err = {0};
@@ -387,6 +410,7 @@ static void test_probes(void) {
 
 CU_TestInfo tests_contract[] = {
     {"backends: names, options, memory", test_backends},
+    {"sizes and pointers of memory", test_memory_arguments},
     {"capacities out of range", test_capacity},
     {"bad arguments of a run", test_run_arguments},
     {"the scheduled step and no other", test_scheduled},
