@@ -58,7 +58,8 @@ static int64_t token_of_row(const step_spec *spec, int b, int64_t i) {
 }
 
 /* The RoPE part of a token is +1 or -1 in each column. Two different tokens agree in about half of
- * the columns. Equals of 131,073 tokens agree in 54 of 64 at most. */
+ * the columns. Of 131,073 tokens, the nearest to another one agrees in about 52 of 64, so its logit
+ * is lower by about 55. */
 static void aim_at_token(const step_spec *spec, int id, int64_t token, float *row) {
     int64_t at = token < 0 ? token_of_row(spec, id, -1 - token) : token;
     uint64_t signs = draw_mix(hash_of(id, at));

@@ -7,7 +7,7 @@
 
 #include "base/test/sanitized.h"
 #include "kernels/backend.h"
-#include "kernels/conformance/conformance.h"
+#include "kernels/conformance/check.h"
 #include "kernels/cut_sums.h"
 #include "kernels/formats.h"
 #include "kernels/reference.h"
@@ -38,20 +38,22 @@ static bool count(void *ctx, const conformance_row *row) {
     return t->rows != t->stop_after && !t->found;
 }
 
-/* Runs all checks; under a sanitizer, those before the long ones, which would take minutes. */
-static tally run(mla_backend *be) {
-    tally t = {.before = kSanitized ? kFirstLong : NULL};
-    CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), kSanitized ? SNAP_E_CANCELLED : SNAP_OK);
-    CU_ASSERT(kSanitized || t.rows == conformance_count());
+/* Runs all checks; without @with_long or under a sanitizer, those before the long ones, which would
+ * take minutes. */
+static tally run(mla_backend *be, bool with_long) {
+    bool all = with_long && !kSanitized;
+    tally t = {.before = all ? NULL : kFirstLong};
+    CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), all ? SNAP_OK : SNAP_E_CANCELLED);
+    CU_ASSERT(!all || t.rows == conformance_count());
     return t;
 }
 
-static void expect_passed(const char *name, const char *isa) {
+static void expect_passed(const char *name, const char *isa, bool with_long) {
     mla_backend *be;
     mla_backend_options opt = {.isa = isa, .threads = 2};
     if (mla_backend_open(&be, name, &opt, NULL) != SNAP_OK)
         return;
-    tally t = run(be);
+    tally t = run(be, with_long);
     if (t.failed)
         (void)fprintf(stderr, "\n    %s %s: %s\n", name, isa, t.first);
     CU_ASSERT_EQUAL(t.failed, 0);
@@ -62,10 +64,10 @@ static void expect_passed(const char *name, const char *isa) {
 }
 
 static void test_cpu(void) {
-    expect_passed("cpu", "auto");
+    expect_passed("cpu", "auto", true);
 #ifndef __SANITIZE_THREAD__ /* left out under the thread sanitizer: it uses the same threads as
                                "auto" */
-    expect_passed("cpu", "portable");
+    expect_passed("cpu", "portable", false);
 #endif
 }
 
@@ -82,30 +84,29 @@ static void test_opencl(void) {
         return;
     }
     mla_backend_close(be);
-    expect_passed("opencl", "auto");
+    expect_passed("opencl", "auto", true);
     CU_ASSERT_EQUAL(mla_backend_open(&be, "opencl", &(mla_backend_options){.isa = "abacus"}, &err),
                     SNAP_E_UNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no usable OpenCL device matches 'abacus'"));
 }
 
-static tally run_plugin(const char *name) {
+static tally run_plugin(const char *name, bool with_long) {
     mla_backend *be;
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, name, NULL, NULL), SNAP_OK);
-    tally t = run(be);
+    tally t = run(be, with_long);
     CU_ASSERT_EQUAL(t.failed, 0);
     mla_backend_close(be);
     return t;
 }
 
 static void test_example(void) {
-    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/example.so").skipped, 0);
+    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/example.so", true).skipped, 0);
 }
 
-/* The minimal plugin has no FP8: the 25 checks of that arm and the quantisation of queries are
- * skipped. */
+/* The minimal plugin has no FP8: the checks of that arm and the quantisation of queries are skipped.
+ * It is slow, so the long checks are left out. */
 static void test_minimal(void) {
-    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so").skipped,
-                    kSanitized ? 23 : 26);
+    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, 23);
 }
 
 /* ---- backends with one fault each ------------------------------------------------------------ */
@@ -202,10 +203,10 @@ static snap_status run_exact_cut_off(mla_plan *plan, const mla_step *step, const
     return st;
 }
 
-/* Runs the suite on the correct backend with the table @wrong; @check must fail. */
-static void expect_found(mla_backend_ops wrong, const char *check) {
+/* Runs the suite on the correct backend with the table @wrong; the check @name must fail. */
+static void expect_found(mla_backend_ops wrong, const char *name) {
     const mla_backend_ops *ops = right->ops;
-    tally t = {.wanted = check};
+    tally t = {.wanted = name};
     mla_backend_ops *table = &wrong;
     mla_backend self = {ops};
     mla_backend *was = right;
@@ -216,7 +217,7 @@ static void expect_found(mla_backend_ops wrong, const char *check) {
     was->ops = ops;
     right = was;
     if (!t.found)
-        (void)fprintf(stderr, "\n    '%s' did not fail\n", check);
+        (void)fprintf(stderr, "\n    '%s' did not fail\n", name);
     CU_ASSERT(t.found);
 }
 
@@ -242,42 +243,38 @@ static void test_faults(void) {
 
 /* ---- pages that are not read ----------------------------------------------------------------- */
 
-typedef struct {
-    const char *check;
-    bool failed[2]; /* in each arm */
-} found_in;
-
-static bool note_arms(void *ctx, const conformance_row *row) {
-    found_in *f = ctx;
-    if (strcmp(row->check, f->check) == 0 && row->verdict == CONFORMANCE_FAILED)
-        f->failed[strcmp(row->arm, "fp8") == 0] = true;
-    return !f->failed[MLA_FP8];
+static const check *long_check(const char *name) {
+    const check *k = checks_reach;
+    while (k->name && strcmp(k->name, name) != 0)
+        k++;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(k->name);
+    return k;
 }
 
-static void expect_page_missed(wrong_fault fault, const char *check) {
+static void expect_page_missed(wrong_fault fault, const char *name) {
     mla_backend *be;
-    found_in f = {.check = check};
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", &(mla_backend_options){.threads = 2}, NULL),
                           SNAP_OK);
     const mla_backend_ops *ops = be->ops;
     mla_backend_ops table = wrong_ops(ops, fault);
     be->ops = &table;
-    CU_ASSERT_EQUAL(conformance_run(be, note_arms, &f, NULL), SNAP_E_CANCELLED);
-    CU_ASSERT(f.failed[MLA_BF16] && f.failed[MLA_FP8]);
+    for (int arm = MLA_BF16; arm <= MLA_FP8; arm++) {
+        conformance_row row = {.worst = (double)NAN};
+        check_context c = {be, (mla_precision)arm, &row};
+        CU_ASSERT_EQUAL(long_check(name)->run(&c, NULL), SNAP_E_WRONG);
+    }
     be->ops = ops;
     wrong_release();
     mla_backend_close(be);
 }
 
 static void test_pages_missed(void) {
-    if (kSanitized)
-        return;
     expect_page_missed(WRONG_DROP_4096, kFirstLong);
+    expect_page_missed(WRONG_DROP_4096, "one far token decides");
     expect_page_missed(WRONG_DROP_40000, kFirstLong);
     expect_page_missed(WRONG_PAGE_64, "each page of 256 sequences counts");
 }
 
-static mla_backend_ops small_ops;
 static const mla_backend_ops *large_ops;
 
 static void describe_small(const mla_backend *be, mla_backend_info *out) {
@@ -285,27 +282,20 @@ static void describe_small(const mla_backend *be, mla_backend_info *out) {
     out->memory_bytes = (size_t)64 << 20;
 }
 
-static bool note_skipped(void *ctx, const conformance_row *row) {
-    bool reach = strcmp(row->check, kFirstLong) == 0;
-    if (reach && row->verdict == CONFORMANCE_PASSED && row->cases && row->unsupported &&
-        strstr(row->reason, "the device has 64 MiB"))
-        ++*(int *)ctx;
-    return !reach || strcmp(row->arm, "fp8") != 0;
-}
-
 /* On a small device, the long steps are left out, and the row says so. */
 static void test_small_device(void) {
     mla_backend *be;
-    int noted = 0;
-    if (kSanitized)
-        return;
+    conformance_row row = {.worst = (double)NAN};
+    snap_err err = {0};
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
     large_ops = be->ops;
-    small_ops = *large_ops;
-    small_ops.describe = describe_small;
-    be->ops = &small_ops;
-    CU_ASSERT_EQUAL(conformance_run(be, note_skipped, &noted, NULL), SNAP_E_CANCELLED);
-    CU_ASSERT_EQUAL(noted, 2);
+    mla_backend_ops small = *large_ops;
+    small.describe = describe_small;
+    be->ops = &small;
+    check_context c = {be, MLA_FP8, &row};
+    CU_ASSERT_EQUAL(long_check(kFirstLong)->run(&c, &err), SNAP_OK);
+    CU_ASSERT(row.cases > 0 && row.unsupported > 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(row.reason, "the device has 64 MiB"));
     be->ops = large_ops;
     mla_backend_close(be);
 }
