@@ -8,8 +8,8 @@
  * pointers are neither null nor misaligned. Before alloc, copy_in and copy_out, it checks that the
  * size is 1..PTRDIFF_MAX and that no pointer is null. Of the functions for ceilings and limits it
  * checks the seconds; those of mla_lab_ops get their arguments unchecked, except for plan_create,
- * and for the precision of the plan given to `unfused`. The contents of device memory, and whether a
- * pointer belongs to the device, are never checked. */
+ * and for the precision of the plan given to `unfused`. The contents of device memory, and whether
+ * a pointer belongs to the device, are never checked. */
 #ifndef SNAPMLA_KERNELS_BACKEND_H
 #define SNAPMLA_KERNELS_BACKEND_H
 

@@ -62,9 +62,9 @@ const numbers *bench_arm_numbers(const bench_arm *arm);
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Runs a timed step whose output may be checked later, and then gives the set other queries, so that
- * no two timed steps have the same input. Of all outputs since bench_arm_reset(), one that is chosen
- * at random is kept (bench_arm_kept()). *ns is the time of the step alone. */
+/* Runs a timed step whose output may be checked later, and then gives the set other queries, so
+ * that each timed step has queries of its own. Of all outputs since bench_arm_reset(), one that is
+ * chosen at random is kept (bench_arm_kept()). *ns is the time of the step alone. */
 snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns,
                              snap_err *err) SNAP_CHECK_RESULT;
 
@@ -104,9 +104,9 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
 /**
  * bench_arm_plant - give set 0 an input whose output is known and depends on each of its pages
  *
- * The pages of the set are exchanged at random, which gives it another block table. In each page one
- * token is replaced, always in the same slot. Its content is 1 in one column, which depends on the
- * sequence and the page, and 0 in the others. All queries become equal. They give each of these
+ * The pages of the set are exchanged at random, which gives it another block table. In each page
+ * one token is replaced, always in the same slot. Its content is 1 in one column, which depends on
+ * the sequence and the page, and 0 in the others. All queries become equal. They give each of these
  * tokens the same logit, and all others a logit that is lower by at least 30. So element d of a
  * sequence's output rows is the share of its replaced tokens whose column is d.
  *

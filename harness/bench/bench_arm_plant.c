@@ -13,8 +13,9 @@ static const float kKey = 4096, kQuery = 0.5f;
 
 enum { kRowsAtOnce = 4096 };
 
-/* The slot of the replaced tokens. It is the same in all pages, so any 64 consecutive tokens include
- * one of them. The new tokens of a step, the last s_q of each sequence, are never replaced. */
+/* The slot of the replaced tokens. It is the same in all pages, so any 64 consecutive tokens
+ * include one of them. The new tokens of a step, the last s_q of each sequence, are never
+ * replaced. */
 static int slot_of(const bench_arm *arm) {
     int old = arm_tail(arm) - arm->shape.s_q;
     return (int)(draw_mix(arm->plant_seed) % (uint64_t)(old > 0 ? old : MLA_PAGE + old));
@@ -80,8 +81,10 @@ static snap_status planter_create(planter *p, const bench_arm *arm, snap_err *er
     p->kv = p->pages ? mla_alloc(arm->be, kRowsAtOnce * row, err) : NULL;
     p->host = malloc(kRowsAtOnce * sizeof *p->host);
     p->rows = malloc(kRowsAtOnce * row);
-    if (!p->kv || !p->host || !p->rows)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for planted tokens"));
+    if (!p->kv || !p->host || !p->rows) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for planted tokens");
+        goto cleanup;
+    }
     for (int i = 0; i < kRowsAtOnce; i++)
         p->host[i] = slot_of(arm) + 1;
     TRY(mla_copy_in(arm->be, p->lengths, p->host, kRowsAtOnce * sizeof *p->host, err));

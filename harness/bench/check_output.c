@@ -357,8 +357,8 @@ cleanup:
 
 /* ---- afterwards ---- */
 
-/* Checks rows of a timed step's output: of the one that bench_arm_sample() kept, or else of the last
- * step. */
+/* Checks rows of a timed step's output: of the one that bench_arm_sample() kept, or else of the
+ * last step. */
 static snap_status check_timed(verified *v, bench_arm *arm, uint64_t seed, snap_err *err) {
     bench_output last = {0};
     const bench_output *o = bench_arm_kept(arm);
@@ -433,8 +433,10 @@ static snap_status check_planted(verified *v, bench_arm *arm, bench_scope scope,
     bench_output o = {0};
     double ns;
     snap_status st = SNAP_OK;
-    if (!count)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a row"));
+    if (!count) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+        goto cleanup;
+    }
     TRY(bench_arm_plant(arm, seed, err));
     TRY(bench_arm_step(arm, scope, &ns, err));
     TRY(bench_arm_output(arm, &o, err));

@@ -43,9 +43,9 @@ const opt_command cmd_conformance = {
              "with the FP64 oracle of their own arithmetic. Some changes must not alter a single\n"
              "bit of the output: another order of pages, other content of unused slots, other\n"
              "sequences in the batch, a second run. Steps with a known answer, the dataflow\n"
-             "against scalar code, and bad arguments are checked too. In steps with contexts of up\n"
-             "to 262,145 tokens and batches of up to 256 sequences, each page counts: a page that is\n"
-             "not read, or another one in its place, changes the result. Steps that need more than\n"
+             "against scalar code, and bad arguments are checked too. In steps with up to\n"
+             "262,145 tokens of context or 256 sequences, each page counts: a page that is not\n"
+             "read, or another one in its place, changes the result. Steps that need more than\n"
              "half of the device's memory are left out, and listed. A cell of the table is the\n"
              "largest error of a check, followed by its bound. Checks for equality have no\n"
              "bound. The exit code is 7 if a check fails.",

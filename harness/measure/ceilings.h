@@ -20,8 +20,8 @@ typedef struct {
 snap_status ceilings_measure(ceilings *c, mla_backend *be, int rounds, double seconds,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Adds the best rates of short probe windows as one more repetition. Rates of 0 mean that there were
- * no such windows: nothing is added. */
+/* Adds the best rates of short probe windows as one more repetition. Rates of 0 mean that there
+ * were no such windows: nothing is added. */
 void ceilings_add(ceilings *c, mla_probe_rates probed);
 
 /* The `ceilings` rows of a result file, an array the caller owns; NULL when out of memory. */

@@ -11,8 +11,9 @@
  * its FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is
  * compared with scores summed in the same way.
  *
- * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A step that needs more
- * than half of the device's memory is left out, and counts as one that the backend does not support.
+ * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A long step that
+ * needs more than half of the device's memory is left out, and counts as one that the backend does
+ * not support.
  *
  * Before a step runs, its unused slots and its outputs hold NaN (in one case of one check, large
  * numbers), and its unused table entries hold invalid page numbers. */

@@ -2,11 +2,11 @@
  * up to 256 sequences, and block tables that are wider than needed.
  *
  * The result is known in closed form. The content of token j of a sequence is 1 in one column,
- * which depends on the sequence and on j, and 0 in all others. The queries aim at some tokens, which
- * all get the same logit; the other tokens get logits that are lower by at least 30. Element d of
- * the output is therefore the share of the aimed tokens whose column is d. One aimed token more,
- * less or exchanged changes an element by 1/n, where n is the number of aimed tokens in its column:
- * at most about 20. */
+ * which depends on the sequence and on j, and 0 in all others. The queries aim at some tokens,
+ * which all get the same logit; the other tokens get logits that are lower by at least 30. Element
+ * d of the output is therefore the share of the aimed tokens whose column is d. One aimed token
+ * more, less or exchanged changes an element by 1/n, where n is the number of aimed tokens in its
+ * column: at most about 20. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

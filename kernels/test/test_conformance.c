@@ -103,8 +103,8 @@ static void test_example(void) {
     CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/example.so", true).skipped, 0);
 }
 
-/* The minimal plugin has no FP8: the checks of that arm and the quantisation of queries are skipped.
- * It is slow, so the long checks are left out. */
+/* The minimal plugin has no FP8: the checks of that arm and the quantisation of queries are
+ * skipped. It is slow, so the long checks are left out. */
 static void test_minimal(void) {
     CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, 23);
 }
