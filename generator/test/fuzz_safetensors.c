@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a safetensors file. It gives an error, or tensors that lie inside
- * the file and don't overlap. */
+/* libFuzzer: arbitrary bytes as a safetensors file. It gives an error, or tensors that fill the file
+ * behind its header and don't overlap. A file without tensors ends with its header. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,8 +8,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Where the tensors begin: after a little-endian number of 8 bytes and a header of that length. */
+static const uint8_t *after_header(const uint8_t *data) {
+    uint64_t n = 0;
+    for (int i = 7; i >= 0; i--)
+        n = n << 8 | data[i];
+    return data + 8 + n;
+}
+
 static void check(const safetensors *s, const uint8_t *data, size_t size) {
-    const uint8_t *at = data;
+    const uint8_t *at = after_header(data);
     for (size_t i = 0; i < s->n; i++) {
         const tensor *t = &s->tensors[i];
         const uint8_t *begin = t->data;
