@@ -21,8 +21,8 @@ DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | 
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	-Wvla -Wformat=2 -Wundef -Wcast-qual -Wwrite-strings -Wdouble-promotion
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP
-ALL_LDFLAGS = $(LDFLAGS)
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP
+ALL_LDFLAGS = $(HARDEN_LD) $(LDFLAGS)
 ifeq ($(DEVELOPER),1)
 ALL_CFLAGS += -Werror
 endif
@@ -34,6 +34,13 @@ ALL_LDFLAGS += -fsanitize=$(SANITIZE)
 # the bytes before it as a header and sometimes crashes at exit.
 export ASAN_OPTIONS := intercept_tls_get_addr=0:$(ASAN_OPTIONS)
 endif
+# ---- hardening; ci/hardened.sh checks it in what is installed. The checks of the C library need
+# optimisation, and sanitizers would not see the calls that they replace. CET exists on x86 only; the
+# linker marks a program as ready for it if all object files are, so also those of .S files. ----
+CET := $(shell $(CC) -fcf-protection -x c -c -o /dev/null /dev/null 2>/dev/null && echo -fcf-protection)
+FORTIFY = $(if $(SANITIZE),,$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+HARDEN = -fPIE -fstack-protector-strong $(CET) $(FORTIFY)
+HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 # Unicode's normalisation forms. Few tokenizers need them; without the library those are refused.
 UTF8PROC := $(shell $(PKG_CONFIG) --exists libutf8proc 2>/dev/null && echo libutf8proc)
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC)
@@ -53,7 +60,7 @@ CUDA_LIBS = -L$(dir $(NVCC))../lib64 -lcudart_static -lstdc++ -ldl -lrt
 CUDA_SOURCE := cu
 SM_90A := -gencode arch=compute_90a,code=sm_90a
 SM_80 := -gencode arch=compute_80,code=[sm_80,compute_80]
-NVCC_FLAGS = -std=c++17 -O3 -I. -lineinfo --no-compress -Xcompiler=-Wall \
+NVCC_FLAGS = -std=c++17 -O3 -I. -lineinfo --no-compress -Xcompiler=-Wall $(HARDEN:%=-Xcompiler=%) \
 	-Xptxas=-warn-spills -MMD -MP
 ifeq ($(DEVELOPER),1)
 NVCC_FLAGS += -Xcompiler=-Werror --Werror=cross-execution-space-call,reorder
@@ -81,7 +88,7 @@ all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -pie -o $@ $^ $(LIBS)
 
 define layer
 $(BUILD)/lib$(1).a: $(call objects,$(filter-out $(MAIN),$(call sources,$(1))))
@@ -96,7 +103,7 @@ $(BUILD)/obj/%.c.o: %.c
 
 $(BUILD)/obj/%.S.o: %.S
 	@echo "  AS      $<"
-	$(Q)mkdir -p $(@D) && $(CC) -I. -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) -I. $(CET:%=% -include cet.h) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.cu.o: %.cu
 	@echo "  NVCC    $<"
@@ -282,7 +289,7 @@ $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a $(BUILD)/libkernels
 	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 $(BUILD)/fuzz/all.a: $(patsubst %,$(BUILD)/fuzz/obj/%.o,$(FUZZED))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/fuzz/obj/%.o: % $(BUILD)/build_info.h
+$(BUILD)/fuzz/obj/%.o: % | $(BUILD)/build_info.h
 	@echo "  FUZZ    $<"
 	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -I$(BUILD) -MMD -MP \
 	    $(if $(filter %.c,$<),,-Wno-unused-command-line-argument) -c -o $@ $<

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs into a temporary root, and unpacks the bundle, the Debian package and the wheel. Runs each
 # program from another folder with an empty environment. The bundle and the wheel must use their own
-# libraries. `make test-packages` tests the packages in fresh systems.
+# libraries. Each of these programs and the plugins must be hardened. `make test-packages` tests the
+# packages in fresh systems.
 #   test_install.sh BUILD
 set -eu
 build=$(realpath "$1")
@@ -12,7 +13,9 @@ fail() {
     exit 1
 }
 
+sh ci/hardened.sh --selftest || fail 'ci/hardened.sh does not find what is missing'
 make -s BUILD="$1" install DESTDIR="$dir/root" PREFIX=/opt/snapmla >/dev/null
+sh ci/hardened.sh "$dir/root/opt/snapmla/bin/snapmla" "$build"/plugins/*.so || fail 'the installation is not hardened'
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla --version >/dev/null) || fail 'installed program does not start'
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla eval --suite demo --print-config >/dev/null) ||
     fail 'installed program does not find its suites'
@@ -66,4 +69,5 @@ wheel.extractall(sys.argv[2])
 END
 chmod +x "$dir/wheel/snapmla/bin/snapmla"
 (cd / && env -i "$dir/wheel/snapmla/bin/snapmla" info >/dev/null) || fail 'the program of the wheel does not run'
-[ -n "$build" ] && echo 'test-install: installation, bundle, Debian package and wheel run'
+sh ci/hardened.sh "$program" "$dir/deb/usr/bin/snapmla" "$dir/wheel/snapmla/bin/snapmla" || fail 'a package is not hardened'
+echo 'test-install: installation, bundle, Debian package and wheel run'
