@@ -64,15 +64,18 @@ static const place *place_of(places *p, arena *mem, int task, const char *id) {
 
 /* ---- one row ---- */
 
-/* Looks a name up and adds it if it is new. Returns its index; -1 if there are SAMPLE_NAMES names
- * already or memory is exhausted. */
-static int name_of(const char *names[SAMPLE_NAMES], int *n, arena *mem, const char *name) {
-    for (int i = 0; i < *n; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    if (*n == SAMPLE_NAMES || !(names[*n] = arena_strdup(mem, name)))
-        return -1;
-    return (*n)++;
+/* Looks a name up and adds it if it is new. *out: its index. */
+static snap_status name_of(const char *names[SAMPLE_NAMES], int *n, arena *mem, const char *name,
+                           const char *where, int *out, snap_err *err) {
+    for (*out = 0; *out < *n; (*out)++)
+        if (strcmp(names[*out], name) == 0)
+            return SNAP_OK;
+    if (*n == SAMPLE_NAMES)
+        return err_set(err, SNAP_E_INPUT, "%s: more than %d tasks or arms", where, SAMPLE_NAMES);
+    if (!(names[*n] = arena_strdup(mem, name)))
+        return err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    (*n)++;
+    return SNAP_OK;
 }
 
 static const char *verdict_of(const js *row) {
@@ -119,10 +122,8 @@ static snap_status add_row(sample_index *x, places *p, const js *o, sample_row r
     if (sample < 0 || sample > INT32_MAX)
         TRY(err_set(err, SNAP_E_INPUT, "%s: a sample's number must not be negative", where));
     r.sample = (int)sample;
-    r.task = name_of(x->tasks, &x->n_tasks, &x->mem, task);
-    r.arm = name_of(x->arms, &x->n_arms, &x->mem, arm);
-    if (r.task < 0 || r.arm < 0)
-        TRY(err_set(err, SNAP_E_INPUT, "%s: more than %d tasks or arms", where, SAMPLE_NAMES));
+    TRY(name_of(x->tasks, &x->n_tasks, &x->mem, task, where, &r.task, err));
+    TRY(name_of(x->arms, &x->n_arms, &x->mem, arm, where, &r.arm, err));
     const place *at = place_of(p, &x->mem, r.task, problem);
     r.problem = at ? at->id : NULL;
     r.order = at ? at->order : 0;
@@ -143,12 +144,14 @@ cleanup:
 
 static snap_status add_line(sample_index *x, places *p, const char *line, sample_row at,
                             const char *where, snap_err *err) {
-    js *o = js_parse(line, at.len, where, err);
-    snap_status st = SNAP_E_INPUT;
-    if (o && js_is_object(o))
-        st = add_row(x, p, o, at, where, err);
-    else
-        (void)err_set(err, st, "%s: a row must be an object", where);
+    snap_err why = {0};
+    js *o = js_parse(line, at.len, where, &why);
+    snap_status st = SNAP_OK;
+    TRY(o ? SNAP_OK : err_set(err, why.code, "%s", why.text));
+    TRY(js_is_object(o) ? SNAP_OK
+                        : err_set(err, SNAP_E_INPUT, "%s: a row must be an object", where));
+    TRY(add_row(x, p, o, at, where, err));
+cleanup:
     js_free(o);
     return st;
 }
@@ -166,7 +169,7 @@ static snap_status read_lines(sample_index *x, places *p, FILE *f, snap_err *err
             st = add_line(x, p, line, at, where, err);
         at.at += n;
     }
-    if (st == SNAP_OK && ferror(f))
+    if (st == SNAP_OK && !feof(f)) /* getline() also ends the loop when memory runs out */
         st = err_set_errno(err, "cannot read '%s'", x->path);
     free(line);
     return st;
@@ -242,7 +245,7 @@ snap_status sample_index_open(sample_index *x, const char *path, snap_err *err) 
     if (!f && copy >= 0)
         (void)close(copy);
     if (!f || !x->path)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path));
+        TRY(err_set_errno(err, "cannot read '%s'", path));
     TRY(read_lines(x, &p, f, err));
     TRY(group(x, err));
 cleanup:

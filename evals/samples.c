@@ -162,12 +162,13 @@ static void enter(sample_store *s, size_t cell, slot row) {
 
 static snap_status scan_row(sample_store *s, const char *line, size_t n, const char *where,
                             snap_err *err) {
-    js *row = js_parse(line, n, where, err);
+    snap_err why = {0};
+    js *row = js_parse(line, n, where, &why);
     slot here = {.at = s->end, .len = n, .failed = js_get_bool(row, "failed", false)};
     plan_cell c;
     snap_status st = SNAP_OK;
     if (!row)
-        return SNAP_E_INPUT;
+        return err_set(err, why.code, "%s", why.text);
     if (!js_is_object(row)) {
         st = err_set(err, SNAP_E_INPUT, "%s: a row must be an object", where);
     } else if (!cell_of(s->plan, row, &c)) {
@@ -196,7 +197,7 @@ static snap_status scan(sample_store *s, snap_err *err) {
             st = scan_row(s, line, (size_t)n, where, err);
         s->end += n;
     }
-    if (st == SNAP_OK && ferror(f))
+    if (st == SNAP_OK && !feof(f)) /* getline() also ends the loop when memory runs out */
         st = err_set_errno(err, "cannot read '%s'", s->path);
     free(line);
     (void)fclose(f);
@@ -312,9 +313,10 @@ static snap_status read_line(const sample_store *s, slot row, buf *line, snap_er
             continue;
         if (n <= 0)
             return err_set_errno(err, "cannot read '%s' at byte %lld", s->path, (long long)row.at);
-        (void)buf_append(line, chunk, (size_t)n);
+        if (!buf_append(line, chunk, (size_t)n))
+            return buf_check(line, s->path, err);
     }
-    return buf_check(line, s->path, err);
+    return SNAP_OK;
 }
 
 static double number_or_nan(const js *row, const char *key) {
@@ -366,9 +368,10 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
     *row = NULL;
     if (s->slots[cell].at < 0)
         return SNAP_OK;
+    snap_err why = {0};
     snap_status st = read_line(s, s->slots[cell], &line, err);
-    if (st == SNAP_OK && !(*row = js_parse(buf_str(&line), line.len, s->path, err)))
-        st = SNAP_E_INPUT;
+    if (st == SNAP_OK && !(*row = js_parse(buf_str(&line), line.len, s->path, &why)))
+        st = err_set(err, why.code, "%s", why.text);
     buf_release(&line);
     return st;
 }
@@ -510,8 +513,9 @@ cleanup:
 
 /* Renames the copy to the file's name and moves its slots into the store. @c gets the old slots. */
 static snap_status copy_replace(sample_store *s, graded_copy *c, snap_err *err) {
-    if (rename(c->path, s->path) != 0)
-        return err_set_errno(err, "cannot replace '%s'", s->path);
+    snap_status st = fs_replace(c->path, s->path, err);
+    if (st != SNAP_OK)
+        return st;
     fs_log log = s->log;
     slot *slots = s->slots, *foreign = s->foreign;
     s->log = (fs_log){c->log.fd, log.path}; /* the open file keeps working under its new name */

@@ -95,6 +95,8 @@ static snap_status answer_lines(local_model *m, snap_err *err) {
         if (*line)
             st = answer_one(m, line, err);
     }
+    if (st == SNAP_OK && !feof(stdin))
+        st = err_set_errno(err, "cannot read standard input");
     free(line);
     return st;
 }

@@ -174,7 +174,7 @@ static snap_status copy_bytes(FILE *from, const char *path, fs_log *to, snap_err
     while (st == SNAP_OK && (n = getline(&line, &room, from)) > 0)
         if (line[n - 1] == '\n') /* skip the incomplete row of a killed process */
             st = fs_log_append(to, line, (size_t)n, err);
-    if (st == SNAP_OK && ferror(from))
+    if (st == SNAP_OK && !feof(from)) /* getline() also ends the loop when memory runs out */
         st = err_set_errno(err, "cannot read '%s'", path);
     free(line);
     return st;
