@@ -255,14 +255,20 @@ static js *same_ceiling(const js *rows, const js *row) {
     return NULL;
 }
 
-/* A ceiling is the best value reached. Of two values of one ceiling the higher one is kept. */
+/* Whether row @a is better than row @b of the same ceiling: a higher rate or a shorter time. */
+static bool is_better(const js *a, const js *b) {
+    double x = js_get_num(a, "value", 0), y = js_get_num(b, "value", 0);
+    return text_equal(js_get_str(a, "unit"), "ns") ? x < y : x > y;
+}
+
+/* Of two values of one ceiling the better one is kept. */
 static bool join_ceilings(js *to, const js *from) {
     bool ok = true;
     for (size_t i = 0; i < js_len(from) && ok; i++) {
         js *row = js_at(from, i), *known = same_ceiling(to, row);
         if (!known)
             ok = js_push_new(to, js_copy(row));
-        else if (js_get_num(row, "value", 0) > js_get_num(known, "value", 0))
+        else if (is_better(row, known))
             ok = copy_keys(known, row);
     }
     return ok;

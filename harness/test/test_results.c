@@ -274,6 +274,37 @@ static void test_join(void) {
     results_free(to);
 }
 
+static js *one_ceiling(const char *unit, double value) {
+    js *row = js_new_object();
+    CU_ASSERT(js_set_str(row, "name", "x") && js_set_str(row, "unit", unit) &&
+              js_set_num(row, "value", value) && js_set_str(row, "method", "loop") &&
+              js_set_str(row, "origin", "measured") &&
+              js_set_new(row, "samples", js_new_nums(&value, 1)));
+    return row;
+}
+
+/* The higher rate and the shorter time are the better ceilings, in either order of the files. */
+static void test_join_keeps_the_better_ceiling(void) {
+    static const struct {
+        const char *unit;
+        double a, b, best;
+    } cases[] = {{"B/s", 1, 2, 2}, {"B/s", 2, 1, 2}, {"ns", 1, 2, 1}, {"ns", 2, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        results *to, *from;
+        CU_ASSERT_EQUAL_FATAL(results_new(&to, "report", NULL, 0, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL_FATAL(results_new(&from, "roofline", NULL, 0, NULL), SNAP_OK);
+        js *a = one_ceiling(cases[i].unit, cases[i].a), *b = one_ceiling(cases[i].unit, cases[i].b);
+        CU_ASSERT_EQUAL(results_add(to, "ceilings", a, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(results_add(from, "ceilings", b, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(results_join(to, from, NULL), SNAP_OK);
+        const js *rows = results_section(to, "ceilings");
+        CU_ASSERT_EQUAL(js_len(rows), 1);
+        CU_ASSERT_EQUAL(js_get_num(js_at(rows, 0), "value", 0), cases[i].best);
+        results_free(to);
+        results_free(from);
+    }
+}
+
 static void test_file_of(void) {
     static const struct {
         const char *path, *file;
@@ -526,6 +557,7 @@ CU_TestInfo tests_results[] = {
     {"bad rows are refused", test_bad_rows_stay_out},
     {"configuration hash", test_configuration_hash_differs_between_configurations},
     {"joining", test_join},
+    {"joining keeps the better ceiling", test_join_keeps_the_better_ceiling},
     {"FILE or DIR", test_file_of},
     {"provenance fields", test_provenance_fields},
     {"folders of absolute paths are removed", test_folders_are_cut},
