@@ -38,12 +38,7 @@ static size_t signed_chances(size_t n, double p[kSums]) {
  * values in descending order. With i values of x and j of y left, the largest is a y with
  * probability j / (i + j). That y is then above all i values of x. */
 static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
-    static const size_t width = kSums;
-    double(*row)[kSums] = calloc(m + 1, sizeof *row);
-    size_t most = n * m;
-    memset(p, 0, width * sizeof *p);
-    if (!row)
-        return most;
+    double row[kExact + 1][kSums] = {{0}}; /* 195 KB of stack, so that it cannot fail */
     for (size_t j = 0; j <= m; j++)
         row[j][0] = 1; /* no x is left */
     for (size_t i = 1; i <= n; i++) {
@@ -54,9 +49,8 @@ static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
                 row[j][u] = (1 - share) * row[j][u] + (u >= i ? share * row[j - 1][u - i] : 0);
         }
     }
-    memcpy(p, row[m], width * sizeof *p);
-    free(row);
-    return most;
+    memcpy(p, row[m], sizeof row[m]);
+    return n * m;
 }
 
 static double tail(const double *p, size_t most, double from) {
