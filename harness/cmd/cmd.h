@@ -11,8 +11,8 @@ extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_me
     cmd_compare, cmd_conformance;
 
 /* Verbs of these commands. */
-extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_check,
-    cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show;
+extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_gate_run,
+    cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show;
 
 /* Set by SIGINT and SIGTERM. Long-running commands check it between units of work. */
 #include <signal.h>
