@@ -1,84 +1,67 @@
 #!/bin/sh
 # Runs the program's commands while one memory allocation fails: the first, the second, and so on.
-#   alloc_fail.sh [--all] [--jobs N] [--sample N] PROGRAM FAILING_ALLOC [COMMAND...]
+#   alloc_fail.sh [--all] [--jobs N] PROGRAM FAILING_ALLOC [COMMAND...]
 # FAILING_ALLOC is the shared object of base/test/failing_alloc.c. COMMAND is a name of the list below;
-# default: all of them. --sample N: the first 40 allocations and N others that are spread evenly
-# (default 60). --all: every allocation up to 4000, and 2000 spread over the others.
+# default: all of them. For each command the list says how many allocations fail: the first FIRST, and
+# MORE others that are spread evenly. --all: the first 4000, and 2000 others.
 #
 # A run is right if its output and exit code are those of a run without a failure, or if it ends with
-# exit code 2 or 3 and a message that names memory. Everything else is counted and listed:
-#   wrong    another output with the same exit code
-#   unclear  exit code 2 or 3, but a message that hides the cause
+# exit code 3 and a message that names memory. Everything else is counted and listed:
+#   wrong    another output with the same exit code, unless the output itself says "out of memory": a
+#            sweep goes on without a shape that does not fit
+#   unclear  exit code 3, but a message that hides the cause
 #   code     another exit code
 #   crash    ended by a signal
+# Where a figure of the output is measured, only the text around it is compared. The figures of such a
+# command differ in two runs without a failure.
+#
 # Prints one line for each command. Exits with 1 if a run was not right.
 set -u
-if [ "${1:-}" = --one ]; then # how this script calls itself: --one FOLDER COMMAND N
-    dir=$2 name=$3 n=$4
-    here=$dir/$name.$n
-    mkdir "$here"
-    code=0
-    OUT=$here/out ALLOC_FAIL_AT=$n \
-        timeout -s KILL 60 sh "$dir/$name.sh" >"$here/stdout" 2>"$here/stderr" </dev/null || code=$?
-    kind=code
-    if [ "$code" -gt 128 ]; then
-        kind=crash
-    elif [ "$code" = "$(cat "$dir/$name.code")" ]; then
-        kind=same
-        sh "$dir/collect.sh" "$here" >"$here/all"
-        if [ -e "$dir/$name.lines" ]; then
-            [ "$(wc -l <"$here/all")" = "$(wc -l <"$dir/$name.all")" ] || kind=wrong
-        else
-            cmp -s "$here/all" "$dir/$name.all" || kind=wrong
-        fi
-    elif [ "$code" = 2 ] || [ "$code" = 3 ]; then
-        kind=unclear
-        grep -qi 'memory' "$here/stderr" && kind=clear
-    fi
-    printf '%s %s %s: exit %s: %s\n' "$name" "$kind" "$n" "$code" \
-        "$(grep -v '^usage' "$here/stderr" | tail -n 1 | cut -c 1-120)"
-    [ -n "${KEEP:-}" ] || rm -rf "$here"
-    exit 0
-fi
-
-all=0 jobs=$(nproc) sample=60
+all=0 jobs=$(nproc)
 while [ $# -gt 0 ]; do
     case $1 in
     --all) all=1 ;;
     --jobs) jobs=$2 && shift ;;
-    --sample) sample=$2 && shift ;;
     *) break ;;
     esac
     shift
 done
-program=$(realpath "$1")
-FAILING_ALLOC=$(realpath "$2")
-export FAILING_ALLOC NO_COLOR=1
+program=$(realpath "$1") failing=$(realpath "$2")
+export NO_COLOR=1
 shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fixtures=harness/test/fixtures
-replay="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
+arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
+few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 
-# ---- the commands; $OUT is a path for what they write ----
+# ---- the commands: name, FIRST, MORE, arguments ----
+# FILES is a path for what the command writes, SHARDS a copy of two parts of a run that it may lock.
 
-command_line() {
-    case $1 in
-    grade) echo "grade --task aime24 '$dir/integers.jsonl'" ;;
-    grade-math) echo "grade --task math500 '$dir/math.jsonl'" ;;
-    grade-letter) echo "grade --task gpqa_diamond '$dir/letters.jsonl'" ;;
-    grade-ifeval) echo "grade --task ifeval '$dir/ifeval.jsonl'" ;;
-    eval) echo "eval --suite demo $replay --out \"\$OUT\"" ;;
-    report) echo "report --format html,csv,tex,md $fixtures/run.json --out \"\$OUT\"" ;;
-    bench-help) echo "bench --help" ;;
-    bench) echo "bench kernel --shapes 2/1/1/64 --scope kernel --threads 1 --min-time 0.01 --out \"\$OUT\"" ;;
-    gate) echo "gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared" ;;
-    fetch) echo "fetch --list --dir '$dir/none'" ;;
-    generate) echo "generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m" ;;
-    *) return 1 ;;
-    esac
+commands() {
+    cat <<END
+bench-help     400    0 bench --help
+print-config   400    0 eval --config demo --print-config
+completion     400    0 --completion zsh
+grade          400  100 grade --task aime24 $dir/integers.jsonl
+grade-math     400  100 grade --task math500 $dir/math.jsonl
+grade-letter   400  100 grade --task gpqa_diamond $dir/letters.jsonl
+grade-ifeval   400  100 grade --task ifeval $dir/ifeval.jsonl
+eval           300  500 eval $few $arms --out FILES
+merge          200  100 merge SHARDS/1 SHARDS/2 --out FILES
+eval-show      300  100 eval show $dir/run
+report         200  500 report --format html,csv,tex,md,svg $fixtures/run.json $dir/run --out FILES
+report-print   200  200 report $fixtures/run.json
+compare        200  200 compare $fixtures/run.json $fixtures/run.json
+verify         200  200 verify-run $dir/run
+pack           200  200 pack $dir/run --out FILES
+gate           200  400 gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared --out FILES
+gate-worker    150   50 gate worker --quiet
+bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
+fetch          400  200 fetch --list --dir $dir/none
+generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
+END
 }
-COMMANDS="grade grade-math grade-letter grade-ifeval eval report bench-help bench gate fetch generate"
 
 cat >"$dir/integers.jsonl" <<'END'
 {"gold":"204","response":"so \\boxed{203} or rather \\boxed{204}"}
@@ -98,56 +81,135 @@ END
 cat >"$dir/ifeval.jsonl" <<'END'
 {"key": 1, "prompt": "x", "instruction_id_list": ["length_constraints:number_sentences", "change_case:capital_word_frequency"], "kwargs": [{"num_sentences": 2, "relation": "at least"}, {"capital_frequency": 1, "capital_relation": "at least"}], "response": "Mr. Jones has come. NASA, too."}
 END
-
-# The output of a run and the files it wrote, without times, dates, speeds and paths of this run.
-cat >"$dir/collect.sh" <<'END'
-cd "$1" || exit 1
-{ cat stdout; find out -type f ! -name '*.lock' ! -name log 2>/dev/null | LC_ALL=C sort |
-  while read -r f; do echo "== $f"; cat "$f"; done; } |
-  sed -E -e 's/[^ "]*\/(tmp|var)[^ "<]*\/out//g' \
-      -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+Z?)?/DATE/g' \
-      -e 's/"(seconds|started|ended|wall_s|cpu_s|elapsed[a-z_]*|pid|sha256|digest|load[a-z_0-9]*|samples_sha256)": *[^,}]*/"\1":0/g'
+cat >"$dir/worker.jsonl" <<'END'
+{"protocol": 1, "backend": "cpu", "isa": "auto", "threads": 1, "delay_pct": 0, "distribution": "normal", "cold": false, "seed": 1}
+{"cell": {"precision": "bf16", "scope": "kernel", "heads": 1, "s_q": 1, "batch": 1, "context": 64, "d_c": 32, "d_r": 32}}
+{"steps": 3}
+{"end": true}
 END
+# The example plugin has no probes, which would take seconds for each run.
+plugin=$(dirname "$program")/plugins/minimal.so
+sed 's/Example CPU, 2 threads/one thread of the host/' $fixtures/run.json >"$dir/ceilings.json"
+for run in run "shards/1 --shard 1/2" "shards/2 --shard 2/2"; do
+    # shellcheck disable=SC2086
+    "$program" eval $few $arms --out "$dir/"$run >"$dir/log" 2>&1 || {
+        cat "$dir/log" >&2
+        exit 2
+    }
+done
 
 # ---- one command ----
 
-# The allocations that fail in turn, of $1.
+# The output in $1 and the files in $2, without times, dates and the paths of this run; $3: its folder.
+collect() {
+    { cat "$1"; find "$2" -type f ! -name '*.lock' ! -name log 2>/dev/null | LC_ALL=C sort |
+        while read -r f; do echo "== ${f#"$2"}"; cat "$f"; done; } |
+        sed -E -e "s#$3/##g" \
+            -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+Z?)?/DATE/g' \
+            -e 's/"(seconds|started|ended|wall_s|cpu_s|elapsed[a-z_]*|pid|sha256|digest|load[a-z_0-9]*|samples_sha256)": *[^,}]*/"\1":0/g'
+}
+
+# Leaves out measured figures, their number, and what depends on them.
+mask() {
+    sed -E -e 's/-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?|null/N/g' -e 's/N(, ?N)+/N/g' -e 's/ +/ /g' \
+        -e 's/\b(shared|noisy|outliers|bytes|flops)\b//g' -e 's/"(flags|stop_reason)": ?(\[[^]]*\]|"[a-z]*")//g'
+}
+
+# The allocations that fail in turn, of $1; $2: FIRST, $3: MORE.
 numbers() {
-    if [ $all = 1 ]; then
-        first=4000 more=2000
-    else
-        first=40 more=$sample
-    fi
-    [ "$1" -lt $first ] && first=$1
+    first=$2
+    [ "$1" -lt "$first" ] && first=$1
     seq 1 "$first"
-    step=$((($1 - first) / more + 1))
-    [ "$1" -gt "$first" ] && seq $((first + 1)) $step "$1"
+    [ "$1" -gt "$first" ] && [ "$3" -gt 0 ] && seq $((first + 1)) $((($1 - first) / $3 + 1)) "$1"
+}
+
+# Runs a command: run FOLDER ARGUMENT..., with FILES as FOLDER/files. Further variables for failing_alloc.c
+# are in the environment.
+run() {
+    here=$1
+    shift
+    stdin=/dev/null
+    [ "$2" = worker ] && stdin=$dir/worker.jsonl
+    [ "$1" = merge ] && cp -r "$dir/shards" "$here/shards"
+    # With the plugin loaded already, the loader allocates nothing: its messages hide exhausted memory.
+    # shellcheck disable=SC2046
+    LD_PRELOAD="$failing $plugin" "$program" $(echo "$*" | sed "s#FILES#$here/files#; s#SHARDS#$here/shards#g") <"$stdin"
+}
+
+# Prints "kind n exit CODE: MESSAGE" for each run of the folder $1; $2: the right exit code. Whether an
+# output is the same is not judged yet: then the kind is "same".
+judge() {
+    awk -v dir="$1" -v right="$2" '{
+        kind = $2 > 128 ? "crash" : $2 == right ? "same" : $2 == 3 ? "unclear" : "code"
+        file = dir "/" $1 ".err"
+        last = ""
+        while ((getline last < file) > 0)
+            if (kind == "unclear" && tolower(last) ~ /memory/)
+                kind = "clear"
+        close(file)
+        print kind, $1, "exit " $2 ": " substr(last, 1, 120)
+    }' "$1/results" | while read -r kind rest; do
+        if [ "$kind" = same ]; then
+            n=${rest%% *}
+            collect "$1/$n.out" "$1/$n.files" "$1" | $view >"$1/seen"
+            cmp -s "$1/seen" "$want" || kind=wrong
+            grep -q 'out of memory' "$1/seen" && kind=clear
+            [ -n "${DIFF:-}" ] && [ $kind = wrong ] && diff "$want" "$1/seen" | cut -c 1-200 | head -n 10 >&2
+        fi
+        printf "%s %s\n" "$kind" "$rest"
+    done
+}
+
+# $1: name; $2: FIRST; $3: MORE; then the arguments of the command
+test_command() {
+    name=$1 first=$2 more=$3 view=cat
+    shift 3
+    for pass in 1 2; do
+        mkdir "$dir/$name.$pass"
+        code=0
+        ALLOC_FAIL_COUNT=$dir/count run "$dir/$name.$pass" "$@" >"$dir/$name.$pass/out" 2>"$dir/$name.$pass/err" || code=$?
+        collect "$dir/$name.$pass/out" "$dir/$name.$pass/files" "$dir/$name.$pass" >"$dir/$name.$pass.all"
+    done
+    want=$dir/$name.1.all
+    if ! cmp -s "$want" "$dir/$name.2.all"; then
+        view=mask want=$dir/$name.masked
+        mask <"$dir/$name.1.all" >"$want"
+    fi
+    n=$(cat "$dir/count")
+    numbers "$n" "$first" "$more" >"$dir/numbers"
+    for job in $(seq "$jobs"); do
+        mkdir "$dir/$name.job$job"
+        awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$dir/$name.job$job/list"
+        ALLOC_FAIL_LIST=$dir/$name.job$job/list ALLOC_FAIL_DIR=$dir/$name.job$job run "$dir/$name.job$job" "$@" &
+    done
+    wait
+    : >"$dir/result"
+    for job in $(seq "$jobs"); do
+        judge "$dir/$name.job$job" "$code" >>"$dir/result"
+    done
+    awk -v name="$name" -v n="$n" '{ k[$1]++ } END {
+        printf "%-13s %7d allocations, %5d failed in turn: %d same, %d clear; not right: %d wrong, %d unclear, %d code, %d crash\n",
+            name, n, NR, k["same"], k["clear"], k["wrong"], k["unclear"], k["code"], k["crash"] }' "$dir/result"
+    if grep -qv '^\(same\|clear\) ' "$dir/result"; then
+        failed=1
+        grep -v '^\(same\|clear\) ' "$dir/result" | sort -k 1,1 -k 2n | head -n "${SHOW:-12}" | sed 's/^/    /'
+    fi
+    [ -n "${KEEP:-}" ] || rm -rf "$dir/$name".*
 }
 
 failed=0
-for name in ${*:-$COMMANDS}; do
-    line=$(command_line "$name") || { echo "alloc_fail: no command '$name' ($COMMANDS)" >&2; exit 2; }
-    echo "exec env LD_PRELOAD=\"\$FAILING_ALLOC\" '$program' $line" >"$dir/$name.sh"
-    for pass in first second; do
-        here=$dir/$name.$pass
-        mkdir "$here"
-        code=0
-        OUT=$here/out ALLOC_FAIL_COUNT=$dir/count \
-            sh "$dir/$name.sh" >"$here/stdout" 2>"$here/stderr" </dev/null || code=$?
-        echo $code >"$dir/$name.code"
-        sh "$dir/collect.sh" "$here" >"$here.all"
-    done
-    mv "$dir/$name.second.all" "$dir/$name.all"
-    # an output that differs from run to run is compared by its number of lines
-    cmp -s "$dir/$name.all" "$dir/$name.first.all" || : >"$dir/$name.lines"
-    n=$(cat "$dir/count")
-    numbers "$n" | xargs -P "$jobs" -n 1 sh "$0" --one "$dir" "$name" >"$dir/result"
-    awk -v name="$name" -v n="$n" '{ k[$2]++ } END {
-        printf "%-14s %7d allocations, %5d failed in turn: %d same, %d clear; not right: %d wrong, %d unclear, %d code, %d crash\n",
-            name, n, NR, k["same"], k["clear"], k["wrong"], k["unclear"], k["code"], k["crash"] }' "$dir/result"
-    if grep -qv "^$name \(same\|clear\) " "$dir/result"; then
-        failed=1
-        grep -v "^$name \(same\|clear\) " "$dir/result" | sort -t ' ' -k 2,2 -k 3n | head -n "${SHOW:-12}" | sed 's/^/    /'
+commands >"$dir/commands"
+for name in ${*:-$(awk '{print $1}' "$dir/commands")}; do
+    line=$(grep "^$name " "$dir/commands") || {
+        echo "alloc_fail: no command '$name': $(awk '{print $1}' "$dir/commands" | xargs)" >&2
+        exit 2
+    }
+    # shellcheck disable=SC2086
+    set -- $line
+    if [ $all = 1 ]; then
+        shift 3
+        set -- "$name" 4000 2000 "$@"
     fi
+    test_command "$@"
 done
 exit $failed

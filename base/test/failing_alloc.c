@@ -82,17 +82,38 @@ bool failing_alloc_works(void) {
 
 #ifdef FAILING_ALLOC_PRELOAD
 
-/* As a preloaded object: the environment variable ALLOC_FAIL_AT is n, with a "+" at its end if all
- * later allocations fail as well. When main() returns, the number of allocations goes to the file
- * that ALLOC_FAIL_COUNT names. Only allocations during main() count: the CUDA runtime allocates
- * before it, in constructors that cannot report a failure. Nothing fails in processes that this one
- * starts. */
+/* As a preloaded object, for ci/alloc_fail.sh. Environment variables:
+ *
+ *   ALLOC_FAIL_COUNT=FILE  the number of allocations goes to this file when main() has returned
+ *   ALLOC_FAIL_LIST=FILE   runs main() once for each number n of this file, in a process of its own
+ *                          in which the n-th allocation fails, or with "n+" each later one too
+ *   ALLOC_FAIL_DIR=DIR     the folder for what these processes write: DIR/n.out, DIR/n.err; and
+ *                          DIR/n.files if the program has written DIR/files. The file DIR/results
+ *                          gets a line "n exit-code" for each, with 128 + S after signal S.
+ *
+ * Only allocations during main() count: the CUDA runtime allocates before it, in constructors that
+ * cannot report a failure. Nothing fails in programs that this one starts. Nothing is synced. */
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { kSeconds = 60 }; /* a process that runs longer is killed */
 
 typedef int (*main_fn)(int argc, char **argv, char **env);
 static main_fn program_main;
 
-static void write_count(size_t n) {
-    const char *path = getenv("ALLOC_FAIL_COUNT");
+int fsync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+int fdatasync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static void write_count(const char *path, size_t n) {
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
     if (fd < 0)
         return;
@@ -100,13 +121,62 @@ static void write_count(size_t n) {
     (void)close(fd);
 }
 
+/* Makes file descriptor @to refer to the new file @path. */
+static void redirect(int to, const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (fd < 0 || dup2(fd, to) < 0)
+        _exit(125);
+    (void)close(fd);
+}
+
+/* The exit code of main() with the failure that @number describes. */
+static int run_one(const char *dir, const char *number, int argc, char **argv, char **env) {
+    char path[4096], kept[4096];
+    int status;
+    (void)lseek(STDIN_FILENO, 0, SEEK_SET);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)snprintf(path, sizeof path, "%s/%s.out", dir, number);
+        redirect(STDOUT_FILENO, path);
+        (void)snprintf(path, sizeof path, "%s/%s.err", dir, number);
+        redirect(STDERR_FILENO, path);
+        (void)alarm(kSeconds);
+        failing_alloc_arm(strtoul(number, NULL, 10), strchr(number, '+') != NULL);
+        int code = program_main(argc, argv, env);
+        (void)failing_alloc_disarm();
+        exit(code);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return 125;
+    (void)snprintf(path, sizeof path, "%s/files", dir);
+    (void)snprintf(kept, sizeof kept, "%s/%s.files", dir, number);
+    (void)rename(path, kept);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The list is read whole, because a process that ends with exit() would change the position of an
+ * open stream here, too. */
+static int run_list(const char *list, const char *dir, int argc, char **argv, char **env) {
+    static char text[1 << 20];
+    char path[4096], *rest = text;
+    (void)snprintf(path, sizeof path, "%s/results", dir);
+    int from = open(list, O_RDONLY | O_CLOEXEC);
+    int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (from < 0 || to < 0 || read(from, text, sizeof text - 1) < 0 || close(from) != 0)
+        return 125;
+    for (char *number; (number = strtok_r(rest, "\n", &rest)) != NULL;)
+        (void)dprintf(to, "%s %d\n", number, run_one(dir, number, argc, argv, env));
+    return close(to) == 0 ? 0 : 125;
+}
+
 static int counted_main(int argc, char **argv, char **env) {
-    const char *at = getenv("ALLOC_FAIL_AT");
+    const char *list = getenv("ALLOC_FAIL_LIST"), *dir = getenv("ALLOC_FAIL_DIR");
     (void)unsetenv("LD_PRELOAD");
-    (void)unsetenv("ALLOC_FAIL_AT");
-    failing_alloc_arm(at ? strtoul(at, NULL, 10) : 0, at && strchr(at, '+'));
+    if (list && dir)
+        return run_list(list, dir, argc, argv, env);
+    failing_alloc_arm(0, false);
     int code = program_main(argc, argv, env);
-    write_count(failing_alloc_disarm());
+    write_count(getenv("ALLOC_FAIL_COUNT"), failing_alloc_disarm());
     return code;
 }
 
