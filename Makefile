@@ -83,12 +83,16 @@ below = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call belo
 reverse = $(if $(1),$(call reverse,$(wordlist 2,9,$(1))) $(firstword $(1)))
 libs = $(patsubst %,$(BUILD)/lib%.a,$(call reverse,$(call below,$(1),$(LAYERS))))
 
+# In programs, failures of these functions are noted (base/fault.h).
+WRAPPED := malloc calloc realloc strdup strndup fopen fdopen scandir
+WRAP := $(WRAPPED:%=-Wl,--wrap=%)
+
 .PHONY: all
 all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -pie -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -pie $(WRAP) -o $@ $^ $(LIBS)
 
 define layer
 $(BUILD)/lib$(1).a: $(call objects,$(filter-out $(MAIN),$(call sources,$(1))))
@@ -172,7 +176,7 @@ $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
 $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 # number of test programs that run at the same time
@@ -191,7 +195,7 @@ test-units: $(TEST_PROGRAMS) $(GRID_TEST)
 CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
 $(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
 	@echo "  LINK    $@"
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
 .PHONY: cuda-checks
 cuda-checks: $(CUDA_CHECKS)
 .SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS) $(GRID_TEST))
@@ -285,7 +289,7 @@ fuzz: $(FUZZERS)
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(JOBS) -I % sh ci/fuzz.sh % $(FUZZ_SECONDS)
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/%.c.o $(BUILD)/fuzz/all.a $(BUILD)/libkernels.a
 	@echo "  LINK    $@"
-	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_FLAGS) $(WRAP) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 $(BUILD)/fuzz/all.a: $(patsubst %,$(BUILD)/fuzz/obj/%.o,$(FUZZED))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/fuzz/obj/%.o: % | $(BUILD)/build_info.h

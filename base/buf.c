@@ -13,7 +13,8 @@ static bool reserve(buf *b, size_t n) {
     size_t limit = b->limit ? b->limit : BUF_DEFAULT_LIMIT;
     if (b->failed || n > limit || b->len > limit - n) {
         if (!b->limit && !b->failed) /* exceeding a limit that the caller has set is not a fault */
-            fault_note(SNAP_E_NOMEM, "a text does not fit in %zu bytes", limit);
+            fault_note(SNAP_E_NOMEM, "out of memory: a text does not fit in %zu bytes", limit);
+        b->too_long |= !b->failed;
         b->failed = true;
         return false;
     }
@@ -24,7 +25,7 @@ static bool reserve(buf *b, size_t n) {
         cap = b->len + n + 1;
     char *p = fault_realloc(b->data, cap);
     if (!p) {
-        b->failed = b->no_memory = true;
+        b->failed = true;
         return false;
     }
     b->data = p;
@@ -65,7 +66,7 @@ bool buf_printf(buf *b, const char *fmt, ...) {
 snap_status buf_check(const buf *b, const char *what, snap_err *err) {
     if (!b->failed)
         return SNAP_OK;
-    if (b->no_memory)
+    if (!b->too_long)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %s", what);
     return err_set(err, SNAP_E_NOMEM, "%s does not fit in %zu bytes", what,
                    b->limit ? b->limit : BUF_DEFAULT_LIMIT);
@@ -77,7 +78,7 @@ const char *buf_str(const buf *b) {
 
 void buf_clear(buf *b) {
     b->len = 0;
-    b->failed = b->no_memory = false;
+    b->failed = b->too_long = false;
     if (b->data)
         b->data[0] = '\0';
 }

@@ -18,9 +18,10 @@ typedef struct {
     char *data; /* owned; NULL while the buffer has no memory */
     size_t len; /* bytes, without the NUL at the end */
     size_t cap;
-    size_t limit;   /* largest len in bytes; 0 = BUF_DEFAULT_LIMIT */
-    bool failed;    /* an append failed; stays set until buf_clear() or buf_release() */
-    bool no_memory; /* the append failed because memory is exhausted, not because of the limit */
+    size_t limit;  /* largest len in bytes; 0 = BUF_DEFAULT_LIMIT */
+    bool failed;   /* an append failed; stays set until buf_clear() or buf_release(). A writer also
+                      sets it if it has no memory for what it was to append. */
+    bool too_long; /* the append failed because of the limit, not because memory is exhausted */
 } buf;
 
 #define BUF_DEFAULT_LIMIT ((size_t)1 << 30)

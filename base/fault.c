@@ -1,5 +1,6 @@
 #include "base/fault.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,9 @@ static _Thread_local struct {
     snap_err last;
 } noted;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static snap_err first; /* of the process; code SNAP_OK = none */
+
 void fault_note(snap_status code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -16,6 +20,10 @@ void fault_note(snap_status code, const char *fmt, ...) {
     va_end(ap);
     noted.last.code = code;
     noted.n++;
+    (void)pthread_mutex_lock(&lock);
+    if (first.code == SNAP_OK)
+        first = noted.last;
+    (void)pthread_mutex_unlock(&lock);
 }
 
 fault_mark fault_begin(void) {
@@ -26,28 +34,38 @@ bool fault_since(fault_mark before) {
     return noted.n != before;
 }
 
-snap_status fault_result(fault_mark before, snap_status st, snap_err *err) {
-    if (noted.n == before)
-        return st;
+/* The result of a scope in which @fault was noted. */
+static snap_status replace(const snap_err *fault, snap_err *err) {
     if (err && err->code != SNAP_E_NOMEM)
-        *err = noted.last;
-    return err ? err->code : noted.last.code;
+        *err = *fault;
+    return err ? err->code : fault->code;
 }
 
-static void *noted_if_null(void *p, size_t n) {
-    if (!p)
-        fault_note(SNAP_E_NOMEM, "out of memory for %zu bytes", n);
-    return p;
+snap_status fault_result(fault_mark before, snap_status st, snap_err *err) {
+    return noted.n == before ? st : replace(&noted.last, err);
+}
+
+snap_status fault_of_process(snap_status st, snap_err *err) {
+    (void)pthread_mutex_lock(&lock);
+    const snap_err fault = first;
+    (void)pthread_mutex_unlock(&lock);
+    return fault.code == SNAP_OK ? st : replace(&fault, err);
+}
+
+void fault_forget(void) {
+    (void)pthread_mutex_lock(&lock);
+    first = (snap_err){0};
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void *fault_malloc(size_t n) {
-    return noted_if_null(malloc(n ? n : 1), n);
+    return malloc(n ? n : 1);
 }
 
 void *fault_calloc(size_t count, size_t size) {
-    return noted_if_null(calloc(count ? count : 1, size ? size : 1), count * size);
+    return calloc(count ? count : 1, size ? size : 1);
 }
 
 void *fault_realloc(void *p, size_t n) {
-    return noted_if_null(realloc(p, n ? n : 1), n);
+    return realloc(p, n ? n : 1);
 }

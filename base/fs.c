@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fault.h"
+
 static snap_status read_fd(int fd, const char *path, buf *out, snap_err *err) {
     char chunk[1 << 16];
     for (;;) {
@@ -111,7 +113,7 @@ snap_status fs_replace(const char *from, const char *to, snap_err *err) {
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n, snap_err *err) {
     buf tmp = {0};
     (void)buf_printf(&tmp, "%s.tmp.XXXXXX", path);
-    snap_status st = buf_check(&tmp, "a path", err);
+    snap_status st = fault_of_process(buf_check(&tmp, "a path", err), err);
     if (st != SNAP_OK)
         goto cleanup;
     int fd = mkstemp(tmp.data);
@@ -208,9 +210,12 @@ snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) {
 
 snap_status fs_log_append(fs_log *log, const void *line, size_t n, snap_err *err) {
     struct stat before;
+    snap_status st = fault_of_process(SNAP_OK, err);
+    if (st != SNAP_OK)
+        return st;
     if (fstat(log->fd, &before) != 0)
         return err_set_errno(err, "cannot append to '%s'", log->path);
-    snap_status st = write_all(log->fd, log->path, line, n, err);
+    st = write_all(log->fd, log->path, line, n, err);
     if (st != SNAP_OK && ftruncate(log->fd, before.st_size) != 0)
         err_prefix(err, "a partial line is left in '%s'", log->path);
     return st;

@@ -5,11 +5,33 @@
  * functions, their successors, fetch the algorithm from a provider. In OpenSSL 3.0 a failed
  * allocation in that crashes the program. */
 #define OPENSSL_API_COMPAT 0x10101000L
+#include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+
+static void *allocate(size_t n, const char *file, int line) {
+    (void)file, (void)line;
+    return malloc(n);
+}
+
+static void *reallocate(void *p, size_t n, const char *file, int line) {
+    (void)file, (void)line;
+    return realloc(p, n);
+}
+
+static void release(void *p, const char *file, int line) {
+    (void)file, (void)line;
+    free(p);
+}
+
+/* Runs before main(), so that faults of libcrypto, which libcurl uses for https, are noted. */
+__attribute__((constructor)) static void set_allocate(void) {
+    (void)CRYPTO_set_mem_functions(allocate, reallocate, release);
+}
 
 static snap_status finish(SHA256_CTX *ctx, char out[HASH_HEX], snap_err *err) {
     unsigned char md[SHA256_DIGEST_LENGTH];

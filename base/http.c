@@ -58,7 +58,7 @@ static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static CURLcode init_result;
 
 static void init(void) {
-    init_result = curl_global_init(CURL_GLOBAL_DEFAULT);
+    init_result = curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
 }
 
 /* libcurl's socket callback: registers a socket, changes its direction or removes it. */

@@ -1,14 +1,16 @@
 #include "base/zip.h"
 
+#include <errno.h>
 #include <string.h>
 #include <zip.h>
 
 #include "base/text.h"
 
-/* Translates a libzip error into a status and a message. */
+/* Translates a libzip error into a status and a message. libzip reports some failed allocations as
+ * damage, but then malloc() has set errno, which each function of zip.h sets to 0 before. */
 static snap_status explain(const zip_error_t *why, const char *name, const char *member,
                            snap_err *err) {
-    switch (why->zip_err) {
+    switch (errno == ENOMEM ? ZIP_ER_MEMORY : why->zip_err) {
     case ZIP_ER_MEMORY:
         return err_set(err, SNAP_E_NOMEM, "%s: out of memory", name);
     case ZIP_ER_NOZIP:
@@ -28,7 +30,7 @@ static snap_status explain(const zip_error_t *why, const char *name, const char 
  * check of ZipCrypto and then looks like damaged content, so the message names both causes. */
 static snap_status explain_read(const zip_error_t *why, bool encrypted, const char *name,
                                 const char *member, snap_err *err) {
-    if (encrypted && why->zip_err != ZIP_ER_MEMORY)
+    if (encrypted && why->zip_err != ZIP_ER_MEMORY && errno != ENOMEM)
         return err_set(err, SNAP_E_INPUT, "%s: '%s' is damaged, or the password is wrong", name,
                        member);
     return explain(why, name, member, err);
@@ -40,8 +42,10 @@ static snap_status read_all(zip_file_t *file, bool encrypted, const char *name, 
     zip_int64_t n;
     while ((n = zip_fread(file, chunk, sizeof chunk)) > 0)
         if (!buf_append(out, chunk, (size_t)n))
-            return err_set(err, SNAP_E_INPUT, "%s: '%s' unpacks to more than %zu MiB", name, member,
-                           (out->limit ? out->limit : BUF_DEFAULT_LIMIT) >> 20);
+            return out->too_long
+                       ? err_set(err, SNAP_E_INPUT, "%s: '%s' unpacks to more than %zu MiB", name,
+                                 member, (out->limit ? out->limit : BUF_DEFAULT_LIMIT) >> 20)
+                       : buf_check(out, name, err);
     if (n < 0)
         return explain_read(zip_file_get_error(file), encrypted, name, member, err);
     return SNAP_OK;
@@ -74,11 +78,11 @@ static snap_status read_member(zip_t *archive, const char *name, const char *mem
     return st;
 }
 
-/* Cuts @out back to its old length and clears `failed`. An append never changes the bytes before
+/* Cuts @out back to its old length, without a failure. An append never changes the bytes before
  * it. */
 static void undo(buf *out, size_t len) {
     out->len = len;
-    out->failed = false;
+    out->failed = out->too_long = false;
     if (out->data)
         out->data[len] = '\0';
 }
@@ -88,6 +92,7 @@ static void undo(buf *out, size_t len) {
 static zip_t *open_bytes(const void *bytes, size_t n, const char *name, const char *member,
                          snap_err *err) {
     zip_error_t why;
+    errno = 0;
     zip_error_init(&why);
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &why);
     zip_t *archive = source ? zip_open_from_source(source, ZIP_RDONLY, &why) : NULL;

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
+#include "harness/cmd/print.h"
 #include "harness/completion.h"
 #include "harness/record/results.h"
 
@@ -66,17 +68,19 @@ static const opt_command *find(const char *name) {
 static snap_status print_config(const opt_shared *shared, snap_err *err) {
     buf out = {0};
     snap_status st = js_write(shared->resolved, JS_PRETTY, &out, err);
+    (void)buf_puts(&out, "\n");
     if (st == SNAP_OK)
-        (void)puts(buf_str(&out));
+        st = print_text(&out, "the configuration", err);
     buf_release(&out);
     return st;
 }
 
-static void print_help(const opt_command *spec) {
+static snap_status print_help(const opt_command *spec, snap_err *err) {
     buf out = {0};
     opt_help(spec, &out);
-    (void)fputs(buf_str(&out), stdout);
+    snap_status st = print_text(&out, "the help", err);
     buf_release(&out);
+    return st;
 }
 
 /* @argv: the arguments after the command's name. */
@@ -94,7 +98,7 @@ static snap_status run(const opt_command *command, int argc, const char **argv, 
         term_set_quiet(shared.quiet);
     }
     if (st == SNAP_OK && shared.help)
-        print_help(c);
+        st = print_help(c, err);
     else if (st == SNAP_OK && shared.print_config)
         st = print_config(&shared, err);
     else if (st == SNAP_OK)
@@ -115,8 +119,7 @@ static snap_status manual(snap_err *err) {
     buf out = {0};
     for (const opt_command *const *c = cmd_table; *c; c++)
         opt_mdoc(*c, &out);
-    snap_status st = buf_check(&out, "the manual", err);
-    (void)fputs(buf_str(&out), stdout);
+    snap_status st = print_text(&out, "the manual", err);
     buf_release(&out);
     return st;
 }
@@ -126,7 +129,7 @@ static snap_status completion(const char *shell, snap_err *err) {
     buf out = {0};
     snap_status st = completion_write(shell ? shell : "bash", cmd_table, &out, err);
     if (st == SNAP_OK)
-        (void)fputs(buf_str(&out), stdout);
+        st = print_text(&out, "the script", err);
     buf_release(&out);
     return st;
 }
@@ -157,6 +160,7 @@ int main(int argc, char **argv) {
     install_signals();
     snap_err err = {0};
     snap_status st = dispatch(argc, (const char **)(void *)argv, &err);
+    st = fault_of_process(st, &err);
     st = flush_stdout(st, &err);
     if (st != SNAP_OK)
         (void)fprintf(stderr, "snapmla: %s\n", err.text[0] ? err.text : "failed");

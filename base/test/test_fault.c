@@ -1,5 +1,8 @@
 /* Tests faults, and that operations of base/ report a failed allocation. */
 #include <CUnit/CUnit.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +16,7 @@
 #include "base/json.h"
 #include "base/test/failing_alloc.h"
 #include "base/text.h"
+#include "base/zip.h"
 
 static void test_scopes(void) {
     snap_err err = {0};
@@ -30,6 +34,102 @@ static void test_scopes(void) {
     CU_ASSERT_EQUAL(fault_result(outer, SNAP_E_NOMEM, &err), SNAP_E_NOMEM);
     CU_ASSERT_STRING_EQUAL(err.text, "out of memory for the row");
     CU_ASSERT_EQUAL(fault_result(outer, SNAP_OK, NULL), SNAP_E_NOMEM);
+    fault_forget();
+}
+
+static void *note_two(void *unused) {
+    fault_note(SNAP_E_NOMEM, "out of memory for the first");
+    fault_note(SNAP_E_NOMEM, "out of memory for the second");
+    return unused;
+}
+
+/* A fault in any thread prevents that a file is written: it might be incomplete or wrong. */
+static void test_no_output_after_a_fault(void) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/snapmla-fault-%ld", (long)getpid());
+    snap_err err = {0};
+    fs_log log;
+    pthread_t thread;
+    CU_ASSERT_EQUAL_FATAL(fs_log_open(&log, path, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fault_of_process(SNAP_E_OPEN, &err), SNAP_E_OPEN);
+    CU_ASSERT_EQUAL(err.code, SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, note_two, NULL), 0);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    CU_ASSERT_EQUAL(fault_of_process(SNAP_E_OPEN, &err), SNAP_E_NOMEM);
+    CU_ASSERT_STRING_EQUAL(err.text, "out of memory for the first");
+    CU_ASSERT_EQUAL(fs_log_append(&log, "line\n", 5, NULL), SNAP_E_NOMEM);
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "text", 4, NULL), SNAP_E_NOMEM);
+    fault_forget();
+    CU_ASSERT_EQUAL(fs_log_append(&log, "line\n", 5, NULL), SNAP_OK);
+    fs_log_close(&log);
+    (void)unlink(path);
+}
+
+/* The functions of libc whose failures are noted. Each returns memory, or NULL if it has failed. */
+typedef void *(*libc_function)(void);
+
+static void *call_malloc(void) {
+    return malloc(1);
+}
+
+static void *call_calloc(void) {
+    return calloc(1, 1);
+}
+
+static void *call_realloc(void) {
+    return realloc(NULL, 1);
+}
+
+static void *call_strdup(void) {
+    return strdup("x");
+}
+
+static void *call_strndup(void) {
+    return strndup("xy", 1);
+}
+
+static void *call_fopen(void) {
+    FILE *f = fopen("/dev/null", "r");
+    return f && fclose(f) == 0 ? malloc(1) : NULL;
+}
+
+static void *call_fdopen(void) {
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    FILE *f = fdopen(fd, "r");
+    if (f)
+        return fclose(f) == 0 ? malloc(1) : NULL;
+    (void)close(fd);
+    return NULL;
+}
+
+static void *call_scandir(void) {
+    struct dirent **names = NULL;
+    int n = scandir("/proc/self/fdinfo", &names, NULL, NULL);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    return n > 0 ? names : NULL;
+}
+
+static void test_functions_of_libc(void) {
+    static const libc_function all[] = {call_malloc,  call_calloc, call_realloc, call_strdup,
+                                        call_strndup, call_fopen,  call_fdopen,  call_scandir};
+    for (size_t i = 0; failing_alloc_works() && i < sizeof all / sizeof *all; i++) {
+        failing_alloc_arm(0, false);
+        free(all[i]());
+        size_t n = failing_alloc_disarm();
+        CU_ASSERT(n > 0);
+        for (size_t k = 1; k <= n; k++) {
+            fault_mark before = fault_begin();
+            failing_alloc_arm(k, false);
+            void *p = all[i]();
+            (void)failing_alloc_disarm();
+            if (!p && !fault_since(before))
+                printf("\n    function %zu, allocation %zu\n", i, k);
+            CU_ASSERT(p || fault_since(before));
+            free(p);
+        }
+    }
+    fault_forget();
 }
 
 /* ---- every allocation fails once ---- */
@@ -130,6 +230,20 @@ static snap_status allocate(buf *out, snap_err *err) {
     return fault_result(before, buf_check(out, "a text", err), err);
 }
 
+/* The unpacked member is larger than the first allocation of a buffer. */
+static snap_status pack_and_unpack(buf *out, snap_err *err) {
+    char text[400];
+    memset(text, 'x', sizeof text);
+    const zip_entry entry = {"a.txt", text, sizeof text};
+    buf archive = {0};
+    snap_status st;
+    TRY(zip_pack(&entry, 1, &archive, err));
+    TRY(zip_member_read(archive.data, archive.len, "x.zip", "a.txt", NULL, out, err));
+cleanup:
+    buf_release(&archive);
+    return st;
+}
+
 /* Fails the n-th allocation (@all: and the later ones), for every n. The operation must fail with a
  * message that names memory, or have the same result as without a failure. */
 static void fail_each(operation run, bool all) {
@@ -146,6 +260,7 @@ static void fail_each(operation run, bool all) {
         failing_alloc_arm(i, all);
         st = run(&got, &err);
         (void)failing_alloc_disarm();
+        fault_forget();
         bool same = st == SNAP_OK && got.len == want.len && strcmp(got.data, want.data) == 0;
         bool clear = st != SNAP_OK && err.code != SNAP_OK && strstr(err.text, "memory");
         if (!same && !clear)
@@ -157,8 +272,8 @@ static void fail_each(operation run, bool all) {
 }
 
 static void test_every_allocation(void) {
-    static const operation operations[] = {parse_and_write, read_lines, build,   read_csv,
-                                           write_and_read,  print,      allocate};
+    static const operation operations[] = {parse_and_write, read_lines, build,    read_csv,
+                                           write_and_read,  print,      allocate, pack_and_unpack};
     if (!failing_alloc_works())
         return;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -182,6 +297,8 @@ static void test_hash_needs_no_memory(void) {
 }
 
 CU_TestInfo tests_fault[] = {{"scopes", test_scopes},
+                             {"no output after a fault", test_no_output_after_a_fault},
+                             {"functions of libc note faults", test_functions_of_libc},
                              {"every failed allocation is reported", test_every_allocation},
                              {"hashing needs no memory", test_hash_needs_no_memory},
                              CU_TEST_INFO_NULL};

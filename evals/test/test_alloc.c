@@ -16,6 +16,7 @@
 #include "evals/arena.h"
 #include "evals/code/compare.h"
 #include "evals/code/tests.h"
+#include "evals/sample_index.h"
 #include "evals/task.h"
 
 enum { kEach = 600, kText = 700 };
@@ -170,6 +171,7 @@ static void test_match_limit(void) {
     CU_ASSERT_EQUAL(grade_response(&grader_ifeval_plain, gold, in, &r, &err), SNAP_E_NOMEM);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "(a+)+[bd]"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "match limit"));
+    fault_forget();
 }
 
 /* No answer reaches a limit of the program's own patterns: 64 or 256 KiB of each piece. */
@@ -345,9 +347,38 @@ static void test_data_files(void) {
     (void)unlink(file_path);
 }
 
+/* ---- stored samples ---- */
+
+static void index_samples(const void *what, outcome *out) {
+    sample_index x;
+    (void)what;
+    out->st = sample_index_open(&x, file_path, &out->err);
+    if (out->st == SNAP_OK)
+        (void)snprintf(out->text, kText, "%zu %d %d %s %s", x.n_questions, x.n_tasks, x.n_arms,
+                       x.tasks[0], x.questions[0].rows[0].problem);
+    sample_index_close(&x);
+}
+
+static void test_sample_rows(void) {
+    snap_err err = {0};
+    buf rows = {0};
+    if (!failing_alloc_works())
+        return;
+    for (int i = 0; i < 300; i++) /* more than the first allocations of the index hold */
+        (void)buf_printf(&rows,
+                         "{\"task\":\"t%d\",\"arm\":\"a%d\",\"problem\":\"p%d\",\"sample\":0}\n",
+                         i % 3, i % 2, i);
+    (void)snprintf(file_path, sizeof file_path, "/tmp/snapmla-alloc-%ld.jsonl", (long)getpid());
+    CU_ASSERT_EQUAL(fs_write_atomic(file_path, buf_str(&rows), rows.len, &err), SNAP_OK);
+    fail_each("samples", index_samples, NULL);
+    (void)unlink(file_path);
+    buf_release(&rows);
+}
+
 CU_TestInfo tests_alloc[] = {{"answers", test_answers},
                              {"games, values and tests of programs", test_judges},
                              {"data files", test_data_files},
+                             {"rows of samples", test_sample_rows},
                              {"a pattern that needs too many steps", test_match_limit},
                              {"hostile answers and the limits of patterns", test_hostile_answers},
                              CU_TEST_INFO_NULL};

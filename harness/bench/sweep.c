@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sustained.h"
 #include "harness/measure/code_hash.h"
@@ -57,13 +58,16 @@ static bool cancelled(const sweep *s) {
     return s->opt->cancel && *s->opt->cancel;
 }
 
-/* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation is
- * returned as an error. */
+/* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation and
+ * a noted fault are returned as errors. */
 static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err) {
     if (st == SNAP_OK)
         return SNAP_OK;
     if (st == SNAP_E_CANCELLED)
         return err_set(err, st, "%s", why->text);
+    snap_status fault = fault_of_process(SNAP_OK, err);
+    if (fault != SNAP_OK)
+        return fault;
     bool beyond = st == SNAP_E_UNSUPPORTED || st == SNAP_E_NOMEM;
     c->status = beyond ? ROW_SKIPPED : ROW_ERROR;
     c->why = *why;

@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/term.h"
 #include "harness/view/eval_text.h"
 #include "harness/view/writers.h"
 
 snap_status print_bytes(const char *s, size_t n, snap_err *err) {
-    return fwrite(s, 1, n, stdout) == n ? SNAP_OK
-                                        : err_set_errno(err, "cannot write standard output");
+    snap_status st = fault_of_process(SNAP_OK, err);
+    if (st == SNAP_OK && fwrite(s, 1, n, stdout) != n)
+        st = err_set_errno(err, "cannot write standard output");
+    return st;
 }
 
 snap_status print_text(buf *text, const char *what, snap_err *err) {

@@ -7,6 +7,7 @@
 #include "harness/record/results.h"
 #include "harness/view/table.h"
 
+/* After a noted fault it prints nothing and returns the error of fault_of_process(). */
 snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints @text and empties it. @what names the text in messages. SNAP_E_NOMEM if the text is

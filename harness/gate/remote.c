@@ -134,9 +134,12 @@ static snap_status start(gate_remote *r, const char *program, snap_err *err) {
     (void)posix_spawn_file_actions_init(&files);
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         TRY(err_set_errno(err, "cannot make a pipe to arm '%s'", r->name));
-    (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    errno = posix_spawn(&r->pid, program, &files, NULL, (char *const *)(uintptr_t)argv, environ);
+    errno = posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
+    if (!errno)
+        errno = posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+    if (!errno)
+        errno =
+            posix_spawn(&r->pid, program, &files, NULL, (char *const *)(uintptr_t)argv, environ);
     if (errno) {
         r->pid = 0;
         TRY(err_set_errno(err, "cannot start '%s' for arm '%s'", program, r->name));

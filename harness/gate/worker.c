@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "harness/bench/sweep.h"
@@ -41,8 +42,8 @@ static void release_cell(worker *w) {
     w->delay_ns = 0;
 }
 
-/* Writes the answer and frees it. */
-static snap_status answer(worker *w, js *o, bool complete, snap_err *err) {
+/* Writes a line and frees the object. */
+static snap_status send_line(worker *w, js *o, bool complete, snap_err *err) {
     buf text = {0};
     snap_status st = o && complete ? js_write(o, JS_COMPACT, &text, err)
                                    : err_set(err, SNAP_E_NOMEM, "out of memory for an answer");
@@ -52,6 +53,15 @@ static snap_status answer(worker *w, js *o, bool complete, snap_err *err) {
             st = err_set_errno(err, "cannot answer the gate");
     }
     buf_release(&text);
+    js_free(o);
+    return st;
+}
+
+/* Writes the answer and frees it. After a noted fault the answer may be wrong, and is not sent. */
+static snap_status answer(worker *w, js *o, bool complete, snap_err *err) {
+    snap_status st = fault_of_process(SNAP_OK, err);
+    if (st == SNAP_OK)
+        return send_line(w, o, complete, err);
     js_free(o);
     return st;
 }
@@ -270,7 +280,7 @@ static snap_status serve(worker *w, FILE *in, char *line, snap_err *err) {
 static void write_fatal(worker *w, const snap_err *err) {
     js *o = js_new_object();
     snap_err unused = {0};
-    if (answer(w, o, o && js_set_str(o, "fatal", err->text), &unused) != SNAP_OK)
+    if (send_line(w, o, o && js_set_str(o, "fatal", err->text), &unused) != SNAP_OK)
         return; /* the gate has exited */
 }
 

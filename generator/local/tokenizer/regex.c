@@ -189,8 +189,9 @@ static snap_status compile_pcre(regex **out, const char *pattern, size_t n, uint
     if (!r->code) {
         (void)pcre2_get_error_message(code, why, sizeof why);
         free(r);
-        return err_set(err, SNAP_E_INPUT, "regular expression '%.*s': %s (near %zu)",
-                       (int)(n < 80 ? n : 80), pattern, (const char *)why, at);
+        return err_set(err, code == PCRE2_ERROR_HEAP_FAILED ? SNAP_E_NOMEM : SNAP_E_INPUT,
+                       "regular expression '%.*s': %s (near %zu)", (int)(n < 80 ? n : 80), pattern,
+                       (const char *)why, at);
     }
     (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* if JIT is not permitted, the pattern is
                                                              interpreted */
@@ -268,6 +269,8 @@ snap_status regex_find(const regex *r, regex_work *w, const char *s, size_t n, s
     (void)pcre2_set_match_limit(w->context, steps < UINT32_MAX ? (uint32_t)steps : UINT32_MAX);
     int rc = pcre2_match(r->code, (PCRE2_SPTR)s, n, from, PCRE2_NO_UTF_CHECK, w->data, w->context);
     *found = rc >= 0;
+    if (rc == PCRE2_ERROR_NOMEMORY)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a match");
     if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
         return err_set(err, SNAP_E_INPUT,
                        "a regular expression takes too many steps on a text of %zu bytes", n);
