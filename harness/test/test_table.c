@@ -55,9 +55,30 @@ static void test_long_cells_are_cut(void) {
     table_release(&t);
 }
 
+/* A table that lacks cells because memory was exhausted is not written as if it were whole. */
+static void test_incomplete_tables(void) {
+    static void (*const writers[])(const table *t, buf *out) = {write_markdown, write_html,
+                                                                write_latex};
+    table t = table_new(heads, 3);
+    fill(&t);
+    t.id = t.caption = "x";
+    t.failed = true;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        buf out = {0};
+        snap_err err = {0};
+        writers[i](&t, &out);
+        CU_ASSERT_EQUAL(buf_check(&out, "a table", &err), SNAP_E_NOMEM);
+        CU_ASSERT_STRING_EQUAL(err.text, "out of memory for a table");
+        buf_release(&out);
+    }
+    CU_ASSERT_EQUAL(write_text(&t, false, &(buf){0}, NULL), SNAP_E_NOMEM);
+    table_release(&t);
+}
+
 CU_TestInfo tests_table[] = {
     {"alignment", test_alignment},
     {"colour", test_color_marks_heads_only},
     {"long cells", test_long_cells_are_cut},
+    {"incomplete tables", test_incomplete_tables},
     CU_TEST_INFO_NULL,
 };

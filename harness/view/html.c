@@ -278,9 +278,10 @@ static void facts(buf *out, const table *t, size_t row) {
 /* Takes ownership of @value. Writes nothing if it is NULL. */
 static void json_block(buf *out, const char *summary, js *value) {
     buf json = {0};
-    snap_status st = value ? js_write(value, JS_PRETTY, &json, NULL) : SNAP_E_NOMEM;
+    snap_status st = value ? js_write(value, JS_PRETTY, &json, NULL) : SNAP_OK;
     js_free(value);
-    if (st != SNAP_OK) {
+    out->failed |= st != SNAP_OK;
+    if (st != SNAP_OK || !value) {
         buf_release(&json);
         return;
     }

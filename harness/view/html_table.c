@@ -83,6 +83,7 @@ static void cell(buf *out, const table *t, size_t row, int c) {
 }
 
 void write_html(const table *t, buf *out) {
+    out->failed |= t->failed;
     (void)buf_printf(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "

@@ -47,6 +47,7 @@ static void group_row(buf *out, const table *t) {
         at += n;
     }
     (void)buf_printf(out, " \\\\\n%s\n", buf_str(&rules));
+    out->failed |= rules.failed;
     buf_release(&rules);
 }
 
@@ -115,6 +116,7 @@ static void write_float(const table *t, buf *out) {
 }
 
 void write_latex(const table *t, buf *out) {
+    out->failed |= t->failed;
     bool is_long = t->n_rows > kPageRows;
     (void)buf_printf(out, "%% %d columns; needs \\usepackage{booktabs,%s}\n", paper_columns(t),
                      is_long ? "longtable" : "graphicx");

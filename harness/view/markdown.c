@@ -32,6 +32,7 @@ static void body(buf *out, const table *t) {
 }
 
 void write_markdown(const table *t, buf *out) {
+    out->failed |= t->failed;
     header(out, t);
     body(out, t);
 }

@@ -51,7 +51,7 @@ typedef struct {
     size_t n_cells, capacity;
     arena *mem; /* memory of the cells, borrowed; NULL: they are in `own` */
     arena own;
-    bool failed; /* memory was exhausted; write_text() reports it */
+    bool failed; /* memory was exhausted; the writers report it */
 } table;
 
 /* Returns a table without rows. @heads [n] are borrowed. All columns are TABLE_BY_CELLS. */

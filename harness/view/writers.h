@@ -1,5 +1,5 @@
 /* writers.h - writes a table in one format. Each function appends to a buffer and sets its field
- * `failed` if memory is exhausted. */
+ * `failed` if memory is exhausted, or was when the table was built. */
 #ifndef SNAPMLA_HARNESS_VIEW_WRITERS_H
 #define SNAPMLA_HARNESS_VIEW_WRITERS_H
 
