@@ -48,6 +48,7 @@ grade-math     400  100 grade --task math500 $dir/math.jsonl
 grade-letter   400  100 grade --task gpqa_diamond $dir/letters.jsonl
 grade-ifeval   400  100 grade --task ifeval $dir/ifeval.jsonl
 eval           300  500 eval $few $arms --out FILES
+eval-http      300  100 eval $few --limit 1 --arm a=http://127.0.0.1:9/v1,model=m,retries=0 --out FILES
 merge          200  100 merge SHARDS/1 SHARDS/2 --out FILES
 eval-show      300  100 eval show $dir/run
 report         200  500 report --format html,csv,tex,md,svg $fixtures/run.json $dir/run --out FILES
@@ -140,13 +141,15 @@ run() {
 # output is the same is not judged yet: then the kind is "same".
 judge() {
     awk -v dir="$1" -v right="$2" '{
-        kind = $2 > 128 ? "crash" : $2 == right ? "same" : $2 == 3 ? "unclear" : "code"
+        kind = $2 > 128 ? "crash" : $2 == 3 ? "unclear" : $2 == right ? "same" : "code"
         file = dir "/" $1 ".err"
         last = ""
         while ((getline last < file) > 0)
             if (kind == "unclear" && tolower(last) ~ /memory/)
                 kind = "clear"
         close(file)
+        if (kind == "unclear" && right == 3)
+            kind = "same"
         print kind, $1, "exit " $2 ": " substr(last, 1, 120)
     }' "$1/results" | while read -r kind rest; do
         if [ "$kind" = same ]; then
