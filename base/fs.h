@@ -25,11 +25,10 @@ snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHEC
  * /dev/zero (whose reading might never end). *fd is -1 on failure. */
 snap_status fs_open_regular(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Creates or replaces @path with @n bytes, which may be incomplete after a noted fault: then it
- * writes nothing and returns the error of fault_of_process(). After a crash, @path has either its
- * old or its new
+/* Creates or replaces @path with @n bytes. After a crash, @path has either its old or its new
  * content: the bytes go to a temporary file in the same folder, which is synced and renamed, and
- * then the folder is synced. */
+ * then the folder is synced. After a noted fault the bytes may be incomplete: then nothing is
+ * written, and the result is the error of fault_of_process(). */
 snap_status fs_write_atomic(const char *path, const void *bytes, size_t n,
                             snap_err *err) SNAP_CHECK_RESULT;
 
@@ -57,9 +56,9 @@ typedef struct {
 
 /* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
-/* Appends @n bytes, which must end in '\n'. After a noted fault it fails as fs_write_atomic() does.
- * If writing fails, the log is truncated to its old
- * length. If that fails too, the message says that a partial line is left. */
+/* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
+ * length. If that fails too, the message says that a partial line is left. After a noted fault it
+ * fails as fs_write_atomic() does. */
 snap_status fs_log_append(fs_log *log, const void *line, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 snap_status fs_log_sync(fs_log *log, snap_err *err) SNAP_CHECK_RESULT; /* fdatasync */
 void fs_log_close(fs_log *log); /* may be called twice; initialise with FS_LOG_CLOSED */
