@@ -3,7 +3,7 @@
 #   alloc_fail.sh [--all] [--jobs N] PROGRAM FAILING_ALLOC [COMMAND...]
 # FAILING_ALLOC is the shared object of base/test/failing_alloc.c. COMMAND is a name of the list below;
 # default: all of them. For each command the list says how many allocations fail: the first FIRST, and
-# MORE others that are spread evenly. --all: the first 4000, and 2000 others.
+# MORE others that are spread evenly. --all: the first 4000, and 2000 others; of a slow command 40 and 20.
 #
 # A run is right if its output and exit code are those of a run without a failure, or if it ends with
 # exit code 3 and a message that names memory. Everything else is counted and listed:
@@ -58,6 +58,7 @@ verify         200  200 verify-run $dir/run
 pack           200  200 pack $dir/run --out FILES
 gate           200  400 gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared --out FILES
 gate-worker    150   50 gate worker --quiet
+gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 --shapes 1/1/1/1 --looks 1 --threshold 900 --out FILES
 bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
 fetch          400  200 fetch --list --dir $dir/none
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
@@ -210,8 +211,10 @@ for name in ${*:-$(awk '{print $1}' "$dir/commands")}; do
     # shellcheck disable=SC2086
     set -- $line
     if [ $all = 1 ]; then
+        more=2000
+        [ "$3" -lt 10 ] && more=20 # these runs take seconds
         shift 3
-        set -- "$name" 4000 2000 "$@"
+        set -- "$name" $((2 * more)) $more "$@"
     fi
     test_command "$@"
 done
