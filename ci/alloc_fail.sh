@@ -15,7 +15,8 @@
 # Where a figure of the output is measured, only the text around it is compared. The figures of such a
 # command differ in two runs without a failure.
 #
-# Prints one line for each command. Exits with 1 if a run was not right.
+# Prints one line for each command. Exits with 1 if a run was not right, or if a command has created a
+# file in the working directory, where none writes.
 set -u
 all=0 jobs=$(nproc)
 while [ $# -gt 0 ]; do
@@ -202,6 +203,7 @@ test_command() {
 }
 
 failed=0
+ls -A >"$dir/before"
 commands >"$dir/commands"
 for name in ${*:-$(awk '{print $1}' "$dir/commands")}; do
     line=$(grep "^$name " "$dir/commands") || {
@@ -218,4 +220,8 @@ for name in ${*:-$(awk '{print $1}' "$dir/commands")}; do
     fi
     test_command "$@"
 done
+ls -A | diff "$dir/before" - || { # "> NAME": a command has written to the working directory
+    echo 'alloc_fail: a command has written to the working directory' >&2
+    failed=1
+}
 exit $failed

@@ -43,10 +43,11 @@ static void release(eval *e) {
     arena_release(&e->mem);
 }
 
-/* The path of a file of the RUN folder, in the arena; @name alone when out of memory. */
+/* The path of a file of the RUN folder, in the arena. After a noted fault it is the empty path, which
+ * cannot be opened. */
 static const char *file_in(eval *e, const char *name) {
     const char *path = run_file(&e->mem, e->opt.out, name);
-    return path ? path : name;
+    return path ? path : "";
 }
 
 /* ---- the RUN folder ---- */
