@@ -106,8 +106,10 @@ static snap_status start_workers(parallel *p, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for threads");
     for (; p->started < p->threads - 1; p->started++) {
         if (pthread_create(&p->ids[p->started], NULL, worker_main, p) != 0)
-            return err_set(err, SNAP_E_NOMEM, "cannot start thread %d of %d", p->started + 2,
-                           p->threads);
+            return err_set(
+                err, SNAP_E_NOMEM,
+                "cannot start thread %d of %d: memory or the limit on threads is exhausted",
+                p->started + 2, p->threads);
         place(p->ids[p->started], p->started + 1);
     }
     return SNAP_OK;

@@ -17,6 +17,9 @@
 #
 # Prints one line for each command. Exits with 1 if a run was not right, or if a command has created a
 # file in the working directory, where none writes.
+#
+# The list has no command that makes the sandbox of judged programs: libseccomp 2.5.4 itself may crash or
+# hang when an allocation fails.
 set -u
 all=0 jobs=$(nproc)
 while [ $# -gt 0 ]; do
@@ -61,6 +64,9 @@ gate           200  400 gate check --baseline $fixtures/run.json --current $fixt
 gate-worker    150   50 gate worker --quiet
 gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 --shapes 1/1/1/1 --looks 1 --threshold 900 --out FILES
 bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
+fidelity       100   50 fidelity --configs bf16,snapmla --distribution normal --contexts 64 --threads 1 --out FILES
+synth          200   50 synth --style aime --level 3 --count 2 --out FILES
+eval-plan      200  100 eval plan --suite aime24,math500 --samples 4 --json
 fetch          400  200 fetch --list --dir $dir/none
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
 END
@@ -132,7 +138,7 @@ run() {
     here=$1
     shift
     stdin=/dev/null
-    [ "$2" = worker ] && stdin=$dir/worker.jsonl
+    [ "${2:-}" = worker ] && stdin=$dir/worker.jsonl
     [ "$1" = merge ] && cp -r "$dir/shards" "$here/shards"
     # With the plugin loaded already, the loader allocates nothing: its messages hide exhausted memory.
     # shellcheck disable=SC2046

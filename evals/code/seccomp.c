@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fault.h"
+
 /* Calls refused with EPERM. Names that an architecture or libseccomp lacks are skipped. */
 static const char *const refused[] = {
     /* access to other processes and to kernel internals */
@@ -28,6 +30,15 @@ static const char *const refused[] = {
     "lookup_dcookie", "mknod", "mknodat", "iopl", "ioperm", "modify_ldt", "uselib",
     /* other users */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups"};
+
+/* The result @rc of libseccomp. When memory runs out, libseccomp 2.5 reports other errors, or leaves
+ * a rule out without an error. But malloc() has set errno then. */
+static int checked(int rc) {
+    if (errno != ENOMEM)
+        return rc;
+    fault_note(SNAP_E_NOMEM, "out of memory for a system call filter");
+    return -ENOMEM;
+}
 
 static int refuse(scmp_filter_ctx filter, const char *name, int error) {
     int call = seccomp_syscall_resolve_name(name);
@@ -90,7 +101,7 @@ static snap_status export(scmp_filter_ctx filter, buf *out, snap_err *err) {
     int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "cannot keep a system call filter in memory");
-    int rc = seccomp_export_bpf(filter, fd);
+    int rc = checked(seccomp_export_bpf(filter, fd));
     off_t at = 0;
     while (rc == 0 && (n = pread(fd, chunk, sizeof chunk, at)) > 0) {
         (void)buf_append(out, chunk, (size_t)n);
@@ -105,10 +116,11 @@ static snap_status export(scmp_filter_ctx filter, buf *out, snap_err *err) {
 }
 
 snap_status seccomp_filter(buf *out, snap_err *err) {
+    errno = 0;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a system call filter");
-    int rc = add_rules(filter);
+    int rc = checked(add_rules(filter));
     snap_status st = SNAP_OK;
     if (rc)
         st = err_set(err, rc == -ENOMEM ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED,
@@ -116,6 +128,7 @@ snap_status seccomp_filter(buf *out, snap_err *err) {
                      rc == -ENOMEM ? ": out of memory" : "");
     else
         st = export(filter, out, err);
-    seccomp_release(filter);
+    if (errno != ENOMEM) /* else seccomp_release() may free a part twice */
+        seccomp_release(filter);
     return st;
 }

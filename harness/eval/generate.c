@@ -146,7 +146,8 @@ static snap_status start(arm_run *a, snap_err *err) {
         return SNAP_OK;
     atomic_fetch_sub(&a->run->running, 1);
     atomic_store(&a->run->stop, true);
-    return err_set(err, SNAP_E_NOMEM, "cannot start a thread for an arm");
+    return err_set(err, SNAP_E_NOMEM,
+                   "cannot start a thread for an arm: memory or the limit on threads is exhausted");
 }
 
 /* While the arms run, updates the progress line and, about every second, forces the rows to disk.
