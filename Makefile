@@ -218,7 +218,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 FAILING_ALLOC := $(BUILD)/test/failing_alloc.so
 $(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc.h
 	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DFAILING_ALLOC_PRELOAD -fPIC -shared -o $@ $<
-# test-alloc-full runs more of the allocations of each command, which takes about an hour.
+# test-alloc-full runs more of the allocations of each command, which takes up to half an hour.
 ALLOC_COMMANDS ?=
 .PHONY: test-alloc test-alloc-full
 test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
@@ -364,7 +364,7 @@ help:
 	@echo 'make demo         install missing packages, build, run a small benchmark and evaluation, report'
 	@echo 'make test         install missing packages, build, run all tests'
 	@echo 'make check        test, test-alloc, tutorial, lint, include order, audit, sanitizers, installation'
-	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, an hour'
+	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
 	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
