@@ -47,19 +47,24 @@ bool buf_puts(buf *b, const char *s) {
     return buf_append(b, s, strlen(s));
 }
 
-bool buf_printf(buf *b, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
+bool buf_vprintf(buf *b, const char *fmt, va_list ap) {
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     bool ok = n >= 0 && reserve(b, (size_t)n);
     if (ok) {
         (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
         b->len += (size_t)n;
     }
     va_end(again);
+    return ok;
+}
+
+bool buf_printf(buf *b, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    bool ok = buf_vprintf(b, fmt, ap);
+    va_end(ap);
     return ok;
 }
 

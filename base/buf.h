@@ -9,6 +9,7 @@
 #ifndef SNAPMLA_BASE_BUF_H
 #define SNAPMLA_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,6 +32,7 @@ typedef struct {
 bool buf_append(buf *b, const void *bytes, size_t n);
 bool buf_puts(buf *b, const char *s);
 bool buf_printf(buf *b, const char *fmt, ...) SNAP_PRINTF(2, 3);
+bool buf_vprintf(buf *b, const char *fmt, va_list ap) SNAP_PRINTF(2, 0);
 
 /* Returns SNAP_E_NOMEM if `failed` is set. The message names the content (@what) and says whether
  * it exceeds the limit or memory is exhausted. */

@@ -6,14 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
+/* A message before it is shown: longer than err->text, so that the end is cut only once. */
+typedef char raw_message[1024];
+
 snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) {
     if (!err || err->code != SNAP_OK)
         return code;
+    raw_message raw;
     va_list ap;
     va_start(ap, fmt);
     err->code = code;
-    (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
+    (void)vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
+    (void)text_show(err->text, sizeof err->text, raw);
     return code;
 }
 
@@ -34,18 +41,17 @@ void err_prefix(snap_err *err, const char *fmt, ...) {
     if (!err || err->code == SNAP_OK)
         return;
     char old[sizeof err->text];
+    raw_message raw;
     memcpy(old, err->text, sizeof old);
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    (void)vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
-    size_t used = n < 0 ? 0 : (size_t)n, room = sizeof err->text - 3;
-    if (used >= room) /* the prefix alone fills the buffer, so the old message is lost */
+    size_t used = text_show(err->text, sizeof err->text, raw);
+    if (used + 3 >= sizeof err->text) /* the prefix alone fills the buffer: the message is lost */
         return;
-    size_t keep = strnlen(old, room - used);
     memcpy(err->text + used, ": ", 2);
-    memcpy(err->text + used + 2, old, keep);
-    err->text[used + 2 + keep] = '\0';
+    (void)text_show(err->text + used + 2, sizeof err->text - used - 2, old);
 }
 
 int err_exit_code(snap_status code) {

@@ -31,8 +31,9 @@ typedef enum {
 
 typedef struct {
     snap_status code;
-    char text[600]; /* by convention one line that begins in lower case, without a full stop; cut if
-                       it is longer */
+    char text[600]; /* one line that begins in lower case, without a full stop; cut if it is longer.
+                       It may quote text from outside, so err_set() and err_prefix() escape what is
+                       not printable (text_show()) */
 } snap_err;
 
 /**

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-enum { kNoTerminal = 120, kWidest = 10000 };
+enum { kNoTerminal = 120, kWidest = 10000, kNote = 60, kWarning = 2000 };
 enum { kDelayNs = 1000000000, kRedrawNs = 100000000 };
 
 static term_color color_mode = TERM_AUTO;
@@ -62,8 +62,11 @@ void term_progress_update(term_progress *p, int64_t done, const char *note) {
     (void)fprintf(stderr, "\r\033[K%s: %lld", p->what, (long long)done);
     if (p->total)
         (void)fprintf(stderr, "/%lld (%d %%)", (long long)p->total, (int)(100 * done / p->total));
-    if (note)
-        (void)fprintf(stderr, "  %.60s", note);
+    if (note) {
+        char shown[kNote + 1];
+        (void)text_show(shown, sizeof shown, note);
+        (void)fprintf(stderr, "  %s", shown);
+    }
     (void)fflush(stderr);
 }
 
@@ -76,10 +79,11 @@ void term_progress_end(term_progress *p) {
 void term_warn(const char *fmt, ...) {
     if (quiet_mode)
         return;
+    char raw[kWarning], shown[kWarning];
     va_list ap;
     va_start(ap, fmt);
-    (void)fputs(in_foreground(STDERR_FILENO) ? "\r\033[Kwarning: " : "warning: ", stderr);
-    (void)vfprintf(stderr, fmt, ap);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
+    (void)text_show(shown, sizeof shown, raw);
+    (void)fprintf(stderr, "%swarning: %s\n", in_foreground(STDERR_FILENO) ? "\r\033[K" : "", shown);
 }

@@ -32,12 +32,12 @@ typedef struct {
 } term_progress;
 
 term_progress term_progress_start(const char *what, int64_t total);
-/* Redraws at most ten times per second. @note describes the current work and is cut after 60 bytes;
- * may be NULL. */
+/* Redraws at most ten times per second. @note describes the current work; it is shown as by
+ * text_show(), in at most 60 bytes; may be NULL. */
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
-/* Prints "warning: ..." to standard error, unless quiet. Erases the progress line first if this
+/* Prints "warning: ..." to standard error, shown as by text_show(), unless quiet. Erases the progress line first if this
  * process is in the foreground of a terminal. */
 void term_warn(const char *fmt, ...) SNAP_PRINTF(1, 2);
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +139,97 @@ void text_append_xml(buf *out, const char *s) {
             (void)buf_puts(out, "\xEF\xBF\xBD");
         s += len ? len : 1;
         n -= len ? len : 1;
+    }
+}
+
+uint32_t text_code_point(const char *s, size_t n) {
+    static const unsigned char first[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    uint32_t c = (unsigned char)s[0] & first[n];
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)s[i] & 0x3F);
+    return c;
+}
+
+bool text_is_harmful(uint32_t c) {
+    return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x61C || c == 0x200E || c == 0x200F ||
+           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* ---- showing text from outside ---- */
+
+enum { kShown = 8 }; /* bytes of an escape, with its NUL */
+
+/* "##[group]" (GitHub), "##vso[...]" (Azure), "##teamcity[...]" */
+static bool is_command_word(const char *s) {
+    return s[0] == '#' && s[1] == '#' && s[2 + strspn(s + 2, "abcdefghijklmnopqrstuvwxyz")] == '[';
+}
+
+/* The "::" that would be read as a command, because only spaces precede it; NULL = none. The CI
+ * system may also trim spaces outside ASCII. */
+static const char *command_in(const char *s) {
+    while (*s == ' ' || ((unsigned char)*s & 0x80))
+        s++;
+    return text_starts(s, "::") ? s : NULL;
+}
+
+/* Writes the next character of @s as it is shown. Returns its bytes in @s. */
+static size_t show_next(const char *s, const char *command, char out[kShown]) {
+    size_t n = text_utf8_len(s, strnlen(s, 4));
+    uint32_t c = n ? text_code_point(s, n) : 0;
+    if (!n)
+        (void)snprintf(out, kShown, "\\x%02x", (unsigned)(unsigned char)*s);
+    else if (c == '\n' || c == '\t' || c == '\r')
+        (void)snprintf(out, kShown, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+    else if (text_is_harmful(c) || s == command || is_command_word(s))
+        (void)snprintf(out, kShown, "\\u%04x", (unsigned)c);
+    else
+        (void)snprintf(out, kShown, "%.*s", (int)n, s);
+    return n ? n : 1;
+}
+
+size_t text_show(char *out, size_t size, const char *s) {
+    const char *command = command_in(s);
+    char next[kShown];
+    size_t len = 0;
+    for (size_t taken; *s; s += taken) {
+        taken = show_next(s, command, next);
+        size_t n = strlen(next);
+        if (n >= size - len)
+            break;
+        memcpy(out + len, next, n);
+        len += n;
+    }
+    out[len] = '\0';
+    return len;
+}
+
+void text_append_shown(buf *out, const char *s) {
+    const char *command = command_in(s);
+    char next[kShown];
+    while (*s) {
+        s += show_next(s, command, next);
+        (void)buf_puts(out, next);
+    }
+}
+
+void text_append_shown_printf(buf *out, const char *fmt, ...) {
+    buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    (void)buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    text_append_shown(out, buf_str(&text));
+    out->failed |= text.failed;
+    out->no_memory |= text.no_memory;
+    buf_release(&text);
+}
+
+void text_append_shown_json(buf *out, const char *s) {
+    char next[kShown];
+    while (*s) {
+        const char *from = s;
+        s += show_next(s, NULL, next);
+        (void)buf_puts(out, *from == '\n' ? "\n" : next);
     }
 }
 

@@ -32,6 +32,28 @@ void text_append_without_nul(buf *out, const char *s, size_t n);
  * U+0020 other than tab, CR and LF; U+FFFE, U+FFFF; each byte of malformed UTF-8. */
 void text_append_xml(buf *out, const char *s);
 
+/* The code point of a well-formed UTF-8 sequence of @n bytes. */
+uint32_t text_code_point(const char *s, size_t n);
+
+/* True for characters that change what a terminal shows elsewhere: control characters (C0, DEL,
+ * C1), line and paragraph separators (U+2028, U+2029), and characters that change the direction of
+ * writing (Unicode's Bidi_Control). */
+bool text_is_harmful(uint32_t code_point);
+
+/* Shows a text from outside, for example a name in a file, as printable UTF-8 on one line. These
+ * are written as escapes: harmful characters (\n, \t, \u001b), malformed UTF-8 (\xff), and the
+ * first character of what a CI system would take as a command to itself: "::" at the start, after
+ * spaces or characters outside ASCII, and "##[" or "##word[" anywhere. Other text stays as it is.
+ * Showing a shown text again changes nothing.
+ *
+ * text_show() writes to @out, of @size > 0 bytes, and cuts between characters. Returns the length.
+ * text_append_shown_json() is for JSON: lines stay, and the escapes are those of JSON, so a reader
+ * gets the same value. */
+size_t text_show(char *out, size_t size, const char *s);
+void text_append_shown(buf *out, const char *s);
+void text_append_shown_printf(buf *out, const char *fmt, ...) SNAP_PRINTF(2, 3);
+void text_append_shown_json(buf *out, const char *s);
+
 /* Splits a list such as "a,b,c" and calls fn for each part, a NUL-terminated copy that is valid
  * during the call. An empty part is SNAP_E_USAGE; the message has @what. An error ends the
  * splitting. */

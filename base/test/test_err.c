@@ -44,6 +44,14 @@ static void test_prefix_fits_at_every_length(void) {
     CU_ASSERT_STRING_EQUAL(none.text, "");
 }
 
+/* A quoted name cannot add a line or an escape sequence to what is printed. */
+static void test_quoted_text_is_shown(void) {
+    snap_err err = {0};
+    (void)err_set(&err, SNAP_E_INPUT, "unknown key '%s'", "a\n::stop-commands::\033[2J");
+    err_prefix(&err, "%s", "x\r\xFF");
+    CU_ASSERT_STRING_EQUAL(err.text, "x\\r\\xff: unknown key 'a\\n::stop-commands::\\u001b[2J'");
+}
+
 static void test_exit_codes(void) {
     CU_ASSERT_EQUAL(err_exit_code(SNAP_OK), 0);
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_USAGE), 2);
@@ -56,7 +64,8 @@ static void test_exit_codes(void) {
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_WRONG), 7);
 }
 
-CU_TestInfo tests_err[] = {{"the first error wins", test_first_error_wins},
+CU_TestInfo tests_err[] = {{"quoted text is shown", test_quoted_text_is_shown},
+                           {"the first error wins", test_first_error_wins},
                            {"errno is spelled out", test_errno_is_spelled_out},
                            {"a prefix fits at every length", test_prefix_fits_at_every_length},
                            {"exit codes", test_exit_codes},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/text.h"
 
 static void test_numbers_are_strict(void) {
@@ -101,6 +102,73 @@ static void test_split(void) {
     buf_release(&b);
 }
 
+/* What a terminal or a CI system would act on is escaped; what is printable stays. */
+static void test_shown(void) {
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"", ""},
+        {"plain: a::b, ## c, #1 [x] \\n", "plain: a::b, ## c, #1 [x] \\n"},
+        {"\xE2\x88\x92"
+         "1 \xC3\xA9 \xE6\x97\xA5 \xF0\x9F\x99\x82", /* U+2212, U+00E9, ... */
+         "\xE2\x88\x92"
+         "1 \xC3\xA9 \xE6\x97\xA5 \xF0\x9F\x99\x82"},
+        {"a\n::stop-commands::x", "a\\n::stop-commands::x"},
+        {"a\tb\rc", "a\\tb\\rc"},
+        {"\033]0;title\007\033[2J", "\\u001b]0;title\\u0007\\u001b[2J"},
+        {"\x7F", "\\u007f"},
+        {"\xC2\x9B"
+         "31m",
+         "\\u009b31m"}, /* C1: CSI */
+        {"\xE2\x80\xAE"
+         "fdp",
+         "\\u202efdp"},                                 /* right-to-left override */
+        {"\xE2\x81\xA6\xE2\x81\xA9", "\\u2066\\u2069"}, /* isolates */
+        {"\xE2\x80\xA8", "\\u2028"},                    /* line separator */
+        {"bad \xFF\xC3", "bad \\xff\\xc3"},
+        {"::error::x", "\\u003a:error::x"},
+        {"  ::error::x", "  \\u003a:error::x"},
+        {"\xC2\xA0\xE3\x80\x80::add-mask::x", "\xC2\xA0\xE3\x80\x80\\u003a:add-mask::x"},
+        {"x ##[group]y", "x \\u0023#[group]y"},
+        {"##vso[task.setvariable]", "\\u0023#vso[task.setvariable]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[200];
+        buf b = {0}, again = {0};
+        size_t n = text_show(out, sizeof out, cases[i].text);
+        CU_ASSERT_STRING_EQUAL(out, cases[i].shown);
+        CU_ASSERT_EQUAL(n, strlen(out));
+        text_append_shown(&b, cases[i].text);
+        CU_ASSERT_STRING_EQUAL(buf_str(&b), cases[i].shown);
+        text_append_shown_printf(&again, "%s", buf_str(&b));
+        CU_ASSERT_STRING_EQUAL(buf_str(&again), cases[i].shown);
+        buf_release(&b);
+        buf_release(&again);
+    }
+}
+
+static void test_shown_is_cut_between_characters(void) {
+    char out[16];
+    for (size_t size = 1; size <= sizeof out; size++) {
+        size_t n = text_show(out, size, "a\033\xC3\xA9");
+        CU_ASSERT(n < size && n == strlen(out));
+        CU_ASSERT(n == 0 || n == 1 || n == 7 || n == 9);
+    }
+}
+
+/* A reader of the JSON gets the same value. */
+static void test_shown_json(void) {
+    static const char text[] = "{\n  \"##[x] \xC2\x9B\x7F\xE2\x80\xAE\xC3\xA9\": 1\n}";
+    buf b = {0};
+    text_append_shown_json(&b, text);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "{\n  \"\\u0023#[x] \\u009b\\u007f\\u202e\xC3\xA9\": 1\n}");
+    js *one = js_parse(text, strlen(text), "x", NULL), *two = js_parse(b.data, b.len, "y", NULL);
+    CU_ASSERT(one && two && js_equal(one, two));
+    js_free(one);
+    js_free(two);
+    buf_release(&b);
+}
+
 /* Known digests of "abc" and of the empty string. */
 static void test_sha256(void) {
     char hex[HASH_HEX];
@@ -116,5 +184,8 @@ CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
                             {"XML escapes", test_xml_escapes},
                             {"NUL bytes", test_nul_is_replaced},
                             {"split", test_split},
+                            {"shown", test_shown},
+                            {"shown: cut", test_shown_is_cut_between_characters},
+                            {"shown: JSON", test_shown_json},
                             {"SHA-256 of the standard's examples", test_sha256},
                             CU_TEST_INFO_NULL};

@@ -10,14 +10,6 @@ enum { kNarrowest = 32, kGap = 3, kTab = 4, kMost = 64 };
 
 /* ---- characters ---- */
 
-static uint32_t code_point(const unsigned char *s, size_t n) {
-    static const unsigned char first[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    uint32_t c = s[0] & first[n];
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (s[i] & 0x3F);
-    return c;
-}
-
 typedef struct {
     uint32_t lo, hi;
 } range;
@@ -27,14 +19,6 @@ static bool is_in(const range *r, size_t n, uint32_t c) {
         if (c >= r[i].lo && c <= r[i].hi)
             return true;
     return false;
-}
-
-/* Control characters, line and paragraph separators (U+2028, U+2029), and characters that change
- * the direction of writing (Unicode's Bidi_Control). */
-static bool is_harmful(uint32_t c) {
-    static const range harmful[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
-                                    {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
-    return is_in(harmful, sizeof harmful / sizeof *harmful, c);
 }
 
 /* How many cells a character takes on a terminal, from ranges that approximate Unicode: two for
@@ -61,8 +45,8 @@ static glyph glyph_at(const char *s, size_t left) {
     size_t n = text_utf8_len(s, left);
     if (*s == '\t')
         return (glyph){"    ", kTab, 1, kTab};
-    uint32_t c = n ? code_point((const unsigned char *)s, n) : 0;
-    if (!n || is_harmful(c))
+    uint32_t c = n ? text_code_point(s, n) : 0;
+    if (!n || text_is_harmful(c))
         return (glyph){"\xEF\xBF\xBD", 3, n ? n : 1, 1};
     return (glyph){s, n, n, cells_of(c)};
 }
@@ -134,7 +118,7 @@ static void side_by_side(cursor *c, size_t n, int width, buf *out) {
         size_t len = row.len;
         while (len && buf_str(&row)[len - 1] == ' ')
             len--;
-        (void)buf_append(out, buf_str(&row), len);
+        text_append_shown_printf(out, "%.*s", (int)len, buf_str(&row));
         (void)buf_puts(out, "\n");
         out->failed |= row.failed;
         buf_release(&row);
