@@ -373,6 +373,15 @@ snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "a JSON value cannot be written: out of memory");
 }
 
+snap_status js_write_shown(const js *v, js_style style, buf *out, snap_err *err) {
+    buf raw = {.limit = out->limit};
+    snap_status st = js_write(v, style, &raw, err);
+    if (st == SNAP_OK)
+        text_append_shown_json(out, buf_str(&raw));
+    buf_release(&raw);
+    return st == SNAP_OK ? buf_check(out, "JSON", err) : st;
+}
+
 snap_status js_write_file(const js *v, const char *path, snap_err *err) {
     buf text = {0};
     snap_status st = js_write(v, JS_ROWS, &text, err);

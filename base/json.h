@@ -112,6 +112,10 @@ typedef enum { JS_COMPACT, JS_PRETTY, JS_ROWS } js_style;
  * SNAP_E_NOMEM. */
 snap_status js_write(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* js_write() for a terminal or a log: characters that a terminal or a CI system would act on are
+ * escaped (text_append_shown_json()). The value is the same. */
+snap_status js_write_shown(const js *v, js_style style, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Writes JS_ROWS with a newline at the end, through fs_write_atomic(). */
 snap_status js_write_file(const js *v, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 

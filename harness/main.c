@@ -65,16 +65,6 @@ static const opt_command *find(const char *name) {
     return NULL;
 }
 
-static snap_status print_config(const opt_shared *shared, snap_err *err) {
-    buf out = {0};
-    snap_status st = js_write(shared->resolved, JS_PRETTY, &out, err);
-    (void)buf_puts(&out, "\n");
-    if (st == SNAP_OK)
-        st = print_text(&out, "the configuration", err);
-    buf_release(&out);
-    return st;
-}
-
 static snap_status print_help(const opt_command *spec, snap_err *err) {
     buf out = {0};
     opt_help(spec, &out);
@@ -100,7 +90,7 @@ static snap_status run(const opt_command *command, int argc, const char **argv, 
     if (st == SNAP_OK && shared.help)
         st = print_help(c, err);
     else if (st == SNAP_OK && shared.print_config)
-        st = print_config(&shared, err);
+        st = print_json(shared.resolved, err);
     else if (st == SNAP_OK)
         st = c->run(&shared, err);
     opt_release(&shared);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cmd/cmd.h"
+#include "harness/cmd/print.h"
 #include "harness/record/results.h"
 #include "harness/view/report.h"
 
@@ -53,17 +54,13 @@ static snap_status print(const report_model *m, const buf *paths, snap_err *err)
     return st;
 }
 
-static snap_status print_json(results *const *runs, int n, snap_err *err) {
+static snap_status print_documents(results *const *runs, int n, snap_err *err) {
     js *all = js_new_array();
-    buf text = {0};
     bool ok = all != NULL;
     for (int i = 0; i < n && ok; i++)
         ok = js_push_new(all, js_copy(results_document(runs[i])));
-    snap_status st = ok ? js_write(all, JS_PRETTY, &text, err)
-                        : err_set(err, SNAP_E_NOMEM, "out of memory for the comparison");
-    if (st == SNAP_OK)
-        (void)puts(buf_str(&text));
-    buf_release(&text);
+    snap_status st =
+        ok ? print_json(all, err) : err_set(err, SNAP_E_NOMEM, "out of memory for the comparison");
     js_free(all);
     return st;
 }
@@ -82,7 +79,7 @@ static snap_status compare(results **runs, int n, const opt_shared *shared, snap
     TRY(report_compare(m, prices, err));
     if (out_dir)
         TRY(report_write(m, out_dir, formats, &paths, err));
-    TRY(shared->json ? print_json(runs, n, err) : print(m, &paths, err));
+    TRY(shared->json ? print_documents(runs, n, err) : print(m, &paths, err));
 cleanup:
     report_model_free(m);
     js_free(prices);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
 #include "harness/fetch/choice.h"
@@ -53,14 +54,22 @@ cleanup:
 
 /* ---- fetching ---- */
 
+static void show_line(const char *what, const char *text) {
+    buf line = {0};
+    text_append_shown_printf(&line, "%s: %s", what, text);
+    (void)fprintf(stderr, "%s\n", buf_str(&line));
+    buf_release(&line);
+}
+
 static void show_notices(const fetch_choice *c) {
     for (size_t i = 0; i < c->all.n; i++) {
         const manifest_set *s = &c->all.sets[i];
         if (!c->chosen[i])
             continue;
-        (void)fprintf(stderr, "%s: %s\n  licence: %s\n", s->name, s->home, s->licence);
+        show_line(s->name, s->home);
+        show_line("  licence", s->licence);
         if (s->notice)
-            (void)fprintf(stderr, "  notice: %s\n", s->notice);
+            show_line("  notice", s->notice);
     }
 }
 

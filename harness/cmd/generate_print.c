@@ -28,7 +28,7 @@ snap_status print_answers_json(local_answers *all, snap_err *err) {
         a->ids = NULL;
     }
     ok = js_set_new(o, "answers", list) && ok;
-    snap_status st = ok ? js_write(o, JS_COMPACT, &out, err)
+    snap_status st = ok ? js_write_shown(o, JS_COMPACT, &out, err)
                         : err_set(err, SNAP_E_NOMEM, "out of memory for the answers");
     if (st == SNAP_OK)
         (void)puts(buf_str(&out));

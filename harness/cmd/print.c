@@ -27,7 +27,7 @@ snap_status print_json(const js *value, snap_err *err) {
     buf text = {0};
     if (!value)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the result");
-    snap_status st = js_write(value, JS_PRETTY, &text, err);
+    snap_status st = js_write_shown(value, JS_PRETTY, &text, err);
     (void)buf_puts(&text, "\n");
     if (st == SNAP_OK)
         st = print_text(&text, "the result", err);

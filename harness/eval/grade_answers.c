@@ -99,7 +99,7 @@ static bool write_verdict(grading *g, const grade_result *r) {
               js_set_str(row, "rule", r->rule) && js_set_str(row, "reason", r->reason) &&
               js_set_bool(row, "truncated_box", r->open_box) && set_scores(row, g->grader, r) &&
               js_set_str(row, "grader", g->grader->id);
-    ok = ok && js_write(row, JS_COMPACT, g->out, NULL) == SNAP_OK && buf_puts(g->out, "\n");
+    ok = ok && js_write_shown(row, JS_COMPACT, g->out, NULL) == SNAP_OK && buf_puts(g->out, "\n");
     js_free(row);
     return ok;
 }

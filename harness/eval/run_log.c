@@ -4,16 +4,15 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 void run_log(fs_log *log, const char *fmt, ...) {
-    char text[1200], now[21];
+    char raw[1200], text[1400], now[21];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
+    (void)vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+    (void)text_show(text, sizeof text, raw);
     clock_utc(now);
     buf line = {0};
     if (buf_printf(&line, "%s %s\n", now, text)) {

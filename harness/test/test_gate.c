@@ -373,8 +373,8 @@ static void test_outputs(void) {
     verdicts_github(all, &out);
     CU_ASSERT_STRING_EQUAL(
         buf_str(&out),
-        "::error title=snapmla gate%3A fp8 <kernel>%2C \"H16\"::regressed; because <&> of%0A| it\n"
-        "::warning title=snapmla gate%3A aime|24::inconclusive; because <&> of%0A| it\n");
+        "::error title=snapmla gate%3A fp8 <kernel>%2C \"H16\"::regressed; because <&> of\\n| it\n"
+        "::warning title=snapmla gate%3A aime|24::inconclusive; because <&> of\\n| it\n");
     buf_clear(&out);
     verdicts_gitlab(all, "gate.json", &out);
     js *issues = js_parse(buf_str(&out), out.len, "issues", NULL);

@@ -35,9 +35,9 @@ static void test_escapes(void) {
          "50 \\%, \\$x\\textasciicircum{}2\\$ \\textasciitilde{}"},
         {"\\end{x}", "\\\\end{x}", "\\textbackslash{}end\\{x\\}"},
         {"[x](y)", "\\[x\\](y)", "{[}x](y)"},
-        {"a\nb\tc", "a b c", "a b c"},
+        {"a\nb\tc", "a\\\\nb\\\\tc", "a b c"},
         {"−1 × 2 µs", "−1 × 2 µs", "$-$1 $\\times$ 2 $\\mu$s"},
-        {"\xE2\x80\xAE\xF0\x9F\x98\x80", "\xE2\x80\xAE\xF0\x9F\x98\x80", "??"},
+        {"\xE2\x80\xAE\xF0\x9F\x98\x80", "\\\\u202e\xF0\x9F\x98\x80", "??"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         buf md = {0}, tex = {0};

@@ -2,18 +2,24 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"
 
-/* Escapes text for a GitHub workflow command: % CR LF everywhere, and also : , in properties. */
-static void put_escaped(buf *out, const char *s, bool property) {
-    for (; *s; s++) {
+/* Escapes text for a GitHub workflow command: % CR LF everywhere, and also : , in properties. The
+ * text is shown first (text_append_shown()), because the log prints it without these escapes. */
+static void put_escaped(buf *out, const char *text, bool property) {
+    buf shown = {0};
+    text_append_shown(&shown, text);
+    out->failed |= shown.failed;
+    for (const char *s = buf_str(&shown); *s; s++) {
         bool special = *s == '%' || *s == '\r' || *s == '\n';
         if (special || (property && (*s == ':' || *s == ',')))
             (void)buf_printf(out, "%%%02X", (unsigned)(unsigned char)*s);
         else
             (void)buf_append(out, s, 1);
     }
+    buf_release(&shown);
 }
 
 void verdicts_github(const js *rows, buf *out) {
@@ -41,7 +47,7 @@ void verdicts_github(const js *rows, buf *out) {
 static js *issue_of(const verdict_record *row, const char *file) {
     buf message = {0};
     char fingerprint[HASH_HEX];
-    (void)buf_printf(&message, "%s %s: ", row->kind, row->name);
+    text_append_shown_printf(&message, "%s %s: ", row->kind, row->name);
     bool ok = hash_bytes(buf_str(&message), message.len, fingerprint, NULL) == SNAP_OK;
     verdict_message(row, &message);
     js *issue = js_new_object(), *location = js_new_object(), *lines = js_new_object();

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "harness/record/results.h"
 #include "harness/view/writers.h"
 
@@ -20,7 +21,10 @@ static snap_status put_table(const conformance_result *s, bool color, buf *out, 
     const char *heads[TABLE_COLUMNS_MAX] = {"check", "arm", "bound"};
     for (int i = 0; i < s->n; i++) {
         const mla_backend_info *info = &s->backends[i].info;
-        (void)snprintf(heads_of[i], TABLE_CELL, "%s %s", info->name, info->kernel);
+        buf head = {0};
+        (void)buf_printf(&head, "%s %s", info->name, info->kernel);
+        (void)text_show(heads_of[i], TABLE_CELL, buf_str(&head));
+        buf_release(&head);
         heads[3 + i] = heads_of[i];
     }
     table t = table_new(heads, 3 + s->n);
@@ -59,14 +63,15 @@ static void put_short_sums(const conformance_result *s, buf *out) {
         for (int r = 0; r < s->backends[i].n; r++) {
             const conformance_row *row = &s->backends[i].rows[r];
             const mla_backend_info *info = &s->backends[i].info;
-            if (row->lse > row->lse_bound && row->lse_alike <= row->lse_bound)
-                (void)buf_printf(
-                    out,
-                    "%s %s: %s, %s: the log-sum-exp differs by %.1e (bound %.1e); it differs by "
-                    "%.1e from scores that are summed with %d bits like those of its tensor "
-                    "cores\n",
-                    info->name, info->kernel, row->check, row->arm, row->lse, row->lse_bound,
-                    row->lse_alike, info->fp8_sums.bits);
+            if (!(row->lse > row->lse_bound && row->lse_alike <= row->lse_bound))
+                continue;
+            text_append_shown_printf(
+                out,
+                "%s %s: %s, %s: the log-sum-exp differs by %.1e (bound %.1e); it differs by %.1e "
+                "from scores that are summed with %d bits like those of its tensor cores",
+                info->name, info->kernel, row->check, row->arm, row->lse, row->lse_bound,
+                row->lse_alike, info->fp8_sums.bits);
+            (void)buf_puts(out, "\n");
         }
 }
 
@@ -75,14 +80,18 @@ static void put_reasons(const conformance_result *s, buf *out) {
         for (int r = 0; r < s->backends[i].n; r++) {
             const conformance_row *row = &s->backends[i].rows[r];
             if (row->verdict == CONFORMANCE_PASSED && row->unsupported)
-                (void)buf_printf(out, "%s %s: %d of %d cases left out, %s, %s: %s\n",
-                                 s->backends[i].info.name, s->backends[i].info.kernel,
-                                 row->unsupported, row->unsupported + row->cases, row->check,
-                                 row->arm, row->reason);
+                text_append_shown_printf(out, "%s %s: %d of %d cases left out, %s, %s: %s",
+                                         s->backends[i].info.name, s->backends[i].info.kernel,
+                                         row->unsupported, row->unsupported + row->cases,
+                                         row->check, row->arm, row->reason);
             else if (row->verdict != CONFORMANCE_PASSED)
-                (void)buf_printf(out, "%s %s: %s, %s, %s: %s\n", s->backends[i].info.name,
-                                 s->backends[i].info.kernel, conformance_verdict_name(row->verdict),
-                                 row->check, row->arm, row->reason);
+                text_append_shown_printf(out, "%s %s: %s, %s, %s: %s", s->backends[i].info.name,
+                                         s->backends[i].info.kernel,
+                                         conformance_verdict_name(row->verdict), row->check,
+                                         row->arm, row->reason);
+            else
+                continue;
+            (void)buf_puts(out, "\n");
         }
 }
 
@@ -132,7 +141,7 @@ snap_status conformance_json(const conformance_result *s, buf *out, snap_err *er
     (void)js_set_str(doc, "program", results_program_version());
     (void)js_set_str(doc, "commit", results_program_commit());
     (void)js_set_new(doc, "backends", all);
-    snap_status st = js_write(doc, JS_ROWS, out, err);
+    snap_status st = js_write_shown(doc, JS_ROWS, out, err);
     (void)buf_puts(out, "\n");
     js_free(doc);
     return st;

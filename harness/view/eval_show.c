@@ -286,7 +286,7 @@ static snap_status show_rows(show *s, const sample_question *q, void *ctx, snap_
     for (size_t i = 0; i < q->n && st == SNAP_OK; i++) {
         buf line = {0};
         js *row = sample_index_read(&s->index, &q->rows[i], err);
-        st = row ? js_write(row, JS_COMPACT, &line, err) : SNAP_E_IO;
+        st = row ? js_write_shown(row, JS_COMPACT, &line, err) : SNAP_E_IO;
         (void)buf_puts(&line, "\n");
         if (st == SNAP_OK)
             st = s->sink(s->ctx, &line, err);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "harness/record/run.h"
 #include "harness/view/writers.h"
 
@@ -85,6 +86,12 @@ static void pair_cells(table *t, const pair_record *p) {
     cell_interval(t, p->length.ci95_tokens, 0);
 }
 
+/* A line about a pair of arms that has no row, or not the verdict that it could have. */
+static void put_note(const pair_record *p, const char *what, const char *why, buf *out) {
+    text_append_shown_printf(out, "%s - %s: %s, %s", p->arm, p->baseline, what, why);
+    (void)buf_puts(out, "\n");
+}
+
 static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, snap_err *err) {
     static const char *const heads[] = {"difference",   "pp",       "90 % CI",       "95 % CI",
                                         "verdict",      "p TOST",   "p Holm",        "p sign flip",
@@ -95,13 +102,11 @@ static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, sna
     for (size_t i = 0; i < pairs->n; i++) {
         const pair_record *p = &pairs->at[i];
         if (p->refused[0])
-            (void)buf_printf(&notes, "%s - %s: not compared, %s\n", p->arm, p->baseline,
-                             p->refused);
+            put_note(p, "not compared", p->refused, &notes);
         else if (++shown)
             pair_cells(&t, p);
         if (p->withheld[0])
-            (void)buf_printf(&notes, "%s - %s: 'equivalent' cannot be shown, %s\n", p->arm,
-                             p->baseline, p->withheld);
+            put_note(p, "'equivalent' cannot be shown", p->withheld, &notes);
     }
     (void)buf_puts(out, shown ? "\n" : "");
     snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
@@ -112,10 +117,12 @@ static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, sna
 }
 
 static snap_status task_view(const eval_record *row, bool color, buf *out, snap_err *err) {
-    (void)buf_printf(out, "%s%s%s: %lld problems x %lld samples, T %g, top_p %g, grader %s",
-                     color ? "\033[1m" : "", row->task, color ? "\033[0m" : "",
-                     (long long)row->problems, (long long)row->samples_per_problem,
-                     row->sampling.temperature, row->sampling.top_p, row->grader);
+    (void)buf_puts(out, color ? "\033[1m" : "");
+    text_append_shown(out, row->task);
+    (void)buf_puts(out, color ? "\033[0m" : "");
+    text_append_shown_printf(out, ": %lld problems x %lld samples, T %g, top_p %g, grader %s",
+                             (long long)row->problems, (long long)row->samples_per_problem,
+                             row->sampling.temperature, row->sampling.top_p, row->grader);
     if (row->pairs.n)
         (void)buf_printf(out, ", margin %g pp", row->pairs.at[0].margin_pp);
     (void)buf_puts(out, "\n\n");

@@ -6,7 +6,7 @@ snap_status findings_json(const verify_findings *f, buf *out, snap_err *err) {
     js *o = js_new_object();
     bool ok = o && js_set_int(o, "checks", (int64_t)f->checks) &&
               js_set_new(o, "findings", f->rows ? js_copy(f->rows) : js_new_array());
-    snap_status st = ok ? js_write(o, JS_PRETTY, out, err)
+    snap_status st = ok ? js_write_shown(o, JS_PRETTY, out, err)
                         : err_set(err, SNAP_E_NOMEM, "out of memory for findings");
     (void)buf_puts(out, "\n");
     js_free(o);

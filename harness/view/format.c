@@ -91,19 +91,21 @@ int format_scale_decimals(const format_scale *s) {
 
 /* ---- escapes ---- */
 
-void format_markdown(buf *out, const char *s) {
-    for (; *s; s++) {
+void format_markdown(buf *out, const char *text) {
+    buf shown = {0};
+    text_append_shown(&shown, text);
+    out->failed |= shown.failed;
+    for (const char *s = buf_str(&shown); *s; s++) {
         if (*s == '<')
             (void)buf_puts(out, "&lt;");
         else if (*s == '>')
             (void)buf_puts(out, "&gt;");
         else if (*s == '&')
             (void)buf_puts(out, "&amp;");
-        else if (iscntrl((unsigned char)*s))
-            (void)buf_puts(out, " ");
         else
             (void)buf_printf(out, "%s%c", strchr("\\`*_[]|#~", *s) ? "\\" : "", *s);
     }
+    buf_release(&shown);
 }
 
 /* The characters that need a replacement in LaTeX with its default encodings. */
@@ -160,7 +162,7 @@ void format_latex(buf *out, const char *s) {
 }
 
 void format_csv_text(buf *out, const char *s) {
-    bool formula = *s && strchr("=+-@\t\r", *s);
+    bool formula = *s && strchr("=+-@\t\r\n", *s);
     bool quoted = formula || strpbrk(s, ",\"\r\n") != NULL;
     (void)buf_puts(out, quoted ? "\"" : "");
     (void)buf_puts(out, formula ? "'" : "");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "harness/gate/verdicts.h"
 #include "harness/view/format.h"
 #include "harness/view/writers.h"
@@ -41,7 +42,7 @@ static verdict_figures verdict_figures_of(const verdict_record *v) {
 
 void verdict_message(const verdict_record *v, buf *out) {
     verdict_figures f = verdict_figures_of(v);
-    (void)buf_printf(out, "%s", v->verdict);
+    text_append_shown(out, v->verdict);
     if (f.change[0])
         (void)buf_printf(out, ": %s", f.change);
     if (f.interval[0])
@@ -49,7 +50,7 @@ void verdict_message(const verdict_record *v, buf *out) {
     if (f.limit[0])
         (void)buf_printf(out, ", threshold %s", f.limit);
     if (v->reason[0])
-        (void)buf_printf(out, "; %s", v->reason);
+        text_append_shown_printf(out, "; %s", v->reason);
 }
 
 bool verdict_is_failure(const verdict_record *v) {
@@ -74,10 +75,11 @@ static void put_reasons(const verdict_list *all, buf *out) {
         }
         if (before || !v->reason[0])
             continue;
-        (void)buf_printf(out, "%s", v->name);
+        text_append_shown(out, v->name);
         if (n > 1)
             (void)buf_printf(out, " and %zu more", n - 1);
-        (void)buf_printf(out, ": %s: %s\n", v->verdict, v->reason);
+        text_append_shown_printf(out, ": %s: %s", v->verdict, v->reason);
+        (void)buf_puts(out, "\n");
     }
 }
 

@@ -1,13 +1,16 @@
 #include "harness/view/info_text.h"
 
+#include "base/text.h"
+
 static const char *yes(const js *o, const char *key) {
     return js_get_bool(o, key, false) ? "yes" : "no";
 }
 
 snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
     const js *plugin = js_get_object(o, "plugin");
-    (void)buf_printf(out, "%s on %s, kernel %s\n", js_get_str(o, "name"), js_get_str(o, "device"),
-                     js_get_str(o, "kernel"));
+    text_append_shown_printf(out, "%s on %s, kernel %s", js_get_str(o, "name"),
+                             js_get_str(o, "device"), js_get_str(o, "kernel"));
+    (void)buf_puts(out, "\n");
     if (js_get_num(o, "memory_bytes", 0) > 0)
         (void)buf_printf(out, "memory %.1f GiB, last-level cache %.0f MiB\n",
                          js_get_num(o, "memory_bytes", 0) / 0x1p30,
@@ -18,9 +21,11 @@ snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
         "FP64 references: %s\n",
         yes(o, "host_memory"), yes(o, "cold_by_flush"), yes(o, "records_steps"),
         yes(o, "judges_in_fp64"));
-    if (plugin)
-        (void)buf_printf(out, "plugin %s, sha256 %s\n", js_get_str(plugin, "file"),
-                         js_get_str(plugin, "sha256"));
+    if (plugin) {
+        text_append_shown_printf(out, "plugin %s, sha256 %s", js_get_str(plugin, "file"),
+                                 js_get_str(plugin, "sha256"));
+        (void)buf_puts(out, "\n");
+    }
     return buf_check(out, "the text", err);
 }
 
@@ -66,11 +71,12 @@ static void show_machine(const js *doc, bool color, buf *out) {
 static void show_backend(const js *b, const char *indent, buf *out) {
     const char *name = or_unknown(js_get_str(b, "name"));
     if (js_get_bool(b, "present", false))
-        (void)buf_printf(out, "%s%-9s yes  %s, kernel %s\n", indent, name, js_get_str(b, "device"),
-                         js_get_str(b, "kernel"));
+        text_append_shown_printf(out, "%s%-9s yes  %s, kernel %s", indent, name,
+                                 js_get_str(b, "device"), js_get_str(b, "kernel"));
     else
-        (void)buf_printf(out, "%s%-9s no   %s\n", indent, name,
-                         or_unknown(js_get_str(b, "reason")));
+        text_append_shown_printf(out, "%s%-9s no   %s", indent, name,
+                                 or_unknown(js_get_str(b, "reason")));
+    (void)buf_puts(out, "\n");
     const js *isa = js_get_array(b, "isa");
     for (size_t i = 0; i < js_len(isa); i++)
         show_backend(js_at(isa, i), "    ", out);
@@ -85,14 +91,18 @@ snap_status machine_info_text(const js *doc, bool color, buf *out, snap_err *err
         show_backend(js_at(list, i), "  ", out);
     const js *judge = js_get_object(doc, "code_judge");
     heading(out, color, "code judge");
-    (void)buf_printf(out, "  %s\n",
-                     js_get_bool(judge, "present", false)
-                         ? "yes, python3 in bubblewrap"
-                         : or_unknown(js_get_str(judge, "reason")));
+    text_append_shown_printf(out, "  %s",
+                             js_get_bool(judge, "present", false)
+                                 ? "yes, python3 in bubblewrap"
+                                 : or_unknown(js_get_str(judge, "reason")));
+    (void)buf_puts(out, "\n");
     heading(out, color, "configurations");
-    for (size_t i = 0; i < js_len(files); i++)
-        (void)buf_printf(out, "  %-13s %s\n", or_unknown(js_get_str(js_at(files, i), "name")),
-                         or_unknown(js_get_str(js_at(files, i), "why")));
+    for (size_t i = 0; i < js_len(files); i++) {
+        const js *file = js_at(files, i);
+        text_append_shown_printf(out, "  %-13s %s", or_unknown(js_get_str(file, "name")),
+                                 or_unknown(js_get_str(file, "why")));
+        (void)buf_puts(out, "\n");
+    }
     if (!js_len(files))
         (void)buf_puts(out,
                        "  none found: set SNAPMLA_SHARE to the folder that contains configs/\n");

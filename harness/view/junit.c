@@ -10,21 +10,30 @@ static size_t count_failures(const verdict_list *all, bool failures) {
     return n;
 }
 
+/* Appends text for XML as it is shown (text_append_shown()): pages of CI systems print it. */
+static void put_shown(buf *out, const char *text) {
+    buf shown = {0};
+    text_append_shown(&shown, text);
+    text_append_xml(out, buf_str(&shown));
+    out->failed |= shown.failed;
+    buf_release(&shown);
+}
+
 static void put_case(const verdict_record *row, buf *out) {
     buf message = {0};
     verdict_message(row, &message);
     out->failed |= message.failed;
     (void)buf_puts(out, "  <testcase classname=\"gate.");
-    text_append_xml(out, row->kind);
+    put_shown(out, row->kind);
     (void)buf_puts(out, "\" name=\"");
-    text_append_xml(out, row->name);
+    put_shown(out, row->name);
     (void)buf_printf(out, "\" time=\"0\">\n    <%s",
                      !verdict_is_bad(row)      ? "system-out>"
                      : verdict_is_failure(row) ? "failure"
                                                : "error");
     if (verdict_is_bad(row)) {
         (void)buf_puts(out, " type=\"");
-        text_append_xml(out, row->verdict);
+        put_shown(out, row->verdict);
         (void)buf_puts(out, "\" message=\"");
         text_append_xml(out, buf_str(&message));
         (void)buf_puts(out, "\"/>\n  </testcase>\n");

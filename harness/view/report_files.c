@@ -131,7 +131,7 @@ cleanup:
 static snap_status print(const request *q, buf *out, snap_err *err) {
     snap_status st = SNAP_OK;
     if (q->o->json)
-        st = js_write(results_document(q->runs[0]), JS_PRETTY, out, err);
+        st = js_write_shown(results_document(q->runs[0]), JS_PRETTY, out, err);
     else if (q->o->out)
         (void)buf_append(out, buf_str(&q->written), q->written.len - (q->written.len > 0));
     else

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 table table_new(const char *const *heads, int n) {
     table t = {.caption = "", .note = ""};
     for (; t.n_columns < n && t.n_columns < TABLE_COLUMNS_MAX; t.n_columns++)
@@ -32,7 +34,10 @@ static bool grow(table *t, arena *mem) {
 
 void table_put(table *t, const char *text) {
     arena *mem = t->mem ? t->mem : &t->own;
-    const char *copy = arena_strdup(mem, text);
+    buf shown = {0};
+    text_append_shown(&shown, text);
+    const char *copy = shown.failed ? NULL : arena_strdup(mem, buf_str(&shown));
+    buf_release(&shown);
     if (!copy || (t->n_cells == t->capacity && !grow(t, mem))) {
         t->failed = true;
         return;
