@@ -1,5 +1,6 @@
 #include "base/http.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/hist.h"
@@ -204,6 +206,43 @@ snap_status http_check_url(const char *url, snap_err *err) {
     return fault_result(before, st, err);
 }
 
+/* This machine's own names and addresses. libcurl resolves "localhost" and names below it to the
+ * loopback itself. */
+static bool is_loopback(CURLU *u) {
+    char *host = NULL;
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool found = get_part(u, CURLUPART_HOST, &host);
+    size_t n = found ? strlen(host) : 0;
+    bool is_v6 = n > 2 && host[0] == '[';
+    if (is_v6)
+        host[n - 1] = '\0';
+    bool yes =
+        found && (strcasecmp(host, "localhost") == 0 ||
+                  (n > 10 && strcasecmp(host + n - 10, ".localhost") == 0) ||
+                  (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) ||
+                  (is_v6 && inet_pton(AF_INET6, host + 1, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)));
+    curl_free(host);
+    return yes;
+}
+
+static bool is_https(CURLU *u) {
+    char *scheme = NULL;
+    bool yes = get_part(u, CURLUPART_SCHEME, &scheme) && strcasecmp(scheme, "https") == 0;
+    curl_free(scheme);
+    return yes;
+}
+
+bool http_is_private(const char *url) {
+    CURLU *u = curl_url();
+    if (!u)
+        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
+    bool yes =
+        u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK && (is_https(u) || is_loopback(u));
+    curl_url_cleanup(u);
+    return yes;
+}
+
 /* ---- callbacks of libcurl ---- */
 
 /* A header of the last response; "" if absent. */
@@ -253,10 +292,21 @@ static double retry_after(const transfer *t) {
     return seconds > 0 ? (double)seconds : 0;
 }
 
+/* From an answer over https, a redirect must lead to https. The answer may itself be the target of
+ * a redirect from http, so this is decided for each answer. */
+static bool stay_private(const transfer *t) {
+    char *url = NULL;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
+    return !url || strncasecmp(url, "https:", 6) != 0 ||
+           curl_easy_setopt(t->easy, CURLOPT_REDIR_PROTOCOLS_STR, "https") == CURLE_OK;
+}
+
 static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
     (void)bytes;
     (void)one; /* always 1 */
     transfer *t = ctx;
+    if (!stay_private(t))
+        return 0;
     t->last_byte_ns = clock_now_ns();
     t->header_bytes += n;
     if (t->header_bytes <= kHeaderLimit)
@@ -284,22 +334,28 @@ static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
 
 /* ---- starting a transfer ---- */
 
+static bool add_headers(transfer *t, const char *const *headers, int n) {
+    for (int i = 0; i < n; i++) {
+        struct curl_slist *grown = curl_slist_append(t->headers, headers[i]);
+        if (!grown)
+            return false;
+        t->headers = grown;
+    }
+    return true;
+}
+
 static bool set_headers(transfer *t, const http_request *req) {
     /* libcurl would send "Expect: 100-continue" with large requests and wait up to a second for
      * many servers; an empty header turns that off */
     t->headers = curl_slist_append(NULL, "Expect:");
-    bool ok = t->headers != NULL;
-    for (int i = 0; ok && i < req->n_headers; i++) {
-        struct curl_slist *grown = curl_slist_append(t->headers, req->headers[i]);
-        ok = grown != NULL;
-        t->headers = grown ? grown : t->headers;
-    }
+    bool ok = t->headers && add_headers(t, req->headers, req->n_headers) &&
+              add_headers(t, req->secrets, req->n_secrets);
     return ok && curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
 }
 
 static bool set_method(transfer *t, const http_request *req) {
     bool post = req->body != NULL;
-    long redirects = post ? 0 : req->max_redirects;
+    long redirects = post || req->n_secrets ? 0 : req->max_redirects;
     CURLcode rc = CURLE_OK;
     if (post) {
         rc = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, req->body);
@@ -321,12 +377,28 @@ static bool set_certificates(CURL *e) {
     return !file || !*file || curl_easy_setopt(e, CURLOPT_CAINFO, file) == CURLE_OK;
 }
 
+/* Hosts that are reached without a proxy: this machine, and those that the environment names. */
+static bool set_no_proxy(CURL *e) {
+    const char *named = getenv("no_proxy");
+    buf hosts = {0};
+    if (!named)
+        named = getenv("NO_PROXY");
+    (void)buf_printf(&hosts, "localhost,127.0.0.0/8,::1%s%s", named && *named ? "," : "",
+                     named ? named : "");
+    /* libcurl knows "*" only as the whole text */
+    const char *text = named && strcmp(named, "*") == 0 ? named : buf_str(&hosts);
+    bool ok = !hosts.failed && curl_easy_setopt(e, CURLOPT_NOPROXY, text) == CURLE_OK;
+    buf_release(&hosts);
+    return ok;
+}
+
 static bool set_transport(transfer *t, const http_request *req) {
     double connect_s = req->connect_timeout_s > 0 ? req->connect_timeout_s : kConnectTimeoutS;
     CURL *e = t->easy;
     return curl_easy_setopt(e, CURLOPT_URL, req->url) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           set_no_proxy(e) &&
            curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_s * 1e3)) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_USERAGENT, "snapmla") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
@@ -374,9 +446,9 @@ static void check_by(http *h, int64_t end_ns) {
     h->check_ns = end_ns < h->check_ns ? end_ns : h->check_ns;
 }
 
-static snap_status check_headers(const http_request *req, snap_err *err) {
-    for (int i = 0; i < req->n_headers; i++)
-        if (strpbrk(req->headers[i], "\r\n") || !strchr(req->headers[i], ':'))
+static snap_status check_headers(const char *const *headers, int n, snap_err *err) {
+    for (int i = 0; i < n; i++)
+        if (strpbrk(headers[i], "\r\n") || !strchr(headers[i], ':'))
             return err_set(err, SNAP_E_USAGE, "header %d contains a line break or has no colon",
                            i + 1);
     return SNAP_OK;
@@ -385,7 +457,9 @@ static snap_status check_headers(const http_request *req, snap_err *err) {
 snap_status http_start(http *h, const http_request *req, snap_err *err) {
     snap_status st = http_check_url(req->url, err);
     if (st == SNAP_OK)
-        st = check_headers(req, err);
+        st = check_headers(req->headers, req->n_headers, err);
+    if (st == SNAP_OK)
+        st = check_headers(req->secrets, req->n_secrets, err);
     if (st != SNAP_OK)
         return st;
     transfer *t = transfer_create(h, req);
@@ -440,6 +514,9 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
     case HTTP_STOPPED:
         return "stopped";
     default:
+        if (rc == CURLE_UNSUPPORTED_PROTOCOL)
+            return "the server redirects from https to http, or to another protocol, which is not "
+                   "followed";
         return t->message[0] ? t->message : curl_easy_strerror(rc);
     }
 }

@@ -10,8 +10,9 @@
  * one thread. Engines of different threads share nothing. The program must ignore SIGPIPE.
  *
  * Only http and https are supported. Proxies and the file of trusted certificates (CURL_CA_BUNDLE,
- * SSL_CERT_FILE) are taken from the environment. Credentials inside a URL are refused, because they
- * would appear in messages. */
+ * SSL_CERT_FILE) are taken from the environment. No proxy is used for this machine's own addresses.
+ * Credentials inside a URL are refused, because they would appear in messages. A redirect from
+ * https to http is not followed. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -63,6 +64,9 @@ typedef struct {
     const char *url;
     const char *const *headers; /* "Name: value", copied */
     int n_headers;
+    const char *const *secrets; /* headers that only this URL's host may receive, copied; a request
+                                   with secrets follows no redirect */
+    int n_secrets;
     const void *body;         /* NULL = GET, else POST; borrowed until on_done() or http_free() */
     size_t body_len;          /* bytes */
     int max_redirects;        /* applies to GET only; 0 = a 3xx response is not followed */
@@ -93,6 +97,11 @@ void http_free(http *h);
 /* SNAP_E_USAGE unless @url is an absolute http or https URL without user, password and fragment.
  * SNAP_E_NOMEM. */
 snap_status http_check_url(const char *url, snap_err *err) SNAP_CHECK_RESULT;
+
+/* True if what is sent to @url cannot be read on the way: the URL is https, or its host is this
+ * machine (127.0.0.0/8, ::1, "localhost" and names that end in ".localhost"). False, too, for a text
+ * that is not a URL. Memory that is exhausted is noted as a fault (fault.h). */
+bool http_is_private(const char *url);
 
 /* Starts a transfer. SNAP_E_USAGE if http_check_url() refuses the URL, or if a header contains a
  * line break or has no colon; SNAP_E_NOMEM. on_done() is not called for a transfer that did not

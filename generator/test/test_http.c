@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/http.h"
+#include "generator/test/certificates.h"
 #include "generator/test/scripted_server.h"
 
 typedef struct {
@@ -242,6 +243,112 @@ static void test_a_redirect_cannot_leave_http(void) {
     buf_release(&t.body);
 }
 
+/* Sends a request to the first server, which redirects to the second, and checks the status and
+ * whether the second server was reached. @tls: [2], NULL = none. */
+static void redirect_between(SSL_CTX *const tls[2], http_request req, http_outcome outcome,
+                             bool followed) {
+    char location[120];
+    const reply here = {.body = "here"};
+    server *to = server_start_with(&here, 1, (server_options){.tls = tls[1]});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    (void)snprintf(location, sizeof location, "Location: %s/there\r\n", server_url(to));
+    const reply there = {.status = 302, .headers = location};
+    server *from = server_start_with(&there, 1, (server_options){.tls = tls[0]});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(from);
+    taken t = {0};
+    transfer(server_url(from), req, &t);
+    CU_ASSERT_EQUAL(t.outcome, outcome);
+    CU_ASSERT(outcome != HTTP_REFUSED || strstr(t.message, "redirects from https to http"));
+    server_stop(to);
+    CU_ASSERT_EQUAL(server_requests(to), followed ? 1 : 0);
+    buf_release(&t.body);
+    server_free(from);
+    server_free(to);
+}
+
+/* A redirect may lead from http to https, but not back. */
+static void test_a_redirect_stays_private(void) {
+    authority *a = authority_new();
+    SSL_CTX *tls = certificate_for(a, "IP:127.0.0.1", -86400, 86400);
+    http_request req = {.max_redirects = 3};
+    CU_ASSERT_EQUAL_FATAL(setenv("CURL_CA_BUNDLE", authority_file(a), 1), 0);
+    redirect_between((SSL_CTX *[]){NULL, NULL}, req, HTTP_COMPLETE, true);
+    redirect_between((SSL_CTX *[]){NULL, tls}, req, HTTP_COMPLETE, true);
+    redirect_between((SSL_CTX *[]){tls, tls}, req, HTTP_COMPLETE, true);
+    redirect_between((SSL_CTX *[]){tls, NULL}, req, HTTP_REFUSED, false);
+    CU_ASSERT_EQUAL(unsetenv("CURL_CA_BUNDLE"), 0);
+    SSL_CTX_free(tls);
+    authority_free(a);
+}
+
+/* http, then https, then http: the last step is refused. */
+static void test_no_redirect_back_to_http(void) {
+    authority *a = authority_new();
+    SSL_CTX *tls = certificate_for(a, "IP:127.0.0.1", -86400, 86400);
+    char to_last[120], to_middle[120];
+    const reply end = {.body = "here"};
+    server *last = server_start(&end, 1);
+    (void)snprintf(to_last, sizeof to_last, "Location: %s/\r\n", server_url(last));
+    const reply second = {.status = 302, .headers = to_last};
+    server *middle = server_start_with(&second, 1, (server_options){.tls = tls});
+    (void)snprintf(to_middle, sizeof to_middle, "Location: %s/\r\n", server_url(middle));
+    const reply first = {.status = 302, .headers = to_middle};
+    server *s = server_start(&first, 1);
+    taken t = {0};
+    CU_ASSERT_EQUAL_FATAL(setenv("CURL_CA_BUNDLE", authority_file(a), 1), 0);
+    transfer(server_url(s), (http_request){.max_redirects = 5}, &t);
+    CU_ASSERT_EQUAL(unsetenv("CURL_CA_BUNDLE"), 0);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_REFUSED);
+    server_stop(middle);
+    server_stop(last);
+    CU_ASSERT_EQUAL(server_requests(middle), 1);
+    CU_ASSERT_EQUAL(server_requests(last), 0);
+    buf_release(&t.body);
+    server_free(s);
+    server_free(middle);
+    server_free(last);
+    SSL_CTX_free(tls);
+    authority_free(a);
+}
+
+/* A secret header reaches the host of the URL and no other. */
+static void test_a_secret_is_not_redirected(void) {
+    SSL_CTX *none[2] = {NULL, NULL};
+    const char *const secret[] = {"X-Key: secret"};
+    http_request req = {.max_redirects = 3, .secrets = secret, .n_secrets = 1};
+    redirect_between(none, req, HTTP_COMPLETE, false);
+    const reply here = {.body = "here"};
+    server *s = server_start(&here, 1);
+    taken t = {0};
+    transfer(server_url(s), req, &t);
+    server_stop(s);
+    CU_ASSERT_PTR_NOT_NULL(strstr(server_request(s, 0)->head, "\r\nX-Key: secret\r\n"));
+    buf_release(&t.body);
+    server_free(s);
+}
+
+static void test_private_urls(void) {
+    static const char *const yes[] = {"https://example.org/v1", "http://127.0.0.1:8000/v1",
+                                      "http://127.9.9.9/",      "http://localhost:1/v1",
+                                      "HTTP://LocalHost/",      "http://a.localhost/",
+                                      "http://[::1]:8000/v1",   "http://127.1:80/"};
+    static const char *const no[] = {"http://example.org/v1",
+                                     "http://10.0.0.1/",
+                                     "http://128.0.0.1/",
+                                     "http://localhost.example.org/",
+                                     "http://127.0.0.1.example.org/",
+                                     "http://[::2]/",
+                                     "http://notlocalhost/",
+                                     "http://https/",
+                                     "http://[::ffff:10.0.0.1]/",
+                                     "127.0.0.1",
+                                     ""};
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        CU_ASSERT_TRUE(http_is_private(yes[i]));
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        CU_ASSERT_FALSE(http_is_private(no[i]));
+}
+
 static void test_retry_after(void) {
     char date[64], header[100];
     time_t then = time(NULL) + 100;
@@ -368,6 +475,10 @@ CU_TestInfo tests_http[] = {{"GET and POST", test_get_and_post},
                             {"on_body stops", test_on_body_can_stop},
                             {"redirects", test_redirects},
                             {"redirect out of http", test_a_redirect_cannot_leave_http},
+                            {"redirect from https", test_a_redirect_stays_private},
+                            {"redirect back to http", test_no_redirect_back_to_http},
+                            {"a secret is not redirected", test_a_secret_is_not_redirected},
+                            {"private URLs", test_private_urls},
                             {"Retry-After", test_retry_after},
                             {"unreachable", test_unreachable},
                             {"many at once, kept alive", test_many_at_once_and_keep_alive},

@@ -163,6 +163,36 @@ static void test_ipv6(void) {
 
 /* ---- proxies ---- */
 
+/* A proxy does not see what is sent to this machine itself. */
+static void test_no_proxy_for_this_machine(void) {
+    server *s = server_start(&good, 1),
+           *v6 = server_start_with(&good, 1, (server_options){.ipv6 = true});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    const char *port = strrchr(server_url(s), ':');
+    char url[80];
+    char *before = getenv("no_proxy") ? strdup(getenv("no_proxy")) : NULL;
+    set("http_proxy", "http://127.0.0.1:9"); /* nothing listens there */
+    set("no_proxy", NULL);
+    expect_answers(server_url(s));
+    set("no_proxy", "example.org");
+    expect_answers(server_url(s));
+    (void)snprintf(url, sizeof url, "http://localhost%s", port);
+    expect_answers(url);
+    (void)snprintf(url, sizeof url, "http://a.localhost%s", port);
+    expect_answers(url);
+    if (v6)
+        expect_answers(server_url(v6));
+    set("no_proxy", "*");
+    expect_answers(server_url(s));
+    set("no_proxy", "");
+    expect_no_server("http://model.invalid/v1", "port 9"); /* others go through the proxy */
+    set("no_proxy", before);
+    set("http_proxy", NULL);
+    free(before);
+    server_free(v6);
+    server_free(s);
+}
+
 static void test_an_http_proxy_is_used(void) {
     server *s = server_start(&good, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -180,10 +210,10 @@ static void test_no_proxy_goes_direct(void) {
     server *s = server_start(&good, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     set("http_proxy", "http://127.0.0.1:9"); /* nothing listens there */
-    set("no_proxy", "example.org,127.0.0.1");
-    expect_answers(server_url(s));
+    set("no_proxy", "example.org,model.invalid");
+    expect_no_server("http://model.invalid/v1", "resolve host");
     set("no_proxy", "example.org");
-    expect_no_server(server_url(s), "port 9");
+    expect_no_server("http://model.invalid/v1", "port 9");
     set("no_proxy", NULL);
     set("http_proxy", NULL);
     server_free(s);
@@ -240,6 +270,7 @@ CU_TestInfo tests_network[] = {{"a trusted certificate", test_a_trusted_certific
                                {"IPv6", test_ipv6},
                                {"http_proxy", test_an_http_proxy_is_used},
                                {"no_proxy", test_no_proxy_goes_direct},
+                               {"no proxy for this machine", test_no_proxy_for_this_machine},
                                {"https_proxy", test_an_https_proxy_is_tunnelled_through},
                                {"a proxy that refuses", test_a_proxy_that_refuses},
                                CU_TEST_INFO_NULL};

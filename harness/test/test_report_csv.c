@@ -102,10 +102,10 @@ static void test_csv_brings_every_number_back(void) {
 
 /* No text field may start a formula. */
 static void test_csv_has_no_formulas(void) {
-    static const char *const texts[] = {"=1+1", "+1",   "-1",    "@x", "\tx",
-                                        "a,b",  "a\"b", "plain", ""};
-    static const char *const want[] = {"\"'=1+1\"", "\"'+1\"",    "\"'-1\"", "\"'@x\"", "\"'\tx\"",
-                                       "\"a,b\"",   "\"a\"\"b\"", "plain",   ""};
+    static const char *const texts[] = {"=1+1", "+1",  "-1",   "@x",    "\tx",
+                                        "\n=x", "a,b", "a\"b", "plain", ""};
+    static const char *const want[] = {"\"'=1+1\"", "\"'+1\"", "\"'-1\"",    "\"'@x\"", "\"'\tx\"",
+                                       "\"'\n=x\"", "\"a,b\"", "\"a\"\"b\"", "plain",   ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         buf out = {0};
         format_csv_text(&out, texts[i]);
